@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {AmmWrapper} from "../amm/AmmWrapper.sol";
+import {Token} from "../tokens/Token.sol";
+import {Bridge} from "./Bridge.sol";
+
+/// @title The bridge of one token on one L2: burns hTokens that leave and mints hTokens that arrive.
+/// @notice Transfers are not batched into roots here; `setTransferRoot` on the destination stands for that whole way.
+contract L2Bridge is Bridge {
+    bytes32 private constant NONCE_DOMAIN = keccak256("L2_Bridge v1.0");
+    uint256 private constant BPS = 10_000;
+
+    Token public hToken;
+    /// @notice Zero where the token has no pool: then nothing can be swapped.
+    AmmWrapper public ammWrapper;
+    uint256 public minBonderBps;
+    uint256 public minBonderFeeAbsolute;
+    uint256 public transferNonceIncrementer;
+    mapping(uint256 => bool) public activeChainIds;
+    mapping(uint256 => uint256) public pendingAmountForChainId;
+    mapping(uint256 => bytes32[]) public pendingTransferIdsForChainId;
+
+    event TransferSent(
+        bytes32 indexed transferId,
+        uint256 indexed chainId,
+        address indexed recipient,
+        uint256 amount,
+        bytes32 transferNonce,
+        uint256 bonderFee,
+        uint256 index,
+        uint256 amountOutMin,
+        uint256 deadline
+    );
+    event TransferFromL1Completed(
+        address indexed recipient,
+        uint256 amount,
+        uint256 amountOutMin,
+        uint256 deadline,
+        address indexed relayer,
+        uint256 relayerFee
+    );
+
+    function initialize(
+        Token hToken_,
+        AmmWrapper ammWrapper_,
+        uint256[] calldata chainIds,
+        uint256 minBonderBps_,
+        uint256 minBonderFeeAbsolute_,
+        address messenger,
+        address[] calldata bonders,
+        uint256 stakeOfEach
+    ) external {
+        _setUp(messenger, bonders, stakeOfEach);
+        hToken = hToken_;
+        ammWrapper = ammWrapper_;
+        minBonderBps = minBonderBps_;
+        minBonderFeeAbsolute = minBonderFeeAbsolute_;
+        for (uint256 i = 0; i < chainIds.length; i++) activeChainIds[chainIds[i]] = true;
+    }
+
+    /// @notice Sends `amount` hTokens of the caller to `chainId`.
+    /// @dev `amountOutMin` and `deadline` are kept as given even towards L1, where nobody can swap: such a transfer cannot be bonded.
+    function send(
+        uint256 chainId,
+        address recipient,
+        uint256 amount,
+        uint256 bonderFee,
+        uint256 amountOutMin,
+        uint256 deadline
+    ) external {
+        require(amount > 0, "bridge: nothing to send");
+        require(amount >= bonderFee, "bridge: bonder fee above amount");
+        uint256 relative = (amount * minBonderBps) / BPS;
+        uint256 least = relative > minBonderFeeAbsolute ? relative : minBonderFeeAbsolute;
+        require(bonderFee >= least, "bridge: bonder fee too low");
+        require(activeChainIds[chainId], "bridge: chain not supported");
+
+        hToken.burn(msg.sender, amount);
+        bytes32 transferNonce = getNextTransferNonce();
+        transferNonceIncrementer++;
+        bytes32 transferId =
+            getTransferId(chainId, recipient, amount, transferNonce, bonderFee, amountOutMin, deadline);
+        uint256 index = pendingTransferIdsForChainId[chainId].length;
+        pendingTransferIdsForChainId[chainId].push(transferId);
+        pendingAmountForChainId[chainId] += amount;
+        emit TransferSent(
+            transferId, chainId, recipient, amount, transferNonce, bonderFee, index, amountOutMin, deadline
+        );
+    }
+
+    /// @notice Fronts a transfer and swaps it to canonical tokens for the recipient.
+    function bondWithdrawalAndDistribute(
+        address recipient,
+        uint256 amount,
+        bytes32 transferNonce,
+        uint256 bonderFee,
+        uint256 amountOutMin,
+        uint256 deadline
+    ) external onlyBonder withinCredit {
+        bytes32 transferId =
+            getTransferId(getChainId(), recipient, amount, transferNonce, bonderFee, amountOutMin, deadline);
+        _bond(transferId, amount, bonderFee);
+        _distribute(recipient, amount, amountOutMin, deadline, msg.sender, bonderFee);
+    }
+
+    /// @notice Delivers a deposit made on L1.
+    function distribute(
+        address recipient,
+        uint256 amount,
+        uint256 amountOutMin,
+        uint256 deadline,
+        address relayer,
+        uint256 relayerFee
+    ) external onlyMessenger {
+        _distribute(recipient, amount, amountOutMin, deadline, relayer, relayerFee);
+        emit TransferFromL1Completed(recipient, amount, amountOutMin, deadline, relayer, relayerFee);
+    }
+
+    function getNextTransferNonce() public view returns (bytes32) {
+        return keccak256(abi.encodePacked(NONCE_DOMAIN, getChainId(), transferNonceIncrementer));
+    }
+
+    function _distribute(
+        address recipient,
+        uint256 amount,
+        uint256 amountOutMin,
+        uint256 deadline,
+        address feeRecipient,
+        uint256 fee
+    ) private {
+        if (fee > 0) hToken.mint(feeRecipient, fee);
+        uint256 afterFee = amount - fee;
+        if (amountOutMin == 0 && deadline == 0) {
+            hToken.mint(recipient, afterFee);
+        } else {
+            hToken.mint(address(this), afterFee);
+            hToken.approve(address(ammWrapper), afterFee);
+            ammWrapper.attemptSwap(recipient, afterFee, amountOutMin, deadline);
+        }
+    }
+
+    function _payOut(address recipient, uint256 amount) internal override {
+        hToken.mint(recipient, amount);
+    }
+
+    function _takeIn(address payer, uint256 amount) internal override {
+        hToken.burn(payer, amount);
+    }
+}

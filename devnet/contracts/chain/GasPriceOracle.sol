@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+/// @title What an OP chain charges for putting a transaction's bytes on L1, by the Bedrock formula.
+contract GasPriceOracle {
+    uint256 private constant GAS_PER_ZERO_BYTE = 4;
+    uint256 private constant GAS_PER_OTHER_BYTE = 16;
+    /// @dev The data is an unsigned transaction; its signature will add this many bytes.
+    uint256 private constant SIGNATURE_BYTES = 68;
+    uint256 public constant decimals = 6;
+
+    uint256 public l1BaseFee;
+    uint256 public overhead;
+    uint256 public scalar;
+
+    function initialize(uint256 l1BaseFee_, uint256 overhead_, uint256 scalar_) external {
+        require(scalar == 0, "oracle: already initialised");
+        (l1BaseFee, overhead, scalar) = (l1BaseFee_, overhead_, scalar_);
+    }
+
+    /// @dev Anybody may set it: on a local chain there is no L1 to follow.
+    function setL1BaseFee(uint256 l1BaseFee_) external {
+        l1BaseFee = l1BaseFee_;
+    }
+
+    /// @return Wei, to be paid on top of the L2's own gas.
+    function getL1Fee(bytes calldata data) external view returns (uint256) {
+        return (getL1GasUsed(data) * l1BaseFee * scalar) / 10 ** decimals;
+    }
+
+    function getL1GasUsed(bytes calldata data) public view returns (uint256 gasUsed) {
+        gasUsed = overhead + SIGNATURE_BYTES * GAS_PER_OTHER_BYTE;
+        for (uint256 i = 0; i < data.length; i++) gasUsed += data[i] == 0 ? GAS_PER_ZERO_BYTE : GAS_PER_OTHER_BYTE;
+    }
+}

@@ -1,0 +1,70 @@
+import { loadConfig } from "../src/config.js";
+import { createGateway } from "../src/gateway.js";
+import { stopOnSignals } from "../src/stop-on-signals.js";
+import { hopChains } from "./chains.js";
+import { type Network, startNetwork } from "./network.js";
+import { announceDemo } from "./running.js";
+import type { SeededTransfer } from "./seed/seeded-transfer.js";
+
+/** Runs the gateway over a local Hop network until Ctrl-C, and tells what to try. */
+async function main(): Promise<void> {
+  const began = Date.now();
+  const log = (line: string): void => console.log(`[${((Date.now() - began) / 1_000).toFixed(1)} s] ${line}`);
+  log(`starting ${hopChains.size} local chains`);
+  const network = await startNetwork({ log });
+  try {
+    // Loopback unless asked otherwise; and quiet, so that the page below stays in sight.
+    const { HOST = "127.0.0.1", LOG_LEVEL = "warn" } = process.env;
+    const gateway = createGateway(loadConfig({ ...process.env, HOST, LOG_LEVEL, ...network.environment }));
+    const { url } = await gateway.start();
+    const sayGoodbye = await announceDemo({ gatewayUrl: url, chains: network.chains });
+    stopOnSignals(async () => {
+      await Promise.all([gateway.stop(), sayGoodbye()]);
+      await network.stop();
+    });
+    network.bonder.start();
+    console.log(page(url, network.transfers));
+  } catch (error) {
+    await network.stop();
+    throw error;
+  }
+}
+
+function page(url: string, transfers: Network["transfers"]): string {
+  const bonded = transfers.find(({ name }) => name === "usdt-polygon-arbitrum");
+  const quote = "amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5";
+  const message = `{"amount":"25000000","token":"USDT","fromChain":"polygon","toChain":"arbitrum","slippage":0.5}`;
+  return `
+  ${bold("hop-gateway")} at ${bold(url)}, over a local Hop network: ${hopChains.size} chains, nothing leaves this machine.
+
+  ${bold("Try")}
+    curl '${url}/v1/quote?${quote}'
+    curl '${url}/v1/transfer-status?transactionHash=${bonded?.transactionHash}'
+    curl '${url}/v1/available-routes?token=ETH&fromChain=base'
+    grpcurl -plaintext -d '${message}' ${new URL(url).host} hop.bridge.v1.BridgeService/GetQuote
+
+  ${bold("Transfers")} on these chains, by the hash of the transaction that sent them
+${transfers.map(row).join("\n")}
+
+  ${bold("Send one")} from another terminal and watch PENDING turn into BONDED after some seconds
+    npm run devnet:send -- --token USDT --from polygon --to arbitrum --amount 25
+
+  Ctrl-C ends everything.
+`;
+}
+
+function row({ transactionHash, expectedState, description }: SeededTransfer): string {
+  const state = expectedState === "NOT_FOUND" ? "NONE" : expectedState;
+  return `    ${transactionHash}  ${state.padEnd(10)}  ${description}`;
+}
+
+function bold(text: string): string {
+  return process.stdout.isTTY ? `\u001b[1m${text}\u001b[22m` : text;
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(1);
+}

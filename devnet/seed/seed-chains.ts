@@ -1,0 +1,19 @@
+import type { LocalChains } from "../chains.js";
+import { ordinarySeeds } from "./ordinary.js";
+import type { SeededTransfer } from "./seeded-transfer.js";
+import { createStage } from "./stage.js";
+import { unusualSeeds } from "./unusual.js";
+
+/** How far back the clocks of chains must begin that are to be seeded, in seconds. */
+export const pastSeconds = 4 * 24 * 3600;
+
+/** Makes the past of freshly deployed chains, oldest first; leaves out what needs a chain that is not there. */
+export async function seedChains(chains: LocalChains, nowSeconds: number): Promise<readonly SeededTransfer[]> {
+  const stage = await createStage(chains, nowSeconds);
+  const possible = [...ordinarySeeds, ...unusualSeeds].filter(
+    ({ source, destination }) => chains.has(source) && chains.has(destination),
+  );
+  const transfers: SeededTransfer[] = [];
+  for (const seed of possible.sort((a, b) => b.hoursAgo - a.hoursAgo)) transfers.push(...(await seed.run(stage)));
+  return transfers;
+}

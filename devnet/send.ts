@@ -1,0 +1,65 @@
+import { utils } from "ethers";
+import { bonderOf, chainOf, connectChains } from "./chains.js";
+import { findDemo } from "./running.js";
+import { readSendArguments, UsageError, usage } from "./send-arguments.js";
+import { sendTransfer } from "./send-transfer.js";
+import { giveTokens } from "./tokens.js";
+
+/** What is read of a quote. */
+interface Quote {
+  readonly amountOutMin: string;
+  readonly destinationAmountOutMin: string;
+  readonly bonderFee: string;
+  readonly deadline: number;
+  readonly destinationDeadline: number;
+}
+
+async function main(): Promise<void> {
+  const { token, from, to, amount, slippage, recipient } = readSendArguments(process.argv.slice(2));
+  const demo = await findDemo();
+  if (demo === undefined) throw new Error('no local network is running: start one with "npm run demo"');
+
+  const asked = { amount: `${amount}`, token: token.symbol, fromChain: from, toChain: to, slippage };
+  const quote = (await getJson(`${demo.gatewayUrl}/v1/quote?${new URLSearchParams(asked)}`)) as Quote;
+  const bonderFee = BigInt(quote.bonderFee);
+  if (bonderFee >= amount) {
+    throw new Error(`send more: the fee alone is ${utils.formatUnits(bonderFee, token.decimals)} ${token.symbol}`);
+  }
+
+  const chains = connectChains(demo.chains);
+  const [sender = ""] = (await chainOf(chains, from).rpc("eth_accounts")) as string[];
+  await giveTokens(chains, from, token.symbol, sender, amount);
+  const { transactionHash } = await sendTransfer(chains, {
+    token: token.symbol,
+    source: from,
+    destination: to,
+    from: sender,
+    recipient: recipient ?? sender,
+    amount,
+    bonderFee,
+    amountOutMin: BigInt(quote.amountOutMin),
+    deadline: quote.deadline,
+    destinationAmountOutMin: BigInt(quote.destinationAmountOutMin),
+    destinationDeadline: quote.destinationDeadline,
+    ...(from === "ethereum" && bonderFee > 0n ? { relayer: bonderOf(token.symbol, from, to) } : {}),
+  });
+  console.log(`sent ${transactionHash}\n`);
+  console.log(`curl '${demo.gatewayUrl}/v1/transfer-status?transactionHash=${transactionHash}'`);
+}
+
+async function getJson(url: string): Promise<unknown> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(30_000) }).catch((cause: unknown) => {
+    throw new Error('the local network is gone: start it with "npm run demo"', { cause });
+  });
+  const body = (await response.json()) as { error?: string };
+  if (!response.ok) throw new Error(body.error ?? `the gateway answered ${response.status}`);
+  return body;
+}
+
+try {
+  await main();
+} catch (error) {
+  const { message } = error as Error;
+  console.error(error instanceof UsageError ? `${message}\n\n${usage}` : message);
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+}

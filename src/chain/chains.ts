@@ -1,0 +1,66 @@
+import { Agent } from "undici";
+import { type ChainClient, createChainClient, type EndpointFailure } from "./chain-client.js";
+import { type CustomEndpoint, type CustomUrlPolicy, openCustomEndpoint } from "./custom-endpoint.js";
+
+/** The chains of one network, as one request reaches them. */
+export interface ChainAccess {
+  /** The client for a chain of the network, by slug. */
+  client(slug: string): ChainClient;
+}
+
+export interface Chains {
+  /**
+   * Runs `work` with the network's chains; the endpoints that the caller names serve that work alone and are closed
+   * after it.
+   * @throws ServiceError RPC_URL_FORBIDDEN for an endpoint that may not be named.
+   */
+  use<T>(network: string, custom: ReadonlyMap<string, string>, work: (chains: ChainAccess) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface ChainsOptions {
+  /** Endpoints by network and chain slug, in order of preference. */
+  readonly rpcUrls: Readonly<Record<string, ReadonlyMap<string, readonly string[]>>>;
+  readonly customUrls: CustomUrlPolicy;
+  readonly onFailure: (failure: EndpointFailure) => void;
+}
+
+const attemptMs = 3_000;
+const maxAnswerBytes = 16 * 1024 * 1024;
+const keepAliveMs = 30_000;
+
+export function createChains(options: ChainsOptions): Chains {
+  const { customUrls, onFailure } = options;
+  const dispatcher = new Agent({ keepAliveTimeout: keepAliveMs, maxResponseSize: maxAnswerBytes });
+  const clients = new Map<string, ReadonlyMap<string, ChainClient>>();
+  for (const [network, urls] of Object.entries(options.rpcUrls)) {
+    const bySlug = [...urls].map(([slug, list]) => {
+      const shared = { dispatcher, attemptMs, maxBytes: maxAnswerBytes, onFailure };
+      return [slug, createChainClient({ slug, urls: list, ...shared })] as const;
+    });
+    clients.set(network, new Map(bySlug));
+  }
+
+  return {
+    async use(network, custom, work) {
+      const opened = new Map<string, CustomEndpoint>();
+      try {
+        for (const [slug, url] of custom) {
+          opened.set(slug, await openCustomEndpoint(slug, url, { policy: customUrls, onFailure }));
+        }
+        return await work({
+          client(slug) {
+            const found = opened.get(slug)?.client ?? clients.get(network)?.get(slug);
+            if (found === undefined) throw new Error(`no chain ${slug} on ${network}`);
+            return found;
+          },
+        });
+      } finally {
+        await Promise.all([...opened.values()].map((endpoint) => endpoint.close()));
+      }
+    },
+    async close() {
+      await dispatcher.destroy();
+    },
+  };
+}

@@ -1,0 +1,190 @@
+import type { CustomUrlPolicy } from "./chain/custom-endpoint.js";
+import { type NetworkSlug, networkOf } from "./hop/networks.js";
+
+/** Everything that the environment decides, checked. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** RPC endpoints by network and chain slug, in order of preference. They hold keys: never log them. */
+  readonly rpcUrls: Readonly<Record<NetworkSlug, ReadonlyMap<string, readonly string[]>>>;
+  /** Base of the settings and price documents; undefined: no such fetch. */
+  readonly assetsUrl: string | undefined;
+  /** Fixed prices in USD by token symbol. */
+  readonly tokenPrices: ReadonlyMap<string, number>;
+  /** Explorer APIs; undefined: not asked. */
+  readonly explorerApiUrl: string | undefined;
+  /** CCTP attestation API; undefined: not asked. */
+  readonly attestationApiUrl: string | undefined;
+  /** Requests that one caller may make in a window; undefined: no limit. */
+  readonly rateLimit: { readonly requests: number; readonly windowMs: number } | undefined;
+  readonly trustProxy: boolean;
+  readonly customRpcUrls: CustomUrlPolicy;
+  readonly requestTimeoutMs: number;
+  readonly logLevel: LogLevel;
+}
+
+export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Every wrong value of the environment, one line each. No line repeats a value that may hold a key. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`the configuration has ${problems.length} problem(s):\n${problems.map((line) => `  - ${line}`).join("\n")}`);
+    this.problems = problems;
+  }
+}
+
+/** A variable of the environment, as README.md lists it. */
+export interface Variable {
+  readonly name: string;
+  /** The default in words. */
+  readonly fallback: string;
+  readonly meaning: string;
+}
+
+export const variables: readonly Variable[] = [
+  { name: "HOST", fallback: "`0.0.0.0`", meaning: "address to listen on" },
+  { name: "PORT", fallback: "`8000`", meaning: "port to listen on; `0` picks a free one" },
+  {
+    name: "RPC_URL_<SLUG>",
+    fallback: "the SDK's public list",
+    meaning: "RPC endpoints of a mainnet chain, comma-separated, in order of preference (`RPC_URL_OPTIMISM`)",
+  },
+  { name: "GOERLI_RPC_URL_<SLUG>", fallback: "the SDK's public list", meaning: "the same for goerli" },
+  {
+    name: "ASSETS_URL",
+    fallback: "`https://assets.hop.exchange`",
+    meaning:
+      "base of `/<network>/v1-core-config.json` (fee settings) and `/token-prices.json`; `off`: the SDK's built-in settings and no such fetch",
+  },
+  {
+    name: "TOKEN_PRICES",
+    fallback: "none",
+    meaning: 'fixed USD prices as JSON (`{"ETH":3000}`), used before any source',
+  },
+  {
+    name: "EXPLORER_API_URL",
+    fallback: "`https://explorer-api.hop.exchange`",
+    meaning: "explorer API; `off` disables. Checked at start, not asked yet: a status comes from the chains alone",
+  },
+  {
+    name: "ATTESTATION_API_URL",
+    fallback: "`https://iris-api.circle.com`",
+    meaning: "CCTP attestation API; `off`: the gas of a CCTP delivery is the SDK's constant",
+  },
+  {
+    name: "IP_RATE_LIMIT_REQ_PER_SEC",
+    fallback: "off",
+    meaning: "requests that one caller may make in each window",
+  },
+  { name: "IP_RATE_LIMIT_WINDOW_MS", fallback: "`1000`", meaning: "length of that window" },
+  { name: "TRUST_PROXY", fallback: "`false`", meaning: "take the caller's address from `X-Forwarded-For`" },
+  {
+    name: "CUSTOM_RPC_URLS",
+    fallback: "`public`",
+    meaning: "what `rpcUrl[...]` may name: `public` addresses over https, `any` (development), `off`",
+  },
+  { name: "REQUEST_TIMEOUT_MS", fallback: "`10000`", meaning: "the longest that any answer may take" },
+  { name: "LOG_LEVEL", fallback: "`info`", meaning: `one of ${logLevels.map((level) => `\`${level}\``).join(", ")}` },
+];
+
+/**
+ * Reads the environment; an empty variable counts as not set.
+ * @throws ConfigError with every problem there is.
+ */
+export function loadConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const problems: string[] = [];
+
+  /** The parsed value of a variable, or the fallback when it is not set or wrong. */
+  function read<T>(name: string, fallback: T, expected: string, parse: (text: string) => T | undefined): T {
+    const text = environment[name]?.trim();
+    if (text === undefined || text === "") return fallback;
+    const value = parse(text);
+    if (value === undefined) problems.push(`${name} is not ${expected}`);
+    return value ?? fallback;
+  }
+
+  const integer = (name: string, fallback: number, least: number, most: number): number =>
+    read(name, fallback, `a whole number from ${least} to ${most}`, (text) => {
+      const value = /^[0-9]{1,10}$/.test(text) ? Number(text) : Number.NaN;
+      return value >= least && value <= most ? value : undefined;
+    });
+  const choice = <T extends string>(name: string, fallback: T, choices: readonly T[]): T =>
+    read(name, fallback, `one of ${choices.join(", ")}`, (text) => choices.find((known) => known === text));
+  const urlOrOff = (name: string, fallback: string): string | undefined =>
+    read<{ url: string | undefined }>(name, { url: fallback }, "an http(s) URL or off", (text) =>
+      text === "off" ? { url: undefined } : isHttpUrl(text) ? { url: text.replace(/\/+$/, "") } : undefined,
+    ).url;
+
+  const config: Config = {
+    host: read("HOST", "0.0.0.0", "an address", (text) => text),
+    port: integer("PORT", 8000, 0, 65535),
+    rpcUrls: {
+      mainnet: rpcUrls("mainnet", "RPC_URL_"),
+      goerli: rpcUrls("goerli", "GOERLI_RPC_URL_"),
+    },
+    assetsUrl: urlOrOff("ASSETS_URL", "https://assets.hop.exchange"),
+    tokenPrices: read<ReadonlyMap<string, number>>(
+      "TOKEN_PRICES",
+      new Map(),
+      "a JSON object of positive numbers",
+      parsePrices,
+    ),
+    explorerApiUrl: urlOrOff("EXPLORER_API_URL", "https://explorer-api.hop.exchange"),
+    attestationApiUrl: urlOrOff("ATTESTATION_API_URL", "https://iris-api.circle.com"),
+    rateLimit: rateLimit(),
+    trustProxy: choice("TRUST_PROXY", "false", ["false", "true"]) === "true",
+    customRpcUrls: choice("CUSTOM_RPC_URLS", "public", ["public", "any", "off"]),
+    requestTimeoutMs: integer("REQUEST_TIMEOUT_MS", 10_000, 1, 600_000),
+    logLevel: choice("LOG_LEVEL", "info", logLevels),
+  };
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(config);
+
+  function rateLimit(): Config["rateLimit"] {
+    const requests = integer("IP_RATE_LIMIT_REQ_PER_SEC", 0, 1, 1_000_000);
+    const windowMs = integer("IP_RATE_LIMIT_WINDOW_MS", 1000, 1, 86_400_000);
+    return requests === 0 ? undefined : { requests, windowMs };
+  }
+
+  function rpcUrls(networkSlug: NetworkSlug, prefix: string): ReadonlyMap<string, readonly string[]> {
+    const { chains } = networkOf(networkSlug);
+    const names = new Map([...chains.keys()].map((slug) => [`${prefix}${slug.toUpperCase()}`, slug]));
+    for (const name of Object.keys(environment)) {
+      if (name.startsWith(prefix) && !names.has(name)) {
+        problems.push(`${name} names no chain of ${networkSlug}: there are ${[...names.keys()].join(", ")}`);
+      }
+    }
+    return new Map(
+      [...names].map(([name, slug]) => {
+        const publicUrls = chains.get(slug)?.publicRpcUrls ?? [];
+        const expected = "a comma-separated list of http(s) URLs";
+        return [slug, read(name, publicUrls, expected, parseUrls)] as const;
+      }),
+    );
+  }
+}
+
+function parseUrls(text: string): readonly string[] | undefined {
+  const urls = text.split(",").map((url) => url.trim());
+  return urls.every(isHttpUrl) ? urls : undefined;
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+function parsePrices(text: string): ReadonlyMap<string, number> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return undefined;
+    const entries = Object.entries(parsed);
+    const isPrice = (value: unknown): value is number => typeof value === "number" && value > 0 && value < Infinity;
+    return entries.every(([, price]) => isPrice(price)) ? new Map(entries as [string, number][]) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,40 @@
+import { ServiceError } from "../errors.js";
+import type { RemoteDocument } from "../remote/document.js";
+import { builtInFeeSettings, type FeeSettings } from "./fee-settings.js";
+import type { NetworkSlug } from "./networks.js";
+
+export interface FeeSettingsSource {
+  /**
+   * The settings to price with.
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when the configured document has never been read: a fee by other
+   * settings than Hop's present ones would be a wrong number.
+   */
+  current(network: NetworkSlug): Promise<FeeSettings>;
+  /** The settings to list routes by: those of the document, or the SDK's own while it cannot be read. */
+  bestKnown(network: NetworkSlug): Promise<FeeSettings>;
+}
+
+/** @param documents the core config document of each network; undefined: the SDK's built-in settings. */
+export function createFeeSettingsSource(
+  documents: Readonly<Record<NetworkSlug, RemoteDocument<FeeSettings>>> | undefined,
+): FeeSettingsSource {
+  const builtIn = { mainnet: builtInFeeSettings("mainnet"), goerli: builtInFeeSettings("goerli") };
+
+  return {
+    async current(network) {
+      if (documents === undefined) return builtIn[network];
+      try {
+        return (await documents[network].get()).value;
+      } catch (cause) {
+        throw new ServiceError("UPSTREAM_UNAVAILABLE", "the fee settings cannot be read", { cause });
+      }
+    },
+    async bestKnown(network) {
+      if (documents === undefined) return builtIn[network];
+      return documents[network].get().then(
+        ({ value }) => value,
+        () => builtIn[network],
+      );
+    },
+  };
+}

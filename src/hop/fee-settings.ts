@@ -1,0 +1,64 @@
+import { sdkConfig } from "@hop-protocol/sdk/config";
+import type { NetworkSlug } from "./networks.js";
+
+type ByToken<T> = Readonly<Record<string, T>>;
+type ByChain<T> = Readonly<Record<string, T>>;
+
+/** What Hop charges and who bonds: the SDK's built-in values, or those of the core config document. */
+export interface FeeSettings {
+  /** Bonder by token, source chain and destination chain. */
+  readonly bonders: ByToken<ByChain<ByChain<string>>>;
+  /** Relative bonder fee in hundredths of a percent, by token and destination chain. */
+  readonly bonderFeeBps: ByToken<ByChain<number>>;
+  /** Factor on the destination transaction's cost on some chains. */
+  readonly destinationFeeGasPriceMultiplier: number;
+  /** Whether a relayer is paid for a transfer from ethereum, by destination chain. */
+  readonly relayerFeeEnabled: ByChain<boolean>;
+  /** Fixed relayer fee in wei, by destination chain. */
+  readonly relayerFeeWei: ByChain<string>;
+  /** Tokens whose bridge takes no more transfers from ethereum. */
+  readonly bridgeDeprecated: ByToken<boolean>;
+}
+
+const names = [
+  "bonders",
+  "bonderFeeBps",
+  "destinationFeeGasPriceMultiplier",
+  "relayerFeeEnabled",
+  "relayerFeeWei",
+  "bridgeDeprecated",
+] as const satisfies readonly (keyof FeeSettings)[];
+
+/** The settings that the SDK is shipped with. */
+export function builtInFeeSettings(network: NetworkSlug): FeeSettings {
+  return withBridgedUsdc(pick(sdkConfig[network] as unknown as Record<string, unknown>) as unknown as FeeSettings);
+}
+
+/**
+ * The settings of a core config document: what it leaves out stays as the SDK has it, as in the SDK itself.
+ * @throws TypeError when the document is no object or a part of it has another type than the SDK's own.
+ */
+export function parseFeeSettings(network: NetworkSlug, document: unknown): FeeSettings {
+  const builtIn = builtInFeeSettings(network);
+  if (typeof document !== "object" || document === null) throw new TypeError("core config is no object");
+  const given = pick(document as Record<string, unknown>);
+  for (const [name, value] of Object.entries(given)) {
+    const expected = builtIn[name as keyof FeeSettings];
+    if (typeof value !== typeof expected) throw new TypeError(`core config: ${name} is no ${typeof expected}`);
+  }
+  return withBridgedUsdc({ ...builtIn, ...given } as FeeSettings);
+}
+
+function pick(source: Record<string, unknown>): Record<string, unknown> {
+  // The SDK takes a part over only where it is truthy: null, 0 and absent leave its own value standing.
+  return Object.fromEntries(names.filter((name) => source[name]).map((name) => [name, source[name]]));
+}
+
+/** USDC.e has the settings of USDC where it has none of its own. */
+function withBridgedUsdc(settings: FeeSettings): FeeSettings {
+  return { ...settings, bonders: share(settings.bonders), bonderFeeBps: share(settings.bonderFeeBps) };
+}
+
+function share<T>(byToken: ByToken<T>): ByToken<T> {
+  return byToken.USDC && !byToken["USDC.e"] ? { ...byToken, "USDC.e": byToken.USDC } : byToken;
+}

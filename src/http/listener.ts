@@ -1,0 +1,247 @@
+import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  constants,
+  createServer as createHttp2Server,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { HttpRequest, HttpResponse } from "./call.js";
+import type { HttpLimits } from "./limits.js";
+
+/** The first bytes of every HTTP/2 connection, and of no HTTP/1.1 request. */
+const HTTP2_START = "PRI";
+
+/** Between the notice that no more requests are taken and the end of what brings none: some are still on their way. */
+const NOTICE_MS = 100;
+const HIGHEST_STREAM_ID = 2 ** 31 - 1;
+
+/** How long a refused connection may take to close its end. Closing ours at once would often lose the answer. */
+const LINGER_MS = 1000;
+
+/** How often the times of HTTP/1.1 connections are checked. */
+const CHECK_MS = 1000;
+
+/** What is wrong with a request that Node.js does not hand over. */
+export interface Malformed {
+  /** Code of Node's error, or CONNECT_METHOD. */
+  readonly code: string;
+  /** The bytes at which it was noticed. */
+  readonly packet: Buffer;
+}
+
+/** Stands for the method CONNECT, which asks for a tunnel and is no request that could be answered as such. */
+export const CONNECT_METHOD = "CONNECT";
+
+export interface ListenerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly limits: HttpLimits;
+  onRequest(req: HttpRequest, res: HttpResponse): void;
+  /** Bytes came that are no HTTP/1.1 request, or not in time. Gives the whole answer, which ends the connection. */
+  onMalformed(fault: Malformed, socket: Socket): string;
+}
+
+export interface Listener {
+  /** Starts to accept connections. Rejects where the address cannot be had. */
+  listen(): Promise<AddressInfo>;
+  /** Takes no more connections and requests, waits up to `graceMs` for those in progress, then cuts what is left. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** HTTP/1.1 and cleartext HTTP/2 with prior knowledge on one port. */
+export function createListener({ host, port, limits, onRequest, onMalformed }: ListenerOptions): Listener {
+  const sockets = new Set<Socket>();
+  const undecided = new Set<Socket>();
+  const sessions = new Set<ServerHttp2Session>();
+  let draining = false;
+  let closed: Promise<void> | undefined;
+
+  const http1 = createHttp1Server({
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: Math.min(limits.headersMs, limits.requestMs),
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: CHECK_MS,
+    // Node would answer without a body; our handler checks it.
+    requireHostHeader: false,
+  });
+  http1.timeout = limits.stallMs;
+
+  const http2 = createHttp2Server({
+    settings: { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes },
+  });
+
+  // The server that listens is the HTTP/1.1 one: only then do its own time limits run. It gets each connection back
+  // once it is known to be HTTP/1.1.
+  const [serveHttp1] = http1.listeners("connection");
+  if (serveHttp1 === undefined) throw new Error("this Node.js serves HTTP/1.1 in a way unknown here");
+  http1.removeAllListeners("connection");
+  http1.on("connection", sniff);
+
+  function sniff(socket: Socket): void {
+    sockets.add(socket);
+    undecided.add(socket);
+    let start: Buffer = Buffer.alloc(0);
+    const silent = setTimeout(() => socket.destroy(), limits.headersMs);
+
+    function onReadable(): void {
+      const chunk: Buffer | null = socket.read();
+      if (chunk === null) return;
+      start = start.length === 0 ? chunk : Buffer.concat([start, chunk]);
+      if (start.length < HTTP2_START.length) return;
+      decided();
+      socket.unshift(start);
+      if (start.toString("latin1", 0, HTTP2_START.length) === HTTP2_START) {
+        // Sockets of an HTTP/1.1 server may be open in one direction; here that would hide that the caller is gone.
+        socket.allowHalfOpen = false;
+        http2.emit("connection", socket);
+      } else serveHttp1?.call(http1, socket);
+    }
+    function decided(): void {
+      clearTimeout(silent);
+      undecided.delete(socket);
+      socket.off("readable", onReadable);
+      socket.off("end", cut);
+    }
+    function cut(): void {
+      socket.destroy();
+    }
+
+    socket.on("readable", onReadable);
+    socket.on("end", cut);
+    socket.on("error", cut);
+    socket.once("close", () => {
+      decided();
+      sockets.delete(socket);
+    });
+  }
+
+  const http1Answers = new Set<ServerResponse>();
+  const lastAnswer = new WeakMap<Duplex, ServerResponse>();
+  function serve(req: IncomingMessage, res: ServerResponse): void {
+    http1Answers.add(res);
+    lastAnswer.set(req.socket, res);
+    res.once("close", () => {
+      http1Answers.delete(res);
+      // Where the answer began before the drain it did not say that it is the last.
+      if (draining) req.socket.destroySoon();
+    });
+    if (draining) res.setHeader("Connection", "close");
+    onRequest(req, res);
+  }
+  http1.on("request", serve);
+  // An expectation that we do not know is no reason to refuse.
+  http1.on("checkExpectation", serve);
+
+  const refused = new WeakSet<Duplex>();
+  function refuse(socket: Duplex, answer: string | undefined): void {
+    refused.add(socket);
+    if (answer === undefined || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    socket.end(answer);
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  }
+  http1.on("clientError", (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
+    if (refused.has(socket)) return;
+    const code = error.code ?? "";
+    const last = lastAnswer.get(socket);
+    const open = last !== undefined && http1Answers.has(last) ? last : undefined;
+    const isAnswered = last !== undefined && open === undefined && !last.req.complete;
+    if (isAnswered || (!code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT")) refuse(socket, undefined);
+    else if (open?.req.complete) {
+      // What does not parse came after a whole request, whose answer still goes out.
+      refused.add(socket);
+      open.once("close", () => socket.destroy());
+    } else if (open?.headersSent) refuse(socket, undefined);
+    else refuse(socket, onMalformed({ code, packet: error.rawPacket ?? Buffer.alloc(0) }, socket as Socket));
+  });
+  http1.on("connect", (_req, socket) => {
+    refuse(socket, onMalformed({ code: CONNECT_METHOD, packet: Buffer.alloc(0) }, socket as Socket));
+  });
+
+  http2.on("request", onRequest);
+  http2.on("connect", onRequest);
+  http2.on("checkExpectation", onRequest);
+  http2.on("session", (session) => {
+    sessions.add(session);
+    let streams = 0;
+    let idle = setTimeout(() => session.destroy(), limits.idleMs);
+    session.on("stream", (stream) => {
+      streams += 1;
+      clearTimeout(idle);
+      resetWhenUnread(stream, limits.stallMs);
+      stream.once("close", () => {
+        streams -= 1;
+        if (streams === 0 && !session.destroyed) idle = setTimeout(() => session.destroy(), limits.idleMs);
+      });
+    });
+    session.once("close", () => {
+      clearTimeout(idle);
+      sessions.delete(session);
+    });
+    if (draining) session.close();
+  });
+
+  async function allFlushed(): Promise<void> {
+    for (const socket of sockets) {
+      while (socket.writableLength > 0 && !socket.destroyed) {
+        await new Promise<void>((resolve) => socket.once("drain", resolve).once("close", resolve));
+      }
+    }
+  }
+
+  async function drain(graceMs: number): Promise<void> {
+    draining = true;
+    // Node.js would cut idle connections at once, also those whose last answer is still on its way out.
+    const closeIdle = http1.closeIdleConnections.bind(http1);
+    http1.closeIdleConnections = () => {};
+    const allGone = new Promise<void>((resolve) => http1.close(() => resolve()));
+    void allFlushed().then(closeIdle);
+    for (const res of http1Answers) if (!res.headersSent) res.setHeader("Connection", "close");
+    for (const session of sessions) {
+      if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, HIGHEST_STREAM_ID);
+    }
+    const notice = setTimeout(
+      () => {
+        for (const socket of undecided) socket.destroy();
+        for (const session of sessions) session.close();
+      },
+      Math.min(NOTICE_MS, graceMs),
+    );
+    const cut = setTimeout(() => {
+      for (const session of sessions) session.destroy();
+      for (const socket of sockets) socket.destroy();
+    }, graceMs);
+    await allGone;
+    clearTimeout(notice);
+    clearTimeout(cut);
+  }
+
+  return {
+    listen: () =>
+      new Promise((resolve, reject) => {
+        http1.once("error", reject);
+        http1.listen(port, host, () => {
+          http1.off("error", reject);
+          // A connection that cannot be accepted, as when no file descriptors are left, must not end the process.
+          http1.on("error", () => {});
+          resolve(http1.address() as AddressInfo);
+        });
+      }),
+    close(graceMs) {
+      closed ??= drain(graceMs);
+      return closed;
+    },
+  };
+}
+
+/** Ends a stream whose caller leaves the answer unread; one that just has nothing to say goes on. */
+function resetWhenUnread(stream: ServerHttp2Stream, stallMs: number): void {
+  stream.setTimeout(stallMs, () => {
+    if (stream.writableLength > 0) stream.close(constants.NGHTTP2_CANCEL);
+  });
+}

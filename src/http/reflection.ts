@@ -1,0 +1,115 @@
+import { type DescEnum, type DescExtension, type DescFile, type DescMessage, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code } from "@connectrpc/connect";
+
+// Both versions of the protocol have these shapes, under different type names.
+type Question =
+  | { case: "fileByFilename" | "fileContainingSymbol" | "allExtensionNumbersOfType" | "listServices"; value: string }
+  | { case: "fileContainingExtension"; value: { containingType: string; extensionNumber: number } }
+  | { case: undefined; value?: undefined };
+type Answer =
+  | { case: "fileDescriptorResponse"; value: { fileDescriptorProto: Uint8Array<ArrayBuffer>[] } }
+  | { case: "allExtensionNumbersResponse"; value: { baseTypeName: string; extensionNumber: number[] } }
+  | { case: "listServicesResponse"; value: { service: { name: string }[] } }
+  | { case: "errorResponse"; value: { errorCode: number; errorMessage: string } };
+
+/** Answers one question of gRPC server reflection; both versions of the protocol ask the same. */
+export type Reflection = (question: Question) => Answer;
+
+/** Reflection over the files that declare the named services, and all that those files import. */
+export function createReflection(serviceFiles: readonly DescFile[], serviceNames: readonly string[]): Reflection {
+  const files = new Map<string, DescFile>();
+  const symbols = new Map<string, DescFile>();
+  const extensions = new Map<string, Map<number, DescFile>>();
+  for (const file of serviceFiles) for (const each of withImports(file)) files.set(each.proto.name, each);
+  for (const file of files.values()) {
+    const own = declarationsOf(file);
+    for (const name of own.names) symbols.set(name, file);
+    for (const { extendee, number } of own.extensions) {
+      const ofType = extensions.get(extendee.typeName) ?? new Map<number, DescFile>();
+      extensions.set(extendee.typeName, ofType.set(number, file));
+    }
+  }
+  const services = [...serviceNames].sort().map((name) => ({ name }));
+
+  return (question) => {
+    switch (question.case) {
+      case "fileByFilename":
+        return fileAnswer(files.get(question.value));
+      case "fileContainingSymbol":
+        return fileAnswer(symbols.get(question.value));
+      case "fileContainingExtension":
+        return fileAnswer(extensions.get(question.value.containingType)?.get(question.value.extensionNumber));
+      case "allExtensionNumbersOfType": {
+        if (!symbols.has(question.value)) return notFound();
+        const extensionNumber = [...(extensions.get(question.value)?.keys() ?? [])];
+        return { case: "allExtensionNumbersResponse", value: { baseTypeName: question.value, extensionNumber } };
+      }
+      case "listServices":
+        return { case: "listServicesResponse", value: { service: services } };
+      default:
+        return errorAnswer(Code.InvalidArgument, "nothing is asked");
+    }
+  };
+}
+
+function fileAnswer(file: DescFile | undefined): Answer {
+  if (file === undefined) return notFound();
+  const fileDescriptorProto = [...withImports(file)].map((each) => toBinary(FileDescriptorProtoSchema, each.proto));
+  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+}
+
+function notFound(): Answer {
+  return errorAnswer(Code.NotFound, "not known here");
+}
+
+function errorAnswer(errorCode: Code, errorMessage: string): Answer {
+  return { case: "errorResponse", value: { errorCode, errorMessage } };
+}
+
+/** A file, then all that it imports, directly or not, each once. */
+function withImports(file: DescFile): Set<DescFile> {
+  const all = new Set([file]);
+  // A set's iteration goes on to what is added during it.
+  for (const each of all) for (const imported of each.dependencies) all.add(imported);
+  return all;
+}
+
+function declarationsOf(file: DescFile): { names: string[]; extensions: DescExtension[] } {
+  const names: string[] = [];
+  const extensions: DescExtension[] = [];
+  function addEnum({ typeName, values }: DescEnum): void {
+    // The values of an enum stand beside it, not below it.
+    const scope = typeName.slice(0, typeName.lastIndexOf(".") + 1);
+    names.push(typeName, ...values.map(({ name }) => scope + name));
+  }
+  function addExtensions(some: readonly DescExtension[]): void {
+    extensions.push(...some);
+    names.push(...some.map(({ typeName }) => typeName));
+  }
+  function addMessage(message: DescMessage): void {
+    const inner = [...message.fields, ...message.oneofs].map(({ name }) => `${message.typeName}.${name}`);
+    names.push(message.typeName, ...inner);
+    message.nestedEnums.forEach(addEnum);
+    message.nestedMessages.forEach(addMessage);
+    addExtensions(message.nestedExtensions);
+  }
+  for (const { typeName, methods } of file.services) {
+    names.push(typeName, ...methods.map(({ name }) => `${typeName}.${name}`));
+  }
+  file.enums.forEach(addEnum);
+  file.messages.forEach(addMessage);
+  addExtensions(file.extensions);
+  return { names, extensions };
+}
+
+/** Serves the stream of questions of either version. */
+export async function* answerQuestions<R extends { host: string; messageRequest: Question }>(
+  requests: AsyncIterable<R>,
+  reflection: Reflection,
+) {
+  for await (const request of requests) {
+    const messageResponse = reflection(request.messageRequest);
+    yield { validHost: request.host, originalRequest: request, messageResponse };
+  }
+}

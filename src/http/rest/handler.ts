@@ -1,0 +1,48 @@
+import { ServiceError } from "../../errors.js";
+import { answerError, answerJson, answerOptions, type Exchange, type PathHandler } from "../answer.js";
+import { type AnyOperation, type MountedService, operationOf } from "../mount.js";
+import { createQueryBinder, type QueryBinder } from "./bind.js";
+import { createPrinter, type MessagePrinter } from "./print.js";
+import { readGetRoutes } from "./routes.js";
+
+const METHODS = "GET, HEAD, OPTIONS";
+
+/** Handlers, by path, for the methods that google.api.http puts under GET. */
+export function createRestHandlers(services: readonly MountedService[]): Map<string, PathHandler> {
+  const handlers = new Map<string, PathHandler>();
+  for (const mounted of services) {
+    for (const { path, method, responseBody } of readGetRoutes(mounted.service)) {
+      if (handlers.has(path)) throw new Error(`two methods want GET ${path}`);
+      const operation = operationOf(mounted, method.localName);
+      const bind = createQueryBinder(method.input);
+      const print = createPrinter(method.output, responseBody);
+      handlers.set(path, createHandler(`${method.parent.typeName}/${method.name}`, operation, bind, print));
+    }
+  }
+  return handlers;
+}
+
+function createHandler(name: string, operation: AnyOperation, bind: QueryBinder, print: MessagePrinter): PathHandler {
+  async function get(exchange: Exchange, query: string): Promise<void> {
+    const { call } = exchange;
+    let body: string;
+    try {
+      body = print(await operation(bind(query) as never, call.context(undefined)));
+    } catch (error) {
+      answerError(exchange, call.fail(error));
+      return;
+    }
+    call.code = "ok";
+    answerJson(exchange, 200, body);
+  }
+  return (exchange, query) => {
+    const { req, call } = exchange;
+    call.operation = name;
+    if (req.method === "GET" || req.method === "HEAD") void get(exchange, query);
+    else if (req.method === "OPTIONS") answerOptions(exchange, METHODS);
+    else {
+      const error = new ServiceError("METHOD_NOT_ALLOWED", `the method must be one of ${METHODS}`);
+      answerError(exchange, error, { headers: { allow: METHODS } });
+    }
+  };
+}

@@ -1,0 +1,9 @@
+import { type Logger, pino } from "pino";
+import type { LogLevel } from "./config.js";
+
+export type { Logger };
+
+/** One JSON line per event on standard output. Callers log no URL: an endpoint is named by `endpointName`. */
+export function createLogger(level: LogLevel): Logger {
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+}

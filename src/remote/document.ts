@@ -1,0 +1,65 @@
+/** A value read from elsewhere, with the time at which it was read (milliseconds since 1970). */
+export interface Reading<T> {
+  readonly value: T;
+  readonly readAt: number;
+}
+
+export interface DocumentOptions<T> {
+  /** Reads the document and checks it. */
+  readonly read: (signal: AbortSignal) => Promise<T>;
+  readonly now: () => number;
+  /** For how long a reading is used without asking again, in milliseconds. */
+  readonly freshMs: number;
+  /** After a failure, for how long the source is left alone, in milliseconds. */
+  readonly retryMs: number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** A remote document that is read when it is wanted and has grown old. */
+export interface RemoteDocument<T> {
+  /**
+   * The last good reading, refreshed first when it is no longer fresh. Callers share one read; a failed read leaves
+   * the older reading standing, whose age is the caller's to judge.
+   * @throws the read's error when there has never been a good one.
+   */
+  get(): Promise<Reading<T>>;
+  /** Ends a read that is under way. */
+  close(): void;
+}
+
+export function createRemoteDocument<T>(options: DocumentOptions<T>): RemoteDocument<T> {
+  const closing = new AbortController();
+  let last: Reading<T> | undefined;
+  let failure: { readonly error: unknown; readonly at: number } | undefined;
+  let reading: Promise<void> | undefined;
+
+  async function refresh(): Promise<void> {
+    try {
+      const value = await options.read(closing.signal);
+      last = { value, readAt: options.now() };
+      failure = undefined;
+    } catch (error) {
+      failure = { error, at: options.now() };
+      options.onError(error);
+    } finally {
+      reading = undefined;
+    }
+  }
+
+  return {
+    async get() {
+      const now = options.now();
+      const fresh = last !== undefined && now - last.readAt < options.freshMs;
+      const resting = failure !== undefined && now - failure.at < options.retryMs;
+      if (!fresh && !resting) {
+        reading ??= refresh();
+        await reading;
+      }
+      if (last !== undefined) return last;
+      throw failure?.error;
+    },
+    close() {
+      closing.abort();
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import { Agent } from "undici";
+import type { Config } from "./config.js";
+import { type Attestations, createAttestations } from "./hop/attestations.js";
+import { type FeeSettings, parseFeeSettings } from "./hop/fee-settings.js";
+import { createFeeSettingsSource, type FeeSettingsSource } from "./hop/fee-settings-source.js";
+import type { NetworkSlug } from "./hop/networks.js";
+import type { Logger } from "./log.js";
+import { createTokenPrices, parsePriceDocument, type TokenPrices } from "./prices/token-prices.js";
+import { createRemoteDocument, type RemoteDocument } from "./remote/document.js";
+import { exchangeJson } from "./remote/exchange.js";
+
+/** What is read from elsewhere than the chains. */
+export interface Upstreams {
+  readonly settings: FeeSettingsSource;
+  readonly prices: TokenPrices;
+  readonly attestations: Attestations | undefined;
+  close(): Promise<void>;
+}
+
+const fetchMs = 3_000;
+const maxDocumentBytes = 4 * 1024 * 1024;
+/** How long a document is used before it is read again; the SDK takes one minute for settings, five for prices. */
+const freshMs = 60_000;
+/** How long a source that failed is left alone. */
+const retryMs = 2_000;
+
+export function createUpstreams(config: Config, logger: Logger): Upstreams {
+  const { assetsUrl, attestationApiUrl } = config;
+  const dispatcher = new Agent({ maxResponseSize: maxDocumentBytes });
+  const documents: RemoteDocument<unknown>[] = [];
+  const now = Date.now;
+  const fetchJson = (url: string, signal: AbortSignal): Promise<unknown> =>
+    exchangeJson(url, { dispatcher, timeoutMs: fetchMs, maxBytes: maxDocumentBytes, signal });
+
+  function document<T>(name: string, path: string, parse: (json: unknown) => T): RemoteDocument<T> {
+    const created = createRemoteDocument({
+      read: async (signal) => parse(await fetchJson(`${assetsUrl}${path}`, signal)),
+      now,
+      freshMs,
+      retryMs,
+      onError: (error) => logger.warn({ source: name, problem: messageOf(error) }, "a source cannot be read"),
+    });
+    documents.push(created);
+    return created;
+  }
+
+  const settingsOf = (network: NetworkSlug): RemoteDocument<FeeSettings> =>
+    document(`settings ${network}`, `/${network}/v1-core-config.json`, (json) => parseFeeSettings(network, json));
+
+  return {
+    settings: createFeeSettingsSource(
+      assetsUrl === undefined ? undefined : { mainnet: settingsOf("mainnet"), goerli: settingsOf("goerli") },
+    ),
+    prices: createTokenPrices({
+      fixed: config.tokenPrices,
+      document: assetsUrl === undefined ? undefined : document("prices", "/token-prices.json", parsePriceDocument),
+      now,
+    }),
+    attestations:
+      attestationApiUrl === undefined ? undefined : createAttestations({ baseUrl: attestationApiUrl, fetchJson, now }),
+    async close() {
+      for (const each of documents) each.close();
+      await dispatcher.destroy();
+    },
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,62 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { startGateway, type TestGateway } from "../support/gateway.js";
+
+// The README's commands, run as they stand but for the port, give the answers that the README prints.
+
+const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const address = "http://127.0.0.1:8000";
+const blocks = [...readme.matchAll(/```(\w*)\n([\s\S]*?)```/g)].map(([, language = "", text = ""]) => ({
+  language,
+  text,
+}));
+const run = promisify(execFile);
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway.stop());
+
+/** Times are those of the moment at which a quote was asked for and the demo's past was made. */
+function withoutTimes(json: string): unknown {
+  return JSON.parse(json, (key, value) =>
+    /^(deadline|destinationDeadline|timestamp)$/.test(key) ? Math.sign(value) : value,
+  );
+}
+
+const curls = blocks.flatMap(({ text }, index) => {
+  const url = /^curl '([^']+)'\n$/.exec(text)?.[1];
+  const answer = blocks[index + 1];
+  return url !== undefined && answer?.language === "json" ? [{ url, answer: answer.text }] : [];
+});
+
+test("there are three commands with answers", () => {
+  expect(curls).toHaveLength(3);
+});
+
+test.each(curls)("curl $url", async ({ url, answer }) => {
+  const { stdout } = await run("curl", ["-sS", url.replace(address, gateway.url)]);
+  expect(withoutTimes(stdout)).toEqual(withoutTimes(answer));
+  expect(Object.keys(JSON.parse(stdout))).toEqual(Object.keys(JSON.parse(answer)));
+});
+
+test("the TypeScript client", async () => {
+  const source = blocks.find(({ language }) => language === "ts")?.text ?? "";
+  const quoted = JSON.parse(curls[0]?.answer ?? "");
+  const folder = new URL("../../node_modules/.cache/readme/", import.meta.url);
+  const print = vi.spyOn(console, "log").mockImplementation(() => {});
+  mkdirSync(folder, { recursive: true });
+  try {
+    const file = new URL(`client-${process.pid}.ts`, folder);
+    writeFileSync(file, source.replace(address, gateway.url).replace("./gen/", "../../../gen/"));
+    await import(file.pathname);
+    expect(print).toHaveBeenCalledWith(`${quoted.estimatedReceived} arrive, ${quoted.bonderFee} is the fee`);
+    expect(source.trim().split("\n").length).toBeLessThanOrEqual(10);
+  } finally {
+    print.mockRestore();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

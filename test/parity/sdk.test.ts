@@ -1,0 +1,131 @@
+import { HopBridge } from "@hop-protocol/sdk";
+import { type BigNumber, providers } from "ethers";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { decimalsOf } from "../../src/hop/tokens.js";
+import { startGateway, type TestGateway } from "../support/gateway.js";
+
+// The judge is an SDK that is used as its documents say: ethers' own providers, its own fetching, its own caches. Of
+// the hosts that are written into it only the address is changed, to that of the local network's.
+
+const network = inject("network");
+/** Slippage by place in the list of amounts, so that several are covered. */
+const slippages = ["0.5", "0", "0.1", "3", "50", "99.99"];
+
+interface Row {
+  readonly token: string;
+  readonly sourceChainSlug: string;
+  readonly destinationChainSlug: string;
+}
+
+let gateway: TestGateway;
+const realFetch = globalThis.fetch;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  // One clock for both sides: a deadline is in the answers, and in the calldata by which the L1 fee is priced.
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  vi.stubGlobal("fetch", (input: string, init?: RequestInit) =>
+    realFetch(
+      input
+        .replace("https://assets.hop.exchange", network.assetsUrl)
+        .replace("https://iris-api.circle.com", network.attestationUrl),
+      init,
+    ),
+  );
+});
+
+afterAll(async () => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+  await gateway.stop();
+});
+
+const chainProviders = Object.fromEntries(
+  Object.entries(network.chains).map(([slug, { url, chainId }]) => [
+    slug,
+    new providers.StaticJsonRpcProvider(url, { chainId, name: slug }),
+  ]),
+);
+
+async function judge(token: string, from: string, to: string, amount: string, slippage: string): Promise<unknown> {
+  const bridge = new HopBridge({ network: "mainnet", token, chainProviders, baseConfigUrl: network.assetsUrl });
+  const data = await bridge.getSendData(amount, from, to);
+  const minimums = bridge.getSendDataAmountOutMins(data, Number(slippage));
+  const text = (value: BigNumber | null): string | undefined => value?.toString();
+  return {
+    amountIn: data.amountIn.toString(),
+    slippage: Number(slippage),
+    amountOutMin: text(minimums.amountOutMin),
+    destinationAmountOutMin: text(minimums.destinationAmountOutMin) ?? text(minimums.amountOutMin),
+    bonderFee: text(data.totalFee),
+    estimatedReceived: text(data.estimatedReceived),
+    estimatedRecieved: text(data.estimatedReceived),
+    deadline: minimums.deadline,
+    destinationDeadline: minimums.destinationDeadline ?? minimums.deadline,
+  };
+}
+
+/** One unit, tiny, usual, large, more than any pool holds, and what no pool can compute with. */
+function amountsOf(token: string): readonly string[] {
+  const one = 10n ** BigInt(decimalsOf(token));
+  return [1n, one / 1000n, 25n * one, 40_000n * one, 10n ** 9n * one, 2n ** 250n].map(String);
+}
+
+async function compare(row: Row, amount: string, slippage: string): Promise<"quoted" | "refused"> {
+  const { token, sourceChainSlug: from, destinationChainSlug: to } = row;
+  const query = `amount=${amount}&token=${token}&fromChain=${from}&toChain=${to}&slippage=${slippage}`;
+  const [ours, theirs] = await Promise.allSettled([
+    gateway.get(`/v1/quote?${query}`),
+    judge(token, from, to, amount, slippage),
+  ]);
+  if (ours.status === "rejected") throw ours.reason;
+  if (theirs.status === "rejected") {
+    // What the SDK cannot price at all is the fault of the amount, and of nothing else here.
+    expect({ query, ...ours.value }).toMatchObject({
+      query,
+      status: 400,
+      body: { reason: "INVALID_PARAMETER", field: "amount" },
+    });
+    return "refused";
+  }
+  expect({ query, status: ours.value.status, body: ours.value.body }).toEqual({
+    query,
+    status: 200,
+    body: theirs.value,
+  });
+  return "quoted";
+}
+
+describe("quotes equal those of a plain SDK on the same chains", () => {
+  test("for every available route and amounts from one unit to more than the pool", { timeout: 300_000 }, async () => {
+    const rows = (await gateway.get("/v1/available-routes")).body as Row[];
+    expect(rows).toHaveLength(240);
+    const jobs = rows.flatMap((row) =>
+      amountsOf(row.token).map((amount, index) => ({ row, amount, slippage: slippages[index] ?? "1" })),
+    );
+    const counts = { quoted: 0, refused: 0 };
+    const work = async (): Promise<void> => {
+      for (let job = jobs.pop(); job !== undefined; job = jobs.pop()) {
+        counts[await compare(job.row, job.amount, job.slippage)] += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: 12 }, work));
+    expect(counts.quoted + counts.refused).toBe(240 * 6);
+    expect(counts.quoted).toBeGreaterThan(240 * 4);
+    expect(counts.refused).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["WETH", "ethereum", "arbitrum"],
+    ["WETH", "optimism", "arbitrum"],
+    ["XDAI", "gnosis", "optimism"],
+    ["WXDAI", "optimism", "gnosis"],
+    ["XDAI", "optimism", "gnosis"],
+    ["WMATIC", "polygon", "gnosis"],
+  ])("for the alias %s from %s to %s", async (token, sourceChainSlug, destinationChainSlug) => {
+    const row = { token, sourceChainSlug, destinationChainSlug };
+    expect(await compare(row, (10n ** 18n).toString(), "0.5")).toBe("quoted");
+  });
+});

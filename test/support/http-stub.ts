@@ -1,0 +1,50 @@
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A local HTTP server that answers as a test wants. */
+export interface HttpStub {
+  readonly url: string;
+  /** Requests seen so far: method and path. */
+  readonly seen: readonly string[];
+  close(): Promise<void>;
+}
+
+export async function startHttpStub(listener: RequestListener): Promise<HttpStub> {
+  const seen: string[] = [];
+  const server = createServer((request, response) => {
+    seen.push(`${request.method} ${request.url}`);
+    listener(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    seen,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+export function answerJson(response: ServerResponse, body: unknown, status = 200): void {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify(body));
+}
+
+export async function readBody(request: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const chunk of request) text += chunk;
+  return text;
+}
+
+/** A local JSON-RPC endpoint: `answer` gives the result or error member for a call. */
+export function startRpcStub(
+  answer: (method: string, params: readonly unknown[]) => { result: unknown } | { error: unknown },
+): Promise<HttpStub> {
+  return startHttpStub(async (request, response) => {
+    const { id, method, params } = JSON.parse(await readBody(request));
+    answerJson(response, { jsonrpc: "2.0", id, ...answer(method, params) });
+  });
+}

@@ -1,0 +1,87 @@
+import { Agent } from "undici";
+import { afterAll, describe, expect, test } from "vitest";
+import { createChainClient, type EndpointFailure } from "../../../src/chain/chain-client.js";
+import { RevertError } from "../../../src/chain/rpc-error.js";
+import { answerJson, type HttpStub, startHttpStub, startRpcStub } from "../../support/http-stub.js";
+
+const dispatcher = new Agent();
+const stubs: HttpStub[] = [];
+afterAll(async () => {
+  await dispatcher.destroy();
+  await Promise.all(stubs.map((stub) => stub.close()));
+});
+
+async function client(...endpoints: Promise<HttpStub>[]) {
+  const opened = await Promise.all(endpoints);
+  stubs.push(...opened);
+  const failures: EndpointFailure[] = [];
+  const created = createChainClient({
+    slug: "optimism",
+    urls: opened.map(({ url }) => `${url}/secret-key`),
+    dispatcher,
+    attemptMs: 200,
+    maxBytes: 10_000,
+    onFailure: (failure) => failures.push(failure),
+  });
+  const send = () => created.send("eth_call", [], new AbortController().signal);
+  return { send, failures, opened };
+}
+
+const well = () => startRpcStub(() => ({ result: "0x1" }));
+const erring = (error: unknown) => startRpcStub(() => ({ error }));
+
+describe("a chain client", () => {
+  test("asks the first endpoint only while it answers", async () => {
+    const { send, failures, opened } = await client(well(), well());
+    expect(await send()).toBe("0x1");
+    expect(opened.map(({ seen }) => seen.length)).toEqual([1, 0]);
+    expect(failures).toEqual([]);
+  });
+
+  test("gives null as a result", async () => {
+    expect(await (await client(startRpcStub(() => ({ result: null })))).send()).toBeNull();
+  });
+
+  test.each([
+    ["answers 500", () => startHttpStub((_, response) => answerJson(response, {}, 500)), "answered 500"],
+    ["answers 429", () => startHttpStub((_, response) => answerJson(response, {}, 429)), "answered 429"],
+    ["hangs", () => startHttpStub(() => {}), "did not answer in time"],
+    ["answers no JSON-RPC", () => startHttpStub((_, response) => answerJson(response, [])), "answered no JSON-RPC"],
+    [
+      "answers for another call",
+      () => startHttpStub((_, response) => answerJson(response, { id: 0, result: 1 })),
+      "answered no JSON-RPC",
+    ],
+    ["is rate limited", () => erring({ code: -32005, message: "rate limit" }), "answered JSON-RPC error -32005"],
+  ])("goes to the next endpoint when one %s", async (_, endpoint, problem) => {
+    const { send, failures } = await client(endpoint(), well());
+    expect(await send()).toBe("0x1");
+    expect(failures).toMatchObject([{ chain: "optimism", method: "eth_call", problem }]);
+    expect(JSON.stringify(failures)).not.toContain("secret-key");
+  });
+
+  test("says which chain is unavailable when no endpoint answers, and no more", async () => {
+    const error = await (await client(erring({ code: 1, message: "secret" })))
+      .send()
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: "no RPC endpoint of optimism gives an answer",
+    });
+  });
+
+  test.each([
+    { code: 3, message: "execution reverted: x", data: "0x08c379a0" },
+    { code: -32000, message: "execution reverted" },
+    { code: -32015, message: "VM execution error: Reverted 0x" },
+    { code: -32603, message: "EVM error InvalidFEOpcode" },
+    { code: -32000, message: "gas required exceeds allowance (0)" },
+  ])("tells a revert from an endpoint's failure: %j", async (error) => {
+    const { send, opened } = await client(erring(error), well());
+    const thrown = await send().catch((reason: unknown) => reason);
+    expect(thrown).toBeInstanceOf(RevertError);
+    expect(thrown).toMatchObject({ code: error.code, data: error.data });
+    // A revert is an answer: no other endpoint is asked.
+    expect(opened[1]?.seen).toHaveLength(0);
+  });
+});

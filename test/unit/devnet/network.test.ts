@@ -1,0 +1,184 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { l2Bridge } from "../../../devnet/abi.js";
+import { chainOf, connectChains, contractOf, type LocalChains } from "../../../devnet/chains.js";
+import { type Network, startNetwork } from "../../../devnet/network.js";
+import { sendTransfer } from "../../../devnet/send-transfer.js";
+import { readSentTransfers, type SentTransfer } from "../../../devnet/sent-transfer.js";
+import { giveTokens } from "../../../devnet/tokens.js";
+import { call, type Receipt } from "../../../devnet/transactions.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
+
+const slugs = ["ethereum", "optimism", "arbitrum"];
+const hour = 3_600;
+
+describe("the local network", () => {
+  const folder = temporaryFolder();
+  let network: Network;
+  let chains: LocalChains;
+
+  beforeAll(async () => {
+    network = await startNetwork({ slugs, stateDir: folder(), bondDelaySeconds: 1 });
+    chains = connectChains(network.chains);
+  });
+  afterAll(() => network.stop());
+
+  it("runs the chains under their own ids", async () => {
+    const ids = slugs.map(async (slug) => Number(await chainOf(chains, slug).rpc("eth_chainId")));
+    expect(await Promise.all(ids)).toEqual([1, 10, 42161]);
+  });
+
+  it("has transfers of every state, sent hours to days ago by the chains' own clocks", async () => {
+    expect(new Set(network.transfers.map(({ expectedState }) => expectedState))).toEqual(
+      new Set(["BONDED", "PENDING", "UNBONDABLE", "NOT_FOUND"]),
+    );
+    const times = await Promise.all(network.transfers.map((transfer) => sentAt(transfer)));
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    const age = Date.now() / 1_000 - (times[0] ?? 0);
+    expect(age).toBeGreaterThan(60 * hour);
+    expect(age).toBeLessThan(80 * hour);
+  });
+
+  it("names every transfer by the id that its own transaction shows", async () => {
+    for (const { transactionHash, transferId, sourceSlug, expectedState } of network.transfers) {
+      const sent = await sentBy(sourceSlug, transactionHash);
+      const ids = sent.map((transfer) => shownId(transfer) ?? transactionHash);
+      if (expectedState === "NOT_FOUND") expect(ids).toEqual([]);
+      else expect(ids).toContain(transferId);
+    }
+  });
+
+  it("has paid out what is bonded and nothing else", async () => {
+    for (const { transactionHash, transferId, sourceSlug, expectedState, name } of network.transfers) {
+      for (const sent of await sentBy(sourceSlug, transactionHash)) {
+        if (sent.kind !== "from-l2" || sent.transferId !== transferId) continue;
+        expect([name, await isSpent(sent)]).toEqual([name, expectedState === "BONDED"]);
+      }
+    }
+  });
+
+  it("turns a new transfer from pending to bonded, and lets the old pending ones be", async () => {
+    const sent = await send("USDT", "optimism", "arbitrum", 25_000_000n);
+    expect(await isSpent(sent)).toBe(false);
+    network.bonder.start();
+    await expect.poll(() => isSpent(sent), { timeout: 10_000 }).toBe(true);
+    await network.bonder.stop();
+
+    const pending = network.transfers.find(({ name }) => name === "hop-batch-second");
+    const [, second] = await sentBy("optimism", pending?.transactionHash ?? "");
+    expect(second && (await isSpent(second))).toBe(false);
+  });
+
+  it("delivers by every way at once when told to", async () => {
+    const [toL1, fromL1, cctp] = [
+      await send("ETH", "arbitrum", "ethereum", 10n ** 18n),
+      await send("DAI", "ethereum", "optimism", 10n ** 20n),
+      await send("USDC", "ethereum", "arbitrum", 50_000_000n),
+    ];
+    const before = await deliveries();
+    await network.bonder.bondAll();
+    expect(await isSpent(toL1)).toBe(true);
+    const after = await deliveries();
+    expect(after.optimism - before.optimism).toBe(1);
+    expect(after.arbitrum - before.arbitrum).toBe(1);
+    expect([fromL1.kind, cctp.kind]).toEqual(["from-l1", "cctp"]);
+    // Nothing is left to deliver: a second delivery would revert, and be told of.
+    await network.bonder.bondAll();
+    expect(await deliveries()).toEqual(after);
+  });
+
+  it("starts again from what it kept, the same", async () => {
+    const kept = await readdir(folder());
+    expect(kept).toHaveLength(1);
+    const lines: string[] = [];
+    const again = await startNetwork({ slugs, stateDir: folder(), log: (line) => lines.push(line) });
+    try {
+      expect(lines).toEqual([]);
+      expect(again.transfers).toEqual(network.transfers);
+      expect(await readdir(folder())).toEqual(kept);
+      const others = connectChains(again.chains);
+      for (const { sourceSlug, transactionHash } of network.transfers) {
+        const [mine, theirs] = await Promise.all(
+          [chains, others].map((set) => chainOf(set, sourceSlug).rpc("eth_getTransactionReceipt", [transactionHash])),
+        );
+        expect(theirs).not.toBeNull();
+        expect(theirs).toEqual(mine);
+      }
+    } finally {
+      await again.stop();
+    }
+    for (const { url } of Object.values(again.chains)) await expect(fetch(url)).rejects.toThrow();
+    await expect(fetch(again.assetsUrl)).rejects.toThrow();
+  });
+
+  it("can be built by two at once", async () => {
+    const shared = join(folder(), "shared");
+    const both = await Promise.all([1, 2].map(() => startNetwork({ slugs, stateDir: shared })));
+    await Promise.all(both.map((one) => one.stop()));
+    expect(await readdir(shared)).toHaveLength(1);
+    expect(both[0]?.transfers).toEqual(both[1]?.transfers);
+  });
+
+  async function sentBy(slug: string, hash: string): Promise<readonly SentTransfer[]> {
+    const receipt = (await chainOf(chains, slug).rpc("eth_getTransactionReceipt", [hash])) as Receipt;
+    return readSentTransfers(slug, receipt.logs);
+  }
+
+  async function sentAt({ sourceSlug, transactionHash }: Network["transfers"][number]): Promise<number> {
+    const { rpc } = chainOf(chains, sourceSlug);
+    const { blockHash } = (await rpc("eth_getTransactionReceipt", [transactionHash])) as { blockHash: string };
+    const { timestamp } = (await rpc("eth_getBlockByHash", [blockHash, false])) as { timestamp: string };
+    return Number(timestamp);
+  }
+
+  async function isSpent(transfer: SentTransfer): Promise<boolean> {
+    if (transfer.kind !== "from-l2") throw new Error(`a transfer ${transfer.kind} has no id on its destination`);
+    const { token, destination, transferId } = transfer;
+    const bridge = contractOf(token, destination, destination === "ethereum" ? "l1Bridge" : "l2Bridge");
+    const data = l2Bridge.encodeFunctionData("isTransferIdSpent", [transferId]);
+    return BigInt(await call(chainOf(chains, destination), bridge, data)) === 1n;
+  }
+
+  /** How many deposits arrived on optimism, and how many CCTP messages on arbitrum. */
+  async function deliveries(): Promise<{ optimism: number; arbitrum: number }> {
+    const count = async (slug: string, address: string, topic: string): Promise<number> => {
+      const filter = { address, fromBlock: "earliest", toBlock: "latest", topics: [topic] };
+      return ((await chainOf(chains, slug).rpc("eth_getLogs", [filter])) as unknown[]).length;
+    };
+    const completed = "0x320958176930804eb66c2343c7343fc0367dc16249590c0f195783bee199d094";
+    const received = "0x58200b4c34ae05ee816d710053fff3fb75af4395915d3d2a771b24aa10e3cc5d";
+    return {
+      optimism: await count("optimism", contractOf("DAI", "optimism", "l2Bridge"), completed),
+      arbitrum: await count("arbitrum", contractOf("USDC", "arbitrum", "cctpMessageTransmitter"), received),
+    };
+  }
+
+  async function send(token: string, source: string, destination: string, amount: bigint): Promise<SentTransfer> {
+    const [, , , sender = ""] = (await chainOf(chains, source).rpc("eth_accounts")) as string[];
+    await giveTokens(chains, source, token, sender, amount);
+    const deadline = Math.floor(Date.now() / 1_000) + hour;
+    const toL1 = destination === "ethereum";
+    const { logs } = await sendTransfer(chains, {
+      token,
+      source,
+      destination,
+      from: sender,
+      recipient: sender,
+      amount,
+      bonderFee: source === "ethereum" ? 0n : amount / 50n,
+      amountOutMin: (amount * 9n) / 10n,
+      deadline,
+      destinationAmountOutMin: toL1 ? 0n : (amount * 8n) / 10n,
+      destinationDeadline: toL1 ? 0 : deadline,
+    });
+    const [transfer] = readSentTransfers(source, logs);
+    if (transfer === undefined) throw new Error("nothing was sent");
+    return transfer;
+  }
+});
+
+function shownId(transfer: SentTransfer): string | undefined {
+  if (transfer.kind === "from-l2") return transfer.transferId;
+  return transfer.kind === "cctp" ? transfer.nonce.toString() : undefined;
+}

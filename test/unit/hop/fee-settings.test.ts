@@ -1,0 +1,21 @@
+import { describe, expect, test } from "vitest";
+import { builtInFeeSettings, parseFeeSettings } from "../../../src/hop/fee-settings.js";
+
+describe("fee settings", () => {
+  test("of a document replace the built-in ones part by part", () => {
+    const settings = parseFeeSettings("mainnet", { destinationFeeGasPriceMultiplier: 3, unknown: 1 });
+    expect(settings).toEqual({ ...builtInFeeSettings("mainnet"), destinationFeeGasPriceMultiplier: 3 });
+  });
+
+  test("give USDC.e those of USDC where it has none of its own", () => {
+    const settings = parseFeeSettings("mainnet", { bonderFeeBps: { USDC: { optimism: 7 } } });
+    expect(settings.bonderFeeBps["USDC.e"]).toEqual({ optimism: 7 });
+  });
+
+  test.each([null, 1, "x", { bonderFeeBps: 1 }, { destinationFeeGasPriceMultiplier: "1.9" }])(
+    "refuse %j",
+    (document) => {
+      expect(() => parseFeeSettings("mainnet", document)).toThrow(TypeError);
+    },
+  );
+});

@@ -1,0 +1,42 @@
+import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { type CallOptions, Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+
+/** What a unary gRPC call gave: its message, or the error, with the response's headers. */
+export interface GrpcOutcome<T> {
+  readonly message: T | undefined;
+  readonly error: ServiceError | undefined;
+  readonly headers: Metadata;
+}
+
+/** A gRPC client that owes nothing to Connect. */
+export function grpcClient(port: number): Client {
+  return new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+}
+
+/** One unary call. */
+export function grpcCall<I extends DescMessage, O extends DescMessage>(
+  client: Client,
+  path: string,
+  input: I,
+  output: O,
+  message: MessageShape<I> | Buffer,
+  { headers = {}, ...options }: CallOptions & { headers?: Record<string, string> } = {},
+): Promise<GrpcOutcome<MessageShape<O>>> {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  return new Promise((resolve) => {
+    let got = new Metadata();
+    const call = client.makeUnaryRequest(
+      path,
+      (value: MessageShape<I> | Buffer) => (Buffer.isBuffer(value) ? value : Buffer.from(toBinary(input, value))),
+      (bytes) => fromBinary(output, bytes),
+      message,
+      metadata,
+      options,
+      (error, answer) => resolve({ message: answer, error: error ?? undefined, headers: got }),
+    );
+    call.on("metadata", (given: Metadata) => {
+      got = given;
+    });
+  });
+}

@@ -1,0 +1,101 @@
+import { once } from "node:events";
+import { type Agent, type IncomingHttpHeaders as Http1Headers, request } from "node:http";
+import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { connect, type Socket } from "node:net";
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: string;
+}
+
+export interface RawRequest {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+  /** Keeps connections of HTTP/1.1; without one, each request has its own. */
+  readonly agent?: Agent;
+}
+
+/** One HTTP/1.1 request; the target goes out as it is. */
+export function http1(
+  port: number,
+  path: string,
+  { method = "GET", headers = {}, body, agent }: RawRequest = {},
+): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const req = request({ host: "127.0.0.1", port, path, method, headers, agent: agent ?? false }, (res) => {
+      const chunks: Buffer[] = [];
+      res.on("data", (chunk: Buffer) => chunks.push(chunk));
+      res.on("error", reject);
+      res.on("end", () => resolve(toAnswer(res.statusCode ?? 0, res.headers, chunks)));
+    });
+    req.on("error", reject);
+    req.end(body);
+  });
+}
+
+/** One HTTP/2 request with prior knowledge on a connection of its own. */
+export async function http2(
+  port: number,
+  path: string,
+  { method = "GET", headers = {}, body }: RawRequest = {},
+): Promise<RawAnswer> {
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  try {
+    return await http2On(session, path, { method, headers, ...(body === undefined ? {} : { body }) });
+  } finally {
+    session.close();
+  }
+}
+
+/** One HTTP/2 request on a connection that is there. */
+export function http2On(
+  session: ClientHttp2Session,
+  path: string,
+  { method = "GET", headers = {}, body }: RawRequest = {},
+): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    session.setMaxListeners(0).on("error", reject);
+    const stream = session.request({ ":path": path, ":method": method, ...headers });
+    const chunks: Buffer[] = [];
+    let head: IncomingHttpHeaders = {};
+    stream.on("response", (given) => {
+      head = given;
+    });
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    stream.on("error", reject);
+    stream.on("close", () => {
+      session.off("error", reject);
+      if (head[":status"] === undefined) reject(new Error(`reset ${stream.rstCode}`));
+      else resolve(toAnswer(Number(head[":status"]), head, chunks));
+    });
+    stream.end(body);
+  });
+}
+
+/** Sends bytes and gives all that comes until the server closes the connection. */
+export async function rawBytes(port: number, ...parts: readonly (string | Buffer)[]): Promise<string> {
+  const socket = await rawSocket(port);
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+  for (const part of parts) {
+    socket.write(part);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  if (!socket.closed) await once(socket, "close");
+  return Buffer.concat(chunks).toString("latin1");
+}
+
+/** A connection, open; errors on it only end it. */
+export async function rawSocket(port: number): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  return socket;
+}
+
+function toAnswer(status: number, headers: Http1Headers | IncomingHttpHeaders, chunks: readonly Buffer[]): RawAnswer {
+  const single = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join() : value]);
+  return { status, headers: Object.fromEntries(single), body: Buffer.concat(chunks).toString() };
+}

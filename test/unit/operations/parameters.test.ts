@@ -1,0 +1,105 @@
+import { describe, expect, test } from "vitest";
+import { networkOf } from "../../../src/hop/networks.js";
+import {
+  parseAmount,
+  parseChain,
+  parseNetwork,
+  parseRpcUrls,
+  parseSlippage,
+  parseToken,
+} from "../../../src/operations/parameters.js";
+
+const mainnet = networkOf("mainnet");
+
+describe("amount", () => {
+  test.each(["1", "1000000", (2n ** 256n - 1n).toString()])("%s", (text) => {
+    expect(parseAmount(text)).toBe(BigInt(text));
+  });
+
+  test.each([
+    "0",
+    "01",
+    "-1",
+    "+1",
+    "1.0",
+    "1e3",
+    "0x10",
+    " 1",
+    "1 ",
+    "１",
+    "",
+    (2n ** 256n).toString(),
+    "9".repeat(1_000_000),
+  ])("%s is none", (text) => {
+    expect(() => parseAmount(text)).toThrow(expect.objectContaining({ reason: "INVALID_PARAMETER", field: "amount" }));
+  });
+});
+
+describe("slippage", () => {
+  test.each([0, 0.5, 99.999])("%d", (value) => {
+    expect(parseSlippage(value)).toBe(value);
+  });
+
+  test.each([-0, -1, 100, Number.NaN, Infinity, -Infinity])("%d is none", (value) => {
+    expect(() => parseSlippage(value)).toThrow(
+      expect.objectContaining({ reason: "INVALID_PARAMETER", field: "slippage" }),
+    );
+  });
+
+  test("is required, and 0 is a value", () => {
+    expect(() => parseSlippage(undefined)).toThrow(expect.objectContaining({ reason: "MISSING_PARAMETER" }));
+  });
+});
+
+describe("network, token and chain", () => {
+  test("empty network is mainnet", () => {
+    expect(parseNetwork("").slug).toBe("mainnet");
+    expect(parseNetwork("goerli").slug).toBe("goerli");
+  });
+
+  test.each(["Mainnet", "sepolia", "__proto__"])("network %s is none", (text) => {
+    expect(() => parseNetwork(text)).toThrow(
+      expect.objectContaining({ reason: "UNSUPPORTED_NETWORK", field: "network" }),
+    );
+  });
+
+  test("chains by slug and the SDK's alias", () => {
+    expect(parseChain(mainnet, "toChain", "xdai").slug).toBe("gnosis");
+    expect(() => parseChain(mainnet, "toChain", "Optimism")).toThrow(
+      expect.objectContaining({ reason: "UNSUPPORTED_CHAIN", field: "toChain" }),
+    );
+  });
+
+  test("an error repeats little of what it was given, and nothing unprintable", () => {
+    const given = `\u0000\u001b[31m<b>${"x".repeat(10_000)}`;
+    try {
+      parseToken(mainnet, given);
+      expect.unreachable();
+    } catch (error) {
+      const { message } = error as Error;
+      expect(message.length).toBeLessThan(250);
+      expect(message).toMatch(/^[\x20-\x7e]*$/);
+    }
+  });
+});
+
+describe("RPC URLs", () => {
+  test("by slug, aliases resolved, empty ones left out", () => {
+    expect([...parseRpcUrls(mainnet, { xdai: "https://a.example", base: "" })]).toEqual([
+      ["gnosis", "https://a.example"],
+    ]);
+  });
+
+  test("one chain has one", () => {
+    expect(() => parseRpcUrls(mainnet, { xdai: "https://a.example", gnosis: "https://b.example" })).toThrow(
+      expect.objectContaining({ reason: "INVALID_PARAMETER" }),
+    );
+  });
+
+  test.each(["zksync", "__proto__", "constructor"])("a chain %s is unknown", (slug) => {
+    const urls = Object.fromEntries([[slug, "https://a.example"]]);
+    expect(() => parseRpcUrls(mainnet, urls)).toThrow(
+      expect.objectContaining({ reason: "UNSUPPORTED_CHAIN", field: `rpcUrl[${slug}]` }),
+    );
+  });
+});

@@ -1,0 +1,63 @@
+import { describe, expect, test } from "vitest";
+import { createTokenPrices, parsePriceDocument } from "../../../src/prices/token-prices.js";
+
+const now = 1_795_000_000_000;
+
+function prices(fixed: Record<string, number>, document?: Record<string, number>, ageMs = 0) {
+  const value = parsePriceDocument({ timestamp: now - ageMs, prices: document ?? {} });
+  return createTokenPrices({
+    fixed: new Map(Object.entries(fixed)),
+    document: document && { get: async () => ({ value, readAt: now }), close() {} },
+    now: () => now,
+  });
+}
+
+describe("token prices", () => {
+  test("fixed ones come before the document", async () => {
+    expect(await prices({ ETH: 1 }, { ETH: 2, HOP: 3 }).usd("ETH")).toBe(1);
+    expect(await prices({ ETH: 1 }, { ETH: 2, HOP: 3 }).usd("HOP")).toBe(3);
+  });
+
+  test.each([
+    ["USDC.e", "USDC"],
+    ["WETH", "ETH"],
+    ["XDAI", "DAI"],
+    ["WXDAI", "DAI"],
+    ["WMATIC", "MATIC"],
+  ])("%s has the price of %s", async (asked, symbol) => {
+    expect(await prices({ [symbol]: 7 }).usd(asked)).toBe(7);
+    expect(await prices({}, { [symbol.toLowerCase()]: 8 }).usd(asked)).toBe(8);
+  });
+
+  test("USDC and USDT are rounded to six decimals, as the SDK does", async () => {
+    expect(await prices({ USDC: 0.99987654321 }).usd("USDC")).toBe(0.999877);
+    expect(await prices({ DAI: 0.99987654321 }).usd("DAI")).toBe(0.99987654321);
+  });
+
+  test.each([
+    ["is unknown", prices({})],
+    ["is not in the document", prices({}, { HOP: 1 })],
+    ["is too old", prices({}, { ETH: 1 }, 600_000)],
+    ["is zero", prices({}, { ETH: 0 })],
+    [
+      "has a source that fails",
+      createTokenPrices({
+        fixed: new Map(),
+        document: { get: () => Promise.reject(new Error("x")), close() {} },
+        now: () => now,
+      }),
+    ],
+  ])("a price that %s is an upstream's fault", async (_, source) => {
+    await expect(source.usd("ETH")).rejects.toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: "no price for ETH",
+    });
+  });
+
+  test.each([null, {}, { timestamp: "1", prices: {} }, { timestamp: 1, prices: null }])(
+    "refuses the document %j",
+    (json) => {
+      expect(() => parsePriceDocument(json)).toThrow(TypeError);
+    },
+  );
+});

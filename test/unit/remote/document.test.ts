@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { createRemoteDocument } from "../../../src/remote/document.js";
+
+function setup() {
+  let time = 1_000_000;
+  const reads: { resolve: (value: string) => void; reject: (error: Error) => void; signal: AbortSignal }[] = [];
+  const errors: unknown[] = [];
+  const document = createRemoteDocument<string>({
+    read: (signal) => new Promise((resolve, reject) => reads.push({ resolve, reject, signal })),
+    now: () => time,
+    freshMs: 100,
+    retryMs: 10,
+    onError: (error) => errors.push(error),
+  });
+  const latest = () => {
+    const read = reads.at(-1);
+    if (read === undefined) throw new Error("nothing was read");
+    return read;
+  };
+  return { document, reads, errors, latest, pass: (ms: number) => (time += ms) };
+}
+
+describe("a remote document", () => {
+  test("is read once for all who ask at once, and again when it is old", async () => {
+    const { document, reads, latest, pass } = setup();
+    const both = Promise.all([document.get(), document.get()]);
+    latest().resolve("one");
+    expect(await both).toEqual([
+      { value: "one", readAt: 1_000_000 },
+      { value: "one", readAt: 1_000_000 },
+    ]);
+    pass(99);
+    await document.get();
+    expect(reads).toHaveLength(1);
+    pass(1);
+    const again = document.get();
+    latest().resolve("two");
+    expect((await again).value).toBe("two");
+    expect(reads).toHaveLength(2);
+  });
+
+  test("keeps the last good value when a read fails, and lets the source rest", async () => {
+    const { document, reads, errors, latest, pass } = setup();
+    const first = document.get();
+    latest().resolve("good");
+    await first;
+    pass(100);
+    const second = document.get();
+    latest().reject(new Error("down"));
+    expect(await second).toEqual({ value: "good", readAt: 1_000_000 });
+    expect(errors).toHaveLength(1);
+    await document.get();
+    expect(reads).toHaveLength(2);
+    pass(10);
+    const third = document.get();
+    latest().resolve("better");
+    expect((await third).value).toBe("better");
+  });
+
+  test("fails while there has never been a good value, and recovers", async () => {
+    const { document, latest, pass } = setup();
+    const first = document.get();
+    latest().reject(new Error("down"));
+    await expect(first).rejects.toThrow("down");
+    await expect(document.get()).rejects.toThrow("down");
+    pass(10);
+    const again = document.get();
+    latest().resolve("up");
+    expect((await again).value).toBe("up");
+  });
+
+  test("aborts its read when closed", () => {
+    const { document, latest } = setup();
+    document.get().catch(() => {});
+    document.close();
+    expect(latest().signal.aborted).toBe(true);
+  });
+});

@@ -1,0 +1,93 @@
+import { gzipSync } from "node:zlib";
+import { Agent } from "undici";
+import { afterAll, describe, expect, test } from "vitest";
+import { ExchangeError, type ExchangeOptions, exchangeJson } from "../../../src/remote/exchange.js";
+import { startHttpStub } from "../../support/http-stub.js";
+
+const dispatcher = new Agent();
+const stub = await startHttpStub((request, response) => {
+  switch (request.url) {
+    case "/json":
+      return response.end('{"a":[1]}');
+    case "/echo":
+      response.setHeader("x", "y");
+      return void request.pipe(response);
+    case "/redirect":
+      return response.writeHead(302, { location: "/json" }).end();
+    case "/error":
+      return response.writeHead(503).end("{}");
+    case "/error-without-end":
+      return void response.writeHead(500).write("x");
+    case "/text":
+      return response.end("<html>");
+    case "/gzip":
+      return response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync('{"a":1}'));
+    case "/big":
+      return response.end(JSON.stringify("x".repeat(2000)));
+    case "/drip":
+      return void response.write('{"a":');
+    case "/cut":
+      response.writeHead(200, { "content-length": "100" }).write("{");
+      return void setTimeout(() => response.destroy(), 20);
+    default:
+      return undefined;
+  }
+});
+afterAll(async () => {
+  await dispatcher.destroy();
+  await stub.close();
+});
+
+const options: ExchangeOptions = {
+  dispatcher,
+  timeoutMs: 300,
+  maxBytes: 1000,
+  signal: new AbortController().signal,
+};
+const exchange = (path: string, more: Partial<ExchangeOptions> = {}): Promise<unknown> =>
+  exchangeJson(`${stub.url}${path}`, { ...options, ...more });
+
+describe("an exchange", () => {
+  test("reads JSON", async () => {
+    expect(await exchange("/json")).toEqual({ a: [1] });
+  });
+
+  test("posts a body", async () => {
+    expect(await exchange("/echo", { body: '{"b":2}' })).toEqual({ b: 2 });
+    expect(stub.seen).toContain("POST /echo");
+  });
+
+  test.each([
+    ["/redirect", "answered 302"],
+    ["/error", "answered 503"],
+    ["/error-without-end", "answered 500"],
+    ["/text", "answered something that is not JSON"],
+    ["/gzip", "answered compressed, unasked"],
+    ["/big", "answered more than 1000 bytes"],
+    ["/drip", "did not answer in time"],
+    ["/silent", "did not answer in time"],
+    ["/cut", "could not be reached"],
+  ])("%s: %s", async (path, message) => {
+    const error = await exchange(path).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ExchangeError);
+    expect((error as ExchangeError).message).toBe(message);
+    expect((error as ExchangeError).message).not.toContain("127.0.0.1");
+  });
+
+  test("follows no redirect", () => {
+    expect(stub.seen.filter((line) => line === "GET /json")).toHaveLength(1);
+  });
+
+  test("ends when its caller leaves", async () => {
+    const leaving = new AbortController();
+    const pending = exchange("/silent", { signal: leaving.signal, timeoutMs: 60_000 });
+    leaving.abort();
+    await expect(pending).rejects.toBeInstanceOf(ExchangeError);
+  });
+
+  test("fails where nobody listens", async () => {
+    const gone = await startHttpStub(() => {});
+    await gone.close();
+    await expect(exchangeJson(`${gone.url}/`, options)).rejects.toThrow("could not be reached");
+  });
+});

@@ -1,0 +1,185 @@
+import { describe, expect, test } from "vitest";
+import type { ChainClient } from "../../../src/chain/chain-client.js";
+import { RevertError } from "../../../src/chain/rpc-error.js";
+import { ServiceError } from "../../../src/errors.js";
+import { isTransferIdSpentCall } from "../../../src/hop/events.js";
+import { networkOf } from "../../../src/hop/networks.js";
+import { createChainSource } from "../../../src/transfers/chain-source.js";
+import type { TransferQuery } from "../../../src/transfers/transfer-source.js";
+import golden from "../../golden/transfers.json" with { type: "json" };
+
+type Recorded = (typeof golden.receipts)[keyof typeof golden.receipts];
+type Answer = (method: string, params: readonly unknown[]) => unknown;
+
+const mainnet = networkOf("mainnet");
+const recorded: Recorded[] = Object.values(golden.receipts);
+const [fromL1, usdt] = golden.transfers;
+if (fromL1 === undefined || usdt === undefined) throw new Error("golden transfers are missing");
+
+/** Answers from the recorded receipts as a node of that chain would. */
+function goldenChain(slug: string): Answer {
+  const here = recorded.filter(({ chain }) => chain === slug);
+  return (method, params) => {
+    const [first] = params as [string & { topics?: (string | string[] | null)[]; to: string; data: string }];
+    const byHash = here.find(({ receipt }) => receipt.transactionHash === first);
+    switch (method) {
+      case "eth_getTransactionReceipt":
+        return byHash === undefined ? null : { ...byHash.receipt, from: senderOf(byHash) };
+      case "eth_getTransactionByHash":
+        return byHash === undefined ? null : { from: senderOf(byHash) };
+      case "eth_getBlockByHash": {
+        const block = here.find(({ receipt }) => receipt.blockHash === first);
+        return block === undefined ? null : { timestamp: `0x${block.timestamp.toString(16)}` };
+      }
+      case "eth_getLogs":
+        return here
+          .flatMap(({ receipt }) => receipt.logs)
+          .filter(({ topics }) =>
+            (first.topics ?? []).every(
+              (wanted, index) => wanted === null || [wanted].flat().includes(topics[index] ?? ""),
+            ),
+          );
+      case "eth_call": {
+        const spent = golden.transfers.some(
+          ({ transferId, destinationChain, bondTxHash }) =>
+            transferId !== null &&
+            bondTxHash &&
+            destinationChain === slug &&
+            first.data === isTransferIdSpentCall(transferId),
+        );
+        return `0x${(spent ? 1 : 0).toString().padStart(64, "0")}`;
+      }
+      default:
+        throw new Error(`unexpected ${method}`);
+    }
+  };
+}
+
+function senderOf({ receipt }: Recorded): string {
+  const transfer = golden.transfers.find(({ sourceTxHash }) => sourceTxHash === receipt.transactionHash);
+  const bonded = golden.transfers.find(({ bondTxHash }) => bondTxHash === receipt.transactionHash);
+  return transfer?.from ?? bonded?.bonder ?? `0x${"00".repeat(20)}`;
+}
+
+function find(query: Partial<TransferQuery>, overrides: Record<string, Answer> = {}) {
+  const chains = {
+    client: (slug: string): ChainClient => ({
+      slug,
+      send: async (method, params) => (overrides[slug] ?? goldenChain(slug))(method, params),
+    }),
+  };
+  const complete = { transferId: undefined, transactionHash: undefined, ...query };
+  return createChainSource().find(mainnet, complete, chains, new AbortController().signal);
+}
+
+const down: Answer = () => {
+  throw new ServiceError("UPSTREAM_UNAVAILABLE", "down");
+};
+const without =
+  (slug: string, methods: Record<string, () => unknown>): Answer =>
+  (method, params) =>
+    methods[method] === undefined ? goldenChain(slug)(method, params) : methods[method]();
+const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
+const zero = `0x${"0".repeat(64)}`;
+
+describe("transfers from chain data", () => {
+  test.each(golden.transfers)("$kind, by hash and by id", async (transfer) => {
+    const id = transfer.transferId ?? transfer.sourceTxHash;
+    const byHash = await find({ transactionHash: transfer.sourceTxHash });
+    expect(byHash).toMatchObject({
+      state: "BONDED",
+      timestamp: transfer.sourceTimestamp,
+      otherTransferIds: [],
+      delivery: {
+        transactionHash: transfer.bondTxHash ?? transfer.completedTxHash,
+        bonder: transfer.bonder?.toLowerCase(),
+      },
+      sent: {
+        id,
+        token: transfer.token,
+        source: { chainId: transfer.sourceChainId },
+        destination: { chainId: transfer.destinationChainId },
+        transactionHash: transfer.sourceTxHash,
+        account: transfer.from.toLowerCase(),
+        event: { amount: BigInt(transfer.amount), bonderFee: BigInt(transfer.bonderFee) },
+      },
+    });
+    expect(await find({ transferId: id })).toEqual(byHash);
+    expect(await find({ transferId: id, transactionHash: transfer.sourceTxHash })).toEqual(byHash);
+  });
+
+  test("an id that the transaction does not have is not found", async () => {
+    const transferId = `0x${"12".repeat(32)}`;
+    expect(await find({ transferId, transactionHash: usdt.sourceTxHash })).toBeUndefined();
+    expect(await find({ transferId })).toBeUndefined();
+    expect(await find({ transactionHash: transferId })).toBeUndefined();
+  });
+
+  test("a transaction that sends nothing is not a transfer", async () => {
+    expect(await find({ transactionHash: usdt.bondTxHash })).toBeUndefined();
+  });
+
+  test("an event of another contract is not a transfer", async () => {
+    const [receipt] = recorded.filter(({ receipt }) => receipt.transactionHash === usdt.sourceTxHash);
+    const lookalike = {
+      ...receipt?.receipt,
+      from: usdt.from,
+      logs: receipt?.receipt.logs.map((log) => ({ ...log, address: `0x${"34".repeat(20)}` })),
+    };
+    const polygon = without("polygon", { eth_getTransactionReceipt: () => lookalike });
+    expect(await find({ transactionHash: usdt.sourceTxHash }, { polygon })).toBeUndefined();
+  });
+
+  test("what one chain knows does not wait for another that is down", async () => {
+    const found = await find({ transactionHash: usdt.sourceTxHash }, { gnosis: down, ethereum: down });
+    expect(found?.state).toBe("BONDED");
+  });
+
+  test("not found is not said while a chain that could know is down", async () => {
+    const transactionHash = `0x${"12".repeat(32)}`;
+    await expect(find({ transactionHash }, { gnosis: down })).rejects.toMatchObject(unavailable);
+    await expect(find({ transferId: transactionHash }, { base: down })).rejects.toMatchObject(unavailable);
+    await expect(find({ transferId: "77" }, { base: down })).rejects.toMatchObject(unavailable);
+  });
+
+  test("pending is not said while the destination is down", async () => {
+    await expect(find({ transactionHash: usdt.sourceTxHash }, { arbitrum: down })).rejects.toMatchObject(unavailable);
+    await expect(find({ transactionHash: fromL1.sourceTxHash }, { arbitrum: down })).rejects.toMatchObject(unavailable);
+  });
+
+  test("pending without a delivery", async () => {
+    const arbitrum = without("arbitrum", { eth_getLogs: () => [], eth_call: () => zero });
+    expect(await find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).toMatchObject({
+      state: "PENDING",
+      delivery: undefined,
+    });
+  });
+
+  test("received for sure with logs that cannot be searched: bonded, the transaction unknown", async () => {
+    const arbitrum = without("arbitrum", {
+      eth_getLogs: () => {
+        throw new ServiceError("UPSTREAM_UNAVAILABLE", "range too wide");
+      },
+    });
+    expect(await find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).toMatchObject({
+      state: "BONDED",
+      delivery: { transactionHash: undefined, bonder: undefined },
+    });
+  });
+
+  test.each([
+    ["a log without topics", [{ address: "0x" }]],
+    ["no list", "0x"],
+  ])("%s for logs is an upstream's fault", async (_, logs) => {
+    const arbitrum = without("arbitrum", { eth_getLogs: () => logs });
+    await expect(find({ transactionHash: fromL1.sourceTxHash }, { arbitrum })).rejects.toMatchObject(unavailable);
+  });
+
+  test("a revert where nothing can revert is an upstream's fault", async () => {
+    const reverts = () => {
+      throw new RevertError("execution reverted", 3, "0x");
+    };
+    const arbitrum = without("arbitrum", { eth_getLogs: () => [], eth_call: reverts });
+    await expect(find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).rejects.toMatchObject(unavailable);
+  });
+});
