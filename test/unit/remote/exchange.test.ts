@@ -9,8 +9,9 @@ const stub = await startHttpStub((request, response) => {
   switch (request.url) {
     case "/json":
       return response.end('{"a":[1]}');
+    case "/headers":
+      return response.end(JSON.stringify(request.headers));
     case "/echo":
-      response.setHeader("x", "y");
       return void request.pipe(response);
     case "/redirect":
       return response.writeHead(302, { location: "/json" }).end();
@@ -50,6 +51,10 @@ const exchange = (path: string, more: Partial<ExchangeOptions> = {}): Promise<un
 describe("an exchange", () => {
   test("reads JSON", async () => {
     expect(await exchange("/json")).toEqual({ a: [1] });
+  });
+
+  test("asks for an answer that is not compressed", async () => {
+    expect(await exchange("/headers")).toMatchObject({ "accept-encoding": "identity" });
   });
 
   test("posts a body", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
 import { RevertError } from "../../../src/chain/rpc-error.js";
 import { ServiceError } from "../../../src/errors.js";
-import { isTransferIdSpentCall } from "../../../src/hop/events.js";
+import { isTransferIdSpentCall, topics } from "../../../src/hop/events.js";
 import { networkOf } from "../../../src/hop/networks.js";
 import { createChainSource } from "../../../src/transfers/chain-source.js";
 import type { TransferQuery } from "../../../src/transfers/transfer-source.js";
@@ -181,5 +181,69 @@ describe("transfers from chain data", () => {
     };
     const arbitrum = without("arbitrum", { eth_getLogs: () => [], eth_call: reverts });
     await expect(find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).rejects.toMatchObject(unavailable);
+  });
+
+  describe("by CCTP", () => {
+    const nonce = 0x1234n;
+    const word = (value: bigint | number | string): string => BigInt(value).toString(16).padStart(64, "0");
+    const hash = `0x${"ab".repeat(32)}`;
+    const log = (address: unknown, topics: string[], data: string, transactionHash = hash) => ({
+      address: String(address).toLowerCase(),
+      topics,
+      data,
+      blockNumber: "0x1",
+      logIndex: "0x0",
+      transactionHash,
+    });
+    const usdc = mainnet.contracts.get("USDC");
+    const recipient = `0x${"56".repeat(20)}`;
+    const sent = log(
+      usdc?.get("arbitrum")?.cctpL2Bridge,
+      [topics.cctpTransferSent, `0x${word(nonce)}`, `0x${word(137)}`, `0x${word(recipient)}`],
+      `0x${word(5_000_000)}${word(120_000)}`,
+    );
+    const receivedFrom = (domain: number, transactionHash: string) =>
+      log(
+        usdc?.get("polygon")?.cctpMessageTransmitter,
+        [topics.messageReceived, `0x${word(recipient)}`, `0x${word(nonce)}`],
+        `0x${word(domain)}${word(0)}`,
+        transactionHash,
+      );
+    const arbitrum: Answer = (method) => {
+      if (method === "eth_getTransactionReceipt") {
+        return { transactionHash: hash, blockHash: hash, from: recipient, logs: [sent] };
+      }
+      return method === "eth_getBlockByHash" ? { timestamp: "0x10" } : [sent];
+    };
+    const polygon =
+      (used: boolean, logs: readonly unknown[]): Answer =>
+      (method) => {
+        if (method === "eth_getTransactionReceipt") return null;
+        return method === "eth_call" ? `0x${word(used ? 1 : 0)}` : logs;
+      };
+
+    test("is received by the message of its own source domain only", async () => {
+      const fromBase = receivedFrom(6, `0x${"01".repeat(32)}`);
+      const fromArbitrum = receivedFrom(3, `0x${"02".repeat(32)}`);
+      const found = await find(
+        { transactionHash: hash },
+        { arbitrum, polygon: polygon(true, [fromBase, fromArbitrum]) },
+      );
+      expect(found).toMatchObject({
+        state: "BONDED",
+        delivery: { transactionHash: fromArbitrum.transactionHash, bonder: undefined },
+        sent: { id: nonce.toString(), token: "USDC", event: { amount: 5_000_000n, bonderFee: 120_000n, recipient } },
+      });
+      const none = await find({ transactionHash: hash }, { arbitrum, polygon: polygon(false, [fromBase]) });
+      expect(none).toMatchObject({ state: "PENDING", delivery: undefined });
+    });
+
+    test("a nonce alone names no transfer where two chains have sent it", async () => {
+      const all = { arbitrum, optimism: without("optimism", { eth_getLogs: () => [sent] }) };
+      await expect(find({ transferId: nonce.toString() }, all)).rejects.toMatchObject({
+        reason: "INVALID_PARAMETER",
+        field: "transferId",
+      });
+    });
   });
 });
