@@ -48,6 +48,9 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
 
   // A process group of its own: Ctrl-C in a terminal is ours to act on, not the node's.
   const child = spawn("sh", ["-c", watchdog, "sh", anvilPath(), ...args], { stdio: "pipe", detached: true });
+  await once(child, "spawn").catch((cause: unknown) => {
+    throw new Error("anvil could not be started", { cause });
+  });
   const exited = once(child, "exit");
   const stop = async (): Promise<void> => {
     child.stdin.end();
@@ -103,10 +106,6 @@ async function readPort(child: ChildProcessWithoutNullStreams): Promise<string> 
     child.stdout.once("end", () => {
       clearTimeout(timer);
       reject(new Error(`anvil ended: ${said}`));
-    });
-    child.once("error", (cause) => {
-      clearTimeout(timer);
-      reject(new Error("anvil could not be started", { cause }));
     });
   });
 }

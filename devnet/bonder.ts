@@ -10,7 +10,10 @@ export interface Bonder {
   start(): void;
   /** Ends that, after what is being delivered. */
   stop(): Promise<void>;
-  /** Delivers every transfer sent so far and not delivered yet, at once. Works whether started or not. */
+  /**
+   * Delivers every transfer sent so far and not delivered yet, at once. Works whether started or not.
+   * @throws Error when a chain cannot be read, after everything that is known of the others is delivered.
+   */
   bondAll(): Promise<void>;
 }
 
@@ -34,6 +37,8 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
   for (const chain of chains.values()) nextBlock.set(chain.slug, (await headOf(chain)) + 1);
   const bridges = new Map([...chains.keys()].map((slug) => [slug, [...bridgesOn(slug).keys()]]));
 
+  /** What keeps a chain from being read, by slug. */
+  const troubles = new Map<string, string>();
   let waiting: { readonly transfer: SentTransfer; readonly dueAt: number }[] = [];
   let turn: Promise<void> = Promise.resolve();
   let stopping: AbortController | undefined;
@@ -51,12 +56,26 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
         topics: [sentTopics],
       },
     ])) as (Log & { readonly transactionHash: string })[];
-    nextBlock.set(chain.slug, head + 1);
+    const found: SentTransfer[] = [];
     for (const hash of new Set(logs.map((entry) => entry.transactionHash))) {
       const receipt = (await chain.rpc("eth_getTransactionReceipt", [hash])) as Receipt;
-      for (const transfer of readSentTransfers(chain.slug, receipt.logs)) {
-        waiting.push({ transfer, dueAt: now() + delaySeconds * 1_000 });
-      }
+      found.push(...readSentTransfers(chain.slug, receipt.logs));
+    }
+    // Only now: where a read fails, the next look begins at the same block again.
+    nextBlock.set(chain.slug, head + 1);
+    waiting.push(...found.map((transfer) => ({ transfer, dueAt: now() + delaySeconds * 1_000 })));
+  }
+
+  /** Says only what is new: a dead chain would fill the log. */
+  async function lookAndTell(chain: LocalChain): Promise<void> {
+    const trouble = await look(chain).then(() => undefined, messageOf);
+    if (trouble === troubles.get(chain.slug)) return;
+    if (trouble === undefined) {
+      troubles.delete(chain.slug);
+      log(`${chain.slug} can be read again`);
+    } else {
+      troubles.set(chain.slug, trouble);
+      log(`${chain.slug} cannot be read: ${trouble}`);
     }
   }
 
@@ -70,19 +89,18 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
         const receipt = await deliver(chains, transfer);
         log(receipt === undefined ? `left alone: ${route}` : `delivered: ${route} ${receipt.transactionHash}`);
       } catch (error) {
-        log(`could not deliver: ${route}: ${error instanceof Error ? error.message : error}`);
+        log(`could not deliver: ${route}: ${messageOf(error)}`);
       }
     }
   }
 
   /** One look and one delivery at a time, so that nothing is delivered twice. */
   function work(dueBy: () => number): Promise<void> {
-    const mine = turn.then(async () => {
-      for (const chain of chains.values()) await look(chain);
+    turn = turn.then(async () => {
+      await Promise.all([...chains.values()].map(lookAndTell));
       await deliverDue(dueBy());
     });
-    turn = mine.catch(() => {});
-    return mine;
+    return turn;
   }
 
   return {
@@ -92,7 +110,7 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
       const { signal } = stopping;
       loop = (async () => {
         while (!signal.aborted) {
-          await work(now).catch((error: unknown) => log(`could not look for transfers: ${error}`));
+          await work(now);
           await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
         }
       })();
@@ -103,8 +121,16 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
       await loop;
       await turn;
     },
-    bondAll: () => work(() => Number.POSITIVE_INFINITY),
+    async bondAll() {
+      await work(() => Number.POSITIVE_INFINITY);
+      const [trouble] = troubles;
+      if (trouble !== undefined) throw new Error(`${trouble[0]} cannot be read: ${trouble[1]}`);
+    },
   };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 async function headOf(chain: LocalChain): Promise<number> {

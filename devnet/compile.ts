@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { cacheFolder, projectFolder } from "./project.js";
@@ -53,7 +53,11 @@ export function compileContracts(): Record<string, Artifact> {
     .digest("hex")
     .slice(0, 16);
   const cache = join(cacheFolder(), `artifacts-${key}.json`);
-  if (existsSync(cache)) return JSON.parse(readFileSync(cache, "utf8")) as Record<string, Artifact>;
+  if (existsSync(cache)) {
+    // A sign of use: what has none for long is forgotten.
+    utimesSync(cache, new Date(), new Date());
+    return JSON.parse(readFileSync(cache, "utf8")) as Record<string, Artifact>;
+  }
 
   const artifacts = compile(sources);
   mkdirSync(cacheFolder(), { recursive: true });

@@ -9,13 +9,17 @@ import type { SeededTransfer } from "./seed/seeded-transfer.js";
 /** Runs the gateway over a local Hop network until Ctrl-C, and tells what to try. */
 async function main(): Promise<void> {
   const began = Date.now();
+  // Loopback unless asked otherwise; and quiet, so that the page below stays in sight.
+  const { HOST = "127.0.0.1", LOG_LEVEL = "warn" } = process.env;
+  const environment = { ...process.env, HOST, LOG_LEVEL };
+  // Only to hear of a wrong value at once, not after nine chains have been started.
+  loadConfig(environment);
   const log = (line: string): void => console.log(`[${((Date.now() - began) / 1_000).toFixed(1)} s] ${line}`);
   log(`starting ${hopChains.size} local chains`);
   const network = await startNetwork({ log });
   try {
-    // Loopback unless asked otherwise; and quiet, so that the page below stays in sight.
-    const { HOST = "127.0.0.1", LOG_LEVEL = "warn" } = process.env;
-    const gateway = createGateway(loadConfig({ ...process.env, HOST, LOG_LEVEL, ...network.environment }));
+    // The local network's settings win over the user's own endpoints: nothing may leave this machine.
+    const gateway = createGateway(loadConfig({ ...environment, ...network.environment }));
     const { url } = await gateway.start();
     const sayGoodbye = await announceDemo({ gatewayUrl: url, chains: network.chains });
     stopOnSignals(async () => {
@@ -31,7 +35,8 @@ async function main(): Promise<void> {
 }
 
 function page(url: string, transfers: Network["transfers"]): string {
-  const bonded = transfers.find(({ name }) => name === "usdt-polygon-arbitrum");
+  // HOP asks for no swap and so names no deadline: its hash and id are the same whenever the network was built.
+  const bonded = transfers.find(({ name }) => name === "hop-arbitrum-optimism");
   const quote = "amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5";
   const message = `{"amount":"25000000","token":"USDT","fromChain":"polygon","toChain":"arbitrum","slippage":0.5}`;
   return `

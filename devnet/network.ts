@@ -2,11 +2,13 @@ import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { networkOf } from "../src/hop/networks.js";
 import { type Anvil, startAnvil } from "./anvil.js";
 import { startAssetsServer } from "./assets.js";
 import { type Bonder, createBonder } from "./bonder.js";
 import { chainIdOf, connectChains, gasPriceOn, hopChains } from "./chains.js";
 import { deployChain } from "./deploy/deploy-chain.js";
+import { endAll } from "./end-all.js";
 import { cacheFolder } from "./project.js";
 import { pastSeconds, seedChains } from "./seed/seed-chains.js";
 import type { SeededTransfer } from "./seed/seeded-transfer.js";
@@ -38,6 +40,9 @@ export interface Network {
   stop(): Promise<void>;
 }
 
+/** Nobody listens there. For the chains that do not run here: their public endpoints would be asked otherwise. */
+const nowhere = "http://127.0.0.1:1";
+
 /**
  * Starts the network. The first start builds it (deploys, then makes a past of some days) and keeps the state; every
  * start runs from a kept state, so that the first is no different from the others.
@@ -45,10 +50,8 @@ export interface Network {
 export async function startNetwork(options: NetworkOptions = {}): Promise<Network> {
   const { slugs = [...hopChains.keys()], stateDir = cacheFolder(), log = () => {}, bondDelaySeconds } = options;
   const stops: (() => Promise<unknown>)[] = [];
-  const stop = async (): Promise<void> => {
-    // What was started last needs what was started first.
-    for (const end of stops.splice(0).reverse()) await end();
-  };
+  // What was started last needs what was started first.
+  const stop = (): Promise<void> => endAll(stops.splice(0).reverse());
   try {
     const { state, forget } = await keptOrBuilt(slugs, stateDir, log);
     const anvils = await startAll(slugs, (slug) => ({ stateFile: state.chainFile(slug) })).finally(forget);
@@ -63,14 +66,14 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<Networ
     const bonder = await createBonder({ chains, log, ...delay });
     stops.push(bonder.stop);
 
-    const urls = [...anvils].map(([slug, anvil]) => [`RPC_URL_${slug.toUpperCase()}`, anvil.url] as const);
     return {
       chains: Object.fromEntries([...anvils].map(([slug, { chainId, url }]) => [slug, { chainId, url }])),
       assetsUrl: assets.url,
       attestationUrl: assets.url,
       transfers: state.transfers,
       environment: {
-        ...Object.fromEntries(urls),
+        ...rpcUrls("RPC_URL_", hopChains.keys(), anvils),
+        ...rpcUrls("GOERLI_RPC_URL_", networkOf("goerli").chains.keys(), new Map()),
         ASSETS_URL: assets.url,
         ATTESTATION_API_URL: assets.url,
         EXPLORER_API_URL: "off",
@@ -80,9 +83,19 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<Networ
       stop,
     };
   } catch (error) {
-    await stop();
+    // What went wrong first is what there is to tell.
+    await stop().catch(() => {});
     throw error;
   }
+}
+
+function rpcUrls(
+  prefix: string,
+  slugs: Iterable<string>,
+  anvils: ReadonlyMap<string, Anvil>,
+): Readonly<Record<string, string>> {
+  const urls = [...slugs].map((slug) => [`${prefix}${slug.toUpperCase()}`, anvils.get(slug)?.url ?? nowhere] as const);
+  return Object.fromEntries(urls);
 }
 
 async function keptOrBuilt(
@@ -135,10 +148,10 @@ async function startAll(slugs: readonly string[], start: (slug: string) => Start
   const anvils = new Map(results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : [])));
   const failed = results.find((result) => result.status === "rejected");
   if (failed === undefined) return anvils;
-  await stopAll(anvils);
+  await stopAll(anvils).catch(() => {});
   throw failed.reason;
 }
 
-async function stopAll(anvils: ReadonlyMap<string, Anvil>): Promise<void> {
-  await Promise.all([...anvils.values()].map((anvil) => anvil.stop()));
+function stopAll(anvils: ReadonlyMap<string, Anvil>): Promise<void> {
+  return endAll([...anvils.values()].map((anvil) => anvil.stop));
 }

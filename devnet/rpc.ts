@@ -1,17 +1,18 @@
 /** Calls one JSON-RPC method of a chain and gives its result. */
-export type Rpc = (method: string, params?: readonly unknown[], signal?: AbortSignal) => Promise<unknown>;
+export type Rpc = (method: string, params?: readonly unknown[]) => Promise<unknown>;
+
+const timeoutMs = 30_000;
 
 /** A JSON-RPC client for one local node, which is trusted and near: no retries, no failover, a generous time limit. */
-export function createRpc(url: string, timeoutMs = 30_000): Rpc {
+export function createRpc(url: string): Rpc {
   let lastId = 0;
-  return async (method, params = [], signal) => {
+  return async (method, params = []) => {
     lastId += 1;
-    const timeout = AbortSignal.timeout(timeoutMs);
     const response = await fetch(url, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ jsonrpc: "2.0", id: lastId, method, params }),
-      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     const answer = (await response.json()) as { result?: unknown; error?: { message?: string; data?: unknown } };
     if (answer.error !== undefined) {

@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { cacheFolder } from "./project.js";
 
@@ -8,20 +8,41 @@ export interface RunningDemo {
   readonly chains: Readonly<Record<string, { readonly chainId: number; readonly url: string }>>;
 }
 
-const file = (): string => join(cacheFolder(), "running.json");
+/** Holds one file for each demo, named after its process. */
+const defaultFolder = (): string => join(cacheFolder(), "running");
 
-/** Leaves word of a running demo; gives what takes the word back. */
-export async function announceDemo(demo: RunningDemo): Promise<() => Promise<void>> {
-  const text = JSON.stringify(demo, undefined, 2);
-  await writeFile(file(), text);
-  return async () => {
-    // Another demo may have been started since: then the word is its own.
-    if ((await readFile(file(), "utf8").catch(() => "")) === text) await rm(file(), { force: true });
-  };
+/** Leaves word of a demo that runs in a process; gives what takes the word back. */
+export async function announceDemo(
+  demo: RunningDemo,
+  pid: number = process.pid,
+  folder: string = defaultFolder(),
+): Promise<() => Promise<void>> {
+  const file = join(folder, `${pid}.json`);
+  await mkdir(folder, { recursive: true });
+  await writeFile(file, JSON.stringify(demo, undefined, 2));
+  return () => rm(file, { force: true });
 }
 
-/** The demo that was started last and has not said goodbye; undefined: none. */
-export async function findDemo(): Promise<RunningDemo | undefined> {
-  const text = await readFile(file(), "utf8").catch(() => undefined);
-  return text === undefined ? undefined : (JSON.parse(text) as RunningDemo);
+/** The youngest of the demos that run; undefined: none. Takes back the word of those that were killed. */
+export async function findDemo(folder: string = defaultFolder()): Promise<RunningDemo | undefined> {
+  let youngest: { readonly file: string; readonly since: number } | undefined;
+  for (const name of await readdir(folder).catch(() => [])) {
+    const file = join(folder, name);
+    if (!isAlive(Number.parseInt(name, 10))) {
+      await rm(file, { force: true });
+      continue;
+    }
+    const { mtimeMs: since } = await stat(file);
+    if (youngest === undefined || since > youngest.since) youngest = { file, since };
+  }
+  return youngest && (JSON.parse(await readFile(youngest.file, "utf8")) as RunningDemo);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // There, but another user's.
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
 }

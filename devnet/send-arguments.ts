@@ -10,7 +10,8 @@ Sends a transfer on the local network that "npm run demo" runs: asks the gateway
   --from --to  chain slugs
   --amount     in whole tokens, such as 25 or 0.5
   --slippage   in percent (default 0.5)
-  --recipient  address at the destination (default: the sender's)`;
+  --recipient  address at the destination (default: the sender's)
+  --help       prints this`;
 
 /** What the caller got wrong, in one line. */
 export class UsageError extends Error {
@@ -30,11 +31,16 @@ export interface SendArguments {
 }
 
 const text = { type: "string" } as const;
-const options = { token: text, from: text, to: text, amount: text, slippage: text, recipient: text };
+const texts = { token: text, from: text, to: text, amount: text, slippage: text, recipient: text };
+const options = { ...texts, help: { type: "boolean" } } as const;
 
-/** @throws UsageError */
-export function readSendArguments(argv: readonly string[]): SendArguments {
-  const values = parse(argv);
+/**
+ * Gives undefined where help was asked for.
+ * @throws UsageError
+ */
+export function readSendArguments(argv: readonly string[]): SendArguments | undefined {
+  const { help, ...values } = parse(argv);
+  if (help === true) return undefined;
   const required = (name: "token" | "from" | "to" | "amount"): string => {
     const value = values[name];
     if (value === undefined || value === "") throw new UsageError(`--${name} is missing`);
@@ -48,7 +54,7 @@ export function readSendArguments(argv: readonly string[]): SendArguments {
   return { token, from, to, amount: rawAmount(required("amount"), token.decimals), slippage, recipient };
 }
 
-function parse(argv: readonly string[]): Partial<Record<keyof typeof options, string>> {
+function parse(argv: readonly string[]): Partial<Record<keyof typeof texts, string>> & { help?: boolean } {
   try {
     return parseArgs({ args: [...argv], options }).values;
   } catch (error) {

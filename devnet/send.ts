@@ -15,7 +15,9 @@ interface Quote {
 }
 
 async function main(): Promise<void> {
-  const { token, from, to, amount, slippage, recipient } = readSendArguments(process.argv.slice(2));
+  const given = readSendArguments(process.argv.slice(2));
+  if (given === undefined) return console.log(usage);
+  const { token, from, to, amount, slippage, recipient } = given;
   const demo = await findDemo();
   if (demo === undefined) throw new Error('no local network is running: start one with "npm run demo"');
 

@@ -1,7 +1,7 @@
 import type { utils } from "ethers";
 import { networkOf } from "../src/hop/networks.js";
 import { cctpBridge, l1Bridge, l2Bridge, messageTransmitter } from "./abi.js";
-import { slugOfChainId } from "./chains.js";
+import { findContract, slugOfChainId } from "./chains.js";
 import type { Log } from "./transactions.js";
 
 interface Leg {
@@ -57,7 +57,9 @@ export function bridgesOn(slug: string): ReadonlyMap<string, string> {
 /** The transfers that a transaction on `source` sent, in log order. Events of other contracts do not count. */
 export function readSentTransfers(source: string, logs: readonly Log[]): readonly SentTransfer[] {
   const bridges = bridgesOn(source);
+  const transmitter = findContract("USDC", source, "cctpMessageTransmitter")?.toLowerCase();
   const messages = logs
+    .filter((log) => log.address.toLowerCase() === transmitter)
     .filter((log) => log.topics[0] === topicOf(messageTransmitter, "MessageSent"))
     .map((log) => messageTransmitter.parseLog({ ...log, topics: [...log.topics] }).args.message as string);
   const transfers: SentTransfer[] = [];

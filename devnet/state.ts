@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import type { LocalChains } from "./chains.js";
@@ -8,8 +8,9 @@ import { projectFolder } from "./project.js";
 import type { SeededTransfer } from "./seed/seeded-transfer.js";
 
 const transfersFile = "transfers.json";
-const prefix = "state-";
-/** After this long an older state is not coming back: its sources have changed. */
+/** What can be made again: states, and compiled contracts. */
+const forgettable = /^(?:state|artifacts)-/;
+/** What nobody has used for this long is likely of sources that have changed. */
 const forgetAfterMs = 24 * 3600 * 1000;
 
 /** The state of every chain of a built network, on disk. Never changed once it is there. */
@@ -30,12 +31,13 @@ export async function stateName(slugs: readonly string[]): Promise<string> {
     const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
     for (const file of files.sort()) hash.update(file.slice(project.length)).update(await readFile(file));
   }
-  return `${prefix}${hash.digest("hex").slice(0, 16)}`;
+  return `state-${hash.digest("hex").slice(0, 16)}`;
 }
 
 /** Opens a saved state, or gives undefined where there is none. */
 export async function openState(folder: string): Promise<SavedState | undefined> {
   if (!existsSync(folder)) return undefined;
+  await utimes(folder, new Date(), new Date());
   return {
     transfers: JSON.parse(await readFile(join(folder, transfersFile), "utf8")) as SeededTransfer[],
     chainFile: (slug) => join(folder, `${slug}.json`),
@@ -61,16 +63,16 @@ export async function saveState(
     await Promise.all(dumps);
     await writeFile(join(draft, transfersFile), JSON.stringify(transfers, undefined, 2));
     await rename(draft, folder);
-    await forgetOldStates(dirname(folder));
+    await forgetUnused(dirname(folder));
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
     if (!existsSync(folder)) throw error;
   }
 }
 
-/** Every change of the sources makes another state; those of the past would pile up. */
-async function forgetOldStates(parent: string): Promise<void> {
-  for (const name of (await readdir(parent)).filter((entry) => entry.startsWith(prefix))) {
+/** Every change of the sources makes others; those of the past would pile up. */
+async function forgetUnused(parent: string): Promise<void> {
+  for (const name of (await readdir(parent)).filter((entry) => forgettable.test(entry))) {
     const { mtimeMs } = await stat(join(parent, name));
     if (Date.now() - mtimeMs > forgetAfterMs) await rm(join(parent, name), { recursive: true, force: true });
   }

@@ -41,14 +41,6 @@ export function bridgedChainIds(token: string, except: string): readonly number[
   return chains.map(({ chainId }) => chainId);
 }
 
-/** The multicall contract of a chain. */
-export function multicallOn(slug: string): string {
-  const chains: Record<string, { readonly multicall?: string }> = sdkConfig.mainnet.chains;
-  const multicall = chains[slug]?.multicall;
-  if (multicall === undefined) throw new Error(`the SDK has no multicall on ${slug}`);
-  return multicall;
-}
-
 /** Whoever the SDK names as bonder of a route that ends on this chain. */
 export function bondersTo(token: string, slug: string): readonly string[] {
   const byToken: Record<string, Record<string, Record<string, string>>> = sdkConfig.mainnet.bonders;

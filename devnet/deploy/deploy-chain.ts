@@ -1,17 +1,10 @@
 import { utils } from "ethers";
+import { multicallOn } from "../chains.js";
 import { compileContracts } from "../compile.js";
-import { multicallOn } from "./book.js";
+import type { Rpc } from "../rpc.js";
 import { cctpPlacements } from "./cctp.js";
 import { hopHoldings, hopPlacements } from "./hop.js";
-import {
-  artifactOf,
-  type ContractCall,
-  makeCalls,
-  type Placement,
-  placeCode,
-  type Rpc,
-  setUpCalls,
-} from "./placement.js";
+import { artifactOf, type ContractCall, makeCalls, type Placement, placeCode, setUpCalls } from "./placement.js";
 import { deployer } from "./roles.js";
 import { systemPlacements } from "./system.js";
 import { tokenPlacements } from "./tokens.js";

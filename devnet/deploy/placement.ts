@@ -1,9 +1,7 @@
 import { utils } from "ethers";
 import type { Artifact } from "../compile.js";
+import type { Rpc } from "../rpc.js";
 import { deployer } from "./roles.js";
-
-/** Calls one JSON-RPC method of a chain and gives its result. */
-export type Rpc = (method: string, params: readonly unknown[]) => Promise<unknown>;
 
 /** One of our contracts at an address, and what it is told first. */
 export interface Placement {

@@ -1,4 +1,4 @@
-import { multicallOn } from "./book.js";
+import { multicallOn } from "../chains.js";
 import type { Placement } from "./placement.js";
 
 /** The OP stack's predeployed oracle of what a transaction's bytes cost on L1. */

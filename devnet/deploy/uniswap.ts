@@ -1,7 +1,8 @@
 import { createRequire } from "node:module";
 import { utils } from "ethers";
+import type { Rpc } from "../rpc.js";
 import { tokenOnChain } from "./book.js";
-import type { ContractCall, Placement, Rpc } from "./placement.js";
+import type { ContractCall, Placement } from "./placement.js";
 import { uniswapLiquidityProvider } from "./roles.js";
 import type { Holding } from "./tokens.js";
 

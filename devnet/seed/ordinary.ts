@@ -1,5 +1,5 @@
 import { bonderOf } from "../chains.js";
-import { idOf, type Seed } from "./seed.js";
+import { idOf, routeOf, type Seed } from "./seed.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
 
 /** A transfer like thousands of others: sent, and delivered some minutes later or still under way. */
@@ -234,9 +234,7 @@ export const ordinarySeeds: readonly Seed[] = transfers.map((plan) => ({
       {
         name,
         description,
-        token: transfer.token,
-        sourceSlug: source,
-        destinationSlug: destination,
+        ...routeOf(transfer.token, source, destination, transfer.kind === "cctp"),
         transferId: idOf(transfer, receipt),
         transactionHash: receipt.transactionHash,
         expectedState: deliveredAfter === undefined ? "PENDING" : "BONDED",

@@ -13,6 +13,17 @@ export interface Seed {
   run(stage: Stage): Promise<readonly SeededTransfer[]>;
 }
 
+/** What a seeded transfer tells of its way; over Hop's own bridge unless said otherwise. */
+export function routeOf(
+  token: string,
+  sourceSlug: string,
+  destinationSlug: string,
+  isCctp = false,
+): Pick<SeededTransfer, "kind" | "token" | "sourceSlug" | "destinationSlug"> {
+  const kind = sourceSlug === "ethereum" ? "l1-to-l2" : destinationSlug === "ethereum" ? "l2-to-l1" : "l2-to-l2";
+  return { kind: isCctp ? "cctp" : kind, token, sourceSlug, destinationSlug };
+}
+
 /** The id under which the service knows a transfer. */
 export function idOf(transfer: SentTransfer, receipt: Receipt): string {
   if (transfer.kind === "from-l2") return transfer.transferId;

@@ -3,6 +3,8 @@ export interface SeededTransfer {
   /** Short and unique, such as `usdt-polygon-arbitrum`. */
   readonly name: string;
   readonly description: string;
+  /** How it is sent; what only looks like a transfer: how it would be. */
+  readonly kind: "l2-to-l2" | "l2-to-l1" | "l1-to-l2" | "cctp";
   readonly token: string;
   /** Chain slugs. */
   readonly sourceSlug: string;

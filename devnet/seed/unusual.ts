@@ -5,7 +5,7 @@ import { withdraw } from "../deliver.js";
 import { readSentTransfers } from "../sent-transfer.js";
 import { giveTokens, rawAmount } from "../tokens.js";
 import { type Receipt, transact } from "../transactions.js";
-import type { Seed } from "./seed.js";
+import { routeOf, type Seed } from "./seed.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
 import type { Stage } from "./stage.js";
 
@@ -24,7 +24,7 @@ const withdrawn: Seed = {
       {
         name: "usdt-optimism-arbitrum-withdrawn",
         description: "USDT between L2s that no bonder took, withdrawn after its settlement",
-        ...route("USDT", "optimism", "arbitrum"),
+        ...routeOf("USDT", "optimism", "arbitrum"),
         transferId: transfer.transferId,
         transactionHash: receipt.transactionHash,
         expectedState: "BONDED",
@@ -45,7 +45,7 @@ const unbondable: Seed = {
       {
         name: "usdt-optimism-ethereum-unbondable",
         description: "USDT to L1 that asks for a swap there, which no bonder can do",
-        ...route("USDT", "optimism", "ethereum"),
+        ...routeOf("USDT", "optimism", "ethereum"),
         transferId: transfer.transferId,
         transactionHash: receipt.transactionHash,
         expectedState: "UNBONDABLE",
@@ -68,7 +68,7 @@ const twins: Seed = {
     const twin = (number: string, { receipt }: { receipt: Receipt }, arrived: boolean): SeededTransfer => ({
       name: `eth-ethereum-optimism-twin-${number}`,
       description: `ETH from L1, the ${number} of two equal sends, ${arrived ? "completed" : "not arrived yet"}`,
-      ...route("ETH", "ethereum", "optimism"),
+      ...routeOf("ETH", "ethereum", "optimism"),
       transferId: receipt.transactionHash,
       transactionHash: receipt.transactionHash,
       expectedState: arrived ? "BONDED" : "PENDING",
@@ -108,7 +108,7 @@ const batch: Seed = {
       {
         name: "hop-batch-first",
         description: "HOP, the first of two transfers in one transaction, bonded",
-        ...route("HOP", "optimism", "arbitrum"),
+        ...routeOf("HOP", "optimism", "arbitrum"),
         transferId: bonded.transferId,
         transactionHash,
         expectedState: "BONDED",
@@ -116,7 +116,7 @@ const batch: Seed = {
       {
         name: "hop-batch-second",
         description: "HOP to L1, the second of two transfers in one transaction, not bonded yet",
-        ...route("HOP", "optimism", "ethereum"),
+        ...routeOf("HOP", "optimism", "ethereum"),
         transferId: pending.transferId,
         transactionHash,
         expectedState: "PENDING",
@@ -138,7 +138,7 @@ const lookAlike: Seed = {
       {
         name: "look-alike",
         description: "Another contract's event in the shape of a Hop transfer: not one",
-        ...route("ETH", "optimism", "arbitrum"),
+        ...routeOf("ETH", "optimism", "arbitrum"),
         transferId: lookAlikeId,
         transactionHash,
         expectedState: "NOT_FOUND",
@@ -148,10 +148,6 @@ const lookAlike: Seed = {
 };
 
 export const unusualSeeds: readonly Seed[] = [withdrawn, batch, twins, unbondable, lookAlike];
-
-function route(token: string, sourceSlug: string, destinationSlug: string) {
-  return { token, sourceSlug, destinationSlug };
-}
 
 const lookAlikeAddress = "0x00000000000000000000000000000000c0ffee00";
 const lookAlikeId = utils.id("look-alike");

@@ -54,6 +54,7 @@ abstract contract Bridge {
         }
     }
 
+    /// @dev Nobody here calls this or `getIsBonder`; the real bridges have both, and a call's gas depends on how many functions there are.
     function stake(address bonder, uint256 amount) external payable {
         require(bonders[bonder], "bridge: not a bonder");
         _takeIn(msg.sender, amount);

@@ -82,18 +82,6 @@ contract MessageTransmitter {
         return true;
     }
 
-    function getNumEnabledAttesters() external view returns (uint256) {
-        return attesters.length;
-    }
-
-    function getEnabledAttester(uint256 index) external view returns (address) {
-        return attesters[index];
-    }
-
-    function signatureThreshold() external view returns (uint256) {
-        return attesters.length;
-    }
-
     function _requireAttested(bytes32 digest, bytes calldata attestation) private view {
         require(attestation.length == SIGNATURE_LENGTH * attesters.length, "cctp: wrong attestation length");
         for (uint256 i = 0; i < attesters.length; i++) {

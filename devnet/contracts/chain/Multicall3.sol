@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @title Many calls in one, with the interface that every chain has at the same address.
+/// @title Many calls in one: what is called here of the contract that every chain has.
 contract Multicall3 {
     struct Call {
         address target;
@@ -14,13 +14,6 @@ contract Multicall3 {
         bytes callData;
     }
 
-    struct Call3Value {
-        address target;
-        bool allowFailure;
-        uint256 value;
-        bytes callData;
-    }
-
     struct Result {
         bool success;
         bytes returnData;
@@ -30,93 +23,38 @@ contract Multicall3 {
         blockNumber = block.number;
         returnData = new bytes[](calls.length);
         for (uint256 i = 0; i < calls.length; i++) {
-            returnData[i] = _call(calls[i].target, 0, calls[i].callData, false).returnData;
+            returnData[i] = _call(calls[i].target, calls[i].callData, false).returnData;
         }
     }
 
-    function tryAggregate(bool requireSuccess, Call[] calldata calls) public payable returns (Result[] memory returnData) {
+    function tryAggregate(bool requireSuccess, Call[] calldata calls) external payable returns (Result[] memory returnData) {
         returnData = new Result[](calls.length);
         for (uint256 i = 0; i < calls.length; i++) {
-            returnData[i] = _call(calls[i].target, 0, calls[i].callData, !requireSuccess);
+            returnData[i] = _call(calls[i].target, calls[i].callData, !requireSuccess);
         }
-    }
-
-    function tryBlockAndAggregate(bool requireSuccess, Call[] calldata calls)
-        public
-        payable
-        returns (uint256 blockNumber, bytes32 blockHash, Result[] memory returnData)
-    {
-        (blockNumber, blockHash) = (block.number, blockhash(block.number));
-        returnData = tryAggregate(requireSuccess, calls);
-    }
-
-    function blockAndAggregate(Call[] calldata calls)
-        external
-        payable
-        returns (uint256 blockNumber, bytes32 blockHash, Result[] memory returnData)
-    {
-        return tryBlockAndAggregate(true, calls);
     }
 
     function aggregate3(Call3[] calldata calls) external payable returns (Result[] memory returnData) {
         returnData = new Result[](calls.length);
         for (uint256 i = 0; i < calls.length; i++) {
-            returnData[i] = _call(calls[i].target, 0, calls[i].callData, calls[i].allowFailure);
+            returnData[i] = _call(calls[i].target, calls[i].callData, calls[i].allowFailure);
         }
-    }
-
-    function aggregate3Value(Call3Value[] calldata calls) external payable returns (Result[] memory returnData) {
-        returnData = new Result[](calls.length);
-        uint256 total;
-        for (uint256 i = 0; i < calls.length; i++) {
-            total += calls[i].value;
-            returnData[i] = _call(calls[i].target, calls[i].value, calls[i].callData, calls[i].allowFailure);
-        }
-        require(msg.value == total, "multicall: wrong value");
-    }
-
-    function getBlockHash(uint256 blockNumber) external view returns (bytes32) {
-        return blockhash(blockNumber);
-    }
-
-    function getLastBlockHash() external view returns (bytes32) {
-        return blockhash(block.number - 1);
     }
 
     function getBlockNumber() external view returns (uint256) {
         return block.number;
     }
 
-    function getCurrentBlockCoinbase() external view returns (address) {
-        return block.coinbase;
-    }
-
-    function getCurrentBlockDifficulty() external view returns (uint256) {
-        return block.difficulty;
-    }
-
-    function getCurrentBlockGasLimit() external view returns (uint256) {
-        return block.gaslimit;
-    }
-
-    function getCurrentBlockTimestamp() external view returns (uint256) {
-        return block.timestamp;
-    }
-
     function getBasefee() external view returns (uint256) {
         return block.basefee;
-    }
-
-    function getChainId() external view returns (uint256) {
-        return block.chainid;
     }
 
     function getEthBalance(address addr) external view returns (uint256) {
         return addr.balance;
     }
 
-    function _call(address target, uint256 value, bytes calldata data, bool mayFail) private returns (Result memory result) {
-        (result.success, result.returnData) = target.call{value: value}(data);
+    function _call(address target, bytes calldata data, bool mayFail) private returns (Result memory result) {
+        (result.success, result.returnData) = target.call(data);
         require(result.success || mayFail, "multicall: call failed");
     }
 }

@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import ts from "typescript";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Anvil, startAnvil } from "../../../devnet/anvil.js";
 import { chainOf, contractOf, gasPriceOn, type LocalChains } from "../../../devnet/chains.js";
 import { deployChain } from "../../../devnet/deploy/deploy-chain.js";
@@ -67,6 +67,15 @@ describe("a local chain", () => {
 
   it("says what the node says when it does not start", async () => {
     await expect(startAnvil({ chainId: 1, gasPrice, stateFile: join(folder(), "none.json") })).rejects.toThrow(/none/);
+  });
+
+  it("says that it could not be started where there is no shell", async () => {
+    vi.stubEnv("PATH", folder());
+    try {
+      await expect(startAnvil({ chainId: 1, gasPrice })).rejects.toThrow("anvil could not be started");
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   it("is gone after stop, which may be called twice", async () => {

@@ -7,8 +7,8 @@ describe("the arguments of devnet:send", () => {
   it("are read, the amount in the token's smallest unit", () => {
     const read = readSendArguments(given);
     expect(read).toMatchObject({ from: "polygon", to: "arbitrum", amount: 25_000_000n, slippage: "0.5" });
-    expect(read.token.symbol).toBe("USDT");
-    expect(read.recipient).toBeUndefined();
+    expect(read?.token.symbol).toBe("USDT");
+    expect(read?.recipient).toBeUndefined();
   });
 
   it("take fractions, aliases, a slippage and a recipient", () => {
@@ -16,8 +16,13 @@ describe("the arguments of devnet:send", () => {
     const more = ["--slippage", "2", "--recipient", recipient];
     const read = readSendArguments([...replaced("token", "weth"), ...more]);
     expect(read).toMatchObject({ amount: 25n * 10n ** 18n, slippage: "2", recipient });
-    expect(read.token.symbol).toBe("ETH");
-    expect(readSendArguments(replaced("amount", "0.000001")).amount).toBe(1n);
+    expect(read?.token.symbol).toBe("ETH");
+    expect(readSendArguments(replaced("amount", "0.000001"))?.amount).toBe(1n);
+  });
+
+  it("are none when help is asked for, whatever else is given", () => {
+    expect(readSendArguments(["--help"])).toBeUndefined();
+    expect(readSendArguments([...replaced("token", "XYZ"), "--help"])).toBeUndefined();
   });
 
   it.each([

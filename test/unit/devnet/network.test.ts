@@ -1,13 +1,15 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { l2Bridge } from "../../../devnet/abi.js";
+import { l2Bridge, messageTransmitter } from "../../../devnet/abi.js";
 import { chainOf, connectChains, contractOf, type LocalChains } from "../../../devnet/chains.js";
 import { type Network, startNetwork } from "../../../devnet/network.js";
 import { sendTransfer } from "../../../devnet/send-transfer.js";
 import { readSentTransfers, type SentTransfer } from "../../../devnet/sent-transfer.js";
 import { giveTokens } from "../../../devnet/tokens.js";
 import { call, type Receipt } from "../../../devnet/transactions.js";
+import { loadConfig } from "../../../src/config.js";
+import { networkOf } from "../../../src/hop/networks.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 
 const slugs = ["ethereum", "optimism", "arbitrum"];
@@ -15,11 +17,17 @@ const hour = 3_600;
 
 describe("the local network", () => {
   const folder = temporaryFolder();
+  const said: string[] = [];
   let network: Network;
   let chains: LocalChains;
 
   beforeAll(async () => {
-    network = await startNetwork({ slugs, stateDir: folder(), bondDelaySeconds: 1 });
+    network = await startNetwork({
+      slugs,
+      stateDir: folder(),
+      bondDelaySeconds: 1,
+      log: (line) => said.push(line),
+    });
     chains = connectChains(network.chains);
   });
   afterAll(() => network.stop());
@@ -29,10 +37,30 @@ describe("the local network", () => {
     expect(await Promise.all(ids)).toEqual([1, 10, 42161]);
   });
 
-  it("has transfers of every state, sent hours to days ago by the chains' own clocks", async () => {
+  it("gives a gateway endpoints on this machine for every chain of every network", () => {
+    const urls = Object.entries(network.environment).filter(([name]) => name.includes("RPC_URL_"));
+    const known = (["mainnet", "goerli"] as const).flatMap((slug) => [...networkOf(slug).chains.keys()]);
+    expect(urls).toHaveLength(known.length);
+    for (const [, url] of urls) expect(new URL(url).hostname).toBe("127.0.0.1");
+    const { rpcUrls } = loadConfig(network.environment);
+    expect(rpcUrls.mainnet.get("optimism")).toEqual([network.chains.optimism?.url]);
+    expect(new Set([...rpcUrls.goerli.values(), rpcUrls.mainnet.get("base")].flat())).toEqual(
+      new Set(["http://127.0.0.1:1"]),
+    );
+  });
+
+  it("has transfers of every state and kind, sent hours to days ago by the chains' own clocks", async () => {
     expect(new Set(network.transfers.map(({ expectedState }) => expectedState))).toEqual(
       new Set(["BONDED", "PENDING", "UNBONDABLE", "NOT_FOUND"]),
     );
+    const real = network.transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
+    expect(new Set(real.map(({ kind }) => kind))).toEqual(new Set(["l2-to-l2", "l2-to-l1", "l1-to-l2", "cctp"]));
+    for (const transfer of real) {
+      const [first] = await sentBy(transfer.sourceSlug, transfer.transactionHash);
+      const way = { "from-l2": /^l2-to-/, "from-l1": /^l1-to-l2$/, cctp: /^cctp$/ }[first?.kind ?? "cctp"];
+      expect(transfer.kind).toMatch(way);
+      expect(transfer.kind === "l2-to-l1").toBe(transfer.destinationSlug === "ethereum" && first?.kind !== "cctp");
+    }
     const times = await Promise.all(network.transfers.map((transfer) => sentAt(transfer)));
     expect(times).toEqual([...times].sort((a, b) => a - b));
     const age = Date.now() / 1_000 - (times[0] ?? 0);
@@ -84,8 +112,22 @@ describe("the local network", () => {
     expect(after.arbitrum - before.arbitrum).toBe(1);
     expect([fromL1.kind, cctp.kind]).toEqual(["from-l1", "cctp"]);
     // Nothing is left to deliver: a second delivery would revert, and be told of.
+    const toldBefore = said.length;
     await network.bonder.bondAll();
+    expect(said.slice(toldBefore)).toEqual([]);
     expect(await deliveries()).toEqual(after);
+  });
+
+  it("takes the message of a CCTP transfer from Circle's own contract", async () => {
+    const cctp = network.transfers.find(({ kind, expectedState }) => kind === "cctp" && expectedState === "PENDING");
+    const { logs } = await receiptOf(cctp?.sourceSlug ?? "", cctp?.transactionHash ?? "");
+    const topic = messageTransmitter.getEventTopic("MessageSent");
+    const real = logs.find((log) => log.topics[0] === topic);
+    const data = messageTransmitter.encodeEventLog(messageTransmitter.getEvent("MessageSent"), ["0x1234"]).data;
+    const lookAlike = { address: `0x${"c0".repeat(20)}`, topics: [topic], data };
+    const [sent] = readSentTransfers(cctp?.sourceSlug ?? "", [lookAlike, ...logs]);
+    const message = messageTransmitter.decodeEventLog("MessageSent", real?.data ?? "0x").message;
+    expect(sent).toMatchObject({ kind: "cctp", message });
   });
 
   it("starts again from what it kept, the same", async () => {
@@ -121,8 +163,11 @@ describe("the local network", () => {
   });
 
   async function sentBy(slug: string, hash: string): Promise<readonly SentTransfer[]> {
-    const receipt = (await chainOf(chains, slug).rpc("eth_getTransactionReceipt", [hash])) as Receipt;
-    return readSentTransfers(slug, receipt.logs);
+    return readSentTransfers(slug, (await receiptOf(slug, hash)).logs);
+  }
+
+  async function receiptOf(slug: string, hash: string): Promise<Receipt> {
+    return (await chainOf(chains, slug).rpc("eth_getTransactionReceipt", [hash])) as Receipt;
   }
 
   async function sentAt({ sourceSlug, transactionHash }: Network["transfers"][number]): Promise<number> {

@@ -1,0 +1,37 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { usage } from "../../../devnet/send-arguments.js";
+
+describe("the commands", () => {
+  const { argv } = process;
+  afterEach(() => {
+    process.argv = argv;
+    process.exitCode = undefined;
+    vi.restoreAllMocks();
+    vi.unstubAllEnvs();
+  });
+
+  it("demo: says what is wrong in the environment and ends, before anything is started", async () => {
+    const exit = vi.spyOn(process, "exit").mockImplementation((() => {}) as never);
+    const [print, complain] = [listen("log"), listen("error")];
+    vi.stubEnv("REQUEST_TIMEOUT_MS", "soon");
+    vi.stubEnv("RPC_URL_MARS", "http://127.0.0.1:1");
+    await import("../../../devnet/demo.js");
+    expect(exit.mock.calls).toEqual([[1]]);
+    expect(complain).toHaveBeenCalledTimes(1);
+    expect(complain.mock.calls[0]?.[0]).toMatch(/RPC_URL_MARS names no chain.*REQUEST_TIMEOUT_MS is not/s);
+    expect(print).not.toHaveBeenCalled();
+  });
+
+  it("devnet:send --help: prints how it is used and succeeds", async () => {
+    const [print, complain] = [listen("log"), listen("error")];
+    process.argv = [...argv.slice(0, 2), "--help"];
+    await import("../../../devnet/send.js");
+    expect(print.mock.calls).toEqual([[usage]]);
+    expect(complain).not.toHaveBeenCalled();
+    expect(process.exitCode).toBeUndefined();
+  });
+
+  function listen(name: "log" | "error") {
+    return vi.spyOn(console, name).mockImplementation(() => {});
+  }
+});
