@@ -3,7 +3,9 @@
  * A folder imports only what stands to its right; see CONTRIBUTING.md.
  */
 const domain = "^src/(quotes|transfers|routes)/";
-const world = "^src/(hop|chain|prices)/";
+const world = "^src/(hop|chain|prices|remote)/";
+/** What puts the parts together. */
+const roots = "^src/(main|gateway|upstreams|config|log)\\.ts$";
 
 const forbid = (name, comment, from, to) => ({ name, comment, severity: "error", from, to });
 
@@ -33,6 +35,18 @@ module.exports = {
       "the edge to the world knows nothing of who asks",
       { path: world },
       { path: ["^src/(http|operations|quotes|transfers|routes)/", "^gen/"] },
+    ),
+    forbid(
+      "parts-know-not-the-whole",
+      "the composition root knows the parts; what they need of the configuration reaches them as arguments",
+      { path: ["^src/(http|operations)/", domain, world] },
+      { path: roots },
+    ),
+    forbid(
+      "domains-stand-apart",
+      "quotes, transfers and routes do not need each other",
+      { path: "^src/(quotes|transfers|routes)/" },
+      { path: domain, pathNot: "^src/$1/" },
     ),
     forbid(
       "only-hop-imports-the-sdk",

@@ -58,7 +58,7 @@ export const variables: readonly Variable[] = [
     name: "ASSETS_URL",
     fallback: "`https://assets.hop.exchange`",
     meaning:
-      "base of `/<network>/v1-core-config.json` (fee settings) and `/token-prices.json`; `off`: the SDK's built-in settings and no such fetch",
+      "base of `/<network>/v1-core-config.json` (fee settings) and `/token-prices.json`; `off`: the SDK's built-in settings and no prices but `TOKEN_PRICES`",
   },
   {
     name: "TOKEN_PRICES",
@@ -85,7 +85,8 @@ export const variables: readonly Variable[] = [
   {
     name: "CUSTOM_RPC_URLS",
     fallback: "`public`",
-    meaning: "what `rpcUrl[...]` may name: `public` addresses over https, `any` (development), `off`",
+    meaning:
+      "what `rpcUrl[...]` may name: `public` (https, port 443 or 8545, a public host), `any` (development), `off`",
   },
   { name: "REQUEST_TIMEOUT_MS", fallback: "`10000`", meaning: "the longest that any answer may take" },
   { name: "LOG_LEVEL", fallback: "`info`", meaning: `one of ${logLevels.map((level) => `\`${level}\``).join(", ")}` },

@@ -1,6 +1,7 @@
 import { BridgeService } from "../gen/hop/bridge/v1/bridge_pb.js";
-import { createChains } from "./chain/chains.js";
+import { type ChainEndpoints, createChains } from "./chain/chains.js";
 import type { Config } from "./config.js";
+import { type NetworkSlug, networkOf } from "./hop/networks.js";
 import { mount } from "./http/mount.js";
 import { createHttpServer } from "./http/server.js";
 import { createLogger, type Logger } from "./log.js";
@@ -28,7 +29,7 @@ const graceMs = 1_000;
 /** Puts the parts together: the only place that knows them all. */
 export function createGateway(config: Config, logger: Logger = createLogger(config.logLevel)): Gateway {
   const chains = createChains({
-    rpcUrls: config.rpcUrls,
+    networks: { mainnet: endpointsOf(config, "mainnet"), goerli: endpointsOf(config, "goerli") },
     customUrls: config.customRpcUrls,
     onFailure: (failure) => logger.warn(failure, "an RPC endpoint gave no answer"),
   });
@@ -62,4 +63,9 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
       await Promise.all([chains.close(), upstreams.close()]);
     },
   };
+}
+
+function endpointsOf({ rpcUrls }: Config, slug: NetworkSlug): ReadonlyMap<string, ChainEndpoints> {
+  const { chains } = networkOf(slug);
+  return new Map([...chains].map(([name, { chainId }]) => [name, { chainId, urls: rpcUrls[slug].get(name) ?? [] }]));
 }

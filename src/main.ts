@@ -9,7 +9,7 @@ try {
   const { url } = await gateway.start();
   process.stdout.write(`hop-gateway listens on ${url}\n`);
 } catch (error) {
-  const isExpected = error instanceof ConfigError || (error as NodeJS.ErrnoException).syscall === "listen";
+  const isExpected = error instanceof ConfigError || (error as NodeJS.ErrnoException).syscall !== undefined;
   process.stderr.write(`hop-gateway: ${isExpected ? (error as Error).message : (error as Error).stack}\n`);
   process.exit(1);
 }

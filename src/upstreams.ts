@@ -21,6 +21,8 @@ const fetchMs = 3_000;
 const maxDocumentBytes = 4 * 1024 * 1024;
 /** How long a document is used before it is read again; the SDK takes one minute for settings, five for prices. */
 const freshMs = 60_000;
+/** How old a document may be that is used while it is read again. */
+const staleMs = 5 * 60_000;
 /** How long a source that failed is left alone. */
 const retryMs = 2_000;
 
@@ -37,6 +39,7 @@ export function createUpstreams(config: Config, logger: Logger): Upstreams {
       read: async (signal) => parse(await fetchJson(`${assetsUrl}${path}`, signal)),
       now,
       freshMs,
+      staleMs,
       retryMs,
       onError: (error) => logger.warn({ source: name, problem: messageOf(error) }, "a source cannot be read"),
     });

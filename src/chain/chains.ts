@@ -19,10 +19,16 @@ export interface Chains {
 }
 
 export interface ChainsOptions {
-  /** Endpoints by network and chain slug, in order of preference. */
-  readonly rpcUrls: Readonly<Record<string, ReadonlyMap<string, readonly string[]>>>;
+  /** The chains that can be used, by network and slug. */
+  readonly networks: Readonly<Record<string, ReadonlyMap<string, ChainEndpoints>>>;
   readonly customUrls: CustomUrlPolicy;
   readonly onFailure: (failure: EndpointFailure) => void;
+}
+
+export interface ChainEndpoints {
+  readonly chainId: number;
+  /** RPC endpoints, in order of preference. */
+  readonly urls: readonly string[];
 }
 
 const attemptMs = 3_000;
@@ -30,13 +36,13 @@ const maxAnswerBytes = 16 * 1024 * 1024;
 const keepAliveMs = 30_000;
 
 export function createChains(options: ChainsOptions): Chains {
-  const { customUrls, onFailure } = options;
+  const { networks, customUrls, onFailure } = options;
   const dispatcher = new Agent({ keepAliveTimeout: keepAliveMs, maxResponseSize: maxAnswerBytes });
   const clients = new Map<string, ReadonlyMap<string, ChainClient>>();
-  for (const [network, urls] of Object.entries(options.rpcUrls)) {
-    const bySlug = [...urls].map(([slug, list]) => {
+  for (const [network, chains] of Object.entries(networks)) {
+    const bySlug = [...chains].map(([slug, endpoints]) => {
       const shared = { dispatcher, attemptMs, maxBytes: maxAnswerBytes, onFailure };
-      return [slug, createChainClient({ slug, urls: list, ...shared })] as const;
+      return [slug, createChainClient({ slug, ...endpoints, ...shared })] as const;
     });
     clients.set(network, new Map(bySlug));
   }
@@ -46,7 +52,9 @@ export function createChains(options: ChainsOptions): Chains {
       const opened = new Map<string, CustomEndpoint>();
       try {
         for (const [slug, url] of custom) {
-          opened.set(slug, await openCustomEndpoint(slug, url, { policy: customUrls, onFailure }));
+          const chainId = networks[network]?.get(slug)?.chainId;
+          if (chainId === undefined) throw new Error(`no chain ${slug} on ${network}`);
+          opened.set(slug, await openCustomEndpoint({ slug, chainId }, url, { policy: customUrls, onFailure }));
         }
         return await work({
           client(slug) {

@@ -29,21 +29,29 @@ export interface ResolvedAddress {
 const maxUrlLength = 2048;
 const maxAnswerBytes = 1024 * 1024;
 const attemptMs = 3_000;
+/** What callers are told, by policy. */
+const rules: Readonly<Record<CustomUrlPolicy, string>> = {
+  public: "rpcUrl must be an https URL on port 443 or 8545 of a public host, without user info",
+  any: "rpcUrl must be an http or https URL without user info",
+  off: "this server takes no rpcUrl",
+};
+
 /** 443 has the empty name in a parsed https URL. */
 const publicPorts = new Set(["", "8545"]);
 
 /**
  * Opens the endpoint that a caller names. The host is resolved once and connected to at exactly the address that was
  * checked, so that a name cannot turn into a private address afterwards.
- * @throws ServiceError RPC_URL_FORBIDDEN, with one text for every cause, so that nobody can scan a network by it.
+ * @throws ServiceError RPC_URL_FORBIDDEN with the rule, and no word about which part of it was broken: nobody may scan a
+ * network by asking. A name that does not resolve here is refused with the same text.
  */
 export async function openCustomEndpoint(
-  slug: string,
+  { slug, chainId }: { readonly slug: string; readonly chainId: number },
   text: string,
   options: CustomEndpointOptions,
 ): Promise<CustomEndpoint> {
   const forbidden = (): ServiceError =>
-    new ServiceError("RPC_URL_FORBIDDEN", "this RPC URL is not allowed here", { field: `rpcUrl[${slug}]` });
+    new ServiceError("RPC_URL_FORBIDDEN", rules[policy], { field: `rpcUrl[${slug}]` });
   const { policy, resolve = resolveBySystem } = options;
   if (policy === "off" || text.length > maxUrlLength || !URL.canParse(text)) throw forbidden();
   const url = new URL(text);
@@ -54,21 +62,28 @@ export async function openCustomEndpoint(
     if (!publicPorts.has(url.port)) throw forbidden();
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolve(host).catch(() => []);
-    const [first] = addresses;
-    if (first === undefined || !addresses.every(({ address }) => isPublicAddress(address))) throw forbidden();
-    connect = { lookup: pinned(first) };
+    if (addresses.length === 0 || !addresses.every(({ address }) => isPublicAddress(address))) throw forbidden();
+    connect = { lookup: pinned(addresses) };
   }
+  let closed = false;
   const dispatcher = new Agent({ connect, connections: 4, maxResponseSize: maxAnswerBytes });
   return {
     client: createChainClient({
       slug,
+      chainId,
       urls: [url.href],
       dispatcher,
       attemptMs,
       maxBytes: maxAnswerBytes,
-      onFailure: options.onFailure,
+      onFailure: (failure) => {
+        // What is still under way when the work is done is cut off by us.
+        if (!closed) options.onFailure(failure);
+      },
     }),
-    close: () => dispatcher.destroy(),
+    close() {
+      closed = true;
+      return dispatcher.destroy();
+    },
   };
 }
 
@@ -76,9 +91,10 @@ async function resolveBySystem(host: string): Promise<readonly ResolvedAddress[]
   return systemLookup(host, { all: true });
 }
 
-function pinned({ address, family }: ResolvedAddress): LookupFunction {
+function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_host, options, callback) => {
-    if (options.all) callback(null, [{ address, family }]);
-    else callback(null, address, family);
+    const [first] = addresses;
+    if (options.all) callback(null, [...addresses]);
+    else callback(null, first?.address ?? "", first?.family);
   };
 }

@@ -39,15 +39,15 @@ export async function readReceipt(
   if (receipt === null) return undefined;
   if (!isObject(receipt)) throw malformed(client);
   const { transactionHash, blockHash, from, logs } = receipt;
-  if (!isHex(transactionHash, 64) || !isHex(blockHash, 64) || !isHex(from, 40) || !isLogs(logs))
-    throw malformed(client);
+  if (!isHex(transactionHash, 64) || transactionHash.toLowerCase() !== hash.toLowerCase()) throw malformed(client);
+  if (!isHex(blockHash, 64) || !isHex(from, 40) || !isLogs(logs)) throw malformed(client);
   return { transactionHash, blockHash, from, logs };
 }
 
 /** Time of a block, Unix seconds. */
 export async function readBlockTime(client: ChainClient, blockHash: string, signal: AbortSignal): Promise<number> {
   const block = await ask(client, "eth_getBlockByHash", [blockHash, false], signal);
-  if (!isObject(block) || !isHex(block.timestamp)) throw malformed(client);
+  if (!isObject(block) || !isTime(block.timestamp)) throw malformed(client);
   return Number(block.timestamp);
 }
 
@@ -62,7 +62,8 @@ export async function readSender(client: ChainClient, hash: string, signal: Abor
 export async function readLogs(client: ChainClient, filter: LogFilter, signal: AbortSignal): Promise<readonly Log[]> {
   const logs = await ask(client, "eth_getLogs", [{ ...filter, fromBlock: "0x0", toBlock: "latest" }], signal);
   if (!isLogs(logs)) throw malformed(client);
-  return logs;
+  // A node that does not know filters would answer with everything there is.
+  return logs.filter((log) => matches(log, filter));
 }
 
 /** The answer of a contract to a call, as an unsigned integer. */
@@ -93,6 +94,20 @@ function malformed(client: ChainClient): ServiceError {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
+}
+
+function matches(log: Log, { address, topics }: LogFilter): boolean {
+  const isOneOf = (value: string | undefined, wanted: string | readonly string[]): boolean =>
+    value !== undefined && [wanted].flat().some((each) => each.toLowerCase() === value.toLowerCase());
+  return (
+    isOneOf(log.address, address) &&
+    topics.every((wanted, index) => wanted === null || isOneOf(log.topics[index], wanted))
+  );
+}
+
+/** A time in seconds, up to the year 8921556. */
+function isTime(value: unknown): value is string {
+  return typeof value === "string" && /^0x[0-9a-f]{1,12}$/i.test(value);
 }
 
 /** @param digits exact number of hex digits; undefined: at least one */

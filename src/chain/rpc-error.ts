@@ -18,11 +18,14 @@ export class RevertError extends Error {
 
 /** Words by which nodes of several makers tell that execution failed, as against the node itself. */
 const executionFailure =
-  /revert|out of gas|gas required exceeds|invalid opcode|invalid jump|stack (under|over)flow|evm error|insufficient (funds|balance)|always failing transaction/i;
+  /revert|out of gas|gas required exceeds|invalid opcode|invalid jump|stack (under|over)flow|evm error|always failing transaction/i;
 
-/** Reads the `error` member of a JSON-RPC answer; undefined when it does not tell of a revert. */
-export function readRevert(error: unknown): RevertError | undefined {
-  if (typeof error !== "object" || error === null) return undefined;
+/** Methods that run a contract. */
+const executing = new Set(["eth_call", "eth_estimateGas"]);
+
+/** Reads the `error` member of the answer to a method; undefined when it does not tell of a revert. */
+export function readRevert(method: string, error: unknown): RevertError | undefined {
+  if (!executing.has(method) || typeof error !== "object" || error === null) return undefined;
   const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown };
   const text = typeof message === "string" ? message : "";
   // 3 is the code that geth and its kin keep for a revert.

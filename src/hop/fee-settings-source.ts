@@ -1,5 +1,6 @@
 import { ServiceError } from "../errors.js";
 import type { RemoteDocument } from "../remote/document.js";
+import { within } from "../remote/within.js";
 import { builtInFeeSettings, type FeeSettings } from "./fee-settings.js";
 import type { NetworkSlug } from "./networks.js";
 
@@ -13,6 +14,9 @@ export interface FeeSettingsSource {
   /** The settings to list routes by: those of the document, or the SDK's own while it cannot be read. */
   bestKnown(network: NetworkSlug): Promise<FeeSettings>;
 }
+
+/** How long a list of routes waits for settings that have never been read, in milliseconds. */
+const patienceMs = 1_000;
 
 /** @param documents the core config document of each network; undefined: the SDK's built-in settings. */
 export function createFeeSettingsSource(
@@ -31,10 +35,8 @@ export function createFeeSettingsSource(
     },
     async bestKnown(network) {
       if (documents === undefined) return builtIn[network];
-      return documents[network].get().then(
-        ({ value }) => value,
-        () => builtIn[network],
-      );
+      const reading = documents[network].get().then(({ value }) => value);
+      return within(reading, patienceMs, builtIn[network]);
     },
   };
 }

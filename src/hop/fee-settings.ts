@@ -29,6 +29,29 @@ const names = [
   "bridgeDeprecated",
 ] as const satisfies readonly (keyof FeeSettings)[];
 
+type Check = (value: unknown) => boolean;
+
+const isTableOf =
+  (check: Check): Check =>
+  (value) =>
+    typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).every(check);
+const isBps: Check = (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 10_000;
+const isFlag: Check = (value) => typeof value === "boolean";
+const isWei: Check = (value) => typeof value === "string" && /^[0-9]{1,30}$/.test(value);
+/** Spaces around an address are the SDK's own: its bonder of DAI from ethereum to optimism ends in one. */
+const isAddress: Check = (value) => typeof value === "string" && /^\s*0x[0-9a-f]{40}\s*$/i.test(value);
+const isFactor: Check = (value) => typeof value === "number" && value >= 0 && value < 1_000;
+
+/** The form of each part: nothing else may reach the arithmetic. */
+const forms: Readonly<Record<keyof FeeSettings, Check>> = {
+  bonders: isTableOf(isTableOf(isTableOf(isAddress))),
+  bonderFeeBps: isTableOf(isTableOf(isBps)),
+  destinationFeeGasPriceMultiplier: isFactor,
+  relayerFeeEnabled: isTableOf(isFlag),
+  relayerFeeWei: isTableOf(isWei),
+  bridgeDeprecated: isTableOf(isFlag),
+};
+
 /** The settings that the SDK is shipped with. */
 export function builtInFeeSettings(network: NetworkSlug): FeeSettings {
   return withBridgedUsdc(pick(sdkConfig[network] as unknown as Record<string, unknown>) as unknown as FeeSettings);
@@ -36,15 +59,14 @@ export function builtInFeeSettings(network: NetworkSlug): FeeSettings {
 
 /**
  * The settings of a core config document: what it leaves out stays as the SDK has it, as in the SDK itself.
- * @throws TypeError when the document is no object or a part of it has another type than the SDK's own.
+ * @throws TypeError when the document is no object or a part of it has another form than the SDK's own.
  */
 export function parseFeeSettings(network: NetworkSlug, document: unknown): FeeSettings {
   const builtIn = builtInFeeSettings(network);
   if (typeof document !== "object" || document === null) throw new TypeError("core config is no object");
   const given = pick(document as Record<string, unknown>);
   for (const [name, value] of Object.entries(given)) {
-    const expected = builtIn[name as keyof FeeSettings];
-    if (typeof value !== typeof expected) throw new TypeError(`core config: ${name} is no ${typeof expected}`);
+    if (!forms[name as keyof FeeSettings](value)) throw new TypeError(`core config: ${name} has another form`);
   }
   return withBridgedUsdc({ ...builtIn, ...given } as FeeSettings);
 }

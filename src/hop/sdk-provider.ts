@@ -12,8 +12,9 @@ export class SdkProvider extends providers.StaticJsonRpcProvider {
   readonly #send: Send;
 
   constructor(chain: { readonly slug: string; readonly chainId: number }, send: Send) {
-    // The address is a label only. With the network given, ethers does not ask for it.
-    super(`hop-gateway://${chain.slug}`, { chainId: chain.chainId, name: chain.slug });
+    // The address is a label only. With the network given, ethers does not ask for it; the name must be none of those
+    // that ethers knows, since it insists on the mainnet ids of its own.
+    super(`hop-gateway://${chain.slug}`, { chainId: chain.chainId, name: `hop-${chain.slug}` });
     this.#send = send;
   }
 
@@ -21,9 +22,9 @@ export class SdkProvider extends providers.StaticJsonRpcProvider {
     try {
       return await this.#send(method, params);
     } catch (error) {
-      // The form in which ethers' own client passes a node's error on, and from which it reads revert data.
-      if (error instanceof RevertError)
-        throw Object.assign(new Error(error.message), { code: error.code, data: error.data });
+      // The form in which ethers' own client passes a node's error on. The node's text stays behind: the SDK looks for
+      // words in it with expressions that a long text brings to a standstill.
+      if (error instanceof RevertError) throw Object.assign(new Error("execution reverted"), { code: error.code });
       throw error;
     }
   }

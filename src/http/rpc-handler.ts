@@ -89,7 +89,14 @@ export function createRpcHandler(route: RpcRoute, limits: HttpLimits, draining: 
         contextValues: createContextValues().set(rpcKey, rpc),
       });
       if (answer.body === undefined) {
-        answerError(exchange, new ServiceError("INVALID_PARAMETER", "this encoding is not served"), { status: 415 });
+        answerError(
+          exchange,
+          new ServiceError(
+            "INVALID_PARAMETER",
+            "the Content-Type or the encoding is none of those served: JSON and binary Protobuf",
+          ),
+          { status: 415 },
+        );
         return;
       }
       const isFailure = handler === route.connect && isUnary && answer.status !== 200;

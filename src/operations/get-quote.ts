@@ -8,7 +8,7 @@ import type { Chains } from "../chain/chains.js";
 import { ServiceError } from "../errors.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
 import type { QuoteEngine } from "../quotes/quote.js";
-import { availableRoutes } from "../routes/available-routes.js";
+import { exists, isOpen } from "../routes/available-routes.js";
 import type { Operation } from "./operation.js";
 import {
   parseAmount,
@@ -35,12 +35,12 @@ export function createGetQuote(deps: {
     const custom = parseRpcUrls(network, request.rpcUrl);
     context.note({ network: network.slug, token: token.name, route: `${source.slug}>${destination.slug}` });
 
-    const routes = availableRoutes(network, await deps.settings.bestKnown(network.slug));
-    const exists = routes.some(
-      (route) => route.token === token.symbol && route.source === source && route.destination === destination,
-    );
-    if (!exists) {
-      const message = `${token.symbol} cannot be sent from ${source.slug} to ${destination.slug} on ${network.slug}`;
+    // What is refused whatever the settings say is refused without them.
+    const route = { token: token.symbol, source, destination };
+    const isAvailable = exists(network, route) && isOpen(route, await deps.settings.current(network.slug));
+    if (!isAvailable) {
+      const why = source === destination ? ": that is one chain" : "";
+      const message = `${token.symbol} cannot be sent from ${source.slug} to ${destination.slug} on ${network.slug}${why}`;
       throw new ServiceError("UNSUPPORTED_ROUTE", message);
     }
 

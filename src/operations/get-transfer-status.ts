@@ -9,10 +9,14 @@ import type { Chains } from "../chain/chains.js";
 import { ServiceError } from "../errors.js";
 import { decimalsOf } from "../hop/tokens.js";
 import type { TokenPrices } from "../prices/token-prices.js";
+import { within } from "../remote/within.js";
 import type { TransferStatus } from "../transfers/transfer.js";
 import type { TransferQuery, TransferSource } from "../transfers/transfer-source.js";
 import type { Operation } from "./operation.js";
 import { parseNetwork, parseRpcUrls } from "./parameters.js";
+
+/** How long a status that is known waits for a price, in milliseconds. */
+const pricePatienceMs = 1_000;
 
 export function createGetTransferStatus(deps: {
   readonly chains: Chains;
@@ -34,7 +38,7 @@ export function createGetTransferStatus(deps: {
     const { token, source, destination } = status.sent;
     context.note({ token, route: `${source.slug}>${destination.slug}`, state: status.state });
     // Without a price the answer is still the answer: its USD fields are 0.
-    const usd = await deps.prices.usd(token).catch(() => 0);
+    const usd = await within(deps.prices.usd(token), pricePatienceMs, 0);
     return toMessage(status, usd);
   };
 }

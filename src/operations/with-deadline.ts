@@ -28,6 +28,8 @@ export function withDeadline<Request, Response>(
       ]);
     } finally {
       clearTimeout(timer);
+      // What the answer did not wait for is of no use to anyone now.
+      ending.abort();
     }
   };
 }

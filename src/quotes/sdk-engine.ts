@@ -1,3 +1,4 @@
+import { type ChainClient, isQuantity } from "../chain/chain-client.js";
 import type { ChainAccess } from "../chain/chains.js";
 import { RevertError } from "../chain/rpc-error.js";
 import { ServiceError } from "../errors.js";
@@ -19,14 +20,26 @@ export interface SdkEngineDeps {
 /** Selectors of the calls that revert because of the amount: calculateSwap, aggregate3 (of such calls), quoteExactInput. */
 const swapSelectors = new Set(["0xa95b089f", "0x82ad56cb", "0xcdca1753"]);
 
+/** Codes of ethers' errors about what it was given to read. */
+const answerFaults = new Set(["CALL_EXCEPTION", "INVALID_ARGUMENT", "NUMERIC_FAULT", "BUFFER_OVERRUN"]);
+
+/** Longest answer of a contract, in characters of hex: three swaps in one aggregate3 take a quarter of it. */
+const maxResultLength = 4098;
+
 /** Quotes through the SDK, fed with our own chains, prices and settings. */
 export function createSdkEngine({ settings, prices, attestations }: SdkEngineDeps): QuoteEngine {
   let loading: Promise<SdkQuoter> | undefined;
 
   return {
     async quote({ network, token, source, destination, amountIn, slippage }, chains, signal) {
-      loading ??= loadSdkQuoter();
+      loading ??= loadSdkQuoter().catch((error: unknown) => {
+        loading = undefined;
+        throw error;
+      });
       const [sdkQuote, feeSettings] = await Promise.all([loading, settings.current(network)]);
+      if (feeSettings.bonderFeeBps[token.symbol] === undefined) {
+        throw new ServiceError("UPSTREAM_UNAVAILABLE", `the fee settings have no fee for ${token.symbol}`);
+      }
       const trouble = createTrouble();
       const sources: SdkSources = {
         providers: Object.fromEntries(
@@ -68,8 +81,8 @@ export function createSdkEngine({ settings, prices, attestations }: SdkEngineDep
 interface Trouble {
   /** Passes a promise through and remembers its failure. */
   watch<T>(promise: Promise<T>): Promise<T>;
-  /** Notes that a call reverted, and whether it was one that swaps the amount. */
-  reverted(isSwap: boolean): void;
+  /** Notes that a call which swaps the amount reverted. */
+  swapReverted(): void;
   /** The error to answer for one that the SDK threw. */
   explain(error: unknown): unknown;
   /** Throws the first remembered failure, if any. */
@@ -79,7 +92,6 @@ interface Trouble {
 function createTrouble(): Trouble {
   let failure: { readonly error: unknown } | undefined;
   let swapReverted = false;
-  let otherReverted = false;
 
   return {
     async watch(promise) {
@@ -90,9 +102,8 @@ function createTrouble(): Trouble {
         throw error;
       }
     },
-    reverted(isSwap) {
-      if (isSwap) swapReverted = true;
-      else otherReverted = true;
+    swapReverted() {
+      swapReverted = true;
     },
     explain(error) {
       if (failure !== undefined) return failure.error;
@@ -101,10 +112,10 @@ function createTrouble(): Trouble {
         const message = "the pools of this route cannot swap this amount";
         return new ServiceError("INVALID_PARAMETER", message, { field: "amount", cause: error });
       }
-      if (otherReverted) {
-        return new ServiceError("UPSTREAM_UNAVAILABLE", "a chain answers for other contracts than Hop's", {
-          cause: error,
-        });
+      // What ethers cannot read or compute with came from a chain: the caller's own values are checked before.
+      if (answerFaults.has(String((error as { code?: unknown }).code))) {
+        const message = "a chain gives an answer that Hop's contracts could not give";
+        return new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: error });
       }
       return error;
     },
@@ -118,14 +129,34 @@ function createProvider(chain: Chain, chains: ChainAccess, trouble: Trouble, sig
   const client = chains.client(chain.slug);
   return new SdkProvider(chain, async (method, params) => {
     try {
-      const result = await trouble.watch(client.send(method, params, signal));
-      if (method === "eth_call" && result === "0x") trouble.reverted(false);
-      return result;
+      return await trouble.watch(readable(client, method, params, signal));
     } catch (error) {
-      if (error instanceof RevertError && method === "eth_call") trouble.reverted(isSwapCall(params));
+      if (error instanceof RevertError && isSwapCall(params)) trouble.swapReverted();
       throw error;
     }
   });
+}
+
+/**
+ * An answer that the SDK and ethers can be given: they check little, and a hostile one makes them compute for minutes
+ * or run out of memory.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE for any other
+ */
+async function readable(
+  client: ChainClient,
+  method: string,
+  params: readonly unknown[],
+  signal: AbortSignal,
+): Promise<unknown> {
+  const result = await client.send(method, params, signal);
+  const isRight = method === "eth_call" ? isWords(result) : isQuantity(result);
+  if (isRight) return result;
+  throw new ServiceError("UPSTREAM_UNAVAILABLE", `${client.slug} gives an answer that Hop's contracts could not give`);
+}
+
+/** Whole 32-byte words as hex, at least one: what every function that a quote calls returns. */
+function isWords(value: unknown): boolean {
+  return typeof value === "string" && value.length <= maxResultLength && /^0x([0-9a-f]{64})+$/i.test(value);
 }
 
 function isSwapCall(params: readonly unknown[]): boolean {

@@ -10,6 +10,11 @@ export interface DocumentOptions<T> {
   readonly now: () => number;
   /** For how long a reading is used without asking again, in milliseconds. */
   readonly freshMs: number;
+  /**
+   * For how long a reading that is no longer fresh is given out while it is read again, in milliseconds since it was
+   * read; older than that, the new one is waited for.
+   */
+  readonly staleMs: number;
   /** After a failure, for how long the source is left alone, in milliseconds. */
   readonly retryMs: number;
   readonly onError: (error: unknown) => void;
@@ -18,8 +23,8 @@ export interface DocumentOptions<T> {
 /** A remote document that is read when it is wanted and has grown old. */
 export interface RemoteDocument<T> {
   /**
-   * The last good reading, refreshed first when it is no longer fresh. Callers share one read; a failed read leaves
-   * the older reading standing, whose age is the caller's to judge.
+   * The last good reading, read anew when it is no longer fresh. Callers share one read; a failed read leaves the older
+   * reading standing, whose age is the caller's to judge.
    * @throws the read's error when there has never been a good one.
    */
   get(): Promise<Reading<T>>;
@@ -53,7 +58,7 @@ export function createRemoteDocument<T>(options: DocumentOptions<T>): RemoteDocu
       const resting = failure !== undefined && now - failure.at < options.retryMs;
       if (!fresh && !resting) {
         reading ??= refresh();
-        await reading;
+        if (last === undefined || now - last.readAt >= options.staleMs) await reading;
       }
       if (last !== undefined) return last;
       throw failure?.error;

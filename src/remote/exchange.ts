@@ -21,6 +21,8 @@ export interface ExchangeOptions {
   readonly signal: AbortSignal;
   /** JSON text to POST; undefined: GET. */
   readonly body?: string;
+  /** Value of the Authorization header. */
+  readonly authorization?: string;
 }
 
 /**
@@ -29,7 +31,10 @@ export interface ExchangeOptions {
  * @throws ExchangeError for everything but a 2xx with a JSON body, also when aborted.
  */
 export async function exchangeJson(url: string, options: ExchangeOptions): Promise<unknown> {
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
+  // Not AbortSignal.timeout: joined by AbortSignal.any it is held weakly, and once collected it never fires.
+  const ending = new AbortController();
+  const timer = setTimeout(() => ending.abort(), options.timeoutMs);
+  const signal = AbortSignal.any([options.signal, ending.signal]);
   let text: string;
   try {
     const response = await request(url, {
@@ -39,6 +44,7 @@ export async function exchangeJson(url: string, options: ExchangeOptions): Promi
         accept: "application/json",
         "accept-encoding": "identity",
         ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+        ...(options.authorization === undefined ? {} : { authorization: options.authorization }),
       },
       body: options.body ?? null,
       signal,
@@ -60,6 +66,8 @@ export async function exchangeJson(url: string, options: ExchangeOptions): Promi
   } catch (error) {
     if (error instanceof ExchangeError) throw error;
     throw new ExchangeError(signal.aborted ? "did not answer in time" : "could not be reached", { cause: error });
+  } finally {
+    clearTimeout(timer);
   }
   try {
     return JSON.parse(text) as unknown;

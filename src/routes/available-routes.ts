@@ -15,20 +15,33 @@ export interface Route {
 export function availableRoutes(network: Network, settings: FeeSettings): readonly Route[] {
   const routes: Route[] = [];
   for (const [token, byChain] of network.contracts) {
-    for (const [sourceSlug, from] of byChain) {
-      for (const [destinationSlug, to] of byChain) {
+    for (const sourceSlug of byChain.keys()) {
+      for (const destinationSlug of byChain.keys()) {
         const source = network.chains.get(sourceSlug);
         const destination = network.chains.get(destinationSlug);
-        if (source === undefined || destination === undefined || source === destination) continue;
-        if (isCctp(token) && !(cctpBridge(from) && cctpBridge(to))) continue;
-        // A USDC.e that leaves L1 would be USDC: the swap that makes one of the other is on the L2s only.
-        if (token === "USDC.e" && source.isL1) continue;
-        if (source.isL1 && settings.bridgeDeprecated[token]) continue;
-        routes.push({ token, source, destination });
+        if (source === undefined || destination === undefined) continue;
+        const route = { token, source, destination };
+        if (exists(network, route) && isOpen(route, settings)) routes.push(route);
       }
     }
   }
   return routes;
+}
+
+/** Whether the contracts for a route are there, whatever the settings say. */
+export function exists(network: Network, { token, source, destination }: Route): boolean {
+  const from = network.contracts.get(token)?.get(source.slug);
+  const to = network.contracts.get(token)?.get(destination.slug);
+  if (from === undefined || to === undefined || source === destination) return false;
+  if (!isCctp(token)) return true;
+  // A USDC.e that leaves L1 would be USDC: the swap that makes one of the other is on the L2s only.
+  const isSwappedOnL1 = token === "USDC.e" && source.isL1;
+  return !isSwappedOnL1 && cctpBridge(from) !== undefined && cctpBridge(to) !== undefined;
+}
+
+/** Whether the settings let a route be used: a deprecated bridge takes nothing from L1 and still sends back. */
+export function isOpen({ token, source }: Route, settings: FeeSettings): boolean {
+  return !(source.isL1 && settings.bridgeDeprecated[token]);
 }
 
 function isCctp(token: string): boolean {

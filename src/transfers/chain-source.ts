@@ -2,7 +2,7 @@ import type { ChainAccess } from "../chain/chains.js";
 import { type Receipt, readBlockTime, readLogs, readReceipt } from "../chain/reads.js";
 import { ServiceError } from "../errors.js";
 import { type BridgeBook, createBridgeBook, type Sender } from "../hop/bridge-book.js";
-import { decodeSent, topicOf, topics } from "../hop/events.js";
+import { decodeSent, type SentEvent, topicOf, topics } from "../hop/events.js";
 import type { Chain, Network } from "../hop/networks.js";
 import { findDelivery } from "./delivery.js";
 import { type SentTransfer, stateOf, type TransferStatus } from "./transfer.js";
@@ -28,14 +28,15 @@ export function createChainSource(): TransferSource {
       const book = bookOf(network);
       const found = await findTransaction(network, book, query, chains, signal);
       if (found === undefined) return undefined;
-      const transfers = readTransfers(network, book, found);
-      const sent = transfers.find(({ id }) => query.transferId === undefined || id === query.transferId);
-      if (sent === undefined) return undefined;
+      const all = readSends(book, found);
+      const chosen = all.find(({ id }) => query.transferId === undefined || id === query.transferId);
+      if (chosen === undefined) return undefined;
+      const sent = toTransfer(network, found, chosen);
       const [timestamp, delivery] = await Promise.all([
         readBlockTime(chains.client(sent.source.slug), found.receipt.blockHash, signal),
         findDelivery(sent, book, chains, signal),
       ]);
-      const otherTransferIds = transfers.filter((other) => other !== sent).map(({ id }) => id);
+      const otherTransferIds = all.filter((other) => other !== chosen).map(({ id }) => id);
       return { sent, timestamp, delivery, state: stateOf(sent, delivery), otherTransferIds } satisfies TransferStatus;
     },
   };
@@ -57,7 +58,9 @@ async function findTransaction(
   return firstFound(all, async (chain) => {
     // From L1 the transaction's hash is the id.
     if (chain.isL1) return findReceipt(chain, transferId, chains, signal);
-    const filter = { address: sendersOf(book, chain, "l2"), topics: [topics.transferSent, transferId] };
+    const address = sendersOf(book, chain, "l2");
+    if (address.length === 0) return undefined;
+    const filter = { address, topics: [topics.transferSent, transferId] };
     const [log] = await readLogs(chains.client(chain.slug), filter, signal);
     return log && findReceipt(chain, log.transactionHash, chains, signal);
   });
@@ -131,29 +134,42 @@ function sendersOf(book: BridgeBook, chain: Chain, kind: Sender["kind"]): string
   return [...book.senders(chain)].filter(([, sender]) => sender.kind === kind).map(([address]) => address);
 }
 
+/** One event by which a transaction sent a transfer. */
+interface Send {
+  readonly id: string;
+  readonly sender: Sender;
+  readonly event: SentEvent;
+  readonly logIndex: bigint;
+}
+
 /** The transfers that a transaction sent, in log order: only events of Hop's own contracts count. */
-function readTransfers(network: Network, book: BridgeBook, { chain, receipt }: Found): readonly SentTransfer[] {
+function readSends(book: BridgeBook, { chain, receipt }: Found): readonly Send[] {
   const senders = book.senders(chain);
-  const events = receipt.logs.flatMap((log) => {
+  return receipt.logs.flatMap((log) => {
     const sender = senders.get(log.address.toLowerCase());
     const event = sender && decodeSent(log);
-    return sender && event ? [{ sender, event, logIndex: log.logIndex }] : [];
+    if (sender === undefined || event === undefined) return [];
+    const id = event.transferId ?? receipt.transactionHash.toLowerCase();
+    return [{ id, sender, event, logIndex: BigInt(log.logIndex) }];
   });
-  const transactionHash = receipt.transactionHash.toLowerCase();
-  return events.map(({ sender, event, logIndex }) => ({
+}
+
+/** @throws ServiceError UNSUPPORTED_CHAIN for a transfer to a chain that is not in the address book. */
+function toTransfer(network: Network, { chain, receipt }: Found, { id, sender, event, logIndex }: Send): SentTransfer {
+  const destination = [...network.chains.values()].find(({ chainId }) => chainId === event.destinationChainId);
+  if (destination === undefined) {
+    const message = `this transfer goes to chain ${event.destinationChainId}, which is not known here`;
+    throw new ServiceError("UNSUPPORTED_CHAIN", message);
+  }
+  return {
     kind: sender.kind,
-    id: event.transferId ?? transactionHash,
+    id,
     token: sender.token,
     source: chain,
-    destination: chainById(network, event.destinationChainId),
-    transactionHash,
+    destination,
+    transactionHash: receipt.transactionHash.toLowerCase(),
     logIndex,
     account: receipt.from.toLowerCase(),
     event,
-  }));
-}
-
-function chainById(network: Network, chainId: number): Chain {
-  for (const chain of network.chains.values()) if (chain.chainId === chainId) return chain;
-  throw new ServiceError("UNSUPPORTED_CHAIN", `this transfer goes to chain ${chainId}, which is not known here`);
+  };
 }

@@ -96,8 +96,11 @@ async function findCompletion(
   ]);
   const equalSends = inOrder(sends.filter((log) => haveEqualValues(decodeSent(log), event)));
   const place = equalSends.findIndex(
-    (log) => log.logIndex === sent.logIndex && log.transactionHash.toLowerCase() === sent.transactionHash,
+    (log) => BigInt(log.logIndex) === sent.logIndex && log.transactionHash.toLowerCase() === sent.transactionHash,
   );
+  // A source whose logs lag behind its receipts cannot tell how many equal ones were sent before.
+  if (place < 0)
+    throw new ServiceError("UPSTREAM_UNAVAILABLE", `${sent.source.slug} does not have all of its logs yet`);
   const completion = inOrder(completions.filter((log) => isCompletionOf(log, event)))[place];
   return completion && deliveryOf(destination, completion, signal);
 }
@@ -105,7 +108,9 @@ async function findCompletion(
 async function deliveryOf(client: ChainClient, log: Log, signal: AbortSignal): Promise<Delivery> {
   const transactionHash = log.transactionHash.toLowerCase();
   const isBond = log.topics[0] === topics.withdrawalBonded;
-  return { transactionHash, bonder: isBond ? await readSender(client, transactionHash, signal) : undefined };
+  // That it arrived is known: who brought it is not worth the answer.
+  const bonder = isBond ? await readSender(client, transactionHash, signal).catch(() => undefined) : undefined;
+  return { transactionHash, bonder };
 }
 
 function haveEqualValues(a: SentEvent | undefined, b: SentEvent): boolean {

@@ -11,8 +11,8 @@ export interface SentTransfer {
   readonly source: Chain;
   readonly destination: Chain;
   readonly transactionHash: string;
-  /** Place of the event among the block's logs, as the node writes it. */
-  readonly logIndex: string;
+  /** Place of the event among the block's logs. */
+  readonly logIndex: bigint;
   /** Who sent the transaction. */
   readonly account: string;
   /** The event's own values. */

@@ -415,6 +415,15 @@ describe("upstream trouble", () => {
     }
   });
 
+  test("goerli is asked on its own chains", async () => {
+    // The local network has none of them: their endpoints are closed.
+    const { status, body } = await send(`${quote}&network=goerli`);
+    expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
+    expect(await send(`/v1/transfer-status?transferId=${usdt.transferId}&network=goerli`)).toMatchObject({
+      status: 503,
+    });
+  });
+
   test("prices that cannot be read are a 503, and the status is given without USD", async () => {
     const unpriced = await startGateway({ ASSETS_URL: "off" });
     try {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startGateway, type TestGateway } from "../support/gateway.js";
@@ -44,19 +44,22 @@ test.each(curls)("curl $url", async ({ url, answer }) => {
 });
 
 test("the TypeScript client", async () => {
-  const source = blocks.find(({ language }) => language === "ts")?.text ?? "";
-  const quoted = JSON.parse(curls[0]?.answer ?? "");
-  const folder = new URL("../../node_modules/.cache/readme/", import.meta.url);
+  const example = readFileSync(new URL("../../examples/quote.ts", import.meta.url), "utf8");
+  expect(blocks.find(({ language }) => language === "ts")?.text).toBe(example);
+  expect(
+    example
+      .trim()
+      .split("\n")
+      .filter((line) => line !== "").length,
+  ).toBeLessThanOrEqual(10);
   const print = vi.spyOn(console, "log").mockImplementation(() => {});
-  mkdirSync(folder, { recursive: true });
+  const argv = process.argv;
+  process.argv = [...argv.slice(0, 2), gateway.url];
   try {
-    const file = new URL(`client-${process.pid}.ts`, folder);
-    writeFileSync(file, source.replace(address, gateway.url).replace("./gen/", "../../../gen/"));
-    await import(file.pathname);
-    expect(print).toHaveBeenCalledWith(`${quoted.estimatedReceived} arrive, ${quoted.bonderFee} is the fee`);
-    expect(source.trim().split("\n").length).toBeLessThanOrEqual(10);
+    await import("../../examples/quote.js");
+    expect(print).toHaveBeenCalledWith(blocks.find(({ language }) => language === "text")?.text.trim());
   } finally {
+    process.argv = argv;
     print.mockRestore();
-    rmSync(folder, { recursive: true, force: true });
   }
 });

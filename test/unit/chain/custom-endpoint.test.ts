@@ -7,12 +7,16 @@ const open = (
   url: string,
   policy: CustomUrlPolicy = "public",
   addresses: readonly ResolvedAddress[] = [v4("93.184.216.34")],
-) => openCustomEndpoint("optimism", url, { policy, onFailure: () => {}, resolve: async () => addresses });
+) =>
+  openCustomEndpoint({ slug: "optimism", chainId: 10 }, url, {
+    policy,
+    onFailure: () => {},
+    resolve: async () => addresses,
+  });
 
 const forbidden = {
   reason: "RPC_URL_FORBIDDEN",
   field: "rpcUrl[optimism]",
-  message: "this RPC URL is not allowed here",
 };
 
 describe("an endpoint that a caller names", () => {

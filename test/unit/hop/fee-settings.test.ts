@@ -12,10 +12,27 @@ describe("fee settings", () => {
     expect(settings.bonderFeeBps["USDC.e"]).toEqual({ optimism: 7 });
   });
 
-  test.each([null, 1, "x", { bonderFeeBps: 1 }, { destinationFeeGasPriceMultiplier: "1.9" }])(
-    "refuse %j",
-    (document) => {
-      expect(() => parseFeeSettings("mainnet", document)).toThrow(TypeError);
-    },
-  );
+  test("take the SDK's own", () => {
+    expect(parseFeeSettings("mainnet", builtInFeeSettings("mainnet"))).toEqual(builtInFeeSettings("mainnet"));
+    expect(parseFeeSettings("goerli", builtInFeeSettings("goerli"))).toEqual(builtInFeeSettings("goerli"));
+  });
+
+  test.each([
+    null,
+    1,
+    "x",
+    { bonderFeeBps: 1 },
+    { bonderFeeBps: [] },
+    { bonderFeeBps: { ETH: { arbitrum: "abc" } } },
+    { bonderFeeBps: { ETH: { arbitrum: -5 } } },
+    { bonderFeeBps: { ETH: { arbitrum: 1.5 } } },
+    { bonders: [] },
+    { bonders: { ETH: { ethereum: { base: "0x12" } } } },
+    { destinationFeeGasPriceMultiplier: "1.9" },
+    { destinationFeeGasPriceMultiplier: -1 },
+    { relayerFeeWei: { nova: 5 } },
+    { relayerFeeEnabled: { nova: "yes" } },
+  ])("refuse %j", (document) => {
+    expect(() => parseFeeSettings("mainnet", document)).toThrow(TypeError);
+  });
 });

@@ -239,10 +239,65 @@ describe("transfers from chain data", () => {
     });
 
     test("a nonce alone names no transfer where two chains have sent it", async () => {
-      const all = { arbitrum, optimism: without("optimism", { eth_getLogs: () => [sent] }) };
+      const onOptimism = { ...sent, address: String(usdc?.get("optimism")?.cctpL2Bridge).toLowerCase() };
+      const all = { arbitrum, optimism: without("optimism", { eth_getLogs: () => [onOptimism] }) };
       await expect(find({ transferId: nonce.toString() }, all)).rejects.toMatchObject({
         reason: "INVALID_PARAMETER",
         field: "transferId",
+      });
+    });
+  });
+
+  describe("from a node that cannot be believed", () => {
+    test("a source that does not have the send in its logs yet cannot say pending", async () => {
+      const ethereum = without("ethereum", { eth_getLogs: () => [] });
+      await expect(find({ transactionHash: fromL1.sourceTxHash }, { ethereum })).rejects.toMatchObject(unavailable);
+    });
+
+    test("the place of a log may be written with zeros in front", async () => {
+      const ethereum: Answer = (method, params) => {
+        const answer = goldenChain("ethereum")(method, params);
+        if (method !== "eth_getLogs") return answer;
+        return (answer as { logIndex: string }[]).map((log) => ({
+          ...log,
+          logIndex: log.logIndex.replace("0x", "0x0"),
+        }));
+      };
+      expect(await find({ transactionHash: fromL1.sourceTxHash }, { ethereum })).toMatchObject({ state: "BONDED" });
+    });
+
+    test("logs that were not asked for are no answer", async () => {
+      const other = recorded.flatMap(({ receipt }) => receipt.logs);
+      const arbitrum = without("arbitrum", {
+        eth_getLogs: () => other.filter(({ data }) => data !== "0x"),
+        eth_call: () => zero,
+      });
+      const hop = golden.transfers.find(({ token }) => token === "HOP");
+      const optimism = without("optimism", {
+        eth_getLogs: () => other.filter(({ topics: [, id] }) => id !== hop?.transferId),
+        eth_call: () => zero,
+      });
+      expect(await find({ transactionHash: hop?.sourceTxHash ?? "" }, { arbitrum, optimism })).toMatchObject({
+        state: "PENDING",
+      });
+    });
+
+    test("the receipt of another transaction is none", async () => {
+      const [other] = recorded.filter(({ chain }) => chain === "polygon");
+      const polygon = without("polygon", { eth_getTransactionReceipt: () => ({ ...other?.receipt, from: usdt.from }) });
+      await expect(find({ transactionHash: `0x${"12".repeat(32)}` }, { polygon })).rejects.toMatchObject(unavailable);
+    });
+
+    test("a time without end is none", async () => {
+      const polygon = without("polygon", { eth_getBlockByHash: () => ({ timestamp: `0x${"f".repeat(400)}` }) });
+      await expect(find({ transactionHash: usdt.sourceTxHash }, { polygon })).rejects.toMatchObject(unavailable);
+    });
+
+    test("a delivery whose sender cannot be read is still one", async () => {
+      const arbitrum = without("arbitrum", { eth_getTransactionByHash: () => null });
+      expect(await find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).toMatchObject({
+        state: "BONDED",
+        delivery: { transactionHash: usdt.bondTxHash, bonder: undefined },
       });
     });
   });

@@ -374,7 +374,8 @@ export type GetTransferStatusResponse = Message<"hop.bridge.v1.GetTransferStatus
   state: GetTransferStatusResponse_State;
 
   /**
-   * IDs of the other transfers that the same transaction sent, in log order.
+   * IDs of the other transfers that the same transaction sent, in log order. Several from ethereum share the
+   * transaction's hash as id.
    *
    * @generated from field: repeated string other_transfer_ids = 23;
    */

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { createAttestations } from "../../../src/hop/attestations.js";
+import { ExchangeError } from "../../../src/remote/exchange.js";
+
+function setup(answers: readonly unknown[]) {
+  let time = 0;
+  const asked: string[] = [];
+  const attestations = createAttestations({
+    baseUrl: "https://attestations.example",
+    fetchJson: async (url) => {
+      asked.push(url);
+      const answer = answers[asked.length - 1];
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    now: () => time,
+  });
+  const find = (hash = "0x12") => attestations.find(hash, new AbortController().signal);
+  return { find, asked, pass: (ms: number) => (time += ms) };
+}
+
+const notFound = new ExchangeError("answered 404", { status: 404 });
+
+describe("attestations", () => {
+  test("are asked for once, since they never change", async () => {
+    const { find, asked, pass } = setup([{ attestation: "0xab" }]);
+    expect(await find()).toBe("0xab");
+    pass(1e9);
+    expect(await find()).toBe("0xab");
+    expect(asked).toEqual(["https://attestations.example/v1/attestations/0x12"]);
+  });
+
+  test.each([
+    ["not found", notFound],
+    ["pending", { attestation: "PENDING" }],
+    ["of another form", []],
+  ])("that are %s are none, and asked for again after a while", async (_, answer) => {
+    const { find, asked, pass } = setup([answer, { attestation: "0xab" }]);
+    expect(await find()).toBeUndefined();
+    expect(await find()).toBeUndefined();
+    expect(asked).toHaveLength(1);
+    pass(60_000);
+    expect(await find()).toBe("0xab");
+  });
+
+  test("a source that fails is no answer, and is not remembered", async () => {
+    const { find } = setup([new ExchangeError("answered 503", { status: 503 }), { attestation: "0xab" }]);
+    await expect(find()).rejects.toBeInstanceOf(ExchangeError);
+    expect(await find()).toBe("0xab");
+  });
+});
