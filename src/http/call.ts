@@ -110,7 +110,9 @@ export function createCalls({ log, onInternalError, trustProxy }: CallsOptions):
         return call;
       }
       const { stream } = req;
-      stream.once("close", () => end(false));
+      // The answer to HEAD ends without a "finish".
+      const isHead = req.method === "HEAD";
+      stream.once("close", () => end(isHead && res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR));
       stream.once("finish", () => {
         // A stream that its caller resets is finished too.
         if (res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR) end(true);

@@ -67,7 +67,9 @@ export function toConnectError(error: ServiceError, domain: string): ConnectErro
  */
 export function toRequestFault(error: unknown, domain: string): ConnectError {
   const known = error instanceof ConnectError ? error : undefined;
-  const message = (known?.rawMessage ?? "the request does not parse").replace(/[^\x20-\x7e]/g, "?");
+  // Connect's word for what it cannot explain; it speaks of a fault of ours.
+  const said = known === undefined || known.rawMessage === "internal error" ? undefined : known.rawMessage;
+  const message = (said ?? "the request does not parse").replace(/[^\x20-\x7e]/g, "?");
   const short = message.slice(0, REQUEST_FAULT_LENGTH);
   if (known?.code === Code.ResourceExhausted || known?.code === Code.Unimplemented) {
     return new ConnectError(short, known.code, known.metadata);

@@ -37,10 +37,14 @@ export function createHealth(serviceNames: readonly string[], draining: AbortSig
   };
 }
 
+/** Not by AbortSignal.any: a signal that lives as long as the process would keep all that it was ever joined with. */
 function firstOf(...signals: AbortSignal[]): Promise<void> {
-  const either = AbortSignal.any(signals);
   return new Promise((resolve) => {
-    if (either.aborted) resolve();
-    else either.addEventListener("abort", () => resolve(), { once: true });
+    const done = (): void => {
+      for (const signal of signals) signal.removeEventListener("abort", done);
+      resolve();
+    };
+    for (const signal of signals) signal.addEventListener("abort", done);
+    if (signals.some(({ aborted }) => aborted)) done();
   });
 }

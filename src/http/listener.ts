@@ -20,6 +20,9 @@ const HIGHEST_STREAM_ID = 2 ** 31 - 1;
 /** How long a refused connection may take to close its end. Closing ours at once would often lose the answer. */
 const LINGER_MS = 1000;
 
+/** How long a connection is silent before it is asked whether its other end is still there. */
+const KEEP_ALIVE_PROBE_MS = 60_000;
+
 /** How often the times of HTTP/1.1 connections are checked. */
 const CHECK_MS = 1000;
 
@@ -64,6 +67,9 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: CHECK_MS,
+    // A caller that vanished without a word is noticed, also where its connection is busy.
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
     // Node would answer without a body; our handler checks it.
     requireHostHeader: false,
   });
@@ -120,11 +126,23 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
 
   const http1Answers = new Set<ServerResponse>();
   const lastAnswer = new WeakMap<Duplex, ServerResponse>();
+  const openAnswers = new WeakMap<Duplex, Set<ServerResponse>>();
+  function openOn(socket: Duplex): Set<ServerResponse> {
+    const open = openAnswers.get(socket) ?? new Set();
+    openAnswers.set(socket, open);
+    return open;
+  }
   function serve(req: IncomingMessage, res: ServerResponse): void {
+    const open = openOn(req.socket);
+    // Requests that wait in line on one connection take memory like those of one HTTP/2 connection.
+    if (open.size >= limits.concurrentStreams) req.socket.destroy();
+    if (req.socket.destroyed) return;
     http1Answers.add(res);
+    open.add(res);
     lastAnswer.set(req.socket, res);
     res.once("close", () => {
       http1Answers.delete(res);
+      open.delete(res);
       // Where the answer began before the drain it did not say that it is the last.
       if (draining) req.socket.destroySoon();
     });
@@ -145,22 +163,35 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
     socket.end(answer);
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
+  /** Ends a connection on which nothing more can be read once the answers to what came before are out. */
+  function closeAfter(socket: Duplex, answers: readonly ServerResponse[]): void {
+    refused.add(socket);
+    let left = answers.length;
+    for (const answer of answers) {
+      answer.once("close", () => {
+        left -= 1;
+        if (left === 0) socket.destroy();
+      });
+    }
+  }
   http1.on("clientError", (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
     if (refused.has(socket)) return;
     const code = error.code ?? "";
     const last = lastAnswer.get(socket);
     const open = last !== undefined && http1Answers.has(last) ? last : undefined;
+    const whole = [...openOn(socket)].filter((answer) => answer.req.complete);
     const isAnswered = last !== undefined && open === undefined && !last.req.complete;
     if (isAnswered || (!code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT")) refuse(socket, undefined);
-    else if (open?.req.complete) {
-      // What does not parse came after a whole request, whose answer still goes out.
-      refused.add(socket);
-      open.once("close", () => socket.destroy());
+    else if (whole.length > 0) {
+      // What does not parse came after whole requests, whose answers still go out: it must not be taken for one.
+      closeAfter(socket, whole);
     } else if (open?.headersSent) refuse(socket, undefined);
     else refuse(socket, onMalformed({ code, packet: error.rawPacket ?? Buffer.alloc(0) }, socket as Socket));
   });
   http1.on("connect", (_req, socket) => {
-    refuse(socket, onMalformed({ code: CONNECT_METHOD, packet: Buffer.alloc(0) }, socket as Socket));
+    const before = [...openOn(socket)];
+    if (before.length > 0) closeAfter(socket, before);
+    else refuse(socket, onMalformed({ code: CONNECT_METHOD, packet: Buffer.alloc(0) }, socket as Socket));
   });
 
   http2.on("request", onRequest);

@@ -12,12 +12,13 @@ export function withDeadline<Request, Response>(
 ): Operation<Request, Response> {
   return async (request, context) => {
     const timeoutMs = Math.min(context.timeoutMs ?? longestMs, longestMs);
+    if (timeoutMs <= 0) throw new ServiceError("DEADLINE_EXCEEDED", "the deadline had passed when the call came");
     const ending = new AbortController();
     const signal = AbortSignal.any([context.signal, ending.signal]);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        reject(new ServiceError("DEADLINE_EXCEEDED", `no answer within ${timeoutMs} ms`));
+        reject(new ServiceError("DEADLINE_EXCEEDED", `no answer within ${Math.round(timeoutMs)} ms`));
         ending.abort();
       }, timeoutMs);
     });
