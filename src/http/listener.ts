@@ -58,6 +58,9 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
+  /** Sessions with no stream open. */
+  const idleSessions = new Set<ServerHttp2Session>();
+  const http2Sockets = new WeakSet<Socket>();
   let draining = false;
   let closed: Promise<void> | undefined;
 
@@ -102,6 +105,7 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
       if (start.toString("latin1", 0, HTTP2_START.length) === HTTP2_START) {
         // Sockets of an HTTP/1.1 server may be open in one direction; here that would hide that the caller is gone.
         socket.allowHalfOpen = false;
+        http2Sockets.add(socket);
         http2.emit("connection", socket);
       } else serveHttp1?.call(http1, socket);
     }
@@ -199,20 +203,25 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
   http2.on("checkExpectation", onRequest);
   http2.on("session", (session) => {
     sessions.add(session);
+    idleSessions.add(session);
     let streams = 0;
     let idle = setTimeout(() => session.destroy(), limits.idleMs);
     session.on("stream", (stream) => {
       streams += 1;
+      idleSessions.delete(session);
       clearTimeout(idle);
       resetWhenUnread(stream, limits.stallMs);
       stream.once("close", () => {
         streams -= 1;
-        if (streams === 0 && !session.destroyed) idle = setTimeout(() => session.destroy(), limits.idleMs);
+        if (streams > 0 || session.destroyed) return;
+        idleSessions.add(session);
+        idle = setTimeout(() => session.destroy(), limits.idleMs);
       });
     });
     session.once("close", () => {
       clearTimeout(idle);
       sessions.delete(session);
+      idleSessions.delete(session);
     });
     if (draining) session.close();
   });
@@ -240,6 +249,12 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
       () => {
         for (const socket of undecided) socket.destroy();
         for (const session of sessions) session.close();
+        // What has begun to send a request and does not go on has nothing to finish.
+        for (const session of idleSessions) session.destroy();
+        for (const socket of sockets) {
+          const isBusy = http2Sockets.has(socket) || openOn(socket).size > 0 || socket.writableLength > 0;
+          if (!isBusy) socket.destroy();
+        }
       },
       Math.min(NOTICE_MS, graceMs),
     );

@@ -63,3 +63,17 @@ test.each([
   const text = await answers;
   expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\nx-request-id: first\r\n/);
 });
+
+test.each([
+  ["half a request", "GET /v1/quote HTTP/1.1\r\nHost"],
+  ["half a preface", "PRI * HTTP/2.0\r\n\r\nSM"],
+  ["a preface and no more", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"],
+])("%s does not hold up the end of the server", async (_, bytes) => {
+  const { port, server } = await startServer();
+  const ended = exchange(port, bytes);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const started = performance.now();
+  await server.close(20_000);
+  expect(performance.now() - started).toBeLessThan(5_000);
+  await ended;
+});
