@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { cacheFolder } from "./project.js";
 
@@ -6,6 +6,12 @@ import { cacheFolder } from "./project.js";
 export interface RunningDemo {
   readonly gatewayUrl: string;
   readonly chains: Readonly<Record<string, { readonly chainId: number; readonly url: string }>>;
+}
+
+interface Announcement {
+  readonly demo: RunningDemo;
+  /** When it was made, milliseconds since 1970. */
+  readonly since: number;
 }
 
 /** Holds one file for each demo, named after its process. */
@@ -19,23 +25,25 @@ export async function announceDemo(
 ): Promise<() => Promise<void>> {
   const file = join(folder, `${pid}.json`);
   await mkdir(folder, { recursive: true });
-  await writeFile(file, JSON.stringify(demo, undefined, 2));
+  // Finer than milliseconds and than the times of files, so that two demos are never equally young.
+  const since = performance.timeOrigin + performance.now();
+  await writeFile(file, JSON.stringify({ demo, since } satisfies Announcement, undefined, 2));
   return () => rm(file, { force: true });
 }
 
 /** The youngest of the demos that run; undefined: none. Takes back the word of those that were killed. */
 export async function findDemo(folder: string = defaultFolder()): Promise<RunningDemo | undefined> {
-  let youngest: { readonly file: string; readonly since: number } | undefined;
+  let youngest: Announcement | undefined;
   for (const name of await readdir(folder).catch(() => [])) {
     const file = join(folder, name);
     if (!isAlive(Number.parseInt(name, 10))) {
       await rm(file, { force: true });
       continue;
     }
-    const { mtimeMs: since } = await stat(file);
-    if (youngest === undefined || since > youngest.since) youngest = { file, since };
+    const found = JSON.parse(await readFile(file, "utf8")) as Announcement;
+    if (youngest === undefined || found.since > youngest.since) youngest = found;
   }
-  return youngest && (JSON.parse(await readFile(youngest.file, "utf8")) as RunningDemo);
+  return youngest?.demo;
 }
 
 function isAlive(pid: number): boolean {

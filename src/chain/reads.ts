@@ -41,7 +41,7 @@ export async function readReceipt(
   const { transactionHash, blockHash, from, logs } = receipt;
   if (!isHex(transactionHash, 64) || transactionHash.toLowerCase() !== hash.toLowerCase()) throw malformed(client);
   if (!isHex(blockHash, 64) || !isHex(from, 40) || !isLogs(logs)) throw malformed(client);
-  return { transactionHash, blockHash, from, logs };
+  return { transactionHash, blockHash, from, logs: logs.map(inLowerCase) };
 }
 
 /** Time of a block, Unix seconds. */
@@ -63,7 +63,7 @@ export async function readLogs(client: ChainClient, filter: LogFilter, signal: A
   const logs = await ask(client, "eth_getLogs", [{ ...filter, fromBlock: "0x0", toBlock: "latest" }], signal);
   if (!isLogs(logs)) throw malformed(client);
   // A node that does not know filters would answer with everything there is.
-  return logs.filter((log) => matches(log, filter));
+  return logs.map(inLowerCase).filter((log) => matches(log, filter));
 }
 
 /** The answer of a contract to a call, as an unsigned integer. */
@@ -94,6 +94,11 @@ function malformed(client: ChainClient): ServiceError {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
+}
+
+/** Topics are compared as text. */
+function inLowerCase(log: Log): Log {
+  return { ...log, topics: log.topics.map((topic) => topic.toLowerCase()) };
 }
 
 function matches(log: Log, { address, topics }: LogFilter): boolean {

@@ -18,7 +18,7 @@ export class RevertError extends Error {
 
 /** Words by which nodes of several makers tell that execution failed, as against the node itself. */
 const executionFailure =
-  /revert|out of gas|gas required exceeds|invalid opcode|invalid jump|stack (under|over)flow|evm error|always failing transaction/i;
+  /revert|vm execution error|out of gas|gas required exceeds|invalid opcode|invalid jump|stack (under|over)flow|evm error|always failing transaction/i;
 
 /** Methods that run a contract. */
 const executing = new Set(["eth_call", "eth_estimateGas"]);

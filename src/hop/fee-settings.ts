@@ -63,7 +63,8 @@ export function builtInFeeSettings(network: NetworkSlug): FeeSettings {
  */
 export function parseFeeSettings(network: NetworkSlug, document: unknown): FeeSettings {
   const builtIn = builtInFeeSettings(network);
-  if (typeof document !== "object" || document === null) throw new TypeError("core config is no object");
+  if (typeof document !== "object" || document === null || Array.isArray(document))
+    throw new TypeError("core config is no object");
   const given = pick(document as Record<string, unknown>);
   for (const [name, value] of Object.entries(given)) {
     if (!forms[name as keyof FeeSettings](value)) throw new TypeError(`core config: ${name} has another form`);

@@ -125,7 +125,7 @@ describe("a chain client", () => {
   test.each([
     { code: 3, message: "execution reverted: x", data: "0x08c379a0" },
     { code: -32000, message: "execution reverted" },
-    { code: -32015, message: "VM execution error: Reverted 0x" },
+    { code: -32015, message: "VM execution error." },
     { code: -32603, message: "EVM error InvalidFEOpcode" },
     { code: -32000, message: "gas required exceeds allowance (0)" },
   ])("tells a revert from an endpoint's failure: %j", async (error) => {

@@ -19,6 +19,7 @@ describe("fee settings", () => {
 
   test.each([
     null,
+    [],
     1,
     "x",
     { bonderFeeBps: 1 },

@@ -266,6 +266,19 @@ describe("transfers from chain data", () => {
       expect(await find({ transactionHash: fromL1.sourceTxHash }, { ethereum })).toMatchObject({ state: "BONDED" });
     });
 
+    test("topics may be written in upper case", async () => {
+      const polygon: Answer = (method, params) => {
+        const answer = goldenChain("polygon")(method, params) as { logs: { topics: string[] }[] } | null;
+        if (method !== "eth_getTransactionReceipt" || answer === null) return answer;
+        const shout = (topic: string): string => `0x${topic.slice(2).toUpperCase()}`;
+        return { ...answer, logs: answer.logs.map((log) => ({ ...log, topics: log.topics.map(shout) })) };
+      };
+      expect(await find({ transactionHash: usdt.sourceTxHash }, { polygon })).toMatchObject({
+        state: "BONDED",
+        sent: { id: usdt.transferId },
+      });
+    });
+
     test("logs that were not asked for are no answer", async () => {
       const other = recorded.flatMap(({ receipt }) => receipt.logs);
       const arbitrum = without("arbitrum", {
