@@ -78,10 +78,11 @@ describe("a slow caller is cut off", () => {
       `POST ${QUOTE_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
     ],
   ])("%s", async (_, bytes) => {
-    const { port, lines } = await startServer({ limits: { ...limits, headersMs: 300, requestMs: 300 } });
+    const { port, lines, logged } = await startServer({ limits: { ...limits, headersMs: 300, requestMs: 300 } });
     const { text, ms } = await closedAfter(port, bytes);
     expect(text).toMatch(/^HTTP\/1\.1 40[08] .*"code":"invalid_argument"/s);
     expect(ms).toBeLessThan(4000);
+    await logged(1);
     expect(lines.map(({ code }) => code)).toEqual(["invalid_argument"]);
   });
 
@@ -162,7 +163,7 @@ describe("what is no HTTP is refused in JSON, and logged", () => {
       400,
     ],
   ])("%s", async (_, bytes, status) => {
-    const { port, lines, faults } = await startServer();
+    const { port, lines, faults, logged } = await startServer();
     const text = await rawBytes(port, Buffer.from(bytes, "latin1"));
     const [head = "", body = ""] = text.split("\r\n\r\n");
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z]`));
@@ -175,6 +176,7 @@ describe("what is no HTTP is refused in JSON, and logged", () => {
       expect(head).toMatch(new RegExp(`\r\n${line}`, "i"));
     }
     expect(JSON.parse(body)).toMatchObject({ error: expect.any(String) });
+    await logged(1);
     expect(lines).toHaveLength(1);
     expect(lines).toMatchObject([{ code: status === 405 ? "unimplemented" : "invalid_argument" }]);
     expect(faults).toEqual([]);
