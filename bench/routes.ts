@@ -6,7 +6,7 @@ import autocannon from "autocannon";
 import { loadConfig } from "../src/config.js";
 import { createGateway } from "../src/gateway.js";
 
-// How many GET /v1/available-routes a second one process answers, computed anew each time, against a bare node:http
+// How many GET /v1/available-routes a second one process answers, filtered and printed anew each time, against a bare node:http
 // server that writes the same bytes. Both run as processes of their own and are asked in turn in the same run, since
 // the machines are noisy: what counts is the ratio. CPU time per request says it without the load generator's share.
 
