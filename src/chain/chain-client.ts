@@ -39,16 +39,16 @@ export interface EndpointFailure {
   readonly problem: string;
 }
 
+interface Endpoint {
+  readonly name: string;
+  /** Sends one call; ExchangeError when there is no answer to believe. */
+  send(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown>;
+}
+
 export function createChainClient(options: ChainClientOptions): ChainClient {
   const { slug, chainId, urls, onFailure } = options;
   const endpoints = urls.map((url) => createEndpoint(url));
   let lastId = 0;
-
-  interface Endpoint {
-    readonly name: string;
-    /** Sends one call; ExchangeError when there is no answer to believe. */
-    send(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown>;
-  }
 
   function createEndpoint(text: string): Endpoint {
     const address = withoutUserInfo(text);

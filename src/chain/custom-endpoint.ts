@@ -50,9 +50,9 @@ export async function openCustomEndpoint(
   text: string,
   options: CustomEndpointOptions,
 ): Promise<CustomEndpoint> {
+  const { policy, resolve = resolveBySystem } = options;
   const forbidden = (): ServiceError =>
     new ServiceError("RPC_URL_FORBIDDEN", rules[policy], { field: `rpcUrl[${slug}]` });
-  const { policy, resolve = resolveBySystem } = options;
   if (policy === "off" || text.length > maxUrlLength || !URL.canParse(text)) throw forbidden();
   const url = new URL(text);
   if (url.username !== "" || url.password !== "") throw forbidden();

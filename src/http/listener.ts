@@ -58,8 +58,8 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
-  /** Sessions with no stream open. */
-  const idleSessions = new Set<ServerHttp2Session>();
+  /** Sessions that have not brought a request yet. */
+  const unusedSessions = new Set<ServerHttp2Session>();
   const http2Sockets = new WeakSet<Socket>();
   let draining = false;
   let closed: Promise<void> | undefined;
@@ -128,7 +128,6 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
     });
   }
 
-  const http1Answers = new Set<ServerResponse>();
   const lastAnswer = new WeakMap<Duplex, ServerResponse>();
   const openAnswers = new WeakMap<Duplex, Set<ServerResponse>>();
   function openOn(socket: Duplex): Set<ServerResponse> {
@@ -141,11 +140,9 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
     // Requests that wait in line on one connection take memory like those of one HTTP/2 connection.
     if (open.size >= limits.concurrentStreams) req.socket.destroy();
     if (req.socket.destroyed) return;
-    http1Answers.add(res);
     open.add(res);
     lastAnswer.set(req.socket, res);
     res.once("close", () => {
-      http1Answers.delete(res);
       open.delete(res);
       // Where the answer began before the drain it did not say that it is the last.
       if (draining) req.socket.destroySoon();
@@ -182,7 +179,7 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
     if (refused.has(socket)) return;
     const code = error.code ?? "";
     const last = lastAnswer.get(socket);
-    const open = last !== undefined && http1Answers.has(last) ? last : undefined;
+    const open = last !== undefined && openOn(socket).has(last) ? last : undefined;
     const whole = [...openOn(socket)].filter((answer) => answer.req.complete);
     const isAnswered = last !== undefined && open === undefined && !last.req.complete;
     if (isAnswered || (!code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT")) refuse(socket, undefined);
@@ -203,25 +200,23 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
   http2.on("checkExpectation", onRequest);
   http2.on("session", (session) => {
     sessions.add(session);
-    idleSessions.add(session);
+    unusedSessions.add(session);
     let streams = 0;
     let idle = setTimeout(() => session.destroy(), limits.idleMs);
     session.on("stream", (stream) => {
       streams += 1;
-      idleSessions.delete(session);
+      unusedSessions.delete(session);
       clearTimeout(idle);
       resetWhenUnread(stream, limits.stallMs);
       stream.once("close", () => {
         streams -= 1;
-        if (streams > 0 || session.destroyed) return;
-        idleSessions.add(session);
-        idle = setTimeout(() => session.destroy(), limits.idleMs);
+        if (streams === 0 && !session.destroyed) idle = setTimeout(() => session.destroy(), limits.idleMs);
       });
     });
     session.once("close", () => {
       clearTimeout(idle);
       sessions.delete(session);
-      idleSessions.delete(session);
+      unusedSessions.delete(session);
     });
     if (draining) session.close();
   });
@@ -241,7 +236,9 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
     http1.closeIdleConnections = () => {};
     const allGone = new Promise<void>((resolve) => http1.close(() => resolve()));
     void allFlushed().then(closeIdle);
-    for (const res of http1Answers) if (!res.headersSent) res.setHeader("Connection", "close");
+    for (const socket of sockets) {
+      for (const res of openOn(socket)) if (!res.headersSent) res.setHeader("Connection", "close");
+    }
     for (const session of sessions) {
       if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, HIGHEST_STREAM_ID);
     }
@@ -250,7 +247,7 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
         for (const socket of undecided) socket.destroy();
         for (const session of sessions) session.close();
         // What has begun to send a request and does not go on has nothing to finish.
-        for (const session of idleSessions) session.destroy();
+        for (const session of unusedSessions) session.destroy();
         for (const socket of sockets) {
           const isBusy = http2Sockets.has(socket) || openOn(socket).size > 0 || socket.writableLength > 0;
           if (!isBusy) socket.destroy();
