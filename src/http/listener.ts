@@ -58,8 +58,6 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
-  /** Sessions that have not brought a request yet. */
-  const unusedSessions = new Set<ServerHttp2Session>();
   const http2Sockets = new WeakSet<Socket>();
   let draining = false;
   let closed: Promise<void> | undefined;
@@ -200,12 +198,10 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
   http2.on("checkExpectation", onRequest);
   http2.on("session", (session) => {
     sessions.add(session);
-    unusedSessions.add(session);
     let streams = 0;
     let idle = setTimeout(() => session.destroy(), limits.idleMs);
     session.on("stream", (stream) => {
       streams += 1;
-      unusedSessions.delete(session);
       clearTimeout(idle);
       resetWhenUnread(stream, limits.stallMs);
       stream.once("close", () => {
@@ -216,7 +212,6 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
     session.once("close", () => {
       clearTimeout(idle);
       sessions.delete(session);
-      unusedSessions.delete(session);
     });
     if (draining) session.close();
   });
@@ -246,8 +241,8 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
       () => {
         for (const socket of undecided) socket.destroy();
         for (const session of sessions) session.close();
-        // What has begun to send a request and does not go on has nothing to finish.
-        for (const session of unusedSessions) session.destroy();
+        // What has begun to send a request and does not go on has nothing to finish; sessions without streams end by the
+        // line above.
         for (const socket of sockets) {
           const isBusy = http2Sockets.has(socket) || openOn(socket).size > 0 || socket.writableLength > 0;
           if (!isBusy) socket.destroy();
