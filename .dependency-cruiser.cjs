@@ -4,6 +4,8 @@
  */
 const domain = "^src/(quotes|transfers|routes)/";
 const world = "^src/(hop|chain|prices|remote)/";
+/** The arithmetic of quotes. */
+const pure = "^src/quotes/(quote|fees|snapshot|stable-swap|uniswap-v3)\\.ts$";
 /** What puts the parts together. */
 const roots = "^src/(main|gateway|upstreams|config|log)\\.ts$";
 
@@ -47,6 +49,12 @@ module.exports = {
       "quotes, transfers and routes do not need each other",
       { path: "^src/(quotes|transfers|routes)/" },
       { path: domain, pathNot: "^src/$1/" },
+    ),
+    forbid(
+      "pure-core",
+      "the arithmetic of a quote knows no network, no clock, no SDK and no ethers",
+      { path: pure },
+      { pathNot: pure },
     ),
     forbid(
       "only-hop-imports-the-sdk",

@@ -20,8 +20,20 @@ export interface Config {
   readonly trustProxy: boolean;
   readonly customRpcUrls: CustomUrlPolicy;
   readonly requestTimeoutMs: number;
+  readonly quoteEngine: QuoteEngineName;
+  /** Share of quotes that the SDK computes again afterwards, 0 to 1. */
+  readonly quoteVerifyRate: number;
+  /** How old a quote's facts may be while upstreams answer; undefined: two blocks of the slower chain, at least 4 s. */
+  readonly quoteMaxAgeMs: number | undefined;
+  /** How old they may be while upstreams do not answer. */
+  readonly quoteMaxStaleMs: number;
+  /** Processes that share the port. */
+  readonly workers: number;
   readonly logLevel: LogLevel;
 }
+
+export const quoteEngines = ["snapshot", "sdk"] as const;
+export type QuoteEngineName = (typeof quoteEngines)[number];
 
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -89,6 +101,32 @@ export const variables: readonly Variable[] = [
       "what `rpcUrl[...]` may name: `public` (https, port 443 or 8545, a public host), `any` (development), `off`",
   },
   { name: "REQUEST_TIMEOUT_MS", fallback: "`10000`", meaning: "the longest that any answer may take" },
+  {
+    name: "QUOTE_ENGINE",
+    fallback: "`snapshot`",
+    meaning: "`snapshot`: quotes are computed here from facts that are kept fresh; `sdk`: each by the SDK, slowly",
+  },
+  {
+    name: "QUOTE_VERIFY_RATE",
+    fallback: "`0`",
+    meaning:
+      "share of quotes (`0` to `1`) that the SDK computes again afterwards on the same blocks; differences are logged",
+  },
+  {
+    name: "QUOTE_MAX_AGE_MS",
+    fallback: "two blocks of the slower chain, at least `4000`",
+    meaning: "how old the facts of a quote may be while the chains answer",
+  },
+  {
+    name: "QUOTE_MAX_STALE_MS",
+    fallback: "`30000`",
+    meaning: "how old they may be while a chain does not answer; then the quote is refused",
+  },
+  {
+    name: "WORKERS",
+    fallback: "`1`",
+    meaning: "processes that share the port, for more than one core; each asks the chains for itself",
+  },
   { name: "LOG_LEVEL", fallback: "`info`", meaning: `one of ${logLevels.map((level) => `\`${level}\``).join(", ")}` },
 ];
 
@@ -140,6 +178,11 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     trustProxy: choice("TRUST_PROXY", "false", ["false", "true"]) === "true",
     customRpcUrls: choice("CUSTOM_RPC_URLS", "public", ["public", "any", "off"]),
     requestTimeoutMs: integer("REQUEST_TIMEOUT_MS", 10_000, 1, 600_000),
+    quoteEngine: choice("QUOTE_ENGINE", "snapshot", quoteEngines),
+    quoteVerifyRate: read("QUOTE_VERIFY_RATE", 0, "a number from 0 to 1", parseShare),
+    quoteMaxAgeMs: integer("QUOTE_MAX_AGE_MS", 0, 1, 600_000) || undefined,
+    quoteMaxStaleMs: integer("QUOTE_MAX_STALE_MS", 30_000, 1, 600_000),
+    workers: integer("WORKERS", 1, 1, 256),
     logLevel: choice("LOG_LEVEL", "info", logLevels),
   };
   if (problems.length > 0) throw new ConfigError(problems);
@@ -176,6 +219,10 @@ function parseUrls(text: string): readonly string[] | undefined {
 
 function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+function parseShare(text: string): number | undefined {
+  return /^(?:0|1|0?\.[0-9]{1,9}|1\.0+)$/.test(text) ? Number(text) : undefined;
 }
 
 function parsePrices(text: string): ReadonlyMap<string, number> | undefined {

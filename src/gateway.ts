@@ -1,5 +1,6 @@
 import { BridgeService } from "../gen/hop/bridge/v1/bridge_pb.js";
 import { type ChainEndpoints, createChains } from "./chain/chains.js";
+import { steadyNow } from "./clock.js";
 import type { Config } from "./config.js";
 import { type NetworkSlug, networkOf } from "./hop/networks.js";
 import { mount } from "./http/mount.js";
@@ -11,7 +12,10 @@ import { createListAvailableRoutes } from "./operations/list-available-routes.js
 import type { Operation } from "./operations/operation.js";
 import { withDeadline } from "./operations/with-deadline.js";
 import { createRateLimit } from "./operations/with-rate-limit.js";
+import type { Quote } from "./quotes/quote.js";
 import { createSdkEngine } from "./quotes/sdk-engine.js";
+import { createSnapshotEngine, type SnapshotEngine } from "./quotes/snapshot-engine.js";
+import { createVerification, type Verdict } from "./quotes/verification.js";
 import { createChainSource } from "./transfers/chain-source.js";
 import { createUpstreams } from "./upstreams.js";
 
@@ -35,18 +39,20 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
   });
   const upstreams = createUpstreams(config, logger);
   const { settings, prices } = upstreams;
-  const engine = createSdkEngine(upstreams);
+  const closing = new AbortController();
+  const sdkEngine = createSdkEngine({ ...upstreams, chains: chains.of });
+  const snapshotEngine = config.quoteEngine === "sdk" ? undefined : createSnapshots();
   const limit = config.requestTimeoutMs;
-  const rateLimit = createRateLimit(config.rateLimit);
+  const rateLimit = createRateLimit(config.rateLimit, (err) => logger.warn({ err }, "requests could not be counted"));
   /** What wraps every operation. */
   const wrap = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
-    rateLimit(withDeadline(operation, limit));
+    withDeadline(rateLimit(operation), limit);
   const server = createHttpServer({
     host: config.host,
     port: config.port,
     services: [
       mount(BridgeService, {
-        getQuote: wrap(createGetQuote({ chains, settings, engine })),
+        getQuote: wrap(createGetQuote({ chains, settings, engine: snapshotEngine ?? sdkEngine })),
         getTransferStatus: wrap(createGetTransferStatus({ chains, source: createChainSource(), prices })),
         listAvailableRoutes: wrap(createListAvailableRoutes({ settings })),
       }),
@@ -56,13 +62,53 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
     onInternalError: (error, requestId) => logger.error({ requestId, err: error }, "a request failed by our own fault"),
   });
 
+  function createSnapshots(): SnapshotEngine {
+    const { quoteVerifyRate: rate, quoteMaxAgeMs, quoteMaxStaleMs } = config;
+    const access = { chains: chains.of, clocks: { now: () => Date.now(), steady: steadyNow } };
+    const ages = { maxAgeMs: quoteMaxAgeMs, maxStaleMs: quoteMaxStaleMs };
+    if (rate === 0) return createSnapshotEngine({ ...upstreams, ...access, ...ages });
+    const judge = { rate, engine: sdkEngine, random: Math.random, signal: closing.signal };
+    const onQuote = createVerification({ ...access, ...judge, onVerdict: (verdict) => logVerdict(logger, verdict) });
+    return createSnapshotEngine({ ...upstreams, ...access, ...ages, onQuote });
+  }
+
   return {
-    start: () => server.listen(),
+    async start() {
+      const address = await server.listen();
+      upstreams.warmUp();
+      return address;
+    },
     async stop() {
       await server.close(limit + graceMs);
+      closing.abort();
+      snapshotEngine?.close();
       await Promise.all([chains.close(), upstreams.close()]);
     },
   };
+}
+
+/** Says what the SDK made of a quote of ours, with all that it takes to compute both again. */
+function logVerdict(logger: Logger, { given, bySdk, isEqual, counts }: Verdict): void {
+  const { request, quote, source, destination } = given;
+  const { network, token, amountIn, slippage } = request;
+  const line = {
+    network,
+    token: token.name,
+    route: `${request.source.slug}>${request.destination.slug}`,
+    amount: String(amountIn),
+    slippage,
+    sourceBlock: String(source?.block.number ?? ""),
+    destinationBlock: String(destination?.block.number ?? ""),
+    ours: inDigits(quote),
+    counts,
+  };
+  if (bySdk === undefined) logger.info(line, "a quote could not be verified by the SDK");
+  else if (isEqual) logger.debug(line, "a quote is verified by the SDK");
+  else logger.warn({ ...line, sdk: inDigits(bySdk) }, "a quote differs from the SDK's");
+}
+
+function inDigits(quote: Quote): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(quote).map(([name, value]) => [name, String(value)]));
 }
 
 function endpointsOf({ rpcUrls }: Config, slug: NetworkSlug): ReadonlyMap<string, ChainEndpoints> {

@@ -1,15 +1,23 @@
 #!/usr/bin/env node
-import { ConfigError, loadConfig } from "./config.js";
-import { createGateway } from "./gateway.js";
+import { loadConfig } from "./config.js";
+import { describeFailure } from "./start-failure.js";
 import { stopOnSignals } from "./stop-on-signals.js";
 
+// Whoever started us may not read what we say.
+process.stdout.on("error", () => {});
 try {
-  const gateway = createGateway(loadConfig(process.env));
-  stopOnSignals(() => gateway.stop());
-  const { url } = await gateway.start();
-  process.stdout.write(`hop-gateway listens on ${url}\n`);
+  const config = loadConfig(process.env);
+  // Neither the process over the workers loads what answers requests, nor a single process what runs workers.
+  const createGateway = async () => (await import("./gateway.js")).createGateway(config);
+  const workers = config.workers > 1 ? await import("./workers.js") : undefined;
+  if (workers?.isWorker === true) await workers.serveAsWorker(createGateway);
+  else {
+    const service = workers === undefined ? await createGateway() : workers.createWorkers(config);
+    stopOnSignals(() => service.stop());
+    const { url } = await service.start();
+    process.stdout.write(`hop-gateway listens on ${url}\n`);
+  }
 } catch (error) {
-  const isExpected = error instanceof ConfigError || (error as NodeJS.ErrnoException).syscall !== undefined;
-  process.stderr.write(`hop-gateway: ${isExpected ? (error as Error).message : (error as Error).stack}\n`);
+  process.stderr.write(`hop-gateway: ${describeFailure(error)}\n`);
   process.exit(1);
 }

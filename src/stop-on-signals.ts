@@ -7,14 +7,19 @@ export function stopOnSignals(stop: () => Promise<void>): void {
   const onSignal = (): void => {
     if (stopping) process.exit(1);
     stopping = true;
-    stop().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        process.stderr.write(`hop-gateway: the stop failed: ${error instanceof Error ? error.stack : String(error)}\n`);
-        process.exit(1);
-      },
-    );
+    exitAfter(stop());
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
+}
+
+/** Ends the process once a stop is done: 0 when it succeeds, 1 when it fails. */
+export function exitAfter(stopped: Promise<void>): void {
+  stopped.then(
+    () => process.exit(0),
+    (error: unknown) => {
+      process.stderr.write(`hop-gateway: the stop failed: ${error instanceof Error ? error.stack : String(error)}\n`);
+      process.exit(1);
+    },
+  );
 }

@@ -1,4 +1,5 @@
 import { Agent } from "undici";
+import { steadyNow } from "./clock.js";
 import type { Config } from "./config.js";
 import { type Attestations, createAttestations } from "./hop/attestations.js";
 import { type FeeSettings, parseFeeSettings } from "./hop/fee-settings.js";
@@ -14,6 +15,8 @@ export interface Upstreams {
   readonly settings: FeeSettingsSource;
   readonly prices: TokenPrices;
   readonly attestations: Attestations | undefined;
+  /** Reads in the background what the first quotes would otherwise have to wait for. */
+  warmUp(): void;
   close(): Promise<void>;
 }
 
@@ -24,20 +27,20 @@ const freshMs = 60_000;
 /** How old a document may be that is used while it is read again. */
 const staleMs = 5 * 60_000;
 /** How long a source that failed is left alone. */
-const retryMs = 2_000;
+const retryMs = 1_000;
 
 export function createUpstreams(config: Config, logger: Logger): Upstreams {
   const { assetsUrl, attestationApiUrl } = config;
   const dispatcher = new Agent({ maxResponseSize: maxDocumentBytes });
   const documents: RemoteDocument<unknown>[] = [];
-  const now = Date.now;
+  const closing = new AbortController();
   const fetchJson = (url: string, signal: AbortSignal): Promise<unknown> =>
     exchangeJson(url, { dispatcher, timeoutMs: fetchMs, maxBytes: maxDocumentBytes, signal });
 
   function document<T>(name: string, path: string, parse: (json: unknown) => T): RemoteDocument<T> {
     const created = createRemoteDocument({
       read: async (signal) => parse(await fetchJson(`${assetsUrl}${path}`, signal)),
-      now,
+      now: steadyNow,
       freshMs,
       staleMs,
       retryMs,
@@ -57,11 +60,21 @@ export function createUpstreams(config: Config, logger: Logger): Upstreams {
     prices: createTokenPrices({
       fixed: config.tokenPrices,
       document: assetsUrl === undefined ? undefined : document("prices", "/token-prices.json", parsePriceDocument),
-      now,
+      now: Date.now,
     }),
     attestations:
-      attestationApiUrl === undefined ? undefined : createAttestations({ baseUrl: attestationApiUrl, fetchJson, now }),
+      attestationApiUrl === undefined
+        ? undefined
+        : createAttestations({
+            baseUrl: attestationApiUrl,
+            fetchJson: (url) => fetchJson(url, closing.signal),
+            now: steadyNow,
+          }),
+    warmUp() {
+      for (const each of documents) each.peek();
+    },
     async close() {
+      closing.abort();
       for (const each of documents) each.close();
       await dispatcher.destroy();
     },

@@ -1,23 +1,11 @@
 import { utils } from "ethers";
-import { cctpDomainOf } from "../../src/hop/cctp.js";
+import { cctpDomainOf, tokenMessengers } from "../../src/hop/cctp.js";
 import { hopChains } from "../chains.js";
 import { attesters } from "./attestation.js";
 import { tokenOnChain } from "./book.js";
 import type { Placement } from "./placement.js";
 import { feeCollector, tokenMinter } from "./roles.js";
 import { findUniswap } from "./uniswap.js";
-
-/**
- * Circle's token messengers. The SDK does not list them, but names them as senders and recipients in the messages with
- * which it estimates gas, so they stand where those say.
- */
-const tokenMessengers: Readonly<Record<string, string>> = {
-  ethereum: "0xBd3fa81B58Ba92a82136038B25aDec7066af3155",
-  polygon: "0x9daF8c91AEFAE50b9c0E69629D3F6Ca40cA3B3FE",
-  optimism: "0x2B4069517957735bE00ceE0fadAE88a26365528f",
-  arbitrum: "0x19330d10D9Cc8751218eaf51E8885D058642E08A",
-  base: "0x1682Ae6375C4E4A97e4B583BC394c861A46D8962",
-};
 
 /** Fee that a Hop CCTP bridge asks at least, in units of USDC. */
 const minBonderFees: Readonly<Record<string, number>> = { ethereum: 0, polygon: 120_000 };

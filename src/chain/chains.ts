@@ -1,14 +1,19 @@
 import { Agent } from "undici";
-import { type ChainClient, createChainClient, type EndpointFailure } from "./chain-client.js";
+import type { ChainClient } from "./chain-client.js";
 import { type CustomEndpoint, type CustomUrlPolicy, openCustomEndpoint } from "./custom-endpoint.js";
+import { createEndpointPool, type EndpointFailure } from "./endpoint-pool.js";
 
 /** The chains of one network, as one request reaches them. */
 export interface ChainAccess {
   /** The client for a chain of the network, by slug. */
   client(slug: string): ChainClient;
+  /** Whether the caller named the endpoint, so that what it says is for this caller alone. */
+  isCustom(slug: string): boolean;
 }
 
 export interface Chains {
+  /** A network's chains on the configured endpoints. */
+  of(network: string): ChainAccess;
   /**
    * Runs `work` with the network's chains; the endpoints that the caller names serve that work alone and are closed
    * after it.
@@ -31,23 +36,36 @@ export interface ChainEndpoints {
   readonly urls: readonly string[];
 }
 
-const attemptMs = 3_000;
 const maxAnswerBytes = 16 * 1024 * 1024;
 const keepAliveMs = 30_000;
+/** Longest time for a new connection; nobody waits for one so long, but it should not be tried for ever. */
+const connectMs = 3_000;
 
 export function createChains(options: ChainsOptions): Chains {
   const { networks, customUrls, onFailure } = options;
-  const dispatcher = new Agent({ keepAliveTimeout: keepAliveMs, maxResponseSize: maxAnswerBytes });
+  const closing = new AbortController();
+  const dispatcher = new Agent({
+    connect: { timeout: connectMs },
+    keepAliveTimeout: keepAliveMs,
+    maxResponseSize: maxAnswerBytes,
+  });
   const clients = new Map<string, ReadonlyMap<string, ChainClient>>();
   for (const [network, chains] of Object.entries(networks)) {
     const bySlug = [...chains].map(([slug, endpoints]) => {
-      const shared = { dispatcher, attemptMs, maxBytes: maxAnswerBytes, onFailure };
-      return [slug, createChainClient({ slug, ...endpoints, ...shared })] as const;
+      const shared = { dispatcher, maxBytes: maxAnswerBytes, onFailure, closing: closing.signal };
+      return [slug, createEndpointPool({ slug, ...endpoints, ...shared })] as const;
     });
     clients.set(network, new Map(bySlug));
   }
 
+  function ours(network: string, slug: string): ChainClient {
+    const found = clients.get(network)?.get(slug);
+    if (found === undefined) throw new Error(`no chain ${slug} on ${network}`);
+    return found;
+  }
+
   return {
+    of: (network) => ({ client: (slug) => ours(network, slug), isCustom: () => false }),
     async use(network, custom, work) {
       const opened = new Map<string, CustomEndpoint>();
       try {
@@ -57,17 +75,15 @@ export function createChains(options: ChainsOptions): Chains {
           opened.set(slug, await openCustomEndpoint({ slug, chainId }, url, { policy: customUrls, onFailure }));
         }
         return await work({
-          client(slug) {
-            const found = opened.get(slug)?.client ?? clients.get(network)?.get(slug);
-            if (found === undefined) throw new Error(`no chain ${slug} on ${network}`);
-            return found;
-          },
+          client: (slug) => opened.get(slug)?.client ?? ours(network, slug),
+          isCustom: (slug) => opened.has(slug),
         });
       } finally {
         await Promise.all([...opened.values()].map((endpoint) => endpoint.close()));
       }
     },
     async close() {
+      closing.abort();
       await dispatcher.destroy();
     },
   };

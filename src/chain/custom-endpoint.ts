@@ -2,7 +2,8 @@ import { lookup as systemLookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { Agent } from "undici";
 import { ServiceError } from "../errors.js";
-import { type ChainClient, createChainClient, type EndpointFailure } from "./chain-client.js";
+import type { ChainClient } from "./chain-client.js";
+import { createEndpointPool, type EndpointFailure } from "./endpoint-pool.js";
 import { isPublicAddress } from "./public-address.js";
 
 /** What `rpcUrl[...]` may name: public addresses only, anything (development), or nothing. */
@@ -28,7 +29,7 @@ export interface ResolvedAddress {
 
 const maxUrlLength = 2048;
 const maxAnswerBytes = 1024 * 1024;
-const attemptMs = 3_000;
+const connectMs = 3_000;
 /** What callers are told, by policy. */
 const rules: Readonly<Record<CustomUrlPolicy, string>> = {
   public: "rpcUrl must be an https URL on port 443 or 8545 of a public host, without user info",
@@ -57,31 +58,28 @@ export async function openCustomEndpoint(
   const url = new URL(text);
   if (url.username !== "" || url.password !== "") throw forbidden();
   if (url.protocol !== "https:" && !(policy === "any" && url.protocol === "http:")) throw forbidden();
-  let connect = {};
+  let connect: { timeout: number; lookup?: LookupFunction } = { timeout: connectMs };
   if (policy === "public") {
     if (!publicPorts.has(url.port)) throw forbidden();
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolve(host).catch(() => []);
     if (addresses.length === 0 || !addresses.every(({ address }) => isPublicAddress(address))) throw forbidden();
-    connect = { lookup: pinned(addresses) };
+    connect = { ...connect, lookup: pinned(addresses) };
   }
-  let closed = false;
+  const closing = new AbortController();
   const dispatcher = new Agent({ connect, connections: 4, maxResponseSize: maxAnswerBytes });
   return {
-    client: createChainClient({
+    client: createEndpointPool({
       slug,
       chainId,
       urls: [url.href],
       dispatcher,
-      attemptMs,
       maxBytes: maxAnswerBytes,
-      onFailure: (failure) => {
-        // What is still under way when the work is done is cut off by us.
-        if (!closed) options.onFailure(failure);
-      },
+      onFailure: options.onFailure,
+      closing: closing.signal,
     }),
     close() {
-      closed = true;
+      closing.abort();
       return dispatcher.destroy();
     },
   };

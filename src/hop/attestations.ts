@@ -3,40 +3,49 @@ import { ExchangeError } from "../remote/exchange.js";
 /** Circle's signatures under CCTP messages, by message hash. */
 export interface Attestations {
   /**
-   * The attestation as 0x-prefixed hex, or undefined when there is none.
-   * @throws ExchangeError when the source gives no answer.
+   * The attestation as 0x-prefixed hex, or undefined when there is none. Callers share one request.
+   * @throws ExchangeError when the source gives no answer and has never given one.
    */
-  find(messageHash: string, signal: AbortSignal): Promise<string | undefined>;
+  find(messageHash: string): Promise<string | undefined>;
 }
 
 export interface AttestationsOptions {
   readonly baseUrl: string;
-  readonly fetchJson: (url: string, signal: AbortSignal) => Promise<unknown>;
+  readonly fetchJson: (url: string) => Promise<unknown>;
+  /** Milliseconds on a steady clock. */
   readonly now: () => number;
 }
 
-/** How long "there is none" is remembered, in milliseconds; an attestation itself never changes. */
+/** How long "there is none" is believed; an attestation itself never changes. */
 const absentMs = 60_000;
+/** How long a source that failed is left alone. */
+const retryMs = 1_000;
+
+interface Entry {
+  /** The last answer. */
+  known: { readonly attestation: string | undefined; readonly at: number } | undefined;
+  failure: { readonly error: unknown; readonly at: number } | undefined;
+  reading: Promise<void> | undefined;
+}
 
 export function createAttestations({ baseUrl, fetchJson, now }: AttestationsOptions): Attestations {
-  // The SDK asks for one fixed message per destination chain: a handful of entries.
-  const known = new Map<string, { readonly attestation: string | undefined; readonly at: number }>();
+  // One fixed message for each destination chain is asked for: a handful of entries.
+  const entries = new Map<string, Entry>();
 
-  return {
-    async find(messageHash, signal) {
-      const cached = known.get(messageHash);
-      if (cached !== undefined && (cached.attestation !== undefined || now() - cached.at < absentMs)) {
-        return cached.attestation;
-      }
-      const attestation = await read(`${baseUrl}/v1/attestations/${messageHash}`, signal);
-      known.set(messageHash, { attestation, at: now() });
-      return attestation;
-    },
-  };
-
-  async function read(url: string, signal: AbortSignal): Promise<string | undefined> {
+  async function refresh(messageHash: string, entry: Entry): Promise<void> {
     try {
-      const { attestation } = ((await fetchJson(url, signal)) ?? {}) as { attestation?: unknown };
+      entry.known = { attestation: await read(`${baseUrl}/v1/attestations/${messageHash}`), at: now() };
+      entry.failure = undefined;
+    } catch (error) {
+      entry.failure = { error, at: now() };
+    } finally {
+      entry.reading = undefined;
+    }
+  }
+
+  async function read(url: string): Promise<string | undefined> {
+    try {
+      const { attestation } = ((await fetchJson(url)) ?? {}) as { attestation?: unknown };
       return typeof attestation === "string" && attestation.startsWith("0x") ? attestation : undefined;
     } catch (error) {
       // "Not found" is an answer: this message has no attestation.
@@ -44,4 +53,20 @@ export function createAttestations({ baseUrl, fetchJson, now }: AttestationsOpti
       throw error;
     }
   }
+
+  return {
+    async find(messageHash) {
+      const entry = entries.get(messageHash) ?? { known: undefined, failure: undefined, reading: undefined };
+      entries.set(messageHash, entry);
+      const { known, failure } = entry;
+      if (known?.attestation !== undefined || (known !== undefined && now() - known.at < absentMs)) {
+        return known.attestation;
+      }
+      const isResting = failure !== undefined && now() - failure.at < retryMs;
+      if (!isResting) entry.reading ??= refresh(messageHash, entry);
+      if (known === undefined) await entry.reading;
+      if (entry.known !== undefined) return entry.known.attestation;
+      throw entry.failure?.error;
+    },
+  };
 }

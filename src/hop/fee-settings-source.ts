@@ -11,6 +11,8 @@ export interface FeeSettingsSource {
    * settings than Hop's present ones would be a wrong number.
    */
   current(network: NetworkSlug): Promise<FeeSettings>;
+  /** What current() would give without a wait; undefined where it would wait. */
+  peek(network: NetworkSlug): FeeSettings | undefined;
   /** The settings to list routes by: those of the document, or the SDK's own while it cannot be read. */
   bestKnown(network: NetworkSlug): Promise<FeeSettings>;
 }
@@ -33,6 +35,7 @@ export function createFeeSettingsSource(
         throw new ServiceError("UPSTREAM_UNAVAILABLE", "the fee settings cannot be read", { cause });
       }
     },
+    peek: (network) => (documents === undefined ? builtIn[network] : documents[network].peek()?.value),
     async bestKnown(network) {
       if (documents === undefined) return builtIn[network];
       const reading = documents[network].get().then(({ value }) => value);

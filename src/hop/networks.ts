@@ -13,6 +13,10 @@ export interface Chain {
   readonly nativeToken: string;
   /** The SDK's public RPC endpoints, in its order of preference. */
   readonly publicRpcUrls: readonly string[];
+  /** Where Multicall3 stands; undefined: nowhere. */
+  readonly multicall: string | undefined;
+  /** About how long a block takes, in milliseconds. */
+  readonly blockMs: number;
 }
 
 /** The contracts of one token on one chain: name in the SDK's address book to address. */
@@ -34,7 +38,22 @@ interface SdkChain {
   readonly nativeTokenSymbol: string;
   readonly publicRpcUrl: string;
   readonly fallbackPublicRpcUrls?: readonly string[];
+  readonly multicall?: string;
 }
+
+const blockMs: Readonly<Record<string, number>> = {
+  ethereum: 12_000,
+  optimism: 2_000,
+  arbitrum: 250,
+  polygon: 2_000,
+  gnosis: 5_000,
+  nova: 250,
+  base: 2_000,
+  linea: 2_000,
+  polygonzk: 3_000,
+};
+/** For a chain that the SDK knows and this table does not. */
+const otherBlockMs = 2_000;
 
 /** Names that the SDK accepts for a chain beside its slug. */
 const chainAliases: Readonly<Record<string, string>> = { xdai: "gnosis" };
@@ -68,6 +87,8 @@ function readNetwork(slug: NetworkSlug): Network {
       isL1: chain.isL1,
       nativeToken: chain.nativeTokenSymbol,
       publicRpcUrls: [chain.publicRpcUrl, ...(chain.fallbackPublicRpcUrls ?? [])],
+      multicall: chain.multicall,
+      blockMs: blockMs[chain.slug] ?? otherBlockMs,
     });
   }
   return { slug, chains, contracts };

@@ -1,16 +1,25 @@
 import type { BigNumber, providers } from "ethers";
 import type { FeeSettings } from "./fee-settings.js";
 import type { NetworkSlug } from "./networks.js";
+import type { Send } from "./sdk-provider.js";
 
 /** Everything that the SDK would otherwise fetch from hosts of its own choice. */
 export interface SdkSources {
-  /** Provider by chain slug; the SDK may use no other chain. */
-  readonly providers: Readonly<Record<string, providers.Provider>>;
+  /** How each chain is asked; the SDK may use no other. */
+  readonly chains: readonly SdkChain[];
   readonly settings: FeeSettings;
   /** Price of a token in US dollars. */
   readonly usd: (symbol: string) => Promise<number>;
   /** Circle's signature under a CCTP message, or undefined. */
   readonly attestation: (messageHash: string) => Promise<string | undefined>;
+  /** The time from which deadlines count, Unix seconds; undefined: now. */
+  readonly nowSeconds?: (() => number) | undefined;
+}
+
+export interface SdkChain {
+  readonly slug: string;
+  readonly chainId: number;
+  readonly send: Send;
 }
 
 /** A quote in the SDK's words; from L1 it leaves the destination's fields null. */
@@ -42,14 +51,20 @@ export type SdkQuoter = (request: SdkQuoteRequest, sources: SdkSources) => Promi
 export async function loadSdkQuoter(): Promise<SdkQuoter> {
   const sdk = await import("@hop-protocol/sdk");
   const { BigNumber } = await import("ethers");
+  const { SdkProvider } = await import("./sdk-provider.js");
 
   /** A bridge that leaves nothing to the SDK's own fetching. */
   class InjectedBridge extends sdk.HopBridge {
     readonly #sources: SdkSources;
+    readonly #providers: Readonly<Record<string, providers.Provider>>;
 
     constructor(network: NetworkSlug, token: string, sources: SdkSources) {
-      super({ network, token, chainProviders: sources.providers, configFileFetchEnabled: false });
+      const chainProviders = Object.fromEntries(
+        sources.chains.map(({ send, ...chain }) => [chain.slug, new SdkProvider(chain, send)]),
+      );
+      super({ network, token, chainProviders, configFileFetchEnabled: false });
       this.#sources = sources;
+      this.#providers = chainProviders;
       const { settings } = sources;
       this.bonders = settings.bonders;
       // The SDK names its type by the tokens that it knows today.
@@ -72,10 +87,15 @@ export async function loadSdkQuoter(): Promise<SdkQuoter> {
 
     override getChainProvider(chain: string | { slug: string }): providers.Provider {
       const slug = typeof chain === "string" ? chain : chain.slug;
-      const provider = this.#sources.providers[slug];
+      const provider = this.#providers[slug];
       // The SDK would go to a public endpoint of its own here.
       if (provider === undefined) throw new Error(`the SDK asked for chain ${slug}`);
       return provider;
+    }
+
+    override get defaultDeadlineSeconds(): number {
+      const { nowSeconds } = this.#sources;
+      return nowSeconds === undefined ? super.defaultDeadlineSeconds : nowSeconds() + this.defaultDeadlineMinutes * 60;
     }
 
     // Liquidity is no part of a quote; asking for it costs fetches and calls.

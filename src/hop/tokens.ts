@@ -34,16 +34,28 @@ export interface Token {
   readonly decimals: number;
 }
 
+/** Tokens by lower-case symbol or alias, made once for each network. */
+const tokensOf = new WeakMap<Network, ReadonlyMap<string, Token>>();
+
 /** The token that a symbol or alias names on this network, in any letter case, or undefined. */
 export function findToken(network: Network, name: string): Token | undefined {
-  const wanted = name.toLowerCase();
-  for (const symbol of network.contracts.keys()) {
-    if (symbol.toLowerCase() === wanted) return tokenOf(symbol, symbol);
+  let tokens = tokensOf.get(network);
+  if (tokens === undefined) {
+    tokens = namedTokens(network);
+    tokensOf.set(network, tokens);
   }
+  return tokens.get(name) ?? tokens.get(name.toLowerCase());
+}
+
+function namedTokens({ contracts }: Network): ReadonlyMap<string, Token> {
+  const tokens = new Map<string, Token>();
   for (const [alias, symbol] of Object.entries(aliases)) {
-    if (alias.toLowerCase() === wanted && network.contracts.has(symbol)) return tokenOf(symbol, alias);
+    if (contracts.has(symbol)) tokens.set(alias.toLowerCase(), tokenOf(symbol, alias));
   }
-  return undefined;
+  for (const symbol of contracts.keys()) tokens.set(symbol.toLowerCase(), tokenOf(symbol, symbol));
+  // As most callers write them: these need no other case.
+  for (const token of [...tokens.values()]) tokens.set(token.name, token);
+  return tokens;
 }
 
 /** Decimals of a token of the address book. */

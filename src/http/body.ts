@@ -10,7 +10,25 @@ export interface BodyLimits {
   readonly draining: AbortSignal;
 }
 
+/** What has been read of a body by someone who then left it to another. */
+export interface GivenBody {
+  readonly chunks: readonly Uint8Array[];
+  /** The rest did not come in time. */
+  readonly isLate: boolean;
+}
+
 const END = Symbol("end");
+
+/** The bytes of a body that has been read, whole or as far as it is of use, with the errors of `readBody`. */
+export async function* givenBody({ chunks, isLate }: GivenBody, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for (const chunk of chunks) {
+    size += chunk.length;
+    if (size > maxBytes) throw tooLarge(maxBytes);
+    yield chunk;
+  }
+  if (isLate) throw late();
+}
 
 /**
  * The bytes of a request's body. Unlike Node's own iteration it leaves the connection whole when reading stops early,
@@ -35,13 +53,11 @@ export async function* readBody(
       const next = await Promise.race([chunks.next(), stopped]);
       if (next === END) {
         if (isEndless) return;
-        throw new ConnectError("the request body did not come in time", Code.InvalidArgument);
+        throw late();
       }
       if (next.done) return;
       size += next.value.length;
-      if (!isEndless && size > maxBytes) {
-        throw new ConnectError(`the request is larger than ${maxBytes} bytes`, Code.ResourceExhausted);
-      }
+      if (!isEndless && size > maxBytes) throw tooLarge(maxBytes);
       if (isEndless) {
         clearTimeout(timer);
         timer = setTimeout(stop, waitMs);
@@ -55,4 +71,12 @@ export async function* readBody(
     const resume = () => req.resume();
     void chunks.return?.().then(resume, resume);
   }
+}
+
+function late(): ConnectError {
+  return new ConnectError("the request body did not come in time", Code.InvalidArgument);
+}
+
+function tooLarge(maxBytes: number): ConnectError {
+  return new ConnectError(`the request is larger than ${maxBytes} bytes`, Code.ResourceExhausted);
 }

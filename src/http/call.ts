@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { type EventEmitter, setMaxListeners } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { constants, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { ServiceError } from "../errors.js";
-import type { CallContext } from "../operations/operation.js";
+import type { CachePolicy, CallContext } from "../operations/operation.js";
 import { codeNameOf, toServiceError } from "./errors.js";
+import { removeFrom } from "./remove-from.js";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
@@ -39,25 +40,28 @@ export interface Call {
   code: string;
   /** The request broke off because it is malformed: that is the code to log, not `canceled`. */
   malformed: boolean;
-  /** Fires when the caller is gone. */
+  /** Fires when the caller is gone. Made when it is first read. */
   readonly signal: AbortSignal;
+  /** What the operation said of its answer. */
+  readonly cachePolicy: CachePolicy | undefined;
   /** What an operation may know of this call; `timeoutMs` as in CallContext. */
   context(timeoutMs: number | undefined): CallContext;
   /** Notes that the call failed, reports a fault of ours, and gives what the caller is told. */
   fail(error: unknown): ServiceError;
 }
 
+/** A call on a stream of HTTP/2 below Node's requests and responses. */
+export type StreamCall = OpenCall;
+
 export interface Calls {
   /** Starts the record of a request. It ends, with its log line, when the answer is out or the caller gone. */
-  open(req: HttpRequest, res: HttpResponse): Call;
+  open(req: HttpRequest, res: HttpResponse, known?: StreamCall): Call;
+  /** The same for a stream of HTTP/2. Where a request is made of it later, that is opened with the record known. */
+  openStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): StreamCall;
   /** The last request opened on an HTTP/1.1 connection whose answer is not out yet. */
   inProgress(socket: Socket): Call | undefined;
   /** Logs a request that never became one, because its bytes are no HTTP. */
   refused(requestId: string, code: string): void;
-}
-
-interface OpenCall extends Call {
-  end(finished: boolean): void;
 }
 
 /** How long a caller who has the answer may go on with the request. */
@@ -77,39 +81,44 @@ export interface CallsOptions {
   readonly trustProxy: boolean;
 }
 
-export function createCalls({ log, onInternalError, trustProxy }: CallsOptions): Calls {
-  const openByConnection = new WeakMap<EventEmitter, Set<OpenCall>>();
+export function createCalls(options: CallsOptions): Calls {
+  const openByConnection = new WeakMap<EventEmitter, OpenCall[]>();
 
   // The end of a connection must end its calls whatever their own events say: HTTP/1.1 answers that wait in line are
   // told nothing then, nor are HTTP/2 streams with unread data.
-  function openOn(connection: EventEmitter): Set<OpenCall> {
+  function openOn(connection: EventEmitter): OpenCall[] {
     const known = openByConnection.get(connection);
     if (known !== undefined) return known;
-    const open = new Set<OpenCall>();
+    const open: OpenCall[] = [];
     openByConnection.set(connection, open);
     connection.once("close", () => {
-      for (const call of open) call.end(false);
-      open.clear();
+      for (const call of open.splice(0)) call.end(false);
     });
     return open;
   }
 
   return {
-    open(req, res) {
-      const call = createCall(req, callerOf(req, trustProxy), log, onInternalError);
-      const open = openOn("stream" in req ? (req.stream.session ?? req.stream) : req.socket);
-      open.add(call);
-      function end(finished: boolean): void {
-        if (open.delete(call)) call.end(finished);
-      }
+    open(req, res, known) {
       req.on("error", ignore);
       res.on("error", ignore);
       if (!("stream" in req)) {
+        const { socket } = req;
+        const call = new OpenCall(req.headers, socket, options);
+        const open = openOn(socket);
+        open.push(call);
         // What a connection that is cut leaves unsent finishes too.
-        res.once("finish", () => end(!req.socket.destroyed));
+        res.on("finish", () => {
+          if (removeFrom(open, call)) call.end(!socket.destroyed);
+        });
         return call;
       }
       const { stream } = req;
+      const call = known ?? new OpenCall(req.headers, req.socket, options);
+      const open = openOn(stream.session ?? stream);
+      if (known === undefined) open.push(call);
+      function end(finished: boolean): void {
+        if (removeFrom(open, call)) call.end(finished);
+      }
       // The answer to HEAD ends without a "finish".
       const isHead = req.method === "HEAD";
       stream.once("close", () => end(isHead && res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR));
@@ -124,65 +133,111 @@ export function createCalls({ log, onInternalError, trustProxy }: CallsOptions):
       });
       return call;
     },
+    openStream(stream, headers) {
+      const { session } = stream;
+      const call = new OpenCall(headers, session?.socket, options);
+      const open = openOn(session ?? stream);
+      open.push(call);
+      stream.on("error", ignore);
+      stream.on("close", () => {
+        if (removeFrom(open, call)) call.end(call.answered && stream.rstCode === constants.NGHTTP2_NO_ERROR);
+      });
+      return call;
+    },
     inProgress(socket) {
-      return [...(openByConnection.get(socket) ?? [])].at(-1);
+      return openByConnection.get(socket)?.at(-1);
     },
     refused(requestId, code) {
-      log({ requestId, protocol: "rest", operation: "", code, ms: 0 });
+      options.log({ requestId, protocol: "rest", operation: "", code, ms: 0 });
     },
   };
 }
 
-/** The last address of X-Forwarded-For is the one that the trusted proxy itself saw; those before it are hearsay. */
-function callerOf({ headers, socket }: HttpRequest, trustProxy: boolean): string {
-  const forwarded = trustProxy ? [headers["x-forwarded-for"]].flat().join(",").split(",").at(-1)?.trim() : undefined;
-  return forwarded || (socket.remoteAddress ?? "");
-}
+/**
+ * The record of a call, which is also what its operation sees of it. A class, since there is one for each request: its
+ * getters make what few requests need only when it is asked for, and cost the others nothing.
+ */
+class OpenCall implements Call, CallContext {
+  readonly requestId: string;
+  protocol: Protocol = "rest";
+  operation = "";
+  code = "unknown";
+  malformed = false;
+  /** On a stream: whether the whole answer has been given to it. */
+  answered = false;
+  timeoutMs: number | undefined = undefined;
+  cachePolicy: CachePolicy | undefined = undefined;
+  private facts: Facts | undefined = undefined;
+  private isGone = false;
+  private controller: AbortController | undefined = undefined;
+  private readonly start = performance.now();
 
-function createCall(
-  { headers }: HttpRequest,
-  caller: string,
-  log: AccessLog,
-  onInternalError: InternalErrorReport,
-): OpenCall {
-  const start = performance.now();
-  const gone = new AbortController();
-  // One call asks many others, each of which listens: no leak, though Node.js warns of one.
-  setMaxListeners(0, gone.signal);
-  const givenId = headers["x-request-id"];
-  const requestId = typeof givenId === "string" && REQUEST_ID.test(givenId) ? givenId : newRequestId();
-  const facts: Record<string, string | number | boolean> = {};
-  const call: OpenCall = {
-    requestId,
-    protocol: "rest",
-    operation: "",
-    code: "unknown",
-    malformed: false,
-    signal: gone.signal,
-    context: (timeoutMs) => ({
-      requestId,
-      caller,
-      signal: gone.signal,
-      timeoutMs,
-      note: (more) => {
-        Object.assign(facts, more);
-      },
-    }),
-    fail(error) {
-      const told = toServiceError(error);
-      call.code = codeNameOf(told.reason);
-      // What an operation throws when its caller leaves is no fault of ours.
-      if (told.reason === "INTERNAL" && !gone.signal.aborted) onInternalError(error, requestId);
-      return told;
-    },
-    end(finished) {
-      if (!finished) gone.abort();
-      const ms = Math.round((performance.now() - start) * 1000) / 1000;
-      const code = finished || call.malformed ? call.code : "canceled";
-      log({ ...facts, requestId, protocol: call.protocol, operation: call.operation, code, ms });
-    },
-  };
-  return call;
+  constructor(
+    private readonly headers: IncomingHttpHeaders,
+    private readonly socket: { readonly remoteAddress?: string | undefined } | undefined,
+    private readonly options: CallsOptions,
+  ) {
+    const givenId = headers["x-request-id"];
+    this.requestId = typeof givenId === "string" && REQUEST_ID.test(givenId) ? givenId : newRequestId();
+  }
+
+  /** The last address of X-Forwarded-For is the one that the trusted proxy itself saw; those before it are hearsay. */
+  get caller(): string {
+    const given = this.options.trustProxy ? this.headers["x-forwarded-for"] : undefined;
+    const forwarded = given === undefined ? undefined : [given].flat().join(",").split(",").at(-1)?.trim();
+    return forwarded || (this.socket?.remoteAddress ?? "");
+  }
+
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      // One call asks many others, each of which listens: no leak, though Node.js warns of one.
+      setMaxListeners(0, this.controller.signal);
+      if (this.isGone) this.controller.abort();
+    }
+    return this.controller.signal;
+  }
+
+  // Functions of their own, since an operation may take them out of the context.
+
+  get note(): CallContext["note"] {
+    return (more) => {
+      this.facts = this.facts === undefined ? more : { ...this.facts, ...more };
+    };
+  }
+
+  get cache(): CallContext["cache"] {
+    return (policy) => {
+      this.cachePolicy = policy;
+    };
+  }
+
+  context(timeoutMs: number | undefined): CallContext {
+    this.timeoutMs = timeoutMs;
+    return this;
+  }
+
+  fail(error: unknown): ServiceError {
+    const told = toServiceError(error);
+    this.code = codeNameOf(told.reason);
+    // What an operation throws when its caller leaves is no fault of ours.
+    if (told.reason === "INTERNAL" && !this.isGone) this.options.onInternalError(error, this.requestId);
+    return told;
+  }
+
+  end(finished: boolean): void {
+    if (!finished) {
+      this.isGone = true;
+      this.controller?.abort();
+    }
+    const { requestId, protocol, operation, facts } = this;
+    const ms = Math.round((performance.now() - this.start) * 1000) / 1000;
+    const code = finished || this.malformed ? this.code : "canceled";
+    const line: AccessLine & Record<string, string | number | boolean> = { requestId, protocol, operation, code, ms };
+    // Not by spreading, which here costs more than all else in this function.
+    for (const name in facts) if (!(name in line)) line[name] = facts[name] ?? "";
+    this.options.log(line);
+  }
 }
 
 // A connection that breaks shows in the answer's own end; without a listener it would end the process.

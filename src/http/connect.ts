@@ -1,38 +1,46 @@
 import type { DescMethod, DescMethodServerStreaming, DescMethodUnary } from "@bufbuild/protobuf";
-import { Code, ConnectError, createConnectRouter, type HandlerContext, type Interceptor } from "@connectrpc/connect";
-import type { Compression } from "@connectrpc/connect/protocol";
-import { codeToString } from "@connectrpc/connect/protocol-connect";
-import { compressionGzip } from "@connectrpc/connect-node";
+import { createConnectRouter, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { Health } from "../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import type { CallContext } from "../operations/operation.js";
 import type { PathHandler } from "./answer.js";
-import { toConnectError, toRequestFault } from "./errors.js";
+import { toRequestFault } from "./errors.js";
 import { createHealth } from "./health.js";
 import type { HttpLimits } from "./limits.js";
 import { type AnyOperation, type MountedService, operationOf } from "./mount.js";
+import { createPlainMethod, type PlainMethod } from "./plain-call.js";
 import { answerQuestions, createReflection } from "./reflection.js";
 import { createRpcHandler, rpcOf } from "./rpc-handler.js";
+import { COMPRESS_MIN_BYTES, gzip, tellFailure } from "./rpc-outcome.js";
+
+export interface RpcHandlers {
+  /** Handlers by path that serve by Connect's adapter alone, whatever the request. */
+  readonly adapter: ReadonlyMap<string, PathHandler>;
+  /** The unary methods, by path, that have a short way in front of the adapter. */
+  readonly plain: ReadonlyMap<string, PlainMethod>;
+}
 
 /**
- * Handlers, by path, for the methods of services over gRPC, gRPC-Web and Connect, and for gRPC health checking and
- * reflection.
+ * What serves the methods of services over gRPC, gRPC-Web and Connect, and gRPC health checking and reflection.
  */
 export function createRpcHandlers(
   services: readonly MountedService[],
   limits: HttpLimits,
   draining: AbortSignal,
-): Map<string, PathHandler> {
+): RpcHandlers {
   const options = {
     readMaxBytes: limits.requestBytes,
     writeMaxBytes: limits.responseBytes,
     acceptCompression: [gzip],
+    compressMinBytes: COMPRESS_MIN_BYTES,
     interceptors: [observe],
   };
   const connect = createConnectRouter({ ...options, grpc: false, grpcWeb: false });
   const grpc = createConnectRouter({ ...options, connect: false });
+  const plain = new Map<string, PlainMethod>();
   function serveUnary(method: DescMethod, operation: AnyOperation): void {
+    plain.set(`/${method.parent.typeName}/${method.name}`, createPlainMethod(method, operation));
     if (method.methodKind !== "unary") throw new Error(`${method.name} streams, which no operation does`);
     const unary = method as DescMethodUnary;
     connect.rpc(unary, (request, context) => operation(request as never, contextOf(context)));
@@ -64,7 +72,7 @@ export function createRpcHandlers(
     const route = { connect: handler, grpc: grpcByPath.get(handler.requestPath) ?? handler };
     handlers.set(handler.requestPath, createRpcHandler(route, limits, draining));
   }
-  return handlers;
+  return { adapter: handlers, plain };
 }
 
 // On gRPC's wire a unary call is a stream of one, and only streams let an interceptor see why a request cannot be read.
@@ -81,11 +89,6 @@ const observe: Interceptor = (next) => async (request) => {
   const rpc = rpcOf(request.contextValues);
   rpc.started = true;
   const domain = request.service.file.proto.package;
-  function failed(error: unknown): ConnectError {
-    const told = error instanceof ConnectError ? error : toConnectError(rpc.call.fail(error), domain);
-    rpc.call.code = codeToString(told.code);
-    return told;
-  }
   async function* readable<T>(messages: AsyncIterable<T>) {
     try {
       yield* messages;
@@ -98,7 +101,7 @@ const observe: Interceptor = (next) => async (request) => {
       yield* messages;
       rpc.call.code = "ok";
     } catch (error) {
-      throw failed(error);
+      throw tellFailure(rpc.call, error, domain);
     }
   }
   try {
@@ -107,19 +110,6 @@ const observe: Interceptor = (next) => async (request) => {
     rpc.call.code = "ok";
     return answer;
   } catch (error) {
-    throw failed(error);
+    throw tellFailure(rpc.call, error, domain);
   }
-};
-
-/** Gzip with the truth about broken input; brotli would cost far more time than it saves bytes. */
-const gzip: Compression = {
-  ...compressionGzip,
-  async decompress(bytes, readMaxBytes) {
-    try {
-      return await compressionGzip.decompress(bytes, readMaxBytes);
-    } catch (error) {
-      if (error instanceof ConnectError && error.code === Code.ResourceExhausted) throw error;
-      throw new ConnectError("the request does not decompress", Code.InvalidArgument);
-    }
-  },
 };

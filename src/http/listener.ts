@@ -2,6 +2,7 @@ import { createServer as createHttp1Server, type IncomingMessage, type ServerRes
 import {
   constants,
   createServer as createHttp2Server,
+  type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
@@ -9,6 +10,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { HttpRequest, HttpResponse } from "./call.js";
 import type { HttpLimits } from "./limits.js";
+import { removeFrom } from "./remove-from.js";
 
 /** The first bytes of every HTTP/2 connection, and of no HTTP/1.1 request. */
 const HTTP2_START = "PRI";
@@ -42,6 +44,16 @@ export interface ListenerOptions {
   readonly port: number;
   readonly limits: HttpLimits;
   onRequest(req: HttpRequest, res: HttpResponse): void;
+  /**
+   * Serves a stream of HTTP/2 below Node's requests and responses, or says false: then, and when `handOver` is called
+   * later, the stream comes to `onRequest`.
+   */
+  onStream(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    handOver: () => void,
+  ): boolean;
   /** Bytes came that are no HTTP/1.1 request, or not in time. Gives the whole answer, which ends the connection. */
   onMalformed(fault: Malformed, socket: Socket): string;
 }
@@ -53,8 +65,16 @@ export interface Listener {
   close(graceMs: number): Promise<void>;
 }
 
+/** The answers to the requests of one HTTP/1.1 connection. */
+interface Answers {
+  /** Those that are not out yet, in the order of their requests. */
+  readonly open: ServerResponse[];
+  /** The answer to the last request, out or not. */
+  last: ServerResponse | undefined;
+}
+
 /** HTTP/1.1 and cleartext HTTP/2 with prior knowledge on one port. */
-export function createListener({ host, port, limits, onRequest, onMalformed }: ListenerOptions): Listener {
+export function createListener({ host, port, limits, onRequest, onStream, onMalformed }: ListenerOptions): Listener {
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
@@ -126,28 +146,35 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
     });
   }
 
-  const lastAnswer = new WeakMap<Duplex, ServerResponse>();
-  const openAnswers = new WeakMap<Duplex, Set<ServerResponse>>();
-  function openOn(socket: Duplex): Set<ServerResponse> {
-    const open = openAnswers.get(socket) ?? new Set();
-    openAnswers.set(socket, open);
-    return open;
+  const answersOf = new WeakMap<Duplex, Answers>();
+  function answersOn(socket: Duplex): Answers {
+    const known = answersOf.get(socket);
+    if (known !== undefined) return known;
+    const answers: Answers = { open: [], last: undefined };
+    answersOf.set(socket, answers);
+    return answers;
   }
   function serve(req: IncomingMessage, res: ServerResponse): void {
-    const open = openOn(req.socket);
+    const { socket } = req;
+    const answers = answersOn(socket);
+    const { open } = answers;
     // Requests that wait in line on one connection take memory like those of one HTTP/2 connection.
-    if (open.size >= limits.concurrentStreams) req.socket.destroy();
-    if (req.socket.destroyed) return;
-    open.add(res);
-    lastAnswer.set(req.socket, res);
-    res.once("close", () => {
-      open.delete(res);
+    if (open.length >= limits.concurrentStreams) socket.destroy();
+    if (socket.destroyed) return;
+    open.push(res);
+    answers.last = res;
+    res.on("close", () => {
+      removeFrom(open, res);
       // Where the answer began before the drain it did not say that it is the last.
-      if (draining) req.socket.destroySoon();
+      if (draining) socket.destroySoon();
     });
     if (draining) res.setHeader("Connection", "close");
     onRequest(req, res);
   }
+  // Whoever waits for an answer is not stalling; only one who leaves it unread, or says nothing, is.
+  http1.on("timeout", (socket) => {
+    if (socket.writableLength > 0 || answersOn(socket).open.length === 0) socket.destroy();
+  });
   http1.on("request", serve);
   // An expectation that we do not know is no reason to refuse.
   http1.on("checkExpectation", serve);
@@ -176,9 +203,9 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
   http1.on("clientError", (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
     if (refused.has(socket)) return;
     const code = error.code ?? "";
-    const last = lastAnswer.get(socket);
-    const open = last !== undefined && openOn(socket).has(last) ? last : undefined;
-    const whole = [...openOn(socket)].filter((answer) => answer.req.complete);
+    const { open: answers, last } = answersOn(socket);
+    const open = last !== undefined && answers.includes(last) ? last : undefined;
+    const whole = answers.filter((answer) => answer.req.complete);
     const isAnswered = last !== undefined && open === undefined && !last.req.complete;
     if (isAnswered || (!code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT")) refuse(socket, undefined);
     else if (whole.length > 0) {
@@ -188,12 +215,21 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
     else refuse(socket, onMalformed({ code, packet: error.rawPacket ?? Buffer.alloc(0) }, socket as Socket));
   });
   http1.on("connect", (_req, socket) => {
-    const before = [...openOn(socket)];
+    const before = [...answersOn(socket).open];
     if (before.length > 0) closeAfter(socket, before);
     else refuse(socket, onMalformed({ code: CONNECT_METHOD, packet: Buffer.alloc(0) }, socket as Socket));
   });
 
   http2.on("request", onRequest);
+  // What makes requests of streams is a listener too; it gets those that are not served below it.
+  const [makeRequest] = http2.listeners("stream");
+  if (makeRequest === undefined) throw new Error("this Node.js serves HTTP/2 in a way unknown here");
+  http2.removeAllListeners("stream");
+  http2.on("stream", (stream, headers, flags, ...more: string[][]) => {
+    const [rawHeaders = []] = more;
+    const handOver = () => void makeRequest.call(http2, stream, headers, flags, rawHeaders);
+    if (!onStream(stream, headers, rawHeaders, handOver)) handOver();
+  });
   http2.on("connect", onRequest);
   http2.on("checkExpectation", onRequest);
   http2.on("session", (session) => {
@@ -216,23 +252,14 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
     if (draining) session.close();
   });
 
-  async function allFlushed(): Promise<void> {
-    for (const socket of sockets) {
-      while (socket.writableLength > 0 && !socket.destroyed) {
-        await new Promise<void>((resolve) => socket.once("drain", resolve).once("close", resolve));
-      }
-    }
-  }
-
   async function drain(graceMs: number): Promise<void> {
     draining = true;
-    // Node.js would cut idle connections at once, also those whose last answer is still on its way out.
-    const closeIdle = http1.closeIdleConnections.bind(http1);
+    // Node.js would cut idle connections at once: also those whose last answer is still on its way out, and those whose
+    // next request is on its way in.
     http1.closeIdleConnections = () => {};
     const allGone = new Promise<void>((resolve) => http1.close(() => resolve()));
-    void allFlushed().then(closeIdle);
     for (const socket of sockets) {
-      for (const res of openOn(socket)) if (!res.headersSent) res.setHeader("Connection", "close");
+      for (const res of answersOn(socket).open) if (!res.headersSent) res.setHeader("Connection", "close");
     }
     for (const session of sessions) {
       if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, HIGHEST_STREAM_ID);
@@ -244,8 +271,7 @@ export function createListener({ host, port, limits, onRequest, onMalformed }: L
         // What has begun to send a request and does not go on has nothing to finish; sessions without streams end by the
         // line above.
         for (const socket of sockets) {
-          const isBusy = http2Sockets.has(socket) || openOn(socket).size > 0 || socket.writableLength > 0;
-          if (!isBusy) socket.destroy();
+          if (!http2Sockets.has(socket) && answersOn(socket).open.length === 0) socket.destroySoon();
         }
       },
       Math.min(NOTICE_MS, graceMs),

@@ -17,11 +17,14 @@ import {
   writeChunk,
   writeHead,
 } from "./answer.js";
-import { readBody } from "./body.js";
+import { givenBody, readBody } from "./body.js";
+import { cacheHeaders } from "./cache-headers.js";
 import type { Call, HttpResponse } from "./call.js";
 import { toConnectError, toRequestFault } from "./errors.js";
 import type { HttpLimits } from "./limits.js";
+import { ENVELOPE_BYTES } from "./plain-call.js";
 import { toHeaders } from "./rpc-headers.js";
+import { failTrailer, trailerFields } from "./rpc-outcome.js";
 
 /** One method as Connect serves it. */
 export interface RpcRoute {
@@ -39,9 +42,6 @@ interface Rpc {
 }
 
 const rpcKey = createContextKey<Rpc | undefined>(undefined);
-
-/** In front of each message in gRPC and in Connect's streams. */
-const ENVELOPE_BYTES = 5;
 
 /** HTTP statuses of the Connect protocol that would blame us, or a rate, for a request that cannot be read. */
 const REQUEST_FAULT_STATUS: Readonly<Partial<Record<Code, number>>> = {
@@ -77,7 +77,9 @@ export function createRpcHandler(route: RpcRoute, limits: HttpLimits, draining: 
     // A stream may be silent for long; only an answer left unread ends its connection.
     if (!isUnary) res.on("timeout", () => res.writableLength > 0 && cut(res));
     const rpc: Rpc = { call, started: false };
-    const body = readBody(req, bodyLimits);
+    const { given } = exchange;
+    const body =
+      given === undefined ? readBody(req, bodyLimits) : givenBody(given, limits.requestBytes + ENVELOPE_BYTES);
     try {
       const answer = await handler({
         httpVersion: req.httpVersion,
@@ -128,7 +130,7 @@ function accepts(handler: UniversalHandler, exchange: Exchange, isEndless: boole
   if (req.method === "OPTIONS") answerOptions(exchange, methods);
   else if (!handler.allowedMethods.includes(req.method ?? "")) {
     const error = new ServiceError("METHOD_NOT_ALLOWED", `the method must be one of ${methods}`);
-    answerError(exchange, error, { headers: { allow: methods } });
+    answerError(exchange, error, { headers: ["allow", methods] });
   } else if (req.method === "POST" && !handler.supportedContentType(req.headers["content-type"] ?? "")) {
     answerError(exchange, new ServiceError("INVALID_PARAMETER", "this Content-Type is not served"), { status: 415 });
   } else if (isEndless && req.httpVersionMajor < 2) {
@@ -139,7 +141,10 @@ function accepts(handler: UniversalHandler, exchange: Exchange, isEndless: boole
 
 /** Sends what Connect answered; one message or many, with trailers where gRPC has them. */
 async function send({ res, call }: Exchange, answer: UniversalServerResponse): Promise<void> {
-  writeHead(res, answer.status, { ...Object.fromEntries(answer.header ?? []), ...commonHeaders(call.requestId) });
+  const isFailure =
+    answer.status !== 200 || (answer.trailer !== undefined && answer.trailer.get("grpc-status") !== "0");
+  const policy = isFailure ? [] : cacheHeaders(call.cachePolicy);
+  writeHead(res, answer.status, [...(answer.header ?? [])].flat().concat(commonHeaders(call.requestId), policy));
   for await (const chunk of answer.body ?? []) {
     if (call.signal.aborted) break;
     if (!writeChunk(res, chunk)) await drained(res, call.signal);
@@ -147,21 +152,11 @@ async function send({ res, call }: Exchange, answer: UniversalServerResponse): P
   const { trailer } = answer;
   if (trailer !== undefined) {
     if (call.code === "unknown" && trailer.get("grpc-status") !== "0") {
-      // Nobody failed before: it is our own message that does not serialise. Why is for the log.
-      const told = call.fail(new Error(trailer.get("grpc-message") ?? ""));
-      trailer.set("grpc-status", String(Code.Internal));
-      trailer.set("grpc-message", told.message);
+      failTrailer(trailer, call, new Error(trailer.get("grpc-message") ?? ""));
     }
-    const message = trailer.get("grpc-message");
-    if (message !== null) trailer.set("grpc-message", encodeGrpcMessage(decodeURIComponent(message)));
-    res.addTrailers(Object.fromEntries(trailer));
+    res.addTrailers(trailerFields(trailer));
   }
   res.end();
-}
-
-// Connect encodes more than gRPC asks for, and some clients, grpc-js among them, do not decode all of that.
-function encodeGrpcMessage(message: string): string {
-  return message.replace(/[^\x20-\x24\x26-\x7e]+/g, encodeURIComponent);
 }
 
 /** What a failed unary Connect call answers, with the blame put right. */

@@ -5,6 +5,25 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const GRPC_TIMEOUT_UNITS_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1 };
 
+/** Milliseconds of a `grpc-timeout`, none longer than a timer can hold. Undefined where the text is none. */
+export function grpcTimeoutMs(text: string): number | undefined {
+  const [, digits = "", unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
+  if (unit === "") return undefined;
+  const ms = Number(digits) * (GRPC_TIMEOUT_UNITS_MS[unit] ?? (unit === "u" ? 1e-3 : 1e-6));
+  return ms > LONGEST_TIMER_MS ? Math.floor(LONGEST_TIMER_MS / 1000) * 1000 : ms;
+}
+
+/** Milliseconds of a `connect-timeout-ms`, as with `grpcTimeoutMs`. */
+export function connectTimeoutMs(text: string): number | undefined {
+  return /^\d{1,10}$/.test(text) ? Math.min(Number(text), LONGEST_TIMER_MS) : undefined;
+}
+
+/** Whether an answer may be gzip, by the header that lists what the caller accepts. */
+export function acceptsGzip(accepted: string | undefined): boolean {
+  if (accepted === undefined || !accepted.includes("gzip")) return false;
+  return accepted.split(",").some((name) => name.trim() === "gzip");
+}
+
 /**
  * The headers of a node request as Connect takes them, with deadlines that no timer can hold cut to the longest that
  * one can. Undefined where a value holds what fetch's Headers refuse.

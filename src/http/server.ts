@@ -1,7 +1,8 @@
 import { setMaxListeners } from "node:events";
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { ServiceError } from "../errors.js";
-import { answerError, commonHeaders, type Exchange, type PathHandler, rawErrorAnswer } from "./answer.js";
+import { type HeaderList, type PathHandler, rawErrorAnswer } from "./answer.js";
 import {
   type AccessLog,
   createCalls,
@@ -9,13 +10,15 @@ import {
   type HttpResponse,
   type InternalErrorReport,
   newRequestId,
-  type Protocol,
 } from "./call.js";
 import { createRpcHandlers } from "./connect.js";
+import { type Begun, createDispatch, headersTooLong, sizeOf, urlTooLong } from "./dispatch.js";
 import { codeNameOf } from "./errors.js";
 import { DEFAULT_LIMITS, type HttpLimits } from "./limits.js";
 import { CONNECT_METHOD, createListener, type Malformed } from "./listener.js";
 import type { MountedService } from "./mount.js";
+import { createPlainConnect } from "./plain-connect.js";
+import { createPlainGrpc } from "./plain-grpc.js";
 import { createRestHandlers } from "./rest/handler.js";
 
 export interface HttpServerOptions {
@@ -43,9 +46,6 @@ export interface HttpServer {
   close(graceMs: number): Promise<void>;
 }
 
-/** gRPC's number for a method that is not there. */
-const GRPC_UNIMPLEMENTED = "12";
-
 /**
  * Serves operations over HTTP GET with JSON, gRPC, gRPC-Web and Connect, on one port, with gRPC health checking and
  * reflection.
@@ -60,37 +60,35 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   // Every open stream listens.
   setMaxListeners(0, draining.signal);
   const calls = createCalls({ trustProxy: false, ...options });
-  const handlers = new Map<string, PathHandler>([
-    ...createRpcHandlers(options.services, limits, draining.signal),
-    ...createRestHandlers(options.services),
-  ]);
+  const { adapter, plain } = createRpcHandlers(options.services, limits, draining.signal);
+  const handlers = new Map<string, PathHandler>([...adapter, ...createRestHandlers(options.services)]);
+  for (const [path, method] of plain) {
+    const slow = adapter.get(path);
+    if (slow !== undefined) handlers.set(path, createPlainConnect(method, limits, slow));
+  }
+  const servePlainGrpc = createPlainGrpc(plain, limits, calls);
+  const dispatch = createDispatch(handlers, limits, calls);
+  const handedOver = new WeakMap<ServerHttp2Stream, Begun>();
 
   function onRequest(req: HttpRequest, res: HttpResponse): void {
-    const call = calls.open(req, res);
-    call.protocol = protocolOf(req);
-    const exchange: Exchange = { req, res, call };
-    const target = req.url ?? "";
-    if (target.length > limits.urlBytes) {
-      answerError(exchange, urlTooLong(limits), { status: 414 });
-      return;
-    }
-    if (req.httpVersion === "1.1" && req.headers.host === undefined) {
-      answerError(exchange, new ServiceError("INVALID_PARAMETER", "the Host header is missing"));
-      return;
-    }
-    // Over HTTP/2 Node.js takes up to 64 KiB, whatever the settings tell callers.
-    if (req.httpVersionMajor > 1 && sizeOf(req.rawHeaders) > limits.headerBytes) {
-      answerError(exchange, headersTooLong(limits), { status: 431 });
-      return;
-    }
-    const { path, query } = split(target);
-    const handler = handlers.get(path);
-    if (handler !== undefined) handler(exchange, query);
-    else answerUnknownPath(exchange);
+    dispatch(req, res, "stream" in req ? handedOver.get(req.stream) : undefined);
+  }
+
+  function onStream(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    handOver: () => void,
+  ): boolean {
+    if (sizeOf(rawHeaders) > limits.headerBytes) return false;
+    return servePlainGrpc(stream, headers, (call, given) => {
+      handedOver.set(stream, { call, given });
+      handOver();
+    });
   }
 
   function onMalformed(fault: Malformed, socket: Socket): string {
-    const { status, error, headers } = refusalOf(fault, limits);
+    const { status, error, headers = [] } = refusalOf(fault, limits);
     const code = codeNameOf(error.reason);
     const call = calls.inProgress(socket);
     const requestId = call?.requestId ?? newRequestId();
@@ -99,7 +97,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return rawErrorAnswer(requestId, status, error, headers);
   }
 
-  const listener = createListener({ host: options.host, port: options.port, limits, onRequest, onMalformed });
+  const listener = createListener({ host: options.host, port: options.port, limits, onRequest, onStream, onMalformed });
   return {
     async listen() {
       const address = await listener.listen();
@@ -112,10 +110,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   };
 }
 
-function refusalOf({ code, packet }: Malformed, limits: HttpLimits) {
+function refusalOf(
+  { code, packet }: Malformed,
+  limits: HttpLimits,
+): { status: number; error: ServiceError; headers?: HeaderList } {
   if (code === CONNECT_METHOD) {
     const error = new ServiceError("METHOD_NOT_ALLOWED", "CONNECT is not served here");
-    return { status: 405, error, headers: { allow: "GET, HEAD, POST, OPTIONS" } };
+    return { status: 405, error, headers: ["allow", "GET, HEAD, POST, OPTIONS"] };
   }
   if (code === "HPE_HEADER_OVERFLOW") {
     const line = packet.subarray(0, limits.urlBytes);
@@ -127,51 +128,6 @@ function refusalOf({ code, packet }: Malformed, limits: HttpLimits) {
     return { status: 408, error: new ServiceError("INVALID_PARAMETER", "the request did not come in time") };
   }
   return { status: 400, error: new ServiceError("INVALID_PARAMETER", "this is no HTTP request") };
-}
-
-function urlTooLong(limits: HttpLimits): ServiceError {
-  return new ServiceError("INVALID_PARAMETER", `the URL is longer than ${limits.urlBytes} bytes`);
-}
-
-function headersTooLong(limits: HttpLimits): ServiceError {
-  return new ServiceError("INVALID_PARAMETER", `the headers are longer than ${limits.headerBytes} bytes`);
-}
-
-function sizeOf(texts: readonly string[]): number {
-  return texts.reduce((size, text) => size + text.length, 0);
-}
-
-function protocolOf({ method, headers }: HttpRequest): Protocol {
-  const type = headers["content-type"] ?? "";
-  if (method !== "POST") return "rest";
-  if (/^application\/grpc-web\b/i.test(type)) return "grpc-web";
-  return /^application\/grpc\b/i.test(type) ? "grpc" : "rest";
-}
-
-/** Path and query of a request target, which may name a host in front as requests through a proxy do. */
-function split(target: string): { path: string; query: string } {
-  const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?#]*/i, "");
-  const mark = local.indexOf("?");
-  return mark === -1 ? { path: local, query: "" } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
-}
-
-function answerUnknownPath(exchange: Exchange): void {
-  const { res, call } = exchange;
-  if (call.protocol === "rest") {
-    answerError(exchange, new ServiceError("PATH_NOT_FOUND", "there is nothing at this path"));
-    return;
-  }
-  // A gRPC client reads its own protocol's word for it, which tells it to try an older service.
-  call.code = codeNameOf("METHOD_NOT_ALLOWED");
-  const headers = {
-    ...commonHeaders(call.requestId),
-    "content-type": call.protocol === "grpc" ? "application/grpc" : "application/grpc-web+proto",
-    "grpc-status": GRPC_UNIMPLEMENTED,
-    "grpc-message": "there is no such method",
-  };
-  // Not by writeHead: a status that is no trailer must come with the end of the stream in one frame.
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-  res.end();
 }
 
 /** The address to call: where every address is listened on, the machine's own. */

@@ -3,26 +3,61 @@ import {
   type ListAvailableRoutesRequest,
   type ListAvailableRoutesResponse,
   ListAvailableRoutesResponseSchema,
-  type Route,
   RouteSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { FeeSettings } from "../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
 import type { Network } from "../hop/networks.js";
 import { availableRoutes } from "../routes/available-routes.js";
-import type { Operation } from "./operation.js";
+import type { CachePolicy, Operation } from "./operation.js";
 import { parseChain, parseNetwork, parseRpcUrls, parseToken } from "./parameters.js";
+
+/** Routes change when the settings do, which is seldom. */
+const cachePolicy: CachePolicy = { ageSeconds: 0, maxAgeSeconds: 60, staleWhileRevalidateSeconds: 300 };
+
+interface Filter {
+  readonly token: string | undefined;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+}
 
 export function createListAvailableRoutes(deps: {
   readonly settings: FeeSettingsSource;
 }): Operation<ListAvailableRoutesRequest, ListAvailableRoutesResponse> {
-  /** Routes change with the settings of their network and with nothing else. */
-  const routesBySettings = new WeakMap<FeeSettings, readonly Route[]>();
+  /** Answers change with the settings of their network and with nothing else. */
+  const answersBySettings = new WeakMap<FeeSettings, Answers>();
 
-  function routesOf(network: Network, settings: FeeSettings): readonly Route[] {
-    const known = routesBySettings.get(settings);
-    if (known !== undefined) return known;
-    const routes = availableRoutes(network, settings).map(({ token, source, destination }) =>
+  function answer(network: Network, settings: FeeSettings, filter: Filter): ListAvailableRoutesResponse {
+    let answers = answersBySettings.get(settings);
+    if (answers === undefined) {
+      answers = createAnswers(network, settings);
+      answersBySettings.set(settings, answers);
+    }
+    return answers(filter);
+  }
+
+  return (request, context) => {
+    const network = parseNetwork(request.network);
+    context.note({ network: network.slug });
+    const filter: Filter = {
+      token: request.token === "" ? undefined : parseToken(network, request.token).symbol,
+      from: request.fromChain === "" ? undefined : parseChain(network, "fromChain", request.fromChain).slug,
+      to: request.toChain === "" ? undefined : parseChain(network, "toChain", request.toChain).slug,
+    };
+    parseRpcUrls(network, request.rpcUrl);
+    context.cache(cachePolicy);
+    const known = deps.settings.peek(network.slug);
+    if (known !== undefined) return answer(network, known, filter);
+    return deps.settings.bestKnown(network.slug).then((settings) => answer(network, settings, filter));
+  };
+}
+
+type Answers = (filter: Filter) => ListAvailableRoutesResponse;
+
+/** The answers of one network under one state of its settings, each made once and frozen: who prints one may keep that. */
+function createAnswers(network: Network, settings: FeeSettings): Answers {
+  const routes = availableRoutes(network, settings).map(({ token, source, destination }) =>
+    Object.freeze(
       create(RouteSchema, {
         token,
         sourceChainSlug: source.slug,
@@ -30,25 +65,23 @@ export function createListAvailableRoutes(deps: {
         destinationChainSlug: destination.slug,
         destinationChainId: destination.chainId,
       }),
-    );
-    routesBySettings.set(settings, routes);
-    return routes;
-  }
-
-  return async (request, context) => {
-    const network = parseNetwork(request.network);
-    context.note({ network: network.slug });
-    const token = request.token === "" ? undefined : parseToken(network, request.token);
-    const from = request.fromChain === "" ? undefined : parseChain(network, "fromChain", request.fromChain);
-    const to = request.toChain === "" ? undefined : parseChain(network, "toChain", request.toChain);
-    parseRpcUrls(network, request.rpcUrl);
-
-    const routes = routesOf(network, await deps.settings.bestKnown(network.slug)).filter(
+    ),
+  );
+  /** At most tokens times chains times chains, since a filter holds only what the network has. */
+  const known = new Map<string, ListAvailableRoutesResponse>();
+  return ({ token, from, to }) => {
+    const key = `${token ?? ""} ${from ?? ""} ${to ?? ""}`;
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const chosen = routes.filter(
       (route) =>
-        (token === undefined || route.token === token.symbol) &&
-        (from === undefined || route.sourceChainSlug === from.slug) &&
-        (to === undefined || route.destinationChainSlug === to.slug),
+        (token === undefined || route.token === token) &&
+        (from === undefined || route.sourceChainSlug === from) &&
+        (to === undefined || route.destinationChainSlug === to),
     );
-    return create(ListAvailableRoutesResponseSchema, { routes });
+    const made = create(ListAvailableRoutesResponseSchema, { routes: chosen });
+    Object.freeze(made.routes);
+    known.set(key, Object.freeze(made));
+    return made;
   };
 }

@@ -1,36 +1,95 @@
+import { setMaxListeners } from "node:events";
 import { ServiceError } from "../errors.js";
-import type { Operation } from "./operation.js";
+import type { CallContext, Operation } from "./operation.js";
 
 /**
  * Ends an operation's wait when the caller's deadline or ours has passed, whichever is first, whatever the operation
- * still waits for. Its signal fires then, and when the caller leaves.
+ * still waits for. Its signal fires then, and when the caller leaves. An operation that answers at once pays for neither
+ * timer nor signal.
  * @param longestMs the longest time that any answer may take
  */
 export function withDeadline<Request, Response>(
   operation: Operation<Request, Response>,
   longestMs: number,
 ): Operation<Request, Response> {
-  return async (request, context) => {
+  return (request, context) => {
     const timeoutMs = Math.min(context.timeoutMs ?? longestMs, longestMs);
     if (timeoutMs <= 0) throw new ServiceError("DEADLINE_EXCEEDED", "the deadline had passed when the call came");
-    const ending = new AbortController();
-    const signal = AbortSignal.any([context.signal, ending.signal]);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        reject(new ServiceError("DEADLINE_EXCEEDED", `no answer within ${Math.round(timeoutMs)} ms`));
-        ending.abort();
-      }, timeoutMs);
-    });
+    const ending = new Ending(context);
+    let isOver = true;
     try {
-      return await Promise.race([
-        operation(request, { ...context, note: (facts) => context.note(facts), signal }),
-        late,
-      ]);
+      const answer = operation(request, ending);
+      if (!(answer instanceof Promise)) return answer;
+      isOver = false;
+      return endedInTime(answer, ending, timeoutMs);
     } finally {
-      clearTimeout(timer);
-      // What the answer did not wait for is of no use to anyone now.
-      ending.abort();
+      if (isOver) ending.end();
     }
   };
+}
+
+async function endedInTime<Response>(answer: Promise<Response>, ending: Ending, timeoutMs: number): Promise<Response> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new ServiceError("DEADLINE_EXCEEDED", `no answer within ${Math.round(timeoutMs)} ms`));
+      ending.end();
+    }, timeoutMs);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+    // What the answer did not wait for is of no use to anyone now.
+    ending.end();
+  }
+}
+
+/**
+ * A call's context whose signal fires at an end of our own too. A class, since there is one for each request: its
+ * getters cost nothing where nobody reads them.
+ */
+class Ending implements CallContext {
+  readonly requestId: string;
+  readonly timeoutMs: number | undefined;
+  private controller: AbortController | undefined = undefined;
+  private isOver = false;
+
+  constructor(private readonly call: CallContext) {
+    this.requestId = call.requestId;
+    this.timeoutMs = call.timeoutMs;
+  }
+
+  get caller(): string {
+    return this.call.caller;
+  }
+
+  get note(): CallContext["note"] {
+    return this.call.note;
+  }
+
+  get cache(): CallContext["cache"] {
+    return this.call.cache;
+  }
+
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      // One call asks many others, each of which listens.
+      setMaxListeners(0, this.controller.signal);
+      // Not AbortSignal.any: on Node.js 20 its signal is never collected once a listener stays on it.
+      if (this.isOver || this.call.signal.aborted) this.controller.abort();
+      else this.call.signal.addEventListener("abort", this.leave);
+    }
+    return this.controller.signal;
+  }
+
+  end(): void {
+    this.isOver = true;
+    if (this.controller === undefined) return;
+    this.call.signal.removeEventListener("abort", this.leave);
+    this.controller.abort();
+  }
+
+  private readonly leave = (): void => this.controller?.abort();
 }

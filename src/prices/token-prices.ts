@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.js";
-import type { RemoteDocument } from "../remote/document.js";
+import type { Reading, RemoteDocument } from "../remote/document.js";
 
 /** What the price document says: when it was made (milliseconds since 1970) and USD by token symbol. */
 export interface PriceDocument {
@@ -7,11 +7,21 @@ export interface PriceDocument {
   readonly prices: ReadonlyMap<string, number>;
 }
 
-export interface TokenPrices {
+/** The prices that are known at one time. */
+export interface PriceBook {
   /**
    * Price of one whole token in US dollars.
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no source has a usable price.
    */
+  usd(symbol: string): number;
+}
+
+export interface TokenPrices {
+  /** The newest prices of these tokens at least. */
+  book(symbols: readonly string[]): Promise<PriceBook>;
+  /** What book() would give without a wait; undefined where it would wait. The same object while nothing is new. */
+  peek(symbols: readonly string[]): PriceBook | undefined;
+  /** Price of one whole token, as in the newest book. */
   usd(symbol: string): Promise<number>;
 }
 
@@ -38,24 +48,49 @@ const samePrice: Readonly<Record<string, string>> = {
 
 export function createTokenPrices({ fixed, document, now }: TokenPricesOptions): TokenPrices {
   const fixedBySymbol = upperCased(fixed);
+  const withoutDocument = bookOf(undefined);
+  let newest: { readonly reading: Reading<PriceDocument>; readonly book: PriceBook } | undefined;
 
-  async function fromDocument(symbol: string): Promise<number | undefined> {
-    if (document === undefined) return undefined;
-    const reading = await document.get().catch(() => undefined);
-    if (reading === undefined || reading.value.timestamp <= now() - maxAgeMs) return undefined;
-    return reading.value.prices.get(symbol.toUpperCase());
+  const fixedUsd = (asked: string): number | undefined =>
+    fixedBySymbol.get(asked.toUpperCase()) ?? fixedBySymbol.get((samePrice[asked] ?? asked).toUpperCase());
+
+  function bookOf(read: PriceDocument | undefined): PriceBook {
+    return {
+      usd(asked) {
+        const symbol = samePrice[asked] ?? asked;
+        const isCurrent = read !== undefined && read.timestamp > now() - maxAgeMs;
+        const price = fixedUsd(asked) ?? (isCurrent ? read.prices.get(symbol.toUpperCase()) : undefined);
+        if (price === undefined || !(price > 0)) {
+          throw new ServiceError("UPSTREAM_UNAVAILABLE", `no price for ${symbol}`);
+        }
+        return rounded(symbol, price);
+      },
+    };
+  }
+
+  function keep(reading: Reading<PriceDocument>): PriceBook {
+    // A host behind a cache may give an older document after a newer one.
+    const isNewer = newest === undefined || reading.value.timestamp >= newest.reading.value.timestamp;
+    if (isNewer && newest?.reading !== reading) newest = { reading, book: bookOf(reading.value) };
+    return newest?.book ?? withoutDocument;
+  }
+
+  /** Whether the fixed prices are all that is needed: then no source has to answer first. */
+  const areFixed = (symbols: readonly string[]): boolean => symbols.every((symbol) => fixedUsd(symbol) !== undefined);
+
+  async function book(symbols: readonly string[]): Promise<PriceBook> {
+    if (document === undefined || areFixed(symbols)) return withoutDocument;
+    return document.get().then(keep, () => withoutDocument);
   }
 
   return {
-    async usd(asked) {
-      const symbol = samePrice[asked] ?? asked;
-      const price =
-        fixedBySymbol.get(asked.toUpperCase()) ??
-        fixedBySymbol.get(symbol.toUpperCase()) ??
-        (await fromDocument(symbol));
-      if (price === undefined || !(price > 0)) throw new ServiceError("UPSTREAM_UNAVAILABLE", `no price for ${symbol}`);
-      return rounded(symbol, price);
+    book,
+    peek(symbols) {
+      if (document === undefined || areFixed(symbols)) return withoutDocument;
+      const reading = document.peek();
+      return reading === undefined ? undefined : keep(reading);
     },
+    usd: async (symbol) => (await book([symbol])).usd(symbol),
   };
 }
 

@@ -4,17 +4,25 @@ import { RevertError } from "../chain/rpc-error.js";
 import { ServiceError } from "../errors.js";
 import type { Attestations } from "../hop/attestations.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
-import type { Chain } from "../hop/networks.js";
+import type { NetworkSlug } from "../hop/networks.js";
 import { loadSdkQuoter, type SdkQuoter, type SdkSources } from "../hop/sdk-bridge.js";
-import { SdkProvider } from "../hop/sdk-provider.js";
+import type { Send } from "../hop/sdk-provider.js";
 import type { TokenPrices } from "../prices/token-prices.js";
-import type { QuoteEngine } from "./quote.js";
+import type { QuoteEngine, QuoteRequest, Waiting } from "./engine.js";
+import type { Quote } from "./quote.js";
 
 export interface SdkEngineDeps {
   readonly settings: FeeSettingsSource;
   readonly prices: TokenPrices;
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
   readonly attestations: Attestations | undefined;
+  /** The chains of a network on the endpoints of our own. */
+  readonly chains: (network: NetworkSlug) => ChainAccess;
+}
+
+export interface SdkEngine extends QuoteEngine {
+  /** As quotePrivately, with the clock of another time, Unix seconds: deadlines have a part in the price. */
+  quoteAt(request: QuoteRequest, chains: ChainAccess, nowSeconds: number, waiting: Waiting): Promise<Quote>;
 }
 
 /** Selectors of the calls that revert because of the amount: calculateSwap, aggregate3 (of such calls), quoteExactInput. */
@@ -26,51 +34,67 @@ const answerFaults = new Set(["CALL_EXCEPTION", "INVALID_ARGUMENT", "NUMERIC_FAU
 /** Longest answer of a contract, in characters of hex: three swaps in one aggregate3 take a quarter of it. */
 const maxResultLength = 4098;
 
+/** A quote by the SDK is as old as it takes to make it, and about the next block there would be another. */
+const freshness = { ageMs: 0, maxAgeMs: 2_000, refreshMs: 2_000 };
+
 /** Quotes through the SDK, fed with our own chains, prices and settings. */
-export function createSdkEngine({ settings, prices, attestations }: SdkEngineDeps): QuoteEngine {
+export function createSdkEngine({ settings, prices, attestations, chains: ourChains }: SdkEngineDeps): SdkEngine {
   let loading: Promise<SdkQuoter> | undefined;
 
+  async function quote(
+    { network, token, source, destination, amountIn, slippage }: QuoteRequest,
+    chains: ChainAccess,
+    nowSeconds: (() => number) | undefined,
+    { signal }: Waiting,
+  ): Promise<Quote> {
+    loading ??= loadSdkQuoter().catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    });
+    const [sdkQuote, feeSettings] = await Promise.all([loading, settings.current(network)]);
+    if (feeSettings.bonderFeeBps[token.symbol] === undefined) {
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", `the fee settings have no fee for ${token.symbol}`);
+    }
+    const trouble = createTrouble();
+    const sources: SdkSources = {
+      chains: [source, destination].map(({ slug, chainId }) => {
+        return { slug, chainId, send: createSend(chains.client(slug), trouble, signal) };
+      }),
+      settings: feeSettings,
+      usd: (symbol) => trouble.watch(prices.usd(symbol)),
+      attestation: async (hash) => trouble.watch(findAttestation(hash)),
+      nowSeconds,
+    };
+    const request = { network, token: token.name, sourceSlug: source.slug, destinationSlug: destination.slug };
+    const answer = await sdkQuote({ ...request, amountIn, slippage }, sources).catch((error: unknown) => {
+      throw trouble.explain(error);
+    });
+    // The SDK goes on with a constant or 0 where a read fails, and the quote would be silently wrong.
+    trouble.rethrow();
+    const { amountOutMin, deadline } = answer;
+    return {
+      amountOutMin,
+      destinationAmountOutMin: answer.destinationAmountOutMin ?? amountOutMin,
+      bonderFee: answer.totalFee,
+      estimatedReceived: answer.estimatedReceived,
+      deadline,
+      destinationDeadline: answer.destinationDeadline ?? deadline,
+    };
+  }
+
   return {
-    async quote({ network, token, source, destination, amountIn, slippage }, chains, signal) {
-      loading ??= loadSdkQuoter().catch((error: unknown) => {
-        loading = undefined;
-        throw error;
-      });
-      const [sdkQuote, feeSettings] = await Promise.all([loading, settings.current(network)]);
-      if (feeSettings.bonderFeeBps[token.symbol] === undefined) {
-        throw new ServiceError("UPSTREAM_UNAVAILABLE", `the fee settings have no fee for ${token.symbol}`);
-      }
-      const trouble = createTrouble();
-      const sources: SdkSources = {
-        providers: Object.fromEntries(
-          [source, destination].map((chain) => [chain.slug, createProvider(chain, chains, trouble, signal)]),
-        ),
-        settings: feeSettings,
-        usd: (symbol) => trouble.watch(prices.usd(symbol)),
-        attestation: async (hash) => trouble.watch(findAttestation(hash, signal)),
-      };
-      const request = { network, token: token.name, sourceSlug: source.slug, destinationSlug: destination.slug };
-      const answer = await sdkQuote({ ...request, amountIn, slippage }, sources).catch((error: unknown) => {
-        throw trouble.explain(error);
-      });
-      // The SDK goes on with a constant or 0 where a read fails, and the quote would be silently wrong.
-      trouble.rethrow();
-      const { amountOutMin, deadline } = answer;
-      return {
-        amountOutMin,
-        destinationAmountOutMin: answer.destinationAmountOutMin ?? amountOutMin,
-        bonderFee: answer.totalFee,
-        estimatedReceived: answer.estimatedReceived,
-        deadline,
-        destinationDeadline: answer.destinationDeadline ?? deadline,
-      };
-    },
+    quote: async (request, waiting) => ({
+      quote: await quote(request, ourChains(request.network), undefined, waiting),
+      freshness,
+    }),
+    quotePrivately: (request, chains, waiting) => quote(request, chains, undefined, waiting),
+    quoteAt: (request, chains, nowSeconds, waiting) => quote(request, chains, () => nowSeconds, waiting),
   };
 
-  async function findAttestation(hash: string, signal: AbortSignal): Promise<string | undefined> {
+  async function findAttestation(hash: string): Promise<string | undefined> {
     if (attestations === undefined) return undefined;
     try {
-      return await attestations.find(hash, signal);
+      return await attestations.find(hash);
     } catch (cause) {
       throw new ServiceError("UPSTREAM_UNAVAILABLE", "the CCTP attestation source gives no answer", { cause });
     }
@@ -125,16 +149,16 @@ function createTrouble(): Trouble {
   };
 }
 
-function createProvider(chain: Chain, chains: ChainAccess, trouble: Trouble, signal: AbortSignal): SdkProvider {
-  const client = chains.client(chain.slug);
-  return new SdkProvider(chain, async (method, params) => {
+/** Sends the SDK's calls, and notes what goes wrong. */
+function createSend(client: ChainClient, trouble: Trouble, signal: AbortSignal): Send {
+  return async (method, params) => {
     try {
       return await trouble.watch(readable(client, method, params, signal));
     } catch (error) {
       if (error instanceof RevertError && isSwapCall(params)) trouble.swapReverted();
       throw error;
     }
-  });
+  };
 }
 
 /**

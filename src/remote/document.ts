@@ -1,4 +1,4 @@
-/** A value read from elsewhere, with the time at which it was read (milliseconds since 1970). */
+/** A value read from elsewhere, with the time at which it was read (milliseconds on a steady clock). */
 export interface Reading<T> {
   readonly value: T;
   readonly readAt: number;
@@ -28,6 +28,11 @@ export interface RemoteDocument<T> {
    * @throws the read's error when there has never been a good one.
    */
   get(): Promise<Reading<T>>;
+  /**
+   * What get() would give without a wait, with the same effect; undefined where it would wait. The same object as long
+   * as there is no newer reading.
+   */
+  peek(): Reading<T> | undefined;
   /** Ends a read that is under way. */
   close(): void;
 }
@@ -51,18 +56,24 @@ export function createRemoteDocument<T>(options: DocumentOptions<T>): RemoteDocu
     }
   }
 
+  function peek(): Reading<T> | undefined {
+    const now = options.now();
+    if (last !== undefined && now - last.readAt < options.freshMs) return last;
+    const resting = failure !== undefined && now - failure.at < options.retryMs;
+    if (!resting) reading ??= refresh();
+    // Once the source has failed nobody waits for it again as long as there is an older reading.
+    return last !== undefined && (failure !== undefined || now - last.readAt < options.staleMs) ? last : undefined;
+  }
+
   return {
     async get() {
-      const now = options.now();
-      const fresh = last !== undefined && now - last.readAt < options.freshMs;
-      const resting = failure !== undefined && now - failure.at < options.retryMs;
-      if (!fresh && !resting) {
-        reading ??= refresh();
-        if (last === undefined || now - last.readAt >= options.staleMs) await reading;
-      }
+      const atHand = peek();
+      if (atHand !== undefined) return atHand;
+      await reading;
       if (last !== undefined) return last;
       throw failure?.error;
     },
+    peek,
     close() {
       closing.abort();
     },

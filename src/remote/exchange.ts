@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { type Dispatcher, request } from "undici";
 
 /** Why an exchange with an upstream gave no usable answer. Its message names no URL; the cause may. */
@@ -5,17 +6,50 @@ export class ExchangeError extends Error {
   override readonly name = "ExchangeError";
   /** HTTP status, where there was an answer at all. */
   readonly status: number | undefined;
+  /** For how long the upstream wants to be left alone, in milliseconds, where it says so. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, options: { status?: number; cause?: unknown } = {}) {
+  constructor(message: string, options: { status?: number; retryAfterMs?: number | undefined; cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.status = options.status;
+    this.retryAfterMs = options.retryAfterMs;
   }
+}
+
+/** A signal of its own for work that ends with another signal or when its time is over. */
+export interface Limit {
+  readonly signal: AbortSignal;
+  /** Aborts the signal and lets go of timer and outer signal. To be called in every case. */
+  end(): void;
+}
+
+/**
+ * Neither AbortSignal.any nor AbortSignal.timeout: an outer signal that lives long keeps what `any` joins to it, and a
+ * timeout that is joined is held weakly: once collected, it never fires.
+ */
+export function createLimit(outer: AbortSignal, timeoutMs?: number): Limit {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  const timer = timeoutMs === undefined ? undefined : setTimeout(abort, timeoutMs);
+  if (outer.aborted) abort();
+
+  // Any number of exchanges may end with one signal: that is no leak, of which Node would warn.
+  setMaxListeners(0, outer);
+  outer.addEventListener("abort", abort);
+  return {
+    signal: controller.signal,
+    end() {
+      clearTimeout(timer);
+      outer.removeEventListener("abort", abort);
+      abort();
+    },
+  };
 }
 
 export interface ExchangeOptions {
   readonly dispatcher: Dispatcher;
-  /** Longest time for the whole exchange, in milliseconds. */
-  readonly timeoutMs: number;
+  /** Longest time for the whole exchange, in milliseconds; undefined: as long as the signal lets it. */
+  readonly timeoutMs?: number;
   /** Most bytes of body that are read. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
@@ -31,13 +65,13 @@ export interface ExchangeOptions {
  * @throws ExchangeError for everything but a 2xx with a JSON body, also when aborted.
  */
 export async function exchangeJson(url: string, options: ExchangeOptions): Promise<unknown> {
-  // Not AbortSignal.timeout: joined by AbortSignal.any it is held weakly, and once collected it never fires.
-  const ending = new AbortController();
-  const timer = setTimeout(() => ending.abort(), options.timeoutMs);
-  const signal = AbortSignal.any([options.signal, ending.signal]);
+  const limit = createLimit(options.signal, options.timeoutMs);
+  const { signal } = limit;
+  let status: number;
   let text: string;
   try {
-    const response = await request(url, {
+    signal.throwIfAborted();
+    const sent = request(url, {
       dispatcher: options.dispatcher,
       method: options.body === undefined ? "GET" : "POST",
       headers: {
@@ -49,12 +83,15 @@ export async function exchangeJson(url: string, options: ExchangeOptions): Promi
       body: options.body ?? null,
       signal,
     });
-    const { statusCode: status, headers, body } = response;
+    // Before there is a connection, the client looks at no signal.
+    const { statusCode, headers, body } = await Promise.race([sent, aborted(signal)]);
+    status = statusCode;
     if (status < 200 || status > 299) {
       // Not waited for: a body that never ends must not hold the answer.
       body.destroy();
       body.on("error", () => {});
-      throw new ExchangeError(`answered ${status}`, { status });
+      const retryAfterMs = status === 429 ? readRetryAfter(headers["retry-after"]) : undefined;
+      throw new ExchangeError(`answered ${status}`, { status, retryAfterMs });
     }
     const encoding = headers["content-encoding"];
     if (encoding !== undefined && encoding !== "identity") {
@@ -67,12 +104,12 @@ export async function exchangeJson(url: string, options: ExchangeOptions): Promi
     if (error instanceof ExchangeError) throw error;
     throw new ExchangeError(signal.aborted ? "did not answer in time" : "could not be reached", { cause: error });
   } finally {
-    clearTimeout(timer);
+    limit.end();
   }
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new ExchangeError("answered something that is not JSON", { cause: error });
+    throw new ExchangeError("answered something that is not JSON", { status, cause: error });
   }
 }
 
@@ -86,4 +123,16 @@ async function readText(body: AsyncIterable<Buffer>, maxBytes: number): Promise<
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, size).toString("utf8");
+}
+
+/** Rejects when a signal aborts. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+}
+
+/** Reads a Retry-After header, which holds seconds or a date. */
+function readRetryAfter(value: string | string[] | undefined): number | undefined {
+  if (typeof value !== "string") return undefined;
+  const ms = /^[0-9]+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.max(ms, 0);
 }

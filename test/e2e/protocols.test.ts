@@ -158,3 +158,49 @@ describe("one answer by every way in", () => {
     await everyWay(method.listAvailableRoutes, request, "/v1/available-routes?token=eth&fromChain=base&network=goerli");
   });
 });
+
+describe("how old a quote is, and how long it may be used, by every way in", () => {
+  const asked = { amount: "1000000", token: "USDC", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
+  const query = new URLSearchParams({ ...asked, slippage: "0.5" });
+  const expected = {
+    age: expect.stringMatching(/^[0-4]$/),
+    "cache-control": "public, max-age=4, stale-while-revalidate=2",
+  };
+  const told = (headers: Headers): unknown => ({
+    age: headers.get("age"),
+    "cache-control": headers.get("cache-control"),
+  });
+
+  test("GET", async () => {
+    expect(told((await gateway.get(`/v1/quote?${query}`)).headers)).toEqual(expected);
+  });
+
+  test("gRPC (grpc-js)", async () => {
+    const unary = method.getQuote;
+    const headers = await new Promise<Headers>((resolve, reject) => {
+      const call = grpc.makeUnaryRequest(
+        `/${unary.parent.typeName}/${unary.name}`,
+        (message: MessageShape<typeof unary.input>) => Buffer.from(toBinary(unary.input, message)),
+        (bytes: Buffer) => fromBinary(unary.output, bytes),
+        create(unary.input, asked),
+        (error: ServiceError | null) => error && reject(error),
+      );
+      call.on("metadata", (metadata) => resolve(new Headers(metadata.toJSON() as unknown as Record<string, string>)));
+    });
+    expect(told(headers)).toEqual(expected);
+  });
+
+  test.each([
+    ["gRPC-Web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
+    ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
+    ["Connect GET", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true })],
+  ])("%s", async (_, open) => {
+    let headers = new Headers();
+    await createClient(BridgeService, open(gateway.url)).getQuote(asked, {
+      onHeader: (given) => {
+        headers = given;
+      },
+    });
+    expect(told(headers)).toEqual(expected);
+  });
+});

@@ -38,15 +38,3 @@ export async function readBody(request: IncomingMessage): Promise<string> {
   for await (const chunk of request) text += chunk;
   return text;
 }
-
-/** A local JSON-RPC endpoint of the chain with this id: `answer` gives the result or error member for any other call. */
-export function startRpcStub(
-  chainId: number,
-  answer: (method: string, params: readonly unknown[]) => { result: unknown } | { error: unknown },
-): Promise<HttpStub> {
-  return startHttpStub(async (request, response) => {
-    const { id, method, params } = JSON.parse(await readBody(request));
-    const member = method === "eth_chainId" ? { result: `0x${chainId.toString(16)}` } : answer(method, params);
-    answerJson(response, { jsonrpc: "2.0", id, ...member });
-  });
-}

@@ -45,6 +45,10 @@ contract Multicall3 {
         return block.number;
     }
 
+    function getCurrentBlockTimestamp() external view returns (uint256) {
+        return block.timestamp;
+    }
+
     function getBasefee() external view returns (uint256) {
         return block.basefee;
     }

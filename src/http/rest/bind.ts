@@ -1,5 +1,6 @@
-import { create, type DescField, type DescMessage, type DescOneof, type Message } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, DescOneof, Message } from "@bufbuild/protobuf";
 import { ServiceError } from "../../errors.js";
+import { createMessageFactory } from "../message-factory.js";
 import { enumText, scalarText, type ValueText } from "./scalars.js";
 
 /** Reads a request message from a query. Throws a ServiceError that names the parameter at fault. */
@@ -7,6 +8,9 @@ export type QueryBinder = (query: string) => Message;
 
 /** Accepted under any value, and without effect: clients of older servers send them. */
 const IGNORED_PARAMETERS: ReadonlySet<string> = new Set(["refresh"]);
+
+/** Visible ASCII in which nothing is encoded. */
+const PLAIN_QUERY = /^[\x21-\x24\x26-\x2a\x2c-\x7e]*$/;
 
 /** Longest part of a parameter's name that an error repeats. */
 const NAME_LENGTH = 64;
@@ -43,11 +47,54 @@ export function createQueryBinder(schema: DescMessage): QueryBinder {
     const parameter = toParameter(field);
     parameters.set(field.jsonName, parameter).set(field.name, parameter);
   }
+  const newMessage = createMessageFactory(schema);
+  const bindPlain = createPlainBinder(parameters, newMessage);
   return (query) => {
-    const message = create(schema);
+    const plain = bindPlain(query);
+    if (plain !== undefined) return plain;
+    const message = newMessage();
     const given = new Map<string, Given>();
     for (const pair of query.split("&")) {
       if (pair !== "") bindPair(pair, parameters, message as unknown as Fields, given);
+    }
+    return message;
+  };
+}
+
+/**
+ * Binds a query that needs no care: single parameters, each once, with nothing encoded and nothing wrong. Undefined for
+ * any other.
+ */
+function createPlainBinder(
+  parameters: ReadonlyMap<string, Parameter>,
+  newMessage: () => Message,
+): (query: string) => Message | undefined {
+  const plain = new Map<string, { readonly bit: number; readonly parameter: Parameter }>();
+  const bits = new Map<Parameter, number>();
+  for (const [name, parameter] of parameters) {
+    if (parameter.kind !== "single" || parameter.oneof !== undefined) continue;
+    const bit = bits.get(parameter) ?? 2 ** bits.size;
+    // There are no more bits for a number to hold.
+    if (bit > 2 ** 30) continue;
+    bits.set(parameter, bit);
+    plain.set(name, { bit, parameter });
+  }
+  return (query) => {
+    if (!PLAIN_QUERY.test(query)) return undefined;
+    const message = newMessage();
+    let given = 0;
+    for (let start = 0; start < query.length; ) {
+      const next = query.indexOf("&", start);
+      const end = next === -1 ? query.length : next;
+      const equals = query.indexOf("=", start);
+      if (equals === -1 || equals >= end - 1) return undefined;
+      const found = plain.get(query.slice(start, equals));
+      if (found === undefined || (given & found.bit) !== 0) return undefined;
+      given |= found.bit;
+      const value = found.parameter.value.parse(query.slice(equals + 1, end));
+      if (value === undefined) return undefined;
+      found.parameter.put(message as unknown as Fields, value, "");
+      start = end + 1;
     }
     return message;
   };

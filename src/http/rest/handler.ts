@@ -1,5 +1,7 @@
+import type { Message } from "@bufbuild/protobuf";
 import { ServiceError } from "../../errors.js";
 import { answerError, answerJson, answerOptions, type Exchange, type PathHandler } from "../answer.js";
+import { keptForFrozen } from "../codec/kept.js";
 import { type AnyOperation, type MountedService, operationOf } from "../mount.js";
 import { createQueryBinder, type QueryBinder } from "./bind.js";
 import { createPrinter, type MessagePrinter } from "./print.js";
@@ -15,7 +17,7 @@ export function createRestHandlers(services: readonly MountedService[]): Map<str
       if (handlers.has(path)) throw new Error(`two methods want GET ${path}`);
       const operation = operationOf(mounted, method.localName);
       const bind = createQueryBinder(method.input);
-      const print = createPrinter(method.output, responseBody);
+      const print = keptForFrozen(createPrinter(method.output, responseBody));
       handlers.set(path, createHandler(`${method.parent.typeName}/${method.name}`, operation, bind, print));
     }
   }
@@ -23,26 +25,42 @@ export function createRestHandlers(services: readonly MountedService[]): Map<str
 }
 
 function createHandler(name: string, operation: AnyOperation, bind: QueryBinder, print: MessagePrinter): PathHandler {
-  async function get(exchange: Exchange, query: string): Promise<void> {
-    const { call } = exchange;
+  function succeed(exchange: Exchange, answer: Message): void {
     let body: string;
     try {
-      body = print(await operation(bind(query) as never, call.context(undefined)));
+      body = print(answer);
     } catch (error) {
-      answerError(exchange, call.fail(error));
+      fail(exchange, error);
       return;
     }
-    call.code = "ok";
-    answerJson(exchange, 200, body);
+    answerJson(exchange, body);
+  }
+  function fail(exchange: Exchange, error: unknown): void {
+    answerError(exchange, exchange.call.fail(error));
+  }
+  function get(exchange: Exchange, query: string): void {
+    let answer: Message | Promise<Message>;
+    try {
+      answer = operation(bind(query) as never, exchange.call.context(undefined));
+    } catch (error) {
+      fail(exchange, error);
+      return;
+    }
+    if (answer instanceof Promise) {
+      answer.then(
+        (message) => succeed(exchange, message),
+        (error: unknown) => fail(exchange, error),
+      );
+    } else succeed(exchange, answer);
   }
   return (exchange, query) => {
     const { req, call } = exchange;
     call.operation = name;
-    if (req.method === "GET" || req.method === "HEAD") void get(exchange, query);
+    if (req.method === "GET" || req.method === "HEAD") get(exchange, query);
     else if (req.method === "OPTIONS") answerOptions(exchange, METHODS);
     else {
       const error = new ServiceError("METHOD_NOT_ALLOWED", `the method must be one of ${METHODS}`);
-      answerError(exchange, error, { headers: { allow: METHODS } });
+      answerError(exchange, error, { headers: ["allow", METHODS] });
     }
   };
 }

@@ -111,6 +111,7 @@ function printText(value: unknown): string {
 }
 
 function printLong(value: unknown): string {
+  if (typeof value === "bigint" && value >= 0n && value <= LARGEST) return value.toString();
   const long = BigInt((value ?? 0n) as bigint | string);
   return String(long > LARGEST ? LARGEST : long < -LARGEST ? -LARGEST : long);
 }

@@ -15,7 +15,7 @@ function setup(answers: readonly unknown[]) {
     },
     now: () => time,
   });
-  const find = (hash = "0x12") => attestations.find(hash, new AbortController().signal);
+  const find = (hash = "0x12") => attestations.find(hash);
   return { find, asked, pass: (ms: number) => (time += ms) };
 }
 
@@ -40,12 +40,27 @@ describe("attestations", () => {
     expect(await find()).toBeUndefined();
     expect(asked).toHaveLength(1);
     pass(60_000);
+    // The last answer stands while the source is asked again.
+    expect(await find()).toBeUndefined();
+    await expect.poll(() => find()).toBe("0xab");
+    expect(asked).toHaveLength(2);
+  });
+
+  test("a source that fails is no answer, is asked once for all callers, and again after a second", async () => {
+    const { find, asked, pass } = setup([new ExchangeError("answered 503", { status: 503 }), { attestation: "0xab" }]);
+    const both = await Promise.allSettled([find(), find()]);
+    expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await expect(find()).rejects.toBeInstanceOf(ExchangeError);
+    expect(asked).toHaveLength(1);
+    pass(1_000);
     expect(await find()).toBe("0xab");
   });
 
-  test("a source that fails is no answer, and is not remembered", async () => {
-    const { find } = setup([new ExchangeError("answered 503", { status: 503 }), { attestation: "0xab" }]);
-    await expect(find()).rejects.toBeInstanceOf(ExchangeError);
-    expect(await find()).toBe("0xab");
+  test("that there is none is still known where the source fails later", async () => {
+    const { find, pass } = setup([notFound, new ExchangeError("answered 503", { status: 503 })]);
+    expect(await find()).toBeUndefined();
+    pass(60_000);
+    expect(await find()).toBeUndefined();
+    expect(await find()).toBeUndefined();
   });
 });

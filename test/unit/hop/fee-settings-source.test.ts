@@ -7,7 +7,7 @@ const builtIn = builtInFeeSettings("mainnet");
 const own = { ...builtIn, destinationFeeGasPriceMultiplier: 3 };
 
 const from = (get: RemoteDocument<FeeSettings>["get"]) => {
-  const document = { get, close() {} };
+  const document = { get, peek: () => undefined, close() {} };
   return createFeeSettingsSource({ mainnet: document, goerli: document });
 };
 
@@ -39,4 +39,12 @@ describe("fee settings", () => {
     expect(await source.bestKnown("mainnet")).toEqual(builtIn);
     expect(performance.now() - started).toBeLessThan(2_500);
   });
+});
+
+test("settings that are at hand are given without a wait, the same as long as there are no newer ones", () => {
+  expect(createFeeSettingsSource(undefined).peek("mainnet")).toEqual(builtIn);
+  const document = { get: () => new Promise<never>(() => {}), peek: () => ({ value: own, readAt: 0 }), close() {} };
+  const source = createFeeSettingsSource({ mainnet: document, goerli: document });
+  expect(source.peek("mainnet")).toBe(own);
+  expect(from(() => new Promise(() => {})).peek("mainnet")).toBeUndefined();
 });

@@ -52,6 +52,13 @@ test("one connection of HTTP/1.1 cannot have more requests waiting than one of H
   letGo();
 });
 
+test("who waits for an answer longer than one may leave it unread still gets it", async () => {
+  const { url, letGo } = await startSlowServer({ stallMs: 100 });
+  const answer = fetch(`${url}/v1/quote?amount=1`);
+  setTimeout(letGo, 600);
+  expect((await answer).status).toBe(200);
+});
+
 test.each([
   ["CONNECT", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"],
   ["bytes that are no request", "no request\r\n\r\n"],

@@ -8,6 +8,7 @@ const contextOf = (more: Partial<CallContext> = {}): CallContext => ({
   signal: new AbortController().signal,
   timeoutMs: undefined,
   note: () => {},
+  cache: () => {},
   ...more,
 });
 const late = { reason: "DEADLINE_EXCEEDED" };
@@ -56,9 +57,44 @@ describe("the deadline of an operation", () => {
   test("the signal fires when the caller leaves", async () => {
     const { operation, signals } = stuck();
     const caller = new AbortController();
-    withDeadline(operation, 50)(null, contextOf({ signal: caller.signal })).catch(() => {});
+    Promise.resolve(withDeadline(operation, 50)(null, contextOf({ signal: caller.signal }))).catch(() => {});
     expect(signals[0]?.aborted).toBe(false);
     caller.abort();
     expect(signals[0]?.aborted).toBe(true);
+  });
+
+  test("an operation that answers at once is answered at once, without a signal", () => {
+    const context = contextOf();
+    Object.defineProperty(context, "signal", {
+      get: () => {
+        throw new Error("nobody asked for the signal");
+      },
+    });
+    expect(withDeadline((x: number) => x + 1, 1000)(1, context)).toBe(2);
+    expect(() => withDeadline(() => 1, 1000)(null, contextOf({ timeoutMs: 0 }))).toThrow("had passed");
+  });
+
+  test("the signal of one that answers at once fires with the answer, and of one that fails", () => {
+    const signals: AbortSignal[] = [];
+    const note = (_: null, { signal }: CallContext) => signals.push(signal);
+    withDeadline(note, 1000)(null, contextOf());
+    const failing = (_: null, context: CallContext) => {
+      note(null, context);
+      throw new Error("mine");
+    };
+    expect(() => withDeadline(failing, 1000)(null, contextOf())).toThrow("mine");
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  });
+
+  test("what an operation says of its answer and for the log is passed on", () => {
+    const said: unknown[] = [];
+    const context = contextOf({ note: (facts) => said.push(facts), cache: (policy) => said.push(policy) });
+    const operation = (_: null, { note, cache, caller }: CallContext) => {
+      note({ token: "ETH" });
+      cache("private");
+      return caller;
+    };
+    expect(withDeadline(operation, 1000)(null, context)).toBe("127.0.0.1");
+    expect(said).toEqual([{ token: "ETH" }, "private"]);
   });
 });

@@ -8,12 +8,16 @@ const from = (caller: string): CallContext => ({
   signal: new AbortController().signal,
   timeoutMs: undefined,
   note: () => {},
+  cache: () => {},
 });
+const unexpected = (error: unknown): never => {
+  throw error;
+};
 const answer = async (): Promise<string> => "answered";
 
 describe("the limit of a caller", () => {
   test("is one over all operations, and each caller has its own", async () => {
-    const limit = createRateLimit({ requests: 2, windowMs: 60_000 });
+    const limit = createRateLimit({ requests: 2, windowMs: 60_000 }, unexpected);
     const [one, other] = [limit(answer), limit(answer)];
     await one(null, from("a"));
     await other(null, from("a"));
@@ -22,7 +26,7 @@ describe("the limit of a caller", () => {
   });
 
   test("ends with its window", async () => {
-    const limited = createRateLimit({ requests: 1, windowMs: 50 })(answer);
+    const limited = createRateLimit({ requests: 1, windowMs: 50 }, unexpected)(answer);
     await limited(null, from("a"));
     await expect(limited(null, from("a"))).rejects.toMatchObject({ reason: "RATE_LIMITED", retryAfterSeconds: 1 });
     await new Promise((resolve) => setTimeout(resolve, 70));
@@ -30,6 +34,6 @@ describe("the limit of a caller", () => {
   });
 
   test("is none when there is no limit", () => {
-    expect(createRateLimit(undefined)(answer)).toBe(answer);
+    expect(createRateLimit(undefined, unexpected)(answer)).toBe(answer);
   });
 });

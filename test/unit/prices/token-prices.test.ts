@@ -5,9 +5,10 @@ const now = 1_795_000_000_000;
 
 function prices(fixed: Record<string, number>, document?: Record<string, number>, ageMs = 0) {
   const value = parsePriceDocument({ timestamp: now - ageMs, prices: document ?? {} });
+  const reading = { value, readAt: now };
   return createTokenPrices({
     fixed: new Map(Object.entries(fixed)),
-    document: document && { get: async () => ({ value, readAt: now }), close() {} },
+    document: document && { get: async () => reading, peek: () => reading, close() {} },
     now: () => now,
   });
 }
@@ -43,7 +44,7 @@ describe("token prices", () => {
       "has a source that fails",
       createTokenPrices({
         fixed: new Map(),
-        document: { get: () => Promise.reject(new Error("x")), close() {} },
+        document: { get: () => Promise.reject(new Error("x")), peek: () => undefined, close() {} },
         now: () => now,
       }),
     ],
@@ -60,4 +61,29 @@ describe("token prices", () => {
       expect(() => parsePriceDocument(json)).toThrow(TypeError);
     },
   );
+});
+
+describe("a book of prices", () => {
+  test("is the same as long as nothing new is read", async () => {
+    const source = prices({ ETH: 1 }, { HOP: 3 });
+    const book = source.peek(["HOP"]);
+    expect(book?.usd("HOP")).toBe(3);
+    expect(source.peek(["HOP", "ETH"])).toBe(book);
+    expect(await source.book(["HOP"])).toBe(book);
+  });
+
+  test("is at hand without any source where all its prices are fixed, and else where a source must answer first", async () => {
+    const source = createTokenPrices({
+      fixed: new Map([["ETH", 2]]),
+      document: { get: () => new Promise(() => {}), peek: () => undefined, close() {} },
+      now: () => now,
+    });
+    expect(source.peek(["ETH", "WETH"])?.usd("WETH")).toBe(2);
+    expect((await source.book(["ETH"])).usd("ETH")).toBe(2);
+    expect(source.peek(["ETH", "HOP"])).toBeUndefined();
+  });
+
+  test("names the token that no source has", () => {
+    expect(() => prices({ ETH: 1 }).peek(["ETH"])?.usd("HOP")).toThrow("no price for HOP");
+  });
 });

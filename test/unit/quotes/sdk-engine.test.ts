@@ -28,6 +28,7 @@ function evenChain(slug: string): ChainClient {
   }
   return {
     slug,
+    batch: () => Promise.reject(new Error("the SDK's calls come one by one")),
     async send(method, params) {
       if (method === "eth_gasPrice") return "0x3b9aca00";
       if (method === "eth_estimateGas") return "0x30d40";
@@ -46,6 +47,9 @@ const engine = createSdkEngine({
     now: Date.now,
   }),
   attestations: undefined,
+  chains: (): never => {
+    throw new Error("every quote here has chains of its own");
+  },
 });
 
 test.each(networkSlugs)("every route of %s can be priced, with the chains that its quote names", async (slug) => {
@@ -57,13 +61,14 @@ test.each(networkSlugs)("every route of %s can be priced, with the chains that i
     if (token === undefined) throw new Error(`no token ${symbol}`);
     const asked = new Set<string>();
     const chains = {
+      isCustom: () => true,
       client(name: string) {
         asked.add(name);
         return evenChain(name);
       },
     };
     const request = { network: slug, token, source, destination, amountIn: 10n ** 24n, slippage: 1 };
-    const quote = await engine.quote(request, chains, new AbortController().signal);
+    const quote = await engine.quotePrivately(request, chains, new AbortController());
     const route = `${symbol} ${source.slug}>${destination.slug}`;
     expect(quote.estimatedReceived + quote.bonderFee, route).toBeGreaterThan(10n ** 24n - 3n);
     expect(quote.estimatedReceived + quote.bonderFee, route).toBeLessThanOrEqual(10n ** 24n);
@@ -82,8 +87,9 @@ describe("an answer that Hop's contracts could not give is an upstream's fault, 
     const [source, destination] = ["arbitrum", "optimism"].map((slug) => mainnet.chains.get(slug));
     if (!token || !source || !destination) throw new Error("no route");
     const chains = {
+      isCustom: () => true,
       client: (slug: string): ChainClient => ({
-        slug,
+        ...evenChain(slug),
         async send(method, params, signal) {
           const answer = lie(method, (params[0] as { data?: string } | undefined)?.data ?? "");
           if (answer instanceof Error) throw answer;
@@ -92,7 +98,7 @@ describe("an answer that Hop's contracts could not give is an upstream's fault, 
       }),
     };
     const request = { network: "mainnet", token, source, destination, amountIn: 10n ** 18n, slippage: 1 } as const;
-    return engine.quote(request, chains, new AbortController().signal);
+    return engine.quotePrivately(request, chains, new AbortController());
   }
 
   const to =

@@ -57,10 +57,11 @@ describe("a remote document", () => {
     await document.get();
     expect(reads).toHaveLength(2);
     pass(1000);
-    const third = document.get();
+    // However old it is: the source may hang now, and nobody is to wait for that.
+    expect((await document.get()).value).toBe("good");
     expect(reads).toHaveLength(3);
     latest().resolve("better");
-    expect((await third).value).toBe("better");
+    await expect.poll(async () => (await document.get()).value).toBe("better");
   });
 
   test("fails while there has never been a good value, and recovers", async () => {
@@ -80,5 +81,24 @@ describe("a remote document", () => {
     document.get().catch(() => {});
     document.close();
     expect(latest().signal.aborted).toBe(true);
+  });
+
+  test("is peeked at without a wait, and read again all the same", async () => {
+    const { document, reads, latest, pass } = setup();
+    expect(document.peek()).toBeUndefined();
+    expect(reads).toHaveLength(1);
+    latest().resolve("one");
+    const reading = await document.get();
+    expect(document.peek()).toBe(reading);
+    pass(500);
+    expect(document.peek()).toBe(reading);
+    expect(reads).toHaveLength(2);
+    pass(500);
+    // Too old to be given out while it is read again.
+    expect(document.peek()).toBeUndefined();
+    latest().reject(new Error("gone"));
+    await document.get();
+    // It cannot be had newer: the last good one stands.
+    expect(document.peek()).toBe(reading);
   });
 });

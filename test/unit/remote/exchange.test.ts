@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { Agent } from "undici";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { ExchangeError, type ExchangeOptions, exchangeJson } from "../../../src/remote/exchange.js";
 import { startHttpStub } from "../../support/http-stub.js";
 
@@ -21,6 +21,8 @@ const stub = await startHttpStub((request, response) => {
       return response.writeHead(503).end("{}");
     case "/error-without-end":
       return void response.writeHead(500).write("x");
+    case "/limited":
+      return response.writeHead(429, { "retry-after": "7" }).end();
     case "/text":
       return response.end("<html>");
     case "/gzip":
@@ -103,6 +105,33 @@ describe("an exchange", () => {
     const pending = exchange("/silent", { signal: leaving.signal, timeoutMs: 60_000 });
     setTimeout(() => leaving.abort(), 20);
     await expect(pending).rejects.toThrow("did not answer in time");
+  });
+
+  test("ends with its caller before there is a connection", async () => {
+    const unconnected = new Agent({ connect: () => {} });
+    const pending = exchange("/json", { dispatcher: unconnected, signal: AbortSignal.timeout(20), timeoutMs: 60_000 });
+    await expect(pending).rejects.toThrow("did not answer in time");
+  });
+
+  test("is not begun for a caller who has left", async () => {
+    const before = stub.seen.length;
+    await expect(exchange("/json", { signal: AbortSignal.abort() })).rejects.toThrow("did not answer in time");
+    expect(stub.seen).toHaveLength(before);
+  });
+
+  test("tells for how long the upstream wants to be left alone", async () => {
+    await expect(exchange("/limited")).rejects.toMatchObject({ status: 429, retryAfterMs: 7000 });
+    await expect(exchange("/error")).rejects.toMatchObject({ status: 503, retryAfterMs: undefined });
+  });
+
+  test("leaves no listener on a signal that lives on", async () => {
+    const { signal } = new AbortController();
+    const added = vi.spyOn(signal, "addEventListener");
+    const removed = vi.spyOn(signal, "removeEventListener");
+    await exchange("/json", { signal });
+    await exchange("/error", { signal }).catch(() => {});
+    expect(added).toHaveBeenCalledTimes(2);
+    expect(removed).toHaveBeenCalledTimes(2);
   });
 
   test("fails where nobody listens", async () => {

@@ -1,0 +1,88 @@
+import { type ProxiedRequest, roundsOf } from "../test/support/rpc-proxy.js";
+import { ask } from "./support/ask.js";
+import { countUpstreams, overNetwork, type Upstreams } from "./support/network.js";
+import { runBench, startServer } from "./support/program.js";
+import { fullRoute, quotePath, type Route } from "./support/routes.js";
+import { serveGateway } from "./support/servers.js";
+
+// What the first quote of a gateway that has just started costs, for each kind of route, with the engine that is the
+// default and with the SDK: requests, calls and rounds on the chains, and time, with so much network in between.
+
+const latenciesMs = [0, 50, 100];
+const engines = ["snapshot", "sdk"];
+const together = 32;
+
+const kinds: Readonly<Record<string, Route>> = {
+  "L2 to L2": fullRoute,
+  "L2 to L1": { token: "ETH", sourceChainSlug: "arbitrum", destinationChainSlug: "ethereum" },
+  "L1 to L2": { token: "USDT", sourceChainSlug: "ethereum", destinationChainSlug: "polygon" },
+  "to optimism": { token: "ETH", sourceChainSlug: "arbitrum", destinationChainSlug: "optimism" },
+  "to base": { token: "ETH", sourceChainSlug: "arbitrum", destinationChainSlug: "base" },
+  CCTP: { token: "USDC", sourceChainSlug: "polygon", destinationChainSlug: "arbitrum" },
+  "USDC.e": { token: "USDC.e", sourceChainSlug: "polygon", destinationChainSlug: "arbitrum" },
+};
+
+interface Cost {
+  readonly tookMs: number;
+  readonly chains: readonly ProxiedRequest[];
+  readonly others: readonly ProxiedRequest[];
+}
+
+/** Starts a gateway and asks it for one quote, so many times at once. */
+async function coldQuotes(upstreams: Upstreams, engine: string, route: Route, count = 1): Promise<Cost> {
+  const gateway = await startServer("gateway", { ...upstreams.environment, QUOTE_ENGINE: engine });
+  try {
+    upstreams.reset();
+    const url = `${gateway.url}${quotePath(route, 0)}`;
+    const answers = await Promise.all(Array.from({ length: count }, () => ask(url)));
+    const end = Math.max(...answers.map(({ at }) => at));
+    const until = (requests: readonly ProxiedRequest[]) => requests.filter(({ arrivedAt }) => arrivedAt <= end);
+    return {
+      tookMs: Math.max(...answers.map(({ tookMs }) => tookMs)),
+      chains: until(upstreams.chainRequests()),
+      others: until(upstreams.otherRequests()),
+    };
+  } finally {
+    await gateway.stop();
+  }
+}
+
+async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
+  const upstreams = await countUpstreams(environment);
+  try {
+    console.log(`the first quote of a new process; time with ${latenciesMs.join(", ")} ms of network`);
+    for (const [kind, route] of Object.entries(kinds)) {
+      for (const engine of engines) {
+        const costs: Cost[] = [];
+        for (const latencyMs of latenciesMs) {
+          upstreams.setLatency(latencyMs);
+          costs.push(await coldQuotes(upstreams, engine, route));
+        }
+        const many = await coldQuotes(upstreams, engine, route, together);
+        print(kind, engine, costs, many);
+      }
+    }
+  } finally {
+    await upstreams.close();
+  }
+}
+
+/** Rounds are those with the most network in between: without any, what is sent at the same time need not overlap. */
+function print(kind: string, engine: string, costs: readonly Cost[], many: Cost): void {
+  const [cost] = costs.slice(-1);
+  if (cost === undefined) throw new Error("nothing was measured");
+  const times = costs.map(({ tookMs }) => tookMs.toFixed(0).padStart(4)).join(" /");
+  console.log(
+    `  ${kind.padEnd(12)} ${engine.padEnd(9)}${times} ms  chains: ${describe(cost.chains)}  with the rest:` +
+      ` ${cost.others.length.toString().padStart(2)} more, ${roundsOf([...cost.chains, ...cost.others])} rounds` +
+      `  ${together} at once: ${describe(many.chains)}, ${many.tookMs.toFixed(0)} ms`,
+  );
+}
+
+function describe(requests: readonly ProxiedRequest[]): string {
+  const calls = requests.flatMap((request) => request.calls).length;
+  const count = (value: number): string => value.toString().padStart(3);
+  return `${count(requests.length)} requests, ${count(calls)} calls, ${roundsOf(requests)} rounds`;
+}
+
+await runBench(() => overNetwork(measure), { gateway: serveGateway });

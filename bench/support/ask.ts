@@ -1,0 +1,27 @@
+import { get } from "node:http";
+
+export interface Answered {
+  readonly body: string;
+  /** From the request to the last byte of the answer, a connection of its own included. */
+  readonly tookMs: number;
+  /** When that byte came, as of `performance.now()`. */
+  readonly at: number;
+}
+
+/** GET over a new connection. Rejects at any answer but 200. */
+export function ask(url: string): Promise<Answered> {
+  const began = performance.now();
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (chunk) => {
+        body += chunk;
+      });
+      response.once("end", () => {
+        const at = performance.now();
+        if (response.statusCode === 200) resolve({ body, tookMs: at - began, at });
+        else reject(new Error(`${url} answers ${response.statusCode}: ${body}`));
+      });
+    }).once("error", reject);
+  });
+}

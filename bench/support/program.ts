@@ -1,0 +1,65 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+
+// A bench program forks itself for each server that it measures, so that a server shares its process with nothing else.
+
+/** A server in a process of its own. */
+export interface ServerProcess {
+  readonly url: string;
+  /** CPU time that its process has used so far, in microseconds. */
+  cpuMicros(): Promise<number>;
+  /** Ends the process and waits until it is gone. */
+  stop(): Promise<void>;
+}
+
+/** Starts a server and gives its address. It gets what {@link startServer} is given, as JSON carries it. */
+export type Serve = (input: never) => Promise<string>;
+
+type Question = { readonly input: unknown } | "cpu";
+type Answer = { readonly url: string } | { readonly cpuMicros: number };
+
+/** Runs this process in its role: as one of the servers, or as what starts and measures them. */
+export async function runBench(measure: () => Promise<void>, servers: Readonly<Record<string, Serve>> = {}) {
+  const [, , role] = process.argv;
+  const serve = role === undefined ? measure : servers[role];
+  if (serve === undefined) throw new Error(`no server is called ${role}`);
+  if (serve === measure) await measure();
+  else await serveParent(serve as Serve);
+}
+
+/** @param stdout a file descriptor for the server's standard output; default: ours */
+export async function startServer(role: string, input: unknown, stdout?: number): Promise<ServerProcess> {
+  const child = fork(process.argv[1] ?? "", [role], { stdio: ["ignore", stdout ?? "inherit", "inherit", "ipc"] });
+  const exited = once(child, "exit");
+  async function ask(question: Question): Promise<Answer> {
+    const answer = once(child, "message") as Promise<[Answer]>;
+    child.send(question);
+    const ended = exited.then(([code]) => Promise.reject(new Error(`server ${role} ended with ${code}`)));
+    const [given] = await Promise.race([answer, ended]);
+    return given;
+  }
+  const started = await ask({ input });
+  if (!("url" in started)) throw new Error(`server ${role} gives no address`);
+  return {
+    url: started.url,
+    async cpuMicros() {
+      const answer = await ask("cpu");
+      return "cpuMicros" in answer ? answer.cpuMicros : Number.NaN;
+    },
+    async stop() {
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
+
+async function serveParent(serve: Serve): Promise<void> {
+  const tell = (answer: Answer): void => void process.send?.(answer);
+  process.on("disconnect", () => process.exit());
+  process.on("message", (question: Question) => {
+    if (question === "cpu") {
+      const { user, system } = process.cpuUsage();
+      tell({ cpuMicros: user + system });
+    } else void serve(question.input as never).then((url) => tell({ url }));
+  });
+}

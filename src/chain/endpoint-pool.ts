@@ -1,0 +1,115 @@
+import type { Dispatcher } from "undici";
+import { steadyNow } from "../clock.js";
+import { createLimit, ExchangeError } from "../remote/exchange.js";
+import type { ChainClient, RpcCall } from "./chain-client.js";
+import { createEndpoint } from "./endpoint.js";
+import { createHeads } from "./heads.js";
+import { createHealth } from "./health.js";
+import { createReader, type Member } from "./pool-reader.js";
+
+export interface EndpointPoolOptions {
+  readonly slug: string;
+  /** What `eth_chainId` must answer. */
+  readonly chainId: number;
+  /** In order of preference. */
+  readonly urls: readonly string[];
+  readonly dispatcher: Dispatcher;
+  /** Most bytes of an answer. */
+  readonly maxBytes: number;
+  /** Told of every attempt that failed, and of an endpoint that lost its place for being slow. */
+  readonly onFailure: (failure: EndpointFailure) => void;
+  /** Ends background work; after it no read is sent again and nothing is held against an endpoint. */
+  readonly closing: AbortSignal;
+  /** Longest time for one attempt at quick methods, in milliseconds. */
+  readonly attemptMs?: number;
+  /** Milliseconds on a steady clock. */
+  readonly now?: () => number;
+  /** From 0 up to 1. */
+  readonly random?: () => number;
+}
+
+/** An attempt that gave no answer. Holds nothing secret. */
+export interface EndpointFailure {
+  readonly chain: string;
+  readonly endpoint: string;
+  readonly method: string;
+  readonly problem: string;
+}
+
+/** Longest time for one attempt, unless told otherwise. */
+const quickMs = 1_500;
+/** How often an endpoint that rests is tried all the same, where there is no other. */
+const tryMs = 2_000;
+
+const latestBlock: RpcCall = { method: "eth_getBlockByNumber", params: ["latest", false] };
+
+/**
+ * A chain's endpoints as one client. Endpoints that fail often or lag behind their peers come last, so that there is
+ * always one to ask; those that have asked to be left alone for a while, or serve another chain, hardly ever.
+ */
+export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
+  const { slug, onFailure, closing, attemptMs = quickMs, now = steadyNow, random = Math.random } = options;
+  let triedAt = Number.NEGATIVE_INFINITY;
+  const members = options.urls.map(
+    (url): Member => ({ endpoint: createEndpoint({ ...options, url, now }), health: createHealth(now) }),
+  );
+  const heads = createHeads({ peers: members, readLatest, now });
+  const read = createReader({
+    slug,
+    inOrder,
+    isWell: (member) => rank(member) === 0,
+    onFailure: ({ endpoint }, method, problem) => onFailure({ chain: slug, endpoint: endpoint.name, method, problem }),
+    closing,
+    attemptMs,
+    now,
+    random,
+  });
+
+  async function readLatest({ endpoint, health }: Member): Promise<unknown> {
+    if (health.isResting()) return undefined;
+    const limit = createLimit(closing, attemptMs);
+    try {
+      const [outcome] = await endpoint.ask([latestBlock], limit.signal);
+      return outcome !== undefined && "result" in outcome ? outcome.result : undefined;
+    } catch (error) {
+      // Only what the endpoint asks for counts: a look at its head says little of how it does its work.
+      if (error instanceof ExchangeError && error.retryAfterMs !== undefined) health.rest(error.retryAfterMs);
+      throw error;
+    } finally {
+      limit.end();
+    }
+  }
+
+  function rank(member: Member): number {
+    return (heads.lags(member) ? 2 : 0) + (member.health.isOpen() ? 1 : 0);
+  }
+
+  /**
+   * The endpoints that may be asked, best first. Where all rest, the one that has rested longest is tried now and then:
+   * it may be well again before its time.
+   */
+  function inOrder(): readonly Member[] {
+    const awake = members.filter(({ health }) => !health.isResting());
+    if (awake.length > 0) return awake.sort((a, b) => rank(a) - rank(b));
+    const [longest] = [...members].sort((a, b) => b.health.restedMs() - a.health.restedMs());
+    if (longest === undefined || longest.health.restedMs() < tryMs || now() - triedAt < tryMs) return [];
+    triedAt = now();
+    return [longest];
+  }
+
+  return {
+    slug,
+    async send(method, params, signal) {
+      heads.refresh();
+      const [outcome] = await read([{ method, params }], signal);
+      if (outcome === undefined) throw new Error("a read without an outcome");
+      if ("revert" in outcome) throw outcome.revert;
+      return outcome.result;
+    },
+    async batch(calls, signal) {
+      if (calls.length === 0) return [];
+      heads.refresh();
+      return read(calls, signal);
+    },
+  };
+}

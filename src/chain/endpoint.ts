@@ -1,0 +1,150 @@
+import { unescape as decode } from "node:querystring";
+import type { Dispatcher } from "undici";
+import { ExchangeError, exchangeJson } from "../remote/exchange.js";
+import { isQuantity, type RpcCall, type RpcOutcome } from "./chain-client.js";
+import { endpointName } from "./endpoint-name.js";
+import { encodeCalls, readAnswer, readAnswers, refusesBatch } from "./json-rpc.js";
+
+/** One RPC endpoint of a chain. */
+export interface Endpoint {
+  /** Its name for logs, without anything secret. */
+  readonly name: string;
+  /**
+   * Calls methods, in one HTTP request where the endpoint takes batches, and gives their outcomes in order. Nothing
+   * is given out before the endpoint has named the right chain, which it is asked along with the calls.
+   * @throws ExchangeError when there is no answer to believe to each of them.
+   */
+  ask(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
+}
+
+export interface EndpointOptions {
+  readonly url: string;
+  /** What `eth_chainId` must answer. */
+  readonly chainId: number;
+  readonly dispatcher: Dispatcher;
+  /** Most bytes of an answer. */
+  readonly maxBytes: number;
+  readonly now: () => number;
+}
+
+/** After which time a batch of a size that was refused is tried again. */
+const batchRetryMs = 10 * 60_000;
+/** Most requests at a time in place of a batch. */
+const maxParallel = 16;
+/** For how long an endpoint of another chain is left alone. */
+const wrongChainRestMs = 30_000;
+
+const chainIdCall: RpcCall = { method: "eth_chainId", params: [] };
+
+export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: EndpointOptions): Endpoint {
+  const address = withoutUserInfo(url);
+  let lastId = 0;
+  let verified = false;
+  /** Most calls that went well in one batch. */
+  let largestBatch = 1;
+  let refused: { readonly size: number; readonly at: number } | undefined;
+
+  async function post(calls: readonly RpcCall[], signal: AbortSignal): Promise<{ answer: unknown; firstId: number }> {
+    const firstId = lastId + 1;
+    lastId += calls.length;
+    const body = encodeCalls(calls, firstId);
+    return {
+      answer: await exchangeJson(address.url, { ...address.headers, dispatcher, maxBytes, signal, body }),
+      firstId,
+    };
+  }
+
+  async function single(call: RpcCall, signal: AbortSignal): Promise<RpcOutcome> {
+    const { answer, firstId } = await post([call], signal);
+    return readAnswer(answer, call, firstId);
+  }
+
+  async function singles(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+    const outcomes: RpcOutcome[] = [];
+    const queue = calls.entries();
+    // When one fails the attempt is over, and with its signal all others end.
+    const work = async (): Promise<void> => {
+      for (const [index, call] of queue) outcomes[index] = await single(call, signal);
+    };
+    await Promise.all(Array.from({ length: Math.min(maxParallel, calls.length) }, work));
+    return outcomes;
+  }
+
+  /** The outcomes of a batch; undefined when the endpoint refuses to take it as one. */
+  async function inOneRequest(
+    calls: readonly RpcCall[],
+    signal: AbortSignal,
+  ): Promise<readonly RpcOutcome[] | undefined> {
+    // What went well once and is refused now is a failure; but if it stays so, the next attempt may find out.
+    const mayRefuse = calls.length > largestBatch;
+    const sent = await post(calls, signal).catch((error: unknown) => {
+      if (error instanceof ExchangeError && isRefusal(error.status)) {
+        if (mayRefuse) return undefined;
+        if (Number(error.status) < 500) largestBatch = 1;
+      }
+      throw error;
+    });
+    if (sent === undefined) return undefined;
+    const { answer, firstId } = sent;
+    if (refusesBatch(answer)) {
+      if (mayRefuse) return undefined;
+      largestBatch = 1;
+    }
+    const outcomes = readAnswers(Array.isArray(answer) ? answer : [], calls, firstId);
+    largestBatch = Math.max(largestBatch, calls.length);
+    if (refused !== undefined && refused.size <= calls.length) refused = undefined;
+    return outcomes;
+  }
+
+  async function run(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+    if (calls.length === 1) return singles(calls, signal);
+    const knownToRefuse = refused !== undefined && refused.size <= calls.length && now() - refused.at < batchRetryMs;
+    const outcomes = knownToRefuse ? undefined : await inOneRequest(calls, signal);
+    if (outcomes !== undefined) return outcomes;
+    if (knownToRefuse) return singles(calls, signal);
+    // It may be the node and not the batch: one call tells, before all are sent.
+    const [probe, ...others] = calls;
+    const separate = [
+      ...(await singles(probe === undefined ? [] : [probe], signal)),
+      ...(await singles(others, signal)),
+    ];
+    refused = { size: Math.min(calls.length, refused?.size ?? calls.length), at: now() };
+    return separate;
+  }
+
+  return {
+    name: endpointName(url),
+    async ask(calls, signal) {
+      if (verified) return run(calls, signal);
+      // Who asks while that is under way asks for itself: nobody waits for another, or fails with it.
+      const [chain, ...outcomes] = await run([chainIdCall, ...calls], signal);
+      const answer = chain !== undefined && "result" in chain ? chain.result : undefined;
+      if (!isQuantity(answer) || Number(answer) !== chainId) {
+        throw new ExchangeError("serves another chain", { retryAfterMs: wrongChainRestMs });
+      }
+      verified = true;
+      return outcomes;
+    },
+  };
+}
+
+/** Whether an HTTP status may mean that batches are not taken: not access denied, and not too much asked. */
+function isRefusal(status: number | undefined): boolean {
+  return status !== undefined && ![401, 403, 429].includes(status);
+}
+
+interface Address {
+  readonly url: string;
+  readonly headers: { readonly authorization?: string };
+}
+
+/** User and password of a URL, which no HTTP client sends by itself, as the header that servers read. */
+function withoutUserInfo(text: string): Address {
+  const url = new URL(text);
+  const { username, password } = url;
+  if (username === "" && password === "") return { url: text, headers: {} };
+  url.username = "";
+  url.password = "";
+  const userInfo = `${decode(username)}:${decode(password)}`;
+  return { url: url.href, headers: { authorization: `Basic ${Buffer.from(userInfo).toString("base64")}` } };
+}

@@ -1,0 +1,59 @@
+import { ExchangeError } from "../remote/exchange.js";
+import type { RpcCall, RpcOutcome } from "./chain-client.js";
+import { readRevert } from "./rpc-error.js";
+
+/** A node's own refusal of a call: it is there and answers, but gives no result for this one. */
+export class CallRefused extends ExchangeError {}
+
+/** JSON text of calls with ids that count up from `firstId`: an object for one, a list for several. */
+export function encodeCalls(calls: readonly RpcCall[], firstId: number): string {
+  const requests = calls.map(({ method, params }, index) => ({ jsonrpc: "2.0", id: firstId + index, method, params }));
+  return JSON.stringify(requests.length === 1 ? requests[0] : requests);
+}
+
+/**
+ * Outcome of one call.
+ * @throws ExchangeError when it is no JSON-RPC answer to this id; CallRefused for an error that is no revert.
+ */
+export function readAnswer(answer: unknown, { method }: RpcCall, id: number): RpcOutcome {
+  if (typeof answer !== "object" || answer === null) throw noJsonRpc();
+  const { id: answered, result, error } = answer as { id?: unknown; result?: unknown; error?: unknown };
+  if (error !== undefined && error !== null) {
+    const revert = readRevert(method, error);
+    if (revert !== undefined) return { revert };
+    const { code } = error as { code?: unknown };
+    throw new CallRefused(`answered JSON-RPC error ${typeof code === "number" ? code : "without a code"}`);
+  }
+  if (result === undefined || answered !== id) throw noJsonRpc();
+  return { result };
+}
+
+/**
+ * Outcomes of a batch, whose answers may come in any order.
+ * @throws ExchangeError unless each call has exactly one answer; CallRefused for an error that is no revert.
+ */
+export function readAnswers(
+  answers: readonly unknown[],
+  calls: readonly RpcCall[],
+  firstId: number,
+): readonly RpcOutcome[] {
+  const byId = new Map(answers.map((answer) => [(answer as { id?: unknown } | null)?.id, answer]));
+  if (answers.length !== calls.length || byId.size !== calls.length) throw noJsonRpc();
+  return calls.map((call, index) => readAnswer(byId.get(firstId + index), call, firstId + index));
+}
+
+/** Whether an answer refuses a batch as a whole: it is no list, or a list of nothing but errors that are no reverts. */
+export function refusesBatch(answer: unknown): boolean {
+  if (!Array.isArray(answer)) return true;
+  return answer.length > 0 && answer.every(isRefusal);
+}
+
+function isRefusal(answer: unknown): boolean {
+  if (typeof answer !== "object" || answer === null) return false;
+  const { error } = answer as { error?: unknown };
+  return error !== undefined && error !== null && readRevert("eth_call", error) === undefined;
+}
+
+function noJsonRpc(): ExchangeError {
+  return new ExchangeError("answered no JSON-RPC");
+}

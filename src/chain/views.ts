@@ -1,0 +1,98 @@
+import { ServiceError } from "../errors.js";
+import { selectorOf, uintAt } from "./abi.js";
+import { type ChainClient, isQuantity, type RpcCall, type RpcOutcome } from "./chain-client.js";
+import { decodeMulticall, encodeMulticall, type View } from "./multicall.js";
+
+export interface Block {
+  readonly number: bigint;
+  /** Unix seconds. */
+  readonly timeSeconds: bigint;
+}
+
+export interface ViewReading {
+  /** The block in which all views were read. */
+  readonly block: Block;
+  /** What each view returned, 0x-prefixed hex; undefined where it reverted. */
+  readonly answers: readonly (string | undefined)[];
+  /** What the other calls gave, in their order. */
+  readonly outcomes: readonly RpcOutcome[];
+}
+
+export interface ViewOptions {
+  /** Where Multicall3 stands; undefined: nowhere. */
+  readonly multicall: string | undefined;
+  /** Whether EVM code sees the number of a block of L1, as on Arbitrum's chains. */
+  readonly seesL1Blocks: boolean;
+}
+
+const getBlockNumber = selectorOf("getBlockNumber()");
+const getCurrentBlockTimestamp = selectorOf("getCurrentBlockTimestamp()");
+/** Arbitrum's own contract, which knows the number of Arbitrum's blocks. */
+const arbSys: View = { to: "0x0000000000000000000000000000000000000064", data: selectorOf("arbBlockNumber()") };
+
+/** Longest answer to a view on a chain without Multicall3, in characters. */
+const longestAnswer = 2050;
+
+/**
+ * Reads views in one block, and makes other calls along with them: one batch of JSON-RPC, or two requests where there is
+ * no Multicall3 and the block must be known first.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no answer, or none that Multicall3 could give
+ */
+export async function readViews(
+  client: ChainClient,
+  { multicall, seesL1Blocks }: ViewOptions,
+  views: readonly View[],
+  others: readonly RpcCall[],
+  signal: AbortSignal,
+): Promise<ViewReading> {
+  if (multicall === undefined) return readViewsSingly(client, views, others, signal);
+  const ofBlock: readonly View[] = [
+    { to: multicall, data: getCurrentBlockTimestamp },
+    seesL1Blocks ? arbSys : { to: multicall, data: getBlockNumber },
+  ];
+  const all = [...ofBlock, ...views];
+  const call = { method: "eth_call", params: [{ to: multicall, data: encodeMulticall(all) }, "latest"] };
+  const [first, ...outcomes] = await client.batch([call, ...others], signal);
+  const answer = resultOf(first);
+  // No code stands there: the chain has no Multicall3 after all.
+  if (answer === "0x") return readViewsSingly(client, views, others, signal);
+  const answers = isHex(answer) ? decodeMulticall(answer, all.length) : undefined;
+  const [timeSeconds, number] = (answers ?? []).map((each) => uintAt(each ?? "0x", 0));
+  if (answers === undefined || timeSeconds === undefined || number === undefined) throw unreadable(client);
+  return { block: { number, timeSeconds }, answers: answers.slice(ofBlock.length), outcomes };
+}
+
+async function readViewsSingly(
+  client: ChainClient,
+  views: readonly View[],
+  others: readonly RpcCall[],
+  signal: AbortSignal,
+): Promise<ViewReading> {
+  const head = await client.send("eth_getBlockByNumber", ["latest", false], signal);
+  const { number, timestamp } = (head ?? {}) as { number?: unknown; timestamp?: unknown };
+  if (!isQuantity(number) || !isQuantity(timestamp)) throw unreadable(client);
+  const calls = views.map((view) => ({ method: "eth_call", params: [view, number] }));
+  const outcomes = await client.batch([...calls, ...others], signal);
+  return {
+    block: { number: BigInt(number), timeSeconds: BigInt(timestamp) },
+    answers: outcomes.slice(0, views.length).map((outcome) => {
+      const answer = resultOf(outcome);
+      return isHex(answer) && answer.length <= longestAnswer ? answer : undefined;
+    }),
+    outcomes: outcomes.slice(views.length),
+  };
+}
+
+/** The result of a call; undefined where it reverted. */
+export function resultOf(outcome: RpcOutcome | undefined): unknown {
+  return outcome !== undefined && "result" in outcome ? outcome.result : undefined;
+}
+
+/** Whether a value is bytes as 0x-prefixed hex. */
+export function isHex(value: unknown): value is string {
+  return typeof value === "string" && /^0x[0-9a-f]*$/i.test(value);
+}
+
+function unreadable({ slug }: ChainClient): ServiceError {
+  return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} gives an answer that Hop's chain could not give`);
+}

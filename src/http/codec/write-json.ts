@@ -1,0 +1,118 @@
+import { type DescField, type DescMessage, type Message, ScalarType, toJsonString } from "@bufbuild/protobuf";
+
+/** Writes a message as Protobuf's own JSON. Throws where the message does not serialise. */
+export type JsonWriter = (message: Message) => string;
+
+type Fields = Readonly<Record<string, unknown>>;
+/** The text of a value; undefined where it is none for a plain hand: the library then writes or refuses all. */
+type Print = (value: unknown) => string | undefined;
+
+interface Member {
+  readonly name: string;
+  /** `"name":` */
+  readonly head: string;
+  /** Whether the value is the one that is not written. */
+  readonly isDefault: (value: unknown) => boolean;
+  readonly print: Print;
+}
+
+/** Texts that stand in JSON as they are. */
+const PLAIN_TEXT = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+const UINT32_LIMIT = 2 ** 32;
+/** How a field without a presence of its own is described. */
+const IMPLICIT = 2;
+
+/** A writer for one type of message, equal to the library's `toJsonString`, which it calls for all that is not plain. */
+export function createJsonWriter(schema: DescMessage): JsonWriter {
+  const print = messagePrint(schema, []);
+  return (message) => print?.(message) ?? toJsonString(schema, message);
+}
+
+/** Undefined where the type has a field that only the library writes. */
+function messagePrint(schema: DescMessage, within: readonly DescMessage[]): Print | undefined {
+  if (within.includes(schema) || schema.typeName.startsWith("google.protobuf.")) return undefined;
+  const members: Member[] = [];
+  for (const field of [...schema.fields].sort((a, b) => a.number - b.number)) {
+    const member = toMember(field, [...within, schema]);
+    // JavaScript would put such a name in front of all others.
+    if (member === undefined || /^[0-9]+$/.test(field.jsonName)) return undefined;
+    members.push(member);
+  }
+  return (message) => {
+    if (typeof message !== "object" || message === null) return undefined;
+    const fields = message as Fields;
+    let out = "";
+    for (const { name, head, isDefault, print } of members) {
+      const value = fields[name];
+      if (isDefault(value)) continue;
+      const text = print(value);
+      if (text === undefined) return undefined;
+      out += out === "" ? head + text : `,${head}${text}`;
+    }
+    return `{${out}}`;
+  };
+}
+
+function toMember(field: DescField, within: readonly DescMessage[]): Member | undefined {
+  if (field.oneof !== undefined || field.fieldKind === "map") return undefined;
+  const common = { name: field.localName, head: `${JSON.stringify(field.jsonName)}:` };
+  const print = valuePrint(field, within);
+  if (print === undefined) return undefined;
+  if (field.fieldKind === "list") {
+    const isDefault = (value: unknown) => Array.isArray(value) && value.length === 0;
+    return { ...common, isDefault, print: (value) => (Array.isArray(value) ? printList(value, print) : undefined) };
+  }
+  if (field.presence !== IMPLICIT) return undefined;
+  if (field.scalar === ScalarType.DOUBLE) return { ...common, isDefault: (value) => Object.is(value, 0), print };
+  const zero = zeroOf(field);
+  return { ...common, isDefault: (value) => value === zero, print };
+}
+
+function zeroOf({ scalar }: DescField): unknown {
+  if (scalar === ScalarType.STRING) return "";
+  if (scalar === ScalarType.BOOL) return false;
+  return scalar === ScalarType.INT64 ? 0n : 0;
+}
+
+function printList(values: readonly unknown[], print: Print): string | undefined {
+  let out = "";
+  for (const value of values) {
+    const text = print(value);
+    if (text === undefined) return undefined;
+    out += out === "" ? text : `,${text}`;
+  }
+  return `[${out}]`;
+}
+
+function valuePrint(field: DescField, within: readonly DescMessage[]): Print | undefined {
+  if (field.message !== undefined) return messagePrint(field.message, within);
+  if (field.enum !== undefined) {
+    if (field.enum.values[0]?.number !== 0) return undefined;
+    const names = new Map<unknown, string>(
+      field.enum.values.map(({ number }) => [number, JSON.stringify(field.enum?.value[number]?.name)]),
+    );
+    return (value) => names.get(value);
+  }
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return printText;
+    case ScalarType.DOUBLE:
+      return (value) => (typeof value === "number" && Number.isFinite(value) ? String(value) : undefined);
+    case ScalarType.BOOL:
+      return (value) => (typeof value === "boolean" ? String(value) : undefined);
+    case ScalarType.UINT32:
+      return (value) =>
+        typeof value === "number" && Number.isInteger(value) && value >= 0 && value < UINT32_LIMIT
+          ? String(value)
+          : undefined;
+    case ScalarType.INT64:
+      return (value) => (typeof value === "bigint" ? `"${value}"` : undefined);
+    default:
+      return undefined;
+  }
+}
+
+function printText(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  return PLAIN_TEXT.test(value) ? `"${value}"` : JSON.stringify(value);
+}

@@ -1,0 +1,218 @@
+import { dynamicBytes, selectorOf, uintAt, word } from "../chain/abi.js";
+import { type ChainClient, isQuantity, type RpcCall, type RpcOutcome } from "../chain/chain-client.js";
+import type { View } from "../chain/multicall.js";
+import { rlpList } from "../chain/rlp.js";
+import { type Block, isHex, readViews, resultOf } from "../chain/views.js";
+import { ServiceError } from "../errors.js";
+import type { Chain } from "../hop/networks.js";
+import type { Pool } from "./stable-swap.js";
+import type { UniswapSwap } from "./uniswap-v3.js";
+import type { UniswapWindow } from "./uniswap-window.js";
+
+/** A transaction that brings a transfer to its recipient; what it costs does not depend on the amount. */
+export interface Delivery {
+  readonly from: string | undefined;
+  readonly to: string;
+  /** Calldata as 0x-prefixed hex. @param now Unix seconds */
+  data(now: number): string;
+  /** Gas where the node says that it would revert. */
+  readonly fallbackGas: bigint;
+  /** Gas that is added to what the node estimates. */
+  readonly margin: bigint;
+  /** Whether the chain charges for the transaction's bytes on L1, in the way of the OP stack. */
+  readonly hasL1Fee: boolean;
+}
+
+/** What one route needs of one chain, by names: what has the same name is the same for all routes, and read once. */
+export interface ChainNeeds {
+  readonly pools: ReadonlyMap<string, { readonly address: string; readonly decimals: number }>;
+  /** Functions that return one number. */
+  readonly numbers: ReadonlyMap<string, View>;
+  readonly deliveries: ReadonlyMap<string, Delivery>;
+  /** Of pools that USDC.e is swapped in. */
+  readonly windows?: ReadonlyMap<string, UniswapWindow>;
+  /** Whether the price of gas has a part in it. */
+  readonly gasPrice: boolean;
+}
+
+/** What a chain said in one read. The methods throw ServiceError UPSTREAM_UNAVAILABLE for what could not be read. */
+export interface ChainFacts {
+  /** The block in which everything that contracts said was read. */
+  readonly block: Block;
+  /** When the read began, milliseconds on a steady clock: their age counts from here. */
+  readonly readAt: number;
+  /** Unix seconds then: deadlines in the deliveries count from here. */
+  readonly nowSeconds: number;
+  /** Wei; undefined where nobody needed it. */
+  readonly gasPrice: bigint | undefined;
+  pool(name: string): Pool;
+  number(name: string): bigint;
+  delivery(name: string): GasCost;
+  /** undefined: the pool's answers tell of no swap, and its quoter must be asked. */
+  uniswapSwap(name: string): UniswapSwap | undefined;
+}
+
+/** What a read takes for now. */
+export type ReadTime = Pick<ChainFacts, "readAt" | "nowSeconds">;
+
+export interface GasCost {
+  readonly gas: bigint;
+  /** Wei; 0 where the chain charges none. */
+  readonly l1Fee: bigint;
+}
+
+const getTokenBalance = selectorOf("getTokenBalance(uint8)");
+const getAPrecise = selectorOf("getAPrecise()");
+const swapStorage = selectorOf("swapStorage()");
+/** Place of the swap fee in what `swapStorage()` returns. */
+const swapFeeWord = 4;
+const getL1Fee = selectorOf("getL1Fee(bytes)");
+/** The OP stack's contract that prices a transaction's bytes on L1. */
+const gasPriceOracle = "0x420000000000000000000000000000000000000f";
+
+const arbitrumSlugs = new Set(["arbitrum", "nova"]);
+
+/**
+ * Reads what routes need of a chain: one request, and a second one where L1 fees depend on the gas that the first found.
+ * What a contract does not say as it should is missing for the routes that need it, and for no other.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no answer
+ */
+export async function readChainFacts(
+  client: ChainClient,
+  chain: Chain,
+  needs: readonly ChainNeeds[],
+  { readAt, nowSeconds }: ReadTime,
+  signal: AbortSignal,
+): Promise<ChainFacts> {
+  const { pools, numbers, deliveries, windows = [], gasPrice: needsGasPrice } = union(needs);
+  const plans = new Map([...windows].map(([name, window]) => [name, window.plan()]));
+  const views = new Map([...viewsOf(pools, numbers), ...[...plans.values()].flatMap((plan) => [...plan.views])]);
+  const transactions = [...deliveries].map(([name, delivery]) => transactionOf(name, delivery, nowSeconds));
+  const reading = await readViews(
+    client,
+    { multicall: chain.multicall, seesL1Blocks: arbitrumSlugs.has(chain.slug) },
+    [...views.values()],
+    [
+      ...(needsGasPrice ? [{ method: "eth_gasPrice", params: [] }] : []),
+      ...transactions.map(({ call }) => ({ method: "eth_estimateGas", params: [call] })),
+    ],
+    signal,
+  );
+  const gasOutcomes = needsGasPrice ? reading.outcomes.slice(1) : reading.outcomes;
+  const gasPrice = needsGasPrice ? quantityOf(reading.outcomes[0]) : undefined;
+  if (needsGasPrice && gasPrice === undefined) throw unlikeHop(client);
+  const estimated = transactions.map((transaction, place) => withGas(transaction, gasOutcomes[place]));
+  const costs = await readL1Fees(client, estimated, gasPrice, signal);
+
+  const answers = new Map([...views.keys()].map((key, place) => [key, reading.answers[place]]));
+  const swaps = new Map([...plans].map(([name, plan]) => [name, plan.swapFrom((key) => answers.get(key))]));
+  const numberAt = (key: string, place = 0): bigint | undefined => uintAt(answers.get(key) ?? "0x", place);
+  function found<T>(value: T | undefined): T {
+    if (value === undefined) throw unlikeHop(client);
+    return value;
+  }
+  return {
+    block: reading.block,
+    readAt,
+    nowSeconds,
+    gasPrice,
+    pool: (name) => ({
+      decimals: found(pools.get(name)).decimals,
+      balances: [found(numberAt(`${name} 0`)), found(numberAt(`${name} 1`))],
+      aPrecise: found(numberAt(`${name} a`)),
+      swapFee: found(numberAt(`${name} fee`, swapFeeWord)),
+    }),
+    number: (name) => found(numberAt(name)),
+    delivery: (name) => found(costs.get(name)),
+    uniswapSwap: (name) => swaps.get(name),
+  };
+}
+
+function union(needs: readonly ChainNeeds[]): ChainNeeds {
+  return {
+    pools: new Map(needs.flatMap(({ pools }) => [...pools])),
+    numbers: new Map(needs.flatMap(({ numbers }) => [...numbers])),
+    deliveries: new Map(needs.flatMap(({ deliveries }) => [...deliveries])),
+    windows: new Map(needs.flatMap(({ windows = [] }) => [...windows])),
+    gasPrice: needs.some(({ gasPrice }) => gasPrice),
+  };
+}
+
+function viewsOf(pools: ChainNeeds["pools"], numbers: ChainNeeds["numbers"]): ReadonlyMap<string, View> {
+  const views = new Map(numbers);
+  for (const [name, { address: to }] of pools) {
+    views.set(`${name} 0`, { to, data: getTokenBalance + word(0n) });
+    views.set(`${name} 1`, { to, data: getTokenBalance + word(1n) });
+    views.set(`${name} a`, { to, data: getAPrecise });
+    views.set(`${name} fee`, { to, data: swapStorage });
+  }
+  return views;
+}
+
+/** A delivery as it would be sent now. */
+interface Transaction {
+  readonly name: string;
+  readonly delivery: Delivery;
+  readonly call: { readonly from?: string; readonly to: string; readonly data: string };
+}
+
+function transactionOf(name: string, delivery: Delivery, nowSeconds: number): Transaction {
+  const { from, to } = delivery;
+  const data = delivery.data(nowSeconds);
+  return { name, delivery, call: from === undefined ? { to, data } : { from, to, data } };
+}
+
+interface Estimated extends Transaction {
+  /** undefined: the chain did not say. */
+  readonly gas: bigint | undefined;
+}
+
+function withGas(transaction: Transaction, outcome: RpcOutcome | undefined): Estimated {
+  const { fallbackGas, margin } = transaction.delivery;
+  if (outcome !== undefined && "revert" in outcome) return { ...transaction, gas: fallbackGas };
+  const estimate = quantityOf(outcome);
+  return { ...transaction, gas: estimate === undefined ? undefined : estimate + margin };
+}
+
+/** The cost of each transaction by name; one that the chain did not say is missing. */
+async function readL1Fees(
+  client: ChainClient,
+  estimated: readonly Estimated[],
+  gasPrice: bigint | undefined,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, GasCost>> {
+  const costs = new Map<string, GasCost>();
+  const asked: { readonly name: string; readonly gas: bigint; readonly call: RpcCall }[] = [];
+  for (const { name, delivery, call, gas } of estimated) {
+    if (gas === undefined) continue;
+    if (!delivery.hasL1Fee || gasPrice === undefined) {
+      costs.set(name, { gas, l1Fee: 0n });
+      continue;
+    }
+    // The unsigned transaction in its old form, as the SDK hands it to the oracle: nonce and value are empty.
+    const bytes = rlpList([0n, gasPrice, gas, call.to, 0n, call.data]);
+    const data = getL1Fee + word(32n) + dynamicBytes(bytes);
+    asked.push({ name, gas, call: { method: "eth_call", params: [{ to: gasPriceOracle, data }, "latest"] } });
+  }
+  if (asked.length === 0) return costs;
+  const calls = asked.map(({ call }) => call);
+  const outcomes = await client.batch(calls, signal);
+  for (const [place, { name, gas }] of asked.entries()) {
+    const outcome = outcomes[place];
+    const result = resultOf(outcome);
+    // As in the SDK: what the oracle reverts on costs nothing.
+    const isRevert = outcome !== undefined && "revert" in outcome;
+    const l1Fee = isRevert ? 0n : isHex(result) ? uintAt(result, 0) : undefined;
+    if (l1Fee !== undefined) costs.set(name, { gas, l1Fee });
+  }
+  return costs;
+}
+
+function quantityOf(outcome: RpcOutcome | undefined): bigint | undefined {
+  const result = resultOf(outcome);
+  return isQuantity(result) ? BigInt(result) : undefined;
+}
+
+function unlikeHop({ slug }: ChainClient): ServiceError {
+  return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} gives an answer that Hop's contracts could not give`);
+}

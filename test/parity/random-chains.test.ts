@@ -1,0 +1,230 @@
+import { utils } from "ethers";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { ServiceError } from "../../src/errors.js";
+import { builtInFeeSettings, type FeeSettings } from "../../src/hop/fee-settings.js";
+import { type Chain, type NetworkSlug, networkOf } from "../../src/hop/networks.js";
+import { findToken, type Token } from "../../src/hop/tokens.js";
+import { createTokenPrices } from "../../src/prices/token-prices.js";
+import type { QuoteEngine, QuoteRequest } from "../../src/quotes/engine.js";
+import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
+import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
+import { availableRoutes } from "../../src/routes/available-routes.js";
+import { type FakeChainState, fakeChain } from "../support/fake-chain.js";
+import type { Pool } from "../support/stable-swap.js";
+
+// The SDK's own code is the judge, on chains whose every number is drawn anew: pools in any balance and under any A,
+// prices of gas, estimates that come or revert, L1 fees, least fees, token prices and fee settings.
+
+const runs = 250;
+
+/** Numbers of every magnitude up to so many bits. */
+const magnitude = (bits: number): fc.Arbitrary<bigint> =>
+  fc.integer({ min: 0, max: bits }).chain((n) => fc.bigInt({ min: 0n, max: 1n << BigInt(n) }));
+const mayRevert = (bits: number): fc.Arbitrary<bigint | "reverts"> =>
+  fc.option(magnitude(bits), { nil: "reverts" as const, freq: 4 });
+
+/** Around what pools hold, so that most swaps succeed, with amounts from dust to far more than there is. */
+const anyPool = fc.record({
+  balances: fc.tuple(fc.bigInt({ min: 10n ** 3n, max: 10n ** 7n }), fc.bigInt({ min: 10n ** 3n, max: 10n ** 7n })),
+  aPrecise: fc.bigInt({ min: 100n, max: 100_000n }),
+  swapFee: fc.constantFrom(0n, 1_000_000n, 4_000_000n),
+});
+
+const anyChain = fc.record({
+  pool: anyPool,
+  gasPrice: magnitude(40),
+  gas: mayRevert(24),
+  l1Fee: mayRevert(52),
+  least: magnitude(60),
+});
+type AnyChain = typeof anyChain extends fc.Arbitrary<infer T> ? T : never;
+
+const bonders = [
+  `0x${"ab".repeat(20)}`,
+  `0x${"AB".repeat(20)}`,
+  utils.getAddress(`0x${"ab".repeat(20)}`),
+  // None of these is an address for ethers: a space, a wrong checksum, another prefix.
+  `0x${"ab".repeat(20)} `,
+  `0x${"aB".repeat(20)}`,
+  `0X${"ab".repeat(20)}`,
+  undefined,
+];
+
+const anySettings = fc.record({
+  destinationFeeGasPriceMultiplier: fc.constantFrom<number[]>(1, 1.2, 1.9, 2.5, 0.333333, 10),
+  bps: fc.integer({ min: 0, max: 10_000 }),
+  relayerFeeEnabled: fc.boolean(),
+  relayerFeeWei: magnitude(60),
+  bonder: fc.constantFrom(...bonders),
+});
+type AnySettings = typeof anySettings extends fc.Arbitrary<infer T> ? T : never;
+
+const anyCase = (network: NetworkSlug) =>
+  fc.record({
+    request: anyRequest(network),
+    source: anyChain,
+    destination: anyChain,
+    settings: anySettings,
+    prices: fc.tuple(price(), price()),
+  });
+
+function price(): fc.Arbitrary<number> {
+  return fc.oneof(fc.double({ min: 0.0001, max: 100_000, noNaN: true }), fc.constantFrom(1, 3000, 0.99, 65_000.5));
+}
+
+function anyRequest(slug: NetworkSlug): fc.Arbitrary<QuoteRequest> {
+  const network = networkOf(slug);
+  const routes = availableRoutes(network, builtInFeeSettings(slug)).flatMap(({ token, source, destination }) =>
+    namesOf(token).map((name) => ({ network: slug, token: findToken(network, name) as Token, source, destination })),
+  );
+  return fc
+    .record({
+      route: fc.constantFrom(...routes),
+      amountIn: fc.oneof(magnitude(100), fc.bigInt({ min: 1n, max: 10n ** 24n }), magnitude(255)),
+      slippage: fc.oneof(fc.constantFrom(0, 0.1, 0.5, 1, 3, 99.99), fc.double({ min: 0, max: 99.999, noNaN: true })),
+    })
+    .map(({ route, amountIn, slippage }) => ({ ...route, amountIn: amountIn === 0n ? 1n : amountIn, slippage }));
+}
+
+const namesByToken: Readonly<Record<string, readonly string[]>> = {
+  ETH: ["ETH", "WETH"],
+  DAI: ["DAI", "XDAI", "WXDAI"],
+  MATIC: ["MATIC", "WMATIC"],
+};
+const namesOf = (token: string): readonly string[] => namesByToken[token] ?? [token];
+
+function chainOf(chain: Chain, { network, token }: QuoteRequest, drawn: AnyChain): FakeChainState {
+  const address = networkOf(network).contracts.get(token.symbol)?.get(chain.slug)?.l2SaddleSwap;
+  const unit = 10n ** BigInt(token.decimals);
+  const [canonical, hTokens] = drawn.pool.balances;
+  const pool: Pool = { ...drawn.pool, decimals: token.decimals, balances: [canonical * unit, hTokens * unit] };
+  return {
+    slug: chain.slug,
+    pools: new Map(typeof address === "string" ? [[address.toLowerCase(), pool]] : []),
+    gasPrice: drawn.gasPrice,
+    // What is answered hangs on what was asked, to the last byte.
+    estimateGas: ({ from, to, data }) => plus(drawn.gas, [from, to, data]),
+    l1Fee: (bytes) => plus(drawn.l1Fee, [bytes]),
+    minBonderFeeAbsolute: (bridge) => drawn.least + fingerprint([bridge]),
+    minBonderFee: drawn.least >> 40n,
+    uniswap: {
+      sqrtPriceX96: 2n ** 96n,
+      tick: 0,
+      liquidity: 10n ** 14n,
+      fee: 100,
+      quote: (amountIn) => (amountIn * 9_990n) / 10_000n,
+    },
+  };
+}
+
+function plus(drawn: bigint | "reverts", asked: readonly (string | undefined)[]): bigint | "reverts" {
+  return drawn === "reverts" ? drawn : drawn + fingerprint(asked);
+}
+
+function fingerprint(asked: readonly (string | undefined)[]): bigint {
+  return BigInt(utils.id(asked.join(" ").toLowerCase()).slice(0, 8));
+}
+
+function settingsOf({ network, token, source, destination }: QuoteRequest, drawn: AnySettings): FeeSettings {
+  const builtIn = builtInFeeSettings(network);
+  const { bonder } = drawn;
+  return {
+    ...builtIn,
+    destinationFeeGasPriceMultiplier: drawn.destinationFeeGasPriceMultiplier,
+    bonderFeeBps: { [token.symbol]: { [destination.slug]: drawn.bps, gnosis: Math.floor(drawn.bps / 2) } },
+    bonders: bonder === undefined ? {} : { [token.symbol]: { [source.slug]: { [destination.slug]: bonder } } },
+    relayerFeeEnabled: { [destination.slug]: drawn.relayerFeeEnabled },
+    relayerFeeWei: { [destination.slug]: String(drawn.relayerFeeWei) },
+  };
+}
+
+async function outcomeOf(
+  engine: QuoteEngine,
+  request: QuoteRequest,
+  source: FakeChainState,
+  destination: FakeChainState,
+) {
+  const clients = new Map([source, destination].map((state) => [state.slug, fakeChain(state)]));
+  const isCustom = (): boolean => true;
+  const client = (slug: string) => {
+    const found = clients.get(slug);
+    if (found === undefined) throw new Error(`asked for chain ${slug}`);
+    return found;
+  };
+  try {
+    return await engine.quotePrivately(request, { client, isCustom }, new AbortController());
+  } catch (error) {
+    if (error instanceof ServiceError) return { reason: error.reason, field: error.field };
+    throw error;
+  }
+}
+
+beforeAll(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+});
+
+afterAll(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+type AnyCase = ReturnType<typeof anyCase> extends fc.Arbitrary<infer T> ? T : never;
+
+/** What both engines make of the same chains, prices and settings. */
+async function outcomesOf({ request, source, destination, settings, prices: [token, native] }: AnyCase) {
+  const { symbol } = request.token;
+  const fixed = new Map([[symbol === "USDC.e" ? "USDC" : symbol, token]]);
+  if (!fixed.has(nativeOf(request))) fixed.set(nativeOf(request), native);
+  const current = settingsOf(request, settings);
+  const shared = {
+    settings: { current: async () => current, peek: () => current, bestKnown: async () => current },
+    prices: createTokenPrices({ fixed, document: undefined, now: Date.now }),
+    attestations: { find: async () => `0x${"5a".repeat(65)}` },
+    chains: (): never => {
+      throw new Error("every case has chains of its own");
+    },
+  };
+  const clocks = { now: () => Date.now(), steady: () => Date.now() };
+  const ours = createSnapshotEngine({ ...shared, maxAgeMs: undefined, maxStaleMs: 30_000, clocks });
+  const chains = [
+    chainOf(request.source, request, source),
+    chainOf(request.destination, request, destination),
+  ] as const;
+  return {
+    snapshot: await outcomeOf(ours, request, ...chains),
+    sdk: await outcomeOf(createSdkEngine(shared), request, ...chains),
+  };
+}
+
+describe.each(["mainnet", "goerli"] as const)("on %s, snapshots give what the SDK gives", (network) => {
+  test("whatever chains, prices and settings say", { timeout: 120_000 }, async () => {
+    const counts = { quoted: 0, refused: 0 };
+    await fc.assert(
+      fc.asyncProperty(anyCase(network), async (drawn) => {
+        const { snapshot, sdk } = await outcomesOf(drawn);
+        expect(snapshot).toEqual(sdk);
+        counts["reason" in sdk ? "refused" : "quoted"] += 1;
+      }),
+      { numRuns: runs },
+    );
+    expect(counts.quoted).toBeGreaterThan(runs / 2);
+    expect(counts.refused).toBeGreaterThan(0);
+  });
+
+  test("of a factor that ethers cannot read: nothing", async () => {
+    const odd = anyCase(network).filter(({ request }) => !request.source.isL1 && request.destination.isL1);
+    const drawn = fc.sample(odd, { numRuns: 1, seed: 1 })[0] as AnyCase;
+    const settings = { ...drawn.settings, destinationFeeGasPriceMultiplier: 1e-7 };
+    const request = { ...drawn.request, amountIn: 10n ** BigInt(drawn.request.token.decimals) };
+    const { snapshot, sdk } = await outcomesOf({ ...drawn, request, settings });
+    expect(snapshot).toEqual({ reason: "UPSTREAM_UNAVAILABLE", field: undefined });
+    expect(sdk).toEqual(snapshot);
+  });
+});
+
+/** Under the name by which prices know it. */
+function nativeOf({ destination }: QuoteRequest): string {
+  return destination.nativeToken === "XDAI" ? "DAI" : destination.nativeToken;
+}

@@ -1,0 +1,217 @@
+import { Agent } from "undici";
+import { describe, expect, test, vi } from "vitest";
+import { RevertError } from "../../../src/chain/rpc-error.js";
+import { answerJson } from "../../support/http-stub.js";
+import { poolOn, type RpcNode, startNode, unavailable } from "./rpc-node.js";
+
+const hang = { treat: () => true } satisfies Partial<RpcNode>;
+const answering = (status: number, headers = {}) =>
+  ({
+    treat: ({ response }) => {
+      response.writeHead(status, headers).end("{}");
+      return true;
+    },
+  }) satisfies Partial<RpcNode>;
+const saying =
+  (body: unknown): RpcNode["treat"] =>
+  ({ response }) => {
+    answerJson(response, body);
+    return true;
+  };
+const methods = (node: RpcNode) => node.requests.flat().filter((method) => method !== "eth_chainId");
+const result = (value: string) => ({ answer: () => ({ result: value }) });
+
+describe("a pool of endpoints", () => {
+  test("asks the first only while it answers", async () => {
+    const [first, second] = [await startNode(result("0xa")), await startNode(result("0xb"))];
+    const { send, failures } = poolOn([first, second]);
+    expect(await send()).toBe("0xa");
+    expect(await send()).toBe("0xa");
+    expect([methods(first).length, methods(second).length]).toEqual([2, 0]);
+    expect(failures).toEqual([]);
+  });
+
+  test("gives null as a result", async () => {
+    expect(await poolOn([await startNode({ answer: () => ({ result: null }) })]).send()).toBeNull();
+  });
+
+  test.each<[string, Partial<RpcNode>, string]>([
+    ["answers 500", answering(500), "answered 500"],
+    ["answers 429", answering(429), "answered 429"],
+    ["hangs", hang, "did not answer in time"],
+    ["answers no JSON-RPC", { treat: saying([]) }, "answered no JSON-RPC"],
+    ["answers for another call", { treat: saying({ id: 0, result: 1 }) }, "answered no JSON-RPC"],
+    [
+      "is rate limited",
+      { answer: () => ({ error: { code: -32005, message: "rate limit" } }) },
+      "answered JSON-RPC error -32005",
+    ],
+    ["answers too much", { answer: () => ({ result: `0x${"0".repeat(10_000)}` }) }, "answered more than 10000 bytes"],
+    ["is of another chain", { chainId: 10 }, "serves another chain"],
+  ])("goes to the next when one %s", async (_, behaviour, problem) => {
+    const { send, failures } = poolOn([await startNode(behaviour), await startNode(result("0xb"))]);
+    expect(await send()).toBe("0xb");
+    expect(failures).toMatchObject([{ chain: "optimism", method: "eth_call", problem }]);
+    expect(JSON.stringify(failures)).not.toContain("secret-key");
+  });
+
+  test("says which chain is unavailable when none answers, and no more", async () => {
+    const refusing = { answer: () => ({ error: { code: 1, message: "secret" } }) };
+    const { send, failures } = poolOn([await startNode(refusing)]);
+    const error = await send().catch((reason: unknown) => reason);
+    expect(error).toMatchObject(unavailable);
+    expect(JSON.stringify([error, (error as Error).cause, failures])).not.toContain("secret");
+  });
+
+  test.each([
+    { code: 3, message: "execution reverted: x", data: "0x08c379a0" },
+    { code: -32000, message: "execution reverted" },
+    { code: -32015, message: "VM execution error." },
+    { code: -32603, message: "EVM error InvalidFEOpcode" },
+    { code: -32000, message: "gas required exceeds allowance (0)" },
+  ])("tells a revert from an endpoint's failure: %j", async (error) => {
+    const [first, second] = [await startNode({ answer: () => ({ error }) }), await startNode()];
+    const { send } = poolOn([first, second]);
+    // As often as you like: to revert is to answer.
+    for (let round = 0; round < 6; round++) {
+      const thrown = await send().catch((reason: unknown) => reason);
+      expect(thrown).toBeInstanceOf(RevertError);
+      expect(thrown).toMatchObject({ code: error.code, data: error.data });
+    }
+    expect(methods(second)).toEqual([]);
+  });
+
+  test("a method that runs no contract cannot revert", async () => {
+    const error = { code: 3, message: "execution reverted" };
+    const { send } = poolOn([await startNode({ answer: () => ({ error }) }), await startNode(result("0xb"))]);
+    expect(await send("eth_gasPrice")).toBe("0xb");
+  });
+
+  test("sends the user info of a URL as a header", async () => {
+    const node = await startNode({
+      treat: ({ calls, response }) => {
+        const { authorization } = response.req.headers;
+        answerJson(
+          response,
+          calls.map(({ id, method }) => ({ id, result: method === "eth_chainId" ? "0x1" : authorization })),
+        );
+        return true;
+      },
+    });
+    const { send } = poolOn([node], { urls: [node.url.replace("http://", "http://us%65r:p%40ss%zz@")] });
+    expect(await send()).toBe(`Basic ${Buffer.from("user:p@ss%zz").toString("base64")}`);
+  });
+});
+
+describe("a read", () => {
+  test("is sent three times at most, to as many endpoints as there are", async () => {
+    const nodes = await Promise.all([1, 2, 3, 4].map(() => startNode(answering(500))));
+    await expect(poolOn(nodes).send()).rejects.toMatchObject(unavailable);
+    // Along with the chain's id; since such a batch is refused, that id alone is tried next, and fails.
+    expect(nodes.map((node) => methods(node).length)).toEqual([1, 1, 1, 0]);
+  });
+
+  test("comes back to an endpoint after a random wait, where there are no more", async () => {
+    const node = await startNode();
+    const delays: number[] = [];
+    const { send } = poolOn([node], {
+      random: () => {
+        delays.push(performance.now());
+        return 0.9;
+      },
+    });
+    await send();
+    const from = performance.now();
+    Object.assign(node, answering(500));
+    await expect(send()).rejects.toMatchObject(unavailable);
+    expect(methods(node)).toHaveLength(4);
+    expect(delays).toHaveLength(2);
+    // 90 ms and 180 ms.
+    expect(performance.now() - from).toBeGreaterThan(265);
+  });
+
+  test("is well when the endpoint was so the second time", async () => {
+    let count = 0;
+    const answer = () => {
+      count += 1;
+      return count === 1 ? { error: { code: -32603, message: "header not found" } } : { result: "0x5" };
+    };
+    expect(await poolOn([await startNode({ answer })]).send()).toBe("0x5");
+  });
+
+  test.each([400, 401, 403, 404])("does not come back to an endpoint that answers %i", async (status) => {
+    const node = await startNode();
+    const { send } = poolOn([node]);
+    await send();
+    Object.assign(node, answering(status));
+    await expect(send()).rejects.toMatchObject(unavailable);
+    expect(methods(node)).toHaveLength(2);
+  });
+
+  test("that searches has more time, is not hedged, and is not sent to the same endpoint again", async () => {
+    const [slow, other] = [await startNode(result("0xa")), await startNode()];
+    const { send } = poolOn([slow, other]);
+    await send();
+    slow.delayMs = 350;
+    expect(await send("eth_getLogs")).toBe("0xa");
+    slow.answer = () => ({ error: { code: -32005, message: "too many" } });
+    other.answer = slow.answer;
+    await expect(send("eth_getLogs")).rejects.toMatchObject(unavailable);
+    expect([methods(slow).length, methods(other).length]).toEqual([3, 1]);
+  });
+
+  test("ends at once when its caller leaves, and says nothing of the endpoint", async () => {
+    const [first, second] = [await startNode(), await startNode()];
+    const { send, failures } = poolOn([first, second], { attemptMs: 5_000 });
+    await send();
+    Object.assign(first, hang);
+    for (let round = 0; round < 6; round++) {
+      const leaving = new AbortController();
+      setTimeout(() => leaving.abort(), 30);
+      const from = performance.now();
+      await expect(send("eth_call", leaving.signal)).rejects.toMatchObject(unavailable);
+      expect(performance.now() - from).toBeLessThan(90);
+    }
+    expect(failures).toEqual([]);
+    first.treat = () => false;
+    await send();
+    expect(methods(second)).toEqual([]);
+    expect(first.cutOff).toBe(6);
+  });
+
+  test("of a caller who has left already is not sent", async () => {
+    const node = await startNode();
+    await expect(poolOn([node]).send("a", AbortSignal.abort())).rejects.toMatchObject(unavailable);
+    expect(node.requests).toEqual([]);
+  });
+
+  test("ends in time where no connection comes about", async () => {
+    const unreachable = new Agent({ connect: () => {} });
+    const { send, failures } = poolOn([await startNode()], { dispatcher: unreachable, attemptMs: 50 });
+    await expect(send()).rejects.toMatchObject(unavailable);
+    expect(failures).toMatchObject(Array(3).fill({ problem: "did not answer in time" }));
+  });
+
+  test("is neither repeated nor held against the endpoint once the client closes", async () => {
+    const closing = new AbortController();
+    const dispatcher = new Agent();
+    const node = await startNode(hang);
+    const { send, failures } = poolOn([node], { closing: closing.signal, dispatcher, attemptMs: 5_000 });
+    const pending = send();
+    await vi.waitFor(() => expect(node.requests).toHaveLength(1));
+    closing.abort();
+    await dispatcher.destroy();
+    await expect(pending).rejects.toMatchObject(unavailable);
+    expect(failures).toEqual([]);
+    expect(node.requests).toHaveLength(1);
+  });
+
+  test("leaves nothing behind on a signal that lives long", async () => {
+    const { send } = poolOn([await startNode()]);
+    const { signal } = new AbortController();
+    const [added, removed] = [vi.spyOn(signal, "addEventListener"), vi.spyOn(signal, "removeEventListener")];
+    for (let round = 0; round < 3; round++) await send("a", signal);
+    expect(added.mock.calls.length).toBeGreaterThan(0);
+    expect(removed.mock.calls.length).toBe(added.mock.calls.length);
+  });
+});
