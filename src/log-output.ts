@@ -31,6 +31,8 @@ export function createLogOutput(output: number): LogOutput {
   let descriptor: number | undefined;
   /** Whole lines, each entry up to chunkBytes, or one longer line. */
   let chunks: string[] = [];
+  /** The bytes of a chunk on their way: a character has up to three. */
+  const scratch = Buffer.allocUnsafeSlow(3 * chunkBytes);
   let keptBytes = 0;
   let dropped = 0;
   /** Whether the first chunk is being written, or is partly. */
@@ -49,18 +51,25 @@ export function createLogOutput(output: number): LogOutput {
     keptBytes += line.length;
   }
 
+  /** A whole chunk goes at once; lines that do not fill one wait for more, but not long. */
+  function schedule(): void {
+    if (chunks.length > 1) start();
+    else if (chunks.length === 1) timer ??= setTimeout(start, flushMs).unref();
+  }
+
   function start(): void {
     clearTimeout(timer);
     timer = undefined;
     const [chunk] = chunks;
     if (isWriting || isGone || chunk === undefined) return;
     isWriting = true;
-    send(Buffer.from(chunk), chunk.length);
+    const isLong = chunk.length > chunkBytes;
+    send(isLong ? Buffer.from(chunk) : scratch.subarray(0, scratch.write(chunk)), chunk.length);
   }
 
   function send(bytes: Buffer, length: number): void {
     left = undefined;
-    write(descriptor ?? output, bytes, 0, bytes.length, null, (error, written) => {
+    const written = (error: NodeJS.ErrnoException | null, count: number): void => {
       if (error?.code === "EAGAIN") {
         left = bytes;
         setTimeout(() => send(bytes, length), retryMs).unref();
@@ -71,16 +80,30 @@ export function createLogOutput(output: number): LogOutput {
         chunks = [];
         return;
       }
-      if (error === null && written < bytes.length) {
-        send(bytes.subarray(written), length);
+      if (error === null && count < bytes.length) {
+        send(bytes.subarray(count), length);
         return;
       }
       isWriting = false;
       chunks.shift();
       keptBytes -= length;
       if (error === null && dropped > 0) tellDropped();
-      start();
-    });
+      schedule();
+    };
+    if (descriptor === undefined || descriptor === output) {
+      write(output, bytes, 0, bytes.length, null, written);
+      return;
+    }
+    let count = 0;
+    let failure: NodeJS.ErrnoException | null = null;
+    try {
+      count = writeSync(descriptor, bytes);
+    } catch (error) {
+      failure = error as NodeJS.ErrnoException;
+    }
+    // With a long backlog not at once: it would pile up on the stack.
+    if (count === bytes.length && chunks.length > 2) setImmediate(written, null, count);
+    else written(failure, count);
   }
 
   function tellDropped(): void {
@@ -118,8 +141,7 @@ export function createLogOutput(output: number): LogOutput {
         return;
       }
       add(line);
-      if (chunks.length > 1) start();
-      else timer ??= setTimeout(start, flushMs).unref();
+      schedule();
     },
   };
 }

@@ -29,6 +29,10 @@ export interface EndpointOptions {
 
 /** After which time a batch of a size that was refused is tried again. */
 const batchRetryMs = 10 * 60_000;
+/** The same where a server error may have been meant so, or have been just that. */
+const uncertainRetryMs = 30_000;
+/** After so many server errors in a row, batches that once went well are taken to be refused. */
+const manyServerErrors = 3;
 /** Most requests at a time in place of a batch. */
 const maxParallel = 16;
 /** For how long an endpoint of another chain is left alone. */
@@ -42,7 +46,11 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
   let verified = false;
   /** Most calls that went well in one batch. */
   let largestBatch = 1;
-  let refused: { readonly size: number; readonly at: number } | undefined;
+  let refused: { readonly size: number; readonly at: number; readonly ms: number } | undefined;
+  /** For how long the last refusal counts. */
+  let refusalMs = batchRetryMs;
+  /** Batches in a row that were answered with a server error. */
+  let serverErrors = 0;
 
   async function post(calls: readonly RpcCall[], signal: AbortSignal): Promise<{ answer: unknown; firstId: number }> {
     const firstId = lastId + 1;
@@ -79,14 +87,20 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
     const mayRefuse = calls.length > largestBatch;
     const sent = await post(calls, signal).catch((error: unknown) => {
       if (error instanceof ExchangeError && isRefusal(error.status)) {
+        const isServerError = Number(error.status) >= 500;
+        serverErrors = isServerError ? serverErrors + 1 : 0;
+        refusalMs = isServerError ? uncertainRetryMs : batchRetryMs;
         if (mayRefuse) return undefined;
-        if (Number(error.status) < 500) largestBatch = 1;
+        // A server error is mostly just that.
+        if (!isServerError || serverErrors >= manyServerErrors) largestBatch = 1;
       }
       throw error;
     });
     if (sent === undefined) return undefined;
     const { answer, firstId } = sent;
+    serverErrors = 0;
     if (refusesBatch(answer)) {
+      refusalMs = batchRetryMs;
       if (mayRefuse) return undefined;
       largestBatch = 1;
     }
@@ -98,7 +112,7 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
 
   async function run(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
     if (calls.length === 1) return singles(calls, signal);
-    const knownToRefuse = refused !== undefined && refused.size <= calls.length && now() - refused.at < batchRetryMs;
+    const knownToRefuse = refused !== undefined && refused.size <= calls.length && now() - refused.at < refused.ms;
     const outcomes = knownToRefuse ? undefined : await inOneRequest(calls, signal);
     if (outcomes !== undefined) return outcomes;
     if (knownToRefuse) return singles(calls, signal);
@@ -108,7 +122,7 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
       ...(await singles(probe === undefined ? [] : [probe], signal)),
       ...(await singles(others, signal)),
     ];
-    refused = { size: Math.min(calls.length, refused?.size ?? calls.length), at: now() };
+    refused = { size: Math.min(calls.length, refused?.size ?? calls.length), at: now(), ms: refusalMs };
     return separate;
   }
 

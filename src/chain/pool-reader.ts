@@ -71,7 +71,7 @@ export function createReader(options: ReaderOptions): Reader {
     /** Endpoints that would say the same again. */
     const done = new Set<Member>();
     const countOf = (member: Member): number => sends.get(member) ?? 0;
-    let lastFailure: ExchangeError | undefined;
+    let failure: ExchangeError | undefined;
     let left = maxSends;
     let mayHedge = isQuick;
 
@@ -162,14 +162,15 @@ export function createReader(options: ReaderOptions): Reader {
         if (!(end.error instanceof ExchangeError)) throw end.error;
         // The caller left or its time is up, or we close: that says nothing about the endpoint.
         if (signal.aborted || closing.aborted) break;
-        lastFailure = end.error;
+        // That a node is there and refuses is worth more to know than that others are gone.
+        if (!(failure instanceof CallRefused)) failure = end.error;
         failed(run, end.error);
       }
     } finally {
       ending.end();
     }
     throw new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} gives an answer`, {
-      cause: lastFailure,
+      cause: failure,
     });
   };
 }

@@ -69,8 +69,9 @@ export function createTokenPrices({ fixed, document, now }: TokenPricesOptions):
   }
 
   function keep(reading: Reading<PriceDocument>): PriceBook {
-    // A host behind a cache may give an older document after a newer one.
-    const isNewer = newest === undefined || reading.value.timestamp >= newest.reading.value.timestamp;
+    // A host behind a cache may give an older document after a newer one; one from the future is no measure.
+    const known = newest?.reading.value.timestamp ?? 0;
+    const isNewer = reading.value.timestamp >= known || known > now();
     if (isNewer && newest?.reading !== reading) newest = { reading, book: bookOf(reading.value) };
     return newest?.book ?? withoutDocument;
   }

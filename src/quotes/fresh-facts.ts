@@ -88,6 +88,8 @@ export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): 
   let next: Read | undefined;
   let failedAt = Number.NEGATIVE_INFINITY;
   let failuresInARow = 0;
+  /** How many entries were read apart in vain. */
+  let probed = 0;
   let timer: NodeJS.Timeout | undefined;
   let timerAt = Number.POSITIVE_INFINITY;
 
@@ -157,14 +159,19 @@ export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): 
 
   /**
    * The node is there and refuses a call, perhaps of one route only: the others are not to suffer from it. Two are read
-   * first; where both are refused, the node refuses everything.
+   * first, others each time; where both are refused, it is taken that the node refuses everything.
    */
   async function readApart(entries: readonly Entry[], error: unknown): Promise<FactsOf> {
     const alone = new Map<Entry, Promise<ChainFacts>>();
-    for (const some of [entries.slice(0, 2), entries.slice(2)]) {
+    const from = probed % entries.length;
+    const inOrder = [...entries.slice(from), ...entries.slice(0, from)];
+    for (const some of [inOrder.slice(0, 2), inOrder.slice(2)]) {
       for (const entry of some) alone.set(entry, readOnce([entry]));
       const settled = await Promise.allSettled(some.map((entry) => alone.get(entry)));
-      if (settled.every(({ status }) => status === "rejected")) break;
+      if (settled.every(({ status }) => status === "rejected")) {
+        probed += 2;
+        break;
+      }
       for (const [place, { status }] of settled.entries()) {
         const entry = some[place];
         if (entry !== undefined && status === "rejected") entry.apartUntil = steady() + apartMs;

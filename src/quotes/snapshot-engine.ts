@@ -46,10 +46,14 @@ export interface SnapshotEngine extends QuoteEngine {
 
 const leastMaxAgeMs = 4_000;
 const leastRefreshMs = 1_000;
+/** How long a route is used that was planned without an attestation, which may be there later. */
+const provisionalMs = 60_000;
 
 /** What quotes of a route share, for one state of the settings. */
 interface Route {
   readonly settings: FeeSettings;
+  /** When it is to be planned anew, whatever the settings, on the steady clock. */
+  readonly until: number;
   readonly plan: RoutePlan;
   readonly pace: Pace;
   readonly source: Watched | undefined;
@@ -78,7 +82,8 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
 
   function quote(request: QuoteRequest): DatedQuote | Promise<DatedQuote> {
     const route = routes.get(nameOf(request));
-    if (route !== undefined && route.settings === settings.peek(request.network)) return quoteOn(route, request);
+    const current = settings.peek(request.network);
+    if (route !== undefined && isOpen(route, current)) return quoteOn(route, request);
     return routeFor(request).then((opened) => quoteOn(opened, request));
   }
 
@@ -87,9 +92,13 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
     const [current, attestation] = await Promise.all([settings.current(request.network), attestationFor(request)]);
     const name = nameOf(request);
     const known = routes.get(name);
-    const route = known?.settings === current ? known : openRoute(request, current, attestation);
+    const route = known !== undefined && isOpen(known, current) ? known : openRoute(request, current, attestation);
     routes.set(name, route);
     return route;
+  }
+
+  function isOpen(route: Route, current: FeeSettings | undefined): boolean {
+    return route.settings === current && steady() < route.until;
   }
 
   async function planFor(request: QuoteRequest): Promise<RoutePlan> {
@@ -106,8 +115,10 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
     const { usdcSwap } = plan;
     const client = chains(network).client(source.slug);
     const sourceNeeds = usdcSwap && plan.source && { ...plan.source, windows: windowOf(usdcSwap) };
+    const isProvisional = attestations !== undefined && isCctp(request.token) && attestation === undefined;
     return {
       settings: current,
+      until: isProvisional ? steady() + provisionalMs : Number.POSITIVE_INFINITY,
       plan,
       pace,
       source: watch(source, sourceNeeds ?? plan.source),

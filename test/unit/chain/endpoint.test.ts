@@ -160,6 +160,15 @@ describe("an endpoint that takes no batches", () => {
     expect(node.requests.slice(length)).toEqual([["a"], ["b"]]);
   });
 
+  test("any more, and says so by server errors, is found out as well", async () => {
+    const node = await startNode({ answer: methodAsResult });
+    const { batch } = poolOn([node]);
+    await batch("a", "b");
+    node.treat = ({ calls, response }) => (calls.length > 1 ? Boolean(response.writeHead(500).end()) : false);
+    await expect(batch("a", "b")).rejects.toMatchObject(unavailable);
+    expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
+  });
+
   test("nor anything else, is not asked for every call of it", async () => {
     const node = await startNode({ treat: ({ response }) => Boolean(response.writeHead(500).end()) });
     await expect(poolOn([node]).batch(..."abcdefgh")).rejects.toMatchObject(unavailable);
@@ -168,17 +177,22 @@ describe("an endpoint that takes no batches", () => {
   });
 
   const refusal = { id: null, error: { code: -32600, message: "batch of more than 3 not allowed" } };
-  test.each<[string, RpcNode["treat"]]>([
-    ["one error object", toBatches(() => refusal)],
-    ["a list of one error", toBatches((calls) => [{ ...refusal, id: calls[0]?.id }])],
-    ["an error for each call", toBatches((calls) => calls.map(({ id }) => ({ ...refusal, id })))],
-    ["a result that is no list", toBatches(() => ({ id: 1, result: "0x1" }))],
-    ["null", toBatches(() => null)],
-    ...[400, 404, 405, 413, 415, 422, 500, 501].map((status): [string, RpcNode["treat"]] => [
+  const minute = 60_000;
+  test.each<[string, RpcNode["treat"], number]>([
+    ["one error object", toBatches(() => refusal), 10 * minute],
+    ["a list of one error", toBatches((calls) => [{ ...refusal, id: calls[0]?.id }]), 10 * minute],
+    ["an error for each call", toBatches((calls) => calls.map(({ id }) => ({ ...refusal, id }))), 10 * minute],
+    ["a result that is no list", toBatches(() => ({ id: 1, result: "0x1" })), 10 * minute],
+    ["null", toBatches(() => null), 10 * minute],
+    ...[400, 404, 405, 413, 415, 422].map((status): [string, RpcNode["treat"], number] => [
       String(status),
       toBatches(() => refusal, status),
+      10 * minute,
     ]),
-  ])("but answers them by %s gets single requests, for a while", async (_, treat) => {
+    // It may have been just that.
+    ["500", toBatches(() => refusal, 500), minute / 2],
+    ["501", toBatches(() => refusal, 501), minute / 2],
+  ])("but answers them by %s gets single requests, for a while", async (_, treat, whileMs) => {
     const node = await startNode({ treat, answer: methodAsResult });
     const { batch, failures, clock } = poolOn([node]);
     const expected = [{ result: "a" }, { result: "b" }];
@@ -187,7 +201,7 @@ describe("an endpoint that takes no batches", () => {
     expect(failures).toEqual([]);
 
     // It was a batch of three that it refused.
-    clock.ms += 10 * 60_000 - 1;
+    clock.ms += whileMs - 1;
     await batch("a", "b", "c");
     expect(node.requests.splice(0).map(({ length }) => length)).toEqual([3, 1, 1, 1, 1, 1, 1]);
     clock.ms += 1;

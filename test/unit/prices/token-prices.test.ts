@@ -86,4 +86,24 @@ describe("a book of prices", () => {
   test("names the token that no source has", () => {
     expect(() => prices({ ETH: 1 }).peek(["ETH"])?.usd("HOP")).toThrow("no price for HOP");
   });
+
+  test("gives no older document for a newer one, unless that was from the future", () => {
+    const read = (ageMs: number, usd: number) => ({
+      value: parsePriceDocument({ timestamp: now - ageMs, prices: { ETH: usd } }),
+      readAt: now,
+    });
+    let reading = read(1_000, 2);
+    const document = { get: async () => reading, peek: () => reading, close() {} };
+    const source = createTokenPrices({ fixed: new Map(), document, now: () => now });
+    const usd = (): number | undefined => source.peek(["ETH"])?.usd("ETH");
+    expect(usd()).toBe(2);
+    reading = read(60_000, 1);
+    expect(usd()).toBe(2);
+    reading = read(0, 3);
+    expect(usd()).toBe(3);
+    reading = read(-86_400_000, 9);
+    expect(usd()).toBe(9);
+    reading = read(10, 4);
+    expect(usd()).toBe(4);
+  });
 });

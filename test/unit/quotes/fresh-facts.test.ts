@@ -211,6 +211,23 @@ test("a route of which a call was refused is read apart for a while", async () =
   facts.close();
 });
 
+test("several routes of which calls are refused do not keep the others from their facts", async () => {
+  const { state, facts } = setup();
+  const odd = (name: string): ChainNeeds => {
+    const delivery = { from: undefined, to: "0x", data: () => "0xbad", fallbackGas: 1n, margin: 0n, hasL1Fee: false };
+    return { ...needs, deliveries: new Map([[name, delivery]]) };
+  };
+  const refused = ["a", "b"].map((name) => facts.watch(`refused ${name}`, odd(name), pace));
+  const usual = ["c", "d", "e"].map((name) => facts.watch(name, needs, pace));
+  state.refuses = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
+  for (let second = 0; second < 10; second++) {
+    for (const each of [...refused, ...usual]) Promise.resolve(each.ask()).catch(() => {});
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  for (const each of usual) expect(each.ask()).not.toBeInstanceOf(Promise);
+  facts.close();
+});
+
 test("where the node refuses everything, few find it out", async () => {
   const { state, facts } = setup();
   state.refuses = () => true;

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { builtInFeeSettings } from "../../../src/hop/fee-settings.js";
+import { networkOf } from "../../../src/hop/networks.js";
+import { findToken } from "../../../src/hop/tokens.js";
+import { createTokenPrices } from "../../../src/prices/token-prices.js";
+import { createSnapshotEngine } from "../../../src/quotes/snapshot-engine.js";
+import { fakeChain } from "../../support/fake-chain.js";
+
+const mainnet = networkOf("mainnet");
+const token = findToken(mainnet, "USDC");
+const source = mainnet.chains.get("arbitrum");
+const destination = mainnet.chains.get("polygon");
+if (!token || !source || !destination) throw new Error("no such route");
+const request = { network: "mainnet", token, source, destination, amountIn: 10n ** 9n, slippage: 0.5 } as const;
+
+test("an attestation that comes later is used, though the settings never change", async () => {
+  let time = 1_000_000;
+  let attestation: string | undefined;
+  const settings = builtInFeeSettings("mainnet");
+  const engine = createSnapshotEngine({
+    settings: { current: async () => settings, peek: () => settings, bestKnown: async () => settings },
+    prices: createTokenPrices({
+      fixed: new Map([
+        ["USDC", 1],
+        ["MATIC", 1],
+      ]),
+      document: undefined,
+      now: () => time,
+    }),
+    attestations: { find: async () => attestation },
+    chains: () => ({
+      isCustom: () => false,
+      client: (slug) =>
+        fakeChain({
+          slug,
+          pools: new Map(),
+          gasPrice: 10n ** 12n,
+          estimateGas: () => 100_000n,
+          l1Fee: () => 0n,
+          minBonderFeeAbsolute: () => 0n,
+          minBonderFee: 0n,
+        }),
+    }),
+    maxAgeMs: undefined,
+    maxStaleMs: 30_000,
+    clocks: { now: () => time, steady: () => time },
+  });
+  const fee = async (): Promise<bigint> => (await engine.quote(request, new AbortController())).quote.bonderFee;
+
+  // Gas: the SDK's constant of 500,000 without an attestation; 100,000 and a margin of 50,000 with one.
+  expect(await fee()).toBe(500_000n);
+  attestation = "0x5a";
+  time += 30_000;
+  expect(await fee()).toBe(500_000n);
+  time += 31_000;
+  expect(await fee()).toBe(150_000n);
+  engine.close();
+});
