@@ -77,6 +77,7 @@ test("an unsigned transaction in RLP", () => {
       fc.oneof(
         anyHex(3),
         anyHex(70),
+        fc.integer({ min: 53, max: 58 }).map((bytes) => `0x${"5a".repeat(bytes)}`),
         fc.integer({ min: 180, max: 300 }).map((bytes) => `0x${"5a".repeat(bytes)}`),
       ),
       (gasPrice, gasLimit, to, data) => {
