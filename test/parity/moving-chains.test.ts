@@ -1,0 +1,185 @@
+import { utils } from "ethers";
+import fc from "fast-check";
+import { Agent } from "undici";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type Anvil, startAnvil } from "../../devnet/anvil.js";
+import { chainIdOf, contractOf, gasPriceOn } from "../../devnet/chains.js";
+import { deployChain } from "../../devnet/deploy/deploy-chain.js";
+import { faucet, poolOwner } from "../../devnet/deploy/roles.js";
+import { toQuantity } from "../../devnet/rpc.js";
+import type { ChainAccess } from "../../src/chain/chains.js";
+import { createEndpointPool } from "../../src/chain/endpoint-pool.js";
+import { createFeeSettingsSource } from "../../src/hop/fee-settings-source.js";
+import { networkOf } from "../../src/hop/networks.js";
+import { findToken } from "../../src/hop/tokens.js";
+import { createTokenPrices } from "../../src/prices/token-prices.js";
+import type { QuoteEngine, QuoteRequest } from "../../src/quotes/engine.js";
+import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
+import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
+
+// Two chains with Hop's contracts, on which a pool is traded in and its A ramps as time passes; after each step both
+// engines quote amounts drawn anew. Chains of this test's own, since it changes them.
+
+const abi = new utils.Interface([
+  "function mint(address account, uint256 amount)",
+  "function approve(address spender, uint256 amount)",
+  "function swap(uint8 from, uint8 to, uint256 dx, uint256 minDy, uint256 deadline)",
+  "function rampA(uint256 futureA, uint256 futureTime)",
+  "function getA() view returns (uint256)",
+  "function getAPrecise() view returns (uint256)",
+]);
+const trader = utils.getAddress(utils.hexDataSlice(utils.id("trader"), 12));
+const day = 24 * 3600;
+
+const mainnet = networkOf("mainnet");
+const slugs = ["polygon", "arbitrum"] as const;
+const anvils = new Map<string, Anvil>();
+const closing = new AbortController();
+const dispatcher = new Agent();
+let access: ChainAccess;
+let engines: readonly [QuoteEngine, QuoteEngine];
+
+const anvilOf = (slug: string): Anvil => {
+  const anvil = anvils.get(slug);
+  if (anvil === undefined) throw new Error(`no chain ${slug}`);
+  return anvil;
+};
+
+beforeAll(async () => {
+  await Promise.all(
+    slugs.map(async (slug) => {
+      const anvil = await startAnvil({ chainId: chainIdOf(slug), gasPrice: gasPriceOn(slug) });
+      anvils.set(slug, anvil);
+      await deployChain({ slug, rpc: anvil.rpc });
+      // The block to come is a second later than the last, whatever the clock: A depends on its time.
+      await anvil.rpc("anvil_setBlockTimestampInterval", [1]);
+      await send(slug, faucet, contractOf("USDT", slug, "l2CanonicalToken"), "mint", trader, 10n ** 15n);
+      await send(slug, trader, contractOf("USDT", slug, "l2CanonicalToken"), "approve", poolOn(slug), 10n ** 15n);
+    }),
+  );
+  const clients = new Map(
+    slugs.map((slug) => {
+      const { url } = anvilOf(slug);
+      const endpoint = { slug, chainId: chainIdOf(slug), urls: [url], dispatcher, maxBytes: 1e6 };
+      const client = createEndpointPool({ ...endpoint, onFailure: () => {}, closing: closing.signal });
+      return [slug as string, client] as const;
+    }),
+  );
+  access = {
+    isCustom: () => true,
+    client(slug) {
+      const client = clients.get(slug);
+      if (client === undefined) throw new Error(`asked for ${slug}`);
+      return client;
+    },
+  };
+  const prices = new Map([
+    ["USDT", 0.9995],
+    ["MATIC", 0.43],
+    ["ETH", 3210.5],
+  ]);
+  const deps = {
+    settings: createFeeSettingsSource(undefined),
+    prices: createTokenPrices({ fixed: prices, document: undefined, now: Date.now }),
+    attestations: undefined,
+    chains: () => access,
+  };
+  const clocks = { now: () => Date.now(), steady: () => performance.now() };
+  engines = [createSnapshotEngine({ ...deps, maxAgeMs: undefined, maxStaleMs: 30_000, clocks }), createSdkEngine(deps)];
+  // The second is in the calldata that is estimated.
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+}, 60_000);
+
+afterAll(async () => {
+  vi.useRealTimers();
+  closing.abort();
+  await Promise.all([dispatcher.destroy(), ...[...anvils.values()].map((anvil) => anvil.stop())]);
+});
+
+const poolOn = (slug: string): string => contractOf("USDT", slug, "l2SaddleSwap");
+
+async function send(slug: string, from: string, to: string, method: string, ...values: unknown[]): Promise<void> {
+  const { rpc } = anvilOf(slug);
+  await rpc("anvil_impersonateAccount", [from]);
+  await rpc("anvil_setBalance", [from, toQuantity(10n ** 24n)]);
+  const fees = { gas: toQuantity(5_000_000n), maxFeePerGas: toQuantity(10n ** 13n), maxPriorityFeePerGas: "0x0" };
+  const transaction = { from, to, data: abi.encodeFunctionData(method, values), ...fees };
+  const { status } = (await rpc("eth_sendTransactionSync", [transaction])) as { status: string };
+  if (status !== "0x1") throw new Error(`${method} reverted`);
+}
+
+async function read(slug: string, method: string): Promise<bigint> {
+  const data = abi.encodeFunctionData(method, []);
+  return BigInt((await anvilOf(slug).rpc("eth_call", [{ to: poolOn(slug), data }, "latest"])) as string);
+}
+
+/** Time of a chain's last block, Unix seconds. */
+async function timeOn(slug: string): Promise<number> {
+  const block = (await anvilOf(slug).rpc("eth_getBlockByNumber", ["latest", false])) as { timestamp: string };
+  return Number(block.timestamp);
+}
+
+async function pass(slug: string, seconds: number): Promise<void> {
+  await anvilOf(slug).rpc("evm_setNextBlockTimestamp", [(await timeOn(slug)) + seconds]);
+  await anvilOf(slug).rpc("evm_mine", []);
+}
+
+/** Waits until the nodes say the same price of gas as before: just behind a block they say another for a moment. */
+async function settle(): Promise<void> {
+  for (const slug of slugs) {
+    const price = async (): Promise<bigint> => BigInt((await anvilOf(slug).rpc("eth_gasPrice", [])) as string);
+    await vi.waitUntil(async () => (await price()) === gasPriceOn(slug), { timeout: 5_000, interval: 20 });
+  }
+}
+
+function request(from: string, to: string, amountIn: bigint, slippage: number): QuoteRequest {
+  const [token, source, destination] = [findToken(mainnet, "USDT"), mainnet.chains.get(from), mainnet.chains.get(to)];
+  if (!token || !source || !destination) throw new Error("no such route");
+  return { network: "mainnet", token, source, destination, amountIn, slippage };
+}
+
+/** Both engines' quotes of some amounts, which must be equal; gives the first. */
+async function compare(): Promise<string> {
+  await settle();
+  const anyAmount = fc.integer({ min: 0, max: 44 }).chain((bits) => fc.bigInt({ min: 1n, max: 1n << BigInt(bits) }));
+  const amounts = [25_000_000n, ...fc.sample(anyAmount, 5)];
+  const quotes = await Promise.all(
+    amounts.flatMap((amount) =>
+      [slugs, [...slugs].reverse()].map(async ([from = "", to = ""]) => {
+        const asked = request(from, to, amount, 0.5);
+        const [ours, theirs] = await Promise.all(
+          engines.map((engine) => engine.quotePrivately(asked, access, closing).catch((error: Error) => error.message)),
+        );
+        expect({ from, amount, quote: ours }).toEqual({ from, amount, quote: theirs });
+        return ours;
+      }),
+    ),
+  );
+  return JSON.stringify(quotes[0], (_, value) => (typeof value === "bigint" ? String(value) : value));
+}
+
+test("quotes stay the SDK's while a pool and its A move", { timeout: 60_000 }, async () => {
+  const seen = [await compare()];
+
+  await send("polygon", trader, poolOn("polygon"), "swap", 0, 1, 400_000n * 10n ** 6n, 0, 10n ** 12n);
+  seen.push(await compare());
+
+  await pass("polygon", 2 * day);
+  const before = await read("polygon", "getAPrecise");
+  await send(
+    "polygon",
+    poolOwner,
+    poolOn("polygon"),
+    "rampA",
+    (await read("polygon", "getA")) * 2n,
+    (await timeOn("polygon")) + 15 * day,
+  );
+  for (let step = 0; step < 4; step++) {
+    await pass("polygon", 3 * day + 12_345);
+    seen.push(await compare());
+  }
+  expect(await read("polygon", "getAPrecise")).toBeGreaterThan(before);
+
+  // Each step was one: no two of them gave the same.
+  expect(new Set(seen).size).toBe(seen.length);
+});
