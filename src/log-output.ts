@@ -25,6 +25,7 @@ const lastWriteMs = 20;
 /**
  * Writes lines to a file descriptor without holding anything up: neither the requests that they tell of nor the end of
  * the process, whatever the reader does. An output that is gone takes nothing more; one that fails loses those lines.
+ * Pino's own destination would hold up the end for ever after any write that failed.
  */
 export function createLogOutput(output: number): LogOutput {
   /** Opened with the first line, as is what happens at the end: many a process never writes one. */

@@ -25,6 +25,15 @@ export interface ChainClient {
   batch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
 }
 
+/** The result of a call; undefined where there is none, or where it reverted. */
+export function resultOf(outcome: RpcOutcome | undefined): unknown {
+  return outcome !== undefined && "result" in outcome ? outcome.result : undefined;
+}
+
+export function isRevert(outcome: RpcOutcome | undefined): boolean {
+  return outcome !== undefined && "revert" in outcome;
+}
+
 /** Whether a value is a number as JSON-RPC writes it: 0x and up to 32 hex digits. */
 export function isQuantity(value: unknown): value is string {
   return typeof value === "string" && /^0x[0-9a-f]{1,32}$/i.test(value);

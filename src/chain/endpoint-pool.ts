@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import { steadyNow } from "../clock.js";
 import { createLimit, ExchangeError } from "../remote/exchange.js";
-import type { ChainClient, RpcCall } from "./chain-client.js";
+import { type ChainClient, type RpcCall, resultOf } from "./chain-client.js";
 import { createEndpoint } from "./endpoint.js";
 import { createHeads } from "./heads.js";
 import { createHealth } from "./health.js";
@@ -70,7 +70,7 @@ export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
     const limit = createLimit(closing, attemptMs);
     try {
       const [outcome] = await endpoint.ask([latestBlock], limit.signal);
-      return outcome !== undefined && "result" in outcome ? outcome.result : undefined;
+      return resultOf(outcome);
     } catch (error) {
       // Only what the endpoint asks for counts: a look at its head says little of how it does its work.
       if (error instanceof ExchangeError && error.retryAfterMs !== undefined) health.rest(error.retryAfterMs);

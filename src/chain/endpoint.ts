@@ -1,7 +1,7 @@
 import { unescape as decode } from "node:querystring";
 import type { Dispatcher } from "undici";
 import { ExchangeError, exchangeJson } from "../remote/exchange.js";
-import { isQuantity, type RpcCall, type RpcOutcome } from "./chain-client.js";
+import { isQuantity, type RpcCall, type RpcOutcome, resultOf } from "./chain-client.js";
 import { endpointName } from "./endpoint-name.js";
 import { encodeCalls, readAnswer, readAnswers, refusesBatch } from "./json-rpc.js";
 
@@ -132,7 +132,7 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
       if (verified) return run(calls, signal);
       // Who asks while that is under way asks for itself: nobody waits for another, or fails with it.
       const [chain, ...outcomes] = await run([chainIdCall, ...calls], signal);
-      const answer = chain !== undefined && "result" in chain ? chain.result : undefined;
+      const answer = resultOf(chain);
       if (!isQuantity(answer) || Number(answer) !== chainId) {
         throw new ExchangeError("serves another chain", { retryAfterMs: wrongChainRestMs });
       }

@@ -1,6 +1,6 @@
 import { ServiceError } from "../errors.js";
 import { selectorOf, uintAt } from "./abi.js";
-import { type ChainClient, isQuantity, type RpcCall, type RpcOutcome } from "./chain-client.js";
+import { type ChainClient, isQuantity, type RpcCall, type RpcOutcome, resultOf } from "./chain-client.js";
 import { decodeMulticall, encodeMulticall, type View } from "./multicall.js";
 
 export interface Block {
@@ -83,13 +83,14 @@ async function readViewsSingly(
   };
 }
 
-/** The result of a call; undefined where it reverted. */
-export function resultOf(outcome: RpcOutcome | undefined): unknown {
-  return outcome !== undefined && "result" in outcome ? outcome.result : undefined;
+/** The first word of what a view returned, as an unsigned integer; undefined where it reverted or returned none. */
+export function wordOf(outcome: RpcOutcome | undefined): bigint | undefined {
+  const answer = resultOf(outcome);
+  return isHex(answer) ? uintAt(answer, 0) : undefined;
 }
 
 /** Whether a value is bytes as 0x-prefixed hex. */
-export function isHex(value: unknown): value is string {
+function isHex(value: unknown): value is string {
   return typeof value === "string" && /^0x[0-9a-f]*$/i.test(value);
 }
 

@@ -1,10 +1,11 @@
+import { ServiceError } from "../errors.js";
 import { ExchangeError } from "../remote/exchange.js";
 
 /** Circle's signatures under CCTP messages, by message hash. */
 export interface Attestations {
   /**
    * The attestation as 0x-prefixed hex, or undefined when there is none. Callers share one request.
-   * @throws ExchangeError when the source gives no answer and has never given one.
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when the source gives no answer and has never given one.
    */
   find(messageHash: string): Promise<string | undefined>;
 }
@@ -66,7 +67,8 @@ export function createAttestations({ baseUrl, fetchJson, now }: AttestationsOpti
       if (!isResting) entry.reading ??= refresh(messageHash, entry);
       if (known === undefined) await entry.reading;
       if (entry.known !== undefined) return entry.known.attestation;
-      throw entry.failure?.error;
+      const message = "the CCTP attestation source gives no answer";
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: entry.failure?.error });
     },
   };
 }

@@ -11,9 +11,7 @@ import type { Duplex } from "node:stream";
 import type { HttpRequest, HttpResponse } from "./call.js";
 import type { HttpLimits } from "./limits.js";
 import { removeFrom } from "./remove-from.js";
-
-/** The first bytes of every HTTP/2 connection, and of no HTTP/1.1 request. */
-const HTTP2_START = "PRI";
+import { sniff } from "./sniff.js";
 
 /** Between the notice that no more requests are taken and the end of what brings none: some are still on their way. */
 const NOTICE_MS = 100;
@@ -105,46 +103,25 @@ export function createListener({ host, port, limits, onRequest, onStream, onMalf
   const [serveHttp1] = http1.listeners("connection");
   if (serveHttp1 === undefined) throw new Error("this Node.js serves HTTP/1.1 in a way unknown here");
   http1.removeAllListeners("connection");
-  http1.on("connection", sniff);
-
-  function sniff(socket: Socket): void {
+  http1.on("connection", (socket: Socket) => {
     sockets.add(socket);
     undecided.add(socket);
-    let start: Buffer = Buffer.alloc(0);
-    const silent = setTimeout(() => socket.destroy(), limits.headersMs);
-
-    function onReadable(): void {
-      const chunk: Buffer | null = socket.read();
-      if (chunk === null) return;
-      start = start.length === 0 ? chunk : Buffer.concat([start, chunk]);
-      if (start.length < HTTP2_START.length) return;
-      decided();
-      socket.unshift(start);
-      if (start.toString("latin1", 0, HTTP2_START.length) === HTTP2_START) {
-        // Sockets of an HTTP/1.1 server may be open in one direction; here that would hide that the caller is gone.
-        socket.allowHalfOpen = false;
-        http2Sockets.add(socket);
-        http2.emit("connection", socket);
-      } else serveHttp1?.call(http1, socket);
-    }
-    function decided(): void {
-      clearTimeout(silent);
-      undecided.delete(socket);
-      socket.off("readable", onReadable);
-      socket.off("end", cut);
-    }
-    function cut(): void {
-      socket.destroy();
-    }
-
-    socket.on("readable", onReadable);
-    socket.on("end", cut);
-    socket.on("error", cut);
     socket.once("close", () => {
-      decided();
       sockets.delete(socket);
+      undecided.delete(socket);
     });
-  }
+    sniff(socket, limits.headersMs, (isHttp2) => {
+      undecided.delete(socket);
+      if (!isHttp2) {
+        serveHttp1.call(http1, socket);
+        return;
+      }
+      // Sockets of an HTTP/1.1 server may be open in one direction; here that would hide that the caller is gone.
+      socket.allowHalfOpen = false;
+      http2Sockets.add(socket);
+      http2.emit("connection", socket);
+    });
+  });
 
   const answersOf = new WeakMap<Duplex, Answers>();
   function answersOn(socket: Duplex): Answers {

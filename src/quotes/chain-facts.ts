@@ -1,39 +1,20 @@
 import { dynamicBytes, selectorOf, uintAt, word } from "../chain/abi.js";
-import { type ChainClient, isQuantity, type RpcCall, type RpcOutcome } from "../chain/chain-client.js";
+import {
+  type ChainClient,
+  isQuantity,
+  isRevert,
+  type RpcCall,
+  type RpcOutcome,
+  resultOf,
+} from "../chain/chain-client.js";
 import type { View } from "../chain/multicall.js";
 import { rlpList } from "../chain/rlp.js";
-import { type Block, isHex, readViews, resultOf } from "../chain/views.js";
+import { type Block, readViews, wordOf } from "../chain/views.js";
 import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";
+import { type ChainNeeds, type Delivery, union } from "./chain-needs.js";
 import type { Pool } from "./stable-swap.js";
 import type { UniswapSwap } from "./uniswap-v3.js";
-import type { UniswapWindow } from "./uniswap-window.js";
-
-/** A transaction that brings a transfer to its recipient; what it costs does not depend on the amount. */
-export interface Delivery {
-  readonly from: string | undefined;
-  readonly to: string;
-  /** Calldata as 0x-prefixed hex. @param now Unix seconds */
-  data(now: number): string;
-  /** Gas where the node says that it would revert. */
-  readonly fallbackGas: bigint;
-  /** Gas that is added to what the node estimates. */
-  readonly margin: bigint;
-  /** Whether the chain charges for the transaction's bytes on L1, in the way of the OP stack. */
-  readonly hasL1Fee: boolean;
-}
-
-/** What one route needs of one chain, by names: what has the same name is the same for all routes, and read once. */
-export interface ChainNeeds {
-  readonly pools: ReadonlyMap<string, { readonly address: string; readonly decimals: number }>;
-  /** Functions that return one number. */
-  readonly numbers: ReadonlyMap<string, View>;
-  readonly deliveries: ReadonlyMap<string, Delivery>;
-  /** Of pools that USDC.e is swapped in. */
-  readonly windows?: ReadonlyMap<string, UniswapWindow>;
-  /** Whether the price of gas has a part in it. */
-  readonly gasPrice: boolean;
-}
 
 /** What a chain said in one read. The methods throw ServiceError UPSTREAM_UNAVAILABLE for what could not be read. */
 export interface ChainFacts {
@@ -84,7 +65,7 @@ export async function readChainFacts(
   { readAt, nowSeconds }: ReadTime,
   signal: AbortSignal,
 ): Promise<ChainFacts> {
-  const { pools, numbers, deliveries, windows = [], gasPrice: needsGasPrice } = union(needs);
+  const { pools, numbers, deliveries, windows, gasPrice: needsGasPrice } = union(needs);
   const plans = new Map([...windows].map(([name, window]) => [name, window.plan()]));
   const views = new Map([...viewsOf(pools, numbers), ...[...plans.values()].flatMap((plan) => [...plan.views])]);
   const transactions = [...deliveries].map(([name, delivery]) => transactionOf(name, delivery, nowSeconds));
@@ -128,16 +109,6 @@ export async function readChainFacts(
   };
 }
 
-function union(needs: readonly ChainNeeds[]): ChainNeeds {
-  return {
-    pools: new Map(needs.flatMap(({ pools }) => [...pools])),
-    numbers: new Map(needs.flatMap(({ numbers }) => [...numbers])),
-    deliveries: new Map(needs.flatMap(({ deliveries }) => [...deliveries])),
-    windows: new Map(needs.flatMap(({ windows = [] }) => [...windows])),
-    gasPrice: needs.some(({ gasPrice }) => gasPrice),
-  };
-}
-
 function viewsOf(pools: ChainNeeds["pools"], numbers: ChainNeeds["numbers"]): ReadonlyMap<string, View> {
   const views = new Map(numbers);
   for (const [name, { address: to }] of pools) {
@@ -169,7 +140,7 @@ interface Estimated extends Transaction {
 
 function withGas(transaction: Transaction, outcome: RpcOutcome | undefined): Estimated {
   const { fallbackGas, margin } = transaction.delivery;
-  if (outcome !== undefined && "revert" in outcome) return { ...transaction, gas: fallbackGas };
+  if (isRevert(outcome)) return { ...transaction, gas: fallbackGas };
   const estimate = quantityOf(outcome);
   return { ...transaction, gas: estimate === undefined ? undefined : estimate + margin };
 }
@@ -199,10 +170,8 @@ async function readL1Fees(
   const outcomes = await client.batch(calls, signal);
   for (const [place, { name, gas }] of asked.entries()) {
     const outcome = outcomes[place];
-    const result = resultOf(outcome);
     // As in the SDK: what the oracle reverts on costs nothing.
-    const isRevert = outcome !== undefined && "revert" in outcome;
-    const l1Fee = isRevert ? 0n : isHex(result) ? uintAt(result, 0) : undefined;
+    const l1Fee = isRevert(outcome) ? 0n : wordOf(outcome);
     if (l1Fee !== undefined) costs.set(name, { gas, l1Fee });
   }
   return costs;

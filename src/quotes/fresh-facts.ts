@@ -1,10 +1,9 @@
-import { setMaxListeners } from "node:events";
 import type { ChainClient } from "../chain/chain-client.js";
-import { CallRefused } from "../chain/json-rpc.js";
-import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";
 import { within } from "../remote/within.js";
-import { type ChainFacts, type ChainNeeds, type ReadTime, readChainFacts } from "./chain-facts.js";
+import { type ChainFacts, type ReadTime, readChainFacts } from "./chain-facts.js";
+import type { ChainNeeds } from "./chain-needs.js";
+import { createSharedReads } from "./shared-reads.js";
 
 /** How often facts are read again while somebody asks for them, and how old they may be, in milliseconds. */
 export interface Pace {
@@ -46,16 +45,10 @@ export interface Clocks {
 
 /** How long after the last question facts are no longer read again. */
 const idleMs = 15_000;
-/** From a failed read to the next, after the first failure in a row; who asks meanwhile waits for that next one. */
-const firstPauseMs = 250;
-const longestPauseMs = 1_000;
 /** How long a read is waited for while older facts that can still be given are at hand. */
 const patienceMs = 1_500;
 /** Background reads come at most this often. */
 const leastGapMs = 1_000;
-/** How long needs of which a node refused a call are read apart from all others. */
-const apartMs = 10_000;
-
 interface Entry extends Watched {
   readonly name: string;
   readonly needs: ChainNeeds;
@@ -65,17 +58,7 @@ interface Entry extends Watched {
   reading: { readonly facts: Promise<ChainFacts>; readonly since: number } | undefined;
   failedAt: number;
   askedAt: number;
-  /** Until when it is read apart. */
-  apartUntil: number;
 }
-
-/** Entries that are read by one request, from when it is planned. */
-interface Read {
-  readonly entries: Entry[];
-  readonly factsOf: Promise<FactsOf>;
-}
-
-type FactsOf = (entry: Entry) => ChainFacts | Promise<ChainFacts>;
 
 export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): FreshFacts {
   const { steady } = clocks;
@@ -83,13 +66,10 @@ export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): 
   /** Those that somebody asked for lately. */
   const active = new Set<Entry>();
   const closing = new AbortController();
-  // Every request that is under way listens.
-  setMaxListeners(0, closing.signal);
-  let next: Read | undefined;
-  let failedAt = Number.NEGATIVE_INFINITY;
-  let failuresInARow = 0;
-  /** How many entries were read apart in vain. */
-  let probed = 0;
+  const reads = createSharedReads<ChainNeeds, ChainFacts>({
+    readAll: (needs) => readChainFacts(client, chain, needs, readTime(clocks), closing.signal),
+    now: steady,
+  });
   let timer: NodeJS.Timeout | undefined;
   let timerAt = Number.POSITIVE_INFINITY;
 
@@ -113,85 +93,22 @@ export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): 
     return facts;
   }
 
-  /** Has an entry read. Entries that want it at the same moment share one request. */
+  /** Has an entry read; one read at a time. */
   function read(entry: Entry): Promise<ChainFacts> {
-    if (entry.reading === undefined) {
-      const planned = entry.apartUntil > steady() ? plan() : planTogether();
-      planned.entries.push(entry);
-      entry.reading = { facts: planned.factsOf.then((factsOf) => factsOf(entry)), since: steady() };
-    }
+    entry.reading ??= { facts: readNow(entry), since: steady() };
     return entry.reading.facts;
   }
 
-  function planTogether(): Read {
-    next ??= plan();
-    return next;
-  }
-
-  function plan(): Read {
-    const entries: Entry[] = [];
-    const start = async (): Promise<FactsOf> => {
-      const pauseMs = Math.min(firstPauseMs * 2 ** (failuresInARow - 1), longestPauseMs);
-      const pause = failedAt + pauseMs - steady();
-      if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
-      // Whoever comes by in this turn of the event loop is taken along.
-      else await Promise.resolve();
-      if (next === planned) next = undefined;
-      try {
-        return await readTogether(entries);
-      } finally {
-        for (const entry of entries) entry.reading = undefined;
-      }
-    };
-    const planned: Read = { entries, factsOf: start() };
-    return planned;
-  }
-
-  async function readTogether(entries: readonly Entry[]): Promise<FactsOf> {
+  async function readNow(entry: Entry): Promise<ChainFacts> {
     try {
-      const facts = await readOnce(entries);
-      return () => facts;
-    } catch (error) {
-      if (entries.length === 1 || !isRefusal(error)) throw error;
-      return readApart(entries, error);
-    }
-  }
-
-  /**
-   * The node is there and refuses a call, perhaps of one route only: the others are not to suffer from it. Two are read
-   * first, others each time; where both are refused, it is taken that the node refuses everything.
-   */
-  async function readApart(entries: readonly Entry[], error: unknown): Promise<FactsOf> {
-    const alone = new Map<Entry, Promise<ChainFacts>>();
-    const from = probed % entries.length;
-    const inOrder = [...entries.slice(from), ...entries.slice(0, from)];
-    for (const some of [inOrder.slice(0, 2), inOrder.slice(2)]) {
-      for (const entry of some) alone.set(entry, readOnce([entry]));
-      const settled = await Promise.allSettled(some.map((entry) => alone.get(entry)));
-      if (settled.every(({ status }) => status === "rejected")) {
-        probed += 2;
-        break;
-      }
-      for (const [place, { status }] of settled.entries()) {
-        const entry = some[place];
-        if (entry !== undefined && status === "rejected") entry.apartUntil = steady() + apartMs;
-      }
-    }
-    return (entry) => alone.get(entry) ?? Promise.reject(error);
-  }
-
-  async function readOnce(entries: readonly Entry[]): Promise<ChainFacts> {
-    try {
-      const needs = entries.map((entry) => entry.needs);
-      const facts = await readChainFacts(client, chain, needs, readTime(clocks), closing.signal);
-      for (const entry of entries) keep(entry, facts);
-      failuresInARow = 0;
+      const facts = await reads.read(entry.needs);
+      keep(entry, facts);
       return facts;
     } catch (error) {
-      failedAt = steady();
-      failuresInARow += 1;
-      for (const entry of entries) entry.failedAt = failedAt;
+      entry.failedAt = steady();
       throw error;
+    } finally {
+      entry.reading = undefined;
     }
   }
 
@@ -251,7 +168,6 @@ export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): 
         reading: undefined,
         failedAt: Number.NEGATIVE_INFINITY,
         askedAt: Number.NEGATIVE_INFINITY,
-        apartUntil: Number.NEGATIVE_INFINITY,
         ask: () => ask(entry),
       };
       byName.set(name, entry);
@@ -267,9 +183,4 @@ export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): 
 /** What a read that begins now takes for its time. */
 export function readTime({ now, steady }: Clocks): ReadTime {
   return { readAt: steady(), nowSeconds: Math.floor(now() / 1000) };
-}
-
-/** Whether a chain's nodes are there and refuse a call. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ServiceError && error.cause instanceof CallRefused;
 }

@@ -7,7 +7,8 @@ import type { Chain, Contracts, Network } from "../hop/networks.js";
 import type { Token } from "../hop/tokens.js";
 import { type UsdcSwap, usdcSwapOn } from "../hop/uniswap.js";
 import type { PriceBook } from "../prices/token-prices.js";
-import type { ChainFacts, ChainNeeds, Delivery } from "./chain-facts.js";
+import type { ChainFacts } from "./chain-facts.js";
+import { type ChainNeeds, type Delivery, deliveryName, needsOf, numberName, type PoolNeed } from "./chain-needs.js";
 import { bondGasConstant, cctpGasConstant, cctpGasMargin, minBonderFeeByPrice } from "./fees.js";
 import type { BridgeSnapshot, CctpSnapshot, DeliveryCost, Snapshot } from "./snapshot.js";
 
@@ -84,22 +85,10 @@ function planBridge(route: Route, settings: FeeSettings): RoutePlan {
   const leastFeeView = leastFeeOf(route);
   const delivery = source.isL1 ? undefined : bondOf(route, settings, isSwapped);
 
-  const sourceNeeds: ChainNeeds = {
-    ...nothing,
-    pools: poolsOf(sourcePool, token),
-    numbers: numbersOf(leastFeeView),
-  };
-  const destinationNeeds: ChainNeeds = {
-    pools: poolsOf(destinationPool, token),
-    numbers: nothing.numbers,
-    deliveries: deliveriesOf(delivery),
-    gasPrice: !source.isL1,
-  };
-
   function bonderFee(from: ChainFacts | undefined, to: ChainFacts | undefined, prices: PriceBook) {
     if (to === undefined) throw new Error("a bonded transfer without facts of its destination");
     const tokenUsd = prices.usd(token.symbol);
-    const byContract = leastFeeView === undefined ? 0n : (from?.number(nameOf(leastFeeView)) ?? 0n);
+    const byContract = leastFeeView === undefined ? 0n : (from?.number(numberName(leastFeeView)) ?? 0n);
     const byPrice = minBonderFeeByPrice(tokenUsd, token.decimals);
     return {
       feeBps: feeBpsOf(route, settings),
@@ -111,16 +100,16 @@ function planBridge(route: Route, settings: FeeSettings): RoutePlan {
   }
 
   return {
-    source: orNothing(sourceNeeds),
-    destination: orNothing(destinationNeeds),
+    source: needsOf({ pool: sourcePool, number: leastFeeView }),
+    destination: needsOf({ pool: destinationPool, delivery, gasPrice: !source.isL1 }),
     usdcSwap: undefined,
     priced: source.isL1 ? [] : [token.symbol, destination.nativeToken],
     snapshot(from, to, prices): BridgeSnapshot {
       return {
         ...commonOf(route, settings),
         kind: "bridge",
-        sourcePool: sourcePool === undefined ? undefined : from?.pool(sourcePool),
-        destinationPool: destinationPool === undefined ? undefined : to?.pool(destinationPool),
+        sourcePool: sourcePool === undefined ? undefined : from?.pool(sourcePool.address),
+        destinationPool: destinationPool === undefined ? undefined : to?.pool(destinationPool.address),
         bonder: source.isL1 ? undefined : bonderFee(from, to, prices),
         relayerFee: relayerFeeOf(route, settings),
       };
@@ -134,8 +123,8 @@ function planCctp(route: Route, settings: FeeSettings, attestation: string | und
   const leastFeeView = { to: addressOf(bridge.cctpL1Bridge ?? bridge.cctpL2Bridge), data: minBonderFee };
   const delivery = attestation === undefined ? undefined : mintOf(route, attestation);
   return {
-    source: { ...nothing, numbers: numbersOf(leastFeeView) },
-    destination: { ...nothing, deliveries: deliveriesOf(delivery), gasPrice: true },
+    source: needsOf({ number: leastFeeView }),
+    destination: needsOf({ delivery, gasPrice: true }),
     usdcSwap: token.symbol === "USDC.e" && !source.isL1 ? usdcSwapOn(source.slug) : undefined,
     priced: ["USDC", destination.nativeToken],
     snapshot(from, to, prices): CctpSnapshot {
@@ -143,7 +132,7 @@ function planCctp(route: Route, settings: FeeSettings, attestation: string | und
       return {
         ...commonOf(route, settings),
         kind: "cctp",
-        minBonderFee: from.number(nameOf(leastFeeView)),
+        minBonderFee: from.number(numberName(leastFeeView)),
         delivery: costOf(to, delivery, cctpGasConstant),
         nativeUsd: prices.usd(destination.nativeToken),
         tokenUsd: prices.usd("USDC"),
@@ -231,41 +220,10 @@ function commonOf({ token, source, destination }: Route, settings: FeeSettings) 
   };
 }
 
-const nothing: ChainNeeds = { pools: new Map(), numbers: new Map(), deliveries: new Map(), gasPrice: false };
-
-function orNothing(needs: ChainNeeds): ChainNeeds | undefined {
-  const { pools, numbers, deliveries, gasPrice } = needs;
-  return pools.size + numbers.size + deliveries.size === 0 && !gasPrice ? undefined : needs;
-}
-
-/** Name of a set of needs: equal for equal needs of one chain. */
-export function needsName({ pools, numbers, deliveries, windows = new Map(), gasPrice }: ChainNeeds): string {
-  return JSON.stringify([...[pools, numbers, deliveries, windows].map((each) => [...each.keys()]), gasPrice]);
-}
-
-function poolsOf(address: string | undefined, { decimals }: Token): ChainNeeds["pools"] {
-  return address === undefined ? nothing.pools : new Map([[address, { address, decimals }]]);
-}
-
-function numbersOf(view: View | undefined): ChainNeeds["numbers"] {
-  return view === undefined ? nothing.numbers : new Map([[nameOf(view), view]]);
-}
-
-function deliveriesOf(delivery: Delivery | undefined): ChainNeeds["deliveries"] {
-  return delivery === undefined ? nothing.deliveries : new Map([[deliveryName(delivery), delivery]]);
-}
-
-function nameOf({ to, data }: View): string {
-  return `${to} ${data}`;
-}
-
-function deliveryName(delivery: Delivery): string {
-  return `${delivery.from ?? ""} ${delivery.to} ${delivery.data(0)}`;
-}
-
-/** Address of the token's pool on a chain; L1 has none. */
-function poolOf(route: Route, chain: Chain): string | undefined {
-  return chain.isL1 ? undefined : addressOf(contractsOf(route, chain).l2SaddleSwap);
+/** The token's pool on a chain; L1 has none. */
+function poolOf(route: Route, chain: Chain): PoolNeed | undefined {
+  if (chain.isL1) return undefined;
+  return { address: addressOf(contractsOf(route, chain).l2SaddleSwap), decimals: route.token.decimals };
 }
 
 function contractsOf({ network, token }: Route, chain: Chain): Contracts {

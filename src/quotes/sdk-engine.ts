@@ -62,7 +62,7 @@ export function createSdkEngine({ settings, prices, attestations, chains: ourCha
       }),
       settings: feeSettings,
       usd: (symbol) => trouble.watch(prices.usd(symbol)),
-      attestation: async (hash) => trouble.watch(findAttestation(hash)),
+      attestation: async (hash) => attestations && trouble.watch(attestations.find(hash)),
       nowSeconds,
     };
     const request = { network, token: token.name, sourceSlug: source.slug, destinationSlug: destination.slug };
@@ -90,15 +90,6 @@ export function createSdkEngine({ settings, prices, attestations, chains: ourCha
     quotePrivately: (request, chains, waiting) => quote(request, chains, undefined, waiting),
     quoteAt: (request, chains, nowSeconds, waiting) => quote(request, chains, () => nowSeconds, waiting),
   };
-
-  async function findAttestation(hash: string): Promise<string | undefined> {
-    if (attestations === undefined) return undefined;
-    try {
-      return await attestations.find(hash);
-    } catch (cause) {
-      throw new ServiceError("UPSTREAM_UNAVAILABLE", "the CCTP attestation source gives no answer", { cause });
-    }
-  }
 }
 
 /** Sees what went wrong below the SDK, which swallows some failures and rewords the others. */

@@ -1,5 +1,6 @@
-import { dynamicBytes, selectorOf, uintAt, word } from "../chain/abi.js";
-import type { ChainClient, RpcCall, RpcOutcome } from "../chain/chain-client.js";
+import { dynamicBytes, selectorOf, word } from "../chain/abi.js";
+import { type ChainClient, isRevert, type RpcCall, type RpcOutcome } from "../chain/chain-client.js";
+import { wordOf } from "../chain/views.js";
 import { ServiceError } from "../errors.js";
 import type { UsdcSwap } from "../hop/uniswap.js";
 import type { ChainFacts } from "./chain-facts.js";
@@ -79,7 +80,7 @@ export function createUsdcSwaps({ client, swap, maxAgeMs, now, signal }: UsdcSwa
   function settle({ amountIn, resolve, reject }: Waiting, outcome: RpcOutcome | undefined, readAt: number): void {
     asked.delete(amountIn);
     const amountOut = wordOf(outcome);
-    if (outcome !== undefined && "revert" in outcome) reject(new SwapReverts("the quoter reverts"));
+    if (isRevert(outcome)) reject(new SwapReverts("the quoter reverts"));
     else if (amountOut === undefined) reject(unlikeUniswap());
     else {
       const found = { amountOut, readAt };
@@ -123,9 +124,4 @@ interface Waiting {
   readonly amountIn: bigint;
   resolve(found: DatedAmount): void;
   reject(error: unknown): void;
-}
-
-function wordOf(outcome: RpcOutcome | undefined): bigint | undefined {
-  const result = outcome !== undefined && "result" in outcome ? outcome.result : undefined;
-  return typeof result === "string" && /^0x[0-9a-f]*$/i.test(result) ? uintAt(result, 0) : undefined;
 }

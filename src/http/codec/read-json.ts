@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { createMessageFactory } from "../message-factory.js";
+import { PLAIN_TEXT } from "../plain-text.js";
 
 /**
  * Reads a plain message: one flat object of strings that need no escape and numbers for doubles, each field once.
@@ -7,8 +8,6 @@ import { createMessageFactory } from "../message-factory.js";
  */
 export type PlainJsonReader = (text: string) => Message | undefined;
 
-/** Texts that stand in JSON as they are. */
-const PLAIN_TEXT = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 
 const QUOTE = 0x22;

@@ -1,4 +1,5 @@
 import { type DescField, type DescMessage, type Message, ScalarType, toJsonString } from "@bufbuild/protobuf";
+import { PLAIN_TEXT } from "../plain-text.js";
 
 /** Writes a message as Protobuf's own JSON. Throws where the message does not serialise. */
 export type JsonWriter = (message: Message) => string;
@@ -16,8 +17,6 @@ interface Member {
   readonly print: Print;
 }
 
-/** Texts that stand in JSON as they are. */
-const PLAIN_TEXT = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 const UINT32_LIMIT = 2 ** 32;
 /** How a field without a presence of its own is described. */
 const IMPLICIT = 2;

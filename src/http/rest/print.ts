@@ -1,4 +1,5 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { PLAIN_TEXT } from "../plain-text.js";
 
 /** Prints a response message as JSON text. */
 export type MessagePrinter = (message: Message) => string;
@@ -15,9 +16,6 @@ interface Member {
   has(fields: Fields): boolean;
   read(fields: Fields): unknown;
 }
-
-/** Texts that stand in JSON as they are. */
-const PLAIN_TEXT = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
 const LARGEST = BigInt(Number.MAX_SAFE_INTEGER);
 

@@ -3,13 +3,20 @@ import type { ChainClient, RpcCall, RpcOutcome } from "../../../src/chain/chain-
 import { CallRefused } from "../../../src/chain/json-rpc.js";
 import { ServiceError } from "../../../src/errors.js";
 import { networkOf } from "../../../src/hop/networks.js";
-import type { ChainFacts, ChainNeeds } from "../../../src/quotes/chain-facts.js";
+import type { ChainFacts } from "../../../src/quotes/chain-facts.js";
+import type { ChainNeeds } from "../../../src/quotes/chain-needs.js";
 import { createFreshFacts } from "../../../src/quotes/fresh-facts.js";
 
 const polygon = networkOf("mainnet").chains.get("polygon");
 if (polygon === undefined) throw new Error("no polygon");
 const chain = { ...polygon, multicall: undefined };
-const needs: ChainNeeds = { pools: new Map(), numbers: new Map(), deliveries: new Map(), gasPrice: true };
+const needs: ChainNeeds = {
+  pools: new Map(),
+  numbers: new Map(),
+  deliveries: new Map(),
+  windows: new Map(),
+  gasPrice: true,
+};
 const pace = { refreshMs: 2_000, maxAgeMs: 4_000, maxStaleMs: 30_000 };
 
 beforeEach(() => {
@@ -180,10 +187,15 @@ describe("while the chain does not answer", () => {
   });
 });
 
+/** Needs with a delivery of this name too. */
+function needing(name: string): ChainNeeds {
+  const delivery = { from: undefined, to: "0x", data: () => "0xbad", fallbackGas: 1n, margin: 0n, hasL1Fee: false };
+  return { ...needs, deliveries: new Map([[name, delivery]]) };
+}
+
 test("a call that the node refuses is the trouble of the routes that need it alone", async () => {
   const { state, facts } = setup();
-  const delivery = { from: undefined, to: "0x", data: () => "0xbad", fallbackGas: 1n, margin: 0n, hasL1Fee: false };
-  const refused = facts.watch("refused", { ...needs, deliveries: new Map([["odd", delivery]]) }, pace);
+  const refused = facts.watch("refused", needing("odd"), pace);
   const usual = facts.watch("usual", needs, pace);
   state.refuses = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
   const both = Promise.allSettled([refused.ask(), usual.ask()]);
@@ -197,8 +209,7 @@ test("a call that the node refuses is the trouble of the routes that need it alo
 
 test("a route of which a call was refused is read apart for a while", async () => {
   const { state, facts } = setup();
-  const delivery = { from: undefined, to: "0x", data: () => "0xbad", fallbackGas: 1n, margin: 0n, hasL1Fee: false };
-  const refused = facts.watch("refused", { ...needs, deliveries: new Map([["odd", delivery]]) }, pace);
+  const refused = facts.watch("refused", needing("odd"), pace);
   const usual = facts.watch("usual", needs, pace);
   state.refuses = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
   Promise.resolve(refused.ask()).catch(() => {});
@@ -213,11 +224,7 @@ test("a route of which a call was refused is read apart for a while", async () =
 
 test("several routes of which calls are refused do not keep the others from their facts", async () => {
   const { state, facts } = setup();
-  const odd = (name: string): ChainNeeds => {
-    const delivery = { from: undefined, to: "0x", data: () => "0xbad", fallbackGas: 1n, margin: 0n, hasL1Fee: false };
-    return { ...needs, deliveries: new Map([[name, delivery]]) };
-  };
-  const refused = ["a", "b"].map((name) => facts.watch(`refused ${name}`, odd(name), pace));
+  const refused = ["a", "b"].map((name) => facts.watch(`refused ${name}`, needing(name), pace));
   const usual = ["c", "d", "e"].map((name) => facts.watch(name, needs, pace));
   state.refuses = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
   for (let second = 0; second < 10; second++) {
@@ -231,7 +238,7 @@ test("several routes of which calls are refused do not keep the others from thei
 test("where the node refuses everything, few find it out", async () => {
   const { state, facts } = setup();
   state.refuses = () => true;
-  const many = Array.from({ length: 50 }, (_, index) => facts.watch(`route ${index}`, needs, pace));
+  const many = Array.from({ length: 50 }, (_, index) => facts.watch(`route ${index}`, { ...needs }, pace));
   const asked = Promise.allSettled(many.map((each) => each.ask()));
   await vi.advanceTimersByTimeAsync(200);
   expect((await asked).every(({ status }) => status === "rejected")).toBe(true);
