@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http";
 import { cors } from "@connectrpc/connect";
 import type { ServiceError } from "../errors.js";
 import type { GivenBody } from "./body.js";
-import { cacheHeaders, NO_STORE } from "./cache-headers.js";
+import { NO_STORE } from "./cache-headers.js";
 import type { Call, HttpRequest, HttpResponse } from "./call.js";
 import { codeNameOf, headersOf, httpStatusOf, toErrorBody } from "./errors.js";
 
@@ -22,7 +22,9 @@ export type PathHandler = (exchange: Exchange, query: string) => void;
 export type HeaderList = readonly string[];
 
 const JSON_TYPE = "application/json; charset=utf-8";
-const EXPOSED_HEADERS = ["X-Request-Id", "Retry-After", "Age", ...cors.exposedHeaders].join(", ");
+/** What operations say of their answers, and the validator that scripts ask with. */
+const SAID_HEADERS = ["Source", "Observed-At", "ETag"];
+const EXPOSED_HEADERS = ["X-Request-Id", "Retry-After", "Age", ...SAID_HEADERS, ...cors.exposedHeaders].join(", ");
 const ALLOWED_HEADERS = [...cors.allowedHeaders, "X-Request-Id"].join(", ");
 
 /** How long a browser may remember a preflight's answer; it never changes, and browsers cap this at two hours. */
@@ -57,10 +59,31 @@ export function writeChunk(res: HttpResponse, chunk: Uint8Array): boolean {
   return "stream" in res ? res.write(chunk) : res.write(chunk);
 }
 
-/** Answers a request that succeeded with a JSON text, or to HEAD with its headers alone. */
-export function answerJson(exchange: Exchange, body: string): void {
-  exchange.call.code = "ok";
-  writeJson(exchange, 200, body, cacheHeaders(exchange.call.cachePolicy));
+/** A JSON text to answer with. */
+export interface JsonBody {
+  readonly text: string;
+  /** Bytes of it as UTF-8. */
+  readonly size: number;
+  /** Strong validator, with its quotes, of a text that is given again and again. */
+  readonly etag: string | undefined;
+}
+
+/**
+ * Answers a request that succeeded with a JSON text, or to HEAD with its headers alone; with 304 where the caller may
+ * keep it and has it already.
+ */
+export function answerJson(exchange: Exchange, body: JsonBody): void {
+  const { req, res, call } = exchange;
+  call.code = "ok";
+  if (body.etag === undefined || !call.isKeepable) {
+    writeJson(exchange, 200, body, call.answerHeaders());
+    return;
+  }
+  const headers = ["etag", body.etag, ...call.answerHeaders()];
+  if (hasCurrent(req.headers["if-none-match"], body.etag)) {
+    writeHead(res, 304, [...commonHeaders(call.requestId), ...headers]);
+    res.end();
+  } else writeJson(exchange, 200, body, headers);
 }
 
 /** Answers with the JSON form of an error; `status` where it is another than the reason's own. */
@@ -70,7 +93,8 @@ export function answerError(
   { status = httpStatusOf(error.reason), headers = [] }: { status?: number; headers?: HeaderList } = {},
 ): void {
   exchange.call.code = codeNameOf(error.reason);
-  writeJson(exchange, status, toErrorBody(error), [
+  const text = toErrorBody(error);
+  writeJson(exchange, status, { text, size: Buffer.byteLength(text) }, [
     ...NO_STORE,
     ...Object.entries(headersOf(error)).flat(),
     ...headers,
@@ -98,14 +122,27 @@ export function rawErrorAnswer(requestId: string, status: number, error: Service
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n${body}`;
 }
 
-function writeJson({ req, res, call }: Exchange, status: number, body: string, more: HeaderList): void {
-  const size = Buffer.byteLength(body);
+/**
+ * Whether If-None-Match names a validator, compared weakly. Ours has neither comma nor quote inside, so that no part of
+ * another's is taken for it.
+ */
+function hasCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  return ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((each) => each.trim().replace(/^W\//, "") === etag);
+}
+
+function writeJson(
+  { req, res, call }: Exchange,
+  status: number,
+  { text, size }: Pick<JsonBody, "text" | "size">,
+  more: HeaderList,
+): void {
   const headers = jsonHeaders(call.requestId, size);
-  for (const text of more) headers.push(text);
+  for (const each of more) headers.push(each);
   writeHead(res, status, headers);
   if (req.method === "HEAD") res.end();
   // Where every character is one byte the text needs no conversion.
-  else res.end(body, size === body.length ? "latin1" : "utf8");
+  else res.end(text, size === text.length ? "latin1" : "utf8");
 }
 
 function jsonHeaders(requestId: string, size: number): string[] {

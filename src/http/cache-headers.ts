@@ -5,7 +5,11 @@ export function cacheHeaders(policy: CachePolicy | undefined): readonly string[]
   if (policy === undefined) return [];
   if (policy === "private") return NO_STORE;
   const { ageSeconds, maxAgeSeconds, staleWhileRevalidateSeconds } = policy;
-  const control = `public, max-age=${whole(maxAgeSeconds)}, stale-while-revalidate=${whole(staleWhileRevalidateSeconds)}`;
+  const fresh = `public, max-age=${whole(maxAgeSeconds)}`;
+  const control =
+    staleWhileRevalidateSeconds === undefined
+      ? fresh
+      : `${fresh}, stale-while-revalidate=${whole(staleWhileRevalidateSeconds)}`;
   // Connect's GET gives the same answer compressed to whoever takes it.
   return ["age", whole(ageSeconds), "cache-control", control, "vary", "Accept-Encoding"];
 }

@@ -5,6 +5,7 @@ import { constants, type Http2ServerRequest, type Http2ServerResponse, type Serv
 import type { Socket } from "node:net";
 import type { ServiceError } from "../errors.js";
 import type { CachePolicy, CallContext } from "../operations/operation.js";
+import { cacheHeaders } from "./cache-headers.js";
 import { codeNameOf, toServiceError } from "./errors.js";
 import { removeFrom } from "./remove-from.js";
 
@@ -42,8 +43,10 @@ export interface Call {
   malformed: boolean;
   /** Fires when the caller is gone. Made when it is first read. */
   readonly signal: AbortSignal;
-  /** What the operation said of its answer. */
-  readonly cachePolicy: CachePolicy | undefined;
+  /** Whether the operation said that its answer may be kept for some time. */
+  readonly isKeepable: boolean;
+  /** What the operation said of its answer, as headers: names and values in turn. For an answer that succeeded. */
+  answerHeaders(): readonly string[];
   /** What an operation may know of this call; `timeoutMs` as in CallContext. */
   context(timeoutMs: number | undefined): CallContext;
   /** Notes that the call failed, reports a fault of ours, and gives what the caller is told. */
@@ -68,6 +71,9 @@ export interface Calls {
 const LINGER_MS = 1000;
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+const METADATA_NAME = /^[a-z][a-z0-9-]*$/;
+const METADATA_VALUE = /^[\x21-\x7e]+$/;
 
 /** An id for a request that brought none. */
 export function newRequestId(): string {
@@ -166,7 +172,8 @@ class OpenCall implements Call, CallContext {
   /** On a stream: whether the whole answer has been given to it. */
   answered = false;
   timeoutMs: number | undefined = undefined;
-  cachePolicy: CachePolicy | undefined = undefined;
+  private cachePolicy: CachePolicy | undefined = undefined;
+  private said: Readonly<Record<string, string>> | undefined = undefined;
   private facts: Facts | undefined = undefined;
   private isGone = false;
   private controller: AbortController | undefined = undefined;
@@ -210,6 +217,24 @@ class OpenCall implements Call, CallContext {
     return (policy) => {
       this.cachePolicy = policy;
     };
+  }
+
+  get metadata(): CallContext["metadata"] {
+    return (entries) => {
+      for (const [name, value] of Object.entries(entries)) {
+        if (!METADATA_NAME.test(name) || !METADATA_VALUE.test(value)) throw new TypeError(`${name} cannot be metadata`);
+      }
+      this.said = { ...this.said, ...entries };
+    };
+  }
+
+  get isKeepable(): boolean {
+    return this.cachePolicy !== undefined && this.cachePolicy !== "private";
+  }
+
+  answerHeaders(): readonly string[] {
+    const caching = cacheHeaders(this.cachePolicy);
+    return this.said === undefined ? caching : [...caching, ...Object.entries(this.said).flat()];
   }
 
   context(timeoutMs: number | undefined): CallContext {

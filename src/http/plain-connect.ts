@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { commonHeaders, type Exchange, type HeaderList, type PathHandler, writeHead } from "./answer.js";
-import { cacheHeaders, NO_STORE } from "./cache-headers.js";
+import { NO_STORE } from "./cache-headers.js";
 import type { HttpRequest } from "./call.js";
 import { toConnectError } from "./errors.js";
 import type { HttpLimits } from "./limits.js";
@@ -62,7 +62,7 @@ export function createPlainConnect(method: PlainMethod, limits: HttpLimits, adap
     }
     call.code = "ok";
     const type = asked.isBinary ? "application/proto" : "application/json";
-    answer(asked, 200, ["content-type", type, ...cacheHeaders(call.cachePolicy)], bytes);
+    answer(asked, 200, ["content-type", type, ...call.answerHeaders()], bytes);
   }
 
   function answerFailure(asked: Asked, told: ReturnType<typeof toConnectError>): void {

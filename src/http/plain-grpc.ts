@@ -3,7 +3,6 @@ import type { Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { commonHeaders } from "./answer.js";
 import type { GivenBody } from "./body.js";
-import { cacheHeaders } from "./cache-headers.js";
 import type { Calls, StreamCall } from "./call.js";
 import type { HttpLimits } from "./limits.js";
 import { deadlineOf, ENVELOPE_BYTES, leftOf, type PlainMethod, run } from "./plain-call.js";
@@ -65,7 +64,7 @@ export function createPlainGrpc(
       end(stream, call, isGzip, trailer);
       return;
     }
-    const more = cacheHeaders(call.cachePolicy);
+    const more = call.answerHeaders();
     if (!isGzip || bytes.length - ENVELOPE_BYTES < COMPRESS_MIN_BYTES) {
       answer(stream, call, isGzip, bytes, more);
       return;

@@ -18,7 +18,6 @@ import {
   writeHead,
 } from "./answer.js";
 import { givenBody, readBody } from "./body.js";
-import { cacheHeaders } from "./cache-headers.js";
 import type { Call, HttpResponse } from "./call.js";
 import { toConnectError, toRequestFault } from "./errors.js";
 import type { HttpLimits } from "./limits.js";
@@ -143,8 +142,8 @@ function accepts(handler: UniversalHandler, exchange: Exchange, isEndless: boole
 async function send({ res, call }: Exchange, answer: UniversalServerResponse): Promise<void> {
   const isFailure =
     answer.status !== 200 || (answer.trailer !== undefined && answer.trailer.get("grpc-status") !== "0");
-  const policy = isFailure ? [] : cacheHeaders(call.cachePolicy);
-  writeHead(res, answer.status, [...(answer.header ?? [])].flat().concat(commonHeaders(call.requestId), policy));
+  const said = isFailure ? [] : call.answerHeaders();
+  writeHead(res, answer.status, [...(answer.header ?? [])].flat().concat(commonHeaders(call.requestId), said));
   for await (const chunk of answer.body ?? []) {
     if (call.signal.aborted) break;
     if (!writeChunk(res, chunk)) await drained(res, call.signal);

@@ -1,11 +1,11 @@
 /**
  * How an answer may be kept: "private" is by nobody, else for how long. `ageSeconds` is how old its facts are already;
- * from then on it may be used until it is `maxAgeSeconds` old, and for `staleWhileRevalidateSeconds` more while a newer
- * one is fetched.
+ * from then on it may be used until it is `maxAgeSeconds` old, and for `staleWhileRevalidateSeconds` more, where given,
+ * while a newer one is fetched.
  */
 export type CachePolicy =
   | "private"
-  | { readonly ageSeconds: number; readonly maxAgeSeconds: number; readonly staleWhileRevalidateSeconds: number };
+  | { readonly ageSeconds: number; readonly maxAgeSeconds: number; readonly staleWhileRevalidateSeconds?: number };
 
 /** What an operation knows of the call that it serves, whatever the transport. */
 export interface CallContext {
@@ -21,6 +21,11 @@ export interface CallContext {
   note(facts: Readonly<Record<string, string | number | boolean>>): void;
   /** Says how old the answer's facts are and how long it may be used; or that nobody may keep it. Not called: nothing is said. */
   cache(policy: CachePolicy): void;
+  /**
+   * Says something of the answer beside its message, which every protocol sends as headers; not with an error. Names
+   * are lower case and none that a protocol uses itself, values visible ASCII: anything else is an error thrown.
+   */
+  metadata(entries: Readonly<Record<string, string>>): void;
 }
 
 /**

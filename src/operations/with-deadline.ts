@@ -72,6 +72,10 @@ class Ending implements CallContext {
     return this.call.cache;
   }
 
+  get metadata(): CallContext["metadata"] {
+    return this.call.metadata;
+  }
+
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();

@@ -45,7 +45,20 @@ const reasons: readonly Reason[] = [
   "DEADLINE_EXCEEDED",
   "INTERNAL",
 ];
-const behaviours = ["", "async", "cached", "private", "odd", "long", "huge", "wrong", "ours", "connect", ...reasons];
+const behaviours = [
+  "",
+  "async",
+  "cached",
+  "brief",
+  "private",
+  "odd",
+  "long",
+  "huge",
+  "wrong",
+  "ours",
+  "connect",
+  ...reasons,
+];
 
 /** Answers as the field `network` says. */
 function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse | Promise<GetQuoteResponse> {
@@ -59,9 +72,13 @@ function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse
     deadline: 1_700_000_000n,
   });
   if (network !== "") context.cache({ ageSeconds: 1.5, maxAgeSeconds: 4, staleWhileRevalidateSeconds: 30 });
+  if (slippage !== undefined) context.metadata({ source: "chain", "observed-at": "2026-07-01T12:00:00.000Z" });
   switch (network) {
     case "async":
       return Promise.resolve(answer);
+    case "brief":
+      context.cache({ ageSeconds: 0, maxAgeSeconds: 4 });
+      return Object.freeze(answer);
     case "private":
       context.cache("private");
       return Object.freeze(answer);

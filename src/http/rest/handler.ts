@@ -1,10 +1,11 @@
+import { createHash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import { ServiceError } from "../../errors.js";
-import { answerError, answerJson, answerOptions, type Exchange, type PathHandler } from "../answer.js";
+import { answerError, answerJson, answerOptions, type Exchange, type JsonBody, type PathHandler } from "../answer.js";
 import { keptForFrozen } from "../codec/kept.js";
 import { type AnyOperation, type MountedService, operationOf } from "../mount.js";
 import { createQueryBinder, type QueryBinder } from "./bind.js";
-import { createPrinter, type MessagePrinter } from "./print.js";
+import { createPrinter } from "./print.js";
 import { readGetRoutes } from "./routes.js";
 
 const METHODS = "GET, HEAD, OPTIONS";
@@ -17,18 +18,30 @@ export function createRestHandlers(services: readonly MountedService[]): Map<str
       if (handlers.has(path)) throw new Error(`two methods want GET ${path}`);
       const operation = operationOf(mounted, method.localName);
       const bind = createQueryBinder(method.input);
-      const print = keptForFrozen(createPrinter(method.output, responseBody));
-      handlers.set(path, createHandler(`${method.parent.typeName}/${method.name}`, operation, bind, print));
+      const print = createPrinter(method.output, responseBody);
+      const write = keptForFrozen((message, isKept) => toBody(print(message), isKept));
+      handlers.set(path, createHandler(`${method.parent.typeName}/${method.name}`, operation, bind, write));
     }
   }
   return handlers;
 }
 
-function createHandler(name: string, operation: AnyOperation, bind: QueryBinder, print: MessagePrinter): PathHandler {
+/** Only a text that is given again and again is worth a validator. */
+function toBody(text: string, isKept: boolean): JsonBody {
+  const etag = isKept ? `"${createHash("sha256").update(text).digest("base64url")}"` : undefined;
+  return { text, size: Buffer.byteLength(text), etag };
+}
+
+function createHandler(
+  name: string,
+  operation: AnyOperation,
+  bind: QueryBinder,
+  write: (message: Message) => JsonBody,
+): PathHandler {
   function succeed(exchange: Exchange, answer: Message): void {
-    let body: string;
+    let body: JsonBody;
     try {
-      body = print(answer);
+      body = write(answer);
     } catch (error) {
       fail(exchange, error);
       return;

@@ -23,6 +23,7 @@ function routesWith(isAtHand: boolean) {
     timeoutMs: undefined,
     note: () => {},
     cache: (policy) => policies.push(policy),
+    metadata: () => {},
   };
   const list = (filter: object) => operation(create(ListAvailableRoutesRequestSchema, filter), context);
   return { list, policies };

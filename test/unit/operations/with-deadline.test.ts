@@ -9,6 +9,7 @@ const contextOf = (more: Partial<CallContext> = {}): CallContext => ({
   timeoutMs: undefined,
   note: () => {},
   cache: () => {},
+  metadata: () => {},
   ...more,
 });
 const late = { reason: "DEADLINE_EXCEEDED" };

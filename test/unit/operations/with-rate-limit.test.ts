@@ -9,6 +9,7 @@ const from = (caller: string): CallContext => ({
   timeoutMs: undefined,
   note: () => {},
   cache: () => {},
+  metadata: () => {},
 });
 const unexpected = (error: unknown): never => {
   throw error;
