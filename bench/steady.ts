@@ -1,6 +1,6 @@
-import { createRpc } from "../devnet/rpc.js";
 import { ask } from "./support/ask.js";
 import { getRequest, loadHttp } from "./support/http-load.js";
+import { mineInIntervals } from "./support/mine.js";
 import { countUpstreams, overNetwork, type Upstreams } from "./support/network.js";
 import { runBench, startServer } from "./support/program.js";
 import { fullRoute, quotePath, type Route, routesOf } from "./support/routes.js";
@@ -15,9 +15,6 @@ const connections = 64;
 /** So long without a request upstream counts as the end of them. */
 const quietMs = 4_000;
 const patienceMs = 45_000;
-
-const blockSeconds: Readonly<Record<string, number>> = { ethereum: 12, gnosis: 5, polygon: 2, optimism: 2, base: 2 };
-const otherBlockSeconds = 1;
 
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
   await mineInIntervals(environment);
@@ -72,13 +69,6 @@ async function measureEnd(upstreams: Upstreams): Promise<void> {
       ? `  nobody asks: the last request upstream came after ${after} s, then none in ${quietMs / 1000} s`
       : `  nobody asks: requests upstream go on after ${after} s`,
   );
-}
-
-async function mineInIntervals(environment: Readonly<Record<string, string>>): Promise<void> {
-  for (const [name, url] of Object.entries(environment)) {
-    const slug = /^RPC_URL_(.*)$/.exec(name)?.[1]?.toLowerCase();
-    if (slug !== undefined) await createRpc(url)("evm_setIntervalMining", [blockSeconds[slug] ?? otherBlockSeconds]);
-  }
 }
 
 await runBench(() => overNetwork(measure), { gateway: serveGateway });

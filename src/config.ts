@@ -1,5 +1,6 @@
-import type { CustomUrlPolicy } from "./chain/custom-endpoint.js";
+import { type CustomUrlPolicy, defaultPorts } from "./chain/url-guard.js";
 import { type NetworkSlug, networkOf } from "./hop/networks.js";
+import { defaultIndexFrom, type IndexFrom, parseIndexFrom, parseIndexLocation } from "./transfers/index/index-from.js";
 
 /** Everything that the environment decides, checked. */
 export interface Config {
@@ -13,12 +14,16 @@ export interface Config {
   readonly tokenPrices: ReadonlyMap<string, number>;
   /** Explorer APIs; undefined: not asked. */
   readonly explorerApiUrl: string | undefined;
+  /** The index of transfers: its file, and where it begins; undefined: none. */
+  readonly index: { readonly file: string; readonly from: IndexFrom } | undefined;
   /** CCTP attestation API; undefined: not asked. */
   readonly attestationApiUrl: string | undefined;
   /** Requests that one caller may make in a window; undefined: no limit. */
   readonly rateLimit: { readonly requests: number; readonly windowMs: number } | undefined;
   readonly trustProxy: boolean;
   readonly customRpcUrls: CustomUrlPolicy;
+  /** Ports of the public endpoints that callers may name. */
+  readonly customRpcPorts: readonly number[];
   readonly requestTimeoutMs: number;
   readonly quoteEngine: QuoteEngineName;
   /** Share of quotes that the SDK computes again afterwards, 0 to 1. */
@@ -80,12 +85,22 @@ export const variables: readonly Variable[] = [
   {
     name: "EXPLORER_API_URL",
     fallback: "`https://explorer-api.hop.exchange`",
-    meaning: "explorer API; `off` disables. Checked at start, not asked yet: a status comes from the chains alone",
+    meaning: "explorer API, the last that is asked for a transfer; `off` disables",
   },
   {
     name: "ATTESTATION_API_URL",
     fallback: "`https://iris-api.circle.com`",
     meaning: "CCTP attestation API; `off`: the gas of a CCTP delivery is the SDK's constant",
+  },
+  {
+    name: "INDEX",
+    fallback: "`off`",
+    meaning: "`sqlite:<file>`: an index of mainnet's transfers, kept up to date; needs `npm run build:sqlite` once",
+  },
+  {
+    name: "INDEX_FROM",
+    fallback: "7 days ago",
+    meaning: "how far back it goes: a date (`2024-01-01`), blocks of single chains (`ethereum:19000000`), or both",
   },
   {
     name: "IP_RATE_LIMIT_REQ_PER_SEC",
@@ -97,8 +112,12 @@ export const variables: readonly Variable[] = [
   {
     name: "CUSTOM_RPC_URLS",
     fallback: "`public`",
-    meaning:
-      "what `rpcUrl[...]` may name: `public` (https, port 443 or 8545, a public host), `any` (development), `off`",
+    meaning: "what `rpcUrl[...]` may name: `public` (https, a public host), `any` (development), `off`",
+  },
+  {
+    name: "CUSTOM_RPC_PORTS",
+    fallback: `\`${defaultPorts.join(",")}\``,
+    meaning: "ports that a `public` one may have, comma-separated",
   },
   { name: "REQUEST_TIMEOUT_MS", fallback: "`10000`", meaning: "the longest that any answer may take" },
   {
@@ -173,10 +192,12 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
       parsePrices,
     ),
     explorerApiUrl: urlOrOff("EXPLORER_API_URL", "https://explorer-api.hop.exchange"),
+    index: index(),
     attestationApiUrl: urlOrOff("ATTESTATION_API_URL", "https://iris-api.circle.com"),
     rateLimit: rateLimit(),
     trustProxy: choice("TRUST_PROXY", "false", ["false", "true"]) === "true",
     customRpcUrls: choice("CUSTOM_RPC_URLS", "public", ["public", "any", "off"]),
+    customRpcPorts: read("CUSTOM_RPC_PORTS", defaultPorts, "a comma-separated list of ports", parsePorts),
     requestTimeoutMs: integer("REQUEST_TIMEOUT_MS", 10_000, 1, 600_000),
     quoteEngine: choice("QUOTE_ENGINE", "snapshot", quoteEngines),
     quoteVerifyRate: read("QUOTE_VERIFY_RATE", 0, "a number from 0 to 1", parseShare),
@@ -187,6 +208,20 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
+
+  function index(): Config["index"] {
+    const now = Date.now();
+    const slugs = new Set(networkOf("mainnet").chains.keys());
+    const { file } = read<{ file: string | undefined }>(
+      "INDEX",
+      { file: undefined },
+      "off or sqlite:<file>",
+      parseIndexLocation,
+    );
+    const expected = "a date (2024-01-01) in the past, blocks of chains (ethereum:19000000), or both, comma-separated";
+    const from = read("INDEX_FROM", defaultIndexFrom(now), expected, (text) => parseIndexFrom(text, slugs, now));
+    return file === undefined ? undefined : { file, from };
+  }
 
   function rateLimit(): Config["rateLimit"] {
     const requests = integer("IP_RATE_LIMIT_REQ_PER_SEC", 0, 1, 1_000_000);
@@ -219,6 +254,11 @@ function parseUrls(text: string): readonly string[] | undefined {
 
 function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+function parsePorts(text: string): readonly number[] | undefined {
+  const ports = text.split(",").map((port) => (/^\s*[0-9]{1,5}\s*$/.test(port) ? Number(port) : 0));
+  return ports.every((port) => port >= 1 && port <= 65535) ? ports : undefined;
 }
 
 function parseShare(text: string): number | undefined {

@@ -16,7 +16,7 @@ import type { Quote } from "./quotes/quote.js";
 import { createSdkEngine } from "./quotes/sdk-engine.js";
 import { createSnapshotEngine, type SnapshotEngine } from "./quotes/snapshot-engine.js";
 import { createVerification, type Verdict } from "./quotes/verification.js";
-import { createChainSource } from "./transfers/chain-source.js";
+import { createStatuses } from "./statuses.js";
 import { createUpstreams } from "./upstreams.js";
 
 /** The whole service. */
@@ -35,14 +35,17 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
   const chains = createChains({
     networks: { mainnet: endpointsOf(config, "mainnet"), goerli: endpointsOf(config, "goerli") },
     customUrls: config.customRpcUrls,
+    customPorts: config.customRpcPorts,
     onFailure: (failure) => logger.warn(failure, "an RPC endpoint gave no answer"),
   });
   const upstreams = createUpstreams(config, logger);
   const { settings, prices } = upstreams;
   const closing = new AbortController();
+  const clocks = { now: () => Date.now(), steady: steadyNow };
   const sdkEngine = createSdkEngine({ ...upstreams, chains: chains.of });
   const snapshotEngine = config.quoteEngine === "sdk" ? undefined : createSnapshots();
   const limit = config.requestTimeoutMs;
+  const statuses = createStatuses({ config, chains, logger });
   const rateLimit = createRateLimit(config.rateLimit, (err) => logger.warn({ err }, "requests could not be counted"));
   /** What wraps every operation. */
   const wrap = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
@@ -53,7 +56,9 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
     services: [
       mount(BridgeService, {
         getQuote: wrap(createGetQuote({ chains, settings, engine: snapshotEngine ?? sdkEngine })),
-        getTransferStatus: wrap(createGetTransferStatus({ chains, source: createChainSource(), prices })),
+        getTransferStatus: wrap(
+          createGetTransferStatus({ chains, statuses: statuses.book, prices, longestMs: limit, ...clocks }),
+        ),
         listAvailableRoutes: wrap(createListAvailableRoutes({ settings })),
       }),
     ],
@@ -64,7 +69,7 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
 
   function createSnapshots(): SnapshotEngine {
     const { quoteVerifyRate: rate, quoteMaxAgeMs, quoteMaxStaleMs } = config;
-    const access = { chains: chains.of, clocks: { now: () => Date.now(), steady: steadyNow } };
+    const access = { chains: chains.of, clocks };
     const ages = { maxAgeMs: quoteMaxAgeMs, maxStaleMs: quoteMaxStaleMs };
     if (rate === 0) return createSnapshotEngine({ ...upstreams, ...access, ...ages });
     const judge = { rate, engine: sdkEngine, random: Math.random, signal: closing.signal };
@@ -74,6 +79,7 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
 
   return {
     async start() {
+      await statuses.start();
       const address = await server.listen();
       upstreams.warmUp();
       return address;
@@ -82,6 +88,7 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
       await server.close(limit + graceMs);
       closing.abort();
       snapshotEngine?.close();
+      await statuses.stop();
       await Promise.all([chains.close(), upstreams.close()]);
     },
   };

@@ -1,13 +1,16 @@
 import { startNetwork } from "../../devnet/network.js";
+import type { SeededTransfer } from "../../devnet/seed/seeded-transfer.js";
 import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../../test/support/rpc-proxy.js";
 
 type Environment = Readonly<Record<string, string>>;
 
 /** Runs something over the local Hop network; a gateway over it is configured by the given environment. */
-export async function overNetwork(run: (environment: Environment) => Promise<void>): Promise<void> {
+export async function overNetwork(
+  run: (environment: Environment, transfers: readonly SeededTransfer[]) => Promise<void>,
+): Promise<void> {
   const network = await startNetwork({ log: (line) => console.log(`(local network: ${line})`) });
   try {
-    await run(network.environment);
+    await run(network.environment, network.transfers);
   } finally {
     await network.stop();
   }
@@ -19,6 +22,8 @@ export interface Upstreams {
   readonly environment: Environment;
   /** What the chains were asked since the last reset. */
   chainRequests(): readonly ProxiedRequest[];
+  /** What one chain was asked since then. */
+  requestsOf(slug: string): readonly ProxiedRequest[];
   /** What settings, prices and attestations were asked for since the last reset. */
   otherRequests(): readonly ProxiedRequest[];
   setLatency(ms: number): void;
@@ -49,6 +54,7 @@ export async function countUpstreams(environment: Environment): Promise<Upstream
   return {
     environment: changed,
     chainRequests: () => requestsOf(chains),
+    requestsOf: (slug) => proxies.get(environment[`RPC_URL_${slug.toUpperCase()}`] ?? "")?.requests ?? [],
     otherRequests: () => requestsOf(all.filter((proxy) => !chains.includes(proxy))),
     setLatency(ms) {
       for (const { behaviour } of all) behaviour.latencyMs = ms;

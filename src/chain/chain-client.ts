@@ -8,6 +8,24 @@ export interface RpcCall {
 /** What one call of a batch gave: the node's result, or the revert of the contract that it ran. */
 export type RpcOutcome = { readonly result: unknown } | { readonly revert: RevertError };
 
+/** Blocks of a chain by number, both ends included. */
+export interface BlockRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Filter of `eth_getLogs`: null in a place of topics matches anything, a list any of its entries. */
+export interface LogFilter {
+  readonly address: string | readonly string[];
+  readonly topics: readonly (string | readonly string[] | null)[];
+}
+
+/** What a node gave for the logs of a range of blocks, unchecked. */
+export interface LogAnswer {
+  readonly result: unknown;
+  readonly range: BlockRange;
+}
+
 /** Speaks JSON-RPC with one chain. */
 export interface ChainClient {
   readonly slug: string;
@@ -23,6 +41,14 @@ export interface ChainClient {
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain answers all of them.
    */
   batch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
+  /**
+   * Searches logs in a range of blocks, or in as much of it as an endpoint takes at once: its beginning, or its end when
+   * the newest come first. The answer names the blocks that were searched.
+   * @param range not empty; `to` is Infinity for all there is, up to the endpoint's head
+   * @returns undefined when such a range without an end is more than any endpoint takes
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain gives an answer.
+   */
+  logs(filter: LogFilter, range: BlockRange, newestFirst: boolean, signal: AbortSignal): Promise<LogAnswer | undefined>;
 }
 
 /** The result of a call; undefined where there is none, or where it reverted. */
@@ -32,6 +58,11 @@ export function resultOf(outcome: RpcOutcome | undefined): unknown {
 
 export function isRevert(outcome: RpcOutcome | undefined): boolean {
   return outcome !== undefined && "revert" in outcome;
+}
+
+/** A number as JSON-RPC writes it. */
+export function toQuantity(value: number): string {
+  return `0x${value.toString(16)}`;
 }
 
 /** Whether a value is a number as JSON-RPC writes it: 0x and up to 32 hex digits. */

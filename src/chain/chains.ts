@@ -1,7 +1,8 @@
 import { Agent } from "undici";
 import type { ChainClient } from "./chain-client.js";
-import { type CustomEndpoint, type CustomUrlPolicy, openCustomEndpoint } from "./custom-endpoint.js";
+import { type Caller, type CustomEndpoint, createCustomEndpoints } from "./custom-endpoint.js";
 import { createEndpointPool, type EndpointFailure } from "./endpoint-pool.js";
+import type { CustomUrlPolicy } from "./url-guard.js";
 
 /** The chains of one network, as one request reaches them. */
 export interface ChainAccess {
@@ -17,9 +18,15 @@ export interface Chains {
   /**
    * Runs `work` with the network's chains; the endpoints that the caller names serve that work alone and are closed
    * after it.
-   * @throws ServiceError RPC_URL_FORBIDDEN for an endpoint that may not be named.
+   * @throws ServiceError RPC_URL_FORBIDDEN for an endpoint that may not be named; RATE_LIMITED or UPSTREAM_UNAVAILABLE
+   * when too many are in use.
    */
-  use<T>(network: string, custom: ReadonlyMap<string, string>, work: (chains: ChainAccess) => Promise<T>): Promise<T>;
+  use<T>(
+    network: string,
+    custom: ReadonlyMap<string, string>,
+    work: (chains: ChainAccess) => Promise<T>,
+    by: Caller,
+  ): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -27,6 +34,8 @@ export interface ChainsOptions {
   /** The chains that can be used, by network and slug. */
   readonly networks: Readonly<Record<string, ReadonlyMap<string, ChainEndpoints>>>;
   readonly customUrls: CustomUrlPolicy;
+  /** Ports of public endpoints that callers name, where they are not the usual ones. */
+  readonly customPorts?: readonly number[];
   readonly onFailure: (failure: EndpointFailure) => void;
 }
 
@@ -42,7 +51,8 @@ const keepAliveMs = 30_000;
 const connectMs = 3_000;
 
 export function createChains(options: ChainsOptions): Chains {
-  const { networks, customUrls, onFailure } = options;
+  const { networks, customUrls: policy, customPorts: ports, onFailure } = options;
+  const customEndpoints = createCustomEndpoints({ policy, onFailure, ...(ports === undefined ? {} : { ports }) });
   const closing = new AbortController();
   const dispatcher = new Agent({
     connect: { timeout: connectMs },
@@ -66,14 +76,17 @@ export function createChains(options: ChainsOptions): Chains {
 
   return {
     of: (network) => ({ client: (slug) => ours(network, slug), isCustom: () => false }),
-    async use(network, custom, work) {
+    async use(network, custom, work, by) {
       const opened = new Map<string, CustomEndpoint>();
+      const open = async ([slug, url]: readonly [string, string]): Promise<void> => {
+        const chainId = networks[network]?.get(slug)?.chainId;
+        if (chainId === undefined) throw new Error(`no chain ${slug} on ${network}`);
+        opened.set(slug, await customEndpoints.open({ slug, chainId }, url, by));
+      };
       try {
-        for (const [slug, url] of custom) {
-          const chainId = networks[network]?.get(slug)?.chainId;
-          if (chainId === undefined) throw new Error(`no chain ${slug} on ${network}`);
-          opened.set(slug, await openCustomEndpoint({ slug, chainId }, url, { policy: customUrls, onFailure }));
-        }
+        // All are waited for, also when one fails: else those that open later would never be closed.
+        const ends = await Promise.allSettled([...custom].map(open));
+        for (const end of ends) if (end.status === "rejected") throw end.reason;
         return await work({
           client: (slug) => opened.get(slug)?.client ?? ours(network, slug),
           isCustom: (slug) => opened.has(slug),

@@ -1,13 +1,20 @@
-import { lookup as systemLookup } from "node:dns/promises";
-import { isIP, type LookupFunction } from "node:net";
-import { Agent } from "undici";
+import type { LookupFunction } from "node:net";
+import { Agent, buildConnector } from "undici";
+import { steadyNow } from "../clock.js";
 import { ServiceError } from "../errors.js";
+import { createLimit } from "../remote/exchange.js";
 import type { ChainClient } from "./chain-client.js";
 import { createEndpointPool, type EndpointFailure } from "./endpoint-pool.js";
-import { isPublicAddress } from "./public-address.js";
+import type { ResolvedAddress } from "./resolve-host.js";
+import { createUrlGuard, type UrlGuardOptions } from "./url-guard.js";
 
-/** What `rpcUrl[...]` may name: public addresses only, anything (development), or nothing. */
-export type CustomUrlPolicy = "public" | "any" | "off";
+/** Who names an endpoint. */
+export interface Caller {
+  /** By which callers are told apart. */
+  readonly caller: string;
+  /** Fires when the caller is gone. */
+  readonly signal: AbortSignal;
+}
 
 /** A chain client on a caller's endpoint, with connections of its own. */
 export interface CustomEndpoint {
@@ -15,80 +22,154 @@ export interface CustomEndpoint {
   close(): Promise<void>;
 }
 
-export interface CustomEndpointOptions {
-  readonly policy: CustomUrlPolicy;
+/** The endpoints that callers name. */
+export interface CustomEndpoints {
+  /**
+   * Opens an endpoint, to be closed by who opened it. It is connected to at exactly the addresses that were checked, so
+   * that its name cannot turn into a private address afterwards.
+   * @throws ServiceError RPC_URL_FORBIDDEN as the guard does; RATE_LIMITED when this caller, UPSTREAM_UNAVAILABLE when
+   * all callers together have too many open.
+   */
+  open(
+    chain: { readonly slug: string; readonly chainId: number },
+    text: string,
+    { caller, signal }: Caller,
+  ): Promise<CustomEndpoint>;
+}
+
+export interface CustomEndpointsOptions extends UrlGuardOptions {
   readonly onFailure: (failure: EndpointFailure) => void;
-  /** All addresses of a host name. */
-  readonly resolve?: (host: string) => Promise<readonly ResolvedAddress[]>;
 }
 
-export interface ResolvedAddress {
-  readonly address: string;
-  readonly family: number;
-}
-
-const maxUrlLength = 2048;
 const maxAnswerBytes = 1024 * 1024;
-const connectMs = 3_000;
-/** What callers are told, by policy. */
-const rules: Readonly<Record<CustomUrlPolicy, string>> = {
-  public: "rpcUrl must be an https URL on port 443 or 8545 of a public host, without user info",
-  any: "rpcUrl must be an http or https URL without user info",
-  off: "this server takes no rpcUrl",
-};
+/** Longest time for one read, with all its attempts and the look-up of the host before it, in milliseconds. */
+const readMs = 3_000;
+/** Connections to one endpoint. */
+const maxConnections = 4;
+/** Endpoints that one caller may have open: more than a network has chains. */
+const maxPerCaller = 16;
+/** Endpoints open at all; with every connection reading the longest answer they need 256 MiB. */
+const maxInTotal = 64;
 
-/** 443 has the empty name in a parsed https URL. */
-const publicPorts = new Set(["", "8545"]);
+export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEndpoints {
+  const { onFailure } = options;
+  const guard = createUrlGuard(options);
+  const openByCaller = new Map<string, number>();
+  let openInTotal = 0;
 
-/**
- * Opens the endpoint that a caller names. The host is resolved once and connected to at exactly the address that was
- * checked, so that a name cannot turn into a private address afterwards.
- * @throws ServiceError RPC_URL_FORBIDDEN with the rule, and no word about which part of it was broken: nobody may scan a
- * network by asking. A name that does not resolve here is refused with the same text.
- */
-export async function openCustomEndpoint(
-  { slug, chainId }: { readonly slug: string; readonly chainId: number },
-  text: string,
-  options: CustomEndpointOptions,
-): Promise<CustomEndpoint> {
-  const { policy, resolve = resolveBySystem } = options;
-  const forbidden = (): ServiceError =>
-    new ServiceError("RPC_URL_FORBIDDEN", rules[policy], { field: `rpcUrl[${slug}]` });
-  if (policy === "off" || text.length > maxUrlLength || !URL.canParse(text)) throw forbidden();
-  const url = new URL(text);
-  if (url.username !== "" || url.password !== "") throw forbidden();
-  if (url.protocol !== "https:" && !(policy === "any" && url.protocol === "http:")) throw forbidden();
-  let connect: { timeout: number; lookup?: LookupFunction } = { timeout: connectMs };
-  if (policy === "public") {
-    if (!publicPorts.has(url.port)) throw forbidden();
-    const host = url.hostname.replace(/^\[|\]$/g, "");
-    const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolve(host).catch(() => []);
-    if (addresses.length === 0 || !addresses.every(({ address }) => isPublicAddress(address))) throw forbidden();
-    connect = { ...connect, lookup: pinned(addresses) };
+  /** Takes a place and gives what gives it back. */
+  function takePlace(caller: string, field: string): () => void {
+    const count = openByCaller.get(caller) ?? 0;
+    if (count >= maxPerCaller) {
+      const message = "too many endpoints that this address names are in use";
+      throw new ServiceError("RATE_LIMITED", message, { field, retryAfterSeconds: 1 });
+    }
+    if (openInTotal >= maxInTotal) {
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", "too many endpoints that callers name are in use", { field });
+    }
+    openByCaller.set(caller, count + 1);
+    openInTotal += 1;
+    return () => {
+      const left = (openByCaller.get(caller) ?? 0) - 1;
+      if (left > 0) openByCaller.set(caller, left);
+      else openByCaller.delete(caller);
+      openInTotal -= 1;
+    };
   }
-  const closing = new AbortController();
-  const dispatcher = new Agent({ connect, connections: 4, maxResponseSize: maxAnswerBytes });
+
   return {
-    client: createEndpointPool({
-      slug,
-      chainId,
-      urls: [url.href],
-      dispatcher,
-      maxBytes: maxAnswerBytes,
-      onFailure: options.onFailure,
-      closing: closing.signal,
-    }),
-    close() {
-      closing.abort();
-      return dispatcher.destroy();
+    async open({ slug, chainId }, text, { caller, signal }) {
+      const field = `rpcUrl[${slug}]`;
+      const startedAt = steadyNow();
+      const place = shared(takePlace(caller, field));
+      try {
+        const { href, addresses } = await guard(text, field, readMs, signal);
+        const closing = new AbortController();
+        const dispatcher = new Agent({
+          connect: held(place, buildConnector({ timeout: readMs, ...(addresses && { lookup: pinned(addresses) }) })),
+          connections: maxConnections,
+          maxResponseSize: maxAnswerBytes,
+        });
+        const client = createEndpointPool({
+          slug,
+          chainId,
+          urls: [href],
+          dispatcher,
+          maxBytes: maxAnswerBytes,
+          onFailure,
+          closing: closing.signal,
+        });
+        return {
+          client: bounded(client, readMs - (steadyNow() - startedAt)),
+          async close() {
+            closing.abort();
+            await dispatcher.destroy();
+            place.leave();
+          },
+        };
+      } catch (error) {
+        place.leave();
+        throw error;
+      }
     },
   };
 }
 
-async function resolveBySystem(host: string): Promise<readonly ResolvedAddress[]> {
-  return systemLookup(host, { all: true });
+/** A place that is given back when all have left who are in it. */
+interface Place {
+  enter(): void;
+  leave(): void;
 }
 
+/** A place with one in it. */
+function shared(giveBack: () => void): Place {
+  let inside = 1;
+  return {
+    enter() {
+      inside += 1;
+    },
+    leave() {
+      inside -= 1;
+      if (inside === 0) giveBack();
+    },
+  };
+}
+
+/** Nothing ends a connection that is being made but its own time limit: until then it keeps the place. */
+function held(place: Place, connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) => {
+    place.enter();
+    connect(options, (...made) => {
+      place.leave();
+      callback(...made);
+    });
+  };
+}
+
+/** Ends every read in time, and says the same of each that fails: how it failed would tell what is at the address. */
+function bounded(client: ChainClient, timeoutMs: number): ChainClient {
+  async function within<T>(outer: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const limit = createLimit(outer, timeoutMs);
+    try {
+      return await read(limit.signal);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      const message = `no RPC endpoint of ${client.slug} gives an answer`;
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: error });
+    } finally {
+      limit.end();
+    }
+  }
+  return {
+    slug: client.slug,
+    send: (method, params, outer) => within(outer, (signal) => client.send(method, params, signal)),
+    batch: (calls, outer) => within(outer, (signal) => client.batch(calls, signal)),
+    logs: (filter, range, newestFirst, outer) =>
+      within(outer, (signal) => client.logs(filter, range, newestFirst, signal)),
+  };
+}
+
+/** Gives the addresses that were checked, whatever the name has become since. */
 function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_host, options, callback) => {
     const [first] = addresses;

@@ -1,10 +1,13 @@
 import type { Dispatcher } from "undici";
 import { steadyNow } from "../clock.js";
+import { ServiceError } from "../errors.js";
 import { createLimit, ExchangeError } from "../remote/exchange.js";
+import { createTurns } from "../remote/turns.js";
 import { type ChainClient, type RpcCall, resultOf } from "./chain-client.js";
 import { createEndpoint } from "./endpoint.js";
 import { createHeads } from "./heads.js";
 import { createHealth } from "./health.js";
+import { createLogReader } from "./log-ranges.js";
 import { createReader, type Member } from "./pool-reader.js";
 
 export interface EndpointPoolOptions {
@@ -38,6 +41,8 @@ export interface EndpointFailure {
 
 /** Longest time for one attempt, unless told otherwise. */
 const quickMs = 1_500;
+/** Searches of logs that go on at the same time, whoever began them. */
+const maxSearches = 16;
 /** How often an endpoint that rests is tried all the same, where there is no other. */
 const tryMs = 2_000;
 
@@ -57,13 +62,16 @@ export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
   const read = createReader({
     slug,
     inOrder,
-    isWell: (member) => rank(member) === 0,
+    isWell,
     onFailure: ({ endpoint }, method, problem) => onFailure({ chain: slug, endpoint: endpoint.name, method, problem }),
     closing,
     attemptMs,
     now,
     random,
   });
+
+  const searches = createTurns(maxSearches);
+  const readLogs = createLogReader({ members, isWell, read, now });
 
   async function readLatest({ endpoint, health }: Member): Promise<unknown> {
     if (health.isResting()) return undefined;
@@ -82,6 +90,10 @@ export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
 
   function rank(member: Member): number {
     return (heads.lags(member) ? 2 : 0) + (member.health.isOpen() ? 1 : 0);
+  }
+
+  function isWell(member: Member): boolean {
+    return rank(member) === 0;
   }
 
   /**
@@ -110,6 +122,15 @@ export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
       if (calls.length === 0) return [];
       heads.refresh();
       return read(calls, signal);
+    },
+    async logs(filter, range, newestFirst, signal) {
+      heads.refresh();
+      try {
+        return await searches.take(signal, () => readLogs(filter, range, newestFirst, signal));
+      } catch (error) {
+        if (error !== signal.reason) throw error;
+        throw new ServiceError("UPSTREAM_UNAVAILABLE", `the logs of ${slug} could not be searched in time`);
+      }
     },
   };
 }

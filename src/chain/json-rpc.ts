@@ -1,9 +1,18 @@
 import { ExchangeError } from "../remote/exchange.js";
 import type { RpcCall, RpcOutcome } from "./chain-client.js";
+import { type Refusal, readRefusal } from "./refusal.js";
 import { readRevert } from "./rpc-error.js";
 
 /** A node's own refusal of a call: it is there and answers, but gives no result for this one. */
-export class CallRefused extends ExchangeError {}
+export class CallRefused extends ExchangeError {
+  readonly refusal: Refusal | undefined;
+
+  constructor(message: string, refusal?: Refusal) {
+    super(message);
+    // Not in logs: its numbers are the upstream's words.
+    Object.defineProperty(this, "refusal", { value: refusal, enumerable: false });
+  }
+}
 
 /** JSON text of calls with ids that count up from `firstId`: an object for one, a list for several. */
 export function encodeCalls(calls: readonly RpcCall[], firstId: number): string {
@@ -22,7 +31,8 @@ export function readAnswer(answer: unknown, { method }: RpcCall, id: number): Rp
     const revert = readRevert(method, error);
     if (revert !== undefined) return { revert };
     const { code } = error as { code?: unknown };
-    throw new CallRefused(`answered JSON-RPC error ${typeof code === "number" ? code : "without a code"}`);
+    const message = `answered JSON-RPC error ${typeof code === "number" ? code : "without a code"}`;
+    throw new CallRefused(message, readRefusal(error));
   }
   if (result === undefined || answered !== id) throw noJsonRpc();
   return { result };

@@ -29,11 +29,26 @@ export interface ReaderOptions {
   readonly random: () => number;
 }
 
+/** What a search adds to a read: endpoints differ in how much they search at once. */
+export interface SearchRules {
+  /** Whether an endpoint may be asked. */
+  readonly mayAsk: (member: Member) => boolean;
+  /**
+   * Told of every failure. Gives whether it only means that the search is too wide for the endpoint, which is no trouble.
+   * @param isLate whether it did not answer in time
+   */
+  readonly isTooWide: (member: Member, error: ExchangeError, isLate: boolean) => boolean;
+}
+
 /**
  * Has one endpoint answer all calls.
  * @throws ServiceError UPSTREAM_UNAVAILABLE when none does.
  */
-export type Reader = (calls: readonly RpcCall[], signal: AbortSignal) => Promise<readonly RpcOutcome[]>;
+export type Reader = (
+  calls: readonly RpcCall[],
+  signal: AbortSignal,
+  rules?: SearchRules,
+) => Promise<readonly RpcOutcome[]>;
 
 /** An attempt that is under way. */
 interface Running {
@@ -45,7 +60,7 @@ interface Running {
   readonly end: Promise<End>;
 }
 
-type End = { readonly outcomes: readonly RpcOutcome[] } | { readonly error: unknown };
+type End = { readonly outcomes: readonly RpcOutcome[] } | { readonly error: unknown; readonly isLate: boolean };
 
 /**
  * Methods that search, with the longest time for one attempt at them, in milliseconds. They are neither hedged nor sent
@@ -61,7 +76,7 @@ const jitterMs = 100;
 export function createReader(options: ReaderOptions): Reader {
   const { slug, inOrder, isWell, onFailure, closing, attemptMs, now, random } = options;
 
-  return async (calls, signal) => {
+  return async (calls, signal, rules) => {
     const method = [...new Set(calls.map((call) => call.method))].join(",");
     const longestMs = Math.max(0, ...calls.map((call) => searchMs.get(call.method) ?? 0));
     const isQuick = longestMs === 0;
@@ -80,7 +95,7 @@ export function createReader(options: ReaderOptions): Reader {
       try {
         return { outcomes: await endpoint.ask(calls, limit.signal) };
       } catch (error) {
-        return { error };
+        return { error, isLate: limit.signal.aborted };
       } finally {
         limit.end();
       }
@@ -96,7 +111,7 @@ export function createReader(options: ReaderOptions): Reader {
     /** Starts an attempt at an endpoint that was asked least; false when there is none. */
     async function startNext(): Promise<boolean> {
       const [next] = inOrder()
-        .filter((member) => !done.has(member))
+        .filter((member) => !done.has(member) && rules?.mayAsk(member) !== false)
         .sort((a, b) => countOf(a) - countOf(b));
       if (next === undefined || left === 0) return false;
       const before = countOf(next);
@@ -136,8 +151,12 @@ export function createReader(options: ReaderOptions): Reader {
       }
     }
 
-    function failed({ member, attempt }: Running, error: ExchangeError): void {
+    function failed({ member, attempt }: Running, error: ExchangeError, isLate: boolean): void {
       const { status, retryAfterMs, message } = error;
+      if (rules?.isTooWide(member, error, isLate)) {
+        done.add(member);
+        return;
+      }
       if (retryAfterMs !== undefined) member.health.rest(retryAfterMs);
       // A refused call says nothing about others, nor does a search that the endpoint finds too long.
       const isItsFault = !(error instanceof CallRefused) && (isQuick || status === undefined);
@@ -164,7 +183,7 @@ export function createReader(options: ReaderOptions): Reader {
         if (signal.aborted || closing.aborted) break;
         // That a node is there and refuses is worth more to know than that others are gone.
         if (!(failure instanceof CallRefused)) failure = end.error;
-        failed(run, end.error);
+        failed(run, end.error, end.isLate);
       }
     } finally {
       ending.end();

@@ -1,29 +1,32 @@
-import { ServiceError } from "../errors.js";
-import type { ChainClient } from "./chain-client.js";
+import {
+  type BlockHeader,
+  headerIn,
+  isHex,
+  type Log,
+  logsIn,
+  malformed,
+  type Receipt,
+  receiptIn,
+  senderIn,
+} from "./answers.js";
+import { type BlockRange, type ChainClient, type LogFilter, toQuantity } from "./chain-client.js";
 import { RevertError } from "./rpc-error.js";
 
-/** A log as nodes give it: hex throughout, numbers as quantities. */
-export interface Log {
-  readonly address: string;
-  readonly topics: readonly string[];
-  readonly data: string;
-  readonly blockNumber: string;
-  readonly logIndex: string;
-  readonly transactionHash: string;
+export type { BlockHeader, Log, Receipt } from "./answers.js";
+export type { BlockRange, LogFilter } from "./chain-client.js";
+
+/** Blocks from one on, up to another or to the head. */
+export interface LogRange {
+  readonly from: number;
+  readonly to: number | "latest";
 }
 
-/** A transaction receipt, as far as it is read here. */
-export interface Receipt {
-  readonly transactionHash: string;
-  readonly blockHash: string;
-  readonly from: string;
+/** The logs of a range of blocks. */
+export interface LogPage {
+  /** In the order of the chain. */
   readonly logs: readonly Log[];
-}
-
-/** Filter of `eth_getLogs`: null in a place of topics matches anything, a list any of its entries. */
-export interface LogFilter {
-  readonly address: string | readonly string[];
-  readonly topics: readonly (string | readonly string[] | null)[];
+  /** Which blocks were searched. `to` is Infinity where that was up to a head that nobody named. */
+  readonly range: BlockRange;
 }
 
 // Each function reads one thing of one chain and throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no
@@ -35,35 +38,90 @@ export async function readReceipt(
   hash: string,
   signal: AbortSignal,
 ): Promise<Receipt | undefined> {
-  const receipt = await ask(client, "eth_getTransactionReceipt", [hash], signal);
-  if (receipt === null) return undefined;
-  if (!isObject(receipt)) throw malformed(client);
-  const { transactionHash, blockHash, from, logs } = receipt;
-  if (!isHex(transactionHash, 64) || transactionHash.toLowerCase() !== hash.toLowerCase()) throw malformed(client);
-  if (!isHex(blockHash, 64) || !isHex(from, 40) || !isLogs(logs)) throw malformed(client);
-  return { transactionHash, blockHash, from, logs: logs.map(inLowerCase) };
+  const receipt = receiptIn(client, await ask(client, "eth_getTransactionReceipt", [hash], signal));
+  if (receipt !== undefined && receipt.transactionHash.toLowerCase() !== hash.toLowerCase()) throw malformed(client);
+  return receipt;
 }
 
-/** Time of a block, Unix seconds. */
-export async function readBlockTime(client: ChainClient, blockHash: string, signal: AbortSignal): Promise<number> {
-  const block = await ask(client, "eth_getBlockByHash", [blockHash, false], signal);
-  if (!isObject(block) || !isTime(block.timestamp)) throw malformed(client);
-  return Number(block.timestamp);
+/**
+ * The header of a block; undefined when the chain does not have it.
+ * @param block its number, its hash, or what it is to the chain
+ */
+export async function readHeader(
+  client: ChainClient,
+  block: number | string,
+  signal: AbortSignal,
+): Promise<BlockHeader | undefined> {
+  const isHash = isHex(block, 64);
+  const named = typeof block === "number" ? toQuantity(block) : block;
+  const method = isHash ? "eth_getBlockByHash" : "eth_getBlockByNumber";
+  const header = headerIn(client, await ask(client, method, [named, false], signal));
+  if (header === undefined) return undefined;
+  if (isHash && header.hash !== block.toLowerCase()) throw malformed(client);
+  if (typeof block === "number" && header.number !== block) throw malformed(client);
+  return header;
+}
+
+/** The header of the newest block. */
+export async function readHead(client: ChainClient, signal: AbortSignal): Promise<BlockHeader> {
+  const head = await readHeader(client, "latest", signal);
+  if (head === undefined) throw malformed(client);
+  return head;
+}
+
+/**
+ * The logs of as much of a range as an endpoint gives at once: of its beginning, or of its end when the newest are to
+ * come first. Up to the head costs one request where an endpoint takes it so, and two more where none does.
+ * @param range not empty
+ */
+export async function readLogPage(
+  client: ChainClient,
+  filter: LogFilter,
+  { from, to }: LogRange,
+  { newestFirst }: { readonly newestFirst: boolean },
+  signal: AbortSignal,
+): Promise<LogPage> {
+  if (to === "latest") {
+    const all = await readLogsToHead(client, filter, from, signal);
+    if (all !== undefined) return all;
+  }
+  const end = to === "latest" ? (await readHead(client, signal)).number : to;
+  if (end < from) return { logs: [], range: { from, to: end } };
+  const page = await readPage(client, filter, { from, to: end }, newestFirst, signal);
+  if (page === undefined) throw malformed(client);
+  return page;
+}
+
+/** The logs from a block up to the head, in one request; undefined when no endpoint gives that many blocks at once. */
+export function readLogsToHead(
+  client: ChainClient,
+  filter: LogFilter,
+  from: number,
+  signal: AbortSignal,
+): Promise<LogPage | undefined> {
+  return readPage(client, filter, { from, to: Number.POSITIVE_INFINITY }, false, signal);
+}
+
+async function readPage(
+  client: ChainClient,
+  filter: LogFilter,
+  asked: BlockRange,
+  newestFirst: boolean,
+  signal: AbortSignal,
+): Promise<LogPage | undefined> {
+  const answer = await client.logs(filter, asked, newestFirst, signal);
+  if (answer === undefined) return undefined;
+  const { result, range } = answer;
+  const logs = logsIn(client, result)
+    // A node that does not know filters would answer with everything there is.
+    .filter((log) => matches(log, filter) && isWithin(log, range))
+    .sort(inOrder);
+  return { logs, range };
 }
 
 /** Who sent a transaction, lower case. */
 export async function readSender(client: ChainClient, hash: string, signal: AbortSignal): Promise<string> {
-  const transaction = await ask(client, "eth_getTransactionByHash", [hash], signal);
-  if (!isObject(transaction) || !isHex(transaction.from, 40)) throw malformed(client);
-  return transaction.from.toLowerCase();
-}
-
-/** All logs of a chain that a filter matches, from its first block on. */
-export async function readLogs(client: ChainClient, filter: LogFilter, signal: AbortSignal): Promise<readonly Log[]> {
-  const logs = await ask(client, "eth_getLogs", [{ ...filter, fromBlock: "0x0", toBlock: "latest" }], signal);
-  if (!isLogs(logs)) throw malformed(client);
-  // A node that does not know filters would answer with everything there is.
-  return logs.map(inLowerCase).filter((log) => matches(log, filter));
+  return senderIn(client, await ask(client, "eth_getTransactionByHash", [hash], signal));
 }
 
 /** The answer of a contract to a call, as an unsigned integer. */
@@ -88,19 +146,6 @@ async function ask(
   }
 }
 
-function malformed(client: ChainClient): ServiceError {
-  return new ServiceError("UPSTREAM_UNAVAILABLE", `${client.slug} gives an answer that Hop's chain could not give`);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
-}
-
-/** Topics are compared as text. */
-function inLowerCase(log: Log): Log {
-  return { ...log, topics: log.topics.map((topic) => topic.toLowerCase()) };
-}
-
 function matches(log: Log, { address, topics }: LogFilter): boolean {
   const isOneOf = (value: string | undefined, wanted: string | readonly string[]): boolean =>
     value !== undefined && [wanted].flat().some((each) => each.toLowerCase() === value.toLowerCase());
@@ -110,31 +155,10 @@ function matches(log: Log, { address, topics }: LogFilter): boolean {
   );
 }
 
-/** A time in seconds, up to the year 8921556. */
-function isTime(value: unknown): value is string {
-  return typeof value === "string" && /^0x[0-9a-f]{1,12}$/i.test(value);
+function isWithin({ blockNumber }: Log, { from, to }: BlockRange): boolean {
+  return Number(blockNumber) >= from && Number(blockNumber) <= to;
 }
 
-/** @param digits exact number of hex digits; undefined: at least one */
-function isHex(value: unknown, digits?: number): value is string {
-  if (typeof value !== "string" || !/^0x[0-9a-f]+$/i.test(value)) return false;
-  return digits === undefined || value.length === digits + 2;
-}
-
-function isLogs(value: unknown): value is readonly Log[] {
-  return Array.isArray(value) && value.every(isLog);
-}
-
-function isLog(value: unknown): value is Log {
-  if (!isObject(value)) return false;
-  const { address, topics, data, blockNumber, logIndex, transactionHash } = value;
-  return (
-    isHex(address, 40) &&
-    Array.isArray(topics) &&
-    topics.every((topic) => isHex(topic, 64)) &&
-    (data === "0x" || isHex(data)) &&
-    isHex(blockNumber) &&
-    isHex(logIndex) &&
-    isHex(transactionHash, 64)
-  );
+function inOrder(a: Log, b: Log): number {
+  return Number(a.blockNumber) - Number(b.blockNumber) || Number(a.logIndex) - Number(b.logIndex);
 }

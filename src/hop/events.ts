@@ -27,11 +27,24 @@ export interface SentEvent {
   readonly relayer: string | undefined;
 }
 
+/** What an event says of the transfer that it delivers. Which of them a transfer has depends on how it was sent. */
+export type ReceivedEvent =
+  | { readonly kind: "l2"; readonly transferId: string; readonly isBond: boolean }
+  | { readonly kind: "cctp"; readonly sourceDomain: number; readonly nonce: bigint }
+  | ({ readonly kind: "l1" } & CompletedValues);
+
+/** All that TransferFromL1Completed says: it names no transfer. */
+export type CompletedValues = Pick<SentEvent, "recipient" | "amount" | "amountOutMin" | "deadline" | "bonderFee"> & {
+  readonly relayer: string;
+};
+
 /** Words of data that each event has. */
 const wordsOf: Readonly<Record<string, number>> = {
   [topics.transferSent]: 6,
   [topics.transferSentToL2]: 4,
   [topics.cctpTransferSent]: 2,
+  [topics.withdrawalBonded]: 1,
+  [topics.withdrew]: 2,
   [topics.transferFromL1Completed]: 4,
   [topics.messageReceived]: 1,
 };
@@ -83,26 +96,46 @@ export function decodeSent(log: Log): SentEvent | undefined {
   }
 }
 
-/** Whether a TransferFromL1Completed log delivers a transfer with the values of this event: it names no transfer. */
-export function isCompletionOf(log: Log, sent: SentEvent): boolean {
-  const [topic0, recipient, relayer] = log.topics;
+/** Reads the log of a contract on which transfers arrive; undefined when it is another event. */
+export function decodeReceived(log: Log): ReceivedEvent | undefined {
+  const [topic0, first, second] = log.topics;
   const word = reader(log);
-  if (word === undefined || recipient === undefined || relayer === undefined) return false;
-  // data: amount, amountOutMin, deadline, relayerFee
-  return (
-    topic0 === topics.transferFromL1Completed &&
-    addressOf(recipient) === sent.recipient &&
-    addressOf(relayer) === sent.relayer &&
-    word(0) === sent.amount &&
-    word(1) === sent.amountOutMin &&
-    word(2) === sent.deadline &&
-    word(3) === sent.bonderFee
-  );
+  if (word === undefined || first === undefined) return undefined;
+  switch (topic0) {
+    case topics.withdrawalBonded:
+    case topics.withdrew:
+      return { kind: "l2", transferId: first.toLowerCase(), isBond: topic0 === topics.withdrawalBonded };
+    case topics.messageReceived:
+      // topics: caller, nonce; data: sourceDomain, sender, messageBody
+      if (second === undefined) return undefined;
+      return { kind: "cctp", sourceDomain: Number(word(0)), nonce: BigInt(second) };
+    case topics.transferFromL1Completed:
+      // data: amount, amountOutMin, deadline, relayerFee
+      if (second === undefined) return undefined;
+      return {
+        kind: "l1",
+        recipient: addressOf(first),
+        relayer: addressOf(second),
+        amount: word(0),
+        amountOutMin: word(1),
+        deadline: word(2),
+        bonderFee: word(3),
+      };
+    default:
+      return undefined;
+  }
 }
 
-/** Whether a MessageReceived log came from this CCTP domain; its nonce is an indexed topic. */
-export function isFromDomain(log: Log, sourceDomain: number): boolean {
-  return log.topics[0] === topics.messageReceived && reader(log)?.(0) === BigInt(sourceDomain);
+/** Whether an event from L1 sends a transfer with these values, or a completion of it has them. */
+export function haveEqualValues(a: SentEvent | CompletedValues, b: CompletedValues): boolean {
+  return (
+    a.recipient === b.recipient &&
+    a.relayer === b.relayer &&
+    a.amount === b.amount &&
+    a.amountOutMin === b.amountOutMin &&
+    a.deadline === b.deadline &&
+    a.bonderFee === b.bonderFee
+  );
 }
 
 /** Calldata of a bridge's `isTransferIdSpent(bytes32)`. */

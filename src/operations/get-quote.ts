@@ -4,7 +4,7 @@ import {
   type GetQuoteResponse,
   GetQuoteResponseSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { Chains } from "../chain/chains.js";
+import type { ChainAccess, Chains } from "../chain/chains.js";
 import { ServiceError } from "../errors.js";
 import type { FeeSettings } from "../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
@@ -45,7 +45,8 @@ export function createGetQuote(deps: {
     context: CallContext,
   ): Promise<GetQuoteResponse> {
     const { network } = request;
-    const quote = await chains.use(network, custom, (access) => engine.quotePrivately(request, access, context));
+    const quotePrivately = (access: ChainAccess): Promise<Quote> => engine.quotePrivately(request, access, context);
+    const quote = await chains.use(network, custom, quotePrivately, context);
     context.cache("private");
     return toResponse(request, quote);
   }

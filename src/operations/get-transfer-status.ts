@@ -5,41 +5,101 @@ import {
   GetTransferStatusResponseSchema,
   GetTransferStatusResponse_State as State,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { Chains } from "../chain/chains.js";
+import type { ChainAccess, Chains } from "../chain/chains.js";
 import { ServiceError } from "../errors.js";
 import { decimalsOf } from "../hop/tokens.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import { within } from "../remote/within.js";
-import type { TransferStatus } from "../transfers/transfer.js";
-import type { TransferQuery, TransferSource } from "../transfers/transfer-source.js";
-import type { Operation } from "./operation.js";
+import { isSettled, type TransferStatus } from "../transfers/status.js";
+import { type StatusBook, standsMs } from "../transfers/status-book.js";
+import type { Found, TransferQuery } from "../transfers/transfer-source.js";
+import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import { parseNetwork, parseRpcUrls } from "./parameters.js";
 
 /** How long a status that is known waits for a price, in milliseconds. */
 const pricePatienceMs = 1_000;
+/** How long callers may keep what will not change, in seconds. */
+const settledSeconds = 24 * 60 * 60;
 
-export function createGetTransferStatus(deps: {
+export interface TransferStatusOptions {
   readonly chains: Chains;
-  readonly source: TransferSource;
+  readonly statuses: StatusBook;
   readonly prices: TokenPrices;
-}): Operation<GetTransferStatusRequest, GetTransferStatusResponse> {
-  return async (request, context) => {
+  /** The longest time that any answer may take, in milliseconds. */
+  readonly longestMs: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Milliseconds on a steady clock. */
+  readonly steady: () => number;
+}
+
+export function createGetTransferStatus(
+  options: TransferStatusOptions,
+): Operation<GetTransferStatusRequest, GetTransferStatusResponse> {
+  const { chains, statuses, prices, longestMs, now, steady } = options;
+  const toMessage = createMessages();
+
+  /** The price of a token now; without one the answer is still the answer: its USD fields are 0. */
+  function priceOf({ sent: { token }, priceUsd }: TransferStatus, leftMs: () => number): number | Promise<number> {
+    if (priceUsd !== undefined) return priceUsd;
+    const book = prices.peek([token]);
+    if (book === undefined) return within(prices.usd(token), Math.min(pricePatienceMs, Math.max(0, leftMs() / 2)), 0);
+    try {
+      return book.usd(token);
+    } catch {
+      return 0;
+    }
+  }
+
+  /** How an answer may be kept: one without a price is not what it should be for long. */
+  function cachePolicy(found: TransferStatus, usd: number): CachePolicy {
+    const isForLong = isSettled(found) && usd > 0;
+    const maxAgeSeconds = isForLong ? settledSeconds : standsMs({ ...found, isFinal: false }) / 1000;
+    return { ageSeconds: (now() - found.observedAt) / 1000, maxAgeSeconds };
+  }
+
+  function answer(
+    found: TransferStatus,
+    { isPrivate, leftMs }: { readonly isPrivate: boolean; readonly leftMs: () => number },
+    context: CallContext,
+  ): GetTransferStatusResponse | Promise<GetTransferStatusResponse> {
+    const { sent, state, source, observedAt } = found;
+    context.note({ token: sent.token, route: `${sent.source.slug}>${sent.destination.slug}`, state, source });
+    context.metadata({ source, "observed-at": new Date(observedAt).toISOString() });
+    const valued = (usd: number): GetTransferStatusResponse => {
+      context.cache(isPrivate ? "private" : cachePolicy(found, usd));
+      return toMessage(found, usd);
+    };
+    const usd = priceOf(found, leftMs);
+    return typeof usd === "number" ? valued(usd) : usd.then(valued);
+  }
+
+  return (request, context) => {
     const query = parseQuery(request);
     const network = parseNetwork(request.network);
     const custom = parseRpcUrls(network, request.rpcUrl);
     context.note({ network: network.slug });
 
-    const status = await deps.chains.use(network.slug, custom, (chains) =>
-      deps.source.find(network, query, chains, context.signal),
-    );
-    if (status === undefined) {
+    const dueAt = steady() + Math.min(context.timeoutMs ?? longestMs, longestMs);
+    const leftMs = (): number => dueAt - steady();
+    const conclude = (found: Found): GetTransferStatusResponse | Promise<GetTransferStatusResponse> => {
+      if (found !== undefined) return answer(found, { isPrivate: custom.size > 0, leftMs }, context);
       throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);
-    }
-    const { token, source, destination } = status.sent;
-    context.note({ token, route: `${source.slug}>${destination.slug}`, state: status.state });
-    // Without a price the answer is still the answer: its USD fields are 0.
-    const usd = await within(deps.prices.usd(token), pricePatienceMs, 0);
-    return toMessage(status, usd);
+    };
+    const find = (access: ChainAccess): Found | Promise<Found> =>
+      statuses.find(query, {
+        network,
+        chains: access,
+        leftMs,
+        // Not read by who answers at once: it costs something to make.
+        get signal() {
+          return context.signal;
+        },
+      });
+    if (custom.size > 0)
+      return chains.use(network.slug, custom, async (access) => find(access), context).then(conclude);
+    const found = find(chains.of(network.slug));
+    return found instanceof Promise ? found.then(conclude) : conclude(found);
   };
 }
 
@@ -70,38 +130,52 @@ function parseTransferId(value: string): string | undefined {
   return parseHash("transferId", value);
 }
 
+/** Makes one message of a status as long as the price stands, so that what is made of it is made once too. */
+function createMessages(): (status: TransferStatus, usd: number) => GetTransferStatusResponse {
+  const made = new WeakMap<TransferStatus, { readonly usd: number; readonly message: GetTransferStatusResponse }>();
+  return (status, usd) => {
+    const known = made.get(status);
+    if (known?.usd === usd) return known.message;
+    const message = toMessage(status, usd);
+    made.set(status, { usd, message });
+    return message;
+  };
+}
+
 function toMessage(
-  { sent, timestamp, delivery, state, otherTransferIds }: TransferStatus,
+  { sent, delivery, state, otherTransferIds }: TransferStatus,
   usd: number,
 ): GetTransferStatusResponse {
   const { event, source, destination } = sent;
   const amountFormatted = formatted(event.amount, sent.token);
   const bonderFeeFormatted = formatted(event.bonderFee, sent.token);
-  return create(GetTransferStatusResponseSchema, {
-    transferId: sent.id,
-    transactionHash: sent.transactionHash,
-    sourceChainId: source.chainId,
-    sourceChainSlug: source.slug,
-    destinationChainId: destination.chainId,
-    destinationChainSlug: destination.slug,
-    accountAddress: sent.account,
-    amount: event.amount.toString(),
-    amountFormatted,
-    amountUsd: amountFormatted * usd,
-    amountOutMin: event.amountOutMin.toString(),
-    deadline: event.deadline > maxInt64 ? maxInt64 : event.deadline,
-    recipientAddress: event.recipient,
-    bonderFee: event.bonderFee.toString(),
-    bonderFeeFormatted,
-    bonderFeeUsd: bonderFeeFormatted * usd,
-    bonded: delivery !== undefined,
-    bondTransactionHash: delivery?.transactionHash ?? "",
-    bonderAddress: delivery?.bonder ?? "",
-    token: sent.token,
-    timestamp: BigInt(timestamp),
-    state: State[state],
-    otherTransferIds: [...otherTransferIds],
-  });
+  return Object.freeze(
+    create(GetTransferStatusResponseSchema, {
+      transferId: sent.id,
+      transactionHash: sent.transactionHash,
+      sourceChainId: source.chainId,
+      sourceChainSlug: source.slug,
+      destinationChainId: destination.chainId,
+      destinationChainSlug: destination.slug,
+      accountAddress: sent.account,
+      amount: event.amount.toString(),
+      amountFormatted,
+      amountUsd: amountFormatted * usd,
+      amountOutMin: event.amountOutMin.toString(),
+      deadline: event.deadline > maxInt64 ? maxInt64 : event.deadline,
+      recipientAddress: event.recipient,
+      bonderFee: event.bonderFee.toString(),
+      bonderFeeFormatted,
+      bonderFeeUsd: bonderFeeFormatted * usd,
+      bonded: delivery !== undefined,
+      bondTransactionHash: delivery?.transactionHash ?? "",
+      bonderAddress: delivery?.bonder ?? "",
+      token: sent.token,
+      timestamp: BigInt(sent.timestamp),
+      state: State[state],
+      otherTransferIds: Object.freeze([...otherTransferIds]) as string[],
+    }),
+  );
 }
 
 /** A sender may write any 256-bit deadline; the contract's field has 63 bits for it. */

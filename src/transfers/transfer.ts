@@ -11,40 +11,23 @@ export interface SentTransfer {
   readonly source: Chain;
   readonly destination: Chain;
   readonly transactionHash: string;
+  readonly blockNumber: number;
+  /** Time of that block, Unix seconds. */
+  readonly timestamp: number;
   /** Place of the event among the block's logs. */
-  readonly logIndex: bigint;
+  readonly logIndex: number;
   /** Who sent the transaction. */
   readonly account: string;
   /** The event's own values. */
   readonly event: SentEvent;
 }
 
-/** How a transfer arrived. */
+/** How a transfer arrived. What is not known, or did not take part, is undefined. */
 export interface Delivery {
-  /** The destination transaction; undefined: known to have arrived, its transaction not found. */
+  /** The destination transaction. */
   readonly transactionHash: string | undefined;
-  /** Who bonded it; undefined: no bonder took part, or not known. */
+  /** The block that holds it. */
+  readonly blockNumber: number | undefined;
+  /** Who bonded it: the sender of that transaction. */
   readonly bonder: string | undefined;
-}
-
-export type TransferState = "PENDING" | "BONDED" | "UNBONDABLE";
-
-/** A transfer with what became of it. */
-export interface TransferStatus {
-  readonly sent: SentTransfer;
-  /** Time of the block that holds the sending transaction, Unix seconds. */
-  readonly timestamp: number;
-  readonly delivery: Delivery | undefined;
-  readonly state: TransferState;
-  /** IDs of the other transfers of the same transaction, in log order. */
-  readonly otherTransferIds: readonly string[];
-}
-
-/** The state of a transfer that arrived so or not at all. */
-export function stateOf(sent: SentTransfer, delivery: Delivery | undefined): TransferState {
-  if (delivery !== undefined) return "BONDED";
-  const { amountOutMin, deadline } = sent.event;
-  // A bonder cannot swap on L1: what asks for it can only be withdrawn after settlement.
-  const wantsSwapOnL1 = sent.destination.isL1 && sent.kind === "l2" && (amountOutMin > 0n || deadline > 0n);
-  return wantsSwapOnL1 ? "UNBONDABLE" : "PENDING";
 }

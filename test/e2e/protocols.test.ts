@@ -159,6 +159,29 @@ describe("one answer by every way in", () => {
   });
 });
 
+/** The response headers of a call over gRPC. */
+function grpcHeaders<I extends DescMessage, O extends DescMessage>(
+  unary: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+): Promise<Headers> {
+  return new Promise((resolve, reject) => {
+    const call = grpc.makeUnaryRequest(
+      `/${unary.parent.typeName}/${unary.name}`,
+      (message: MessageShape<I>) => Buffer.from(toBinary(unary.input, message)),
+      (bytes: Buffer) => fromBinary(unary.output, bytes),
+      create(unary.input, request),
+      (error: ServiceError | null) => error && reject(error),
+    );
+    call.on("metadata", (metadata) => resolve(new Headers(metadata.toJSON() as unknown as Record<string, string>)));
+  });
+}
+
+const openings = [
+  ["gRPC-Web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
+  ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
+  ["Connect GET", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true })],
+] as const;
+
 describe("how old a quote is, and how long it may be used, by every way in", () => {
   const asked = { amount: "1000000", token: "USDC", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
   const query = new URLSearchParams({ ...asked, slippage: "0.5" });
@@ -176,25 +199,10 @@ describe("how old a quote is, and how long it may be used, by every way in", () 
   });
 
   test("gRPC (grpc-js)", async () => {
-    const unary = method.getQuote;
-    const headers = await new Promise<Headers>((resolve, reject) => {
-      const call = grpc.makeUnaryRequest(
-        `/${unary.parent.typeName}/${unary.name}`,
-        (message: MessageShape<typeof unary.input>) => Buffer.from(toBinary(unary.input, message)),
-        (bytes: Buffer) => fromBinary(unary.output, bytes),
-        create(unary.input, asked),
-        (error: ServiceError | null) => error && reject(error),
-      );
-      call.on("metadata", (metadata) => resolve(new Headers(metadata.toJSON() as unknown as Record<string, string>)));
-    });
-    expect(told(headers)).toEqual(expected);
+    expect(told(await grpcHeaders(method.getQuote, asked))).toEqual(expected);
   });
 
-  test.each([
-    ["gRPC-Web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
-    ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
-    ["Connect GET", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true })],
-  ])("%s", async (_, open) => {
+  test.each(openings)("%s", async (_, open) => {
     let headers = new Headers();
     await createClient(BridgeService, open(gateway.url)).getQuote(asked, {
       onHeader: (given) => {
@@ -203,4 +211,43 @@ describe("how old a quote is, and how long it may be used, by every way in", () 
     });
     expect(told(headers)).toEqual(expected);
   });
+});
+
+describe("who knew of a transfer, and when, by every way in", () => {
+  const { transferId = "" } = transfers.find(({ expectedState }) => expectedState === "BONDED") ?? {};
+  const expectTold = (headers: Headers): void => {
+    expect(headers.get("source")).toBe("chain");
+    expect(headers.get("observed-at")).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  };
+
+  test("GET", async () => {
+    expectTold((await gateway.get(`/v1/transfer-status?transferId=${transferId}`)).headers);
+  });
+
+  test("gRPC (grpc-js)", async () => {
+    expectTold(await grpcHeaders(method.getTransferStatus, { transferId }));
+  });
+
+  test.each(openings)("%s", async (_, open) => {
+    let headers = new Headers();
+    await createClient(BridgeService, open(gateway.url)).getTransferStatus(
+      { transferId },
+      {
+        onHeader: (given) => {
+          headers = given;
+        },
+      },
+    );
+    expectTold(headers);
+  });
+});
+
+test("who has the routes already is told so", async () => {
+  const { headers } = await gateway.get("/v1/available-routes");
+  const etag = headers.get("etag") ?? "";
+  const again = await fetch(`${gateway.url}/v1/available-routes`, { headers: { "if-none-match": etag } });
+  expect([again.status, await again.text(), again.headers.get("etag")]).toEqual([304, "", etag]);
+  expect((await gateway.get("/v1/quote?amount=5&token=HOP&fromChain=optimism&toChain=base")).headers.get("etag")).toBe(
+    null,
+  );
 });

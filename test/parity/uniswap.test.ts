@@ -53,6 +53,7 @@ function read({ chain, local, swap }: Setting, window: UniswapWindow): Promise<C
     send: local.rpc,
     batch: (calls) =>
       Promise.all(calls.map(async ({ method, params }) => ({ result: await local.rpc(method, params) }))),
+    logs: () => Promise.reject(new Error("nothing here searches logs")),
   };
   const needs = {
     pools: new Map(),

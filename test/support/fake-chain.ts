@@ -116,6 +116,7 @@ export function fakeChain(state: FakeChainState): ChainClient {
     slug: state.slug,
     send,
     batch: (calls) => Promise.all(calls.map(({ method, params }) => outcomeOf(method, params))),
+    logs: () => Promise.reject(new Error("quotes search no logs")),
   };
 }
 

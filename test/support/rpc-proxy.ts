@@ -22,6 +22,12 @@ export interface RpcBehaviour {
   hang: boolean;
   /** HTTP status of an empty answer to everything; undefined: the node answers. */
   failWith: number | undefined;
+  /** Most blocks of an `eth_getLogs`; wider ones are refused by a JSON-RPC error. */
+  maxLogBlocks: number | undefined;
+  /** Whether that error says how many they may be. */
+  namesLogLimit: boolean;
+  /** By how many blocks it is behind the node: what is in these is not there yet. */
+  lagBlocks: number;
 }
 
 /** One HTTP request that came, times as of `performance.now()`. */
@@ -57,6 +63,9 @@ export async function startRpcProxy(target: string, options: Partial<RpcBehaviou
     refuseBatches: undefined,
     hang: false,
     failWith: undefined,
+    maxLogBlocks: undefined,
+    namesLogLimit: true,
+    lagBlocks: 0,
     ...options,
   };
   const requests: ProxiedRequest[] = [];
@@ -90,15 +99,56 @@ export async function startRpcProxy(target: string, options: Partial<RpcBehaviou
       return { status: refuseBatches, body: JSON.stringify(batchRefused) };
     }
     const { method = "GET", url = "/" } = incoming;
-    const received = await send(url === "/" ? target : new URL(url, target), {
+    const address = url === "/" ? target : new URL(url, target);
+    const isPartial = message !== undefined && (behaviour.maxLogBlocks !== undefined || behaviour.lagBlocks > 0);
+    const head = isPartial ? (await headOf(address)) - behaviour.lagBlocks : undefined;
+    const received = await send(address, {
       dispatcher: agent,
       method: method as "GET" | "POST",
       signal: closing.signal,
-      ...(method === "POST" ? { headers: { "content-type": "application/json" }, body } : {}),
+      ...(method === "POST"
+        ? {
+            headers: { "content-type": "application/json" },
+            body: head === undefined || behaviour.lagBlocks === 0 ? body : JSON.stringify(upTo(head, message)),
+          }
+        : {}),
     });
     const text = await received.body.text();
-    const isChanged = answer !== undefined && message !== undefined;
-    return { status: received.statusCode, body: isChanged ? replaced(text, message, answer) : text };
+    const isChanged = (answer !== undefined || isPartial) && message !== undefined;
+    const change: Change = (call, result) =>
+      answer?.(call) ?? (head === undefined ? undefined : partOf(call, result, head));
+    return { status: received.statusCode, body: isChanged ? replaced(text, message, change) : text };
+  }
+
+  async function headOf(address: string | URL): Promise<number> {
+    const received = await send(address, {
+      dispatcher: agent,
+      method: "POST",
+      signal: closing.signal,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_blockNumber", params: [] }),
+    });
+    return Number(((await received.body.json()) as { result: string }).result);
+  }
+
+  /** What of a result there is on a node with that head that gives few blocks of logs; undefined: all of it. */
+  function partOf({ method, params }: ProxiedCall, result: unknown, head: number): ReturnType<Change> {
+    const { maxLogBlocks, namesLogLimit, lagBlocks } = behaviour;
+    if (method === "eth_getLogs") {
+      const { fromBlock, toBlock } = params[0] as { fromBlock?: string; toBlock?: string };
+      const [from, to] = [fromBlock, toBlock].map((block) => (block?.startsWith("0x") ? Number(block) : head));
+      if (from === undefined || to === undefined) return undefined;
+      if (maxLogBlocks !== undefined && to - from >= maxLogBlocks) {
+        const limit = namesLogLimit ? `: at most ${maxLogBlocks} blocks are served` : "";
+        return { error: { code: -32005, message: `block range is too wide${limit}` } };
+      }
+      return lagBlocks > 0 && from > head ? { result: [] } : undefined;
+    }
+    // Without a lag the node may have got on since its head was read.
+    if (lagBlocks === 0) return undefined;
+    if (method === "eth_blockNumber") return { result: `0x${head.toString(16)}` };
+    const { number, blockNumber = number } = (result ?? {}) as { number?: string; blockNumber?: string };
+    return blockNumber !== undefined && Number(blockNumber) > head ? { result: null } : undefined;
   }
 
   const server = createServer((incoming, response) => {
@@ -172,13 +222,39 @@ function callsOf(message: unknown): Numbered[] {
   return members.map(({ id, method, params = [] }) => ({ id, method, params }));
 }
 
-/** The node's answer with the members that `answer` wants otherwise. */
-function replaced(text: string, message: unknown, answer: NonNullable<RpcBehaviour["answer"]>): string {
-  const overrides = new Map(callsOf(message).map((call) => [call.id, answer(call)]));
-  const parsed = JSON.parse(text) as { id: unknown } | { id: unknown }[];
-  const replace = (member: { id: unknown }): unknown => {
-    const override = overrides.get(member.id);
-    return override === undefined ? member : { jsonrpc: "2.0", id: member.id, ...override };
+/** A message with no block in it that comes after a head. */
+function upTo(head: number, message: unknown): unknown {
+  const latest = `0x${Math.max(head, 0).toString(16)}`;
+  const reach = (param: unknown): unknown => {
+    if (param === "latest") return latest;
+    const { toBlock } = (param ?? {}) as { toBlock?: string };
+    if (toBlock === undefined) return param;
+    const isLater = !toBlock.startsWith("0x") || Number(toBlock) > head;
+    return isLater ? { ...(param as object), toBlock: latest } : param;
+  };
+  const change = (call: { params?: unknown[] }): unknown => ({ ...call, params: (call.params ?? []).map(reach) });
+  return Array.isArray(message) ? message.map(change) : change(message as { params?: unknown[] });
+}
+
+/** What takes the place of a call's result; undefined: it stands. */
+type Change = (
+  call: ProxiedCall,
+  result: unknown,
+) => { readonly result: unknown } | { readonly error: unknown } | undefined;
+
+/** The node's answer with the members that are wanted otherwise. */
+function replaced(text: string, message: unknown, change: Change): string {
+  const calls = new Map(callsOf(message).map((call) => [call.id, call]));
+  const parsed = JSON.parse(text) as Answered | Answered[];
+  const replace = (member: Answered): unknown => {
+    const call = calls.get(member.id);
+    const changed = call && change(call, member.result);
+    return changed === undefined ? member : { jsonrpc: "2.0", id: member.id, ...changed };
   };
   return JSON.stringify(Array.isArray(parsed) ? parsed.map(replace) : replace(parsed));
+}
+
+interface Answered {
+  readonly id: unknown;
+  readonly result?: unknown;
 }

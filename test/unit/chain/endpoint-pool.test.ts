@@ -2,6 +2,7 @@ import { Agent } from "undici";
 import { describe, expect, test, vi } from "vitest";
 import { RevertError } from "../../../src/chain/rpc-error.js";
 import { answerJson } from "../../support/http-stub.js";
+import { filter } from "./logs.js";
 import { poolOn, type RpcNode, startNode, unavailable } from "./rpc-node.js";
 
 const hang = { treat: () => true } satisfies Partial<RpcNode>;
@@ -213,5 +214,56 @@ describe("a read", () => {
     for (let round = 0; round < 3; round++) await send("a", signal);
     expect(added.mock.calls.length).toBeGreaterThan(0);
     expect(removed.mock.calls.length).toBe(added.mock.calls.length);
+  });
+});
+
+describe("searches of logs", () => {
+  const range = { from: 0, to: 9 };
+  /** A node whose answers are held back until they are let go. */
+  async function holding() {
+    const held: (() => void)[] = [];
+    const node = await startNode();
+    const pool = poolOn([node], { attemptMs: 30_000 });
+    await pool.send();
+    node.requests.length = 0;
+    node.treat = ({ calls, response }) => {
+      if (calls[0]?.method !== "eth_getLogs") return false;
+      held.push(() => answerJson(response, { id: calls[0]?.id, result: [] }));
+      return true;
+    };
+    const search = (signal = new AbortController().signal) => pool.client.logs(filter, range, false, signal);
+    return { node, held, search, ...pool };
+  }
+
+  test("go on sixteen at a time, the others after them, and hold nothing else up", async () => {
+    const { node, held, search, send } = await holding();
+    const all = Array.from({ length: 40 }, () => search());
+    await vi.waitFor(() => expect(held).toHaveLength(16), 10_000);
+    expect(await send("eth_gasPrice")).toBe("0x1");
+    expect(methods(node)).toHaveLength(17);
+    for (const expected of [32, 40]) {
+      for (const answer of held.slice(-16)) answer();
+      await vi.waitFor(() => expect(held).toHaveLength(expected), 10_000);
+    }
+    for (const answer of held.slice(-8)) answer();
+    expect(await Promise.all(all)).toEqual(Array(40).fill({ result: [], range }));
+  });
+
+  test("that were not begun in time say so, and are not begun then", async () => {
+    const { held, search } = await holding();
+    const some = Array.from({ length: 16 }, () => search());
+    await vi.waitFor(() => expect(held).toHaveLength(16), 10_000);
+    const leaving = new AbortController();
+    const late = [search(leaving.signal), search(AbortSignal.abort())];
+    leaving.abort();
+    for (const each of late) {
+      await expect(each).rejects.toMatchObject({
+        reason: "UPSTREAM_UNAVAILABLE",
+        message: "the logs of optimism could not be searched in time",
+      });
+    }
+    for (const answer of held) answer();
+    await Promise.all(some);
+    expect(held).toHaveLength(16);
   });
 });

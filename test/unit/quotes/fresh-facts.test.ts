@@ -39,6 +39,7 @@ function setup() {
   const client: ChainClient = {
     slug: "polygon",
     send: async () => ({ number: state.block, timestamp: "0x20" }),
+    logs: () => Promise.reject(new Error("not asked")),
     async batch(calls): Promise<readonly RpcOutcome[]> {
       state.reads += 1;
       const result = `0x${state.reads.toString(16)}`;

@@ -29,6 +29,7 @@ function evenChain(slug: string): ChainClient {
   return {
     slug,
     batch: () => Promise.reject(new Error("the SDK's calls come one by one")),
+    logs: () => Promise.reject(new Error("quotes search no logs")),
     async send(method, params) {
       if (method === "eth_gasPrice") return "0x3b9aca00";
       if (method === "eth_estimateGas") return "0x30d40";

@@ -19,6 +19,7 @@ function setup(answer: (call: RpcCall) => RpcOutcome = half) {
   const client: ChainClient = {
     slug: "polygon",
     send: () => Promise.reject(new Error("not asked")),
+    logs: () => Promise.reject(new Error("not asked")),
     batch: (calls) =>
       new Promise((resolve, reject) => {
         requests.push({

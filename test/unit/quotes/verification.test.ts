@@ -47,6 +47,7 @@ function setup(answer: (chains: ChainAccess) => Promise<Quote>, rate = 1, random
   const client = (slug: string): ChainClient => ({
     slug,
     batch: () => Promise.reject(new Error("not asked")),
+    logs: () => Promise.reject(new Error("not asked")),
     async send(method, params) {
       seen.sent.push([slug, method, ...params]);
       return "0x1";

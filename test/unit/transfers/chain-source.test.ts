@@ -1,11 +1,14 @@
 import { describe, expect, test } from "vitest";
+import { createBlockTimes } from "../../../src/chain/block-times.js";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
+import { createFinality } from "../../../src/chain/finality.js";
 import { RevertError } from "../../../src/chain/rpc-error.js";
 import { ServiceError } from "../../../src/errors.js";
 import { isTransferIdSpentCall, topics } from "../../../src/hop/events.js";
 import { networkOf } from "../../../src/hop/networks.js";
 import { createChainSource } from "../../../src/transfers/chain-source.js";
-import type { TransferQuery } from "../../../src/transfers/transfer-source.js";
+import { createLogTrails } from "../../../src/transfers/log-trails.js";
+import { ask, type TransferQuery } from "../../../src/transfers/transfer-source.js";
 import golden from "../../golden/transfers.json" with { type: "json" };
 
 type Recorded = (typeof golden.receipts)[keyof typeof golden.receipts];
@@ -29,7 +32,9 @@ function goldenChain(slug: string): Answer {
         return byHash === undefined ? null : { from: senderOf(byHash) };
       case "eth_getBlockByHash": {
         const block = here.find(({ receipt }) => receipt.blockHash === first);
-        return block === undefined ? null : { timestamp: `0x${block.timestamp.toString(16)}` };
+        if (block === undefined) return null;
+        const { blockHash, blockNumber } = block.receipt;
+        return { hash: blockHash, number: blockNumber, timestamp: `0x${block.timestamp.toString(16)}` };
       }
       case "eth_getLogs":
         return here
@@ -61,17 +66,35 @@ function senderOf({ receipt }: Recorded): string {
   return transfer?.from ?? bonded?.bonder ?? `0x${"00".repeat(20)}`;
 }
 
-function find(query: Partial<TransferQuery>, overrides: Record<string, Answer> = {}) {
+async function find(query: Partial<TransferQuery>, overrides: Record<string, Answer> = {}) {
+  const clients = new Map<string, ChainClient>();
   const chains = {
     isCustom: () => false,
-    client: (slug: string): ChainClient => ({
-      slug,
-      send: async (method, params) => (overrides[slug] ?? goldenChain(slug))(method, params),
-      batch: () => Promise.reject(new Error("transfers make no batches")),
-    }),
+    client(slug: string): ChainClient {
+      const answer = overrides[slug] ?? goldenChain(slug);
+      const client = clients.get(slug) ?? {
+        slug,
+        send: async (method, params) => answer(method, params),
+        batch: () => Promise.reject(new Error("transfers make no batches")),
+        logs: async (filter, range) => ({ result: answer("eth_getLogs", [filter]), range }),
+      };
+      clients.set(slug, client);
+      return client;
+    },
   };
-  const complete = { transferId: undefined, transactionHash: undefined, ...query };
-  return createChainSource().find(mainnet, complete, chains, new AbortController().signal);
+  const closing = new AbortController();
+  const source = createChainSource({
+    blockTimes: createBlockTimes({ now: () => 0 }),
+    finality: createFinality({ now: () => 0, wallNow: () => 0 }),
+    trails: createLogTrails(closing.signal),
+    now: () => 12_345,
+  });
+  const context = { network: mainnet, chains, leftMs: () => 10_000, signal: closing.signal };
+  try {
+    return await ask(source, { transferId: undefined, transactionHash: undefined, ...query }, context);
+  } finally {
+    closing.abort();
+  }
 }
 
 const down: Answer = () => {
@@ -90,7 +113,8 @@ describe("transfers from chain data", () => {
     const byHash = await find({ transactionHash: transfer.sourceTxHash });
     expect(byHash).toMatchObject({
       state: "BONDED",
-      timestamp: transfer.sourceTimestamp,
+      source: "chain",
+      observedAt: 12_345,
       otherTransferIds: [],
       delivery: {
         transactionHash: transfer.bondTxHash ?? transfer.completedTxHash,
@@ -103,6 +127,9 @@ describe("transfers from chain data", () => {
         destination: { chainId: transfer.destinationChainId },
         transactionHash: transfer.sourceTxHash,
         account: transfer.from.toLowerCase(),
+        timestamp: transfer.sourceTimestamp,
+        blockNumber: transfer.sourceBlock,
+        logIndex: transfer.sourceLogIndex,
         event: { amount: BigInt(transfer.amount), bonderFee: BigInt(transfer.bonderFee) },
       },
     });
@@ -117,8 +144,12 @@ describe("transfers from chain data", () => {
     expect(await find({ transactionHash: transferId })).toBeUndefined();
   });
 
-  test("a transaction that sends nothing is not a transfer", async () => {
-    expect(await find({ transactionHash: usdt.bondTxHash })).toBeUndefined();
+  test.each(golden.transfers)("$kind, by the transaction that delivered it", async (transfer) => {
+    const byHash = await find({ transactionHash: transfer.sourceTxHash });
+    const transactionHash = transfer.bondTxHash ?? transfer.completedTxHash ?? "";
+    expect(await find({ transactionHash })).toEqual(byHash);
+    expect(await find({ transactionHash, transferId: transfer.transferId ?? transfer.sourceTxHash })).toEqual(byHash);
+    expect(await find({ transactionHash, transferId: `0x${"12".repeat(32)}` })).toBeUndefined();
   });
 
   test("an event of another contract is not a transfer", async () => {
@@ -130,6 +161,32 @@ describe("transfers from chain data", () => {
     };
     const polygon = without("polygon", { eth_getTransactionReceipt: () => lookalike });
     expect(await find({ transactionHash: usdt.sourceTxHash }, { polygon })).toBeUndefined();
+  });
+
+  test("of several sends in a transaction the first to a chain that is known, in whatever order", async () => {
+    const [receipt] = recorded.filter(({ receipt }) => receipt.transactionHash === usdt.sourceTxHash);
+    const [log] = (receipt?.receipt.logs ?? []).filter(({ topics: [topic] }) => topic === topics.transferSent);
+    if (receipt === undefined || log === undefined) throw new Error("no send");
+    const elsewhere = {
+      ...log,
+      logIndex: "0x0",
+      topics: [log.topics[0], `0x${"77".repeat(32)}`, `0x${"0".repeat(60)}ffff`],
+    };
+    const logs = [{ ...elsewhere, topics: [...elsewhere.topics, log.topics[3]] }, ...receipt.receipt.logs];
+    const polygon: Answer = (method, params) =>
+      method === "eth_getTransactionReceipt"
+        ? params[0] === usdt.sourceTxHash
+          ? { ...receipt.receipt, from: usdt.from, logs }
+          : null
+        : goldenChain("polygon")(method, params);
+    expect(await find({ transactionHash: usdt.sourceTxHash }, { polygon })).toMatchObject({
+      sent: { id: usdt.transferId },
+      otherTransferIds: [`0x${"77".repeat(32)}`],
+    });
+    const transferId = `0x${"77".repeat(32)}`;
+    await expect(find({ transactionHash: usdt.sourceTxHash, transferId }, { polygon })).rejects.toMatchObject({
+      reason: "UNSUPPORTED_CHAIN",
+    });
   });
 
   test("what one chain knows does not wait for another that is down", async () => {
@@ -194,6 +251,7 @@ describe("transfers from chain data", () => {
       topics,
       data,
       blockNumber: "0x1",
+      blockHash: hash,
       logIndex: "0x0",
       transactionHash,
     });
@@ -215,7 +273,7 @@ describe("transfers from chain data", () => {
       if (method === "eth_getTransactionReceipt") {
         return { transactionHash: hash, blockHash: hash, from: recipient, logs: [sent] };
       }
-      return method === "eth_getBlockByHash" ? { timestamp: "0x10" } : [sent];
+      return method === "eth_getBlockByHash" ? { hash, number: "0x1", timestamp: "0x10" } : [sent];
     };
     const polygon =
       (used: boolean, logs: readonly unknown[]): Answer =>

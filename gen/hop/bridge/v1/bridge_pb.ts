@@ -178,7 +178,7 @@ export type GetTransferStatusRequest = Message<"hop.bridge.v1.GetTransferStatusR
   transferId: string;
 
   /**
-   * Hash of the transaction that sent the transfer, 0x-prefixed hex, any case.
+   * Hash of the transaction that sent the transfer, or of the one that delivered it, 0x-prefixed hex, any case.
    *
    * @generated from field: string transfer_hash = 2;
    */
@@ -339,7 +339,8 @@ export type GetTransferStatusResponse = Message<"hop.bridge.v1.GetTransferStatus
   bonded: boolean;
 
   /**
-   * Hash of the destination transaction that delivered it, 0x-prefixed hex; empty while there is none.
+   * Hash of the destination transaction that delivered it, 0x-prefixed hex; empty while there is none, or it has not been
+   * found.
    *
    * @generated from field: string bond_transaction_hash = 18;
    */

@@ -1,0 +1,191 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SeededTransfer } from "../devnet/seed/seeded-transfer.js";
+import { networkOf } from "../src/hop/networks.js";
+import { type ProxiedRequest, roundsOf } from "../test/support/rpc-proxy.js";
+import { ask } from "./support/ask.js";
+import { compare } from "./support/compare.js";
+import { fillIndex } from "./support/full-index.js";
+import { getRequest, loadHttp } from "./support/http-load.js";
+import { mineInIntervals } from "./support/mine.js";
+import { countUpstreams, overNetwork, type Upstreams } from "./support/network.js";
+import { runBench, type ServerProcess, startServer } from "./support/program.js";
+import { recordAnswer, serveGateway, serveRaw } from "./support/servers.js";
+
+// What the status of a transfer costs: requests and rounds on the chains, and time, with so much network in between, when
+// the chains are asked, when the index knows it, and when it was asked for just before. Then what an index asks the chains
+// for by itself while nothing happens on them but blocks.
+
+type Environment = Readonly<Record<string, string>>;
+
+const latenciesMs = [0, 50, 100];
+const connections = 32;
+/** Far more than are kept. */
+const fullTransfers = 200_000;
+/** How long the index is watched, in seconds, while chains make blocks about as fast as the real ones. */
+const idleSeconds = 60;
+const indexPatienceMs = 60_000;
+/** Longer than a status is kept that may change, on any chain that is asked for here. */
+const keptMs = 2_500;
+
+/** Ways to ask; each for a transfer of its own, so that nothing is kept from the one before. */
+const questions: readonly (readonly [string, string, (transfer: SeededTransfer) => string])[] = [
+  ["by hash, bonded", "usdt-polygon-arbitrum", byHash],
+  ["by hash, pending", "eth-base-polygon", byHash],
+  ["by hash, from L1", "eth-ethereum-arbitrum", byHash],
+  ["by id", "hop-arbitrum-optimism", ({ transferId }) => `transferId=${transferId}`],
+  ["by id, from L1", "dai-ethereum-optimism", ({ transferId }) => `transferId=${transferId}`],
+];
+
+function byHash({ transactionHash }: SeededTransfer): string {
+  return `transferHash=${transactionHash}`;
+}
+
+/** What one look-up cost. */
+interface Cost {
+  readonly tookMs: number;
+  readonly requests: readonly ProxiedRequest[];
+}
+
+async function askCounted(gateway: ServerProcess, upstreams: Upstreams, query: string): Promise<Cost> {
+  upstreams.reset();
+  const { tookMs, at } = await ask(`${gateway.url}/v1/transfer-status?${query}`);
+  return { tookMs, requests: upstreams.chainRequests().filter(({ arrivedAt }) => arrivedAt <= at) };
+}
+
+async function measureLookUps(
+  upstreams: Upstreams,
+  transfers: readonly SeededTransfer[],
+  index: string,
+): Promise<void> {
+  console.log(`one look-up; time with ${latenciesMs.join(", ")} ms of network`);
+  for (const [name, transferName, queryOf] of questions) {
+    const transfer = transfers.find((each) => each.name === transferName);
+    if (transfer === undefined) throw new Error(`no transfer is called ${transferName}`);
+    const query = queryOf(transfer);
+    const costs: Record<"first of a process" | "chains" | "kept" | "index", Cost[]> = {
+      "first of a process": [],
+      chains: [],
+      kept: [],
+      index: [],
+    };
+    for (const latencyMs of latenciesMs) {
+      upstreams.setLatency(latencyMs);
+      const gateway = await startServer("gateway", upstreams.environment);
+      costs["first of a process"].push(await askCounted(gateway, upstreams, query));
+      costs.kept.push(await askCounted(gateway, upstreams, query));
+      // Longer than any but what is settled is kept.
+      await sleep(keptMs);
+      costs.chains.push(await askCounted(gateway, upstreams, query));
+      await gateway.stop();
+      const indexed = await startServer("gateway", { ...upstreams.environment, INDEX: index });
+      await untilIndexed(indexed, query);
+      costs.index.push(await askCounted(indexed, upstreams, query));
+      await indexed.stop();
+    }
+    for (const [who, some] of Object.entries(costs)) print(name, who, some);
+  }
+}
+
+/** Waits until the index is the one that knows, and what the chains said is kept no more. */
+async function untilIndexed(gateway: ServerProcess, query: string): Promise<void> {
+  const began = performance.now();
+  while (performance.now() - began < indexPatienceMs) {
+    const { headers } = await fetch(`${gateway.url}/v1/transfer-status?${query}`);
+    await sleep(keptMs);
+    if (headers.get("source") === "index") return;
+  }
+  throw new Error("the index does not come to know the transfer");
+}
+
+function print(name: string, who: string, costs: readonly Cost[]): void {
+  const last = costs.at(-1);
+  if (last === undefined) throw new Error("nothing was measured");
+  const times = costs.map(({ tookMs }) => tookMs.toFixed(0).padStart(4)).join(" /");
+  const { requests } = last;
+  const calls = requests.flatMap((request) => request.calls).length;
+  console.log(
+    `  ${name.padEnd(18)} ${who.padEnd(18)}${times} ms  ${roundsOf(requests)} rounds,` +
+      ` ${requests.length.toString().padStart(2)} requests, ${calls.toString().padStart(2)} calls`,
+  );
+}
+
+/** What an index asks for by itself, an hour. */
+async function measureIdle(environment: Environment, upstreams: Upstreams, index: string): Promise<void> {
+  await mineInIntervals(environment);
+  upstreams.setLatency(0);
+  const gateway = await startServer("gateway", { ...upstreams.environment, INDEX: index });
+  try {
+    await sleep(10_000);
+    upstreams.reset();
+    await sleep(idleSeconds * 1000);
+    console.log(`an index that follows, over ${idleSeconds} s, an hour`);
+    for (const { slug, blockMs } of networkOf("mainnet").chains.values()) {
+      const requests = upstreams.requestsOf(slug);
+      const anHour = (count: number): string =>
+        Math.round((count * 3600) / idleSeconds)
+          .toString()
+          .padStart(6);
+      const calls = requests.flatMap((request) => request.calls).length;
+      console.log(
+        `  ${slug.padEnd(10)} blocks of ${blockMs / 1000} s: ${anHour(requests.length)} requests, ${anHour(calls)} calls`,
+      );
+    }
+  } finally {
+    await gateway.stop();
+  }
+}
+
+/** How many a second, kept and from a full index. Nothing answers behind the gateway: it has to know by itself. */
+async function measureRates(folder: string): Promise<void> {
+  const file = join(folder, "full");
+  const { transferIds } = await fillIndex(file, fullTransfers);
+  const environment = { ...withoutUpstreams(), INDEX: `sqlite:${file}` };
+  const gateway = await startServer("gateway", environment);
+  const pathOf = (id: string | undefined): string => `/v1/transfer-status?transferId=${id}`;
+  const raw = await startServer("raw", await recordAnswer(`${gateway.url}${pathOf(transferIds[0])}`));
+  let next = 0;
+  const distinct = ({ url }: ServerProcess, seconds: number) =>
+    loadHttp({
+      url,
+      connections,
+      seconds,
+      request: () => getRequest(pathOf(transferIds[next++ % transferIds.length])),
+    });
+  const same = ({ url }: ServerProcess, seconds: number) =>
+    loadHttp({ url, connections, seconds, request: () => getRequest(pathOf(transferIds[0])) });
+  await compare(`GET /v1/transfer-status, ${connections} connections`, [
+    { name: "bare node:http", server: raw, load: same },
+    { name: "hop-gateway, one transfer: kept", server: gateway, load: same },
+    { name: "hop-gateway, another one each: from the index", server: gateway, load: distinct },
+  ]);
+  for (const server of [gateway, raw]) await server.stop();
+}
+
+/** An environment in which nobody is there to be asked. */
+function withoutUpstreams(): Environment {
+  const urls = [...networkOf("mainnet").chains.keys()].map((slug) => [
+    `RPC_URL_${slug.toUpperCase()}`,
+    "http://127.0.0.1:1",
+  ]);
+  const prices = '{"USDC":1}';
+  return { ...Object.fromEntries(urls), ASSETS_URL: "off", EXPLORER_API_URL: "off", TOKEN_PRICES: prices };
+}
+
+async function measure(environment: Environment, transfers: readonly SeededTransfer[]): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "hop-status-"));
+  const upstreams = await countUpstreams(environment);
+  try {
+    const index = `sqlite:${join(folder, "index")}`;
+    await measureRates(folder);
+    await measureLookUps(upstreams, transfers, index);
+    await measureIdle(environment, upstreams, index);
+  } finally {
+    await upstreams.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+await runBench(() => overNetwork(measure), { gateway: serveGateway, raw: serveRaw });

@@ -1,0 +1,66 @@
+import { createBlockTimes } from "./chain/block-times.js";
+import type { Chains } from "./chain/chains.js";
+import { createFinality } from "./chain/finality.js";
+import { steadyNow } from "./clock.js";
+import type { Config } from "./config.js";
+import { createExplorer } from "./hop/explorer.js";
+import { createIndexing } from "./indexing.js";
+import type { Logger } from "./log.js";
+import { createSharing } from "./remote/sharing.js";
+import { createChainSource } from "./transfers/chain-source.js";
+import { createExplorerSource } from "./transfers/explorer-source.js";
+import { createLogTrails } from "./transfers/log-trails.js";
+import { createLookUp } from "./transfers/look-up.js";
+import { createStatusBook, type StatusBook } from "./transfers/status-book.js";
+
+/** Where the status of a transfer is known, put together. */
+export interface Statuses {
+  readonly book: StatusBook;
+  /** Opens the index, where there is one. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface StatusesOptions {
+  readonly config: Config;
+  readonly chains: Chains;
+  readonly logger: Logger;
+}
+
+export function createStatuses({ config, chains, logger }: StatusesOptions): Statuses {
+  const closing = new AbortController();
+  const blockTimes = createBlockTimes({ now: steadyNow });
+  const indexing = config.index && createIndexing({ config: config.index, chains, blockTimes, logger });
+  const index = indexing?.source;
+  const explorer =
+    config.explorerApiUrl === undefined
+      ? undefined
+      : createExplorer({ baseUrl: config.explorerApiUrl, now: steadyNow });
+  const chain = createChainSource({
+    blockTimes,
+    trails: createLogTrails(closing.signal),
+    finality: createFinality({ now: steadyNow, wallNow: Date.now }),
+    now: Date.now,
+  });
+  const book = createStatusBook({
+    index,
+    lookUp: createLookUp({
+      chain,
+      index,
+      explorer: explorer && createExplorerSource({ explorer, now: Date.now }),
+    }),
+    sharing: createSharing(closing.signal),
+    longestMs: config.requestTimeoutMs,
+    now: steadyNow,
+  });
+  return {
+    book,
+    async start() {
+      await indexing?.start();
+    },
+    async stop() {
+      closing.abort();
+      await Promise.all([indexing?.stop(), explorer?.close()]);
+    },
+  };
+}

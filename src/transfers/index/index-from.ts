@@ -1,0 +1,56 @@
+/** Where the index begins. */
+export interface IndexFrom {
+  /** Unix seconds; for every chain that is not among the blocks. */
+  readonly seconds: number;
+  /** Block numbers by chain slug. */
+  readonly blocks: ReadonlyMap<string, number>;
+}
+
+/** How far back the index goes unless told otherwise. */
+const defaultDays = 7;
+
+/** @param now milliseconds since 1970 */
+export function defaultIndexFrom(now: number): IndexFrom {
+  return { seconds: Math.floor(now / 1_000) - defaultDays * 86_400, blocks: new Map() };
+}
+
+/**
+ * Reads `2024-01-01`, `2024-01-01T12:00:00Z`, `ethereum:19000000`, or several of these with commas between them: blocks of
+ * single chains, and a date (UTC) for all others. Undefined for anything else, and for a date after `now`.
+ * @param slugs the chains there are
+ * @param now milliseconds since 1970
+ */
+export function parseIndexFrom(text: string, slugs: ReadonlySet<string>, now: number): IndexFrom | undefined {
+  let { seconds } = defaultIndexFrom(now);
+  let dates = 0;
+  const blocks = new Map<string, number>();
+  for (const part of text.split(",").map((each) => each.trim())) {
+    const [, slug, digits] = /^([a-z0-9]+):([0-9]{1,12})$/.exec(part) ?? [];
+    if (slug !== undefined) {
+      if (!slugs.has(slug) || blocks.has(slug)) return undefined;
+      blocks.set(slug, Number(digits));
+      continue;
+    }
+    const ms = readDate(part);
+    if (ms === undefined || ms > now) return undefined;
+    seconds = Math.floor(ms / 1_000);
+    dates += 1;
+  }
+  return dates > 1 ? undefined : { seconds, blocks };
+}
+
+/** Milliseconds since 1970. Dates that do not exist, which JavaScript would move to the next month, are none. */
+function readDate(text: string): number | undefined {
+  const [, day, time = "T00:00:00Z"] =
+    /^([0-9]{4}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?Z)?$/.exec(text) ?? [];
+  const ms = day === undefined ? Number.NaN : Date.parse(`${day}${time}`);
+  if (Number.isNaN(ms) || ms < 0) return undefined;
+  return new Date(ms).toISOString().slice(0, 10) === day ? ms : undefined;
+}
+
+/** Reads `off` or `sqlite:<file>`; undefined for anything else. */
+export function parseIndexLocation(text: string): { readonly file: string | undefined } | undefined {
+  if (text === "off") return { file: undefined };
+  const file = /^sqlite:(.+)$/.exec(text)?.[1];
+  return file === undefined || file.startsWith(":") ? undefined : { file };
+}

@@ -1,0 +1,86 @@
+import { isBusy, openSqlite, type SqliteConnection } from "./sqlite.js";
+
+/** The right to do something that one process at a time may do. */
+export interface Lease {
+  release(): void;
+}
+
+/** Who has a lease that was asked for: its process id. */
+export interface Holder {
+  readonly pid: number;
+}
+
+/** How often a lease that another process holds is asked for again. */
+const retryMs = 3_000;
+
+/**
+ * Takes a lease, or says who holds it. It is a lock on a small file of its own, which the operating system lets go when
+ * the process ends, however it ends.
+ */
+export async function takeLease(file: string, pid: number): Promise<Lease | Holder> {
+  const connection = await openSqlite(file, { timeout: 0 });
+  try {
+    // Readers are let in beside this lock, so that they can see the number.
+    connection.exec("BEGIN IMMEDIATE");
+    connection.pragma(`user_version = ${pid}`);
+    connection.exec("COMMIT");
+    connection.exec("BEGIN IMMEDIATE");
+  } catch (error) {
+    if (!isBusy(error)) {
+      connection.close();
+      throw error;
+    }
+    const holder = readHolder(connection);
+    connection.close();
+    return holder;
+  }
+  return { release: () => connection.close() };
+}
+
+/**
+ * Works under a lease: waits for it while another process holds it, and gives it back in the end.
+ * @returns once the work is done, or the signal fires
+ */
+export async function underLease(
+  file: string,
+  options: {
+    readonly pid: number;
+    readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+    /** Told when the lease is held by another process, once. */
+    readonly onHeld: (holder: Holder) => void;
+    /** Told when it cannot be known whether the lease is free, once; it is asked for again. */
+    readonly onTrouble: (error: unknown) => void;
+    readonly signal: AbortSignal;
+  },
+  work: () => Promise<void>,
+): Promise<void> {
+  const { pid, sleep, onHeld, onTrouble, signal } = options;
+  let isHeldTold = false;
+  let isTroubleTold = false;
+  while (!signal.aborted) {
+    const lease = await takeLease(file, pid).catch((error: unknown) => {
+      if (!isTroubleTold) onTrouble(error);
+      isTroubleTold = true;
+    });
+    if (lease !== undefined && "release" in lease) {
+      try {
+        return await work();
+      } finally {
+        lease.release();
+      }
+    }
+    if (lease !== undefined && !isHeldTold) onHeld(lease);
+    isHeldTold ||= lease !== undefined;
+    await sleep(retryMs, signal);
+  }
+}
+
+function readHolder(connection: SqliteConnection): Holder {
+  try {
+    return { pid: Number(connection.pragma("user_version", { simple: true })) };
+  } catch (error) {
+    // Just now it is being written.
+    if (isBusy(error)) return { pid: 0 };
+    throw error;
+  }
+}

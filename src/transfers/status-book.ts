@@ -1,0 +1,84 @@
+import { LRUCache } from "lru-cache";
+import type { Sharing } from "../remote/sharing.js";
+import type { LookUp } from "./look-up.js";
+import { isSettled, type TransferStatus } from "./status.js";
+import {
+  ask,
+  type Found,
+  isUnavailable,
+  type LookUpContext,
+  type TransferQuery,
+  type TransferSource,
+} from "./transfer-source.js";
+
+/** Where the status of a transfer is asked for. */
+export interface StatusBook {
+  /**
+   * Without a promise where it is known already; undefined where there is no such transfer for sure.
+   * @throws ServiceError as LookUp does
+   */
+  find(query: TransferQuery, context: LookUpContext): Found | Promise<Found>;
+}
+
+export interface StatusBookOptions {
+  /** Asked before anyone else; undefined: there is none. */
+  readonly index: TransferSource<Found> | undefined;
+  readonly lookUp: LookUp;
+  /** Look-ups that are under way. */
+  readonly sharing: Sharing<Found>;
+  /** Longest time for one that several wait for, in milliseconds. */
+  readonly longestMs: number;
+  /** Milliseconds on a steady clock. */
+  readonly now: () => number;
+}
+
+/** Statuses that are kept at most: some ten megabytes. */
+const maxStatuses = 10_000;
+/** How long a status that will not change is kept before the chains are asked once more, in milliseconds. */
+const settledMs = 60 * 60_000;
+/** Shortest time for any other: however often callers ask, the chains are asked once a second. */
+const leastMs = 1_000;
+
+/** For how long a status can be taken to stand, in milliseconds: what is settled long, what may change about a block. */
+export function standsMs(status: TransferStatus): number {
+  return isSettled(status) ? settledMs : Math.max(status.sent.destination.blockMs, leastMs);
+}
+
+/**
+ * Looks up once what several ask for at the same time and keeps what was found: not that there is no such transfer, no
+ * failure, and nothing that was read from a caller's own endpoint.
+ */
+export function createStatusBook({ index, lookUp, sharing, longestMs, now }: StatusBookOptions): StatusBook {
+  const kept = new LRUCache<string, TransferStatus>({ max: maxStatuses, perf: { now }, ttlResolution: 0 });
+
+  function keep(key: string, found: Found): Found {
+    if (found !== undefined) kept.set(key, found, { ttl: standsMs(found) });
+    return found;
+  }
+
+  function lookUpForAll(query: TransferQuery, context: LookUpContext): (signal: AbortSignal) => Promise<Found> {
+    // Not the first caller's own deadline: others may have more time.
+    const dueAt = now() + longestMs;
+    return (signal) => lookUp.find(query, { ...context, signal, leftMs: () => dueAt - now() });
+  }
+
+  return {
+    find(query, context) {
+      if (isPrivate(context)) return lookUp.find(query, context);
+      const key = `${context.network.slug} ${query.transactionHash ?? ""} ${query.transferId ?? ""}`;
+      const known = kept.get(key);
+      if (known !== undefined) return known;
+      try {
+        if (index !== undefined) return keep(key, ask(index, query, context));
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+      }
+      return sharing.run(key, context.signal, lookUpForAll(query, context)).then((found) => keep(key, found));
+    },
+  };
+}
+
+function isPrivate({ network, chains }: LookUpContext): boolean {
+  for (const slug of network.chains.keys()) if (chains.isCustom(slug)) return true;
+  return false;
+}

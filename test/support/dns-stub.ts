@@ -1,0 +1,72 @@
+import { createSocket } from "node:dgram";
+import type { AddressInfo } from "node:net";
+
+/** A name server on a local port. */
+export interface DnsStub {
+  /** Its address and port, as a resolver takes it. */
+  readonly server: string;
+  /** Addresses by name and type (`rpc.example.org A`); "silent": no answer. Any other name does not exist. */
+  readonly records: Map<string, readonly string[] | "silent">;
+  /** Name and type of each question so far. */
+  readonly questions: readonly string[];
+  close(): Promise<void>;
+}
+
+const headerBytes = 12;
+const typeNames: Readonly<Record<number, string>> = { 1: "A", 28: "AAAA" };
+
+export async function startDnsStub(): Promise<DnsStub> {
+  const socket = createSocket("udp4");
+  const records: DnsStub["records"] = new Map();
+  const questions: string[] = [];
+
+  socket.on("message", (query, from) => {
+    const { name, end } = readName(query);
+    const type = query.readUInt16BE(end);
+    const question = `${name} ${typeNames[type] ?? type}`;
+    questions.push(question);
+    const found = records.get(question);
+    if (found === "silent") return;
+    const answers = (found ?? []).map((address) => {
+      const data = Buffer.from(addressBytes(address));
+      // A pointer to the name in the question; type; class IN; one minute.
+      const head = Buffer.from([0xc0, headerBytes, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length]);
+      return Buffer.concat([head, data]);
+    });
+    const header = Buffer.alloc(headerBytes);
+    query.copy(header, 0, 0, 2);
+    header.writeUInt16BE(found === undefined ? 0x8183 : 0x8180, 2);
+    header.writeUInt16BE(1, 4);
+    header.writeUInt16BE(answers.length, 6);
+    socket.send(Buffer.concat([header, query.subarray(headerBytes, end + 4), ...answers]), from.port, from.address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  return {
+    server: `127.0.0.1:${(socket.address() as AddressInfo).port}`,
+    records,
+    questions,
+    close: () => new Promise((resolve) => socket.close(() => resolve())),
+  };
+}
+
+/** The name in the question, and where it ends. */
+function readName(query: Buffer): { readonly name: string; readonly end: number } {
+  const labels: string[] = [];
+  let at = headerBytes;
+  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
+    labels.push(query.toString("latin1", at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join("."), end: at + 1 };
+}
+
+function addressBytes(address: string): readonly number[] {
+  if (!address.includes(":")) return address.split(".").map(Number);
+  const [left = "", right] = address.split("::");
+  const groupsOf = (text: string): number[] =>
+    text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16));
+  const head = groupsOf(left);
+  const tail = groupsOf(right ?? "");
+  const groups = [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+  return groups.flatMap((group) => [group >> 8, group & 0xff]);
+}

@@ -1,0 +1,141 @@
+import type { ServerResponse } from "node:http";
+import { answerJson, startHttpStub } from "./http-stub.js";
+
+/** A record as the explorer API gives it. */
+export type ExplorerJson = Readonly<Record<string, unknown>>;
+
+/**
+ * How the stub answers: `well`; `down` with 503 to everything; `slow` after a while; `hang` never; or lying: `foreign`
+ * gives every record it has, whatever is asked, `wrong-types` objects for numbers, `html` a page, `error` an error with
+ * status 200, `endless` more than anybody reads.
+ */
+export type ExplorerMode =
+  | "well"
+  | "down"
+  | "slow"
+  | "hang"
+  | "foreign"
+  | "wrong-types"
+  | "html"
+  | "error"
+  | "endless"
+  | { readonly status: number; readonly body: unknown };
+
+export interface ExplorerStub {
+  readonly url: string;
+  /** What was asked for so far, in order. */
+  readonly asked: readonly string[];
+  /** Most requests that were open at the same time. */
+  readonly mostAtOnce: number;
+  mode: ExplorerMode;
+  records: readonly ExplorerJson[];
+  close(): Promise<void>;
+}
+
+const slowMs = 300;
+const manyBytes = 2 * 1024 * 1024;
+
+/** A local explorer API that finds its records by id, by hash and by bonding hash. */
+export async function startExplorerStub(records: readonly ExplorerJson[] = []): Promise<ExplorerStub> {
+  const asked: string[] = [];
+  let open = 0;
+  let mostAtOnce = 0;
+  const http = await startHttpStub(({ url = "" }, response) => {
+    const { pathname, searchParams } = new URL(url, "http://localhost");
+    const id = searchParams.get("transferId") ?? "";
+    if (pathname !== "/v1/transfers") {
+      answerJson(response, { error: "not found" }, 404);
+      return;
+    }
+    asked.push(id);
+    open += 1;
+    mostAtOnce = Math.max(mostAtOnce, open);
+    response.on("close", () => {
+      open -= 1;
+    });
+    answer(response, stub, id);
+  });
+  const stub: ExplorerStub = {
+    url: http.url,
+    asked,
+    get mostAtOnce() {
+      return mostAtOnce;
+    },
+    mode: "well",
+    records,
+    close: http.close,
+  };
+  return stub;
+}
+
+function answer(response: ServerResponse, { mode, records }: ExplorerStub, id: string): void {
+  const found = records.filter(({ transferId, transactionHash, bondTransactionHash }) =>
+    [transferId, transactionHash, bondTransactionHash].some((each) => String(each).toLowerCase() === id),
+  );
+  const ok = (data: unknown): void => answerJson(response, { status: "ok", data });
+  if (typeof mode === "object") {
+    answerJson(response, mode.body, mode.status);
+    return;
+  }
+  switch (mode) {
+    case "well":
+      ok(found);
+      break;
+    case "down":
+      answerJson(response, { error: "service unavailable" }, 503);
+      break;
+    case "slow":
+      setTimeout(() => ok(found), slowMs);
+      break;
+    case "hang":
+      break;
+    case "foreign":
+      ok(records);
+      break;
+    case "wrong-types":
+      ok(found.map((record) => ({ ...record, amount: { value: record.amount }, timestamp: [record.timestamp] })));
+      break;
+    case "html":
+      response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>Explorer</title>");
+      break;
+    case "error":
+      answerJson(response, { error: "something broke", data: [] });
+      break;
+    case "endless":
+      ok([{ filler: "x".repeat(manyBytes) }]);
+      break;
+  }
+}
+
+/** A record of a bonded transfer of DAI from optimism to arbitrum, with every field that is read, or others instead. */
+export function explorerJson(others: ExplorerJson = {}): ExplorerJson {
+  return {
+    id: `0x${"1a".repeat(32)}`,
+    transferId: `0x${"1a".repeat(32)}`,
+    transactionHash: `0x${"2b".repeat(32)}`,
+    sourceChainId: 10,
+    sourceChainSlug: "optimism",
+    destinationChainId: 42161,
+    destinationChainSlug: "arbitrum",
+    accountAddress: `0x${"c1".repeat(20)}`,
+    amount: "2500000000000000000",
+    amountFormatted: 2.5,
+    amountUsd: 2.505,
+    amountOutMin: "2490000000000000000",
+    deadline: 1662159408,
+    recipientAddress: `0x${"d2".repeat(20)}`,
+    bonderFee: "250000000000000000",
+    bonderFeeFormatted: 0.25,
+    bonderFeeUsd: 0.2505,
+    bonded: true,
+    bondTimestamp: 1661554800,
+    bondTransactionHash: `0x${"3c".repeat(32)}`,
+    bonderAddress: `0x${"e3".repeat(20)}`,
+    token: "DAI",
+    tokenPriceUsd: 1.002,
+    timestamp: 1661554612,
+    unbondable: false,
+    receivedHTokens: false,
+    ...others,
+  };
+}
