@@ -221,10 +221,11 @@ class OpenCall implements Call, CallContext {
 
   get metadata(): CallContext["metadata"] {
     return (entries) => {
-      for (const [name, value] of Object.entries(entries)) {
-        if (!METADATA_NAME.test(name) || !METADATA_VALUE.test(value)) throw new TypeError(`${name} cannot be metadata`);
+      for (const name in entries) {
+        if (METADATA_NAME.test(name) && METADATA_VALUE.test(entries[name] ?? "")) continue;
+        throw new TypeError(`${name} cannot be metadata`);
       }
-      this.said = { ...this.said, ...entries };
+      this.said = this.said === undefined ? entries : { ...this.said, ...entries };
     };
   }
 
@@ -234,7 +235,10 @@ class OpenCall implements Call, CallContext {
 
   answerHeaders(): readonly string[] {
     const caching = cacheHeaders(this.cachePolicy);
-    return this.said === undefined ? caching : [...caching, ...Object.entries(this.said).flat()];
+    if (this.said === undefined) return caching;
+    const headers = [...caching];
+    for (const name in this.said) headers.push(name, this.said[name] ?? "");
+    return headers;
   }
 
   context(timeoutMs: number | undefined): CallContext {

@@ -38,6 +38,7 @@ export function createGetTransferStatus(
 ): Operation<GetTransferStatusRequest, GetTransferStatusResponse> {
   const { chains, statuses, prices, longestMs, now, steady } = options;
   const toMessage = createMessages();
+  const describe = createDescriptions();
 
   /** The price of a token now; without one the answer is still the answer: its USD fields are 0. */
   function priceOf({ sent: { token }, priceUsd }: TransferStatus, leftMs: () => number): number | Promise<number> {
@@ -54,7 +55,7 @@ export function createGetTransferStatus(
   /** How an answer may be kept: one without a price is not what it should be for long. */
   function cachePolicy(found: TransferStatus, usd: number): CachePolicy {
     const isForLong = isSettled(found) && usd > 0;
-    const maxAgeSeconds = isForLong ? settledSeconds : standsMs({ ...found, isFinal: false }) / 1000;
+    const maxAgeSeconds = isForLong ? settledSeconds : standsMs(found) / 1000;
     return { ageSeconds: (now() - found.observedAt) / 1000, maxAgeSeconds };
   }
 
@@ -63,9 +64,9 @@ export function createGetTransferStatus(
     { isPrivate, leftMs }: { readonly isPrivate: boolean; readonly leftMs: () => number },
     context: CallContext,
   ): GetTransferStatusResponse | Promise<GetTransferStatusResponse> {
-    const { sent, state, source, observedAt } = found;
-    context.note({ token: sent.token, route: `${sent.source.slug}>${sent.destination.slug}`, state, source });
-    context.metadata({ source, "observed-at": new Date(observedAt).toISOString() });
+    const { facts, metadata } = describe(found);
+    context.note(facts);
+    context.metadata(metadata);
     const valued = (usd: number): GetTransferStatusResponse => {
       context.cache(isPrivate ? "private" : cachePolicy(found, usd));
       return toMessage(found, usd);
@@ -139,6 +140,28 @@ function createMessages(): (status: TransferStatus, usd: number) => GetTransferS
     const message = toMessage(status, usd);
     made.set(status, { usd, message });
     return message;
+  };
+}
+
+/** What is said of a status beside its message, made once. */
+interface Description {
+  /** For the log. */
+  readonly facts: Readonly<Record<string, string>>;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+function createDescriptions(): (status: TransferStatus) => Description {
+  const made = new WeakMap<TransferStatus, Description>();
+  return (status) => {
+    const known = made.get(status);
+    if (known !== undefined) return known;
+    const { sent, state, source, observedAt } = status;
+    const description = {
+      facts: { token: sent.token, route: `${sent.source.slug}>${sent.destination.slug}`, state, source },
+      metadata: { source, "observed-at": new Date(observedAt).toISOString() },
+    };
+    made.set(status, description);
+    return description;
   };
 }
 

@@ -39,9 +39,9 @@ const settledMs = 60 * 60_000;
 /** Shortest time for any other: however often callers ask, the chains are asked once a second. */
 const leastMs = 1_000;
 
-/** For how long a status can be taken to stand, in milliseconds: what is settled long, what may change about a block. */
-export function standsMs(status: TransferStatus): number {
-  return isSettled(status) ? settledMs : Math.max(status.sent.destination.blockMs, leastMs);
+/** For how long a status that may change can be taken to stand: about a block, in milliseconds. */
+export function standsMs({ sent }: TransferStatus): number {
+  return Math.max(sent.destination.blockMs, leastMs);
 }
 
 /**
@@ -52,7 +52,7 @@ export function createStatusBook({ index, lookUp, sharing, longestMs, now }: Sta
   const kept = new LRUCache<string, TransferStatus>({ max: maxStatuses, perf: { now }, ttlResolution: 0 });
 
   function keep(key: string, found: Found): Found {
-    if (found !== undefined) kept.set(key, found, { ttl: standsMs(found) });
+    if (found !== undefined) kept.set(key, found, { ttl: isSettled(found) ? settledMs : standsMs(found) });
     return found;
   }
 
