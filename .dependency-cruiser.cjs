@@ -8,7 +8,7 @@ const world = "^src/(hop|chain|prices|remote)/";
 const pure = "^src/quotes/(quote|fees|snapshot|stable-swap|uniswap-v3)\\.ts$";
 /** What puts the parts together. */
 const roots =
-  "^src/(main|gateway|upstreams|config|log|log-output|workers|start-failure|stop-on-signals|statuses|indexing|index-history|index-process|history-progress)\\.ts$";
+  "^src/(main|gateway|upstreams|config|log|log-output|workers|start-failure|stop-on-signals|statuses|indexing|index-history|history-progress)\\.ts$";
 
 const forbid = (name, comment, from, to) => ({ name, comment, severity: "error", from, to });
 

@@ -42,3 +42,8 @@ export class ServiceError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }
+
+/** What went wrong, in a line, for the log. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -2,11 +2,11 @@
 import { parseArgs } from "node:util";
 import { createBlockTimes } from "./chain/block-times.js";
 import { createChains } from "./chain/chains.js";
-import { steadyNow } from "./clock.js";
+import { pause, steadyNow } from "./clock.js";
 import { type Config, ConfigError, loadConfig } from "./config.js";
+import { messageOf } from "./errors.js";
 import { createProgressDisplay } from "./history-progress.js";
 import { networkOf } from "./hop/networks.js";
-import { messageOf, pause } from "./index-process.js";
 import { describeFailure, StartFailure } from "./start-failure.js";
 import { fillIndex } from "./transfers/index/follow-index.js";
 import { type IndexFrom, parseIndexFrom } from "./transfers/index/index-from.js";

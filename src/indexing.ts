@@ -1,9 +1,9 @@
 import type { BlockTimes } from "./chain/block-times.js";
 import type { Chains } from "./chain/chains.js";
-import { steadyNow } from "./clock.js";
+import { pause, steadyNow } from "./clock.js";
 import type { Config } from "./config.js";
+import { messageOf } from "./errors.js";
 import { networkOf } from "./hop/networks.js";
-import { messageOf, pause } from "./index-process.js";
 import type { Logger } from "./log.js";
 import { StartFailure } from "./start-failure.js";
 import type { IndexEvents } from "./transfers/index/follow-index.js";

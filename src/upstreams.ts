@@ -1,6 +1,7 @@
 import { Agent } from "undici";
 import { steadyNow } from "./clock.js";
 import type { Config } from "./config.js";
+import { messageOf } from "./errors.js";
 import { type Attestations, createAttestations } from "./hop/attestations.js";
 import { type FeeSettings, parseFeeSettings } from "./hop/fee-settings.js";
 import { createFeeSettingsSource, type FeeSettingsSource } from "./hop/fee-settings-source.js";
@@ -79,8 +80,4 @@ export function createUpstreams(config: Config, logger: Logger): Upstreams {
       await dispatcher.destroy();
     },
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { pause } from "../clock.js";
 import { ServiceError } from "../errors.js";
 import { createLimit, ExchangeError } from "../remote/exchange.js";
 import type { RpcCall, RpcOutcome } from "./chain-client.js";
@@ -115,7 +115,7 @@ export function createReader(options: ReaderOptions): Reader {
         .sort((a, b) => countOf(a) - countOf(b));
       if (next === undefined || left === 0) return false;
       const before = countOf(next);
-      if (before > 0) await pause(random() * jitterMs * 2 ** (before - 1));
+      if (before > 0) await pause(random() * jitterMs * 2 ** (before - 1), ending.signal);
       if (ending.signal.aborted) return false;
       start(next, false);
       return true;
@@ -133,12 +133,7 @@ export function createReader(options: ReaderOptions): Reader {
       const ends = runs.map(async (run) => ({ run, end: await run.end }));
       const [slowest] = runs;
       if (!mayHedge || slowest === undefined) return Promise.race(ends);
-      return Promise.race([...ends, pause(slowest.member.health.hedgeMs()).then(() => undefined)]);
-    }
-
-    /** Waits; not longer than the caller. */
-    function pause(milliseconds: number): Promise<void> {
-      return sleep(milliseconds, undefined, { signal: ending.signal }).catch(() => {});
+      return Promise.race([...ends, pause(slowest.member.health.hedgeMs(), ending.signal).then(() => undefined)]);
     }
 
     function succeeded({ attempt, startedAt, isHedge }: Running): void {

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { type Dispatcher, request } from "undici";
+import { untilAborted } from "./until-aborted.js";
 
 /** Why an exchange with an upstream gave no usable answer. Its message names no URL; the cause may. */
 export class ExchangeError extends Error {
@@ -84,7 +85,7 @@ export async function exchangeJson(url: string, options: ExchangeOptions): Promi
       signal,
     });
     // Before there is a connection, the client looks at no signal.
-    const { statusCode, headers, body } = await Promise.race([sent, aborted(signal)]);
+    const { statusCode, headers, body } = await untilAborted(sent, signal);
     status = statusCode;
     if (status < 200 || status > 299) {
       // Not waited for: a body that never ends must not hold the answer.
@@ -123,11 +124,6 @@ async function readText(body: AsyncIterable<Buffer>, maxBytes: number): Promise<
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, size).toString("utf8");
-}
-
-/** Rejects when a signal aborts. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 }
 
 /** Reads a Retry-After header, which holds seconds or a date. */

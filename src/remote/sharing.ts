@@ -1,4 +1,5 @@
 import { createLimit, type Limit } from "./exchange.js";
+import { untilAborted } from "./until-aborted.js";
 
 /** Work that several want at the same time and that is done once. */
 export interface Sharing<T> {
@@ -36,15 +37,9 @@ export function createSharing<T>(closing: AbortSignal): Sharing<T> {
       signal.throwIfAborted();
       const running = underWay.get(key) ?? begin(key, work);
       running.waiting += 1;
-      let leave: (() => void) | undefined;
-      const left = new Promise<never>((_, reject) => {
-        leave = () => reject(signal.reason);
-        signal.addEventListener("abort", leave);
-      });
       try {
-        return await Promise.race([running.result, left]);
+        return await untilAborted(running.result, signal);
       } finally {
-        if (leave !== undefined) signal.removeEventListener("abort", leave);
         running.waiting -= 1;
         if (running.waiting === 0) {
           // Who comes now must not get what is being broken off.

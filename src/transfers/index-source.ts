@@ -47,11 +47,16 @@ export interface IndexSourceOptions {
 const maxMissedPolls = 3;
 
 export function createIndexSource({ index: opened, network, pollMs, now }: IndexSourceOptions): IndexSource {
-  const index = (): TransferIndex => {
-    const open = opened();
-    if (open === undefined) throw unknown();
-    return open;
-  };
+  /** A file that cannot be read now is no fault of the question: others may know. */
+  function read<T>(question: (index: TransferIndex) => T): T {
+    const index = opened();
+    if (index === undefined) throw unknown();
+    try {
+      return question(index);
+    } catch (cause) {
+      throw unknown(cause);
+    }
+  }
   const cctpChains = [...network.chains.values()].filter((chain) => cctpDomainOf(chain) !== undefined);
 
   /** Whether the question is about these chains, as our own endpoints tell of them. */
@@ -84,10 +89,10 @@ export function createIndexSource({ index: opened, network, pollMs, now }: Index
   function choose({ transactionHash, transferId }: TransferQuery, context: LookUpContext): IndexedTransfer | undefined {
     if (!isMeant(context)) throw unknown();
     if (transactionHash !== undefined) {
-      const all = index().byTransactionHash(transactionHash);
+      const all = read((index) => index.byTransactionHash(transactionHash));
       return all.find(({ sent }) => transferId === undefined || sent.id === transferId);
     }
-    const [chosen, ...more] = index().byTransferId(transferId ?? "");
+    const [chosen, ...more] = read((index) => index.byTransferId(transferId ?? ""));
     if (isNonce(transferId ?? "")) {
       if (more.length > 0) throw ambiguousNonce();
       // Another chain may have the same one, before the index begins.
@@ -98,7 +103,7 @@ export function createIndexSource({ index: opened, network, pollMs, now }: Index
 
   /** Whether all that happened on a chain is known, from its beginning up to now. */
   function isWhole(chain: Chain): boolean {
-    const coverage = index().coverage(chain.slug);
+    const coverage = read((index) => index.coverage(chain.slug));
     return coverage?.from === 0 && isCurrent(chain, coverage);
   }
 
@@ -116,8 +121,12 @@ export function createIndexSource({ index: opened, network, pollMs, now }: Index
     searchedTo(context) {
       if (!isMeant(context)) return undefined;
       return (chain) => {
-        const coverage = opened()?.coverage(chain.slug);
-        return coverage?.from === 0 ? coverage.finalTo : -1;
+        try {
+          const coverage = read((index) => index.coverage(chain.slug));
+          return coverage?.from === 0 ? coverage.finalTo : -1;
+        } catch {
+          return -1;
+        }
       };
     },
     sent(query, context) {
@@ -133,6 +142,6 @@ export function createIndexSource({ index: opened, network, pollMs, now }: Index
   };
 }
 
-function unknown(): ServiceError {
-  return new ServiceError("UPSTREAM_UNAVAILABLE", "the index does not know this transfer");
+function unknown(cause?: unknown): ServiceError {
+  return new ServiceError("UPSTREAM_UNAVAILABLE", "the index does not know this transfer", { cause });
 }

@@ -5,6 +5,7 @@ import { type Log, type LogFilter, readHead } from "../chain/reads.js";
 import { ServiceError } from "../errors.js";
 import { createLimit } from "../remote/exchange.js";
 import { createTurns, type Turns } from "../remote/turns.js";
+import { untilAborted } from "../remote/until-aborted.js";
 
 /** Where a search begins, and what it is for. */
 export interface TrailOptions {
@@ -83,7 +84,13 @@ export function createLogTrails(closing: AbortSignal): LogTrails {
         // Nobody may be there any more when it fails.
         trail.running.catch(() => {});
       }
-      return untilAborted(trail.running, options.client, signal);
+      try {
+        return await untilAborted(trail.running, signal);
+      } catch (error) {
+        if (error !== signal.reason) throw error;
+        const message = `the logs of ${options.client.slug} could not be searched in time`;
+        throw new ServiceError("UPSTREAM_UNAVAILABLE", message);
+      }
     },
   };
 }
@@ -105,18 +112,4 @@ async function goOn(trail: Trail, options: TrailOptions, signal: AbortSignal): P
     trail.logs = logs.filter((log) => Number(log.blockNumber) < (trail.next ?? 0));
   }
   return logs;
-}
-
-async function untilAborted<T>(work: Promise<T>, { slug }: ChainClient, signal: AbortSignal): Promise<T> {
-  let abort: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(new ServiceError("UPSTREAM_UNAVAILABLE", `the logs of ${slug} could not be searched in time`));
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort);
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    if (abort !== undefined) signal.removeEventListener("abort", abort);
-  }
 }

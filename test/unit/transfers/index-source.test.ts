@@ -213,3 +213,15 @@ describe("the index cannot know", () => {
     expect(() => byHash()).toThrow(isUnknown);
   });
 });
+
+test("an index whose file cannot be read knows nothing, and fails nobody", () => {
+  const fails = (): never => {
+    throw new Error("disk I/O error");
+  };
+  const broken: TransferIndex = { byTransactionHash: fails, byTransferId: fails, coverage: fails, close: () => {} };
+  const source = createIndexSource({ index: () => broken, network: mainnet, pollMs: () => 2_000, now: () => now });
+  expect(() => source.byTransferId(sent.id, contextOf())).toThrow(isUnknown);
+  expect(() => source.byTransactionHash(sent.transactionHash, undefined, contextOf())).toThrow(isUnknown);
+  expect(source.sent({ transferId: sent.id, transactionHash: undefined }, contextOf())).toBeUndefined();
+  expect(source.searchedTo(contextOf())?.(chainOf("optimism"))).toBe(-1);
+});
