@@ -12,6 +12,7 @@ export type Reason =
   | "PATH_NOT_FOUND"
   | "METHOD_NOT_ALLOWED"
   | "RATE_LIMITED"
+  | "OVERLOADED"
   | "UPSTREAM_UNAVAILABLE"
   | "DEADLINE_EXCEEDED"
   | "INTERNAL";
@@ -19,7 +20,7 @@ export type Reason =
 export interface ServiceErrorOptions {
   /** Name of the one parameter at fault, in lowerCamelCase. */
   field?: string;
-  /** When the caller may come back; for RATE_LIMITED. */
+  /** When the caller may come back; for RATE_LIMITED and OVERLOADED. */
   retryAfterSeconds?: number;
   /** What lies behind it: for the log, never shown to the caller. */
   cause?: unknown;

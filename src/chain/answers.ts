@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.js";
-import { type ChainClient, isQuantity } from "./chain-client.js";
+import { type BlockRange, type ChainClient, isQuantity, type LogFilter } from "./chain-client.js";
 
 // What nodes answer, checked. Each function throws ServiceError UPSTREAM_UNAVAILABLE for an answer of another form: what it
 // returns can be trusted to be well formed, though not to be true.
@@ -56,6 +56,8 @@ export function headerIn(client: ChainClient, answer: unknown): BlockHeader | un
   if (!isObject(answer)) throw malformed(client);
   const { number, hash, timestamp } = answer;
   if (!isQuantity(number) || !isHex(hash, 64) || !isTime(timestamp)) throw malformed(client);
+  // Beyond that, one block more is the same number.
+  if (!Number.isSafeInteger(Number(number))) throw malformed(client);
   return { number: Number(number), hash: hash.toLowerCase(), timestamp: Number(timestamp) };
 }
 
@@ -63,6 +65,23 @@ export function headerIn(client: ChainClient, answer: unknown): BlockHeader | un
 export function logsIn(client: ChainClient, answer: unknown): readonly Log[] {
   if (!Array.isArray(answer) || !answer.every(isLog)) throw malformed(client);
   return answer.filter(({ removed }) => removed !== true).map(inLowerCase);
+}
+
+/** Whether a result is a list of logs, all of which a search asked for. */
+export function areLogsOf(result: unknown, filter: LogFilter, range: BlockRange): boolean {
+  return Array.isArray(result) && result.every((log) => isLog(log) && isLogOf(log, filter, range));
+}
+
+/** Whether a search asked for a log. */
+export function isLogOf(log: Log, { address, topics }: LogFilter, { from, to }: BlockRange): boolean {
+  const isOneOf = (value: string | undefined, wanted: string | readonly string[]): boolean =>
+    value !== undefined && [wanted].flat().some((each) => isEqual(each, value));
+  return (
+    isOneOf(log.address, address) &&
+    topics.every((wanted, index) => wanted === null || isOneOf(log.topics[index], wanted)) &&
+    Number(log.blockNumber) >= from &&
+    Number(log.blockNumber) <= to
+  );
 }
 
 /** Who sent a transaction, lower case. */

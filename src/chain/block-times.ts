@@ -1,7 +1,6 @@
-import { ServiceError } from "../errors.js";
 import { type BlockTime, searchBlock } from "./block-search.js";
 import type { ChainClient } from "./chain-client.js";
-import { type BlockHeader, readHead, readHeader } from "./reads.js";
+import { type BlockHeader, readHead, readKnownHeader } from "./reads.js";
 
 /** Which block had which time. */
 export interface BlockTimes {
@@ -71,10 +70,7 @@ export function createBlockTimes({ now }: { readonly now: () => number }): Block
 
       const settled = head.timestamp - settledSeconds;
       const read = async (number: number): Promise<BlockTime> => {
-        const header = await readHeader(client, number, signal);
-        if (header === undefined) {
-          throw new ServiceError("UPSTREAM_UNAVAILABLE", `${client.slug} does not have all of its blocks`);
-        }
+        const header = await readKnownHeader(client, number, signal);
         if (header.timestamp <= settled) keep(known.times, header);
         return header;
       };

@@ -3,6 +3,11 @@ import type { RevertError } from "./rpc-error.js";
 export interface RpcCall {
   readonly method: string;
   readonly params: readonly unknown[];
+  /**
+   * Whether a result can be this call's answer, beyond the form that its method gives. One that cannot is trouble of the
+   * endpoint: another is asked.
+   */
+  readonly isAnswer?: ((result: unknown) => boolean) | undefined;
 }
 
 /** What one call of a batch gave: the node's result, or the revert of the contract that it ran. */
@@ -20,7 +25,7 @@ export interface LogFilter {
   readonly topics: readonly (string | readonly string[] | null)[];
 }
 
-/** What a node gave for the logs of a range of blocks, unchecked. */
+/** What a node gave for the logs of a range of blocks. */
 export interface LogAnswer {
   readonly result: unknown;
   readonly range: BlockRange;
@@ -31,10 +36,16 @@ export interface ChainClient {
   readonly slug: string;
   /**
    * Calls one method and gives its result.
+   * @param isAnswer as in RpcCall
    * @throws RevertError when the call itself reverts.
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain gives an answer.
    */
-  send(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown>;
+  send(
+    method: string,
+    params: readonly unknown[],
+    signal: AbortSignal,
+    isAnswer?: RpcCall["isAnswer"],
+  ): Promise<unknown>;
   /**
    * Calls several methods on one endpoint, in one HTTP request where the endpoint takes batches, and gives their
    * outcomes in the order of the calls.
@@ -63,6 +74,11 @@ export function isRevert(outcome: RpcOutcome | undefined): boolean {
 /** A number as JSON-RPC writes it. */
 export function toQuantity(value: number): string {
   return `0x${value.toString(16)}`;
+}
+
+/** Whether a value is bytes as JSON-RPC writes them; none are `0x`. */
+export function isBytes(value: unknown): value is string {
+  return typeof value === "string" && /^0x[0-9a-f]*$/i.test(value);
 }
 
 /** Whether a value is a number as JSON-RPC writes it: 0x and up to 32 hex digits. */

@@ -18,7 +18,7 @@ export interface Chains {
   /**
    * Runs `work` with the network's chains; the endpoints that the caller names serve that work alone and are closed
    * after it.
-   * @throws ServiceError RPC_URL_FORBIDDEN for an endpoint that may not be named; RATE_LIMITED or UPSTREAM_UNAVAILABLE
+   * @throws ServiceError RPC_URL_FORBIDDEN for an endpoint that may not be named; RATE_LIMITED or OVERLOADED
    * when too many are in use.
    */
   use<T>(

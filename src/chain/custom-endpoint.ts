@@ -27,8 +27,8 @@ export interface CustomEndpoints {
   /**
    * Opens an endpoint, to be closed by who opened it. It is connected to at exactly the addresses that were checked, so
    * that its name cannot turn into a private address afterwards.
-   * @throws ServiceError RPC_URL_FORBIDDEN as the guard does; RATE_LIMITED when this caller, UPSTREAM_UNAVAILABLE when
-   * all callers together have too many open.
+   * @throws ServiceError RPC_URL_FORBIDDEN as the guard does; RATE_LIMITED when this caller, OVERLOADED when all
+   * callers together have too many open.
    */
   open(
     chain: { readonly slug: string; readonly chainId: number },
@@ -65,7 +65,8 @@ export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEn
       throw new ServiceError("RATE_LIMITED", message, { field, retryAfterSeconds: 1 });
     }
     if (openInTotal >= maxInTotal) {
-      throw new ServiceError("UPSTREAM_UNAVAILABLE", "too many endpoints that callers name are in use", { field });
+      const message = "too many endpoints that callers name are in use";
+      throw new ServiceError("OVERLOADED", message, { field, retryAfterSeconds: 1 });
     }
     openByCaller.set(caller, count + 1);
     openInTotal += 1;
@@ -162,7 +163,7 @@ function bounded(client: ChainClient, timeoutMs: number): ChainClient {
   }
   return {
     slug: client.slug,
-    send: (method, params, outer) => within(outer, (signal) => client.send(method, params, signal)),
+    send: (method, params, outer, isAnswer) => within(outer, (signal) => client.send(method, params, signal, isAnswer)),
     batch: (calls, outer) => within(outer, (signal) => client.batch(calls, signal)),
     logs: (filter, range, newestFirst, outer) =>
       within(outer, (signal) => client.logs(filter, range, newestFirst, signal)),

@@ -43,7 +43,7 @@ export interface EndpointFailure {
 const quickMs = 1_500;
 /** Searches of logs that go on at the same time, whoever began them. */
 const maxSearches = 16;
-/** How often an endpoint that rests is tried all the same, where there is no other. */
+/** How often an endpoint that rests is tried all the same, where no other is well. */
 const tryMs = 2_000;
 
 const latestBlock: RpcCall = { method: "eth_getBlockByNumber", params: ["latest", false] };
@@ -54,7 +54,6 @@ const latestBlock: RpcCall = { method: "eth_getBlockByNumber", params: ["latest"
  */
 export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
   const { slug, onFailure, closing, attemptMs = quickMs, now = steadyNow, random = Math.random } = options;
-  let triedAt = Number.NEGATIVE_INFINITY;
   const members = options.urls.map(
     (url): Member => ({ endpoint: createEndpoint({ ...options, url, now }), health: createHealth(now) }),
   );
@@ -96,35 +95,57 @@ export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
     return rank(member) === 0;
   }
 
-  /**
-   * The endpoints that may be asked, best first. Where all rest, the one that has rested longest is tried now and then:
-   * it may be well again before its time.
-   */
+  /** The endpoints that may be asked, best first. */
   function inOrder(): readonly Member[] {
-    const awake = members.filter(({ health }) => !health.isResting());
-    if (awake.length > 0) return awake.sort((a, b) => rank(a) - rank(b));
-    const [longest] = [...members].sort((a, b) => b.health.restedMs() - a.health.restedMs());
-    if (longest === undefined || longest.health.restedMs() < tryMs || now() - triedAt < tryMs) return [];
-    triedAt = now();
-    return [longest];
+    return members.filter(({ health }) => !health.isResting()).sort((a, b) => rank(a) - rank(b));
+  }
+
+  /** Where none is well, tries those that rest: they may be well again before their time. Nobody waits for it. */
+  function tryResting(): void {
+    const isGood = (member: Member): boolean => !member.health.isResting() && isWell(member);
+    if (members.some(isGood)) return;
+    for (const member of members) {
+      if (member.health.isResting() && member.health.restedMs() >= tryMs) void tryOne(member);
+    }
+  }
+
+  /** Asks an endpoint for no more than its chain's id. */
+  async function tryOne({ endpoint, health }: Member): Promise<void> {
+    const attempt = health.begin();
+    const limit = createLimit(closing, attemptMs);
+    try {
+      await endpoint.ask([], limit.signal);
+      attempt.succeeded(undefined);
+    } catch (error) {
+      attempt.wasted();
+      if (error instanceof ExchangeError && error.retryAfterMs !== undefined) health.rest(error.retryAfterMs);
+    } finally {
+      limit.end();
+    }
+  }
+
+  /** What is done beside every read. */
+  function lookAround(): void {
+    heads.refresh();
+    tryResting();
   }
 
   return {
     slug,
-    async send(method, params, signal) {
-      heads.refresh();
-      const [outcome] = await read([{ method, params }], signal);
+    async send(method, params, signal, isAnswer) {
+      lookAround();
+      const [outcome] = await read([{ method, params, isAnswer }], signal);
       if (outcome === undefined) throw new Error("a read without an outcome");
       if ("revert" in outcome) throw outcome.revert;
       return outcome.result;
     },
     async batch(calls, signal) {
       if (calls.length === 0) return [];
-      heads.refresh();
+      lookAround();
       return read(calls, signal);
     },
     async logs(filter, range, newestFirst, signal) {
-      heads.refresh();
+      lookAround();
       try {
         return await searches.take(signal, () => readLogs(filter, range, newestFirst, signal));
       } catch (error) {

@@ -1,9 +1,9 @@
 import { unescape as decode } from "node:querystring";
 import type { Dispatcher } from "undici";
 import { ExchangeError, exchangeJson } from "../remote/exchange.js";
-import { isQuantity, type RpcCall, type RpcOutcome, resultOf } from "./chain-client.js";
+import { type RpcCall, type RpcOutcome, resultOf } from "./chain-client.js";
 import { endpointName } from "./endpoint-name.js";
-import { encodeCalls, readAnswer, readAnswers, refusesBatch } from "./json-rpc.js";
+import { CallRefused, encodeCalls, readAnswer, readAnswers, refusesBatch, UnfitResult } from "./json-rpc.js";
 
 /** One RPC endpoint of a chain. */
 export interface Endpoint {
@@ -11,7 +11,7 @@ export interface Endpoint {
   readonly name: string;
   /**
    * Calls methods, in one HTTP request where the endpoint takes batches, and gives their outcomes in order. Nothing
-   * is given out before the endpoint has named the right chain, which it is asked along with the calls.
+   * is given out unless the endpoint has named the right chain just now: it is asked for it along with the calls.
    * @throws ExchangeError when there is no answer to believe to each of them.
    */
   ask(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
@@ -35,6 +35,8 @@ const uncertainRetryMs = 30_000;
 const manyServerErrors = 3;
 /** Most requests at a time in place of a batch. */
 const maxParallel = 16;
+/** How long its word on which chain it serves stands, unless it fails: behind one address may be several nodes. */
+const verifiedMs = 250;
 /** For how long an endpoint of another chain is left alone. */
 const wrongChainRestMs = 30_000;
 
@@ -43,7 +45,9 @@ const chainIdCall: RpcCall = { method: "eth_chainId", params: [] };
 export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: EndpointOptions): Endpoint {
   const address = withoutUserInfo(url);
   let lastId = 0;
-  let verified = false;
+  /** When it was asked last which chain it serves, and named the right one. */
+  let verifiedAt = Number.NEGATIVE_INFINITY;
+  let wasVerified = false;
   /** Most calls that went well in one batch. */
   let largestBatch = 1;
   let refused: { readonly size: number; readonly at: number; readonly ms: number } | undefined;
@@ -78,7 +82,7 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
     return outcomes;
   }
 
-  /** The outcomes of a batch; undefined when the endpoint refuses to take it as one. */
+  /** The outcomes of a batch; undefined when the endpoint refuses to take it as one, or cannot. */
   async function inOneRequest(
     calls: readonly RpcCall[],
     signal: AbortSignal,
@@ -104,10 +108,23 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
       if (mayRefuse) return undefined;
       largestBatch = 1;
     }
-    const outcomes = readAnswers(Array.isArray(answer) ? answer : [], calls, firstId);
+    const outcomes = inList(answer, calls, firstId);
+    if (outcomes === undefined) return undefined;
     largestBatch = Math.max(largestBatch, calls.length);
     if (refused !== undefined && refused.size <= calls.length) refused = undefined;
     return outcomes;
+  }
+
+  /** The outcomes in the answer to a batch; undefined when it is a list that mixes them up. */
+  function inList(answer: unknown, calls: readonly RpcCall[], firstId: number): readonly RpcOutcome[] | undefined {
+    try {
+      return readAnswers(Array.isArray(answer) ? answer : [], calls, firstId);
+    } catch (error) {
+      if (!Array.isArray(answer) || error instanceof CallRefused || error instanceof UnfitResult) throw error;
+      refusalMs = uncertainRetryMs;
+      largestBatch = 1;
+      return undefined;
+    }
   }
 
   async function run(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
@@ -126,18 +143,33 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
     return separate;
   }
 
+  /** Runs calls and, first among them, the one for the chain's id. */
+  async function runVerifying(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+    // How a search is refused tells how much the endpoint takes: one that goes alone stays alone, once one went together.
+    const isLoneSearch = calls.length === 1 && calls[0]?.method === "eth_getLogs";
+    if (!wasVerified || !isLoneSearch) return run([chainIdCall, ...calls], signal);
+    return (await Promise.all([singles([chainIdCall], signal), run(calls, signal)])).flat();
+  }
+
   return {
     name: endpointName(url),
     async ask(calls, signal) {
-      if (verified) return run(calls, signal);
-      // Who asks while that is under way asks for itself: nobody waits for another, or fails with it.
-      const [chain, ...outcomes] = await run([chainIdCall, ...calls], signal);
-      const answer = resultOf(chain);
-      if (!isQuantity(answer) || Number(answer) !== chainId) {
-        throw new ExchangeError("serves another chain", { retryAfterMs: wrongChainRestMs });
+      const askedAt = now();
+      try {
+        if (askedAt - verifiedAt < verifiedMs) return await run(calls, signal);
+        // Who asks while that is under way asks for itself: nobody waits for another, or fails with it.
+        const [chain, ...outcomes] = await runVerifying(calls, signal);
+        if (Number(resultOf(chain)) !== chainId) {
+          throw new ExchangeError("serves another chain", { retryAfterMs: wrongChainRestMs });
+        }
+        verifiedAt = askedAt;
+        wasVerified = true;
+        return outcomes;
+      } catch (error) {
+        // It may be another node that answers next.
+        if (!(error instanceof CallRefused)) verifiedAt = Number.NEGATIVE_INFINITY;
+        throw error;
       }
-      verified = true;
-      return outcomes;
     },
   };
 }

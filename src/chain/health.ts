@@ -2,10 +2,12 @@
 export interface Health {
   /** Whether it is left alone because it asked for that, or serves another chain. */
   isResting(): boolean;
-  /** For how long it has been left alone, in milliseconds. */
+  /** For how long it has been left alone, since it asked for that or was tried all the same, in milliseconds. */
   restedMs(): number;
   /** Whether it has failed so often that others are asked before it. */
   isOpen(): boolean;
+  /** Whether its last attempt failed. */
+  hasFailed(): boolean;
   /** How long to wait for it before another is asked as well, in milliseconds. */
   hedgeMs(): number;
   /** Starts an attempt. Once an open endpoint's time is over, the first attempt is the probe that decides for it. */
@@ -21,6 +23,8 @@ export interface Attempt {
    * @param latencyMs time that an answer would have taken at least, where that is known
    */
   failed(latencyMs?: number): boolean;
+  /** It told nothing of the endpoint. */
+  wasted(): void;
 }
 
 /** For how long an endpoint comes last after its failures: so many in a row, or among the last attempts. */
@@ -39,6 +43,7 @@ const firstHedgeMs = 500;
 export function createHealth(now: () => number): Health {
   let restingSince = Number.NEGATIVE_INFINITY;
   let restingUntil = Number.NEGATIVE_INFINITY;
+  let begunAt = Number.NEGATIVE_INFINITY;
   /** When the next probe may go; undefined: the breaker is closed. */
   let openUntil: number | undefined;
   /** How often it has opened: what began before the last time says nothing about now. */
@@ -53,8 +58,9 @@ export function createHealth(now: () => number): Health {
 
   return {
     isResting: () => now() < restingUntil,
-    restedMs: () => now() - restingSince,
+    restedMs: () => now() - Math.max(restingSince, begunAt),
     isOpen: () => openUntil !== undefined && now() < openUntil,
+    hasFailed: () => failuresInARow > 0,
     hedgeMs() {
       const sorted = [...recentMs].sort((a, b) => a - b);
       const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1] ?? firstHedgeMs;
@@ -65,10 +71,12 @@ export function createHealth(now: () => number): Health {
       restingUntil = Math.max(restingUntil, now() + Math.min(milliseconds, maxRestMs));
     },
     begin() {
+      begunAt = now();
       const opening = openings;
       const rest = restingSince;
+      const isProbe = openUntil !== undefined && now() >= openUntil;
       // While this probe is out, no other goes.
-      if (openUntil !== undefined && now() >= openUntil) openUntil = now() + openMs;
+      if (isProbe) openUntil = now() + openMs;
       return {
         succeeded(latencyMs) {
           note(latencyMs);
@@ -79,6 +87,9 @@ export function createHealth(now: () => number): Health {
           openUntil = undefined;
           failuresInARow = 0;
           window = [...window, false].slice(-windowSize);
+        },
+        wasted() {
+          if (isProbe && opening === openings && openUntil !== undefined) openUntil = now();
         },
         failed(latencyMs) {
           note(latencyMs);

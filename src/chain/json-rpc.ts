@@ -1,5 +1,5 @@
 import { ExchangeError } from "../remote/exchange.js";
-import type { RpcCall, RpcOutcome } from "./chain-client.js";
+import { isBytes, isQuantity, type RpcCall, type RpcOutcome } from "./chain-client.js";
 import { type Refusal, readRefusal } from "./refusal.js";
 import { readRevert } from "./rpc-error.js";
 
@@ -14,6 +14,33 @@ export class CallRefused extends ExchangeError {
   }
 }
 
+/** A result that the chain cannot have given: the node lacks what is asked for, or makes something up. */
+export class UnfitResult extends ExchangeError {
+  /** Whether it is no bytes at all: what a contract answers that is not there. */
+  readonly isEmpty: boolean;
+
+  constructor(result: unknown) {
+    super("answered what its chain could not");
+    this.isEmpty = result === "0x";
+  }
+}
+
+const isObjectOrNull = (result: unknown): boolean => typeof result === "object" && !Array.isArray(result);
+
+/** The form of each method's results. */
+const forms: ReadonlyMap<string, (result: unknown) => boolean> = new Map([
+  ["eth_blockNumber", isQuantity],
+  ["eth_call", isBytes],
+  ["eth_chainId", isQuantity],
+  ["eth_estimateGas", isQuantity],
+  ["eth_gasPrice", isQuantity],
+  ["eth_getBlockByHash", isObjectOrNull],
+  ["eth_getBlockByNumber", isObjectOrNull],
+  ["eth_getLogs", Array.isArray],
+  ["eth_getTransactionByHash", isObjectOrNull],
+  ["eth_getTransactionReceipt", isObjectOrNull],
+]);
+
 /** JSON text of calls with ids that count up from `firstId`: an object for one, a list for several. */
 export function encodeCalls(calls: readonly RpcCall[], firstId: number): string {
   const requests = calls.map(({ method, params }, index) => ({ jsonrpc: "2.0", id: firstId + index, method, params }));
@@ -22,9 +49,10 @@ export function encodeCalls(calls: readonly RpcCall[], firstId: number): string 
 
 /**
  * Outcome of one call.
- * @throws ExchangeError when it is no JSON-RPC answer to this id; CallRefused for an error that is no revert.
+ * @throws ExchangeError when it is no JSON-RPC answer to this id; CallRefused for an error that is no revert, and where
+ * the node does not have what is there; UnfitResult
  */
-export function readAnswer(answer: unknown, { method }: RpcCall, id: number): RpcOutcome {
+export function readAnswer(answer: unknown, { method, isAnswer }: RpcCall, id: number): RpcOutcome {
   if (typeof answer !== "object" || answer === null) throw noJsonRpc();
   const { id: answered, result, error } = answer as { id?: unknown; result?: unknown; error?: unknown };
   if (error !== undefined && error !== null) {
@@ -35,12 +63,15 @@ export function readAnswer(answer: unknown, { method }: RpcCall, id: number): Rp
     throw new CallRefused(message, readRefusal(error));
   }
   if (result === undefined || answered !== id) throw noJsonRpc();
-  return { result };
+  if (forms.get(method)?.(result) === false) throw new UnfitResult(result);
+  if (isAnswer?.(result) !== false) return { result };
+  // A node may keep no old blocks or transactions, and be well otherwise.
+  throw result === null ? new CallRefused("does not have what its chain has") : new UnfitResult(result);
 }
 
 /**
  * Outcomes of a batch, whose answers may come in any order.
- * @throws ExchangeError unless each call has exactly one answer; CallRefused for an error that is no revert.
+ * @throws ExchangeError unless each call has exactly one answer; CallRefused for an error that is no revert; UnfitResult
  */
 export function readAnswers(
   answers: readonly unknown[],

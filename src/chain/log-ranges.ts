@@ -1,4 +1,5 @@
 import type { ExchangeError } from "../remote/exchange.js";
+import { areLogsOf } from "./answers.js";
 import { type BlockRange, type ChainClient, resultOf, toQuantity } from "./chain-client.js";
 import { CallRefused } from "./json-rpc.js";
 import type { Member, Reader } from "./pool-reader.js";
@@ -65,7 +66,12 @@ export function createLogReader({ members, isWell, read, now }: LogReaderOptions
       const fitting = new Set(left.filter((member) => mostOf(member) >= width));
       let wasAsked = false;
       try {
-        const call = { method: "eth_getLogs", params: [{ ...filter, ...inQuantities(asked) }] };
+        const call = {
+          method: "eth_getLogs",
+          params: [{ ...filter, ...inQuantities(asked) }],
+          // Who gives what was not asked for has not searched for what was.
+          isAnswer: (found: unknown) => areLogsOf(found, filter, asked),
+        };
         const [outcome] = await read([call], signal, {
           mayAsk: (member) => fitting.has(member),
           isTooWide(member, error, isLate) {

@@ -90,6 +90,9 @@ export function createReader(options: ReaderOptions): Reader {
     let left = maxSends;
     let mayHedge = isQuick;
 
+    /** A search waits long and asks nobody else meanwhile: not for one that did not answer just now. */
+    const doubtsOf = ({ health }: Member): number => (isQuick || !health.hasFailed() ? 0 : 1);
+
     async function ask({ endpoint }: Member): Promise<End> {
       const limit = createLimit(ending.signal, Math.max(attemptMs, longestMs));
       try {
@@ -112,7 +115,7 @@ export function createReader(options: ReaderOptions): Reader {
     async function startNext(): Promise<boolean> {
       const [next] = inOrder()
         .filter((member) => !done.has(member) && rules?.mayAsk(member) !== false)
-        .sort((a, b) => countOf(a) - countOf(b));
+        .sort((a, b) => countOf(a) - countOf(b) || doubtsOf(a) - doubtsOf(b));
       if (next === undefined || left === 0) return false;
       const before = countOf(next);
       if (before > 0) await pause(random() * jitterMs * 2 ** (before - 1), ending.signal);
@@ -149,6 +152,7 @@ export function createReader(options: ReaderOptions): Reader {
     function failed({ member, attempt }: Running, error: ExchangeError, isLate: boolean): void {
       const { status, retryAfterMs, message } = error;
       if (rules?.isTooWide(member, error, isLate)) {
+        attempt.wasted();
         done.add(member);
         return;
       }
@@ -156,6 +160,7 @@ export function createReader(options: ReaderOptions): Reader {
       // A refused call says nothing about others, nor does a search that the endpoint finds too long.
       const isItsFault = !(error instanceof CallRefused) && (isQuick || status === undefined);
       if (isItsFault) attempt.failed();
+      else attempt.wasted();
       if (!isQuick || (status !== undefined && status >= 400 && status < 429)) done.add(member);
       onFailure(member, method, message);
     }
@@ -175,13 +180,17 @@ export function createReader(options: ReaderOptions): Reader {
         }
         if (!(end.error instanceof ExchangeError)) throw end.error;
         // The caller left or its time is up, or we close: that says nothing about the endpoint.
-        if (signal.aborted || closing.aborted) break;
+        if (signal.aborted || closing.aborted) {
+          run.attempt.wasted();
+          break;
+        }
         // That a node is there and refuses is worth more to know than that others are gone.
         if (!(failure instanceof CallRefused)) failure = end.error;
         failed(run, end.error, end.isLate);
       }
     } finally {
       ending.end();
+      for (const { attempt } of running) attempt.wasted();
     }
     throw new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} gives an answer`, {
       cause: failure,

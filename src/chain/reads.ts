@@ -2,6 +2,7 @@ import {
   type BlockHeader,
   headerIn,
   isHex,
+  isLogOf,
   type Log,
   logsIn,
   malformed,
@@ -38,7 +39,20 @@ export async function readReceipt(
   hash: string,
   signal: AbortSignal,
 ): Promise<Receipt | undefined> {
-  const receipt = receiptIn(client, await ask(client, "eth_getTransactionReceipt", [hash], signal));
+  return ask(client, ...receiptCall(hash), signal, (answer) => receiptOf(client, hash, answer));
+}
+
+/** The receipt of a transaction that is there: where one endpoint does not have it, another is asked. */
+export async function readKnownReceipt(client: ChainClient, hash: string, signal: AbortSignal): Promise<Receipt> {
+  return ask(client, ...receiptCall(hash), signal, (answer) => present(client, receiptOf(client, hash, answer)));
+}
+
+function receiptCall(hash: string): [method: string, params: readonly unknown[]] {
+  return ["eth_getTransactionReceipt", [hash]];
+}
+
+function receiptOf(client: ChainClient, hash: string, answer: unknown): Receipt | undefined {
+  const receipt = receiptIn(client, answer);
   if (receipt !== undefined && receipt.transactionHash.toLowerCase() !== hash.toLowerCase()) throw malformed(client);
   return receipt;
 }
@@ -52,21 +66,41 @@ export async function readHeader(
   block: number | string,
   signal: AbortSignal,
 ): Promise<BlockHeader | undefined> {
-  const isHash = isHex(block, 64);
-  const named = typeof block === "number" ? toQuantity(block) : block;
-  const method = isHash ? "eth_getBlockByHash" : "eth_getBlockByNumber";
-  const header = headerIn(client, await ask(client, method, [named, false], signal));
-  if (header === undefined) return undefined;
-  if (isHash && header.hash !== block.toLowerCase()) throw malformed(client);
-  if (typeof block === "number" && header.number !== block) throw malformed(client);
-  return header;
+  return ask(client, ...headerCall(block), signal, (answer) => headerOf(client, block, answer));
+}
+
+/**
+ * The header of a block that is there: where one endpoint does not have it, another is asked.
+ * @param block as for readHeader
+ */
+export async function readKnownHeader(
+  client: ChainClient,
+  block: number | string,
+  signal: AbortSignal,
+): Promise<BlockHeader> {
+  return ask(client, ...headerCall(block), signal, (answer) => present(client, headerOf(client, block, answer)));
 }
 
 /** The header of the newest block. */
 export async function readHead(client: ChainClient, signal: AbortSignal): Promise<BlockHeader> {
-  const head = await readHeader(client, "latest", signal);
-  if (head === undefined) throw malformed(client);
-  return head;
+  return readKnownHeader(client, "latest", signal);
+}
+
+function headerCall(block: number | string): [method: string, params: readonly unknown[]] {
+  const named = typeof block === "number" ? toQuantity(block) : block;
+  return [isHex(block, 64) ? "eth_getBlockByHash" : "eth_getBlockByNumber", [named, false]];
+}
+
+function headerOf(client: ChainClient, block: number | string, answer: unknown): BlockHeader | undefined {
+  const header = headerIn(client, answer);
+  if (isHex(block, 64) && header !== undefined && header.hash !== block.toLowerCase()) throw malformed(client);
+  if (typeof block === "number" && header !== undefined && header.number !== block) throw malformed(client);
+  return header;
+}
+
+function present<T>(client: ChainClient, found: T | undefined): T {
+  if (found === undefined) throw malformed(client);
+  return found;
 }
 
 /**
@@ -112,51 +146,46 @@ async function readPage(
   const answer = await client.logs(filter, asked, newestFirst, signal);
   if (answer === undefined) return undefined;
   const { result, range } = answer;
-  const logs = logsIn(client, result)
-    // A node that does not know filters would answer with everything there is.
-    .filter((log) => matches(log, filter) && isWithin(log, range))
-    .sort(inOrder);
-  return { logs, range };
+  const logs = logsIn(client, result).filter((log) => isLogOf(log, filter, range));
+  return { logs: logs.sort(inOrder), range };
 }
 
 /** Who sent a transaction, lower case. */
 export async function readSender(client: ChainClient, hash: string, signal: AbortSignal): Promise<string> {
-  return senderIn(client, await ask(client, "eth_getTransactionByHash", [hash], signal));
+  return ask(client, "eth_getTransactionByHash", [hash], signal, (answer) => senderIn(client, answer));
 }
 
 /** The answer of a contract to a call, as an unsigned integer. */
 export async function readUint(client: ChainClient, to: string, data: string, signal: AbortSignal): Promise<bigint> {
-  const result = await ask(client, "eth_call", [{ to, data }, "latest"], signal);
-  if (!isHex(result, 64)) throw malformed(client);
-  return BigInt(result);
+  return ask(client, "eth_call", [{ to, data }, "latest"], signal, (answer) => {
+    if (!isHex(answer, 64)) throw malformed(client);
+    return BigInt(answer);
+  });
 }
 
-async function ask(
+/** What `read` makes of an answer. One that it throws at is an endpoint's trouble: another is asked. */
+async function ask<T>(
   client: ChainClient,
   method: string,
   params: readonly unknown[],
   signal: AbortSignal,
-): Promise<unknown> {
+  read: (answer: unknown) => T,
+): Promise<T> {
+  const isAnswer = (answer: unknown): boolean => {
+    try {
+      read(answer);
+      return true;
+    } catch {
+      return false;
+    }
+  };
   try {
-    return await client.send(method, params, signal);
+    return read(await client.send(method, params, signal, isAnswer));
   } catch (error) {
     // None of these reads can revert on a chain that has Hop's contracts.
     if (error instanceof RevertError) throw malformed(client);
     throw error;
   }
-}
-
-function matches(log: Log, { address, topics }: LogFilter): boolean {
-  const isOneOf = (value: string | undefined, wanted: string | readonly string[]): boolean =>
-    value !== undefined && [wanted].flat().some((each) => each.toLowerCase() === value.toLowerCase());
-  return (
-    isOneOf(log.address, address) &&
-    topics.every((wanted, index) => wanted === null || isOneOf(log.topics[index], wanted))
-  );
-}
-
-function isWithin({ blockNumber }: Log, { from, to }: BlockRange): boolean {
-  return Number(blockNumber) >= from && Number(blockNumber) <= to;
 }
 
 function inOrder(a: Log, b: Log): number {

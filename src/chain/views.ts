@@ -1,6 +1,7 @@
 import { ServiceError } from "../errors.js";
 import { selectorOf, uintAt } from "./abi.js";
-import { type ChainClient, isQuantity, type RpcCall, type RpcOutcome, resultOf } from "./chain-client.js";
+import { type ChainClient, isBytes, isQuantity, type RpcCall, type RpcOutcome, resultOf } from "./chain-client.js";
+import { UnfitResult } from "./json-rpc.js";
 import { decodeMulticall, encodeMulticall, type View } from "./multicall.js";
 
 export interface Block {
@@ -51,12 +52,23 @@ export async function readViews(
     seesL1Blocks ? arbSys : { to: multicall, data: getBlockNumber },
   ];
   const all = [...ofBlock, ...views];
-  const call = { method: "eth_call", params: [{ to: multicall, data: encodeMulticall(all) }, "latest"] };
-  const [first, ...outcomes] = await client.batch([call, ...others], signal);
-  const answer = resultOf(first);
-  // No code stands there: the chain has no Multicall3 after all.
-  if (answer === "0x") return readViewsSingly(client, views, others, signal);
-  const answers = isHex(answer) ? decodeMulticall(answer, all.length) : undefined;
+  const decode = (answer: unknown) => (isBytes(answer) ? decodeMulticall(answer, all.length) : undefined);
+  const call: RpcCall = {
+    method: "eth_call",
+    params: [{ to: multicall, data: encodeMulticall(all) }, "latest"],
+    isAnswer: (result) => decode(result) !== undefined,
+  };
+  let answered: readonly RpcOutcome[];
+  try {
+    answered = await client.batch([call, ...others], signal);
+  } catch (error) {
+    // No node has code there: the chain has no Multicall3 after all.
+    const cause = error instanceof ServiceError ? error.cause : undefined;
+    if (cause instanceof UnfitResult && cause.isEmpty) return readViewsSingly(client, views, others, signal);
+    throw error;
+  }
+  const [first, ...outcomes] = answered;
+  const answers = decode(resultOf(first));
   const [timeSeconds, number] = (answers ?? []).map((each) => uintAt(each ?? "0x", 0));
   if (answers === undefined || timeSeconds === undefined || number === undefined) throw unreadable(client);
   return { block: { number, timeSeconds }, answers: answers.slice(ofBlock.length), outcomes };
@@ -77,7 +89,7 @@ async function readViewsSingly(
     block: { number: BigInt(number), timeSeconds: BigInt(timestamp) },
     answers: outcomes.slice(0, views.length).map((outcome) => {
       const answer = resultOf(outcome);
-      return isHex(answer) && answer.length <= longestAnswer ? answer : undefined;
+      return isBytes(answer) && answer.length <= longestAnswer ? answer : undefined;
     }),
     outcomes: outcomes.slice(views.length),
   };
@@ -86,12 +98,7 @@ async function readViewsSingly(
 /** The first word of what a view returned, as an unsigned integer; undefined where it reverted or returned none. */
 export function wordOf(outcome: RpcOutcome | undefined): bigint | undefined {
   const answer = resultOf(outcome);
-  return isHex(answer) ? uintAt(answer, 0) : undefined;
-}
-
-/** Whether a value is bytes as 0x-prefixed hex. */
-function isHex(value: unknown): value is string {
-  return typeof value === "string" && /^0x[0-9a-f]*$/i.test(value);
+  return isBytes(answer) ? uintAt(answer, 0) : undefined;
 }
 
 function unreadable({ slug }: ChainClient): ServiceError {

@@ -17,6 +17,8 @@ export interface AttestationsOptions {
   readonly now: () => number;
 }
 
+/** Signatures of 65 bytes, one of each attester. */
+const isAttestation = /^0x(?:[0-9a-f]{2}){1,4096}$/i;
 /** How long "there is none" is believed; an attestation itself never changes. */
 const absentMs = 60_000;
 /** How long a source that failed is left alone. */
@@ -47,7 +49,10 @@ export function createAttestations({ baseUrl, fetchJson, now }: AttestationsOpti
   async function read(url: string): Promise<string | undefined> {
     try {
       const { attestation } = ((await fetchJson(url)) ?? {}) as { attestation?: unknown };
-      return typeof attestation === "string" && attestation.startsWith("0x") ? attestation : undefined;
+      if (attestation === "PENDING") return undefined;
+      if (typeof attestation === "string" && isAttestation.test(attestation)) return attestation;
+      // "There is none" would make another fee: that has to be said.
+      throw new TypeError("the attestation has another form");
     } catch (error) {
       // "Not found" is an answer: this message has no attestation.
       if (error instanceof ExchangeError && error.status === 404) return undefined;

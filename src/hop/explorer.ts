@@ -31,6 +31,8 @@ const timeoutMs = 3_000;
 const maxBytes = 1024 * 1024;
 /** Requests at a time; those beyond wait for their turn, within their time. */
 const maxAtOnce = 4;
+/** How often it is tried while it is left alone. */
+const tryMs = 2_000;
 /** The API gives no more on a page. */
 const maxRecords = 100;
 
@@ -39,6 +41,7 @@ export function createExplorer({ baseUrl, now }: ExplorerOptions): Explorer {
   const health = createHealth(now);
   const network = networkOf("mainnet");
   const book = createBridgeBook(network);
+  let askedAt = Number.NEGATIVE_INFINITY;
 
   async function read(asked: string, signal: AbortSignal): Promise<readonly unknown[]> {
     const url = `${baseUrl}/v1/transfers?transferId=${encodeURIComponent(asked)}`;
@@ -47,7 +50,9 @@ export function createExplorer({ baseUrl, now }: ExplorerOptions): Explorer {
 
   return {
     async find(asked, signal) {
-      if (health.isOpen() || health.isResting()) throw unavailable("is left alone for a while after its failures");
+      const isLeftAlone = health.isOpen() || health.isResting();
+      if (isLeftAlone && now() - askedAt < tryMs) throw unavailable("is left alone for a while after its failures");
+      askedAt = now();
       const attempt = health.begin();
       let list: readonly unknown[];
       try {
@@ -55,7 +60,8 @@ export function createExplorer({ baseUrl, now }: ExplorerOptions): Explorer {
         attempt.succeeded(undefined);
       } catch (error) {
         // Nobody waits any more: that tells nothing of the explorer.
-        if (!signal.aborted) attempt.failed();
+        if (signal.aborted) attempt.wasted();
+        else attempt.failed();
         const restMs = error instanceof ExchangeError ? error.retryAfterMs : undefined;
         if (restMs !== undefined) health.rest(restMs);
         throw unavailable("gives no usable answer", error);

@@ -16,6 +16,8 @@ const FAULTS: Readonly<Record<Reason, { readonly code: Code; readonly status: nu
   PATH_NOT_FOUND: { code: Code.NotFound, status: 404 },
   METHOD_NOT_ALLOWED: { code: Code.Unimplemented, status: 405 },
   RATE_LIMITED: { code: Code.ResourceExhausted, status: 429 },
+  // Ours to bear and not the caller's fault: over HTTP no 4xx.
+  OVERLOADED: { code: Code.ResourceExhausted, status: 503 },
   UPSTREAM_UNAVAILABLE: { code: Code.Unavailable, status: 503 },
   DEADLINE_EXCEEDED: { code: Code.DeadlineExceeded, status: 504 },
   INTERNAL: { code: Code.Internal, status: 500 },

@@ -36,6 +36,9 @@ export interface TokenPricesOptions {
 /** A price document older than this is not believed, as in the SDK. */
 const maxAgeMs = 10 * 60 * 1000;
 
+/** No token is worth so much: whoever says so is mistaken. */
+const highestUsd = 1e9;
+
 /** Tokens that have the price of another, as in the SDK. */
 const samePrice: Readonly<Record<string, string>> = {
   "USDC.e": "USDC",
@@ -72,7 +75,11 @@ export function createTokenPrices({ fixed, document, now }: TokenPricesOptions):
     // A host behind a cache may give an older document after a newer one; one from the future is no measure.
     const known = newest?.reading.value.timestamp ?? 0;
     const isNewer = reading.value.timestamp >= known || known > now();
-    if (isNewer && newest?.reading !== reading) newest = { reading, book: bookOf(reading.value) };
+    if (isNewer && newest?.reading !== reading) {
+      // What calls itself younger than it can be would be believed for too long.
+      const timestamp = Math.min(reading.value.timestamp, now());
+      newest = { reading, book: bookOf({ ...reading.value, timestamp }) };
+    }
     return newest?.book ?? withoutDocument;
   }
 
@@ -104,8 +111,12 @@ export function parsePriceDocument(document: unknown): PriceDocument {
   if (typeof timestamp !== "number" || typeof prices !== "object" || prices === null) {
     throw new TypeError("token prices have another form");
   }
-  const numbers = Object.entries(prices).filter((entry): entry is [string, number] => typeof entry[1] === "number");
+  const numbers = Object.entries(prices).filter((entry): entry is [string, number] => isPrice(entry[1]));
   return { timestamp, prices: upperCased(new Map(numbers)) };
+}
+
+function isPrice(value: unknown): boolean {
+  return typeof value === "number" && value > 0 && value < highestUsd;
 }
 
 /** The SDK rounds these two to six decimals before it computes with them. */

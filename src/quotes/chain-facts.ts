@@ -109,6 +109,13 @@ export async function readChainFacts(
   };
 }
 
+/** @throws ServiceError UPSTREAM_UNAVAILABLE when facts lack something of what is needed */
+export function checkFacts(facts: ChainFacts, { pools, numbers, deliveries }: ChainNeeds): void {
+  for (const name of pools.keys()) facts.pool(name);
+  for (const name of numbers.keys()) facts.number(name);
+  for (const name of deliveries.keys()) facts.delivery(name);
+}
+
 function viewsOf(pools: ChainNeeds["pools"], numbers: ChainNeeds["numbers"]): ReadonlyMap<string, View> {
   const views = new Map(numbers);
   for (const [name, { address: to }] of pools) {

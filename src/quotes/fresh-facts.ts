@@ -1,7 +1,7 @@
 import type { ChainClient } from "../chain/chain-client.js";
 import type { Chain } from "../hop/networks.js";
 import { within } from "../remote/within.js";
-import { type ChainFacts, type ReadTime, readChainFacts } from "./chain-facts.js";
+import { type ChainFacts, checkFacts, type ReadTime, readChainFacts } from "./chain-facts.js";
 import type { ChainNeeds } from "./chain-needs.js";
 import { createSharedReads } from "./shared-reads.js";
 
@@ -46,7 +46,7 @@ export interface Clocks {
 /** How long after the last question facts are no longer read again. */
 const idleMs = 15_000;
 /** How long a read is waited for while older facts that can still be given are at hand. */
-const patienceMs = 1_500;
+const patienceMs = 1_000;
 /** Background reads come at most this often. */
 const leastGapMs = 1_000;
 interface Entry extends Watched {
@@ -102,6 +102,8 @@ export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): 
   async function readNow(entry: Entry): Promise<ChainFacts> {
     try {
       const facts = await reads.read(entry.needs);
+      // What lacks something of it takes no older facts' place.
+      checkFacts(facts, entry.needs);
       keep(entry, facts);
       return facts;
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { Finality } from "../chain/finality.js";
-import { type Log, type Receipt, readReceipt, readSender } from "../chain/reads.js";
+import { type Log, type Receipt, readKnownReceipt, readReceipt, readSender } from "../chain/reads.js";
 import { type BridgeBook, createBridgeBook } from "../hop/bridge-book.js";
 import { cctpDomainOf } from "../hop/cctp.js";
 import { decodeReceived } from "../hop/events.js";
@@ -241,9 +241,7 @@ function equalTo(sent: SentByLog, book: BridgeBook): EqualTransfers {
   };
 }
 
-async function receiptOf({ transactionHash }: Log, chain: Chain, context: LookUpContext): Promise<Receipt> {
-  const receipt = await readReceipt(context.chains.client(chain.slug), transactionHash, context.signal);
-  // Its log was there just now: the block has been undone, or another endpoint answered that is behind.
-  if (receipt === undefined) throw incomplete(chain);
-  return receipt;
+/** The receipt of a log: it was there just now. */
+function receiptOf({ transactionHash }: Log, chain: Chain, { chains, signal }: LookUpContext): Promise<Receipt> {
+  return readKnownReceipt(chains.client(chain.slug), transactionHash, signal);
 }

@@ -18,7 +18,7 @@ export interface LookUp {
   /**
    * The transfer that is meant; undefined when there is none for sure.
    * @throws ServiceError UPSTREAM_UNAVAILABLE when nobody knows of it and one who could did not answer
-   * @throws ServiceError INVALID_PARAMETER, UNSUPPORTED_CHAIN as the sources do
+   * @throws ServiceError INVALID_PARAMETER as the sources do
    */
   find(query: TransferQuery, context: LookUpContext): Promise<Found>;
 }

@@ -1,5 +1,5 @@
 import type { BlockTimes } from "../chain/block-times.js";
-import { type Log, readHeader } from "../chain/reads.js";
+import { type Log, readKnownHeader } from "../chain/reads.js";
 import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";
 import type { LogTrails } from "./log-trails.js";
@@ -32,9 +32,7 @@ export async function blockAfter(
 
 /** Time of a log's block, Unix seconds. */
 export async function timeOf({ blockHash }: Log, chain: Chain, { chains, signal }: LookUpContext): Promise<number> {
-  const header = await readHeader(chains.client(chain.slug), blockHash, signal);
-  if (header === undefined) throw incomplete(chain);
-  return header.timestamp;
+  return (await readKnownHeader(chains.client(chain.slug), blockHash, signal)).timestamp;
 }
 
 /** A chain has told of something and does not have all of it: its endpoints differ, or a block was just undone. */

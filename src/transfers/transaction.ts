@@ -20,7 +20,8 @@ export interface ReceivedByLog {
 
 /**
  * Reads the log of one of Hop's own sending contracts; undefined for any other.
- * @throws ServiceError UNSUPPORTED_CHAIN for a transfer to a chain that is not in the address book.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE for a transfer to a chain that is not in the address book: the node invents
+ * it, or the book is too old; the caller did nothing wrong.
  */
 export function readSend(network: Network, book: BridgeBook, chain: Chain, log: Log): SentByLog | undefined {
   const sender = book.senders(chain).get(log.address.toLowerCase());
@@ -28,8 +29,8 @@ export function readSend(network: Network, book: BridgeBook, chain: Chain, log: 
   if (sender === undefined || event === undefined) return undefined;
   const destination = findDestination(network, event);
   if (destination === undefined) {
-    const message = `this transfer goes to chain ${event.destinationChainId}, which is not known here`;
-    throw new ServiceError("UNSUPPORTED_CHAIN", message);
+    const message = `${chain.slug} tells of a transfer to chain ${event.destinationChainId}, which is not known here`;
+    throw new ServiceError("UPSTREAM_UNAVAILABLE", message);
   }
   const transactionHash = log.transactionHash.toLowerCase();
   return {

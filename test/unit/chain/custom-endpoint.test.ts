@@ -292,7 +292,11 @@ describe("endpoints that are open at a time", () => {
   test("are 64 in total", async () => {
     const custom = endpoints();
     for (const caller of ["a", "b", "c", "d"]) opened.push(...(await openMany(custom, caller, 16)));
-    const full = { reason: "UPSTREAM_UNAVAILABLE", message: "too many endpoints that callers name are in use" };
+    const full = {
+      reason: "OVERLOADED",
+      retryAfterSeconds: 1,
+      message: "too many endpoints that callers name are in use",
+    };
     await expect(openMany(custom, "e", 1)).rejects.toMatchObject(full);
     await opened.pop()?.close();
     opened.push(...(await openMany(custom, "e", 1)));

@@ -171,7 +171,9 @@ describe("a breaker", () => {
     const { first, second, send } = await pair();
     await send();
     Object.assign(first, { answer, treat });
-    for (let round = 0; round < 6; round++) expect(await send(method)).toBe("0xb");
+    const found = method === "eth_getLogs" ? [] : "0xb";
+    second.answer = () => ({ result: found });
+    for (let round = 0; round < 6; round++) expect(await send(method)).toEqual(found);
     Object.assign(first, { ...result("0xa"), treat: well });
     expect(await send()).toBe("0xa");
     expect(methods(second)).toHaveLength(6);
@@ -185,6 +187,52 @@ describe("a breaker", () => {
     expect(health.isOpen()).toBe(true);
     health.begin().succeeded(10);
     expect(health.isOpen()).toBe(false);
+  });
+
+  test("probes again where a probe told nothing", () => {
+    let now = 0;
+    const health = createHealth(() => now);
+    for (let count = 0; count < 5; count++) health.begin().failed();
+    now += 30_000;
+    const probe = health.begin();
+    expect(health.isOpen()).toBe(true);
+    probe.wasted();
+    expect(health.isOpen()).toBe(false);
+    health.begin().succeeded(10);
+    expect(health.isOpen()).toBe(false);
+  });
+
+  test("is not kept open by a probe whose caller leaves", async () => {
+    const { first, send, clock } = await pair({ attemptMs: 3_000 });
+    await send();
+    first.treat = failing;
+    for (let round = 0; round < 5; round++) await send();
+    clock.ms += 30_000;
+    first.treat = hang;
+    const leaving = new AbortController();
+    const left = send("eth_call", leaving.signal);
+    setTimeout(() => leaving.abort(), 20);
+    await expect(left).rejects.toMatchObject(unavailable);
+    first.treat = well;
+    expect(await send()).toBe("0xa");
+  });
+
+  test("is not kept open by a probe that another endpoint has outrun", async () => {
+    const { first, second, send, clock, failures } = await pair({ attemptMs: 1_000 });
+    await send();
+    first.treat = failing;
+    second.treat = failing;
+    for (let round = 0; round < 5; round++) await expect(send()).rejects.toMatchObject(unavailable);
+    clock.ms += 30_000;
+    Object.assign(first, { treat: well, delayMs: 250 });
+    Object.assign(second, { treat: well, delayMs: 900 });
+    expect(await send()).toBe("0xa");
+    failures.length = 0;
+    first.treat = hang;
+    second.delayMs = 0;
+    // Asked beside the first, and not only after it.
+    expect(await send()).toBe("0xb");
+    expect(failures).toEqual([]);
   });
 
   test("forgets what was before it closed again", () => {
@@ -239,22 +287,51 @@ describe("an endpoint that asks for a rest", () => {
     expect(await send()).toBe("0xa");
   });
 
-  test("gets it even when it is the only one, but for a try now and then", async () => {
+  test("gets it even when it is the only one, but for a look now and then", async () => {
     const node = await startNode();
     const { send, clock } = poolOn([node]);
     await send();
     node.treat = limited("20");
     await expect(send()).rejects.toMatchObject(unavailable);
     await expect(send()).rejects.toMatchObject(unavailable);
-    expect(methods(node)).toHaveLength(2);
+    expect(node.requests).toHaveLength(2);
     clock.ms += 2_000;
     await expect(send()).rejects.toMatchObject(unavailable);
     await expect(send()).rejects.toMatchObject(unavailable);
-    expect(methods(node)).toHaveLength(3);
+    await vi.waitFor(() => expect(node.requests.slice(2)).toEqual([["eth_chainId"]]));
     node.treat = well;
     clock.ms += 2_000;
+    await vi.waitFor(async () => expect(await send()).toBe("0x1"));
     expect(await send()).toBe("0x1");
-    expect(await send()).toBe("0x1");
+  });
+
+  test("is looked at also where the others are there and fail, and not where one is well", async () => {
+    const { first, second, send, clock } = await pair();
+    await send();
+    first.treat = limited("20");
+    for (let round = 0; round < 3; round++) expect(await send()).toBe("0xb");
+    first.treat = well;
+    const { length } = first.requests;
+    clock.ms += 2_000;
+    expect(await send()).toBe("0xb");
+    expect(first.requests).toHaveLength(length);
+    second.treat = failing;
+    for (let round = 0; round < 2; round++) await expect(send()).rejects.toMatchObject(unavailable);
+    await vi.waitFor(async () => expect(await send()).toBe("0xa"));
+  });
+
+  test("is looked at by nobody whose leaving would end that", async () => {
+    const node = await startNode();
+    const { send, clock } = poolOn([node]);
+    await send();
+    node.treat = limited("20");
+    await expect(send()).rejects.toMatchObject(unavailable);
+    node.treat = well;
+    node.delayMs = 50;
+    clock.ms += 2_000;
+    await expect(send()).rejects.toMatchObject(unavailable);
+    expect(node.cutOff).toBe(0);
+    await vi.waitFor(async () => expect(await send()).toBe("0x1"));
   });
 
   test("in words that nobody understands gets none", async () => {

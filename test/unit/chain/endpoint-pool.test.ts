@@ -33,7 +33,8 @@ describe("a pool of endpoints", () => {
   });
 
   test("gives null as a result", async () => {
-    expect(await poolOn([await startNode({ answer: () => ({ result: null }) })]).send()).toBeNull();
+    const { send } = poolOn([await startNode({ answer: () => ({ result: null }) })]);
+    expect(await send("eth_getTransactionReceipt")).toBeNull();
   });
 
   test.each<[string, Partial<RpcNode>, string]>([
@@ -100,7 +101,7 @@ describe("a pool of endpoints", () => {
       },
     });
     const { send } = poolOn([node], { urls: [node.url.replace("http://", "http://us%65r:p%40ss%zz@")] });
-    expect(await send()).toBe(`Basic ${Buffer.from("user:p@ss%zz").toString("base64")}`);
+    expect(await send("web3_clientVersion")).toBe(`Basic ${Buffer.from("user:p@ss%zz").toString("base64")}`);
   });
 });
 
@@ -154,11 +155,29 @@ describe("a read", () => {
     const { send } = poolOn([slow, other]);
     await send();
     slow.delayMs = 350;
-    expect(await send("eth_getLogs")).toBe("0xa");
+    slow.answer = () => ({ result: [] });
+    expect(await send("eth_getLogs")).toEqual([]);
     slow.answer = () => ({ error: { code: -32005, message: "too many" } });
     other.answer = slow.answer;
     await expect(send("eth_getLogs")).rejects.toMatchObject(unavailable);
     expect([methods(slow).length, methods(other).length]).toEqual([3, 1]);
+  });
+
+  test("that searches is not sent first to who did not answer just now", async () => {
+    const answer: RpcNode["answer"] = ({ method }) => ({ result: method === "eth_getLogs" ? [] : "0x1" });
+    const [first, second] = [await startNode({ answer }), await startNode({ answer })];
+    const { send } = poolOn([first, second]);
+    await send("eth_getLogs");
+    first.treat = answering(500).treat;
+    await send();
+    const before = methods(first).length;
+    await send("eth_getLogs");
+    expect(methods(first)).toHaveLength(before);
+    expect(methods(second)).toEqual(["eth_call", "eth_getLogs"]);
+    first.treat = () => false;
+    await send();
+    await send("eth_getLogs");
+    expect(methods(first).slice(before)).toEqual(["eth_call", "eth_getLogs"]);
   });
 
   test("ends at once when its caller leaves, and says nothing of the endpoint", async () => {

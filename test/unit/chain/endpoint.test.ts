@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { RevertError } from "../../../src/chain/rpc-error.js";
 import { answerJson } from "../../support/http-stub.js";
 import { type Call, poolOn, type RpcNode, startNode, unavailable } from "./rpc-node.js";
@@ -23,6 +23,46 @@ describe("the chain's id", () => {
     expect(await send()).toBe("0x1");
     expect(await send()).toBe("0x1");
     expect(node.requests).toEqual([[chainId, "eth_call"], ["eth_call"]]);
+  });
+
+  test("is asked again before long, and after every failure: behind one address may be several nodes", async () => {
+    const node = await startNode();
+    const { send, failures, clock } = poolOn([node]);
+    await send();
+    clock.ms += 249;
+    await send();
+    expect(node.requests.at(-1)).toEqual(["eth_call"]);
+    clock.ms += 1;
+    await send();
+    expect(node.requests.at(-1)).toEqual([chainId, "eth_call"]);
+    node.treat = ({ response }) => Boolean(response.destroy());
+    await expect(send()).rejects.toMatchObject(unavailable);
+    node.treat = () => false;
+    node.chainId = 10;
+    await expect(send()).rejects.toMatchObject(unavailable);
+    expect(failures.at(-1)).toMatchObject({ problem: "serves another chain" });
+  });
+
+  test("is asked beside a search, which stays a request of its own", async () => {
+    const node = await startNode({ answer: () => ({ result: [] }) });
+    const { send, clock } = poolOn([node]);
+    await send("eth_getLogs");
+    clock.ms += 250;
+    await send("eth_getLogs");
+    expect(node.requests.slice(1).flat().sort()).toEqual([chainId, "eth_getLogs"]);
+    expect(node.requests).toHaveLength(3);
+  });
+
+  test("goes along with a search that has company anyway", async () => {
+    const node = await startNode({ answer: () => ({ result: [] }) });
+    const { batch, clock } = poolOn([node]);
+    await batch("eth_getLogs", "b");
+    clock.ms += 250;
+    await batch("eth_getLogs", "b");
+    expect(node.requests).toEqual([
+      [chainId, "eth_getLogs", "b"],
+      [chainId, "eth_getLogs", "b"],
+    ]);
   });
 
   test("is asked by everybody who begins before it is known, so that nobody waits for another", async () => {
@@ -50,8 +90,8 @@ describe("the chain's id", () => {
     await expect(send()).rejects.toMatchObject(unavailable);
     expect(node.requests).toHaveLength(1);
     clock.ms += 1;
-    expect(await send()).toBe("0x3");
-    expect(await send()).toBe("0x3");
+    await expect(send()).rejects.toMatchObject(unavailable);
+    await vi.waitFor(async () => expect(await send()).toBe("0x3"));
   });
 
   test.each(["0x", "1", 1, null, "0x1g", ["0x1"]])("%j is none", async (answer) => {
@@ -82,11 +122,11 @@ describe("a batch", () => {
 
   test("holds reverts beside results", async () => {
     const error = { code: 3, message: "execution reverted", data: "0x12" };
-    const node = await startNode({ answer: ({ method }) => (method === "eth_call" ? { error } : { result: 7 }) });
+    const node = await startNode({ answer: ({ method }) => (method === "eth_call" ? { error } : { result: "0x7" }) });
     const [first, second] = await poolOn([node]).batch("eth_call", "eth_gasPrice");
     expect(first).toMatchObject({ revert: { code: 3, data: "0x12" } });
     expect((first as { revert: unknown }).revert).toBeInstanceOf(RevertError);
-    expect(second).toEqual({ result: 7 });
+    expect(second).toEqual({ result: "0x7" });
   });
 
   test("of nothing asks nobody", async () => {
@@ -111,7 +151,7 @@ describe("a batch", () => {
     const node = await startNode({
       answer: ({ id }) => {
         ids.push(id);
-        return { result: 1 };
+        return { result: "0x1" };
       },
     });
     const { batch, send } = poolOn([node]);
@@ -130,12 +170,33 @@ describe("a batch", () => {
     ["with a number in place of one", (answers) => [1, ...answers.slice(1)]],
     ["with one that has no result", ([first, ...rest]) => [{ id: first?.id }, ...rest]],
   ];
-  test.each(bad)("%s is a failure", async (_, spoil) => {
-    const node = await startNode({ treat: toBatches((calls) => spoil(well(calls))) });
-    const { batch, failures } = poolOn([node, await startNode({ answer: methodAsResult })]);
+  test.each(bad)("%s is not believed: the endpoint is asked for one thing at a time", async (_, spoil) => {
+    const node = await startNode({ answer: methodAsResult, treat: toBatches((calls) => spoil(well(calls))) });
+    const { batch, failures } = poolOn([node]);
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
-    expect(failures).toMatchObject([{ method: "a,b", problem: "answered no JSON-RPC" }]);
-    expect(node.requests).toHaveLength(1);
+    expect(node.requests.splice(0)).toEqual([[chainId, "a", "b"], [chainId], ["a"], ["b"]]);
+    expect(await batch("a", "b", "c")).toEqual([{ result: "a" }, { result: "b" }, { result: "c" }]);
+    expect(node.requests.splice(0)).toEqual([["a"], ["b"], ["c"]]);
+    expect(failures).toEqual([]);
+  });
+
+  test.each([
+    ["eth_gasPrice", null],
+    ["eth_gasPrice", `0x${"f".repeat(33)}`],
+    ["eth_estimateGas", 21_000],
+    ["eth_call", null],
+    ["eth_call", ["0x"]],
+    ["eth_call", "0xzz"],
+    ["eth_getLogs", null],
+    ["eth_getLogs", {}],
+    ["eth_getBlockByNumber", []],
+    ["eth_getTransactionReceipt", "0x"],
+  ])("of %s that gives %j is asked of the next endpoint", async (method, answer) => {
+    const spoilt = await startNode({ answer: () => ({ result: answer }), head: answer });
+    const good = method === "eth_getLogs" ? [] : method.includes("get") ? null : "0x1";
+    const { send, failures } = poolOn([spoilt, await startNode({ answer: () => ({ result: good }), head: good })]);
+    expect(await send(method)).toEqual(good);
+    expect(failures).toMatchObject([{ problem: "answered what its chain could not" }]);
   });
 
   test("goes elsewhere as a whole when one of its calls is refused", async () => {
@@ -155,6 +216,7 @@ describe("an endpoint that takes no batches", () => {
     await batch("a", "b");
     node.treat = toBatches(() => refusal);
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
+    await batch("a", "b");
     const { length } = node.requests;
     await batch("a", "b");
     expect(node.requests.slice(length)).toEqual([["a"], ["b"]]);
@@ -203,7 +265,8 @@ describe("an endpoint that takes no batches", () => {
     // It was a batch of three that it refused.
     clock.ms += whileMs - 1;
     await batch("a", "b", "c");
-    expect(node.requests.splice(0).map(({ length }) => length)).toEqual([3, 1, 1, 1, 1, 1, 1]);
+    // The chain's id is asked for anew.
+    expect(node.requests.splice(0).map(({ length }) => length)).toEqual([3, 1, 1, 1, 1, 1, 1, 1]);
     clock.ms += 1;
     node.treat = () => false;
     await batch("a", "b", "c");

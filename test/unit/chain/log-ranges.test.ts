@@ -44,6 +44,34 @@ async function logNode(blocks: readonly number[], most: number, refuse = refusal
 const searchAll = (client: Parameters<typeof searchLogs>[0]) =>
   searchLogs(client, filter, { from: 0, to: "latest" }, { newestFirst: false }, never);
 
+describe("an endpoint that gives what was not asked for", () => {
+  const asked = { from: 10, to: 20 };
+  const upper = { ...logIn(12), topics: [(filter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
+  const saying = (result: unknown) => startNode({ answer: () => ({ result }), head: headerOf(head) });
+
+  test.each([
+    ["of an earlier block", [logIn(9)]],
+    ["of a later block", [logIn(21)]],
+    ["of another contract", [logIn(12), { ...logIn(13), address: `0x${"b2".repeat(20)}` }]],
+    ["with another topic", [{ ...logIn(14), topics: [logIn(14).blockHash] }]],
+    ["with no topic", [{ ...logIn(14), topics: [] }]],
+    ["that is none", [{ ...logIn(14), blockHash: "0x" }]],
+    ["in no list", {}],
+  ])("a log %s, is not believed: another is asked", async (_, result) => {
+    const alone = poolOn([await saying(result)]);
+    await expect(alone.client.logs(filter, asked, false, never)).rejects.toMatchObject(unavailable);
+    expect(alone.failures).toMatchObject([{ problem: "answered what its chain could not" }]);
+    const { client } = poolOn([await saying(result), await saying([logIn(12)])]);
+    expect(await client.logs(filter, asked, false, never)).toEqual({ result: [logIn(12)], range: asked });
+  });
+
+  test("is not one that writes topics otherwise, or tells of a log that was undone", async () => {
+    const logs = [upper, { ...logIn(15), removed: true }];
+    const { client } = poolOn([await saying(logs)]);
+    expect(await client.logs(filter, asked, false, never)).toEqual({ result: logs, range: asked });
+  });
+});
+
 describe("an endpoint that gives few blocks of logs at once", () => {
   test.each([
     [500, "the number", 1],

@@ -1,7 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { BlockRange, ChainClient } from "../../../src/chain/chain-client.js";
-import { readHeader, readLogPage } from "../../../src/chain/reads.js";
+import {
+  readHead,
+  readHeader,
+  readKnownHeader,
+  readKnownReceipt,
+  readLogPage,
+  readReceipt,
+  readSender,
+  readUint,
+} from "../../../src/chain/reads.js";
 import { blocksOf, filter, headerOf, logChain, logIn } from "./logs.js";
+import { poolOn, startNode } from "./rpc-node.js";
 
 const never = new AbortController().signal;
 const unlikeHop = { reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("optimism") };
@@ -41,12 +51,50 @@ describe("a header", () => {
     ["another number", 8, headerOf(9)],
     ["another hash", headerOf(8).hash, headerOf(9)],
     ["no number", "latest", { ...headerOf(9), number: 9 }],
+    ["a number out of this world", "latest", { ...headerOf(9), number: "0x20000000000000" }],
+    ["a time out of this world", "latest", { ...headerOf(9), timestamp: `0x${"f".repeat(13)}` }],
     ["no hash", "latest", { ...headerOf(9), hash: "0x12" }],
     ["no time", "latest", { ...headerOf(9), timestamp: "soon" }],
     ["a word", "latest", "0x9"],
   ])("with %s is none", async (_, block, answer) => {
     await expect(readHeader(saying(answer).client, block, never)).rejects.toMatchObject(unlikeHop);
   });
+});
+
+test("what one endpoint cannot have read right is asked of the next", async () => {
+  const saying = (answer: unknown) => startNode({ answer: () => ({ result: answer }) });
+  const other = { transactionHash: hash, blockHash: hash, from: `0x${"a1".repeat(20)}`, logs: [] };
+  const asked = { ...other, transactionHash: headerOf(8).hash };
+  const { client, failures } = poolOn([await saying(other), await saying(asked)]);
+  expect(await readReceipt(client, asked.transactionHash, never)).toEqual(asked);
+  const uint = poolOn([await saying("0x"), await saying(hash)]);
+  expect(await readUint(uint.client, asked.from, "0x", never)).toBe(BigInt(hash));
+  expect(failures).toMatchObject([{ problem: "answered what its chain could not" }]);
+});
+
+const receipt = { transactionHash: hash, blockHash: hash, from: `0x${"a1".repeat(20)}`, logs: [] };
+test.each([
+  ["newest block", headerOf(9), (client: ChainClient) => readHead(client, never)],
+  ["block", headerOf(9), (client: ChainClient) => readKnownHeader(client, headerOf(9).hash, never)],
+  ["block by number", headerOf(9), (client: ChainClient) => readKnownHeader(client, 9, never)],
+  ["receipt", receipt, (client: ChainClient) => readKnownReceipt(client, hash, never)],
+  ["sender", receipt, (client: ChainClient) => readSender(client, hash, never)],
+])("a %s that is there, and that one endpoint does not have, is asked of the next", async (_, there, read) => {
+  const nodes = await Promise.all(
+    [null, there].map((result) => startNode({ head: result, answer: () => ({ result }) })),
+  );
+  const { client, failures } = poolOn(nodes);
+  expect(await read(client)).toBeDefined();
+  expect(failures).toMatchObject([{ problem: "does not have what its chain has" }]);
+  await expect(read(saying(null).client)).rejects.toMatchObject(unlikeHop);
+});
+
+test("an endpoint that lacks what is old stays the first to be asked for all else", async () => {
+  const saying = (found: unknown, other: string) =>
+    startNode({ answer: ({ method }) => ({ result: method === "eth_getTransactionReceipt" ? found : other }) });
+  const { client, send } = poolOn([await saying(null, "0xa"), await saying(receipt, "0xb")]);
+  for (let each = 0; each < 6; each++) expect(await readKnownReceipt(client, hash, never)).toEqual(receipt);
+  expect(await send()).toBe("0xa");
 });
 
 describe("a page of logs", () => {

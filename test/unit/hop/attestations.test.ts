@@ -33,7 +33,6 @@ describe("attestations", () => {
   test.each([
     ["not found", notFound],
     ["pending", { attestation: "PENDING" }],
-    ["of another form", []],
   ])("that are %s are none, and asked for again after a while", async (_, answer) => {
     const { find, asked, pass } = setup([answer, { attestation: "0xab" }]);
     expect(await find()).toBeUndefined();
@@ -44,6 +43,21 @@ describe("attestations", () => {
     expect(await find()).toBeUndefined();
     await expect.poll(() => find()).toBe("0xab");
     expect(asked).toHaveLength(2);
+  });
+
+  test.each([
+    ["null", null],
+    ["a list", []],
+    ["no attestation", {}],
+    ["a number", { attestation: 12 }],
+    ["bytes that are none", { attestation: "0xzz" }],
+    ["no bytes", { attestation: "0x" }],
+    ["a word", { attestation: "soon" }],
+  ])("are not known to be none where the source says %s", async (_, answer) => {
+    const { find, pass } = setup([answer, { attestation: "0xab" }]);
+    await expect(find()).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    pass(1_000);
+    expect(await find()).toBe("0xab");
   });
 
   test("a source that fails is no answer, is asked once for all callers, and again after a second", async () => {

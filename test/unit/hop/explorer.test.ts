@@ -338,11 +338,11 @@ describe("an explorer that gives no usable answer", () => {
     for (let i = 0; i < 5; i += 1) await expect(find()).rejects.toMatchObject(unusable);
     expect(stub.asked).toHaveLength(10);
     stub.mode = "well";
-    pass(29_999);
+    pass(1_999);
     await expect(find()).rejects.toMatchObject(leftAlone);
     expect(stub.asked).toHaveLength(10);
 
-    // The probe that fails opens it for as long again, and meanwhile no other goes.
+    // The probe that fails is the only one for as long again.
     stub.mode = "down";
     pass(1);
     const probes = await Promise.allSettled([find(), find(), find()]);
@@ -354,7 +354,7 @@ describe("an explorer that gives no usable answer", () => {
     expect(stub.asked).toHaveLength(11);
 
     stub.mode = "well";
-    pass(30_000);
+    pass(2_000);
     expect(await find()).toHaveLength(1);
     expect(await find()).toHaveLength(1);
   });
@@ -372,7 +372,21 @@ describe("an explorer that gives no usable answer", () => {
     expect(await find()).toHaveLength(1);
   });
 
-  test("is left alone for as long as it asks for", async () => {
+  test("is not left alone for longer because the caller of a probe leaves", async () => {
+    const { stub, explorer, find, pass } = await setup([explorerJson()], "down");
+    for (let i = 0; i < 5; i += 1) await expect(find()).rejects.toMatchObject(unusable);
+    pass(30_000);
+    stub.mode = "hang";
+    const leaving = new AbortController();
+    const left = explorer.find(String(transferId), leaving.signal);
+    await expect.poll(() => stub.asked).toHaveLength(6);
+    leaving.abort();
+    await expect(left).rejects.toMatchObject(unusable);
+    stub.mode = "well";
+    expect(await find()).toHaveLength(1);
+  });
+
+  test("is left alone for as long as it asks for, but for a try now and then", async () => {
     let asked = 0;
     const stub = await startHttpStub((_, response) => {
       asked += 1;
@@ -383,11 +397,12 @@ describe("an explorer that gives no usable answer", () => {
     closing.push(busy.close, stub.close);
     const { signal } = new AbortController();
     await expect(busy.find(hash("1a"), signal)).rejects.toMatchObject(unusable);
-    time = 6_999;
+    time = 1_999;
     await expect(busy.find(hash("1a"), signal)).rejects.toMatchObject(leftAlone);
     expect(asked).toBe(1);
-    time = 7_000;
+    time = 2_000;
     await expect(busy.find(hash("1a"), signal)).rejects.toMatchObject(unusable);
+    await expect(busy.find(hash("1a"), signal)).rejects.toMatchObject(leftAlone);
     expect(asked).toBe(2);
   });
 

@@ -27,6 +27,7 @@ test.each<[Reason, string, number]>([
   ["PATH_NOT_FOUND", "not_found", 404],
   ["METHOD_NOT_ALLOWED", "unimplemented", 405],
   ["RATE_LIMITED", "resource_exhausted", 429],
+  ["OVERLOADED", "resource_exhausted", 503],
   ["UPSTREAM_UNAVAILABLE", "unavailable", 503],
   ["DEADLINE_EXCEEDED", "deadline_exceeded", 504],
   ["INTERNAL", "internal", 500],

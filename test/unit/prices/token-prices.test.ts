@@ -40,6 +40,10 @@ describe("token prices", () => {
     ["is not in the document", prices({}, { HOP: 1 })],
     ["is too old", prices({}, { ETH: 1 }, 600_000)],
     ["is zero", prices({}, { ETH: 0 })],
+    ["is negative", prices({}, { ETH: -1 })],
+    ["is more than anything is worth", prices({}, { ETH: 1e9 })],
+    ["has no end", prices({}, { ETH: Number.POSITIVE_INFINITY })],
+    ["is a text", prices({}, { ETH: "3000" as unknown as number })],
     [
       "has a source that fails",
       createTokenPrices({
@@ -53,6 +57,21 @@ describe("token prices", () => {
       reason: "UPSTREAM_UNAVAILABLE",
       message: "no price for ETH",
     });
+  });
+
+  test("a document that calls itself younger than it can be is not believed for longer", () => {
+    let time = now;
+    const reading = { value: parsePriceDocument({ timestamp: now + 1e12, prices: { ETH: 2 } }), readAt: now };
+    const source = createTokenPrices({
+      fixed: new Map(),
+      document: { get: async () => reading, peek: () => reading, close() {} },
+      now: () => time,
+    });
+    expect(source.peek(["ETH"])?.usd("ETH")).toBe(2);
+    time += 599_999;
+    expect(source.peek(["ETH"])?.usd("ETH")).toBe(2);
+    time += 1;
+    expect(() => source.peek(["ETH"])?.usd("ETH")).toThrow("no price for ETH");
   });
 
   test.each([null, {}, { timestamp: "1", prices: {} }, { timestamp: 1, prices: null }])(

@@ -18,7 +18,7 @@ afterEach(() => {
 type Word = "found" | "none" | "down" | "refuses" | "hangs" | number;
 
 const words = ["found", "none", "down", "refuses", "hangs"] as const;
-const refusal = new ServiceError("UNSUPPORTED_CHAIN", "a chain that nobody knows");
+const refusal = new ServiceError("INVALID_PARAMETER", "two transfers have this nonce");
 
 const onChain = statusOf({ source: "chain" });
 const onExplorer = statusOf({ source: "explorer", isFinal: false, priceUsd: 1_234 });
@@ -125,7 +125,7 @@ async function outcome(found: Promise<Found>): Promise<string> {
 const expected: Readonly<Record<(typeof words)[number], (explorer: Word | undefined) => string>> = {
   found: () => "chain",
   none: () => "none",
-  refuses: () => "UNSUPPORTED_CHAIN",
+  refuses: () => "INVALID_PARAMETER",
   down: (explorer) => (explorer === "found" ? "explorer" : "UPSTREAM_UNAVAILABLE"),
   hangs: (explorer) => (explorer === "found" ? "explorer" : "UPSTREAM_UNAVAILABLE"),
 };

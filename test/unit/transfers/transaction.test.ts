@@ -114,7 +114,7 @@ describe("what a transaction sent", () => {
     expect(readSentIds(mainnet, book, chainOf("optimism"), receipt)).toMatchObject([{ id: hashOf("a") }]);
     const [log] = receipt.logs;
     expect(() => log && readSend(mainnet, book, chainOf("optimism"), log)).toThrow(
-      expect.objectContaining({ reason: "UNSUPPORTED_CHAIN", message: expect.stringContaining("424242") }),
+      expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("424242") }),
     );
   });
 });
