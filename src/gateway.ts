@@ -11,11 +11,12 @@ import { createGetTransferStatus } from "./operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "./operations/list-available-routes.js";
 import type { Operation } from "./operations/operation.js";
 import { withDeadline } from "./operations/with-deadline.js";
-import { createRateLimit } from "./operations/with-rate-limit.js";
 import type { Quote } from "./quotes/quote.js";
 import { createSdkEngine } from "./quotes/sdk-engine.js";
 import { createSnapshotEngine, type SnapshotEngine } from "./quotes/snapshot-engine.js";
 import { createVerification, type Verdict } from "./quotes/verification.js";
+import { createGate } from "./remote/gate.js";
+import { createPlaces } from "./remote/places.js";
 import { createStatuses } from "./statuses.js";
 import { createUpstreams } from "./upstreams.js";
 
@@ -30,6 +31,9 @@ export interface Gateway {
 /** How long calls that run may take to finish after a stop, beyond the longest that any answer may take. */
 const graceMs = 1_000;
 
+/** Calls that may wait at a time for what is not at hand, a few kilobytes each. */
+const mostWaiting = 10_000;
+
 /** Puts the parts together: the only place that knows them all. */
 export function createGateway(config: Config, logger: Logger = createLogger(config.logLevel)): Gateway {
   const chains = createChains({
@@ -42,14 +46,15 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
   const { settings, prices } = upstreams;
   const closing = new AbortController();
   const clocks = { now: () => Date.now(), steady: steadyNow };
-  const sdkEngine = createSdkEngine({ ...upstreams, chains: chains.of });
+  const gate = createGate(steadyNow);
+  const sdkEngine = createSdkEngine({ ...upstreams, chains: chains.of, gate });
   const snapshotEngine = config.quoteEngine === "sdk" ? undefined : createSnapshots();
   const limit = config.requestTimeoutMs;
-  const statuses = createStatuses({ config, chains, logger });
-  const rateLimit = createRateLimit(config.rateLimit, (err) => logger.warn({ err }, "requests could not be counted"));
+  const statuses = createStatuses({ config, chains, gate, logger });
+  const places = createPlaces(() => mostWaiting);
   /** What wraps every operation. */
   const wrap = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
-    withDeadline(rateLimit(operation), limit);
+    withDeadline(operation, { longestMs: limit, places });
   const server = createHttpServer({
     host: config.host,
     port: config.port,
@@ -64,6 +69,10 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
     ],
     log: (line) => logger.info(line, "request"),
     trustProxy: config.trustProxy,
+    rateLimit: config.rateLimit && {
+      ...config.rateLimit,
+      onFailure: (err) => logger.warn({ err }, "a request could not be counted"),
+    },
     onInternalError: (error, requestId) => logger.error({ requestId, err: error }, "a request failed by our own fault"),
   });
 

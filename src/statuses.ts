@@ -6,6 +6,7 @@ import type { Config } from "./config.js";
 import { createExplorer } from "./hop/explorer.js";
 import { createIndexing } from "./indexing.js";
 import type { Logger } from "./log.js";
+import type { Gate } from "./remote/gate.js";
 import { createSharing } from "./remote/sharing.js";
 import { createChainSource } from "./transfers/chain-source.js";
 import { createExplorerSource } from "./transfers/explorer-source.js";
@@ -24,10 +25,11 @@ export interface Statuses {
 export interface StatusesOptions {
   readonly config: Config;
   readonly chains: Chains;
+  readonly gate: Gate;
   readonly logger: Logger;
 }
 
-export function createStatuses({ config, chains, logger }: StatusesOptions): Statuses {
+export function createStatuses({ config, chains, gate, logger }: StatusesOptions): Statuses {
   const closing = new AbortController();
   const blockTimes = createBlockTimes({ now: steadyNow });
   const indexing = config.index && createIndexing({ config: config.index, chains, blockTimes, logger });
@@ -50,6 +52,7 @@ export function createStatuses({ config, chains, logger }: StatusesOptions): Sta
       explorer: explorer && createExplorerSource({ explorer, now: Date.now }),
     }),
     sharing: createSharing(closing.signal),
+    gate,
     longestMs: config.requestTimeoutMs,
     now: steadyNow,
   });

@@ -25,23 +25,29 @@ const JSON_TYPE = "application/json; charset=utf-8";
 /** What operations say of their answers, and the validator that scripts ask with. */
 const SAID_HEADERS = ["Source", "Observed-At", "ETag"];
 const EXPOSED_HEADERS = ["X-Request-Id", "Retry-After", "Age", ...SAID_HEADERS, ...cors.exposedHeaders].join(", ");
+const EXPOSED_WITH_RATE = `${EXPOSED_HEADERS}, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset`;
 const ALLOWED_HEADERS = [...cors.allowedHeaders, "X-Request-Id"].join(", ");
 
 /** How long a browser may remember a preflight's answer; it never changes, and browsers cap this at two hours. */
 const PREFLIGHT_SECONDS = "7200";
 
+/** Of whom an answer without a call says so. */
+export type Answered = Pick<Call, "requestId" | "rateHeaders">;
+
 /** Headers of every answer on every protocol. */
-export function commonHeaders(requestId: string): string[] {
-  return [
+export function commonHeaders({ requestId, rateHeaders }: Answered): string[] {
+  const headers = [
     "x-request-id",
     requestId,
     "access-control-allow-origin",
     "*",
     "access-control-expose-headers",
-    EXPOSED_HEADERS,
+    rateHeaders.length === 0 ? EXPOSED_HEADERS : EXPOSED_WITH_RATE,
     "x-content-type-options",
     "nosniff",
   ];
+  for (const each of rateHeaders) headers.push(each);
+  return headers;
 }
 
 // Node's answers over HTTP/1.1 and HTTP/2 have the same methods under types that cannot be called as one.
@@ -81,7 +87,7 @@ export function answerJson(exchange: Exchange, body: JsonBody): void {
   }
   const headers = ["etag", body.etag, ...call.answerHeaders()];
   if (hasCurrent(req.headers["if-none-match"], body.etag)) {
-    writeHead(res, 304, [...commonHeaders(call.requestId), ...headers]);
+    writeHead(res, 304, [...commonHeaders(call), ...headers]);
     res.end();
   } else writeJson(exchange, 200, body, headers);
 }
@@ -105,7 +111,7 @@ export function answerError(
 export function answerOptions({ res, call }: Exchange, methods: string): void {
   call.code = "ok";
   writeHead(res, 204, [
-    ...commonHeaders(call.requestId),
+    ...commonHeaders(call),
     ...["allow", methods],
     ...["access-control-allow-methods", methods],
     ...["access-control-allow-headers", ALLOWED_HEADERS],
@@ -114,10 +120,19 @@ export function answerOptions({ res, call }: Exchange, methods: string): void {
   res.end();
 }
 
+/** Answers gRPC or gRPC-Web with a status alone, in the headers: the short form of a failure before any message. */
+export function answerTrailersOnly({ res, call }: Exchange, status: HeaderList): void {
+  const type = call.protocol === "grpc" ? "application/grpc" : "application/grpc-web+proto";
+  const headers = [...commonHeaders(call), "content-type", type, ...status];
+  // Not by writeHead: a status that is no trailer must come with the end of the stream in one frame.
+  for (let i = 0; i + 1 < headers.length; i += 2) res.setHeader(headers[i] ?? "", headers[i + 1] ?? "");
+  res.end();
+}
+
 /** A whole HTTP/1.1 answer as text, for a connection on which no request could be made out; it ends the connection. */
-export function rawErrorAnswer(requestId: string, status: number, error: ServiceError, headers: HeaderList): string {
+export function rawErrorAnswer(answered: Answered, status: number, error: ServiceError, headers: HeaderList): string {
   const body = toErrorBody(error);
-  const all = [...jsonHeaders(requestId, Buffer.byteLength(body)), ...NO_STORE, "connection", "close", ...headers];
+  const all = [...jsonHeaders(answered, Buffer.byteLength(body)), ...NO_STORE, "connection", "close", ...headers];
   const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n${body}`;
 }
@@ -137,7 +152,7 @@ function writeJson(
   { text, size }: Pick<JsonBody, "text" | "size">,
   more: HeaderList,
 ): void {
-  const headers = jsonHeaders(call.requestId, size);
+  const headers = jsonHeaders(call, size);
   for (const each of more) headers.push(each);
   writeHead(res, status, headers);
   if (req.method === "HEAD") res.end();
@@ -145,8 +160,8 @@ function writeJson(
   else res.end(text, size === text.length ? "latin1" : "utf8");
 }
 
-function jsonHeaders(requestId: string, size: number): string[] {
-  const headers = commonHeaders(requestId);
+function jsonHeaders(answered: Answered, size: number): string[] {
+  const headers = commonHeaders(answered);
   headers.push("content-type", JSON_TYPE, "content-length", String(size));
   return headers;
 }

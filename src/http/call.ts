@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { type EventEmitter, setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { constants, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
@@ -6,8 +5,11 @@ import type { Socket } from "node:net";
 import type { ServiceError } from "../errors.js";
 import type { CachePolicy, CallContext } from "../operations/operation.js";
 import { cacheHeaders } from "./cache-headers.js";
+import { callerOf } from "./caller.js";
 import { codeNameOf, toServiceError } from "./errors.js";
+import { checkMetadata } from "./metadata.js";
 import { removeFrom } from "./remove-from.js";
+import { requestIdOf } from "./request-id.js";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
@@ -41,6 +43,12 @@ export interface Call {
   code: string;
   /** The request broke off because it is malformed: that is the code to log, not `canceled`. */
   malformed: boolean;
+  /** What every answer to it says of the caller's rate limit, names and values in turn: nothing where there is none. */
+  rateHeaders: readonly string[];
+  /** By what callers are told apart. */
+  readonly caller: string;
+  /** Whether the call ended before its answer did. */
+  readonly isGone: boolean;
   /** Fires when the caller is gone. Made when it is first read. */
   readonly signal: AbortSignal;
   /** Whether the operation said that its answer may be kept for some time. */
@@ -63,22 +71,14 @@ export interface Calls {
   openStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): StreamCall;
   /** The last request opened on an HTTP/1.1 connection whose answer is not out yet. */
   inProgress(socket: Socket): Call | undefined;
-  /** Logs a request that never became one, because its bytes are no HTTP. */
-  refused(requestId: string, code: string): void;
+  /** Logs a request that never became one, because its bytes are no HTTP; `fault` says what is wrong with them. */
+  refused(requestId: string, code: string, fault: string): void;
 }
 
 /** How long a caller who has the answer may go on with the request. */
 const LINGER_MS = 1000;
 
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
-
-const METADATA_NAME = /^[a-z][a-z0-9-]*$/;
-const METADATA_VALUE = /^[\x21-\x7e]+$/;
-
-/** An id for a request that brought none. */
-export function newRequestId(): string {
-  return randomUUID();
-}
+const NO_HEADERS: readonly string[] = [];
 
 export interface CallsOptions {
   readonly log: AccessLog;
@@ -153,8 +153,8 @@ export function createCalls(options: CallsOptions): Calls {
     inProgress(socket) {
       return openByConnection.get(socket)?.at(-1);
     },
-    refused(requestId, code) {
-      options.log({ requestId, protocol: "rest", operation: "", code, ms: 0 });
+    refused(requestId, code, fault) {
+      options.log({ requestId, protocol: "rest", operation: "", code, ms: 0, fault });
     },
   };
 }
@@ -169,13 +169,14 @@ class OpenCall implements Call, CallContext {
   operation = "";
   code = "unknown";
   malformed = false;
+  rateHeaders: readonly string[] = NO_HEADERS;
+  isGone = false;
   /** On a stream: whether the whole answer has been given to it. */
   answered = false;
   timeoutMs: number | undefined = undefined;
   private cachePolicy: CachePolicy | undefined = undefined;
   private said: Readonly<Record<string, string>> | undefined = undefined;
   private facts: Facts | undefined = undefined;
-  private isGone = false;
   private controller: AbortController | undefined = undefined;
   private readonly start = performance.now();
 
@@ -184,15 +185,12 @@ class OpenCall implements Call, CallContext {
     private readonly socket: { readonly remoteAddress?: string | undefined } | undefined,
     private readonly options: CallsOptions,
   ) {
-    const givenId = headers["x-request-id"];
-    this.requestId = typeof givenId === "string" && REQUEST_ID.test(givenId) ? givenId : newRequestId();
+    this.requestId = requestIdOf(headers["x-request-id"]);
   }
 
-  /** The last address of X-Forwarded-For is the one that the trusted proxy itself saw; those before it are hearsay. */
   get caller(): string {
     const given = this.options.trustProxy ? this.headers["x-forwarded-for"] : undefined;
-    const forwarded = given === undefined ? undefined : [given].flat().join(",").split(",").at(-1)?.trim();
-    return forwarded || (this.socket?.remoteAddress ?? "");
+    return callerOf(this.socket?.remoteAddress, given?.toString());
   }
 
   get signal(): AbortSignal {
@@ -221,10 +219,7 @@ class OpenCall implements Call, CallContext {
 
   get metadata(): CallContext["metadata"] {
     return (entries) => {
-      for (const name in entries) {
-        if (METADATA_NAME.test(name) && METADATA_VALUE.test(entries[name] ?? "")) continue;
-        throw new TypeError(`${name} cannot be metadata`);
-      }
+      checkMetadata(entries);
       this.said = this.said === undefined ? entries : { ...this.said, ...entries };
     };
   }
@@ -249,6 +244,7 @@ class OpenCall implements Call, CallContext {
   fail(error: unknown): ServiceError {
     const told = toServiceError(error);
     this.code = codeNameOf(told.reason);
+    this.note({ reason: told.reason });
     // What an operation throws when its caller leaves is no fault of ours.
     if (told.reason === "INTERNAL" && !this.isGone) this.options.onInternalError(error, this.requestId);
     return told;

@@ -39,8 +39,8 @@ export function createRpcHandlers(
   const connect = createConnectRouter({ ...options, grpc: false, grpcWeb: false });
   const grpc = createConnectRouter({ ...options, connect: false });
   const plain = new Map<string, PlainMethod>();
-  function serveUnary(method: DescMethod, operation: AnyOperation): void {
-    plain.set(`/${method.parent.typeName}/${method.name}`, createPlainMethod(method, operation));
+  function serveUnary(method: DescMethod, operation: AnyOperation, isLimited: boolean): void {
+    plain.set(`/${method.parent.typeName}/${method.name}`, createPlainMethod(method, operation, isLimited));
     if (method.methodKind !== "unary") throw new Error(`${method.name} streams, which no operation does`);
     const unary = method as DescMethodUnary;
     connect.rpc(unary, (request, context) => operation(request as never, contextOf(context)));
@@ -57,9 +57,10 @@ export function createRpcHandlers(
     names,
   );
   for (const mounted of services) {
-    for (const method of mounted.service.methods) serveUnary(method, operationOf(mounted, method.localName));
+    for (const method of mounted.service.methods) serveUnary(method, operationOf(mounted, method.localName), true);
   }
-  serveUnary(Health.method.check, health.check);
+  // Whoever asks whether the server is well is to hear that it is, and not that too much was asked.
+  serveUnary(Health.method.check, health.check, false);
   for (const router of [connect, grpc]) {
     router.rpc(Health.method.watch, health.watch);
     router.service(ServerReflection, { serverReflectionInfo: (asked) => answerQuestions(asked, reflection) });

@@ -1,5 +1,6 @@
+import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../errors.js";
-import { answerError, commonHeaders, type Exchange, type PathHandler } from "./answer.js";
+import { answerError, answerTrailersOnly, type Exchange, type PathHandler } from "./answer.js";
 import type { GivenBody } from "./body.js";
 import type { Calls, HttpRequest, HttpResponse, Protocol, StreamCall } from "./call.js";
 import { codeNameOf } from "./errors.js";
@@ -13,6 +14,8 @@ export interface Begun {
 
 /** Serves a request; `begun` where it had begun on its stream. */
 export type Dispatch = (req: HttpRequest, res: HttpResponse, begun?: Begun) => void;
+
+const HOST = "host";
 
 /** gRPC's number for a method that is not there. */
 const GRPC_UNIMPLEMENTED = "12";
@@ -28,13 +31,16 @@ export function createDispatch(handlers: ReadonlyMap<string, PathHandler>, limit
       answerError(exchange, urlTooLong(limits), { status: 414 });
       return;
     }
-    if (req.httpVersion === "1.1" && req.headers.host === undefined) {
-      answerError(exchange, new ServiceError("INVALID_PARAMETER", "the Host header is missing"));
+    // Over HTTP/2 Node.js takes up to 64 KiB, whatever the settings tell callers.
+    if (hasTooMuch(req.rawHeaders, limits)) {
+      readNoMore(exchange);
+      answerError(exchange, headersTooLong(limits), { status: 431 });
       return;
     }
-    // Over HTTP/2 Node.js takes up to 64 KiB, whatever the settings tell callers.
-    if (req.httpVersionMajor > 1 && sizeOf(req.rawHeaders) > limits.headerBytes) {
-      answerError(exchange, headersTooLong(limits), { status: 431 });
+    const problem = "stream" in req ? undefined : problemOf(req);
+    if (problem !== undefined) {
+      readNoMore(exchange);
+      answerError(exchange, new ServiceError("INVALID_PARAMETER", problem));
       return;
     }
     const { path, query } = split(target);
@@ -48,12 +54,39 @@ export function urlTooLong(limits: HttpLimits): ServiceError {
   return new ServiceError("INVALID_PARAMETER", `the URL is longer than ${limits.urlBytes} bytes`);
 }
 
-export function headersTooLong(limits: HttpLimits): ServiceError {
-  return new ServiceError("INVALID_PARAMETER", `the headers are longer than ${limits.headerBytes} bytes`);
+export function headersTooLong({ headerBytes, headers }: HttpLimits): ServiceError {
+  return new ServiceError(
+    "INVALID_PARAMETER",
+    `the headers are longer than ${headerBytes} bytes, or more than ${headers}`,
+  );
 }
 
-export function sizeOf(texts: readonly string[]): number {
-  return texts.reduce((size, text) => size + text.length, 0);
+/** Whether headers, names and values in turn, are longer or more than they may be. */
+export function hasTooMuch(rawHeaders: readonly string[], { headerBytes, headers }: HttpLimits): boolean {
+  let size = 0;
+  for (const text of rawHeaders) size += text.length;
+  return size > headerBytes || rawHeaders.length > 2 * headers;
+}
+
+/** What follows on a connection of HTTP/1 may be meant as part of this request: it is not to be taken for another. */
+function readNoMore({ res, call }: Exchange): void {
+  if ("stream" in res) return;
+  res.shouldKeepAlive = false;
+  call.malformed = true;
+}
+
+/** What makes a request of HTTP/1 one that others in front of us may have read in another way. */
+function problemOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return "this version of HTTP is not served";
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && coding.toLowerCase() !== "chunked") return "this Transfer-Encoding is not served";
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? "";
+    if (name.length === HOST.length && name.toLowerCase() === HOST) hosts += 1;
+  }
+  if (hosts > 1) return "there is more than one Host header";
+  return hosts === 0 && httpVersion === "1.1" ? "the Host header is missing" : undefined;
 }
 
 function protocolOf({ method, headers }: HttpRequest): Protocol {
@@ -71,20 +104,15 @@ function split(target: string): { path: string; query: string } {
 }
 
 function answerUnknownPath(exchange: Exchange): void {
-  const { res, call } = exchange;
+  const { call } = exchange;
   if (call.protocol === "rest") {
     answerError(exchange, new ServiceError("PATH_NOT_FOUND", "there is nothing at this path"));
     return;
   }
   // A gRPC client reads its own protocol's word for it, which tells it to try an older service.
   call.code = codeNameOf("METHOD_NOT_ALLOWED");
-  const headers = [
-    ...commonHeaders(call.requestId),
-    ...["content-type", call.protocol === "grpc" ? "application/grpc" : "application/grpc-web+proto"],
+  answerTrailersOnly(exchange, [
     ...["grpc-status", GRPC_UNIMPLEMENTED],
     ...["grpc-message", "there is no such method"],
-  ];
-  // Not by writeHead: a status that is no trailer must come with the end of the stream in one frame.
-  for (let i = 0; i + 1 < headers.length; i += 2) res.setHeader(headers[i] ?? "", headers[i + 1] ?? "");
-  res.end();
+  ]);
 }

@@ -33,6 +33,8 @@ export function createHealth(serviceNames: readonly string[], draining: AbortSig
       yield { status: isKnown ? first : Status.SERVICE_UNKNOWN };
       await firstOf(draining, signal);
       if (isKnown && draining.aborted && first === Status.SERVING) yield { status: Status.NOT_SERVING };
+      // The caller's deadline has passed, or the caller is gone.
+      if (!draining.aborted) signal.throwIfAborted();
     },
   };
 }

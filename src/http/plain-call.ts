@@ -1,15 +1,13 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { CallContext } from "../operations/operation.js";
+import { ENVELOPE_BYTES } from "./body.js";
 import { keptForFrozen } from "./codec/kept.js";
 import { createBinaryReader, type PlainBinaryReader } from "./codec/read-binary.js";
 import { createJsonReader, type PlainJsonReader } from "./codec/read-json.js";
 import { createBinaryWriter } from "./codec/write-binary.js";
 import { createJsonWriter } from "./codec/write-json.js";
 import type { AnyOperation } from "./mount.js";
-
-/** In front of each message in gRPC: a byte of flags and the length. */
-export const ENVELOPE_BYTES = 5;
 
 /** A unary method as the short ways in front of Connect's adapter serve it. */
 export interface PlainMethod {
@@ -19,6 +17,8 @@ export interface PlainMethod {
   readonly domain: string;
   /** Whether it may be asked by GET. */
   readonly isSafe: boolean;
+  /** Whether its calls count against their callers' limit. */
+  readonly isLimited: boolean;
   readonly operation: AnyOperation;
   readonly readBinary: PlainBinaryReader;
   readonly readJson: PlainJsonReader;
@@ -28,13 +28,14 @@ export interface PlainMethod {
   readonly writeJson: (message: Message) => Buffer;
 }
 
-export function createPlainMethod(method: DescMethod, operation: AnyOperation): PlainMethod {
+export function createPlainMethod(method: DescMethod, operation: AnyOperation, isLimited: boolean): PlainMethod {
   const writeBinary = createBinaryWriter(method.output);
   const writeJson = createJsonWriter(method.output);
   return {
     name: `${method.parent.typeName}/${method.name}`,
     domain: method.parent.file.proto.package,
     isSafe: method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
+    isLimited,
     operation,
     readBinary: createBinaryReader(method.input),
     readJson: createJsonReader(method.input),

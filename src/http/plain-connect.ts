@@ -2,6 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { commonHeaders, type Exchange, type HeaderList, type PathHandler, writeHead } from "./answer.js";
+import { collect } from "./body.js";
 import { NO_STORE } from "./cache-headers.js";
 import type { HttpRequest } from "./call.js";
 import { toConnectError } from "./errors.js";
@@ -42,7 +43,7 @@ export function createPlainConnect(method: PlainMethod, limits: HttpLimits, adap
       () => res.destroy(),
     );
     function send(body: Uint8Array, own: HeaderList): void {
-      const all = commonHeaders(call.requestId);
+      const all = commonHeaders(call);
       all.push("content-length", String(body.length));
       for (const text of own) all.push(text);
       writeHead(res, status, all);
@@ -103,7 +104,7 @@ export function createPlainConnect(method: PlainMethod, limits: HttpLimits, adap
     }
     req.on("data", (chunk: Buffer) => {
       if (isRead) return;
-      chunks.push(chunk);
+      collect(chunks, chunk);
       size += chunk.length;
       if (size > limits.requestBytes) giveUp(false);
     });

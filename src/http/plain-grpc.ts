@@ -2,10 +2,11 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { commonHeaders } from "./answer.js";
-import type { GivenBody } from "./body.js";
+import { collect, ENVELOPE_BYTES, type GivenBody } from "./body.js";
 import type { Calls, StreamCall } from "./call.js";
 import type { HttpLimits } from "./limits.js";
-import { deadlineOf, ENVELOPE_BYTES, leftOf, type PlainMethod, run } from "./plain-call.js";
+import { deadlineOf, leftOf, type PlainMethod, run } from "./plain-call.js";
+import type { RateLimit } from "./rate-limit.js";
 import { acceptsGzip, grpcTimeoutMs } from "./rpc-headers.js";
 import { COMPRESS_MIN_BYTES, failTrailer, gzip, tellFailure, trailerFields } from "./rpc-outcome.js";
 
@@ -31,6 +32,7 @@ export function createPlainGrpc(
   methods: ReadonlyMap<string, PlainMethod>,
   limits: HttpLimits,
   calls: Calls,
+  rateLimit: RateLimit | undefined,
 ): PlainGrpc {
   const longest = limits.requestBytes + ENVELOPE_BYTES;
 
@@ -105,43 +107,54 @@ export function createPlainGrpc(
     call.protocol = "grpc";
     call.operation = method.name;
 
-    const chunks: Buffer[] = [];
-    let size = 0;
-    let isRead = false;
-    const timer = setTimeout(() => giveUp(true), limits.requestMs);
-    function giveUp(isLate: boolean): void {
-      if (isRead) return;
-      isRead = true;
-      clearTimeout(timer);
-      handOver(call, { chunks, isLate });
-    }
-    stream.on("data", (chunk: Buffer) => {
-      if (isRead) return;
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size > longest) giveUp(false);
-    });
-    stream.on("close", () => {
-      isRead = true;
-      clearTimeout(timer);
-    });
-    stream.on("end", () => {
-      if (isRead || stream.destroyed) return;
-      const request = readMessage(method, chunks);
-      if (request === undefined) {
-        giveUp(false);
-        return;
+    // No listener before it is counted: what comes waits unread.
+    const receive = (): void => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      let isRead = false;
+      const timer = setTimeout(() => giveUp(true), limits.requestMs);
+      function giveUp(isLate: boolean): void {
+        if (isRead) return;
+        isRead = true;
+        clearTimeout(timer);
+        handOver(call, { chunks, isLate });
       }
-      isRead = true;
-      clearTimeout(timer);
-      run(
-        method.operation,
-        request,
-        call.context(leftOf(deadline)),
-        (message) => succeed(stream, call, method, isGzip, message),
-        (error) => fail(stream, call, method, isGzip, error),
-      );
-    });
+      stream.on("data", (chunk: Buffer) => {
+        if (isRead) return;
+        collect(chunks, chunk);
+        size += chunk.length;
+        if (size > longest) giveUp(false);
+      });
+      stream.on("close", () => {
+        isRead = true;
+        clearTimeout(timer);
+      });
+      stream.on("end", () => {
+        if (isRead || stream.destroyed) return;
+        const request = readMessage(method, chunks);
+        if (request === undefined) {
+          giveUp(false);
+          return;
+        }
+        isRead = true;
+        clearTimeout(timer);
+        run(
+          method.operation,
+          request,
+          call.context(leftOf(deadline)),
+          (message) => succeed(stream, call, method, isGzip, message),
+          (error) => fail(stream, call, method, isGzip, error),
+        );
+      });
+    };
+    if (rateLimit === undefined || !method.isLimited) receive();
+    else {
+      void rateLimit(call).then((refusal) => {
+        if (call.isGone) return;
+        if (refusal === undefined) receive();
+        else fail(stream, call, method, isGzip, refusal);
+      });
+    }
     return true;
   };
 }
@@ -178,7 +191,7 @@ function sendHead(
 ): void {
   const headers: Record<string, string | number> = { ":status": 200, "content-type": "application/grpc+proto" };
   if (isGzip) headers["grpc-encoding"] = "gzip";
-  put(headers, commonHeaders(call.requestId));
+  put(headers, commonHeaders(call));
   put(headers, more);
   stream.respond(headers, { waitForTrailers: true });
   call.answered = true;

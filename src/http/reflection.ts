@@ -30,6 +30,17 @@ export function createReflection(serviceFiles: readonly DescFile[], serviceNames
       extensions.set(extendee.typeName, ofType.set(number, file));
     }
   }
+  /** Made once each: a question takes no more than a message of gRPC. */
+  const answers = new Map<DescFile, Answer>();
+  function fileAnswer(file: DescFile | undefined): Answer {
+    if (file === undefined) return notFound();
+    const known = answers.get(file);
+    if (known !== undefined) return known;
+    const fileDescriptorProto = [...withImports(file)].map((each) => toBinary(FileDescriptorProtoSchema, each.proto));
+    const answer: Answer = { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+    answers.set(file, answer);
+    return answer;
+  }
   const services = [...serviceNames].sort().map((name) => ({ name }));
 
   return (question) => {
@@ -51,12 +62,6 @@ export function createReflection(serviceFiles: readonly DescFile[], serviceNames
         return errorAnswer(Code.InvalidArgument, "nothing is asked");
     }
   };
-}
-
-function fileAnswer(file: DescFile | undefined): Answer {
-  if (file === undefined) return notFound();
-  const fileDescriptorProto = [...withImports(file)].map((each) => toBinary(FileDescriptorProtoSchema, each.proto));
-  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
 }
 
 function notFound(): Answer {

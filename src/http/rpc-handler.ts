@@ -17,11 +17,10 @@ import {
   writeChunk,
   writeHead,
 } from "./answer.js";
-import { givenBody, readBody } from "./body.js";
+import { ENVELOPE_BYTES, givenBody, readBody } from "./body.js";
 import type { Call, HttpResponse } from "./call.js";
 import { toConnectError, toRequestFault } from "./errors.js";
 import type { HttpLimits } from "./limits.js";
-import { ENVELOPE_BYTES } from "./plain-call.js";
 import { toHeaders } from "./rpc-headers.js";
 import { failTrailer, trailerFields } from "./rpc-outcome.js";
 
@@ -61,7 +60,8 @@ export function createRpcHandler(route: RpcRoute, limits: HttpLimits, draining: 
   const isUnary = method.methodKind === "unary";
   const isEndless = method.methodKind === "bidi_streaming";
   const bodyLimits = {
-    maxBytes: isEndless ? undefined : limits.requestBytes + ENVELOPE_BYTES,
+    isEndless,
+    maxBytes: limits.requestBytes + ENVELOPE_BYTES,
     waitMs: isEndless ? limits.idleMs : limits.requestMs,
     draining,
   };
@@ -143,7 +143,7 @@ async function send({ res, call }: Exchange, answer: UniversalServerResponse): P
   const isFailure =
     answer.status !== 200 || (answer.trailer !== undefined && answer.trailer.get("grpc-status") !== "0");
   const said = isFailure ? [] : call.answerHeaders();
-  writeHead(res, answer.status, [...(answer.header ?? [])].flat().concat(commonHeaders(call.requestId), said));
+  writeHead(res, answer.status, [...(answer.header ?? [])].flat().concat(commonHeaders(call), said));
   for await (const chunk of answer.body ?? []) {
     if (call.signal.aborted) break;
     if (!writeChunk(res, chunk)) await drained(res, call.signal);

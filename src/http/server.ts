@@ -3,23 +3,20 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { ServiceError } from "../errors.js";
 import { type HeaderList, type PathHandler, rawErrorAnswer } from "./answer.js";
-import {
-  type AccessLog,
-  createCalls,
-  type HttpRequest,
-  type HttpResponse,
-  type InternalErrorReport,
-  newRequestId,
-} from "./call.js";
+import { type AccessLog, createCalls, type HttpRequest, type HttpResponse, type InternalErrorReport } from "./call.js";
 import { createRpcHandlers } from "./connect.js";
-import { type Begun, createDispatch, headersTooLong, sizeOf, urlTooLong } from "./dispatch.js";
+import { type Begun, createDispatch, hasTooMuch, headersTooLong, urlTooLong } from "./dispatch.js";
 import { codeNameOf } from "./errors.js";
+import { CONNECT_METHOD, type Malformed } from "./http1-requests.js";
 import { DEFAULT_LIMITS, type HttpLimits } from "./limits.js";
-import { CONNECT_METHOD, createListener, type Malformed } from "./listener.js";
+import { createListener } from "./listener.js";
 import type { MountedService } from "./mount.js";
 import { createPlainConnect } from "./plain-connect.js";
 import { createPlainGrpc } from "./plain-grpc.js";
+import { createLimitHandler, createRateLimit, type RateLimitOptions, type Refuse } from "./rate-limit.js";
+import { newRequestId } from "./request-id.js";
 import { createRestHandlers } from "./rest/handler.js";
+import { refuseRpc } from "./rpc-refusal.js";
 
 export interface HttpServerOptions {
   /** Address to listen on. */
@@ -34,6 +31,8 @@ export interface HttpServerOptions {
   /** Take callers' addresses from X-Forwarded-For: true behind a proxy that sets it. Default: false. */
   readonly trustProxy?: boolean;
   readonly limits?: Partial<HttpLimits>;
+  /** Of the calls of each caller. Default: any number. */
+  readonly rateLimit?: RateLimitOptions | undefined;
 }
 
 export interface HttpServer {
@@ -61,12 +60,18 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   setMaxListeners(0, draining.signal);
   const calls = createCalls({ trustProxy: false, ...options });
   const { adapter, plain } = createRpcHandlers(options.services, limits, draining.signal);
-  const handlers = new Map<string, PathHandler>([...adapter, ...createRestHandlers(options.services)]);
+  const rateLimit = options.rateLimit && createRateLimit(options.rateLimit);
+  const limitHandler = createLimitHandler(rateLimit);
+  const handlers = new Map<string, PathHandler>(adapter);
   for (const [path, method] of plain) {
     const slow = adapter.get(path);
-    if (slow !== undefined) handlers.set(path, createPlainConnect(method, limits, slow));
+    if (slow === undefined) continue;
+    const handler = createPlainConnect(method, limits, slow);
+    const refuse: Refuse = (exchange, refusal) => refuseRpc(exchange, refusal, method.domain);
+    handlers.set(path, method.isLimited ? limitHandler(handler, method.name, refuse) : handler);
   }
-  const servePlainGrpc = createPlainGrpc(plain, limits, calls);
+  for (const [path, handler] of createRestHandlers(options.services, limitHandler)) handlers.set(path, handler);
+  const servePlainGrpc = createPlainGrpc(plain, limits, calls, rateLimit);
   const dispatch = createDispatch(handlers, limits, calls);
   const handedOver = new WeakMap<ServerHttp2Stream, Begun>();
 
@@ -80,7 +85,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     rawHeaders: readonly string[],
     handOver: () => void,
   ): boolean {
-    if (sizeOf(rawHeaders) > limits.headerBytes) return false;
+    if (hasTooMuch(rawHeaders, limits)) return false;
     return servePlainGrpc(stream, headers, (call, given) => {
       handedOver.set(stream, { call, given });
       handOver();
@@ -91,10 +96,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const { status, error, headers = [] } = refusalOf(fault, limits);
     const code = codeNameOf(error.reason);
     const call = calls.inProgress(socket);
-    const requestId = call?.requestId ?? newRequestId();
-    if (call === undefined) calls.refused(requestId, code);
-    else Object.assign(call, { code, malformed: true });
-    return rawErrorAnswer(requestId, status, error, headers);
+    if (call !== undefined) {
+      Object.assign(call, { code, malformed: true });
+      return rawErrorAnswer(call, status, error, headers);
+    }
+    const requestId = newRequestId();
+    calls.refused(requestId, code, fault.code);
+    return rawErrorAnswer({ requestId, rateHeaders: [] }, status, error, headers);
   }
 
   const listener = createListener({ host: options.host, port: options.port, limits, onRequest, onStream, onMalformed });
@@ -109,6 +117,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     },
   };
 }
+
+/** Faults of HTTP/2 connections that are too much of something; the others are mistakes. */
+const TOO_MUCH: ReadonlySet<string> = new Set(["ERR_HTTP2_TOO_MANY_INVALID_FRAMES", "FLOOD"]);
 
 function refusalOf(
   { code, packet }: Malformed,
@@ -127,6 +138,7 @@ function refusalOf(
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
     return { status: 408, error: new ServiceError("INVALID_PARAMETER", "the request did not come in time") };
   }
+  if (TOO_MUCH.has(code)) return { status: 429, error: new ServiceError("RATE_LIMITED", "too much came at once") };
   return { status: 400, error: new ServiceError("INVALID_PARAMETER", "this is no HTTP request") };
 }
 

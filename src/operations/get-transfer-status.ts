@@ -92,6 +92,7 @@ export function createGetTransferStatus(
         network,
         chains: access,
         leftMs,
+        caller: context.caller,
         // Not read by who answers at once: it costs something to make.
         get signal() {
           return context.signal;

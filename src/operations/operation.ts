@@ -11,7 +11,7 @@ export type CachePolicy =
 export interface CallContext {
   /** Id of the request, for the log. */
   readonly requestId: string;
-  /** Address of the caller, as far as it is known. */
+  /** By what callers are told apart: an IPv4 address, or the /64 of an IPv6 one. */
   readonly caller: string;
   /** Fires when the caller is gone. Made when it is first read: who answers at once should not read it. */
   readonly signal: AbortSignal;

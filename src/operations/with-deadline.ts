@@ -1,16 +1,25 @@
 import { setMaxListeners } from "node:events";
 import { ServiceError } from "../errors.js";
+import type { Places } from "../remote/places.js";
 import type { CallContext, Operation } from "./operation.js";
+
+/** How calls may wait. */
+export interface WaitingRules {
+  /** The longest time that any answer may take, in milliseconds. */
+  readonly longestMs: number;
+  /** Where those wait that are not answered at once. */
+  readonly places: Places;
+}
 
 /**
  * Ends an operation's wait when the caller's deadline or ours has passed, whichever is first, whatever the operation
  * still waits for. Its signal fires then, and when the caller leaves. An operation that answers at once pays for neither
- * timer nor signal.
- * @param longestMs the longest time that any answer may take
+ * timer nor signal, and needs no place.
+ * @throws ServiceError DEADLINE_EXCEEDED; OVERLOADED where it would have to wait and too many do
  */
 export function withDeadline<Request, Response>(
   operation: Operation<Request, Response>,
-  longestMs: number,
+  { longestMs, places }: WaitingRules,
 ): Operation<Request, Response> {
   return (request, context) => {
     const timeoutMs = Math.min(context.timeoutMs ?? longestMs, longestMs);
@@ -20,8 +29,13 @@ export function withDeadline<Request, Response>(
     try {
       const answer = operation(request, ending);
       if (!(answer instanceof Promise)) return answer;
+      const leave = places.take(context.caller);
+      if (leave === undefined) {
+        answer.catch(() => {});
+        throw new ServiceError("OVERLOADED", "too many calls are waiting here", { retryAfterSeconds: 1 });
+      }
       isOver = false;
-      return endedInTime(answer, ending, timeoutMs);
+      return endedInTime(answer, ending, timeoutMs).finally(leave);
     } finally {
       if (isOver) ending.end();
     }

@@ -30,12 +30,14 @@ export interface DatedQuote {
 
 /** Who waits for a quote; the signal is read only where there is something to wait for. */
 export interface Waiting {
+  readonly caller: string;
   readonly signal: AbortSignal;
 }
 
 /**
  * Prices transfers. Both ways throw ServiceError INVALID_PARAMETER for an amount that a pool cannot swap, and
- * UPSTREAM_UNAVAILABLE when a chain, the prices or the settings that the quote needs cannot be read.
+ * UPSTREAM_UNAVAILABLE when a chain, the prices or the settings that the quote needs cannot be read; OVERLOADED when too
+ * many wait for what a quote of theirs needs to be done.
  */
 export interface QuoteEngine {
   /** From what all callers share; without a promise where that is at hand. */

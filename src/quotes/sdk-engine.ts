@@ -8,6 +8,7 @@ import type { NetworkSlug } from "../hop/networks.js";
 import { loadSdkQuoter, type SdkQuoter, type SdkSources } from "../hop/sdk-bridge.js";
 import type { Send } from "../hop/sdk-provider.js";
 import type { TokenPrices } from "../prices/token-prices.js";
+import type { Gate } from "../remote/gate.js";
 import type { QuoteEngine, QuoteRequest, Waiting } from "./engine.js";
 import type { Quote } from "./quote.js";
 
@@ -18,11 +19,13 @@ export interface SdkEngineDeps {
   readonly attestations: Attestations | undefined;
   /** The chains of a network on the endpoints of our own. */
   readonly chains: (network: NetworkSlug) => ChainAccess;
+  /** What quotes for callers have to pass: one takes milliseconds of CPU. */
+  readonly gate: Gate;
 }
 
 export interface SdkEngine extends QuoteEngine {
-  /** As quotePrivately, with the clock of another time, Unix seconds: deadlines have a part in the price. */
-  quoteAt(request: QuoteRequest, chains: ChainAccess, nowSeconds: number, waiting: Waiting): Promise<Quote>;
+  /** As quotePrivately, with the clock of another time, Unix seconds, and at once: deadlines have a part in the price. */
+  quoteAt(request: QuoteRequest, chains: ChainAccess, nowSeconds: number, signal: AbortSignal): Promise<Quote>;
 }
 
 /** Selectors of the calls that revert because of the amount: calculateSwap, aggregate3 (of such calls), quoteExactInput. */
@@ -38,14 +41,14 @@ const maxResultLength = 4098;
 const freshness = { ageMs: 0, maxAgeMs: 2_000, refreshMs: 2_000 };
 
 /** Quotes through the SDK, fed with our own chains, prices and settings. */
-export function createSdkEngine({ settings, prices, attestations, chains: ourChains }: SdkEngineDeps): SdkEngine {
+export function createSdkEngine({ settings, prices, attestations, chains: ourChains, gate }: SdkEngineDeps): SdkEngine {
   let loading: Promise<SdkQuoter> | undefined;
 
   async function quote(
     { network, token, source, destination, amountIn, slippage }: QuoteRequest,
     chains: ChainAccess,
     nowSeconds: (() => number) | undefined,
-    { signal }: Waiting,
+    signal: AbortSignal,
   ): Promise<Quote> {
     loading ??= loadSdkQuoter().catch((error: unknown) => {
       loading = undefined;
@@ -82,13 +85,17 @@ export function createSdkEngine({ settings, prices, attestations, chains: ourCha
     };
   }
 
+  function quotePrivately(request: QuoteRequest, chains: ChainAccess, { caller, signal }: Waiting): Promise<Quote> {
+    return gate.pass(caller, signal, () => quote(request, chains, undefined, signal));
+  }
+
   return {
     quote: async (request, waiting) => ({
-      quote: await quote(request, ourChains(request.network), undefined, waiting),
+      quote: await quotePrivately(request, ourChains(request.network), waiting),
       freshness,
     }),
-    quotePrivately: (request, chains, waiting) => quote(request, chains, undefined, waiting),
-    quoteAt: (request, chains, nowSeconds, waiting) => quote(request, chains, () => nowSeconds, waiting),
+    quotePrivately,
+    quoteAt: (request, chains, nowSeconds, signal) => quote(request, chains, () => nowSeconds, signal),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Chain } from "../hop/networks.js";
 import type { PriceBook, TokenPrices } from "../prices/token-prices.js";
 import { type ChainFacts, readChainFacts } from "./chain-facts.js";
 import type { ChainNeeds } from "./chain-needs.js";
-import type { DatedQuote, QuoteEngine, QuoteRequest } from "./engine.js";
+import type { DatedQuote, QuoteEngine, QuoteRequest, Waiting } from "./engine.js";
 import { readTime, type Watched } from "./fresh-facts.js";
 import { createOpenRoutes, type OpenRoute, type OpenRoutesDeps, quoterFrom } from "./open-routes.js";
 import type { Quote } from "./quote.js";
@@ -35,21 +35,22 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
   const { now, steady } = clocks;
   const routes = createOpenRoutes(deps);
 
-  function quoteOn(route: OpenRoute, request: QuoteRequest): DatedQuote | Promise<DatedQuote> {
+  function quoteOn(route: OpenRoute, request: QuoteRequest, by: Waiting): DatedQuote | Promise<DatedQuote> {
     // All are asked before any is waited for.
     const source = route.source?.ask();
     const destination = route.destination?.ask();
     const book = prices.peek(route.plan.priced);
     if (source instanceof Promise || destination instanceof Promise || book === undefined) {
       const all = [source, destination, book ?? prices.book(route.plan.priced)] as const;
-      return Promise.all(all).then((each) => finish(route, request, ...each));
+      return Promise.all(all).then((each) => finish(route, request, by, ...each));
     }
-    return finish(route, request, source, destination, book);
+    return finish(route, request, by, source, destination, book);
   }
 
   function finish(
     route: OpenRoute,
     request: QuoteRequest,
+    by: Waiting,
     source: ChainFacts | undefined,
     destination: ChainFacts | undefined,
     book: PriceBook,
@@ -65,7 +66,7 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
       return { quote, freshness: { ageMs: time - readAt, maxAgeMs, refreshMs } };
     }
     try {
-      const swapped = route.swaps?.amountOut(request.amountIn, source);
+      const swapped = route.swaps?.amountOut(request.amountIn, by, source);
       return swapped instanceof Promise ? swapped.then(give).catch(toServiceError) : give(swapped);
     } catch (error) {
       return toServiceError(error);
@@ -73,13 +74,14 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
   }
 
   return {
-    quote(request) {
+    quote(request, by) {
       const route = routes.peek(request);
       return route === undefined
-        ? routes.get(request).then((opened) => quoteOn(opened, request))
-        : quoteOn(route, request);
+        ? routes.get(request).then((opened) => quoteOn(opened, request, by))
+        : quoteOn(route, request, by);
     },
-    async quotePrivately(request, access, { signal }) {
+    async quotePrivately(request, access, by) {
+      const { signal } = by;
       const { source, destination, amountIn, slippage } = request;
       const isOwn = (chain: Chain): boolean => access.isCustom(chain.slug);
       // Of chains that the caller did not name it is what everybody shares.
@@ -98,9 +100,9 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
           read(source, plan.source, route?.source),
           read(destination, plan.destination, route?.destination),
           prices.book(plan.priced),
-          ownSwaps ? ownSwaps.amountOut(amountIn) : undefined,
+          ownSwaps ? ownSwaps.amountOut(amountIn, by) : undefined,
         ]);
-        const swapped = ownSwap ?? (isOwn(source) ? undefined : await route?.swaps?.amountOut(amountIn, from));
+        const swapped = ownSwap ?? (isOwn(source) ? undefined : await route?.swaps?.amountOut(amountIn, by, from));
         return quoterFrom(plan, from, to, book)(amountIn, slippage, Math.floor(now() / 1000), swapped?.amountOut);
       } catch (error) {
         return toServiceError(error);

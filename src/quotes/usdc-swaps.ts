@@ -3,6 +3,7 @@ import { type ChainClient, isRevert, type RpcCall, type RpcOutcome } from "../ch
 import { wordOf } from "../chain/views.js";
 import { ServiceError } from "../errors.js";
 import type { UsdcSwap } from "../hop/uniswap.js";
+import { createPlaces } from "../remote/places.js";
 import type { ChainFacts } from "./chain-facts.js";
 import { SwapReverts } from "./stable-swap.js";
 
@@ -20,10 +21,12 @@ export interface UsdcSwaps {
   /**
    * Amounts in the token's smallest unit; without a promise where no call is needed, or where the amount was asked for
    * lately.
+   * @param by who asks; the caller is read only where there is something to wait for
    * @param facts undefined: nothing was read of the pool
-   * @throws SwapReverts for an amount that the pool cannot swap, ServiceError UPSTREAM_UNAVAILABLE without an answer
+   * @throws SwapReverts for an amount that the pool cannot swap, ServiceError UPSTREAM_UNAVAILABLE without an answer,
+   * OVERLOADED when too many amounts, or too many of this caller, wait
    */
-  amountOut(amountIn: bigint, facts?: ChainFacts): DatedAmount | Promise<DatedAmount>;
+  amountOut(amountIn: bigint, by: { readonly caller: string }, facts?: ChainFacts): DatedAmount | Promise<DatedAmount>;
 }
 
 export interface UsdcSwapsOptions {
@@ -38,6 +41,8 @@ export interface UsdcSwapsOptions {
 
 /** Most amounts in one request. */
 const amountsPerRequest = 20;
+/** Most amounts that wait to be asked for: of one caller half, about as many as are answered in a few seconds. */
+const mostWaiting = 2_000;
 /** Most answers that are remembered. */
 const mostRemembered = 10_000;
 
@@ -46,6 +51,7 @@ const quoteExactInput = selectorOf("quoteExactInput(bytes,uint256)");
 export function createUsdcSwaps({ client, swap, maxAgeMs, now, signal }: UsdcSwapsOptions): UsdcSwaps {
   const known = new Map<bigint, DatedAmount>();
   const asked = new Map<bigint, Promise<DatedAmount>>();
+  const places = createPlaces(() => mostWaiting);
   let waiting: Waiting[] = [];
   let isBusy = false;
   // The way through the pool as the quoter takes it.
@@ -103,16 +109,22 @@ export function createUsdcSwaps({ client, swap, maxAgeMs, now, signal }: UsdcSwa
   }
 
   return {
-    amountOut(amountIn, facts) {
+    amountOut(amountIn, by, facts) {
       const computed = facts?.uniswapSwap(swap.pool)?.(amountIn);
       if (facts !== undefined && computed !== undefined) return { amountOut: computed, readAt: facts.readAt };
       const lately = known.get(amountIn);
       if (lately !== undefined && now() - lately.readAt <= maxAgeMs) return lately;
       const underway = asked.get(amountIn);
       if (underway !== undefined) return underway;
+      const leave = places.take(by.caller);
+      if (leave === undefined) {
+        const message = `too many amounts wait for Uniswap's word on ${client.slug}`;
+        throw new ServiceError("OVERLOADED", message, { retryAfterSeconds: 1 });
+      }
       const answer = new Promise<DatedAmount>((resolve, reject) => {
         waiting.push({ amountIn, resolve, reject });
       });
+      answer.then(leave, leave);
       asked.set(amountIn, answer);
       if (!isBusy) void work();
       return answer;

@@ -65,7 +65,7 @@ export function createVerification(options: VerificationOptions): (given: GivenQ
     );
     // Deadlines have a part in the price of deliveries alone.
     const nowSeconds = destination?.nowSeconds ?? 0;
-    const bySdk = await engine.quoteAt(request, access, nowSeconds, { signal }).catch(() => undefined);
+    const bySdk = await engine.quoteAt(request, access, nowSeconds, signal).catch(() => undefined);
     const isEqual = bySdk !== undefined && compared.every((field) => bySdk[field] === quote[field]);
     counts[bySdk === undefined ? "unknown" : isEqual ? "equal" : "different"] += 1;
     return { given, bySdk, isEqual, counts: { ...counts } };

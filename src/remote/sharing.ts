@@ -8,6 +8,8 @@ export interface Sharing<T> {
    * more. Rejects at once when the waiter's own signal fires.
    */
   run(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Whether work under this key is under way. */
+  has(key: string): boolean;
 }
 
 interface Running<T> {
@@ -33,6 +35,7 @@ export function createSharing<T>(closing: AbortSignal): Sharing<T> {
   }
 
   return {
+    has: (key) => underWay.has(key),
     async run(key, signal, work) {
       signal.throwIfAborted();
       const running = underWay.get(key) ?? begin(key, work);

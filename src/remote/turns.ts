@@ -2,11 +2,23 @@
 export interface Turns {
   /** Does the work when it is its turn. Rejects, with the signal's reason, when the signal fires before that. */
   take<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  /** Changes how many; whoever is at work goes on. */
+  allow(most: number): void;
 }
 
 export function createTurns(most: number): Turns {
   const waiting = new Set<() => void>();
+  let allowed = most;
   let taken = 0;
+
+  /** Whoever is let in has its place from then on, so that nobody overtakes. */
+  function letIn(): void {
+    for (const come of waiting) {
+      if (taken >= allowed) break;
+      taken += 1;
+      come();
+    }
+  }
 
   function waitForTurn(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -27,16 +39,18 @@ export function createTurns(most: number): Turns {
   return {
     async take(signal, work) {
       signal.throwIfAborted();
-      if (taken < most) taken += 1;
-      // Whoever ends gives its place to the next one, so that nobody overtakes.
+      if (taken < allowed) taken += 1;
       else await waitForTurn(signal);
       try {
         return await work();
       } finally {
-        const [next] = waiting;
-        if (next === undefined) taken -= 1;
-        else next();
+        taken -= 1;
+        letIn();
       }
+    },
+    allow(count) {
+      allowed = count;
+      letIn();
     },
   };
 }

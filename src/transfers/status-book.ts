@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { Gate } from "../remote/gate.js";
 import type { Sharing } from "../remote/sharing.js";
 import type { LookUp } from "./look-up.js";
 import { isSettled, type TransferStatus } from "./status.js";
@@ -15,9 +16,14 @@ import {
 export interface StatusBook {
   /**
    * Without a promise where it is known already; undefined where there is no such transfer for sure.
-   * @throws ServiceError as LookUp does
+   * @throws ServiceError as LookUp does; OVERLOADED as the gate
    */
-  find(query: TransferQuery, context: LookUpContext): Found | Promise<Found>;
+  find(query: TransferQuery, context: AskedFor): Found | Promise<Found>;
+}
+
+/** A look-up, and who asks for it. */
+export interface AskedFor extends LookUpContext {
+  readonly caller: string;
 }
 
 export interface StatusBookOptions {
@@ -26,6 +32,8 @@ export interface StatusBookOptions {
   readonly lookUp: LookUp;
   /** Look-ups that are under way. */
   readonly sharing: Sharing<Found>;
+  /** What look-ups have to pass that others may wait for; those over a caller's own endpoints are bounded by these. */
+  readonly gate: Gate;
   /** Longest time for one that several wait for, in milliseconds. */
   readonly longestMs: number;
   /** Milliseconds on a steady clock. */
@@ -48,7 +56,7 @@ export function standsMs({ sent }: TransferStatus): number {
  * Looks up once what several ask for at the same time and keeps what was found: not that there is no such transfer, no
  * failure, and nothing that was read from a caller's own endpoint.
  */
-export function createStatusBook({ index, lookUp, sharing, longestMs, now }: StatusBookOptions): StatusBook {
+export function createStatusBook({ index, lookUp, sharing, gate, longestMs, now }: StatusBookOptions): StatusBook {
   const kept = new LRUCache<string, TransferStatus>({ max: maxStatuses, perf: { now }, ttlResolution: 0 });
 
   function keep(key: string, found: Found): Found {
@@ -56,10 +64,11 @@ export function createStatusBook({ index, lookUp, sharing, longestMs, now }: Sta
     return found;
   }
 
-  function lookUpForAll(query: TransferQuery, context: LookUpContext): (signal: AbortSignal) => Promise<Found> {
+  function lookUpForAll(query: TransferQuery, context: AskedFor): (signal: AbortSignal) => Promise<Found> {
     // Not the first caller's own deadline: others may have more time.
     const dueAt = now() + longestMs;
-    return (signal) => lookUp.find(query, { ...context, signal, leftMs: () => dueAt - now() });
+    return (signal) =>
+      gate.pass(context.caller, signal, () => lookUp.find(query, { ...context, signal, leftMs: () => dueAt - now() }));
   }
 
   return {
@@ -73,6 +82,7 @@ export function createStatusBook({ index, lookUp, sharing, longestMs, now }: Sta
       } catch (error) {
         if (!isUnavailable(error)) throw error;
       }
+      if (!sharing.has(key)) gate.check(context.caller);
       return sharing.run(key, context.signal, lookUpForAll(query, context)).then((found) => keep(key, found));
     },
   };

@@ -8,9 +8,12 @@ import { createTokenPrices } from "../../src/prices/token-prices.js";
 import type { QuoteEngine } from "../../src/quotes/engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
+import { createGate } from "../../src/remote/gate.js";
 import golden from "../golden/quotes.json" with { type: "json" };
 import { fakeChain } from "../support/fake-chain.js";
 import type { Pool } from "../support/stable-swap.js";
+
+const waiting = { caller: "a", signal: new AbortController().signal };
 
 type Case = (typeof golden.cases)[number];
 
@@ -88,7 +91,7 @@ const engines: Readonly<Record<string, QuoteEngine>> = {
     maxStaleMs: 30_000,
     clocks: { now: () => Date.now(), steady: () => Date.now() },
   }),
-  sdk: createSdkEngine(upstreams),
+  sdk: createSdkEngine({ ...upstreams, gate: createGate(Date.now) }),
 };
 
 describe.each(Object.entries(engines))(
@@ -117,7 +120,7 @@ describe.each(Object.entries(engines))(
       } as const;
 
       const access = { client: (slug: string) => clients.get(slug) as ChainClient, isCustom: () => true };
-      const quote = await engine.quotePrivately(request, access, new AbortController());
+      const quote = await engine.quotePrivately(request, access, waiting);
 
       expect({
         ...response,

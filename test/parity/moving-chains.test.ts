@@ -16,6 +16,7 @@ import { createTokenPrices } from "../../src/prices/token-prices.js";
 import type { QuoteEngine, QuoteRequest } from "../../src/quotes/engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
+import { createGate } from "../../src/remote/gate.js";
 
 // Two chains with Hop's contracts, on which a pool is traded in and its A ramps as time passes; after each step both
 // engines quote amounts drawn anew. Chains of this test's own, since it changes them.
@@ -85,7 +86,10 @@ beforeAll(async () => {
     chains: () => access,
   };
   const clocks = { now: () => Date.now(), steady: () => performance.now() };
-  engines = [createSnapshotEngine({ ...deps, maxAgeMs: undefined, maxStaleMs: 30_000, clocks }), createSdkEngine(deps)];
+  engines = [
+    createSnapshotEngine({ ...deps, maxAgeMs: undefined, maxStaleMs: 30_000, clocks }),
+    createSdkEngine({ ...deps, gate: createGate(Date.now) }),
+  ];
   // The second is in the calldata that is estimated.
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
 }, 60_000);
@@ -148,7 +152,11 @@ async function compare(): Promise<string> {
       [slugs, [...slugs].reverse()].map(async ([from = "", to = ""]) => {
         const asked = request(from, to, amount, 0.5);
         const [ours, theirs] = await Promise.all(
-          engines.map((engine) => engine.quotePrivately(asked, access, closing).catch((error: Error) => error.message)),
+          engines.map((engine) =>
+            engine
+              .quotePrivately(asked, access, { caller: "a", signal: closing.signal })
+              .catch((error: Error) => error.message),
+          ),
         );
         expect({ from, amount, quote: ours }).toEqual({ from, amount, quote: theirs });
         return ours;

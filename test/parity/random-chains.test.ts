@@ -9,9 +9,12 @@ import { createTokenPrices } from "../../src/prices/token-prices.js";
 import type { QuoteEngine, QuoteRequest } from "../../src/quotes/engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
+import { createGate } from "../../src/remote/gate.js";
 import { availableRoutes } from "../../src/routes/available-routes.js";
 import { type FakeChainState, fakeChain } from "../support/fake-chain.js";
 import type { Pool } from "../support/stable-swap.js";
+
+const waiting = { caller: "a", signal: new AbortController().signal };
 
 // The SDK's own code is the judge, on chains whose every number is drawn anew: pools in any balance and under any A,
 // prices of gas, estimates that come or revert, L1 fees, least fees, token prices and fee settings.
@@ -153,7 +156,7 @@ async function outcomeOf(
     return found;
   };
   try {
-    return await engine.quotePrivately(request, { client, isCustom }, new AbortController());
+    return await engine.quotePrivately(request, { client, isCustom }, waiting);
   } catch (error) {
     if (error instanceof ServiceError) return { reason: error.reason, field: error.field };
     throw error;
@@ -194,7 +197,7 @@ async function outcomesOf({ request, source, destination, settings, prices: [tok
   ] as const;
   return {
     snapshot: await outcomeOf(ours, request, ...chains),
-    sdk: await outcomeOf(createSdkEngine(shared), request, ...chains),
+    sdk: await outcomeOf(createSdkEngine({ ...shared, gate: createGate(Date.now) }), request, ...chains),
   };
 }
 

@@ -24,6 +24,7 @@ import { type MountedService, mount } from "../../src/http/mount.js";
 import { createHttpServer } from "../../src/http/server.js";
 import type { CallContext } from "../../src/operations/operation.js";
 import { withDeadline } from "../../src/operations/with-deadline.js";
+import { createPlaces } from "../../src/remote/places.js";
 
 // Two servers with the same operations: the whole one, with its short ways, and Connect's adapter alone. Whatever is
 // asked, both must give the same answer: status, headers, trailers, every byte of the body, and the line in the log.
@@ -41,6 +42,7 @@ const reasons: readonly Reason[] = [
   "RPC_URL_FORBIDDEN",
   "TRANSFER_NOT_FOUND",
   "RATE_LIMITED",
+  "OVERLOADED",
   "UPSTREAM_UNAVAILABLE",
   "DEADLINE_EXCEEDED",
   "INTERNAL",
@@ -105,7 +107,7 @@ function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse
 
 const services: readonly MountedService[] = [
   mount(BridgeService, {
-    getQuote: withDeadline(quote, 60_000),
+    getQuote: withDeadline(quote, { longestMs: 60_000, places: createPlaces(() => 1_000) }),
     getTransferStatus: ({ transferId }) =>
       create(GetTransferStatusResponseSchema, { transferId, state: 2, bonded: true, amountUsd: -0, sourceChainId: 10 }),
     listAvailableRoutes: ({ token }) =>

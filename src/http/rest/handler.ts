@@ -4,6 +4,7 @@ import { ServiceError } from "../../errors.js";
 import { answerError, answerJson, answerOptions, type Exchange, type JsonBody, type PathHandler } from "../answer.js";
 import { keptForFrozen } from "../codec/kept.js";
 import { type AnyOperation, type MountedService, operationOf } from "../mount.js";
+import type { LimitHandler } from "../rate-limit.js";
 import { createQueryBinder, type QueryBinder } from "./bind.js";
 import { createPrinter } from "./print.js";
 import { readGetRoutes } from "./routes.js";
@@ -11,7 +12,7 @@ import { readGetRoutes } from "./routes.js";
 const METHODS = "GET, HEAD, OPTIONS";
 
 /** Handlers, by path, for the methods that google.api.http puts under GET. */
-export function createRestHandlers(services: readonly MountedService[]): Map<string, PathHandler> {
+export function createRestHandlers(services: readonly MountedService[], limit: LimitHandler): Map<string, PathHandler> {
   const handlers = new Map<string, PathHandler>();
   for (const mounted of services) {
     for (const { path, method, responseBody } of readGetRoutes(mounted.service)) {
@@ -20,7 +21,8 @@ export function createRestHandlers(services: readonly MountedService[]): Map<str
       const bind = createQueryBinder(method.input);
       const print = createPrinter(method.output, responseBody);
       const write = keptForFrozen((message, isKept) => toBody(print(message), isKept));
-      handlers.set(path, createHandler(`${method.parent.typeName}/${method.name}`, operation, bind, write));
+      const name = `${method.parent.typeName}/${method.name}`;
+      handlers.set(path, limit(createHandler(name, operation, bind, write), name, answerError));
     }
   }
   return handlers;

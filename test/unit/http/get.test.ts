@@ -126,6 +126,7 @@ test.each([
   [new ServiceError("UNSUPPORTED_TOKEN", "no", { field: "token" }), 400, "invalid_argument"],
   [new ServiceError("TRANSFER_NOT_FOUND", "no"), 404, "not_found"],
   [new ServiceError("RATE_LIMITED", "no", { retryAfterSeconds: 3 }), 429, "resource_exhausted"],
+  [new ServiceError("OVERLOADED", "no", { retryAfterSeconds: 3 }), 503, "resource_exhausted"],
   [new ServiceError("UPSTREAM_UNAVAILABLE", "no"), 503, "unavailable"],
   [new ServiceError("DEADLINE_EXCEEDED", "no"), 504, "deadline_exceeded"],
 ])("%s", async (error, status, code) => {
@@ -133,9 +134,9 @@ test.each([
   const answer = await http1(port, "/v1/quote");
   expect(answer).toMatchObject({ status, headers: { "cache-control": "no-store" } });
   expect(JSON.parse(answer.body)).toMatchObject({ code, message: "no", error: "no", reason: error.reason });
-  expect(answer.headers["retry-after"]).toBe(status === 429 ? "3" : undefined);
+  expect(answer.headers["retry-after"]).toBe(code === "resource_exhausted" ? "3" : undefined);
   await logged(1);
-  expect(lines).toMatchObject([{ code }]);
+  expect(lines).toMatchObject([{ code, reason: error.reason }]);
   expect(faults).toEqual([]);
 });
 

@@ -117,6 +117,34 @@ describe("health", () => {
     expect((await answer).body).toMatch(/"SERVING".*"NOT_SERVING"/s);
   });
 
+  test.each([
+    ["gRPC", "application/grpc", "grpc-timeout", "200m", "", /./],
+    ["Connect", "application/connect+json", "connect-timeout-ms", "200", "{}", /"code":"deadline_exceeded"/],
+  ])(
+    "is watched over %s until the caller's deadline, and that is what ends it",
+    async (_, type, name, value, message, said) => {
+      const { url, lines, logged } = await startServer();
+      const session = connectHttp2(url);
+      const path = "/grpc.health.v1.Health/Watch";
+      const stream = session.request({ ":method": "POST", ":path": path, "content-type": type, [name]: value });
+      let ended: unknown;
+      stream.on("trailers", (trailers) => {
+        ended = trailers["grpc-status"];
+      });
+      let text = "";
+      stream.on("data", (chunk) => {
+        text += chunk;
+      });
+      stream.end(Buffer.from(`\0\0\0\0${String.fromCharCode(message.length)}${message}`));
+      await once(stream, "close");
+      expect(text).toMatch(said);
+      if (type === "application/grpc") expect(ended).toBe(String(status.DEADLINE_EXCEEDED));
+      await logged(1);
+      expect(lines).toMatchObject([{ code: "deadline_exceeded" }]);
+      session.destroy();
+    },
+  );
+
   test("of an unknown service is watched as unknown", async () => {
     const { port, lines, logged } = await startServer();
     const stream = watch(newClient(port), "nope");

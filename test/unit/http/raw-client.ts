@@ -7,6 +7,8 @@ export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
+  /** Of HTTP/1.1. */
+  readonly trailers: Readonly<Record<string, string | undefined>>;
 }
 
 export interface RawRequest {
@@ -28,7 +30,7 @@ export function http1(
       const chunks: Buffer[] = [];
       res.on("data", (chunk: Buffer) => chunks.push(chunk));
       res.on("error", reject);
-      res.on("end", () => resolve(toAnswer(res.statusCode ?? 0, res.headers, chunks)));
+      res.on("end", () => resolve({ ...toAnswer(res.statusCode ?? 0, res.headers, chunks), trailers: res.trailers }));
     });
     req.on("error", reject);
     req.end(body);
@@ -97,5 +99,5 @@ export async function rawSocket(port: number): Promise<Socket> {
 
 function toAnswer(status: number, headers: Http1Headers | IncomingHttpHeaders, chunks: readonly Buffer[]): RawAnswer {
   const single = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join() : value]);
-  return { status, headers: Object.fromEntries(single), body: Buffer.concat(chunks).toString() };
+  return { status, headers: Object.fromEntries(single), body: Buffer.concat(chunks).toString(), trailers: {} };
 }

@@ -206,7 +206,7 @@ describe.each(ways)("%s", (_, protocol, call) => {
       info: { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1", metadata: { field: "slippage" } },
     });
     await logged(1);
-    expect(lines).toMatchObject([{ protocol, code: "invalid_argument" }]);
+    expect(lines).toMatchObject([{ protocol, code: "invalid_argument", reason: "INVALID_PARAMETER" }]);
   });
 
   test("tells when to come back", async () => {

@@ -34,6 +34,8 @@ export interface ServerSetup {
   readonly getQuote?: Operation<GetQuoteRequest, GetQuoteResponse>;
   readonly limits?: Partial<HttpLimits>;
   readonly trustProxy?: boolean;
+  /** Calls of one caller in each window. */
+  readonly rateLimit?: { readonly requests: number; readonly windowMs: number };
 }
 
 /** Answers a quote from its request alone. */
@@ -71,7 +73,11 @@ afterEach(async () => {
 });
 
 /** A server on a free port with both test contracts; closed after the test. */
-export async function startServer({ getQuote = echoQuote, ...options }: ServerSetup = {}): Promise<RunningServer> {
+export async function startServer({
+  getQuote = echoQuote,
+  rateLimit,
+  ...options
+}: ServerSetup = {}): Promise<RunningServer> {
   const lines: AccessLine[] = [];
   const faults: unknown[] = [];
   let onLine = () => {};
@@ -84,6 +90,7 @@ export async function startServer({ getQuote = echoQuote, ...options }: ServerSe
       onLine();
     },
     onInternalError: (error) => faults.push(error),
+    rateLimit: rateLimit && { ...rateLimit, onFailure: (error) => faults.push(error) },
     ...options,
   });
   running.add(server);

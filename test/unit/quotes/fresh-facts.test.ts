@@ -26,6 +26,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const word = (quantity: string): string => `0x${quantity.slice(2).padStart(64, "0")}`;
+
 /** A chain whose gas price is the number of the read; each read takes `takesMs`, and fails while `isDown`. */
 function setup() {
   const state = {
@@ -33,6 +35,8 @@ function setup() {
     takesMs: 50,
     reads: 0,
     refuses: (_: readonly RpcCall[]) => false,
+    /** Which calls give nothing. */
+    empties: (_: RpcCall) => false,
     block: "0x10",
     wallOffset: 0,
   };
@@ -48,7 +52,9 @@ function setup() {
       if (isDown) throw new Error("down");
       const cause = new CallRefused("answered JSON-RPC error -32000");
       if (state.refuses(calls)) throw new ServiceError("UPSTREAM_UNAVAILABLE", "no endpoint", { cause });
-      return calls.map(() => ({ result }));
+      return calls.map((call) => ({
+        result: state.empties(call) ? "0x" : call.method === "eth_call" ? word(result) : result,
+      }));
     },
   };
   const facts = createFreshFacts({
@@ -162,7 +168,7 @@ describe("while the chain does not answer", () => {
     void asked.then((each) => {
       given = each;
     });
-    await vi.advanceTimersByTimeAsync(1_400);
+    await vi.advanceTimersByTimeAsync(900);
     expect(given).toBeUndefined();
     await vi.advanceTimersByTimeAsync(200);
     expect(given?.gasPrice).toBe(last);
@@ -295,4 +301,25 @@ test("close ends what goes on in the background", async () => {
   facts.close();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(state.reads).toBe(1);
+});
+
+describe("facts that lack what is needed", () => {
+  const name = "a number";
+  const numbered = { ...needs, numbers: new Map([[name, { to: `0x${"a1".repeat(20)}`, data: "0x12345678" }]]) };
+
+  test("take no older facts' place, and are a failure where there are none", async () => {
+    const { state, facts } = setup();
+    state.empties = () => true;
+    const cold = facts.watch("a", numbered, pace);
+    await expect(answer(cold.ask())).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    state.empties = () => false;
+    const first = await answer(cold.ask(), 400);
+    state.empties = ({ method }) => method === "eth_call";
+    await vi.advanceTimersByTimeAsync(pace.maxAgeMs + 1);
+    expect(await answer(cold.ask())).toBe(first);
+    const kept = cold.ask();
+    if (kept instanceof Promise) throw new Error("not at hand");
+    expect(kept.number(name)).toBe(first);
+    facts.close();
+  });
 });

@@ -8,7 +8,10 @@ import { networkOf, networkSlugs } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import { createTokenPrices } from "../../../src/prices/token-prices.js";
 import { createSdkEngine } from "../../../src/quotes/sdk-engine.js";
+import { createGate } from "../../../src/remote/gate.js";
 import { availableRoutes } from "../../../src/routes/available-routes.js";
+
+const waiting = { caller: "a", signal: new AbortController().signal };
 
 const word = (value: bigint): string => utils.hexZeroPad(utils.hexlify(value), 32);
 const multicall = new utils.Interface([
@@ -48,6 +51,7 @@ const engine = createSdkEngine({
     now: Date.now,
   }),
   attestations: undefined,
+  gate: createGate(Date.now),
   chains: (): never => {
     throw new Error("every quote here has chains of its own");
   },
@@ -69,7 +73,7 @@ test.each(networkSlugs)("every route of %s can be priced, with the chains that i
       },
     };
     const request = { network: slug, token, source, destination, amountIn: 10n ** 24n, slippage: 1 };
-    const quote = await engine.quotePrivately(request, chains, new AbortController());
+    const quote = await engine.quotePrivately(request, chains, waiting);
     const route = `${symbol} ${source.slug}>${destination.slug}`;
     expect(quote.estimatedReceived + quote.bonderFee, route).toBeGreaterThan(10n ** 24n - 3n);
     expect(quote.estimatedReceived + quote.bonderFee, route).toBeLessThanOrEqual(10n ** 24n);
@@ -99,7 +103,7 @@ describe("an answer that Hop's contracts could not give is an upstream's fault, 
       }),
     };
     const request = { network: "mainnet", token, source, destination, amountIn: 10n ** 18n, slippage: 1 } as const;
-    return engine.quotePrivately(request, chains, new AbortController());
+    return engine.quotePrivately(request, chains, waiting);
   }
 
   const to =

@@ -45,7 +45,8 @@ test("an attestation that comes later is used, though the settings never change"
     maxStaleMs: 30_000,
     clocks: { now: () => time, steady: () => time },
   });
-  const fee = async (): Promise<bigint> => (await engine.quote(request, new AbortController())).quote.bonderFee;
+  const fee = async (): Promise<bigint> =>
+    (await engine.quote(request, { caller: "a", signal: new AbortController().signal })).quote.bonderFee;
 
   // Gas: the SDK's constant of 500,000 without an attestation; 100,000 and a margin of 50,000 with one.
   expect(await fee()).toBe(500_000n);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
 import { networkOf } from "../../../src/hop/networks.js";
+import { createGate } from "../../../src/remote/gate.js";
 import { createSharing } from "../../../src/remote/sharing.js";
 import { createStatusBook } from "../../../src/transfers/status-book.js";
 import type { Found, LookUpContext, TransferQuery, TransferSource } from "../../../src/transfers/transfer-source.js";
@@ -39,11 +40,12 @@ function setup({ index }: { index?: (transferId: string) => Found } = {}) {
       },
     },
     sharing: createSharing(new AbortController().signal),
+    gate: createGate(() => time),
     longestMs,
     now: () => time,
   });
   const find = (transferId: string, more: Partial<LookUpContext> = {}, transactionHash?: string) =>
-    book.find({ transferId, transactionHash }, contextOf(more));
+    book.find({ transferId, transactionHash }, { ...contextOf(more), caller: "a" });
   return {
     lookUps,
     find,
@@ -198,5 +200,25 @@ describe("the index", () => {
     });
     expect(() => find("1")).toThrow("ambiguous");
     expect(lookUps).toEqual([]);
+  });
+});
+
+describe("look-ups that are too many", () => {
+  const overloaded = expect.objectContaining({ reason: "OVERLOADED", retryAfterSeconds: 1 });
+
+  test("are refused at once; what is kept, looked up already, or over an endpoint of the caller's own is not", async () => {
+    const { find, told, lookUps } = setup();
+    await told(settled, "kept");
+    // So many at work, the others in line.
+    for (let id = 0; id < 128; id += 1) find(String(id));
+    expect(lookUps).toHaveLength(1 + 64);
+    expect(() => find("128")).toThrow(overloaded);
+    expect(find("kept")).toBe(settled);
+    const shared = find("63");
+    lookUps.at(-1)?.resolve(settled);
+    expect(await shared).toBe(settled);
+    find("129");
+    find("130", { chains: accessTo([], ["gnosis"]) });
+    expect(lookUps).toHaveLength(1 + 64 + 1 + 1);
   });
 });
