@@ -11,6 +11,8 @@ export interface HttpLoad {
   request(index: number): string;
   /** How many to send a second; default: as many as are answered. */
   readonly perSecond?: number;
+  /** Told of each answer: its status, and milliseconds since its request. Where it is given, any status is taken. */
+  readonly onAnswer?: (status: number, tookMs: number) => void;
 }
 
 /** What a load came to. */
@@ -35,8 +37,8 @@ export function postRequest(path: string, contentType: string, body: string): st
   return `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Type: ${contentType}\r\nContent-Length: ${length}\r\n\r\n${body}`;
 }
 
-/** Asks over HTTP/1.1, one request at a time on each connection. Rejects at any answer but 200. */
-export async function loadHttp({ url, connections, seconds, request, perSecond }: HttpLoad): Promise<Load> {
+/** Asks over HTTP/1.1, one request at a time on each connection. Rejects at any answer but 200, but see `onAnswer`. */
+export async function loadHttp({ url, connections, seconds, request, perSecond, onAnswer }: HttpLoad): Promise<Load> {
   const { hostname, port } = new URL(url);
   let sent = 0;
   let answered = 0;
@@ -52,8 +54,10 @@ export async function loadHttp({ url, connections, seconds, request, perSecond }
   };
   const callers = await Promise.all(
     Array.from({ length: connections }, () =>
-      openCaller(hostname, Number(port), fail, (caller) => {
+      openCaller(hostname, Number(port), fail, (caller, status, tookMs) => {
         answered += 1;
+        if (onAnswer !== undefined) onAnswer(status, tookMs);
+        else if (status !== 200) fail(new Error(`an answer with status ${status}`));
         next(caller);
       }),
     ),
@@ -94,15 +98,19 @@ async function openCaller(
   host: string,
   port: number,
   fail: (error: Error) => void,
-  onAnswer: (caller: Caller) => void,
+  onAnswer: (caller: Caller, status: number, tookMs: number) => void,
 ): Promise<Caller> {
   const socket: Socket = connect(port, host);
   socket.setNoDelay(true);
   await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
   let isClosed = false;
   let received: Buffer = Buffer.alloc(0);
+  let sentAt = 0;
   const caller: Caller = {
-    send: (bytes) => void socket.write(bytes, "latin1"),
+    send(bytes) {
+      sentAt = performance.now();
+      socket.write(bytes, "latin1");
+    },
     close() {
       isClosed = true;
       socket.destroy();
@@ -117,10 +125,6 @@ async function openCaller(
     const headersEnd = received.indexOf("\r\n\r\n");
     if (headersEnd < 0) return;
     const headers = received.toString("latin1", 0, headersEnd);
-    if (!headers.startsWith("HTTP/1.1 200")) {
-      fail(new Error(`a wrong answer: ${received.toString("latin1", 0, 2000)}`));
-      return;
-    }
     const length = /content-length: (\d+)/i.exec(headers)?.[1];
     // One answer at a time is under way, so what ends like the last chunk is the end.
     const isWhole =
@@ -129,7 +133,7 @@ async function openCaller(
         : received.length === headersEnd + 4 + Number(length);
     if (!isWhole) return;
     received = Buffer.alloc(0);
-    onAnswer(caller);
+    onAnswer(caller, Number(headers.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length)), performance.now() - sentAt);
   });
   return caller;
 }

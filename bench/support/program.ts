@@ -1,13 +1,29 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 // A bench program forks itself for each server that it measures, so that a server shares its process with nothing else.
+
+/** What a process holds once its garbage is collected. */
+export interface Held {
+  /** Bytes of JavaScript's heap. */
+  readonly heapBytes: number;
+  readonly residentBytes: number;
+  readonly sockets: number;
+  readonly timers: number;
+  /** File descriptors, where the system tells. */
+  readonly descriptors: number;
+}
 
 /** A server in a process of its own. */
 export interface ServerProcess {
   readonly url: string;
   /** CPU time that its process has used so far, in microseconds. */
   cpuMicros(): Promise<number>;
+  /** Collects the garbage of its process first. */
+  held(): Promise<Held>;
   /** Ends the process and waits until it is gone. */
   stop(): Promise<void>;
 }
@@ -15,8 +31,8 @@ export interface ServerProcess {
 /** Starts a server and gives its address. It gets what {@link startServer} is given, as JSON carries it. */
 export type Serve = (input: never) => Promise<string>;
 
-type Question = { readonly input: unknown } | "cpu";
-type Answer = { readonly url: string } | { readonly cpuMicros: number };
+type Question = { readonly input: unknown } | "cpu" | "held";
+type Answer = { readonly url: string } | { readonly cpuMicros: number } | { readonly held: Held };
 
 /** Runs this process in its role: as one of the servers, or as what starts and measures them. */
 export async function runBench(measure: () => Promise<void>, servers: Readonly<Record<string, Serve>> = {}) {
@@ -46,6 +62,11 @@ export async function startServer(role: string, input: unknown, stdout?: number)
       const answer = await ask("cpu");
       return "cpuMicros" in answer ? answer.cpuMicros : Number.NaN;
     },
+    async held() {
+      const answer = await ask("held");
+      if (!("held" in answer)) throw new Error(`server ${role} does not tell what it holds`);
+      return answer.held;
+    },
     async stop() {
       child.kill("SIGKILL");
       await exited;
@@ -60,6 +81,24 @@ async function serveParent(serve: Serve): Promise<void> {
     if (question === "cpu") {
       const { user, system } = process.cpuUsage();
       tell({ cpuMicros: user + system });
+    } else if (question === "held") {
+      tell({ held: held() });
     } else void serve(question.input as never).then((url) => tell({ url }));
   });
+}
+
+function held(): Held {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  collectGarbage();
+  const { heapUsed, rss } = process.memoryUsage();
+  const resources = process.getActiveResourcesInfo();
+  const count = (kind: RegExp): number => resources.filter((each) => kind.test(each)).length;
+  return {
+    heapBytes: heapUsed,
+    residentBytes: rss,
+    sockets: count(/^TCPSocketWrap$/),
+    timers: count(/^Timeout$/),
+    descriptors: process.platform === "linux" ? readdirSync("/proc/self/fd").length : Number.NaN,
+  };
 }

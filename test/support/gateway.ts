@@ -1,7 +1,8 @@
 import { inject } from "vitest";
 import { loadConfig } from "../../src/config.js";
 import { createGateway } from "../../src/gateway.js";
-import { createLogger } from "../../src/log.js";
+import { createRecordedLogger } from "./log-record.js";
+import { findKeys, plantKeys } from "./planted-keys.js";
 
 export interface TestGateway {
   readonly url: string;
@@ -10,16 +11,22 @@ export interface TestGateway {
   stop(): Promise<void>;
 }
 
-/** The whole service over the shared local network, as the environment would configure it. */
+/**
+ * The whole service over the shared local network, as the environment would configure it, with a key planted in every
+ * RPC URL. What it logs is searched for that key at the end, what it answers at once.
+ */
 export async function startGateway(environment: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
-  const config = loadConfig({ ...inject("network").environment, HOST: "127.0.0.1", PORT: "0", ...environment });
-  const gateway = createGateway(config, createLogger("silent"));
+  const configured = { ...inject("network").environment, HOST: "127.0.0.1", PORT: "0", ...environment };
+  const gateway = createGateway(loadConfig(plantKeys(configured)), createRecordedLogger());
   const { url } = await gateway.start();
   return {
     url,
     async get(path) {
       const response = await fetch(`${url}${path}`);
-      return { status: response.status, headers: response.headers, body: await response.json() };
+      const text = await response.text();
+      const keys = findKeys(`${[...response.headers].join("\n")}\n${text}`);
+      if (keys.length > 0) throw new Error(`the answer to ${path} holds ${keys.join(", ")}`);
+      return { status: response.status, headers: response.headers, body: JSON.parse(text) };
     },
     stop: () => gateway.stop(),
   };

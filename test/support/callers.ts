@@ -1,0 +1,247 @@
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import { connect, type Socket } from "node:net";
+
+type Fields = Readonly<Record<string, string>>;
+
+/** How a request ended. */
+export type Answer =
+  | {
+      readonly kind: "answer";
+      readonly status: number;
+      readonly headers: Fields;
+      readonly trailers: Fields;
+      readonly body: Buffer;
+      readonly isHead: boolean;
+    }
+  /** The server closed the connection, or reset the stream, instead. */
+  | { readonly kind: "closed" }
+  /** Nothing came in time. */
+  | { readonly kind: "silent" };
+
+/** A request as its bytes or frames will be, checked by nobody. */
+export interface Asked {
+  readonly isHttp2: boolean;
+  readonly method: string;
+  readonly target: string;
+  readonly headers: readonly (readonly [string, string])[];
+  /** Undefined: none, and no length given. */
+  readonly body: Buffer | undefined;
+}
+
+/** Sends requests over connections that it keeps, many at a time. */
+export interface Callers {
+  ask(asked: Asked): Promise<Answer>;
+  close(): void;
+}
+
+/** Longer than any answer may take. */
+const patienceMs = 20_000;
+const http1Connections = 16;
+const http2Connections = 4;
+
+export function createCallers(port: number): Callers {
+  const idle: Http1Caller[] = Array.from({ length: http1Connections }, () => createHttp1Caller(port));
+  const all = [...idle];
+  const waiting: ((caller: Http1Caller) => void)[] = [];
+  const sessions: (ClientHttp2Session | undefined)[] = Array.from({ length: http2Connections }, () => undefined);
+  let turn = 0;
+
+  async function ask1(asked: Asked): Promise<Answer> {
+    const caller = idle.pop() ?? (await new Promise<Http1Caller>((resolve) => waiting.push(resolve)));
+    try {
+      return await caller.ask(toBytes(asked), asked.method === "HEAD");
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) idle.push(caller);
+      else next(caller);
+    }
+  }
+
+  function session(): ClientHttp2Session {
+    turn = (turn + 1) % http2Connections;
+    const known = sessions[turn];
+    if (known !== undefined && !known.closed && !known.destroyed) return known;
+    const opened = connectHttp2(`http://127.0.0.1:${port}`).setMaxListeners(0);
+    opened.on("error", () => {});
+    sessions[turn] = opened;
+    return opened;
+  }
+
+  return {
+    ask: (asked) => (asked.isHttp2 ? askHttp2(session(), asked) : ask1(asked)),
+    close() {
+      for (const caller of all) caller.close();
+      for (const each of sessions) each?.destroy();
+    },
+  };
+}
+
+function toBytes({ method, target, headers, body }: Asked): Buffer {
+  const length = body === undefined ? [] : ([["Content-Length", String(body.length)]] as const);
+  const lines = [["Host", "x"] as const, ...headers, ...length].map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1");
+  return body === undefined ? head : Buffer.concat([head, body]);
+}
+
+interface Http1Caller {
+  ask(bytes: Buffer, isHead: boolean): Promise<Answer>;
+  close(): void;
+}
+
+/** One request at a time on one connection, opened again when the server closed it. */
+function createHttp1Caller(port: number): Http1Caller {
+  let socket: Socket | undefined;
+  let received: Buffer = Buffer.alloc(0);
+  let onChange = (_isClosed: boolean): void => {};
+
+  function open(): Socket {
+    const opened = connect(port, "127.0.0.1");
+    opened.setNoDelay(true);
+    opened.on("data", (chunk) => {
+      received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
+      onChange(false);
+    });
+    opened.on("error", () => {});
+    opened.on("close", () => {
+      if (socket !== opened) return;
+      socket = undefined;
+      onChange(true);
+    });
+    return opened;
+  }
+
+  return {
+    ask(bytes, isHead) {
+      received = Buffer.alloc(0);
+      socket ??= open();
+      return new Promise((resolve) => {
+        const done = (answer: Answer, isReusable: boolean): void => {
+          clearTimeout(timer);
+          onChange = () => {};
+          if (!isReusable) {
+            const used = socket;
+            socket = undefined;
+            used?.destroy();
+          }
+          resolve(answer);
+        };
+        const timer = setTimeout(() => done({ kind: "silent" }, false), patienceMs);
+        onChange = (isClosed) => {
+          const read = readAnswer(received, isHead, isClosed);
+          if (read !== undefined) done(read.answer, read.isReusable && !isClosed);
+          else if (isClosed) done({ kind: "closed" }, false);
+        };
+        socket?.write(bytes);
+      });
+    },
+    close() {
+      const used = socket;
+      socket = undefined;
+      used?.destroy();
+    },
+  };
+}
+
+/** The answer at the start of what came; undefined where it is not whole. */
+function readAnswer(
+  bytes: Buffer,
+  isHead: boolean,
+  isClosed: boolean,
+): { answer: Answer; isReusable: boolean } | undefined {
+  const end = bytes.indexOf("\r\n\r\n");
+  if (end < 0) return undefined;
+  const [statusLine = "", ...lines] = bytes.toString("latin1", 0, end).split("\r\n");
+  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1]);
+  const rest = bytes.subarray(end + 4);
+  // 100 Continue comes before the answer.
+  if (status < 200) return readAnswer(rest, isHead, isClosed);
+  const headers = fieldsOf(lines);
+  const whole = (body: Buffer, trailers: Fields, left: number) => ({
+    answer: { kind: "answer", status, headers, trailers, body, isHead } as const,
+    isReusable: headers.connection !== "close" && left === 0,
+  });
+  if (isHead || status === 204 || status === 304) return whole(Buffer.alloc(0), {}, rest.length);
+  if (headers["transfer-encoding"] === "chunked") {
+    const read = readChunks(rest);
+    return read && whole(read.body, read.trailers, rest.length - read.length);
+  }
+  if (headers["content-length"] === undefined) return isClosed ? whole(rest, {}, 0) : undefined;
+  const length = Number(headers["content-length"]);
+  return rest.length < length ? undefined : whole(rest.subarray(0, length), {}, rest.length - length);
+}
+
+function readChunks(bytes: Buffer): { body: Buffer; trailers: Fields; length: number } | undefined {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const lineEnd = bytes.indexOf("\r\n", at);
+    if (lineEnd < 0) return undefined;
+    const size = Number.parseInt(bytes.toString("latin1", at, lineEnd), 16);
+    const from = lineEnd + 2;
+    if (size === 0) {
+      if (bytes.toString("latin1", from, from + 2) === "\r\n") {
+        return { body: Buffer.concat(chunks), trailers: {}, length: from + 2 };
+      }
+      const end = bytes.indexOf("\r\n\r\n", from);
+      if (end < 0) return undefined;
+      const trailers = fieldsOf(bytes.toString("latin1", from, end).split("\r\n"));
+      return { body: Buffer.concat(chunks), trailers, length: end + 4 };
+    }
+    at = from + size + 2;
+    if (bytes.length < at) return undefined;
+    chunks.push(bytes.subarray(from, from + size));
+  }
+}
+
+function fieldsOf(lines: readonly string[]): Fields {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const colon = line.indexOf(":");
+      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+    }),
+  );
+}
+
+function askHttp2(session: ClientHttp2Session, { method, target, headers, body }: Asked): Promise<Answer> {
+  return new Promise((resolve) => {
+    let stream: ReturnType<ClientHttp2Session["request"]>;
+    const sent: Record<string, string | string[]> = { ":method": method, ":path": target };
+    for (const [name, value] of headers) {
+      const known = sent[name.toLowerCase()];
+      sent[name.toLowerCase()] = known === undefined ? value : [known, value].flat();
+    }
+    try {
+      stream = session.request(sent, { endStream: body === undefined });
+    } catch {
+      // Node's client sends no such header.
+      resolve({ kind: "closed" });
+      return;
+    }
+    let head: Fields = {};
+    let trailers: Fields = {};
+    const chunks: Buffer[] = [];
+    const timer = setTimeout(() => {
+      resolve({ kind: "silent" });
+      stream.destroy();
+    }, patienceMs);
+    stream.on("response", (given) => {
+      head = given as unknown as Fields;
+    });
+    stream.on("trailers", (given) => {
+      trailers = given as unknown as Fields;
+    });
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    stream.on("error", () => {});
+    stream.on("close", () => {
+      clearTimeout(timer);
+      const status = Number(head[":status"]);
+      const isAnswered = stream.rstCode === 0 && !Number.isNaN(status);
+      const isHead = method === "HEAD";
+      resolve(
+        isAnswered
+          ? { kind: "answer", status, headers: head, trailers, body: Buffer.concat(chunks), isHead }
+          : { kind: "closed" },
+      );
+    });
+    if (body !== undefined) stream.end(body);
+  });
+}
