@@ -71,7 +71,7 @@ export async function loadHttp({ url, connections, seconds, request, perSecond, 
       ? undefined
       : setInterval(() => {
           const due = ((performance.now() - began) / 1000) * perSecond;
-          while (sent < due && idle.length > 0) idle.pop()?.send(request(sent++));
+          while (sent < due && idle.length > 0) idle.shift()?.send(request(sent++));
         }, tickMs);
   try {
     await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, seconds * 1000))]);
