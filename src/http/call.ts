@@ -1,14 +1,12 @@
-import { type EventEmitter, setMaxListeners } from "node:events";
+import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { constants, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
-import type { Socket } from "node:net";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { ServiceError } from "../errors.js";
 import type { CachePolicy, CallContext } from "../operations/operation.js";
 import { cacheHeaders } from "./cache-headers.js";
 import { callerOf } from "./caller.js";
 import { codeNameOf, toServiceError } from "./errors.js";
 import { checkMetadata } from "./metadata.js";
-import { removeFrom } from "./remove-from.js";
 import { requestIdOf } from "./request-id.js";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
@@ -64,106 +62,21 @@ export interface Call {
 /** A call on a stream of HTTP/2 below Node's requests and responses. */
 export type StreamCall = OpenCall;
 
-export interface Calls {
-  /** Starts the record of a request. It ends, with its log line, when the answer is out or the caller gone. */
-  open(req: HttpRequest, res: HttpResponse, known?: StreamCall): Call;
-  /** The same for a stream of HTTP/2. Where a request is made of it later, that is opened with the record known. */
-  openStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): StreamCall;
-  /** The last request opened on an HTTP/1.1 connection whose answer is not out yet. */
-  inProgress(socket: Socket): Call | undefined;
-  /** Logs a request that never became one, because its bytes are no HTTP; `fault` says what is wrong with them. */
-  refused(requestId: string, code: string, fault: string): void;
-}
-
-/** How long a caller who has the answer may go on with the request. */
-const LINGER_MS = 1000;
-
 const NO_HEADERS: readonly string[] = [];
 
-export interface CallsOptions {
+/** What all calls share. */
+export interface CallOptions {
   readonly log: AccessLog;
   readonly onInternalError: InternalErrorReport;
   /** Take the caller's address from X-Forwarded-For: true behind a proxy that sets it. */
   readonly trustProxy: boolean;
 }
 
-export function createCalls(options: CallsOptions): Calls {
-  const openByConnection = new WeakMap<EventEmitter, OpenCall[]>();
-
-  // The end of a connection must end its calls whatever their own events say: HTTP/1.1 answers that wait in line are
-  // told nothing then, nor are HTTP/2 streams with unread data.
-  function openOn(connection: EventEmitter): OpenCall[] {
-    const known = openByConnection.get(connection);
-    if (known !== undefined) return known;
-    const open: OpenCall[] = [];
-    openByConnection.set(connection, open);
-    connection.once("close", () => {
-      for (const call of open.splice(0)) call.end(false);
-    });
-    return open;
-  }
-
-  return {
-    open(req, res, known) {
-      req.on("error", ignore);
-      res.on("error", ignore);
-      if (!("stream" in req)) {
-        const { socket } = req;
-        const call = new OpenCall(req.headers, socket, options);
-        const open = openOn(socket);
-        open.push(call);
-        // What a connection that is cut leaves unsent finishes too.
-        res.on("finish", () => {
-          if (removeFrom(open, call)) call.end(!socket.destroyed);
-        });
-        return call;
-      }
-      const { stream } = req;
-      const call = known ?? new OpenCall(req.headers, req.socket, options);
-      const open = openOn(stream.session ?? stream);
-      if (known === undefined) open.push(call);
-      function end(finished: boolean): void {
-        if (removeFrom(open, call)) call.end(finished);
-      }
-      // The answer to HEAD ends without a "finish".
-      const isHead = req.method === "HEAD";
-      stream.once("close", () => end(isHead && res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR));
-      stream.once("finish", () => {
-        // A stream that its caller resets is finished too.
-        if (res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR) end(true);
-        if (stream.endAfterHeaders || stream.readableEnded) return;
-        // What the caller still sends is of no use to anyone, but to stop it at once would stop our trailers too.
-        stream.resume();
-        const linger = setTimeout(() => stream.close(), LINGER_MS).unref();
-        stream.once("close", () => clearTimeout(linger));
-      });
-      return call;
-    },
-    openStream(stream, headers) {
-      const { session } = stream;
-      const call = new OpenCall(headers, session?.socket, options);
-      const open = openOn(session ?? stream);
-      open.push(call);
-      stream.on("error", ignore);
-      stream.on("close", () => {
-        if (removeFrom(open, call)) call.end(call.answered && stream.rstCode === constants.NGHTTP2_NO_ERROR);
-      });
-      return call;
-    },
-    inProgress(socket) {
-      return openByConnection.get(socket)?.at(-1);
-    },
-    refused(requestId, code, fault) {
-      options.log({ requestId, protocol: "rest", operation: "", code, ms: 0, fault });
-    },
-  };
-}
-
 /**
  * The record of a call, which is also what its operation sees of it. A class, since there is one for each request: its
  * getters make what few requests need only when it is asked for, and cost the others nothing.
  */
-class OpenCall implements Call, CallContext {
+export class OpenCall implements Call, CallContext {
   readonly requestId: string;
   protocol: Protocol = "rest";
   operation = "";
@@ -183,7 +96,7 @@ class OpenCall implements Call, CallContext {
   constructor(
     private readonly headers: IncomingHttpHeaders,
     private readonly socket: { readonly remoteAddress?: string | undefined } | undefined,
-    private readonly options: CallsOptions,
+    private readonly options: CallOptions,
   ) {
     this.requestId = requestIdOf(headers["x-request-id"]);
   }
@@ -264,6 +177,3 @@ class OpenCall implements Call, CallContext {
     this.options.log(line);
   }
 }
-
-// A connection that breaks shows in the answer's own end; without a listener it would end the process.
-function ignore(): void {}

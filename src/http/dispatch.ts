@@ -2,7 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../errors.js";
 import { answerError, answerTrailersOnly, type Exchange, type PathHandler } from "./answer.js";
 import type { GivenBody } from "./body.js";
-import type { Calls, HttpRequest, HttpResponse, Protocol, StreamCall } from "./call.js";
+import type { HttpRequest, HttpResponse, Protocol, StreamCall } from "./call.js";
+import type { Calls } from "./calls.js";
 import { codeNameOf } from "./errors.js";
 import type { HttpLimits } from "./limits.js";
 

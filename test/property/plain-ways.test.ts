@@ -15,7 +15,8 @@ import {
   ListAvailableRoutesResponseSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { type Reason, ServiceError } from "../../src/errors.js";
-import { type AccessLine, createCalls } from "../../src/http/call.js";
+import type { AccessLine } from "../../src/http/call.js";
+import { createCalls } from "../../src/http/calls.js";
 import { createRpcHandlers } from "../../src/http/connect.js";
 import { createDispatch } from "../../src/http/dispatch.js";
 import { DEFAULT_LIMITS } from "../../src/http/limits.js";

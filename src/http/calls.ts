@@ -1,0 +1,96 @@
+import type { EventEmitter } from "node:events";
+import type { IncomingHttpHeaders } from "node:http";
+import { constants, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import { type Call, type CallOptions, type HttpRequest, type HttpResponse, OpenCall, type StreamCall } from "./call.js";
+import { removeFrom } from "./remove-from.js";
+
+/** The calls that are in progress. */
+export interface Calls {
+  /** Starts the record of a request. It ends, with its log line, when the answer is out or the caller gone. */
+  open(req: HttpRequest, res: HttpResponse, known?: StreamCall): Call;
+  /** The same for a stream of HTTP/2. Where a request is made of it later, that is opened with the record known. */
+  openStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): StreamCall;
+  /** The last request opened on an HTTP/1.1 connection whose answer is not out yet. */
+  inProgress(socket: Socket): Call | undefined;
+  /** Logs a request that never became one, because its bytes are no HTTP; `fault` says what is wrong with them. */
+  refused(requestId: string, code: string, fault: string): void;
+}
+
+/** How long a caller who has the answer may go on with the request. */
+const LINGER_MS = 1000;
+
+export function createCalls(options: CallOptions): Calls {
+  const openByConnection = new WeakMap<EventEmitter, OpenCall[]>();
+
+  // The end of a connection must end its calls whatever their own events say: HTTP/1.1 answers that wait in line are
+  // told nothing then, nor are HTTP/2 streams with unread data.
+  function openOn(connection: EventEmitter): OpenCall[] {
+    const known = openByConnection.get(connection);
+    if (known !== undefined) return known;
+    const open: OpenCall[] = [];
+    openByConnection.set(connection, open);
+    connection.once("close", () => {
+      for (const call of open.splice(0)) call.end(false);
+    });
+    return open;
+  }
+
+  return {
+    open(req, res, known) {
+      req.on("error", ignore);
+      res.on("error", ignore);
+      if (!("stream" in req)) {
+        const { socket } = req;
+        const call = new OpenCall(req.headers, socket, options);
+        const open = openOn(socket);
+        open.push(call);
+        // What a connection that is cut leaves unsent finishes too.
+        res.on("finish", () => {
+          if (removeFrom(open, call)) call.end(!socket.destroyed);
+        });
+        return call;
+      }
+      const { stream } = req;
+      const call = known ?? new OpenCall(req.headers, req.socket, options);
+      const open = openOn(stream.session ?? stream);
+      if (known === undefined) open.push(call);
+      function end(finished: boolean): void {
+        if (removeFrom(open, call)) call.end(finished);
+      }
+      // The answer to HEAD ends without a "finish".
+      const isHead = req.method === "HEAD";
+      stream.once("close", () => end(isHead && res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR));
+      stream.once("finish", () => {
+        // A stream that its caller resets is finished too.
+        if (res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR) end(true);
+        if (stream.endAfterHeaders || stream.readableEnded) return;
+        // What the caller still sends is of no use to anyone, but to stop it at once would stop our trailers too.
+        stream.resume();
+        const linger = setTimeout(() => stream.close(), LINGER_MS).unref();
+        stream.once("close", () => clearTimeout(linger));
+      });
+      return call;
+    },
+    openStream(stream, headers) {
+      const { session } = stream;
+      const call = new OpenCall(headers, session?.socket, options);
+      const open = openOn(session ?? stream);
+      open.push(call);
+      stream.on("error", ignore);
+      stream.on("close", () => {
+        if (removeFrom(open, call)) call.end(call.answered && stream.rstCode === constants.NGHTTP2_NO_ERROR);
+      });
+      return call;
+    },
+    inProgress(socket) {
+      return openByConnection.get(socket)?.at(-1);
+    },
+    refused(requestId, code, fault) {
+      options.log({ requestId, protocol: "rest", operation: "", code, ms: 0, fault });
+    },
+  };
+}
+
+// A connection that breaks shows in the answer's own end; without a listener it would end the process.
+function ignore(): void {}
