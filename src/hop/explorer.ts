@@ -41,7 +41,6 @@ export function createExplorer({ baseUrl, now }: ExplorerOptions): Explorer {
   const health = createHealth(now);
   const network = networkOf("mainnet");
   const book = createBridgeBook(network);
-  let askedAt = Number.NEGATIVE_INFINITY;
 
   async function read(asked: string, signal: AbortSignal): Promise<readonly unknown[]> {
     const url = `${baseUrl}/v1/transfers?transferId=${encodeURIComponent(asked)}`;
@@ -51,8 +50,7 @@ export function createExplorer({ baseUrl, now }: ExplorerOptions): Explorer {
   return {
     async find(asked, signal) {
       const isLeftAlone = health.isOpen() || health.isResting();
-      if (isLeftAlone && now() - askedAt < tryMs) throw unavailable("is left alone for a while after its failures");
-      askedAt = now();
+      if (isLeftAlone && health.restedMs() < tryMs) throw unavailable("is left alone for a while after its failures");
       const attempt = health.begin();
       let list: readonly unknown[];
       try {
