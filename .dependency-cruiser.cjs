@@ -8,7 +8,7 @@ const world = "^src/(hop|chain|prices|remote)/";
 const pure = "^src/quotes/(quote|fees|snapshot|stable-swap|uniswap-v3)\\.ts$";
 /** What puts the parts together. */
 const roots =
-  "^src/(main|gateway|upstreams|config|log|log-output|workers|start-failure|stop-on-signals|statuses|indexing|index-history|history-progress)\\.ts$";
+  "^src/(main|config|variables|client|gateway|workers|upstreams|statuses|indexing|pages|package-root|service-state|quoting|node-client|probes|metrics|tracing|log|log-output|start-failure|stop-on-signals)\\.ts$|^src/(commands|metrics)/";
 
 const forbid = (name, comment, from, to) => ({ name, comment, severity: "error", from, to });
 
@@ -64,10 +64,22 @@ module.exports = {
       { path: "node_modules/@hop-protocol/" },
     ),
     forbid(
+      "commands-load-what-they-need",
+      "the service starts sooner without what the other commands need",
+      { path: "^src/main\\.ts$" },
+      { path: "^src/", pathNot: "^src/commands/command-line\\.ts$", dynamic: false },
+    ),
+    forbid(
+      "spans-and-metrics-when-wanted",
+      "OpenTelemetry and prom-client are loaded where somebody asks for what they do: a start is quicker without",
+      { path: "^src/" },
+      { path: "^src/(tracing|metrics/exposition)\\.ts$", dynamic: false, dependencyTypesNot: ["type-only"] },
+    ),
+    forbid(
       "service-without-devnet",
       "the service must not need the local network",
       { path: "^src/" },
-      { path: "^(devnet|test|bench)/" },
+      { path: "^(devnet|test|bench|openapi)/" },
     ),
     forbid(
       "no-undeclared-packages",

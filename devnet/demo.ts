@@ -19,7 +19,7 @@ async function main(): Promise<void> {
   const network = await startNetwork({ log });
   try {
     // The local network's settings win over the user's own endpoints: nothing may leave this machine.
-    const gateway = createGateway(loadConfig({ ...environment, ...network.environment }));
+    const gateway = await createGateway(loadConfig({ ...environment, ...network.environment }));
     const { url } = await gateway.start();
     const sayGoodbye = await announceDemo({ gatewayUrl: url, chains: network.chains });
     stopOnSignals(async () => {

@@ -1,9 +1,6 @@
-import { createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import { BridgeService } from "../gen/hop/bridge/v1/bridge_pb.js";
+import { createBridgeClient } from "hop-gateway/node-client";
 
-const baseUrl = process.argv[2] ?? "http://127.0.0.1:8000";
-const bridge = createClient(BridgeService, createConnectTransport({ baseUrl, httpVersion: "1.1" }));
+const bridge = createBridgeClient(process.argv[2] ?? "http://127.0.0.1:8000");
 
 const transfer = { amount: "25000000", token: "USDT", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
 const quote = await bridge.getQuote(transfer);

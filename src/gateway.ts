@@ -1,29 +1,41 @@
+import cluster from "node:cluster";
 import { BridgeService } from "../gen/hop/bridge/v1/bridge_pb.js";
 import { type ChainEndpoints, createChains } from "./chain/chains.js";
 import { steadyNow } from "./clock.js";
 import type { Config } from "./config.js";
 import { type NetworkSlug, networkOf } from "./hop/networks.js";
+import type { FixedDocument, Report } from "./http/documents.js";
 import { mount } from "./http/mount.js";
 import { createHttpServer } from "./http/server.js";
 import { createLogger, type Logger } from "./log.js";
+import { createMetricsListener } from "./metrics/listener.js";
+import { metricsType } from "./metrics/media-type.js";
+import { tellMetrics } from "./metrics/over-workers.js";
+import { createSharedText } from "./metrics/shared-text.js";
+import { createMetrics, type Load } from "./metrics.js";
 import { createGetQuote } from "./operations/get-quote.js";
 import { createGetTransferStatus } from "./operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "./operations/list-available-routes.js";
 import type { Operation } from "./operations/operation.js";
 import { withDeadline } from "./operations/with-deadline.js";
-import type { Quote } from "./quotes/quote.js";
-import { createSdkEngine } from "./quotes/sdk-engine.js";
-import { createSnapshotEngine, type SnapshotEngine } from "./quotes/snapshot-engine.js";
-import { createVerification, type Verdict } from "./quotes/verification.js";
+import { findPackageRoot } from "./package-root.js";
+import { readPages } from "./pages.js";
+import { createProbes } from "./probes.js";
+import { createQuoting } from "./quoting.js";
 import { createGate } from "./remote/gate.js";
 import { createPlaces } from "./remote/places.js";
+import { createStateReader } from "./service-state.js";
 import { createStatuses } from "./statuses.js";
 import { createUpstreams } from "./upstreams.js";
 
 /** The whole service. */
 export interface Gateway {
-  /** Listens; the URL has the real port. */
-  start(): Promise<{ readonly url: string }>;
+  /** Listens; the URLs have the real ports. */
+  start(): Promise<{
+    readonly url: string;
+    /** Of the metrics, where they have a port of their own. */
+    readonly metricsUrl?: string | undefined;
+  }>;
   /** Takes no more, finishes what runs (bounded), closes every connection. */
   stop(): Promise<void>;
 }
@@ -35,23 +47,37 @@ const graceMs = 1_000;
 const mostWaiting = 10_000;
 
 /** Puts the parts together: the only place that knows them all. */
-export function createGateway(config: Config, logger: Logger = createLogger(config.logLevel)): Gateway {
+export async function createGateway(config: Config, logger: Logger = createLogger(config.logLevel)): Promise<Gateway> {
+  const { url: root, version } = findPackageRoot();
+  const clocks = { now: () => Date.now(), steady: steadyNow };
+  let isDraining = false;
+  const tracing = config.tracing ? (await import("./tracing.js")).createTracing(version) : undefined;
+  const metrics = createMetrics({ version, state: () => state.read(), load, ...clocks });
   const chains = createChains({
     networks: { mainnet: endpointsOf(config, "mainnet"), goerli: endpointsOf(config, "goerli") },
     customUrls: config.customRpcUrls,
     customPorts: config.customRpcPorts,
     onFailure: (failure) => logger.warn(failure, "an RPC endpoint gave no answer"),
+    onExchange: tracing === undefined ? metrics.onExchange : both(metrics.onExchange, tracing.onExchange),
   });
   const upstreams = createUpstreams(config, logger);
   const { settings, prices } = upstreams;
-  const closing = new AbortController();
-  const clocks = { now: () => Date.now(), steady: steadyNow };
   const gate = createGate(steadyNow);
-  const sdkEngine = createSdkEngine({ ...upstreams, chains: chains.of, gate });
-  const snapshotEngine = config.quoteEngine === "sdk" ? undefined : createSnapshots();
+  const quoting = createQuoting({ config, chains, upstreams, gate, clocks, metrics, tracing, logger });
   const limit = config.requestTimeoutMs;
   const statuses = createStatuses({ config, chains, gate, logger });
   const places = createPlaces(() => mostWaiting);
+  const state = createStateReader({ chains, upstreams, statuses, ...clocks });
+  const probes = createProbes({ version, state, isDraining: () => isDraining, ...clocks });
+  // Of several processes each answers for all.
+  const metricsText = createSharedText(cluster.isWorker ? tellMetrics(metrics.take) : metrics.text);
+  const metricsReport = async () => ({ status: 200, type: metricsType, text: await metricsText() });
+  const metricsListener = ownMetricsPort();
+  const documents = new Map<string, FixedDocument | (() => Report | Promise<Report>)>([
+    ...readPages(root),
+    ...probes,
+    ...(config.metricsPort === undefined ? [["/metrics", metricsReport] as const] : []),
+  ]);
   /** What wraps every operation. */
   const wrap = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
     withDeadline(operation, { longestMs: limit, places });
@@ -60,14 +86,21 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
     port: config.port,
     services: [
       mount(BridgeService, {
-        getQuote: wrap(createGetQuote({ chains, settings, engine: snapshotEngine ?? sdkEngine })),
+        getQuote: wrap(createGetQuote({ chains, settings, engine: quoting.engine })),
         getTransferStatus: wrap(
           createGetTransferStatus({ chains, statuses: statuses.book, prices, longestMs: limit, ...clocks }),
         ),
         listAvailableRoutes: wrap(createListAvailableRoutes({ settings })),
       }),
     ],
-    log: (line) => logger.info(line, "request"),
+    documents,
+    log(line, reason) {
+      metrics.onRequest(line, reason);
+      // Those for documents, probes among them, say little and come often.
+      if (line.operation.startsWith("/")) logger.debug(line, "request");
+      else logger.info(line, "request");
+    },
+    tracer: tracing?.calls,
     trustProxy: config.trustProxy,
     rateLimit: config.rateLimit && {
       ...config.rateLimit,
@@ -76,55 +109,60 @@ export function createGateway(config: Config, logger: Logger = createLogger(conf
     onInternalError: (error, requestId) => logger.error({ requestId, err: error }, "a request failed by our own fault"),
   });
 
-  function createSnapshots(): SnapshotEngine {
-    const { quoteVerifyRate: rate, quoteMaxAgeMs, quoteMaxStaleMs } = config;
-    const access = { chains: chains.of, clocks };
-    const ages = { maxAgeMs: quoteMaxAgeMs, maxStaleMs: quoteMaxStaleMs };
-    if (rate === 0) return createSnapshotEngine({ ...upstreams, ...access, ...ages });
-    const judge = { rate, engine: sdkEngine, random: Math.random, signal: closing.signal };
-    const onQuote = createVerification({ ...access, ...judge, onVerdict: (verdict) => logVerdict(logger, verdict) });
-    return createSnapshotEngine({ ...upstreams, ...access, ...ages, onQuote });
+  /** Of several processes the one over them has it. */
+  function ownMetricsPort() {
+    const { host, metricsPort: port } = config;
+    return port === undefined || cluster.isWorker
+      ? undefined
+      : createMetricsListener({ host, port, text: metricsText });
+  }
+
+  function load(): Load {
+    return {
+      ...server.load(),
+      gate: gate.load(),
+      callsWaiting: places.taken(),
+      customEndpoints: chains.customEndpoints(),
+      routesKept: quoting.routesKept(),
+    };
   }
 
   return {
     async start() {
       await statuses.start();
-      const address = await server.listen();
+      const metricsUrl = (await metricsListener?.listen())?.url;
+      const { url } = await server.listen().catch(async (error: unknown) => {
+        await metricsListener?.close();
+        throw error;
+      });
+      if (metricsUrl !== undefined) logger.info({ url: metricsUrl }, "metrics have a port of their own");
+      if (tracing?.isHeard() === false)
+        logger.warn("spans are wanted, and no OpenTelemetry SDK is loaded to take them");
       upstreams.warmUp();
-      return address;
+      metrics.load().catch((err: unknown) => logger.error({ err }, "metrics cannot be told"));
+      return { url, metricsUrl };
     },
     async stop() {
+      isDraining = true;
       await server.close(limit + graceMs);
-      closing.abort();
-      snapshotEngine?.close();
+      quoting.close();
       await statuses.stop();
-      await Promise.all([chains.close(), upstreams.close()]);
+      await Promise.all([metricsListener?.close(), chains.close(), upstreams.close()]);
     },
   };
 }
 
-/** Says what the SDK made of a quote of ours, with all that it takes to compute both again. */
-function logVerdict(logger: Logger, { given, bySdk, isEqual, counts }: Verdict): void {
-  const { request, quote, source, destination } = given;
-  const { network, token, amountIn, slippage } = request;
-  const line = {
-    network,
-    token: token.name,
-    route: `${request.source.slug}>${request.destination.slug}`,
-    amount: String(amountIn),
-    slippage,
-    sourceBlock: String(source?.block.number ?? ""),
-    destinationBlock: String(destination?.block.number ?? ""),
-    ours: inDigits(quote),
-    counts,
+/** Tells both of a thing that begins, and of its end. */
+function both<Thing, End>(
+  first: (thing: Thing) => (end: End) => void,
+  second: (thing: Thing) => (end: End) => void,
+): (thing: Thing) => (end: End) => void {
+  return (thing) => {
+    const ended = [first(thing), second(thing)];
+    return (end) => {
+      for (const each of ended) each(end);
+    };
   };
-  if (bySdk === undefined) logger.info(line, "a quote could not be verified by the SDK");
-  else if (isEqual) logger.debug(line, "a quote is verified by the SDK");
-  else logger.warn({ ...line, sdk: inDigits(bySdk) }, "a quote differs from the SDK's");
-}
-
-function inDigits(quote: Quote): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(quote).map(([name, value]) => [name, String(value)]));
 }
 
 function endpointsOf({ rpcUrls }: Config, slug: NetworkSlug): ReadonlyMap<string, ChainEndpoints> {

@@ -9,11 +9,14 @@ import { StartFailure } from "./start-failure.js";
 import type { IndexEvents } from "./transfers/index/follow-index.js";
 import type { OpenIndex } from "./transfers/index/open-index.js";
 import { pollMsOf } from "./transfers/index/poll.js";
+import type { IndexCoverage } from "./transfers/index/transfer-index.js";
 import { createIndexSource, type IndexSource } from "./transfers/index-source.js";
 
 /** The index of transfers as the service runs it. */
 export interface Indexing {
   readonly source: IndexSource;
+  /** How much of a chain is there; undefined: nothing yet. */
+  coverage(slug: string): IndexCoverage | undefined;
   /**
    * Opens the index and follows the chains from then on.
    * @throws StartFailure when it cannot be opened
@@ -49,6 +52,7 @@ export function createIndexing({ config, chains, blockTimes, logger }: IndexingO
       pollMs: pollMsOf,
       now: Date.now,
     }),
+    coverage: (slug) => open?.reader.coverage(slug),
     async start() {
       // What the index needs is loaded only where there is one.
       const { openIndex } = await import("./transfers/index/open-index.js");

@@ -1,23 +1,43 @@
 #!/usr/bin/env node
-import { loadConfig } from "./config.js";
-import { describeFailure } from "./start-failure.js";
-import { stopOnSignals } from "./stop-on-signals.js";
+import { type Command, readCommandLine, UsageError } from "./commands/command-line.js";
+
+/** Each command loads what it needs, and no more. */
+async function run(command: Command): Promise<number> {
+  const { env, stdout } = process;
+  switch (command.name) {
+    case "serve":
+      await (await import("./commands/serve.js")).serve(env);
+      return 0;
+    case "check":
+      return (await import("./commands/check.js")).checkEndpoints(command, env, stdout);
+    case "index":
+      return (await import("./commands/index-history.js")).indexHistory(command.from, env);
+    case "help":
+      stdout.write((await import("./commands/help.js")).helpText(command.of, stdout.columns ?? 80));
+      return 0;
+    case "version":
+      stdout.write(`${(await import("./package-root.js")).findPackageRoot().version}\n`);
+      return 0;
+  }
+}
+
+/** Exit code of a command that is written wrong. */
+const usageCode = 2;
 
 // Whoever started us may not read what we say.
-process.stdout.on("error", () => {});
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+let failureCode = 1;
 try {
-  const config = loadConfig(process.env);
-  // Neither the process over the workers loads what answers requests, nor a single process what runs workers.
-  const createGateway = async () => (await import("./gateway.js")).createGateway(config);
-  const workers = config.workers > 1 ? await import("./workers.js") : undefined;
-  if (workers?.isWorker === true) await workers.serveAsWorker(createGateway);
-  else {
-    const service = workers === undefined ? await createGateway() : workers.createWorkers(config);
-    stopOnSignals(() => service.stop());
-    const { url } = await service.start();
-    process.stdout.write(`hop-gateway listens on ${url}\n`);
-  }
+  const command = readCommandLine(process.argv.slice(2));
+  // What it finds has codes of its own.
+  if (command.name === "check") failureCode = usageCode;
+  process.exitCode = await run(command);
 } catch (error) {
+  if (error instanceof UsageError) {
+    process.stderr.write(`hop-gateway: ${error.message}; hop-gateway --help says what there is\n`);
+    process.exit(usageCode);
+  }
+  const { describeFailure } = await import("./start-failure.js");
   process.stderr.write(`hop-gateway: ${describeFailure(error)}\n`);
-  process.exit(1);
+  process.exit(failureCode);
 }

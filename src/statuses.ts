@@ -4,8 +4,9 @@ import { createFinality } from "./chain/finality.js";
 import { steadyNow } from "./clock.js";
 import type { Config } from "./config.js";
 import { createExplorer } from "./hop/explorer.js";
-import { createIndexing } from "./indexing.js";
+import { createIndexing, type Indexing } from "./indexing.js";
 import type { Logger } from "./log.js";
+import type { SourceHealth } from "./remote/document.js";
 import type { Gate } from "./remote/gate.js";
 import { createSharing } from "./remote/sharing.js";
 import { createChainSource } from "./transfers/chain-source.js";
@@ -17,6 +18,10 @@ import { createStatusBook, type StatusBook } from "./transfers/status-book.js";
 /** Where the status of a transfer is known, put together. */
 export interface Statuses {
   readonly book: StatusBook;
+  /** How the explorer is; undefined: it is off. */
+  explorerHealth(): SourceHealth | undefined;
+  /** How much of each of mainnet's chains is in the index; undefined: there is no index. */
+  readonly indexCoverage: Indexing["coverage"] | undefined;
   /** Opens the index, where there is one. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -58,6 +63,8 @@ export function createStatuses({ config, chains, gate, logger }: StatusesOptions
   });
   return {
     book,
+    explorerHealth: () => explorer?.health(),
+    indexCoverage: indexing?.coverage,
     async start() {
       await indexing?.start();
     },

@@ -7,8 +7,8 @@ import { type FeeSettings, parseFeeSettings } from "./hop/fee-settings.js";
 import { createFeeSettingsSource, type FeeSettingsSource } from "./hop/fee-settings-source.js";
 import type { NetworkSlug } from "./hop/networks.js";
 import type { Logger } from "./log.js";
-import { createTokenPrices, parsePriceDocument, type TokenPrices } from "./prices/token-prices.js";
-import { createRemoteDocument, type RemoteDocument } from "./remote/document.js";
+import { createTokenPrices, parsePriceDocument, priceHealth, type TokenPrices } from "./prices/token-prices.js";
+import { createRemoteDocument, type RemoteDocument, type SourceHealth } from "./remote/document.js";
 import { exchangeJson } from "./remote/exchange.js";
 
 /** What is read from elsewhere than the chains. */
@@ -18,6 +18,12 @@ export interface Upstreams {
   readonly attestations: Attestations | undefined;
   /** Reads in the background what the first quotes would otherwise have to wait for. */
   warmUp(): void;
+  /** Reads in the background what has grown old of what mainnet's quotes need. */
+  look(): void;
+  /** How each source is; undefined: it is off. */
+  health(): Readonly<
+    Record<"settings_mainnet" | "settings_goerli" | "prices" | "attestations", SourceHealth | undefined>
+  >;
   close(): Promise<void>;
 }
 
@@ -53,27 +59,35 @@ export function createUpstreams(config: Config, logger: Logger): Upstreams {
 
   const settingsOf = (network: NetworkSlug): RemoteDocument<FeeSettings> =>
     document(`settings ${network}`, `/${network}/v1-core-config.json`, (json) => parseFeeSettings(network, json));
+  const settings =
+    assetsUrl === undefined ? undefined : { mainnet: settingsOf("mainnet"), goerli: settingsOf("goerli") };
+  const prices = assetsUrl === undefined ? undefined : document("prices", "/token-prices.json", parsePriceDocument);
+  const attestations =
+    attestationApiUrl === undefined
+      ? undefined
+      : createAttestations({
+          baseUrl: attestationApiUrl,
+          fetchJson: (url) => fetchJson(url, closing.signal),
+          now: steadyNow,
+        });
 
   return {
-    settings: createFeeSettingsSource(
-      assetsUrl === undefined ? undefined : { mainnet: settingsOf("mainnet"), goerli: settingsOf("goerli") },
-    ),
-    prices: createTokenPrices({
-      fixed: config.tokenPrices,
-      document: assetsUrl === undefined ? undefined : document("prices", "/token-prices.json", parsePriceDocument),
-      now: Date.now,
-    }),
-    attestations:
-      attestationApiUrl === undefined
-        ? undefined
-        : createAttestations({
-            baseUrl: attestationApiUrl,
-            fetchJson: (url) => fetchJson(url, closing.signal),
-            now: steadyNow,
-          }),
+    settings: createFeeSettingsSource(settings),
+    prices: createTokenPrices({ fixed: config.tokenPrices, document: prices, now: Date.now }),
+    attestations,
     warmUp() {
       for (const each of documents) each.peek();
     },
+    look() {
+      settings?.mainnet.peek();
+      prices?.peek();
+    },
+    health: () => ({
+      settings_mainnet: settings?.mainnet.health(),
+      settings_goerli: settings?.goerli.health(),
+      prices: prices && priceHealth(prices, Date.now),
+      attestations: attestations?.health(),
+    }),
     async close() {
       closing.abort();
       for (const each of documents) each.close();

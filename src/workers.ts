@@ -6,6 +6,8 @@ import { RateLimiterClusterMaster } from "rate-limiter-flexible";
 import type { Config } from "./config.js";
 import type { Gateway } from "./gateway.js";
 import { createLogger } from "./log.js";
+import { createMetricsListener } from "./metrics/listener.js";
+import { createWorkersMetrics } from "./metrics/over-workers.js";
 import { describeFailure, StartFailure } from "./start-failure.js";
 import { exitAfter } from "./stop-on-signals.js";
 
@@ -47,6 +49,10 @@ export function createWorkers(config: Config): Gateway {
   const logger = createLogger(config.logLevel);
   const running = new Set<Running>();
   const stopping = new AbortController();
+  const metrics = createWorkersMetrics();
+  const { host, metricsPort } = config;
+  const metricsListener =
+    metricsPort === undefined ? undefined : createMetricsListener({ host, port: metricsPort, text: metrics.text });
 
   function launch(port: number): Running {
     // Workers that ask for a free port themselves would get another one when all of them had died.
@@ -73,6 +79,7 @@ export function createWorkers(config: Config): Gateway {
     });
     const started = { worker, url, ended, isListening: () => isListening };
     running.add(started);
+    metrics.add(worker);
     void ended.then(() => running.delete(started));
     return started;
   }
@@ -103,6 +110,8 @@ export function createWorkers(config: Config): Gateway {
       new RateLimiterClusterMaster();
       // However this process ends: a worker that is busy would not notice.
       process.once("exit", kill);
+      const metricsUrl = (await metricsListener?.listen())?.url;
+      if (metricsUrl !== undefined) logger.info({ url: metricsUrl }, "metrics have a port of their own");
       const port = config.port === 0 ? await freePort(config.host) : config.port;
       const first = Array.from({ length: config.workers }, () => launch(port));
       const [url = ""] = await Promise.all(first.map((each) => each.url)).catch((error: unknown) => {
@@ -111,7 +120,7 @@ export function createWorkers(config: Config): Gateway {
         throw error;
       });
       for (const each of first) void replace(each, port);
-      return { url };
+      return { url, metricsUrl };
     },
     async stop() {
       stopping.abort();
@@ -124,6 +133,7 @@ export function createWorkers(config: Config): Gateway {
       const cut = setTimeout(kill, config.requestTimeoutMs + stopMarginMs);
       const deaths = await Promise.all(draining.map((each) => each.ended));
       clearTimeout(cut);
+      await metricsListener?.close();
       const failed = deaths.filter(({ code }) => code !== 0).length;
       if (failed > 0) throw new StartFailure(`${failed} of ${deaths.length} workers did not stop as they should`);
     },

@@ -15,7 +15,9 @@ const addedByNode = new Set(["date", "connection", "keep-alive"]);
 
 /** Serves the gateway, quietly, as the environment configures it. */
 export async function serveGateway(environment: Readonly<Record<string, string>>): Promise<string> {
-  const gateway = createGateway(loadConfig({ HOST: "127.0.0.1", PORT: "0", LOG_LEVEL: "silent", ...environment }));
+  const gateway = await createGateway(
+    loadConfig({ HOST: "127.0.0.1", PORT: "0", LOG_LEVEL: "silent", ...environment }),
+  );
   return (await gateway.start()).url;
 }
 

@@ -1,7 +1,9 @@
 import { Agent } from "undici";
 import type { ChainClient } from "./chain-client.js";
 import { type Caller, type CustomEndpoint, createCustomEndpoints } from "./custom-endpoint.js";
-import { createEndpointPool, type EndpointFailure } from "./endpoint-pool.js";
+import type { ExchangeObserver, RpcExchange } from "./endpoint.js";
+import { createEndpointPool, type EndpointFailure, type EndpointPool, type PoolState } from "./endpoint-pool.js";
+import type { Head } from "./heads.js";
 import type { CustomUrlPolicy } from "./url-guard.js";
 
 /** The chains of one network, as one request reaches them. */
@@ -27,7 +29,27 @@ export interface Chains {
     work: (chains: ChainAccess) => Promise<T>,
     by: Caller,
   ): Promise<T>;
+  /** How all chains are on the configured endpoints. */
+  states(): readonly ChainState[];
+  /** Asks a chain's endpoints for their heads in the background, each once in ten seconds at most. */
+  look(network: string, slug: string): void;
+  /** Notes a chain's latest block, where something that was read tells it. */
+  noteHead(network: string, slug: string, head: Head): void;
+  /** Endpoints that callers have open. */
+  customEndpoints(): number;
   close(): Promise<void>;
+}
+
+export interface ChainState extends PoolState {
+  readonly network: string;
+  readonly chain: string;
+  readonly chainId: number;
+}
+
+/** One HTTP request to an endpoint of a chain; what callers name is called `custom`. */
+export interface ChainExchange extends RpcExchange {
+  readonly network: string;
+  readonly chain: string;
 }
 
 export interface ChainsOptions {
@@ -37,6 +59,7 @@ export interface ChainsOptions {
   /** Ports of public endpoints that callers name, where they are not the usual ones. */
   readonly customPorts?: readonly number[];
   readonly onFailure: (failure: EndpointFailure) => void;
+  readonly onExchange?: ExchangeObserver<ChainExchange>;
 }
 
 export interface ChainEndpoints {
@@ -51,7 +74,7 @@ const keepAliveMs = 30_000;
 const connectMs = 3_000;
 
 export function createChains(options: ChainsOptions): Chains {
-  const { networks, customUrls: policy, customPorts: ports, onFailure } = options;
+  const { networks, customUrls: policy, customPorts: ports, onFailure, onExchange } = options;
   const customEndpoints = createCustomEndpoints({ policy, onFailure, ...(ports === undefined ? {} : { ports }) });
   const closing = new AbortController();
   const dispatcher = new Agent({
@@ -59,17 +82,24 @@ export function createChains(options: ChainsOptions): Chains {
     keepAliveTimeout: keepAliveMs,
     maxResponseSize: maxAnswerBytes,
   });
-  const clients = new Map<string, ReadonlyMap<string, ChainClient>>();
+  const pools = new Map<string, ReadonlyMap<string, EndpointPool>>();
   for (const [network, chains] of Object.entries(networks)) {
     const bySlug = [...chains].map(([slug, endpoints]) => {
       const shared = { dispatcher, maxBytes: maxAnswerBytes, onFailure, closing: closing.signal };
-      return [slug, createEndpointPool({ slug, ...endpoints, ...shared })] as const;
+      return [
+        slug,
+        createEndpointPool({ slug, ...endpoints, ...shared, onExchange: observerOf(network, slug) }),
+      ] as const;
     });
-    clients.set(network, new Map(bySlug));
+    pools.set(network, new Map(bySlug));
   }
 
-  function ours(network: string, slug: string): ChainClient {
-    const found = clients.get(network)?.get(slug);
+  function observerOf(network: string, chain: string, endpoint?: string): ExchangeObserver | undefined {
+    return onExchange && ((exchange) => onExchange({ ...exchange, ...(endpoint && { endpoint }), network, chain }));
+  }
+
+  function ours(network: string, slug: string): EndpointPool {
+    const found = pools.get(network)?.get(slug);
     if (found === undefined) throw new Error(`no chain ${slug} on ${network}`);
     return found;
   }
@@ -81,7 +111,8 @@ export function createChains(options: ChainsOptions): Chains {
       const open = async ([slug, url]: readonly [string, string]): Promise<void> => {
         const chainId = networks[network]?.get(slug)?.chainId;
         if (chainId === undefined) throw new Error(`no chain ${slug} on ${network}`);
-        opened.set(slug, await customEndpoints.open({ slug, chainId }, url, by));
+        const observed = { slug, chainId, onExchange: observerOf(network, slug, "custom") };
+        opened.set(slug, await customEndpoints.open(observed, url, by));
       };
       try {
         // All are waited for, also when one fails: else those that open later would never be closed.
@@ -95,6 +126,16 @@ export function createChains(options: ChainsOptions): Chains {
         await Promise.all([...opened.values()].map((endpoint) => endpoint.close()));
       }
     },
+    states: () =>
+      [...pools].flatMap(([network, bySlug]) =>
+        [...bySlug].map(([chain, pool]) => {
+          const chainId = networks[network]?.get(chain)?.chainId ?? 0;
+          return { network, chain, chainId, ...pool.state() };
+        }),
+      ),
+    look: (network, slug) => ours(network, slug).look(),
+    noteHead: (network, slug, head) => ours(network, slug).noteHead(head),
+    customEndpoints: customEndpoints.count,
     async close() {
       closing.abort();
       await dispatcher.destroy();

@@ -4,6 +4,7 @@ import { steadyNow } from "../clock.js";
 import { ServiceError } from "../errors.js";
 import { createLimit } from "../remote/exchange.js";
 import type { ChainClient } from "./chain-client.js";
+import type { ExchangeObserver } from "./endpoint.js";
 import { createEndpointPool, type EndpointFailure } from "./endpoint-pool.js";
 import type { ResolvedAddress } from "./resolve-host.js";
 import { createUrlGuard, type UrlGuardOptions } from "./url-guard.js";
@@ -30,11 +31,16 @@ export interface CustomEndpoints {
    * @throws ServiceError RPC_URL_FORBIDDEN as the guard does; RATE_LIMITED when this caller, OVERLOADED when all
    * callers together have too many open.
    */
-  open(
-    chain: { readonly slug: string; readonly chainId: number },
-    text: string,
-    { caller, signal }: Caller,
-  ): Promise<CustomEndpoint>;
+  open(chain: OpenedChain, text: string, { caller, signal }: Caller): Promise<CustomEndpoint>;
+  /** How many are open. */
+  count(): number;
+}
+
+/** The chain that an endpoint is opened for. */
+export interface OpenedChain {
+  readonly slug: string;
+  readonly chainId: number;
+  readonly onExchange?: ExchangeObserver | undefined;
 }
 
 export interface CustomEndpointsOptions extends UrlGuardOptions {
@@ -79,7 +85,8 @@ export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEn
   }
 
   return {
-    async open({ slug, chainId }, text, { caller, signal }) {
+    count: () => openInTotal,
+    async open({ slug, chainId, onExchange }, text, { caller, signal }) {
       const field = `rpcUrl[${slug}]`;
       const startedAt = steadyNow();
       const place = shared(takePlace(caller, field));
@@ -98,6 +105,7 @@ export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEn
           dispatcher,
           maxBytes: maxAnswerBytes,
           onFailure,
+          onExchange,
           closing: closing.signal,
         });
         return {

@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
 
-/** Name of an RPC endpoint for logs and metrics: its host and six hex digits that tell URLs of one host apart. */
+/** Name of an RPC endpoint for logs: its host and the six hex digits that tell URLs of one host apart. */
 export function endpointName(url: string): string {
-  const digest = createHash("sha256").update(url).digest("hex").slice(0, 6);
-  return `${URL.canParse(url) ? new URL(url).host : "invalid"}#${digest}`;
+  return `${URL.canParse(url) ? new URL(url).host : "invalid"}#${endpointDigits(url)}`;
+}
+
+/** The six hex digits alone: what callers and metrics may know of an RPC endpoint. */
+export function endpointDigits(url: string): string {
+  return createHash("sha256").update(url).digest("hex").slice(0, 6);
 }

@@ -4,9 +4,9 @@ import { ServiceError } from "../errors.js";
 import { createLimit, ExchangeError } from "../remote/exchange.js";
 import { createTurns } from "../remote/turns.js";
 import { type ChainClient, type RpcCall, resultOf } from "./chain-client.js";
-import { createEndpoint } from "./endpoint.js";
-import { createHeads } from "./heads.js";
-import { createHealth } from "./health.js";
+import { createEndpoint, type ExchangeObserver } from "./endpoint.js";
+import { createHeads, furthest, type Head, readHead, type SeenHead } from "./heads.js";
+import { createHealth, type HealthState } from "./health.js";
 import { createLogReader } from "./log-ranges.js";
 import { createReader, type Member } from "./pool-reader.js";
 
@@ -19,6 +19,7 @@ export interface EndpointPoolOptions {
   readonly dispatcher: Dispatcher;
   /** Most bytes of an answer. */
   readonly maxBytes: number;
+  readonly onExchange?: ExchangeObserver | undefined;
   /** Told of every attempt that failed, and of an endpoint that lost its place for being slow. */
   readonly onFailure: (failure: EndpointFailure) => void;
   /** Ends background work; after it no read is sent again and nothing is held against an endpoint. */
@@ -39,6 +40,32 @@ export interface EndpointFailure {
   readonly problem: string;
 }
 
+/** A chain's endpoints as one client, which tells how they are. */
+export interface EndpointPool extends ChainClient {
+  state(): PoolState;
+  /** Asks the endpoints for their heads in the background, each once in ten seconds at most. */
+  look(): void;
+  /** Notes the chain's latest block, where something that was read tells it. */
+  noteHead(head: Head): void;
+}
+
+export interface PoolState {
+  /** The furthest head that is known. */
+  readonly head: SeenHead | undefined;
+  /** In order of preference. */
+  readonly endpoints: readonly EndpointState[];
+  /** When something was read last, in milliseconds on the steady clock; undefined: never. */
+  readonly usedAt: number | undefined;
+}
+
+export interface EndpointState {
+  /** Its digits. */
+  readonly endpoint: string;
+  /** lagging: it answers, and is behind its peers. */
+  readonly state: HealthState | "lagging";
+  readonly head: SeenHead | undefined;
+}
+
 /** Longest time for one attempt, unless told otherwise. */
 const quickMs = 1_500;
 /** Searches of logs that go on at the same time, whoever began them. */
@@ -52,7 +79,7 @@ const latestBlock: RpcCall = { method: "eth_getBlockByNumber", params: ["latest"
  * A chain's endpoints as one client. Endpoints that fail often or lag behind their peers come last, so that there is
  * always one to ask; those that have asked to be left alone for a while, or serve another chain, hardly ever.
  */
-export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
+export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
   const { slug, onFailure, closing, attemptMs = quickMs, now = steadyNow, random = Math.random } = options;
   const members = options.urls.map(
     (url): Member => ({ endpoint: createEndpoint({ ...options, url, now }), health: createHealth(now) }),
@@ -69,6 +96,8 @@ export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
     random,
   });
 
+  let usedAt: number | undefined;
+  let notedHead: SeenHead | undefined;
   const searches = createTurns(maxSearches);
   const readLogs = createLogReader({ members, isWell, read, now });
 
@@ -77,8 +106,11 @@ export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
     const limit = createLimit(closing, attemptMs);
     try {
       const [outcome] = await endpoint.ask([latestBlock], limit.signal);
-      return resultOf(outcome);
+      const block = resultOf(outcome);
+      health.noteLook(readHead(block) !== undefined);
+      return block;
     } catch (error) {
+      if (!closing.aborted) health.noteLook(false);
       // Only what the endpoint asks for counts: a look at its head says little of how it does its work.
       if (error instanceof ExchangeError && error.retryAfterMs !== undefined) health.rest(error.retryAfterMs);
       throw error;
@@ -126,12 +158,28 @@ export function createEndpointPool(options: EndpointPoolOptions): ChainClient {
 
   /** What is done beside every read. */
   function lookAround(): void {
-    heads.refresh();
+    usedAt = now();
+    // Where there is no choice, how far an endpoint is changes nothing.
+    if (members.length > 1) heads.refresh();
     tryResting();
+  }
+
+  function stateOf(member: Member): EndpointState {
+    const state = member.health.state();
+    const isLagging = state === "ok" && heads.lags(member);
+    return { endpoint: member.endpoint.digits, state: isLagging ? "lagging" : state, head: heads.of(member) };
   }
 
   return {
     slug,
+    state() {
+      const endpoints = members.map(stateOf);
+      return { head: furthest([notedHead, ...endpoints.map(({ head }) => head)]), endpoints, usedAt };
+    },
+    look: heads.refresh,
+    noteHead(head) {
+      notedHead = { ...head, seenAt: now() };
+    },
     async send(method, params, signal, isAnswer) {
       lookAround();
       const [outcome] = await read([{ method, params, isAnswer }], signal);

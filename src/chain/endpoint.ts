@@ -1,14 +1,16 @@
 import { unescape as decode } from "node:querystring";
 import type { Dispatcher } from "undici";
-import { ExchangeError, exchangeJson } from "../remote/exchange.js";
+import { ExchangeError, type ExchangeFault, exchangeJson } from "../remote/exchange.js";
 import { type RpcCall, type RpcOutcome, resultOf } from "./chain-client.js";
-import { endpointName } from "./endpoint-name.js";
+import { endpointDigits, endpointName } from "./endpoint-name.js";
 import { CallRefused, encodeCalls, readAnswer, readAnswers, refusesBatch, UnfitResult } from "./json-rpc.js";
 
 /** One RPC endpoint of a chain. */
 export interface Endpoint {
   /** Its name for logs, without anything secret. */
   readonly name: string;
+  /** The part of it that anybody may know. */
+  readonly digits: string;
   /**
    * Calls methods, in one HTTP request where the endpoint takes batches, and gives their outcomes in order. Nothing
    * is given out unless the endpoint has named the right chain just now: it is asked for it along with the calls.
@@ -16,6 +18,20 @@ export interface Endpoint {
    */
   ask(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
 }
+
+/** One HTTP request to an endpoint. */
+export interface RpcExchange {
+  /** Digits of the endpoint. */
+  readonly endpoint: string;
+  /** The method; `batch` where there are several calls. */
+  readonly method: string;
+  readonly calls: number;
+}
+
+export type ExchangeOutcome = "ok" | ExchangeFault;
+
+/** Told of each request that goes out; what it gives is told, once, how that ended. */
+export type ExchangeObserver<Exchange = RpcExchange> = (exchange: Exchange) => (outcome: ExchangeOutcome) => void;
 
 export interface EndpointOptions {
   readonly url: string;
@@ -25,6 +41,7 @@ export interface EndpointOptions {
   /** Most bytes of an answer. */
   readonly maxBytes: number;
   readonly now: () => number;
+  readonly onExchange?: ExchangeObserver | undefined;
 }
 
 /** After which time a batch of a size that was refused is tried again. */
@@ -42,8 +59,9 @@ const wrongChainRestMs = 30_000;
 
 const chainIdCall: RpcCall = { method: "eth_chainId", params: [] };
 
-export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: EndpointOptions): Endpoint {
+export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExchange }: EndpointOptions): Endpoint {
   const address = withoutUserInfo(url);
+  const digits = endpointDigits(url);
   let lastId = 0;
   /** When it was asked last which chain it serves, and named the right one. */
   let verifiedAt = Number.NEGATIVE_INFINITY;
@@ -56,19 +74,46 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
   /** Batches in a row that were answered with a server error. */
   let serverErrors = 0;
 
-  async function post(calls: readonly RpcCall[], signal: AbortSignal): Promise<{ answer: unknown; firstId: number }> {
+  /**
+   * Sends calls in one HTTP request.
+   * @param read makes of the answer what is wanted of it; undefined: the endpoint refuses them all
+   */
+  async function post<T>(
+    calls: readonly RpcCall[],
+    signal: AbortSignal,
+    read: (answer: unknown, firstId: number) => T,
+  ): Promise<T> {
     const firstId = lastId + 1;
     lastId += calls.length;
     const body = encodeCalls(calls, firstId);
-    return {
-      answer: await exchangeJson(address.url, { ...address.headers, dispatcher, maxBytes, signal, body }),
-      firstId,
-    };
+    const method = calls.length === 1 ? (calls[0]?.method ?? "") : "batch";
+    const ended = onExchange?.({ endpoint: digits, method, calls: calls.length });
+    let outcome: ExchangeOutcome = "bad_answer";
+    try {
+      const answer = await exchangeJson(address.url, { ...address.headers, dispatcher, maxBytes, signal, body });
+      const found = read(answer, firstId);
+      outcome = found === undefined ? "refused" : "ok";
+      return found;
+    } catch (error) {
+      if (error instanceof ExchangeError) outcome = error.fault;
+      throw error;
+    } finally {
+      ended?.(outcome);
+    }
   }
 
-  async function single(call: RpcCall, signal: AbortSignal): Promise<RpcOutcome> {
-    const { answer, firstId } = await post([call], signal);
-    return readAnswer(answer, call, firstId);
+  /** @throws ExchangeError where the first call is the one for the chain's id, and another chain is named */
+  function checkChain([call]: readonly RpcCall[], [outcome]: readonly RpcOutcome[]): void {
+    if (call !== chainIdCall || Number(resultOf(outcome)) === chainId) return;
+    throw new ExchangeError("serves another chain", { fault: "wrong_chain", retryAfterMs: wrongChainRestMs });
+  }
+
+  function single(call: RpcCall, signal: AbortSignal): Promise<RpcOutcome> {
+    return post([call], signal, (answer, firstId) => {
+      const outcome = readAnswer(answer, call, firstId);
+      checkChain([call], [outcome]);
+      return outcome;
+    });
   }
 
   async function singles(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
@@ -89,7 +134,17 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
   ): Promise<readonly RpcOutcome[] | undefined> {
     // What went well once and is refused now is a failure; but if it stays so, the next attempt may find out.
     const mayRefuse = calls.length > largestBatch;
-    const sent = await post(calls, signal).catch((error: unknown) => {
+    const outcomes = await post(calls, signal, (answer, firstId) => {
+      serverErrors = 0;
+      if (refusesBatch(answer)) {
+        refusalMs = batchRetryMs;
+        if (mayRefuse) return undefined;
+        largestBatch = 1;
+      }
+      const listed = inList(answer, calls, firstId);
+      if (listed !== undefined) checkChain(calls, listed);
+      return listed;
+    }).catch((error: unknown) => {
       if (error instanceof ExchangeError && isRefusal(error.status)) {
         const isServerError = Number(error.status) >= 500;
         serverErrors = isServerError ? serverErrors + 1 : 0;
@@ -100,15 +155,6 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
       }
       throw error;
     });
-    if (sent === undefined) return undefined;
-    const { answer, firstId } = sent;
-    serverErrors = 0;
-    if (refusesBatch(answer)) {
-      refusalMs = batchRetryMs;
-      if (mayRefuse) return undefined;
-      largestBatch = 1;
-    }
-    const outcomes = inList(answer, calls, firstId);
     if (outcomes === undefined) return undefined;
     largestBatch = Math.max(largestBatch, calls.length);
     if (refused !== undefined && refused.size <= calls.length) refused = undefined;
@@ -153,15 +199,13 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now }: Endp
 
   return {
     name: endpointName(url),
+    digits,
     async ask(calls, signal) {
       const askedAt = now();
       try {
         if (askedAt - verifiedAt < verifiedMs) return await run(calls, signal);
         // Who asks while that is under way asks for itself: nobody waits for another, or fails with it.
-        const [chain, ...outcomes] = await runVerifying(calls, signal);
-        if (Number(resultOf(chain)) !== chainId) {
-          throw new ExchangeError("serves another chain", { retryAfterMs: wrongChainRestMs });
-        }
+        const [, ...outcomes] = await runVerifying(calls, signal);
         verifiedAt = askedAt;
         wasVerified = true;
         return outcomes;
@@ -185,7 +229,7 @@ interface Address {
 }
 
 /** User and password of a URL, which no HTTP client sends by itself, as the header that servers read. */
-function withoutUserInfo(text: string): Address {
+export function withoutUserInfo(text: string): Address {
   const url = new URL(text);
   const { username, password } = url;
   if (username === "" && password === "") return { url: text, headers: {} };

@@ -1,5 +1,9 @@
-/** What the attempts at an endpoint tell of it: circuit breaker, latency, and rest where it asked for it. */
+/** What the attempts at an upstream tell of it: circuit breaker, latency, and rest where it asked for it. */
 export interface Health {
+  /** What is known of it in one word. */
+  state(): HealthState;
+  /** When it gave an answer last; undefined: never. */
+  answeredAt(): number | undefined;
   /** Whether it is left alone because it asked for that, or serves another chain. */
   isResting(): boolean;
   /** For how long it has been left alone, since it asked for that or was tried all the same, in milliseconds. */
@@ -13,7 +17,15 @@ export interface Health {
   /** Starts an attempt. Once an open endpoint's time is over, the first attempt is the probe that decides for it. */
   begin(): Attempt;
   rest(milliseconds: number): void;
+  /** Notes what a look at it beside the attempts found: for its state alone. */
+  noteLook(isWell: boolean): void;
 }
+
+/**
+ * failing: it is asked after others, or what is known of it last is a failure. resting: it wants to be left alone.
+ * unknown: nobody has asked it yet.
+ */
+export type HealthState = "ok" | "failing" | "resting" | "unknown";
 
 export interface Attempt {
   /** @param latencyMs time that it took; undefined: tells nothing about other attempts */
@@ -38,7 +50,7 @@ const latencies = 64;
 const minHedgeMs = 100;
 const maxHedgeMs = 1_000;
 /** Enough for new connections, for an endpoint of which no latency is known yet. */
-const firstHedgeMs = 500;
+export const firstHedgeMs = 500;
 
 export function createHealth(now: () => number): Health {
   let restingSince = Number.NEGATIVE_INFINITY;
@@ -52,14 +64,30 @@ export function createHealth(now: () => number): Health {
   /** Whether the last attempts failed. */
   let window: boolean[] = [];
   let recentMs: number[] = [];
+  let answeredAt: number | undefined;
+  /** Whether what is known of it last is that it answered. */
+  let isAnswering: boolean | undefined;
+  const isResting = (): boolean => now() < restingUntil;
+  const isOpen = (): boolean => openUntil !== undefined && now() < openUntil;
+  function tell(isWell: boolean): void {
+    isAnswering = isWell;
+    if (isWell) answeredAt = now();
+  }
   const note = (latencyMs: number | undefined): void => {
     if (latencyMs !== undefined) recentMs = [...recentMs, latencyMs].slice(-latencies);
   };
 
   return {
-    isResting: () => now() < restingUntil,
+    state() {
+      if (isResting()) return "resting";
+      if (isOpen() || isAnswering === false) return "failing";
+      return isAnswering === undefined ? "unknown" : "ok";
+    },
+    answeredAt: () => answeredAt,
+    noteLook: tell,
+    isResting,
     restedMs: () => now() - Math.max(restingSince, begunAt),
-    isOpen: () => openUntil !== undefined && now() < openUntil,
+    isOpen,
     hasFailed: () => failuresInARow > 0,
     hedgeMs() {
       const sorted = [...recentMs].sort((a, b) => a - b);
@@ -80,6 +108,7 @@ export function createHealth(now: () => number): Health {
       return {
         succeeded(latencyMs) {
           note(latencyMs);
+          tell(true);
           // It is well again before its time; what began before the rest does not tell that.
           if (rest === restingSince) restingUntil = Number.NEGATIVE_INFINITY;
           if (opening !== openings) return;
@@ -93,6 +122,8 @@ export function createHealth(now: () => number): Health {
         },
         failed(latencyMs) {
           note(latencyMs);
+          // To be slow is no failure yet.
+          if (latencyMs === undefined) tell(false);
           if (opening !== openings) return false;
           failuresInARow += 1;
           window = [...window, true].slice(-windowSize);

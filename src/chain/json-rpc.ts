@@ -8,7 +8,7 @@ export class CallRefused extends ExchangeError {
   readonly refusal: Refusal | undefined;
 
   constructor(message: string, refusal?: Refusal) {
-    super(message);
+    super(message, { fault: "refused" });
     // Not in logs: its numbers are the upstream's words.
     Object.defineProperty(this, "refusal", { value: refusal, enumerable: false });
   }

@@ -20,9 +20,9 @@ interface WidthLimit {
 }
 
 /** What an endpoint that refuses more, and does not say how much it takes, is asked next, in blocks. */
-const firstGuess = 10_000;
+export const firstGuess = 10_000;
 /** Fewer blocks are not tried: who refuses these does not mean their number. */
-const fewestBlocks = 10;
+export const fewestBlocks = 10;
 /** For how long a limit is believed: it may have been a bad moment, or have been lifted. */
 const limitMs = 10 * 60_000;
 /** The same where the width was not what was meant. */
@@ -114,7 +114,7 @@ function inQuantities({ from, to }: BlockRange) {
   return { fromBlock: toQuantity(from), toBlock: to === Number.POSITIVE_INFINITY ? "latest" : toQuantity(to) };
 }
 
-function isAboutWidth(error: ExchangeError): boolean {
+export function isAboutWidth(error: ExchangeError): boolean {
   if (error instanceof CallRefused) return error.refusal?.about === undefined;
   return tooMuch.has(error.status) || isTooLong(error);
 }
@@ -126,7 +126,7 @@ function isTooLong({ message, cause }: ExchangeError): boolean {
 }
 
 /** The most blocks that a refusal names, where it plausibly does. */
-function namedBy(error: ExchangeError, asked: BlockRange): number | undefined {
+export function namedBy(error: ExchangeError, asked: BlockRange): number | undefined {
   if (!(error instanceof CallRefused)) return undefined;
   const numbers = (error.refusal?.numbers ?? []).filter(
     (each) => each >= fewestBlocks && each < widthOf(asked) && each !== asked.from && each !== asked.to,

@@ -1,4 +1,5 @@
 import { ServiceError } from "../errors.js";
+import type { SourceHealth } from "../remote/document.js";
 import { ExchangeError } from "../remote/exchange.js";
 
 /** Circle's signatures under CCTP messages, by message hash. */
@@ -8,6 +9,8 @@ export interface Attestations {
    * @throws ServiceError UPSTREAM_UNAVAILABLE when the source gives no answer and has never given one.
    */
   find(messageHash: string): Promise<string | undefined>;
+  /** How the source is; failing where it fails for any of the messages. */
+  health(): SourceHealth;
 }
 
 export interface AttestationsOptions {
@@ -74,6 +77,14 @@ export function createAttestations({ baseUrl, fetchJson, now }: AttestationsOpti
       if (entry.known !== undefined) return entry.known.attestation;
       const message = "the CCTP attestation source gives no answer";
       throw new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: entry.failure?.error });
+    },
+    health() {
+      const all = [...entries.values()];
+      const answeredAt = Math.max(...all.map(({ known }) => known?.at ?? Number.NEGATIVE_INFINITY));
+      const hasAnswered = answeredAt > Number.NEGATIVE_INFINITY;
+      const isFailing = all.some(({ failure }) => failure !== undefined);
+      const state = isFailing ? "failing" : hasAnswered ? "ok" : "unknown";
+      return { state, ageMs: hasAnswered ? now() - answeredAt : undefined };
     },
   };
 }

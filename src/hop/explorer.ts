@@ -1,6 +1,7 @@
 import { Agent } from "undici";
 import { createHealth } from "../chain/health.js";
 import { ServiceError } from "../errors.js";
+import type { SourceHealth } from "../remote/document.js";
 import { ExchangeError, exchangeJson } from "../remote/exchange.js";
 import { createBridgeBook } from "./bridge-book.js";
 import { type ExplorerRecord, parseExplorerRecord } from "./explorer-record.js";
@@ -16,6 +17,7 @@ export interface Explorer {
    *   it did so several times in a row
    */
   find(asked: string, signal: AbortSignal): Promise<readonly ExplorerRecord[]>;
+  health(): SourceHealth;
   /** Breaks off what is under way. */
   close(): Promise<void>;
 }
@@ -66,6 +68,14 @@ export function createExplorer({ baseUrl, now }: ExplorerOptions): Explorer {
       }
       const records = list.flatMap((json) => parseExplorerRecord(network, book, json) ?? []);
       return inOrder(withoutContradictions(records).filter((record) => isAbout(record, asked)));
+    },
+    health() {
+      const state = health.state();
+      const answeredAt = health.answeredAt();
+      return {
+        state: state === "resting" ? "failing" : state,
+        ageMs: answeredAt === undefined ? undefined : now() - answeredAt,
+      };
     },
     close: () => dispatcher.destroy(),
   };

@@ -22,7 +22,7 @@ const patienceMs = 1_000;
 
 /** @param documents the core config document of each network; undefined: the SDK's built-in settings. */
 export function createFeeSettingsSource(
-  documents: Readonly<Record<NetworkSlug, RemoteDocument<FeeSettings>>> | undefined,
+  documents: Readonly<Record<NetworkSlug, Pick<RemoteDocument<FeeSettings>, "get" | "peek">>> | undefined,
 ): FeeSettingsSource {
   const builtIn = { mainnet: builtInFeeSettings("mainnet"), goerli: builtInFeeSettings("goerli") };
 

@@ -99,6 +99,7 @@ export function answerError(
   { status = httpStatusOf(error.reason), headers = [] }: { status?: number; headers?: HeaderList } = {},
 ): void {
   exchange.call.code = codeNameOf(error.reason);
+  exchange.call.reason = error.reason;
   const text = toErrorBody(error);
   writeJson(exchange, status, { text, size: Buffer.byteLength(text) }, [
     ...NO_STORE,
@@ -141,7 +142,7 @@ export function rawErrorAnswer(answered: Answered, status: number, error: Servic
  * Whether If-None-Match names a validator, compared weakly. Ours has neither comma nor quote inside, so that no part of
  * another's is taken for it.
  */
-function hasCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
+export function hasCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((each) => each.trim().replace(/^W\//, "") === etag);
 }

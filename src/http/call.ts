@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import type { ServiceError } from "../errors.js";
+import type { Reason, ServiceError } from "../errors.js";
 import type { CachePolicy, CallContext } from "../operations/operation.js";
 import { cacheHeaders } from "./cache-headers.js";
 import { callerOf } from "./caller.js";
@@ -20,7 +20,7 @@ type Facts = Readonly<Record<string, string | number | boolean>>;
 export interface AccessLine extends Facts {
   readonly requestId: string;
   readonly protocol: Protocol;
-  /** Full name of service and method, as in `hop.bridge.v1.BridgeService/GetQuote`; empty where there is none. */
+  /** Full name of service and method, as in `hop.bridge.v1.BridgeService/GetQuote`; a document's path; empty where there is neither. */
   readonly operation: string;
   /** `ok`, or the name of a Connect code; `canceled` where the caller left before the answer was out. */
   readonly code: string;
@@ -28,7 +28,31 @@ export interface AccessLine extends Facts {
   readonly ms: number;
 }
 
-export type AccessLog = (line: AccessLine) => void;
+/** @param reason for which the request was refused or failed, as its caller is told; empty: for none */
+export type AccessLog = (line: AccessLine, reason: Reason | "") => void;
+
+/** Follows calls of operations, such as by spans. */
+export interface CallTracer {
+  /** Follows a call; undefined: not this one. */
+  begin(call: TracedCall): CallTrace | undefined;
+}
+
+export interface TracedCall {
+  readonly protocol: Protocol;
+  /** Full name of service and method. */
+  readonly operation: string;
+  /** Where the caller may say what the call is a part of. */
+  readonly headers: IncomingHttpHeaders;
+  /** On the clock of `performance.now()`. */
+  readonly start: number;
+}
+
+export interface CallTrace {
+  /** Runs work so that everything it begins is known to be a part of the call. */
+  run<T>(work: () => T): T;
+  /** @param res undefined where the call had none of its own */
+  end(line: AccessLine, reason: Reason | "", res: HttpResponse | undefined): void;
+}
 
 /** Gets what lies behind an answer INTERNAL. */
 export type InternalErrorReport = (error: unknown, requestId: string) => void;
@@ -39,6 +63,8 @@ export interface Call {
   protocol: Protocol;
   operation: string;
   code: string;
+  /** Why it failed; empty where it did not, or its protocol's own words say why. */
+  reason: Reason | "";
   /** The request broke off because it is malformed: that is the code to log, not `canceled`. */
   malformed: boolean;
   /** What every answer to it says of the caller's rate limit, names and values in turn: nothing where there is none. */
@@ -70,20 +96,24 @@ export interface CallOptions {
   readonly onInternalError: InternalErrorReport;
   /** Take the caller's address from X-Forwarded-For: true behind a proxy that sets it. */
   readonly trustProxy: boolean;
+  readonly tracer?: CallTracer | undefined;
 }
 
 /**
  * The record of a call, which is also what its operation sees of it. A class, since there is one for each request: its
  * getters make what few requests need only when it is asked for, and cost the others nothing.
  */
-export class OpenCall implements Call, CallContext {
+export class OpenCall implements Call, CallContext, TracedCall {
   readonly requestId: string;
   protocol: Protocol = "rest";
   operation = "";
   code = "unknown";
+  reason: Reason | "" = "";
   malformed = false;
   rateHeaders: readonly string[] = NO_HEADERS;
   isGone = false;
+  /** Where its answer goes; undefined on a stream. */
+  res: HttpResponse | undefined = undefined;
   /** On a stream: whether the whole answer has been given to it. */
   answered = false;
   timeoutMs: number | undefined = undefined;
@@ -91,10 +121,11 @@ export class OpenCall implements Call, CallContext {
   private said: Readonly<Record<string, string>> | undefined = undefined;
   private facts: Facts | undefined = undefined;
   private controller: AbortController | undefined = undefined;
-  private readonly start = performance.now();
+  private trace: CallTrace | undefined = undefined;
+  readonly start = performance.now();
 
   constructor(
-    private readonly headers: IncomingHttpHeaders,
+    readonly headers: IncomingHttpHeaders,
     private readonly socket: { readonly remoteAddress?: string | undefined } | undefined,
     private readonly options: CallOptions,
   ) {
@@ -157,10 +188,19 @@ export class OpenCall implements Call, CallContext {
   fail(error: unknown): ServiceError {
     const told = toServiceError(error);
     this.code = codeNameOf(told.reason);
+    this.reason = told.reason;
     this.note({ reason: told.reason });
     // What an operation throws when its caller leaves is no fault of ours.
     if (told.reason === "INTERNAL" && !this.isGone) this.options.onInternalError(error, this.requestId);
     return told;
+  }
+
+  /** Runs this call's operation as a part of it, where calls are followed. */
+  within<T>(work: () => T): T {
+    // What begins once the call has ended would have nobody to end it.
+    if (this.isGone) return work();
+    this.trace = this.options.tracer?.begin(this);
+    return this.trace === undefined ? work() : this.trace.run(work);
   }
 
   end(finished: boolean): void {
@@ -174,6 +214,9 @@ export class OpenCall implements Call, CallContext {
     const line: AccessLine & Record<string, string | number | boolean> = { requestId, protocol, operation, code, ms };
     // Not by spreading, which here costs more than all else in this function.
     for (const name in facts) if (!(name in line)) line[name] = facts[name] ?? "";
-    this.options.log(line);
+    this.options.log(line, this.reason);
+    const { tracer } = this.options;
+    // A call may be refused before its operation.
+    if (tracer !== undefined) (this.trace ?? tracer.begin(this))?.end(line, this.reason, this.res);
   }
 }

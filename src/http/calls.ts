@@ -2,7 +2,9 @@ import type { EventEmitter } from "node:events";
 import type { IncomingHttpHeaders } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import type { Reason } from "../errors.js";
 import { type Call, type CallOptions, type HttpRequest, type HttpResponse, OpenCall, type StreamCall } from "./call.js";
+import { codeNameOf } from "./errors.js";
 import { removeFrom } from "./remove-from.js";
 
 /** The calls that are in progress. */
@@ -14,13 +16,27 @@ export interface Calls {
   /** The last request opened on an HTTP/1.1 connection whose answer is not out yet. */
   inProgress(socket: Socket): Call | undefined;
   /** Logs a request that never became one, because its bytes are no HTTP; `fault` says what is wrong with them. */
-  refused(requestId: string, code: string, fault: string): void;
+  refused(requestId: string, reason: Reason, fault: string): void;
+  /** How many are in progress. */
+  count(): number;
 }
 
 /** How long a caller who has the answer may go on with the request. */
 const LINGER_MS = 1000;
 
 export function createCalls(options: CallOptions): Calls {
+  let count = 0;
+  const counted: CallOptions = {
+    ...options,
+    log(line, reason) {
+      count -= 1;
+      options.log(line, reason);
+    },
+  };
+  function begin(headers: IncomingHttpHeaders, socket: Socket | undefined): OpenCall {
+    count += 1;
+    return new OpenCall(headers, socket, counted);
+  }
   const openByConnection = new WeakMap<EventEmitter, OpenCall[]>();
 
   // The end of a connection must end its calls whatever their own events say: HTTP/1.1 answers that wait in line are
@@ -42,7 +58,8 @@ export function createCalls(options: CallOptions): Calls {
       res.on("error", ignore);
       if (!("stream" in req)) {
         const { socket } = req;
-        const call = new OpenCall(req.headers, socket, options);
+        const call = begin(req.headers, socket);
+        call.res = res;
         const open = openOn(socket);
         open.push(call);
         // What a connection that is cut leaves unsent finishes too.
@@ -52,7 +69,8 @@ export function createCalls(options: CallOptions): Calls {
         return call;
       }
       const { stream } = req;
-      const call = known ?? new OpenCall(req.headers, req.socket, options);
+      const call = known ?? begin(req.headers, req.socket);
+      call.res = res;
       const open = openOn(stream.session ?? stream);
       if (known === undefined) open.push(call);
       function end(finished: boolean): void {
@@ -74,7 +92,7 @@ export function createCalls(options: CallOptions): Calls {
     },
     openStream(stream, headers) {
       const { session } = stream;
-      const call = new OpenCall(headers, session?.socket, options);
+      const call = begin(headers, session?.socket);
       const open = openOn(session ?? stream);
       open.push(call);
       stream.on("error", ignore);
@@ -86,9 +104,10 @@ export function createCalls(options: CallOptions): Calls {
     inProgress(socket) {
       return openByConnection.get(socket)?.at(-1);
     },
-    refused(requestId, code, fault) {
-      options.log({ requestId, protocol: "rest", operation: "", code, ms: 0, fault });
+    refused(requestId, reason, fault) {
+      options.log({ requestId, protocol: "rest", operation: "", code: codeNameOf(reason), ms: 0, fault }, reason);
     },
+    count: () => count,
   };
 }
 

@@ -5,6 +5,7 @@ import { callerOf } from "./caller.js";
 export interface Connections extends Iterable<Socket> {
   /** Takes a new one in. Where all places are taken another one gives way, or it is cut itself: then false. */
   add(socket: Socket): boolean;
+  count(): number;
 }
 
 /** Share of the file descriptors that callers may take: upstreams, the index and the log need some too. */
@@ -74,6 +75,7 @@ export function createConnections(most: number, isIdle: (socket: Socket) => bool
       socket.once("close", () => forget(socket));
       return true;
     },
+    count: () => callers.size,
     [Symbol.iterator]: () => callers.keys(),
   };
 }

@@ -58,6 +58,8 @@ export interface Listener {
   listen(): Promise<AddressInfo>;
   /** Takes no more connections and requests, waits up to `graceMs` for those in progress, then cuts what is left. */
   close(graceMs: number): Promise<void>;
+  /** Connections that are open. */
+  connections(): number;
 }
 
 /** HTTP/1.1 and cleartext HTTP/2 with prior knowledge on one port. */
@@ -206,6 +208,7 @@ export function createListener({ host, port, limits, onRequest, onStream, onMalf
       closed ??= drain(graceMs);
       return closed;
     },
+    connections: sockets.count,
   };
 }
 

@@ -32,3 +32,12 @@ export function operationOf({ service, operations }: MountedService, localName: 
   if (operation === undefined) throw new Error(`${service.typeName} is mounted without ${localName}`);
   return operation;
 }
+
+/** The same service, with something around each of its operations. */
+export function around(
+  { service, operations }: MountedService,
+  wrap: (operation: AnyOperation) => AnyOperation,
+): MountedService {
+  const wrapped = Object.entries(operations).map(([name, operation]) => [name, wrap(operation)] as const);
+  return { service, operations: Object.fromEntries(wrapped) };
+}

@@ -1,12 +1,7 @@
 import { constants } from "node:http2";
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
 import { createAsyncIterable, type UniversalHandler, type UniversalServerResponse } from "@connectrpc/connect/protocol";
-import {
-  codeToHttpStatus,
-  codeToString,
-  errorFromJsonBytes,
-  errorToJsonBytes,
-} from "@connectrpc/connect/protocol-connect";
+import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { ServiceError } from "../errors.js";
 import {
   answerError,
@@ -22,7 +17,7 @@ import type { Call, HttpResponse } from "./call.js";
 import { toConnectError, toRequestFault } from "./errors.js";
 import type { HttpLimits } from "./limits.js";
 import { toHeaders } from "./rpc-headers.js";
-import { failTrailer, trailerFields } from "./rpc-outcome.js";
+import { failTrailer, noteTold, trailerFields } from "./rpc-outcome.js";
 
 /** One method as Connect serves it. */
 export interface RpcRoute {
@@ -171,7 +166,7 @@ async function correctFailure(
   const given = header.has("content-encoding") ? fallback : await parseError(answer.body, fallback);
   // Once the operation has answered, what fails is our own message, which does not serialise.
   const told = rpc.started ? toConnectError(rpc.call.fail(given), domain) : toRequestFault(given, domain);
-  rpc.call.code = codeToString(told.code);
+  noteTold(rpc.call, told);
   const body = errorToJsonBytes(told, undefined);
   header.delete("content-encoding");
   header.set("content-length", String(body.length));

@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { compressionGzip } from "@connectrpc/connect-node";
+import { ServiceError } from "../errors.js";
 import type { Call } from "./call.js";
 import { toConnectError } from "./errors.js";
 
@@ -26,8 +27,14 @@ export const gzip: Compression = {
 /** Notes what an operation threw, and gives what the caller is told. */
 export function tellFailure(call: Call, error: unknown, domain: string): ConnectError {
   const told = error instanceof ConnectError ? error : toConnectError(call.fail(error), domain);
-  call.code = codeToString(told.code);
+  noteTold(call, told);
   return told;
+}
+
+/** Notes how a call ends, by what its caller is told. */
+export function noteTold(call: Call, told: ConnectError): void {
+  call.code = codeToString(told.code);
+  if (told.cause instanceof ServiceError) call.reason = told.cause.reason;
 }
 
 /** Puts a message of ours that does not serialise into gRPC's trailers. Why is for the log. */

@@ -3,15 +3,23 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { ServiceError } from "../errors.js";
 import { type HeaderList, type PathHandler, rawErrorAnswer } from "./answer.js";
-import type { AccessLog, HttpRequest, HttpResponse, InternalErrorReport } from "./call.js";
+import {
+  type AccessLog,
+  type CallTracer,
+  type HttpRequest,
+  type HttpResponse,
+  type InternalErrorReport,
+  OpenCall,
+} from "./call.js";
 import { createCalls } from "./calls.js";
 import { createRpcHandlers } from "./connect.js";
 import { type Begun, createDispatch, hasTooMuch, headersTooLong, urlTooLong } from "./dispatch.js";
+import { createDocumentHandlers, type Documents } from "./documents.js";
 import { codeNameOf } from "./errors.js";
 import { CONNECT_METHOD, type Malformed } from "./http1-requests.js";
 import { DEFAULT_LIMITS, type HttpLimits } from "./limits.js";
 import { createListener } from "./listener.js";
-import type { MountedService } from "./mount.js";
+import { type AnyOperation, around, type MountedService } from "./mount.js";
 import { createPlainConnect } from "./plain-connect.js";
 import { createPlainGrpc } from "./plain-grpc.js";
 import { createLimitHandler, createRateLimit, type RateLimitOptions, type Refuse } from "./rate-limit.js";
@@ -25,6 +33,8 @@ export interface HttpServerOptions {
   /** Port to listen on; 0 takes a free one. */
   readonly port: number;
   readonly services: readonly MountedService[];
+  /** What stands at other paths. Default: nothing. */
+  readonly documents?: Documents;
   /** Called once for each request of any protocol and outcome, when its answer is out or its caller gone. */
   readonly log: AccessLog;
   /** Gets what lies behind an answer INTERNAL. */
@@ -32,6 +42,8 @@ export interface HttpServerOptions {
   /** Take callers' addresses from X-Forwarded-For: true behind a proxy that sets it. Default: false. */
   readonly trustProxy?: boolean;
   readonly limits?: Partial<HttpLimits>;
+  /** Follows the calls of the services' operations. Default: nobody does, at no cost. */
+  readonly tracer?: CallTracer | undefined;
   /** Of the calls of each caller. Default: any number. */
   readonly rateLimit?: RateLimitOptions | undefined;
 }
@@ -44,6 +56,8 @@ export interface HttpServer {
    * milliseconds, then cuts them. Further calls wait for the first.
    */
   close(graceMs: number): Promise<void>;
+  /** What is open now: connections, and requests that have no whole answer yet. */
+  load(): { readonly connections: number; readonly requests: number };
 }
 
 /**
@@ -60,7 +74,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   // Every open stream listens.
   setMaxListeners(0, draining.signal);
   const calls = createCalls({ trustProxy: false, ...options });
-  const { adapter, plain } = createRpcHandlers(options.services, limits, draining.signal);
+  const services =
+    options.tracer === undefined ? options.services : options.services.map((each) => around(each, traced));
+  const { adapter, plain } = createRpcHandlers(services, limits, draining.signal);
   const rateLimit = options.rateLimit && createRateLimit(options.rateLimit);
   const limitHandler = createLimitHandler(rateLimit);
   const handlers = new Map<string, PathHandler>(adapter);
@@ -71,7 +87,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const refuse: Refuse = (exchange, refusal) => refuseRpc(exchange, refusal, method.domain);
     handlers.set(path, method.isLimited ? limitHandler(handler, method.name, refuse) : handler);
   }
-  for (const [path, handler] of createRestHandlers(options.services, limitHandler)) handlers.set(path, handler);
+  for (const [path, handler] of createRestHandlers(services, limitHandler)) handlers.set(path, handler);
+  for (const [path, handler] of createDocumentHandlers(options.documents ?? new Map())) {
+    if (handlers.has(path)) throw new Error(`an operation and a document want ${path}`);
+    handlers.set(path, handler);
+  }
   const servePlainGrpc = createPlainGrpc(plain, limits, calls, rateLimit);
   const dispatch = createDispatch(handlers, limits, calls);
   const handedOver = new WeakMap<ServerHttp2Stream, Begun>();
@@ -95,14 +115,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   function onMalformed(fault: Malformed, socket: Socket): string {
     const { status, error, headers = [] } = refusalOf(fault, limits);
-    const code = codeNameOf(error.reason);
+    const { reason } = error;
     const call = calls.inProgress(socket);
     if (call !== undefined) {
-      Object.assign(call, { code, malformed: true });
+      Object.assign(call, { code: codeNameOf(reason), reason, malformed: true });
       return rawErrorAnswer(call, status, error, headers);
     }
     const requestId = newRequestId();
-    calls.refused(requestId, code, fault.code);
+    calls.refused(requestId, reason, fault.code);
     return rawErrorAnswer({ requestId, rateHeaders: [] }, status, error, headers);
   }
 
@@ -116,7 +136,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       draining.abort();
       return listener.close(graceMs);
     },
+    load: () => ({ connections: listener.connections(), requests: calls.count() }),
   };
+}
+
+/** Runs an operation as a part of its call. */
+function traced(operation: AnyOperation): AnyOperation {
+  // What operations see of a call is its record itself.
+  return (request, context) =>
+    context instanceof OpenCall ? context.within(() => operation(request, context)) : operation(request, context);
 }
 
 /** Faults of HTTP/2 connections that are too much of something; the others are mistakes. */

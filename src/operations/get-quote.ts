@@ -24,7 +24,7 @@ import {
 } from "./parameters.js";
 
 export function createGetQuote(deps: {
-  readonly chains: Chains;
+  readonly chains: Pick<Chains, "use">;
   readonly settings: FeeSettingsSource;
   readonly engine: QuoteEngine;
 }): Operation<GetQuoteRequest, GetQuoteResponse> {

@@ -22,7 +22,7 @@ const pricePatienceMs = 1_000;
 const settledSeconds = 24 * 60 * 60;
 
 export interface TransferStatusOptions {
-  readonly chains: Chains;
+  readonly chains: Pick<Chains, "of" | "use">;
   readonly statuses: StatusBook;
   readonly prices: TokenPrices;
   /** The longest time that any answer may take, in milliseconds. */

@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.js";
-import type { Reading, RemoteDocument } from "../remote/document.js";
+import type { Reading, RemoteDocument, SourceHealth } from "../remote/document.js";
 
 /** What the price document says: when it was made (milliseconds since 1970) and USD by token symbol. */
 export interface PriceDocument {
@@ -29,7 +29,7 @@ export interface TokenPricesOptions {
   /** Fixed prices by symbol: used before any source. */
   readonly fixed: ReadonlyMap<string, number>;
   /** The price document; undefined: fixed prices only. */
-  readonly document: RemoteDocument<PriceDocument> | undefined;
+  readonly document: Pick<RemoteDocument<PriceDocument>, "get" | "peek"> | undefined;
   readonly now: () => number;
 }
 
@@ -100,6 +100,19 @@ export function createTokenPrices({ fixed, document, now }: TokenPricesOptions):
     },
     usd: async (symbol) => (await book([symbol])).usd(symbol),
   };
+}
+
+/** How a price document is, whose age counts from when it was made. */
+export function priceHealth(
+  document: Pick<RemoteDocument<PriceDocument>, "last" | "health">,
+  now: () => number,
+): SourceHealth {
+  const health = document.health();
+  const reading = document.last();
+  if (reading === undefined) return health;
+  const ageMs = Math.max(0, now() - reading.value.timestamp);
+  // What is not believed any more is as good as not read.
+  return { state: ageMs < maxAgeMs ? health.state : "failing", ageMs };
 }
 
 /**

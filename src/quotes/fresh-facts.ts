@@ -21,6 +21,17 @@ export interface Watched {
    * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not answer and the last facts are too old.
    */
   ask(): ChainFacts | Promise<ChainFacts>;
+  /** Whether somebody asked lately, so that they are read again and again. */
+  isKept(): boolean;
+}
+
+/** Runs the reads of chains' facts, so that whoever wants sees how they go. */
+export type ReadObserver = (read: ReadOfFacts, run: () => Promise<ChainFacts>) => Promise<ChainFacts>;
+
+export interface ReadOfFacts {
+  readonly chain: string;
+  /** How many routes' needs are read together. */
+  readonly needs: number;
 }
 
 /** Keeps what quotes need of one chain fresh. */
@@ -34,6 +45,7 @@ export interface FreshFactsOptions {
   readonly chain: Chain;
   readonly client: ChainClient;
   readonly clocks: Clocks;
+  readonly onRead?: ReadObserver | undefined;
 }
 
 export interface Clocks {
@@ -60,18 +72,26 @@ interface Entry extends Watched {
   askedAt: number;
 }
 
-export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): FreshFacts {
+export function createFreshFacts({ chain, client, clocks, onRead }: FreshFactsOptions): FreshFacts {
   const { steady } = clocks;
   const byName = new Map<string, Entry>();
   /** Those that somebody asked for lately. */
   const active = new Set<Entry>();
   const closing = new AbortController();
   const reads = createSharedReads<ChainNeeds, ChainFacts>({
-    readAll: (needs) => readChainFacts(client, chain, needs, readTime(clocks), closing.signal),
+    readAll: onRead ? (needs) => onRead({ chain: chain.slug, needs: needs.length }, () => readAll(needs)) : readAll,
     now: steady,
   });
   let timer: NodeJS.Timeout | undefined;
   let timerAt = Number.POSITIVE_INFINITY;
+
+  function readAll(needs: readonly ChainNeeds[]): Promise<ChainFacts> {
+    return readChainFacts(client, chain, needs, readTime(clocks), closing.signal);
+  }
+
+  function isKept({ askedAt }: Entry): boolean {
+    return steady() - askedAt <= idleMs;
+  }
 
   function ask(entry: Entry): ChainFacts | Promise<ChainFacts> {
     const time = steady();
@@ -137,7 +157,7 @@ export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): 
     const time = steady();
     let wait = Number.POSITIVE_INFINITY;
     for (const entry of active) {
-      if (time - entry.askedAt > idleMs) {
+      if (!isKept(entry)) {
         // Facts too old to be given are not worth the memory; needs change with the settings.
         if (time - entry.askedAt > idleMs + entry.pace.maxStaleMs) forget(entry);
         continue;
@@ -171,6 +191,7 @@ export function createFreshFacts({ chain, client, clocks }: FreshFactsOptions): 
         failedAt: Number.NEGATIVE_INFINITY,
         askedAt: Number.NEGATIVE_INFINITY,
         ask: () => ask(entry),
+        isKept: () => isKept(entry),
       };
       byName.set(name, entry);
       return entry;

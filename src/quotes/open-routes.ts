@@ -10,7 +10,14 @@ import type { PriceBook } from "../prices/token-prices.js";
 import type { ChainFacts } from "./chain-facts.js";
 import { type ChainNeeds, needsName } from "./chain-needs.js";
 import type { QuoteRequest } from "./engine.js";
-import { type Clocks, createFreshFacts, type FreshFacts, type Pace, type Watched } from "./fresh-facts.js";
+import {
+  type Clocks,
+  createFreshFacts,
+  type FreshFacts,
+  type Pace,
+  type ReadObserver,
+  type Watched,
+} from "./fresh-facts.js";
 import { prepareQuotes, type Quoter } from "./quote.js";
 import { isCctp, planRoute, type RoutePlan } from "./route-plan.js";
 import { createUniswapWindow, type UniswapWindow } from "./uniswap-window.js";
@@ -42,6 +49,8 @@ export interface OpenRoutes {
   get(request: QuoteRequest): Promise<OpenRoute>;
   /** How quotes of a route are made, for who reads its chains himself. @throws as get */
   plan(request: QuoteRequest): Promise<RoutePlan>;
+  /** How many are kept fresh: somebody asked for what they read lately. */
+  kept(): number;
   /** Ends what goes on in the background. */
   close(): void;
 }
@@ -49,13 +58,15 @@ export interface OpenRoutes {
 export interface OpenRoutesDeps {
   readonly settings: FeeSettingsSource;
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
-  readonly attestations: Attestations | undefined;
+  readonly attestations: Pick<Attestations, "find"> | undefined;
   /** The chains of a network on the endpoints of our own. */
   readonly chains: (network: NetworkSlug) => ChainAccess;
   /** Longest age of facts while chains answer, in milliseconds; undefined: two blocks of the slower chain, at least 4 s. */
   readonly maxAgeMs: number | undefined;
   readonly maxStaleMs: number;
   readonly clocks: Clocks;
+  /** Runs every read that quotes share. */
+  readonly onRead?: (network: NetworkSlug, ...read: Parameters<ReadObserver>) => ReturnType<ReadObserver>;
 }
 
 const leastMaxAgeMs = 4_000;
@@ -71,7 +82,7 @@ interface Entry {
 }
 
 export function createOpenRoutes(deps: OpenRoutesDeps): OpenRoutes {
-  const { settings, attestations, chains, clocks } = deps;
+  const { settings, attestations, chains, clocks, onRead } = deps;
   const { steady } = clocks;
   const entries = new Map<string, Entry>();
   const factsByChain = new Map<string, FreshFacts>();
@@ -118,8 +129,11 @@ export function createOpenRoutes(deps: OpenRoutesDeps): OpenRoutes {
 
   function factsOf(network: NetworkSlug, chain: Chain): FreshFacts {
     const name = `${network} ${chain.slug}`;
-    const facts =
-      factsByChain.get(name) ?? createFreshFacts({ chain, client: chains(network).client(chain.slug), clocks });
+    const known = factsByChain.get(name);
+    if (known !== undefined) return known;
+    const observed: ReadObserver | undefined = onRead && ((...read) => onRead(network, ...read));
+    const client = chains(network).client(chain.slug);
+    const facts = createFreshFacts({ chain, client, clocks, onRead: observed });
     factsByChain.set(name, facts);
     return facts;
   }
@@ -138,6 +152,11 @@ export function createOpenRoutes(deps: OpenRoutesDeps): OpenRoutes {
     async plan(request) {
       const { current, attestation } = await terms(request);
       return planWith(request, current, attestation);
+    },
+    kept() {
+      const isKept = ({ route: { source, destination } }: Entry): boolean =>
+        Boolean(source?.isKept() || destination?.isKept());
+      return [...entries.values()].filter(isKept).length;
     },
     close() {
       closing.abort();

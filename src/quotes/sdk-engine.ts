@@ -16,7 +16,7 @@ export interface SdkEngineDeps {
   readonly settings: FeeSettingsSource;
   readonly prices: TokenPrices;
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
-  readonly attestations: Attestations | undefined;
+  readonly attestations: Pick<Attestations, "find"> | undefined;
   /** The chains of a network on the endpoints of our own. */
   readonly chains: (network: NetworkSlug) => ChainAccess;
   /** What quotes for callers have to pass: one takes milliseconds of CPU. */

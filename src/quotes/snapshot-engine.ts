@@ -12,6 +12,8 @@ import { createUsdcSwaps } from "./usdc-swaps.js";
 
 export interface SnapshotEngineDeps extends OpenRoutesDeps {
   readonly prices: TokenPrices;
+  /** Told of every quote that all may share how old its facts are, in milliseconds. */
+  readonly onAge?: (ageMs: number) => void;
   /** Told of every quote that was given to a caller. */
   readonly onQuote?: (given: GivenQuote) => void;
 }
@@ -25,13 +27,15 @@ export interface GivenQuote {
 }
 
 export interface SnapshotEngine extends QuoteEngine {
+  /** How many routes are kept fresh. */
+  routesKept(): number;
   /** Ends what goes on in the background. */
   close(): void;
 }
 
 /** Quotes by arithmetic on facts that are read once for all callers and kept fresh while somebody asks. */
 export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
-  const { prices, clocks, onQuote } = deps;
+  const { prices, clocks, onAge, onQuote } = deps;
   const { now, steady } = clocks;
   const routes = createOpenRoutes(deps);
 
@@ -62,8 +66,10 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
       const quote = quoter(request.amountIn, request.slippage, Math.floor(now() / 1000), swapped?.amountOut);
       const time = steady();
       const readAt = Math.min(source?.readAt ?? time, destination?.readAt ?? time, swapped?.readAt ?? time);
+      const ageMs = time - readAt;
+      onAge?.(ageMs);
       onQuote?.({ request, quote, source, destination });
-      return { quote, freshness: { ageMs: time - readAt, maxAgeMs, refreshMs } };
+      return { quote, freshness: { ageMs, maxAgeMs, refreshMs } };
     }
     try {
       const swapped = route.swaps?.amountOut(request.amountIn, by, source);
@@ -108,6 +114,7 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
         return toServiceError(error);
       }
     },
+    routesKept: () => routes.kept(),
     close: () => routes.close(),
   };
 }

@@ -33,8 +33,18 @@ export interface RemoteDocument<T> {
    * as there is no newer reading.
    */
   peek(): Reading<T> | undefined;
+  /** The last good reading, however old; asks nobody. */
+  last(): Reading<T> | undefined;
+  health(): SourceHealth;
   /** Ends a read that is under way. */
   close(): void;
+}
+
+/** How a source is, by what was asked of it. failing: what is known of it last is a failure; unknown: nobody asked. */
+export interface SourceHealth {
+  readonly state: "ok" | "failing" | "unknown";
+  /** Age of what it gave last, in milliseconds; undefined: nothing yet. */
+  readonly ageMs: number | undefined;
 }
 
 export function createRemoteDocument<T>(options: DocumentOptions<T>): RemoteDocument<T> {
@@ -74,6 +84,11 @@ export function createRemoteDocument<T>(options: DocumentOptions<T>): RemoteDocu
       throw failure?.error;
     },
     peek,
+    last: () => last,
+    health() {
+      const state = failure !== undefined ? "failing" : last === undefined ? "unknown" : "ok";
+      return { state, ageMs: last && options.now() - last.readAt };
+    },
     close() {
       closing.abort();
     },

@@ -2,20 +2,46 @@ import { setMaxListeners } from "node:events";
 import { type Dispatcher, request } from "undici";
 import { untilAborted } from "./until-aborted.js";
 
+/**
+ * What kind of failure an exchange with an upstream was. refused: it is there and gives no result; aborted: nobody waits
+ * any more.
+ */
+export type ExchangeFault =
+  | "refused"
+  | "timeout"
+  | "aborted"
+  | "network_error"
+  | "http_error"
+  | "bad_answer"
+  | "wrong_chain";
+
 /** Why an exchange with an upstream gave no usable answer. Its message names no URL; the cause may. */
 export class ExchangeError extends Error {
   override readonly name = "ExchangeError";
+  readonly fault: ExchangeFault;
   /** HTTP status, where there was an answer at all. */
   readonly status: number | undefined;
   /** For how long the upstream wants to be left alone, in milliseconds, where it says so. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, options: { status?: number; retryAfterMs?: number | undefined; cause?: unknown } = {}) {
+  constructor(message: string, options: ExchangeErrorOptions = {}) {
     super(message, { cause: options.cause });
+    this.fault = options.fault ?? "bad_answer";
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
   }
 }
+
+interface ExchangeErrorOptions {
+  /** Default: an answer that is none. */
+  readonly fault?: ExchangeFault;
+  readonly status?: number;
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/** Why a signal fired whose time was over. */
+const timeOver = new DOMException("the time is over", "TimeoutError");
 
 /** A signal of its own for work that ends with another signal or when its time is over. */
 export interface Limit {
@@ -30,8 +56,8 @@ export interface Limit {
  */
 export function createLimit(outer: AbortSignal, timeoutMs?: number): Limit {
   const controller = new AbortController();
-  const abort = (): void => controller.abort();
-  const timer = timeoutMs === undefined ? undefined : setTimeout(abort, timeoutMs);
+  const abort = (): void => controller.abort(outer.reason);
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => controller.abort(timeOver), timeoutMs);
   if (outer.aborted) abort();
 
   // Any number of exchanges may end with one signal: that is no leak, of which Node would warn.
@@ -42,7 +68,7 @@ export function createLimit(outer: AbortSignal, timeoutMs?: number): Limit {
     end() {
       clearTimeout(timer);
       outer.removeEventListener("abort", abort);
-      abort();
+      controller.abort();
     },
   };
 }
@@ -92,7 +118,7 @@ export async function exchangeJson(url: string, options: ExchangeOptions): Promi
       body.destroy();
       body.on("error", () => {});
       const retryAfterMs = status === 429 ? readRetryAfter(headers["retry-after"]) : undefined;
-      throw new ExchangeError(`answered ${status}`, { status, retryAfterMs });
+      throw new ExchangeError(`answered ${status}`, { fault: "http_error", status, retryAfterMs });
     }
     const encoding = headers["content-encoding"];
     if (encoding !== undefined && encoding !== "identity") {
@@ -103,7 +129,9 @@ export async function exchangeJson(url: string, options: ExchangeOptions): Promi
     text = await readText(body, options.maxBytes);
   } catch (error) {
     if (error instanceof ExchangeError) throw error;
-    throw new ExchangeError(signal.aborted ? "did not answer in time" : "could not be reached", { cause: error });
+    if (!signal.aborted) throw new ExchangeError("could not be reached", { fault: "network_error", cause: error });
+    const fault = signal.reason === timeOver ? "timeout" : "aborted";
+    throw new ExchangeError("did not answer in time", { fault, cause: error });
   } finally {
     limit.end();
   }

@@ -16,6 +16,15 @@ export interface Gate {
    * @throws ServiceError OVERLOADED where `pass` would
    */
   check(caller: string): void;
+  load(): GateLoad;
+}
+
+/** How much goes through a gate now. */
+export interface GateLoad {
+  /** Most works at a time. */
+  readonly limit: number;
+  /** Works under way, and those in line for it. */
+  readonly inside: number;
 }
 
 /** Works at a time: at the start, the fewest and the most that it can become. Each takes some ten kilobytes. */
@@ -97,5 +106,6 @@ export function createGate(now: () => number, busyMs = () => performance.eventLo
         leave();
       }
     },
+    load: () => ({ limit, inside }),
   };
 }

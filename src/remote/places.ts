@@ -4,6 +4,8 @@ export interface Places {
   take(caller: string): (() => void) | undefined;
   /** Whether it would get one. */
   hasOneFor(caller: string): boolean;
+  /** How many are held. */
+  taken(): number;
 }
 
 /**
@@ -18,6 +20,7 @@ export function createPlaces(capacity: () => number): Places {
   const hasOneFor = (caller: string): boolean => held(caller) < capacity() - taken;
   return {
     hasOneFor,
+    taken: () => taken,
     take(caller) {
       if (!hasOneFor(caller)) return undefined;
       heldBy.set(caller, held(caller) + 1);

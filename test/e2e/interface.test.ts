@@ -346,21 +346,14 @@ describe("HTTP", () => {
     expect(headers.allow).toContain("GET");
   });
 
-  test.each([
-    "/",
-    "/v1",
-    "/v1/quote/",
-    "//v1/quote",
-    "/v1//quote",
-    "/V1/quote",
-    "/v2/quote",
-    "/v1/quot%65",
-    "/favicon.ico",
-  ])("%s is no path", async (path) => {
-    const { status, body, headers } = await send(path);
-    expect({ status, body }).toMatchObject({ status: 404, body: { code: "not_found", reason: "PATH_NOT_FOUND" } });
-    expect(headers["access-control-allow-origin"]).toBe("*");
-  });
+  test.each(["/v1", "/v1/quote/", "//v1/quote", "/v1//quote", "/V1/quote", "/v2/quote", "/v1/quot%65", "/favicon.ico"])(
+    "%s is no path",
+    async (path) => {
+      const { status, body, headers } = await send(path);
+      expect({ status, body }).toMatchObject({ status: 404, body: { code: "not_found", reason: "PATH_NOT_FOUND" } });
+      expect(headers["access-control-allow-origin"]).toBe("*");
+    },
+  );
 
   test("a URL over 8 KB is too long", async () => {
     const { status, headers } = await send(`/v1/quote?amount=${"1".repeat(8200)}`);

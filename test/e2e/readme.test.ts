@@ -4,11 +4,14 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startGateway, type TestGateway } from "../support/gateway.js";
 
-// The README's commands, run as they stand but for the port, give the answers that the README prints.
+// The commands of the README and the pages about the operations, run as they stand but for the port, give the answers that
+// are printed there.
 
-const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const pages = ["README.md", "docs/quotes.md", "docs/transfers.md"].map((name) =>
+  readFileSync(new URL(`../../${name}`, import.meta.url), "utf8"),
+);
 const address = "http://127.0.0.1:8000";
-const blocks = [...readme.matchAll(/```(\w*)\n([\s\S]*?)```/g)].map(([, language = "", text = ""]) => ({
+const blocks = [...pages.join("\n").matchAll(/```(\w*)\n([\s\S]*?)```/g)].map(([, language = "", text = ""]) => ({
   language,
   text,
 }));
@@ -41,7 +44,7 @@ const curls = blocks.flatMap(({ text }, index) => {
   return url !== undefined && answer?.language === "json" ? [{ url, answer: answer.text }] : [];
 });
 
-test("there are three commands with answers", () => {
+test("every operation has a command with its answer", () => {
   expect(curls).toHaveLength(3);
 });
 

@@ -8,7 +8,7 @@ test("quotes that the SDK computes again on the same blocks are the same, and th
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: "debug" }, { write: (line) => void lines.push(JSON.parse(line)) });
   const environment = { ...inject("network").environment, HOST: "127.0.0.1", PORT: "0", QUOTE_VERIFY_RATE: "1" };
-  const gateway = createGateway(loadConfig(environment), logger);
+  const gateway = await createGateway(loadConfig(environment), logger);
   const { url } = await gateway.start();
   const routes = [
     ["ETH", "arbitrum", "optimism"],

@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { childrenOf } from "../support/children.js";
 
 // Workers are processes: they are started, signalled and killed here as an operating system would.
 
@@ -62,15 +63,6 @@ async function start(environment: Record<string, string> = {}) {
   const workers = await childrenOf(service.pid);
   expect(workers).toHaveLength(2);
   return { ...service, url, workers };
-}
-
-async function childrenOf(pid: number): Promise<number[]> {
-  const { stdout } = await run("ps", ["-A", "-o", "pid=,ppid="]);
-  const pairs = stdout
-    .trim()
-    .split("\n")
-    .map((line) => line.trim().split(/\s+/).map(Number));
-  return pairs.flatMap(([child = 0, parent]) => (parent === pid ? [child] : []));
 }
 
 function isAlive(pid: number): boolean {

@@ -17,7 +17,7 @@ export interface TestGateway {
  */
 export async function startGateway(environment: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
   const configured = { ...inject("network").environment, HOST: "127.0.0.1", PORT: "0", ...environment };
-  const gateway = createGateway(loadConfig(plantKeys(configured)), createRecordedLogger());
+  const gateway = await createGateway(loadConfig(plantKeys(configured)), createRecordedLogger());
   const { url } = await gateway.start();
   return {
     url,

@@ -26,7 +26,10 @@ export function wrongInAnswer(answer: Answer): string | undefined {
   if (!/^[A-Za-z0-9._-]{1,128}$/.test(headers["x-request-id"] ?? "")) return "no request id";
   if (headers["x-content-type-options"] !== "nosniff") return "no nosniff";
   const type = headers["content-type"] ?? "";
-  if (type !== "" && !/^application\/(?:json|proto|grpc|connect)/.test(type)) return `content type ${type}`;
+  // Pages and reports that stand beside the operations are texts.
+  if (type !== "" && !/^(?:application\/(?:json|proto|grpc|connect)|text\/(?:html|plain);)/.test(type)) {
+    return `content type ${type}`;
+  }
   if (/^application\/grpc/.test(type)) return wrongInGrpc(answer, text);
   if (status >= 500 && !honestStatuses.has(status)) return `status ${status}`;
   if (status < 400 || answer.isHead) return undefined;

@@ -4,6 +4,8 @@ import { openSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { inject } from "vitest";
+import { recorderModule } from "./answers.js";
+import { answersFile } from "./contract-record.js";
 import { newOutputFile } from "./log-record.js";
 import { plantKeys } from "./planted-keys.js";
 
@@ -56,9 +58,11 @@ export async function buildService(user: string): Promise<string> {
 export async function startService(
   command: string,
   environment: Readonly<Record<string, string>> = {},
+  args: readonly string[] = [],
 ): Promise<Service> {
   const files = { stdout: newOutputFile("stdout"), stderr: newOutputFile("stderr") };
   const preload = `data:text/javascript,${encodeURIComponent(observer)}`;
+  const recorder = recorderModule(newOutputFile(answersFile));
   const configured = {
     ...inject("network").environment,
     HOST: "127.0.0.1",
@@ -66,7 +70,7 @@ export async function startService(
     LOG_LEVEL: "trace",
     ...environment,
   };
-  const child = spawn(process.execPath, ["--expose-gc", "--import", preload, command], {
+  const child = spawn(process.execPath, ["--expose-gc", "--import", preload, "--import", recorder, command, ...args], {
     env: { PATH: process.env.PATH, ...plantKeys(configured) },
     stdio: ["ignore", openSync(files.stdout, "a"), openSync(files.stderr, "a"), "ipc"],
   });

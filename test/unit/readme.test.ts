@@ -1,18 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { variables } from "../../src/config.js";
 
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-
-test("the README's table of variables is that of the code", () => {
-  const table = [
-    "| variable | default | meaning |",
-    "|---|---|---|",
-    ...variables.map(({ name, fallback, meaning }) => `| \`${name}\` | ${fallback} | ${meaning} |`),
-  ].join("\n");
-  expect(readme).toContain(`by a test -->\n${table}\n<!-- /variables -->`);
-});
 
 test("the README says why each dependency is there", () => {
   const rows = readme.slice(readme.indexOf("## Dependencies"));

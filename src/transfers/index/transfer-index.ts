@@ -29,7 +29,9 @@ export interface IndexCoverage {
   readonly from: number;
   /** Time of that block, Unix seconds; 0: from the beginning. What arrived since is in the index. */
   readonly fromTimestamp: number;
-  /** When the last one was known to be the chain's latest, in milliseconds since 1970. */
+  /** The last one. */
+  readonly to: number;
+  /** When it was known to be the chain's latest, in milliseconds since 1970. */
   readonly observedAt: number;
   /** The last block that was read when nothing could undo it any more. */
   readonly finalTo: number;
@@ -173,6 +175,7 @@ function coverageOf(cursor: CursorRow | undefined): IndexCoverage | undefined {
     : {
         from: cursor.from_block,
         fromTimestamp: cursor.from_timestamp,
+        to: cursor.to_block,
         observedAt: cursor.observed_at,
         finalTo: cursor.final_to,
       };

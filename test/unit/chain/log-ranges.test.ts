@@ -238,7 +238,7 @@ describe("a refusal that is not about the width", () => {
 
 describe("endpoints that say nothing", () => {
   const member = (name: string): Member => ({
-    endpoint: { name, ask: () => Promise.reject(new Error("not asked")) } satisfies Endpoint,
+    endpoint: { name, digits: name, ask: () => Promise.reject(new Error("not asked")) } satisfies Endpoint,
     health: createHealth(() => 0),
   });
   /** Members each of which answers as `answer` says; undefined: late. */
@@ -306,7 +306,7 @@ test("a reader tells who was late from who failed", async () => {
     () => Promise.reject(new ExchangeError("answered 500", { status: 500 })),
   ];
   const members = endpoints.map((ask): Member => {
-    const endpoint = { name: "a", ask: (_: unknown, signal: AbortSignal) => ask(signal) };
+    const endpoint = { name: "a", digits: "a", ask: (_: unknown, signal: AbortSignal) => ask(signal) };
     return { endpoint, health: createHealth(() => 0) };
   });
   const isLate: boolean[] = [];

@@ -16,7 +16,7 @@ function setup(answers: readonly unknown[]) {
     now: () => time,
   });
   const find = (hash = "0x12") => attestations.find(hash);
-  return { find, asked, pass: (ms: number) => (time += ms) };
+  return { attestations, find, asked, pass: (ms: number) => (time += ms) };
 }
 
 const notFound = new ExchangeError("answered 404", { status: 404 });
@@ -80,4 +80,15 @@ describe("attestations", () => {
     expect(await find()).toBeUndefined();
     expect(await find()).toBeUndefined();
   });
+});
+
+test("the health of the source is that of its last answers", async () => {
+  const { attestations, find, pass } = setup([notFound, new ExchangeError("answered 503", { status: 503 })]);
+  expect(attestations.health()).toEqual({ state: "unknown", ageMs: undefined });
+  await find();
+  pass(7);
+  // That there is none is an answer.
+  expect(attestations.health()).toEqual({ state: "ok", ageMs: 7 });
+  await expect(find("0x34")).rejects.toThrow();
+  expect(attestations.health()).toEqual({ state: "failing", ageMs: 7 });
 });

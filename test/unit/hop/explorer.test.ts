@@ -413,3 +413,14 @@ describe("an explorer that gives no usable answer", () => {
     expect(stub.mostAtOnce).toBe(4);
   });
 });
+
+test("the health of the explorer is what it did last, and how long ago it answered", async () => {
+  const { explorer, stub, find, pass } = await setup();
+  expect(explorer.health()).toEqual({ state: "unknown", ageMs: undefined });
+  await find();
+  pass(500);
+  expect(explorer.health()).toEqual({ state: "ok", ageMs: 500 });
+  stub.mode = "down";
+  await expect(find()).rejects.toMatchObject(unusable);
+  expect(explorer.health()).toEqual({ state: "failing", ageMs: 500 });
+});

@@ -9,6 +9,7 @@ import {
   ListAvailableRoutesResponseSchema,
 } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { AccessLine } from "../../../src/http/call.js";
+import type { Documents } from "../../../src/http/documents.js";
 import type { HttpLimits } from "../../../src/http/limits.js";
 import { type MountedService, mount } from "../../../src/http/mount.js";
 import { createHttpServer, type HttpServer } from "../../../src/http/server.js";
@@ -34,6 +35,8 @@ export interface ServerSetup {
   readonly getQuote?: Operation<GetQuoteRequest, GetQuoteResponse>;
   readonly limits?: Partial<HttpLimits>;
   readonly trustProxy?: boolean;
+  /** What stands beside the operations. */
+  readonly documents?: Documents;
   /** Calls of one caller in each window. */
   readonly rateLimit?: { readonly requests: number; readonly windowMs: number };
 }

@@ -48,7 +48,7 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
       return found;
     },
   };
-  const chains: Chains = {
+  const chains: Pick<Chains, "of" | "use"> = {
     of: () => accessTo([]),
     async use(_, custom, work) {
       try {
@@ -57,7 +57,6 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
         state.closed += 1;
       }
     },
-    close: async () => {},
   };
   const price = (token: string): number => {
     if (token !== "ETH" && token !== "DAI") throw unavailable("no price");

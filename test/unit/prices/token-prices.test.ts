@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createTokenPrices, parsePriceDocument } from "../../../src/prices/token-prices.js";
+import { createTokenPrices, parsePriceDocument, priceHealth } from "../../../src/prices/token-prices.js";
 
 const now = 1_795_000_000_000;
 
@@ -8,7 +8,7 @@ function prices(fixed: Record<string, number>, document?: Record<string, number>
   const reading = { value, readAt: now };
   return createTokenPrices({
     fixed: new Map(Object.entries(fixed)),
-    document: document && { get: async () => reading, peek: () => reading, close() {} },
+    document: document && { get: async () => reading, peek: () => reading },
     now: () => now,
   });
 }
@@ -48,7 +48,7 @@ describe("token prices", () => {
       "has a source that fails",
       createTokenPrices({
         fixed: new Map(),
-        document: { get: () => Promise.reject(new Error("x")), peek: () => undefined, close() {} },
+        document: { get: () => Promise.reject(new Error("x")), peek: () => undefined },
         now: () => now,
       }),
     ],
@@ -64,7 +64,7 @@ describe("token prices", () => {
     const reading = { value: parsePriceDocument({ timestamp: now + 1e12, prices: { ETH: 2 } }), readAt: now };
     const source = createTokenPrices({
       fixed: new Map(),
-      document: { get: async () => reading, peek: () => reading, close() {} },
+      document: { get: async () => reading, peek: () => reading },
       now: () => time,
     });
     expect(source.peek(["ETH"])?.usd("ETH")).toBe(2);
@@ -94,7 +94,7 @@ describe("a book of prices", () => {
   test("is at hand without any source where all its prices are fixed, and else where a source must answer first", async () => {
     const source = createTokenPrices({
       fixed: new Map([["ETH", 2]]),
-      document: { get: () => new Promise(() => {}), peek: () => undefined, close() {} },
+      document: { get: () => new Promise(() => {}), peek: () => undefined },
       now: () => now,
     });
     expect(source.peek(["ETH", "WETH"])?.usd("WETH")).toBe(2);
@@ -112,7 +112,7 @@ describe("a book of prices", () => {
       readAt: now,
     });
     let reading = read(1_000, 2);
-    const document = { get: async () => reading, peek: () => reading, close() {} };
+    const document = { get: async () => reading, peek: () => reading };
     const source = createTokenPrices({ fixed: new Map(), document, now: () => now });
     const usd = (): number | undefined => source.peek(["ETH"])?.usd("ETH");
     expect(usd()).toBe(2);
@@ -125,4 +125,16 @@ describe("a book of prices", () => {
     reading = read(10, 4);
     expect(usd()).toBe(4);
   });
+});
+
+test.each([
+  ["ok", 0, "ok"],
+  ["ok", 599_999, "ok"],
+  // It is read well, and not believed any more.
+  ["ok", 600_000, "failing"],
+  ["failing", 5, "failing"],
+] as const)("a price document that is %s and was made %i ms ago is %s", (state, ageMs, expected) => {
+  const value = parsePriceDocument({ timestamp: now - ageMs, prices: {} });
+  const document = { last: () => ({ value, readAt: 1 }), health: () => ({ state, ageMs: 77 }) };
+  expect(priceHealth(document, () => now)).toEqual({ state: expected, ageMs });
 });

@@ -102,3 +102,20 @@ describe("a remote document", () => {
     expect(document.peek()).toBe(reading);
   });
 });
+
+test("the health of a document is what is known of it last, and asks nobody", async () => {
+  const { document, reads, latest, pass } = setup();
+  expect([document.health(), document.last()]).toEqual([{ state: "unknown", ageMs: undefined }, undefined]);
+  expect(reads).toHaveLength(0);
+  const first = document.get();
+  latest().resolve("one");
+  await first;
+  pass(70);
+  expect(document.health()).toEqual({ state: "ok", ageMs: 70 });
+  pass(1_000);
+  const second = document.get();
+  latest().reject(new Error("gone"));
+  await second;
+  expect(document.health()).toEqual({ state: "failing", ageMs: 1_070 });
+  expect(document.last()).toEqual({ value: "one", readAt: 1_000_000 });
+});

@@ -15,7 +15,7 @@ const bonded: Kept = { sent, delivery: delivered, isFinal: true, isCertain: true
 const waiting: Kept = { ...bonded, delivery: undefined };
 const recent: Kept = { ...waiting, isFinal: false };
 const untold: Kept = { ...waiting, isCertain: false };
-const whole: IndexCoverage = { from: 0, fromTimestamp: 0, observedAt: now - 1, finalTo: 9 };
+const whole: IndexCoverage = { from: 0, to: 1_000, fromTimestamp: 0, observedAt: now - 1, finalTo: 9 };
 const sinceThen = { from: 5, fromTimestamp: sent.timestamp };
 /** What a chain polls every 2 seconds may be behind. */
 const late = { observedAt: now - 6_001 };

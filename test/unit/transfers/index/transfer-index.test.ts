@@ -353,6 +353,7 @@ describe("coverage", () => {
     // The newest blocks are left for the following.
     expect(reader.coverage("optimism")).toEqual({
       from: 500,
+      to: 99_940,
       fromTimestamp: 1_700_001_000,
       finalTo: 99_940,
       observedAt: (1_700_000_000 + 99_940 * 2) * 1_000,

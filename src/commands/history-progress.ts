@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import cliProgress from "cli-progress";
-import type { HistoryProgress } from "./transfers/index/fill-history.js";
+import type { HistoryProgress } from "../transfers/index/fill-history.js";
 
 /** Shows how far a history is filled. */
 export interface ProgressDisplay {

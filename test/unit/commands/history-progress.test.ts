@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { createProgressDisplay } from "../../../../src/history-progress.js";
+import { createProgressDisplay } from "../../../src/commands/history-progress.js";
 
 function displayOn(isTTY: boolean) {
   let text = "";

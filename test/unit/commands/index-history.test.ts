@@ -4,17 +4,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { fillIndex } from "../../../../src/transfers/index/follow-index.js";
-import { takeLease } from "../../../../src/transfers/index/lease.js";
-import { openIndex } from "../../../../src/transfers/index/open-index.js";
-import { createChainStub, serveChains } from "../../../support/chain-stub.js";
-import { temporaryFolder } from "../../../support/temporary-folder.js";
-import { contentsOf } from "./following.js";
-import { mainnet, transferSent, withdrawalBonded } from "./hop-logs.js";
+import { fillIndex } from "../../../src/transfers/index/follow-index.js";
+import { takeLease } from "../../../src/transfers/index/lease.js";
+import { openIndex } from "../../../src/transfers/index/open-index.js";
+import { createChainStub, serveChains } from "../../support/chain-stub.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
+import { contentsOf } from "../transfers/index/following.js";
+import { mainnet, transferSent, withdrawalBonded } from "../transfers/index/hop-logs.js";
 
 // The command as a process of its own, so that it can be killed.
 
-const project = fileURLToPath(new URL("../../../..", import.meta.url));
+const project = fileURLToPath(new URL("../../..", import.meta.url));
 const out = `${project}node_modules/.cache/index-history-test`;
 const folder = temporaryFolder();
 const events = 100_000;
@@ -47,7 +47,7 @@ afterEach(() => {
 
 function launch(file: string | undefined, args: readonly string[]) {
   const urls = stubs.map(({ client: { slug } }) => [`RPC_URL_${slug.toUpperCase()}`, server.urlOf(slug)] as const);
-  const child = spawn(process.execPath, [`${out}/src/index-history.js`, ...args], {
+  const child = spawn(process.execPath, [`${out}/src/main.js`, "index", ...args], {
     env: { PATH: process.env.PATH, INDEX: file === undefined ? "" : `sqlite:${file}`, ...Object.fromEntries(urls) },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -153,9 +153,9 @@ describe("the command", () => {
 
   test.each([
     [["--help"], 0, /^Fills the index/],
-    [["--form", "2024-01-01"], 1, /^hop-gateway: Unknown option '--form'[\s\S]*npm run index/],
-    [["--from", "yesterday"], 1, /^hop-gateway: --from is neither a date/],
-    [["--from", "nowhere:1"], 1, /^hop-gateway: --from is neither a date/],
+    [["--form", "2024-01-01"], 2, /^hop-gateway: Unknown option '--form'; hop-gateway --help/],
+    [["--from", "yesterday"], 2, /^hop-gateway: --from is neither a date/],
+    [["--from", "nowhere:1"], 2, /^hop-gateway: --from is neither a date/],
   ])("%j ends with %i", async (args, code, message) => {
     const run = launch(`${folder()}/arguments`, args);
     expect(await run.ended).toBe(code);

@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import { create, createFileRegistry } from "@bufbuild/protobuf";
+import {
+  type CodeGeneratorRequest,
+  type CodeGeneratorResponse,
+  CodeGeneratorResponseSchema,
+  Edition,
+  CodeGeneratorResponse_Feature as Feature,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { runNodeJs } from "@bufbuild/protoplugin";
+import { findPackageRoot } from "../src/package-root.js";
+import { type About, toOpenApi } from "./document.js";
+
+// A plugin of buf and protoc: the OpenAPI description of every method that google.api.http puts under GET.
+
+const name = "openapi.json";
+const features = BigInt(Feature.PROTO3_OPTIONAL | Feature.SUPPORTS_EDITIONS);
+
+function run({ protoFile, fileToGenerate }: CodeGeneratorRequest): CodeGeneratorResponse {
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: protoFile }));
+  const files = [...registry.files].filter(({ proto }) => fileToGenerate.includes(proto.name));
+  const about = JSON.parse(readFileSync(new URL("package.json", findPackageRoot().url), "utf8")) as About;
+  const content = `${JSON.stringify(toOpenApi(files, about), undefined, 2)}\n`;
+  return create(CodeGeneratorResponseSchema, {
+    supportedFeatures: features,
+    minimumEdition: Edition.EDITION_PROTO2,
+    maximumEdition: Edition.EDITION_2023,
+    file: [{ name, content }],
+  });
+}
+
+runNodeJs({ name: "protoc-gen-openapi", version: "v1", run });

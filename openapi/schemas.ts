@@ -1,0 +1,134 @@
+import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import type { Kind } from "../gen/hop/rules/v1/rules_pb.js";
+import { answeredValues } from "./enums.js";
+import { typedValue } from "./examples.js";
+import { given, type Json, ref } from "./json.js";
+import { rulesOf } from "./rules.js";
+import { wordsOf } from "./words.js";
+
+/** The schemas of one description. */
+export interface Schemas {
+  /** Those that have a name, under it: of messages, enums and kinds that were asked for. */
+  readonly named: ReadonlyMap<string, Json>;
+  /** Of an answer. Every field is required: defaults are printed. Only members of a oneof can be missing. */
+  ofMessage(message: DescMessage): Json;
+  /** Of a field in an answer or a query, without words about it. */
+  ofField(field: DescField): Json;
+}
+
+export function createSchemas(): Schemas {
+  const named = new Map<string, Json>();
+  /** Whose schema stands under a name. */
+  const owners = new Map<string, unknown>();
+
+  function name(wanted: string, owner: unknown, make: () => Json): Json {
+    const known = owners.get(wanted);
+    if (known === undefined) {
+      owners.set(wanted, owner);
+      // Its place is kept, since it may refer to itself.
+      named.set(wanted, {});
+      named.set(wanted, make());
+    } else if (known !== owner) throw new Error(`two schemas want the name ${wanted}`);
+    return ref("schemas", wanted);
+  }
+
+  function ofMessage(message: DescMessage): Json {
+    return name(shortName(message), message, () => {
+      const { fields } = message;
+      return given({
+        type: "object",
+        description: wordsOf(message),
+        properties: Object.fromEntries(
+          fields.map((field) => [field.jsonName, { ...ofField(field), description: wordsOf(field) }]),
+        ),
+        required: fields.filter(({ oneof }) => oneof === undefined).map(({ jsonName }) => jsonName),
+      });
+    });
+  }
+
+  function ofEnum(type: DescEnum): Json {
+    return name(shortName(type), type, () => {
+      const values = answeredValues(type);
+      const words = values.map((value) => `- \`${value.name}\`: ${wordsOf(value)}`);
+      return given({
+        type: "string",
+        description: [wordsOf(type), words.join("\n")].join("\n\n"),
+        enum: values.map((value) => value.name),
+      });
+    });
+  }
+
+  /** A kind has no type of its own: it is that of the fields that are of this kind, and of all of them the same. */
+  function ofKind(kind: Kind, scalar: ScalarType): Json {
+    return name(kind.name, `${kind.name} ${ScalarType[scalar]}`, () => {
+      const { description, pattern, values, format, minimum, below, example } = kind;
+      return {
+        ...ofScalar(scalar),
+        ...given({ description, pattern, enum: values, format, minimum, exclusiveMaximum: below }),
+        ...(example === "" ? {} : { examples: [typedValue(scalar, example)] }),
+      };
+    });
+  }
+
+  function ofValue(field: DescField): Json {
+    if (field.message !== undefined) return ofMessage(field.message);
+    if (field.enum !== undefined) return ofEnum(field.enum);
+    const { kind, orEmpty } = rulesOf(field);
+    const scalar = field.scalar as ScalarType;
+    const schema = kind === undefined ? ofScalar(scalar) : ofKind(kind, scalar);
+    return orEmpty ? { anyOf: [schema, { type: "string", const: "" }] } : schema;
+  }
+
+  function ofField(field: DescField): Json {
+    if (field.fieldKind === "list") return { type: "array", items: ofValue(field) };
+    if (field.fieldKind !== "map") return ofValue(field);
+    const keys = rulesOf(field).keyKind?.values ?? [];
+    const value = ofValue(field);
+    if (keys.length === 0) return { type: "object", additionalProperties: value };
+    return {
+      type: "object",
+      properties: Object.fromEntries(keys.map((key) => [key, value])),
+      additionalProperties: false,
+    };
+  }
+
+  return { named, ofMessage, ofField };
+}
+
+/** A type's name without its package. */
+function shortName({ typeName, file }: DescMessage | DescEnum): string {
+  return typeName.slice(file.proto.package.length + 1).replaceAll(".", "");
+}
+
+/** As the GET layer prints and reads it: 64-bit integers are numbers, and none that a double does not hold. */
+function ofScalar(scalar: ScalarType): Json {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return { type: "string" };
+    case ScalarType.BOOL:
+      return { type: "boolean" };
+    case ScalarType.BYTES:
+      return { type: "string", contentEncoding: "base64" };
+    case ScalarType.DOUBLE:
+      return { type: "number", format: "double" };
+    case ScalarType.FLOAT:
+      return { type: "number", format: "float" };
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      return { type: "integer", format: "int32" };
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return { type: "integer", minimum: 0, maximum: 2 ** 32 - 1 };
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return {
+        ...{ type: "integer", format: "int64" },
+        ...{ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+      };
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * What a TypeScript program needs to ask this service over Connect, gRPC or gRPC-Web: the contract with its types, and
+ * why a call failed. It loads nothing of the service, and runs in browsers too. `hop-gateway/node-client` has a client.
+ *
+ * @example
+ * import { faultOf } from "hop-gateway/client";
+ * import { createBridgeClient } from "hop-gateway/node-client";
+ *
+ * const bridge = createBridgeClient("http://127.0.0.1:8000");
+ * try {
+ *   const { routes } = await bridge.listAvailableRoutes({ token: "rETH" });
+ *   console.log(`${routes.length} routes`);
+ * } catch (error) {
+ *   console.log(faultOf(error)?.reason);
+ * }
+ */
+import { ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.js";
+import { BridgeService } from "../gen/hop/bridge/v1/bridge_pb.js";
+import type { Reason } from "./errors.js";
+
+// biome-ignore lint/performance/noBarrelFile: the one file that clients import; the rest of the package is closed to them
+export * from "../gen/hop/bridge/v1/bridge_pb.js";
+export type { Reason };
+
+/** Why the service refused a call. */
+export interface Fault {
+  /** Does not change. Later versions may know more of them. */
+  readonly reason: Reason;
+  /** For people; may change. */
+  readonly message: string;
+  /** Name of the one parameter at fault, in lowerCamelCase. */
+  readonly field: string | undefined;
+  /** When to come back; with RATE_LIMITED and OVERLOADED. */
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/**
+ * What the service says of why a call failed. Undefined where it says nothing: it was not reached, or the caller's own
+ * deadline or signal ended the call.
+ * @param error what the call threw
+ */
+export function faultOf(error: unknown): Fault | undefined {
+  const failure = ConnectError.from(error);
+  const info = failure.findDetails(ErrorInfoSchema).find(({ domain }) => domain === BridgeService.file.proto.package);
+  if (info === undefined) return undefined;
+  const retryAfter = failure.metadata.get("retry-after");
+  return {
+    reason: info.reason as Reason,
+    message: failure.rawMessage,
+    field: info.metadata.field,
+    retryAfterSeconds: retryAfter === null ? undefined : Number(retryAfter),
+  };
+}

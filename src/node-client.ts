@@ -1,0 +1,21 @@
+import { type Client, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { BridgeService } from "../gen/hop/bridge/v1/bridge_pb.js";
+
+/** The operations of the contract as functions. */
+export type BridgeClient = Client<typeof BridgeService>;
+
+export interface BridgeClientOptions {
+  /** Longest that a call may take, unless it says otherwise itself. None by default. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * A client for Node.js over Connect and HTTP/1.1. It keeps its connections, and does not keep the process running.
+ * Calls fail with a ConnectError; `faultOf` of `hop-gateway/client` reads it.
+ * @param baseUrl where the service is, such as `http://127.0.0.1:8000`
+ */
+export function createBridgeClient(baseUrl: string, { timeoutMs }: BridgeClientOptions = {}): BridgeClient {
+  const limit = timeoutMs === undefined ? {} : { defaultTimeoutMs: timeoutMs };
+  return createClient(BridgeService, createConnectTransport({ baseUrl, httpVersion: "1.1", ...limit }));
+}

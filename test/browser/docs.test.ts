@@ -1,0 +1,117 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { browserProgram, launchBrowser } from "../support/browser.js";
+import { startGateway, type TestGateway } from "../support/gateway.js";
+import { openPage } from "../support/opened-page.js";
+
+const operations = ["getQuote", "getTransferStatus", "listAvailableRoutes"] as const;
+type Operation = (typeof operations)[number];
+
+describe.skipIf(browserProgram === undefined)("/docs (needs chromium)", () => {
+  let gateway: TestGateway;
+  let browser: Browser;
+  beforeAll(async () => {
+    [gateway, browser] = await Promise.all([startGateway({ CUSTOM_RPC_URLS: "public" }), launchBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  async function openDocs(options?: Parameters<typeof openPage>[3]) {
+    const opened = await openPage(browser, gateway.url, "/docs", options);
+    await opened.page.locator(".opblock").first().waitFor();
+    return opened;
+  }
+
+  async function unfold(page: Page, operation: Operation) {
+    const block = page.locator(`#operations-BridgeService-${operation}`);
+    await block.locator(".opblock-summary-control").click();
+    await block.locator(".execute").waitFor();
+    const field = (name: string) => block.locator(`tr[data-param-name="${name}"]`).locator("input, select, textarea");
+    /** Sends what is filled in; gives what the page shows of the answer. */
+    async function execute() {
+      await block.locator(".execute").click();
+      const shown = block.locator(".live-responses-table .response");
+      await shown.waitFor();
+      return {
+        url: new URL((await block.locator(".request-url pre").textContent()) ?? ""),
+        status: await shown.locator(".response-col_status").textContent(),
+        body: JSON.parse((await shown.locator(".highlight-code code").first().textContent()) ?? ""),
+      };
+    }
+    return { block, field, execute };
+  }
+
+  test("shows all three operations, asks nobody else, and keeps to its policy", async () => {
+    const { page, complaints, close } = await openDocs();
+    expect(await page.title()).toContain("hop-gateway");
+    const ids = await page.locator(".opblock").evaluateAll((blocks) => blocks.map(({ id }) => id));
+    expect(ids).toEqual(operations.map((operation) => `operations-BridgeService-${operation}`));
+    for (const operation of operations) await unfold(page, operation);
+    expect(await page.locator(".errors-wrapper").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.locator("nav a").click();
+    await page.waitForURL(`${gateway.url}/`);
+    await close();
+  });
+
+  test("asks for a quote as it is filled in, and shows the answer", async () => {
+    const { page, complaints, close } = await openDocs();
+    const { field, execute } = await unfold(page, "getQuote");
+    await field("amount").fill("1000000");
+    await field("token").fill("USDT");
+    await field("fromChain").selectOption("arbitrum");
+    await field("toChain").selectOption("polygon");
+    await field("slippage").fill("0.25");
+    const { url, status, body } = await execute();
+    expect([...url.searchParams]).toEqual([
+      ["amount", "1000000"],
+      ["token", "USDT"],
+      ["fromChain", "arbitrum"],
+      ["toChain", "polygon"],
+      ["slippage", "0.25"],
+      ["network", "mainnet"],
+    ]);
+    expect(url.origin).toBe(gateway.url);
+    expect(status).toContain("200");
+    const direct = (await gateway.get(`${url.pathname}${url.search}`)).body as Record<string, unknown>;
+    const { deadline, destinationDeadline, ...figures } = direct;
+    expect(body).toMatchObject(figures);
+    expect(Object.keys(body)).toEqual(Object.keys(direct));
+    expect(Math.abs(Number(body.deadline) - Number(deadline))).toBeLessThan(60);
+    expect(Math.abs(Number(body.destinationDeadline) - Number(destinationDeadline))).toBeLessThan(60);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  test("sends a map as the service reads it", async () => {
+    const { page, close } = await openDocs();
+    const { field, execute } = await unfold(page, "getQuote");
+    await field("rpcUrl").fill('{"polygon":"http://127.0.0.1:1/x?y=1&z=2"}');
+    const { url, status, body } = await execute();
+    expect(url.searchParams.get("rpcUrl[polygon]")).toBe("http://127.0.0.1:1/x?y=1&z=2");
+    // It came through whole: the guard's word for this endpoint.
+    expect(status).toContain("400");
+    expect(body).toMatchObject({ reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[polygon]" });
+    await close();
+  });
+
+  test("shows an error as it is", async () => {
+    const { page, close } = await openDocs();
+    const { field, execute } = await unfold(page, "listAvailableRoutes");
+    await field("token").fill("FRAX");
+    const { status, body } = await execute();
+    expect(status).toContain("400");
+    expect(body).toMatchObject({ reason: "UNSUPPORTED_TOKEN", field: "token" });
+    await close();
+  });
+
+  test.each(["light", "dark"] as const)("is %s where the system is", async (colorScheme) => {
+    const { page, close } = await openDocs({ colorScheme });
+    const background = (await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")) as string;
+    const [red = 255] = background.match(/\d+/g)?.map(Number) ?? [];
+    expect(background === "rgba(0, 0, 0, 0)" || red > 128 ? "light" : "dark").toBe(colorScheme);
+    await close();
+  });
+});

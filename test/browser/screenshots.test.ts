@@ -1,0 +1,102 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { browserProgram, launchBrowser } from "../support/browser.js";
+import { startGateway, type TestGateway } from "../support/gateway.js";
+import { smallPng } from "../support/small-png.js";
+
+// The pictures of the documentation. `npm run screenshots` takes them anew; else they are held to what they should be.
+
+const folder = new URL("../../docs/images/", import.meta.url);
+const isUpdate = process.env.UPDATE_SCREENSHOTS === "1";
+const mostBytes = 100_000;
+/** What commands in the pictures show: nobody needs to listen there. */
+const shownUrl = "http://127.0.0.1:8000";
+
+const desk = { width: 1280, height: 900 };
+const phone = { width: 390, height: 844 };
+const quote = "#quote?token=USDT&from=polygon&to=arbitrum&amount=20000&slippage=0.5";
+const curve = '#curve[aria-busy="false"]';
+
+interface Scene {
+  readonly name: string;
+  readonly address: () => string;
+  /** What is there once it is all shown. */
+  readonly shown: string;
+  readonly viewport: { readonly width: number; readonly height: number };
+  readonly colorScheme: "light" | "dark";
+  /** How much of the page is taken: all of it, or what is seen at first. */
+  readonly fullPage: boolean;
+}
+
+const received = (): string => {
+  const found = inject("network").transfers.find(({ name }) => name === "usdt-polygon-arbitrum");
+  return `#transfer?of=${found?.transactionHash}`;
+};
+const all = { viewport: desk, colorScheme: "light", fullPage: true } as const;
+const onPhone = { viewport: phone, fullPage: false } as const;
+const scenes: readonly Scene[] = [
+  { name: "quote", address: () => quote, shown: curve, ...all },
+  { name: "quote-dark", address: () => quote, shown: curve, ...all, colorScheme: "dark" },
+  { name: "transfer", address: received, shown: "#transfer-answer .facts", ...all },
+  { name: "chains-dark", address: () => "#chains", shown: ".sources [data-state=ok]", ...all, colorScheme: "dark" },
+  { name: "routes", address: () => "#routes", shown: "#routes-answer table", ...all },
+  { name: "quote-phone", address: () => quote, shown: curve, ...onPhone, fullPage: true, colorScheme: "light" },
+  {
+    name: "routes-phone-dark",
+    address: () => "#routes?token=ETH",
+    shown: "#routes-answer table",
+    ...onPhone,
+    colorScheme: "dark",
+  },
+];
+
+describe.skipIf(!isUpdate || browserProgram === undefined)("screenshots are taken (needs chromium):", () => {
+  let gateway: TestGateway;
+  let browser: Browser;
+  beforeAll(async () => {
+    [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
+    mkdirSync(folder, { recursive: true });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  test.each(scenes)("$name", async ({ name, address, shown, viewport, colorScheme, fullPage }) => {
+    const page = await browser.newPage({
+      viewport,
+      colorScheme,
+      locale: "en-GB",
+      timezoneId: "UTC",
+      reducedMotion: "reduce",
+    });
+    await page.route(`${shownUrl}/**`, (route) => answerFrom(gateway.url, route));
+    await page.goto(`${shownUrl}/${address()}`);
+    await page.locator(shown).first().waitFor();
+    await settled(page);
+    writeFileSync(new URL(`${name}.png`, folder), smallPng(await page.screenshot({ fullPage })));
+    await page.close();
+  });
+});
+
+describe("pictures of the page", () => {
+  test.each(scenes)("$name is there, as wide as it should be, and small", ({ name, viewport }) => {
+    const png = readFileSync(new URL(`${name}.png`, folder));
+    expect(png.subarray(1, 4).toString()).toBe("PNG");
+    // The header's first field.
+    expect(png.readUInt32BE(16)).toBe(viewport.width);
+    expect(png.length).toBeLessThan(mostBytes);
+  });
+});
+
+async function answerFrom(url: string, route: Parameters<Parameters<Page["route"]>[1]>[0]): Promise<void> {
+  const { pathname, search } = new URL(route.request().url());
+  await route.fulfill({ response: await route.fetch({ url: `${url}${pathname}${search}` }) });
+}
+
+/** Until what is asked for in the background has come too: the first look at the chains makes the second know more. */
+async function settled(page: Page): Promise<void> {
+  await page.waitForLoadState("networkidle");
+  await page.waitForTimeout(2_500);
+}

@@ -1,0 +1,106 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFile, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { basename, dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { publint } from "publint";
+import { beforeAll, describe, expect, test } from "vitest";
+import { temporaryFolder } from "../support/temporary-folder.js";
+
+// What `npm run tarball` makes, laid into another project as npm would (.ci/package.mjs has npm do it), is whole.
+
+const project = fileURLToPath(new URL("../..", import.meta.url));
+const run = promisify(execFile);
+const require = createRequire(import.meta.url);
+const folder = temporaryFolder();
+/** Where somebody else's project has it. */
+const installed = (): string => join(folder(), "node_modules/hop-gateway");
+let tarball: string;
+
+beforeAll(async () => {
+  await run(process.execPath, [join(project, "packaging/tarball.js"), folder()]);
+  const [name = ""] = (await readdir(folder())).filter((each) => each.endsWith(".tgz"));
+  tarball = join(folder(), name);
+  await mkdir(installed(), { recursive: true });
+  await run("tar", ["-xzf", tarball, "-C", installed(), "--strip-components=1"]);
+  const { dependencies, bundleDependencies } = JSON.parse(await readFile(join(installed(), "package.json"), "utf8"));
+  const others = Object.keys(dependencies).filter((each) => !bundleDependencies.includes(each));
+  for (const each of [...others, "@types/node"]) await link(each);
+}, 300_000);
+
+/** As if that project had installed it too. */
+async function link(name: string): Promise<void> {
+  const place = join(folder(), "node_modules", name);
+  await mkdir(dirname(place), { recursive: true });
+  await symlink(join(project, "node_modules", name), place);
+}
+
+test("publint finds nothing", async () => {
+  const bytes = await readFile(tarball);
+  const packed = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+  const { messages } = await publint({ strict: true, pack: { tarball: packed } });
+  expect(messages).toEqual([]);
+}, 120_000);
+
+test("attw finds nothing for those who import it as a module", async () => {
+  const attw = join(dirname(require.resolve("@arethetypeswrong/cli/package.json")), "dist/index.js");
+  const options = ["--profile", "esm-only", "--no-emoji", "--format", "ascii"];
+  const { stdout } = await run(process.execPath, [attw, tarball, ...options]);
+  const entries = [...stdout.matchAll(/^"hop-gateway\/(.+)"$/gm)].map(([, entry]) => entry);
+  expect(entries).toEqual(["client", "node-client", "openapi", "openapi.json", "proto/*", "package.json"]);
+}, 120_000);
+
+test("what is in it is what is needed", async () => {
+  const files = await readdir(installed(), { recursive: true, encoding: "utf8" });
+  const own = files.filter((name) => !name.startsWith("node_modules"));
+  expect(own.filter((name) => /\.map$|(^|\/)(test|bench|devnet|examples)(\/|$)|\.tsbuildinfo$/.test(name))).toEqual([]);
+  expect(own).toEqual(expect.arrayContaining(["gen/openapi.json", "dist/web/index.html", "README.md", "LICENSE"]));
+  expect(await readFile(join(installed(), "dist/src/main.js"), "utf8")).not.toContain("sourceMappingURL");
+  const bundled = await readdir(join(installed(), "node_modules"));
+  expect(bundled).toEqual(expect.arrayContaining(["ethers", "@hop-protocol"]));
+  // The versions that `overrides` names, and not Hardhat.
+  const versionOf = async (name: string) =>
+    JSON.parse(await readFile(join(installed(), "node_modules", name, "package.json"), "utf8")).version;
+  const { overrides } = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
+  expect(await versionOf("ws")).toBe(overrides.ws);
+  expect(await versionOf("elliptic")).toBe(overrides.elliptic);
+  expect(files.filter((name) => /node_modules\/hardhat(\/|$)/.test(name))).toEqual([]);
+});
+
+describe("in a project that has it installed", () => {
+  beforeAll(async () => {
+    const compilerOptions = { module: "NodeNext", target: "ES2023", strict: true, types: ["node"], outDir: "out" };
+    await writeFile(join(folder(), "package.json"), JSON.stringify({ type: "module" }));
+    await writeFile(join(folder(), "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+    const programs = ["examples/connect.ts", "examples/fetch.ts", "test/package/program.ts"];
+    for (const each of programs) await copyFile(join(project, each), join(folder(), basename(each)));
+  });
+
+  test("the examples compile, and the command serves them", async () => {
+    const compiler = [require.resolve("typescript/bin/tsc"), "-p", folder()];
+    const complaints = await run(process.execPath, compiler).then(
+      () => "",
+      (error: { stdout: string }) => error.stdout,
+    );
+    expect(complaints).toBe("");
+
+    const { bin } = JSON.parse(await readFile(join(installed(), "package.json"), "utf8"));
+    const environment = { HOST: "127.0.0.1", PORT: "0", ASSETS_URL: "off", EXPLORER_API_URL: "off" };
+    const service = spawn(process.execPath, [join(installed(), bin["hop-gateway"])], {
+      env: { PATH: process.env.PATH, ...environment },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    try {
+      const [line] = (await once(createInterface(service.stdout), "line")) as [string];
+      const url = line.replace("hop-gateway listens on ", "");
+      const { stdout } = await run(process.execPath, [join(folder(), "out/program.js"), url]);
+      expect(JSON.parse(stdout)).toEqual(["ethereum", "ethereum", "MISSING_PARAMETER", "3.1.0"]);
+      for (const path of ["/", "/docs", "/openapi.json"]) expect((await fetch(`${url}${path}`)).status, path).toBe(200);
+    } finally {
+      service.kill();
+    }
+  }, 120_000);
+});

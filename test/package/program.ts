@@ -1,0 +1,20 @@
+import { faultOf, type Reason, type Route } from "hop-gateway/client";
+import { createBridgeClient } from "hop-gateway/node-client";
+import type { components } from "hop-gateway/openapi";
+import description from "hop-gateway/openapi.json" with { type: "json" };
+
+// Somebody else's program: asks a service, given its address, for what needs no chain, with all that the package exports.
+
+const baseUrl = process.argv[2] ?? "";
+const bridge = createBridgeClient(baseUrl);
+
+const { routes } = await bridge.listAvailableRoutes({ token: "SNX", fromChain: "optimism" });
+const first: Route | undefined = routes[0];
+const response = await fetch(`${baseUrl}/v1/available-routes?token=SNX&fromChain=optimism`);
+const [same] = (await response.json()) as components["schemas"]["Route"][];
+const failure: unknown = await bridge.getQuote({}).catch((error: unknown) => error);
+const reason: Reason | undefined = faultOf(failure)?.reason;
+
+process.stdout.write(
+  JSON.stringify([first?.destinationChainSlug, same?.destinationChainSlug, reason, description.openapi]),
+);

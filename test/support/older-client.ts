@@ -1,0 +1,90 @@
+// Reads answers as a client of the older server does, one that trusts nothing but its specification (2.1 to 2.3): every
+// field that is named there, of the type that is given there. It knows nothing of this service's code.
+
+type Fields = Readonly<Record<string, (value: unknown) => boolean>>;
+
+const matches = (pattern: RegExp) => (value: unknown) => typeof value === "string" && pattern.test(value);
+const amount = matches(/^(0|[1-9]\d{0,77})$/);
+const number = (value: unknown): boolean => typeof value === "number" && Number.isFinite(value);
+const integer = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+const boolean = (value: unknown): boolean => typeof value === "boolean";
+const hash = matches(/^0x[0-9a-f]{64}$/i);
+const hashOrNone = matches(/^(0x[0-9a-f]{64})?$/i);
+const address = matches(/^0x[0-9a-f]{40}$/i);
+const addressOrNone = matches(/^(0x[0-9a-f]{40})?$/i);
+const slug = matches(/^[a-z]+$/);
+const symbol = matches(/^[A-Za-z][A-Za-z.]*$/);
+
+const quoteFields: Fields = {
+  amountIn: amount,
+  slippage: number,
+  amountOutMin: amount,
+  destinationAmountOutMin: amount,
+  bonderFee: amount,
+  // The documented name, and that of the samples.
+  estimatedReceived: amount,
+  estimatedRecieved: amount,
+  deadline: integer,
+  destinationDeadline: integer,
+};
+
+const transferFields: Fields = {
+  // Of a CCTP transfer, which the older server's clients also meet, the decimal nonce.
+  transferId: matches(/^(0x[0-9a-f]{64}|\d+)$/i),
+  transactionHash: hash,
+  sourceChainId: integer,
+  sourceChainSlug: slug,
+  destinationChainId: integer,
+  destinationChainSlug: slug,
+  accountAddress: address,
+  amount,
+  amountFormatted: number,
+  amountUsd: number,
+  amountOutMin: amount,
+  deadline: integer,
+  recipientAddress: address,
+  bonderFee: amount,
+  bonderFeeFormatted: number,
+  bonderFeeUsd: number,
+  bonded: boolean,
+  bondTransactionHash: hashOrNone,
+  bonderAddress: addressOrNone,
+  token: symbol,
+  timestamp: integer,
+};
+
+const routeFields: Fields = {
+  token: symbol,
+  sourceChainSlug: slug,
+  sourceChainId: integer,
+  destinationChainSlug: slug,
+  destinationChainId: integer,
+};
+
+/** What came after the older server: a client that ignores what it does not know passes over it. */
+const added: Readonly<Record<string, readonly string[]>> = { transfer: ["state", "otherTransferIds"] };
+
+/** Throws where the text is no quote. */
+export const readQuote = (text: string): Record<string, unknown> => read("quote", JSON.parse(text), quoteFields);
+
+/** Throws where the text is no transfer status. */
+export const readTransfer = (text: string): Record<string, unknown> =>
+  read("transfer", JSON.parse(text), transferFields);
+
+/** Throws where the text is no list of routes. */
+export function readRoutes(text: string): Record<string, unknown>[] {
+  const routes: unknown = JSON.parse(text);
+  if (!Array.isArray(routes)) throw new Error("the routes are no array");
+  return routes.map((route) => read("route", route, routeFields));
+}
+
+function read(kind: string, value: unknown, fields: Fields): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`the ${kind} is no object`);
+  const names = [...Object.keys(fields), ...(added[kind] ?? [])];
+  if (Object.keys(value).join() !== names.join()) throw new Error(`the ${kind} has ${Object.keys(value)}`);
+  const found = value as Record<string, unknown>;
+  for (const [name, isRight] of Object.entries(fields)) {
+    if (!isRight(found[name])) throw new Error(`${name} of the ${kind} is ${JSON.stringify(found[name])}`);
+  }
+  return found;
+}

@@ -1,0 +1,51 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { faultOf } from "../../src/client.js";
+import { ServiceError } from "../../src/errors.js";
+import { toConnectError } from "../../src/http/errors.js";
+import { createBridgeClient } from "../../src/node-client.js";
+import { startHttpStub } from "../support/http-stub.js";
+
+const domain = "hop.bridge.v1";
+
+test("a refusal's reason, message and field", () => {
+  const error = toConnectError(new ServiceError("UNSUPPORTED_CHAIN", "no chain moon", { field: "toChain" }), domain);
+  expect(faultOf(error)).toEqual({
+    reason: "UNSUPPORTED_CHAIN",
+    message: "no chain moon",
+    field: "toChain",
+    retryAfterSeconds: undefined,
+  });
+});
+
+test("when to come back", () => {
+  const error = toConnectError(new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 }), domain);
+  expect(faultOf(error)).toEqual({
+    reason: "RATE_LIMITED",
+    message: "too many",
+    field: undefined,
+    retryAfterSeconds: 3,
+  });
+});
+
+test("what somebody else says of an error is no fault of the service's", () => {
+  const info = { desc: ErrorInfoSchema, value: { reason: "RATE_LIMITED", domain: "proxy.example" } };
+  expect(faultOf(new ConnectError("too many", Code.ResourceExhausted, {}, [info]))).toBeUndefined();
+});
+
+test.each([new Error("no"), new ConnectError("gone", Code.Unavailable), "no", undefined])("%s is no fault", (error) => {
+  expect(faultOf(error)).toBeUndefined();
+});
+
+test("a service that is silent, or not there, is given up without a fault", async () => {
+  const silent = await startHttpStub(() => {});
+  const asked = () => createBridgeClient(silent.url, { timeoutMs: 100 }).listAvailableRoutes({});
+  const late = await asked().catch((error: unknown) => error);
+  expect(ConnectError.from(late).code).toBe(Code.DeadlineExceeded);
+  expect(faultOf(late)).toBeUndefined();
+  await silent.close();
+  const gone = await asked().catch((error: unknown) => error);
+  expect(ConnectError.from(gone).code).toBe(Code.Unavailable);
+  expect(faultOf(gone)).toBeUndefined();
+});

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import type { EndpointReport } from "../../../src/chain/endpoint-check.js";
+import { formatTable } from "../../../src/commands/check-table.js";
+import { judge } from "../../../src/commands/check-verdict.js";
+
+const good: EndpointReport = {
+  name: "optimism.example#a1b2c3",
+  chainId: 10,
+  head: { number: 123_456_789, ageSeconds: 1.84 },
+  lag: { blocks: 0, seconds: 0 },
+  latencyMs: 41.6,
+  contracts: "together",
+  batch: 50,
+  logBlocks: Number.POSITIVE_INFINITY,
+};
+
+const chain = (slug: string, chainId: number, reports: readonly EndpointReport[]) => ({
+  slug,
+  chainId,
+  endpoints: reports.map((report) => ({ report, verdict: judge(report, { chainId, hasMulticall: true }) })),
+});
+
+test("a table of what was found, with a summary", () => {
+  const poor = { ...good, name: "b.example#00ff00", head: { number: 7, ageSeconds: 5_400 }, batch: 1, logBlocks: 0 };
+  const chains = [
+    chain("optimism", 10, [good, { ...good, name: "c.example#123456", batch: 20, logBlocks: 2_000 }]),
+    chain("base", 8453, [
+      { name: good.name, chainId: 10 },
+      { name: "d.example#ffffff", trouble: "answered 401" },
+    ]),
+    chain("nova", 42170, [{ ...poor, chainId: 42170 }]),
+  ];
+  expect(formatTable(chains, "RPC_URL_").split("\n")).toEqual([
+    "chain     endpoint                 chain id       head     age  lag  latency  batch  logs  verdict",
+    "optimism  optimism.example#a1b2c3        10  123456789   1.8 s    0    42 ms    50+   all  ok",
+    "optimism  c.example#123456               10  123456789   1.8 s    0    42 ms     20  2000  few logs at once: slow look-ups",
+    "base      optimism.example#a1b2c3        10          -       -    -        -      -     -  wrong chain: 10, not 8453",
+    "base      d.example#ffffff                -          -       -    -        -      -     -  unreachable: answered 401",
+    "nova      b.example#00ff00            42170          7  90 min    0    42 ms     no    no  newest block is 90 min old; no batch: more requests; searches no logs: no look-ups",
+    "",
+    "3 chains, 5 endpoints: 1 ok, 1 with something to know, 3 of no use.",
+    "base has no endpoint that will do: name one in RPC_URL_BASE.",
+    "nova has no endpoint that will do: name one in RPC_URL_NOVA.",
+    "",
+  ]);
+});
+
+test.each([
+  [-3, "0.0 s"],
+  [9.96, "10.0 s"],
+  [12.4, "12 s"],
+  [119, "119 s"],
+  [7_190, "120 min"],
+  [7_200, "2 h"],
+  [10_000, "3 h"],
+  [400_000, "5 d"],
+])("an age of %d seconds is %s", (ageSeconds, text) => {
+  const report = { ...good, head: { number: 1, ageSeconds } };
+  expect(formatTable([chain("optimism", 10, [report])], "")).toContain(`  ${text}  `);
+});

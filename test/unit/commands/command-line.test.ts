@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { readCommandLine, UsageError } from "../../../src/commands/command-line.js";
+import { helpText } from "../../../src/commands/help.js";
+import { variables } from "../../../src/variables.js";
+
+const check = { name: "check", network: "mainnet", isJson: false, timeoutMs: 15_000 };
+
+describe("the command line", () => {
+  test.each([
+    ["", { name: "serve" }],
+    ["serve", { name: "serve" }],
+    ["--help", { name: "help", of: undefined }],
+    ["-h", { name: "help", of: undefined }],
+    ["serve --help", { name: "help", of: "serve" }],
+    ["check -h --json", { name: "help", of: "check" }],
+    ["--version", { name: "version" }],
+    ["-v", { name: "version" }],
+    ["check", check],
+    [
+      "check --network goerli --json --timeout 2.5",
+      { name: "check", network: "goerli", isJson: true, timeoutMs: 2_500 },
+    ],
+    ["check --timeout=600", { ...check, timeoutMs: 600_000 }],
+    ["index", { name: "index", from: undefined }],
+    ["index --from 2024-01-01", { name: "index", from: "2024-01-01" }],
+  ])("%s", (words, command) => {
+    expect(readCommandLine(words.split(" ").filter((word) => word !== ""))).toEqual(command);
+  });
+
+  test.each([
+    ["chek", '"chek" is no command'],
+    ["https://host.example/secret", "that is no command"],
+    ["help", '"help" is no command'],
+    ["serve https://host.example/secret", "serve takes options and nothing else"],
+    ["--port 80", "Unknown option '--port'"],
+    ["--json", "Unknown option '--json'"],
+    ["check --from 2024-01-01", "Unknown option '--from'"],
+    ["check --json=https://host.example/secret", "Option '--json' does not take an argument"],
+    ["index --from", "Option '--from <value>' argument missing"],
+    ["check --network sepolia", "--network is one of mainnet, goerli"],
+    ["check --timeout 0", "--timeout is a number of seconds up to 600"],
+    ["check --timeout 601", "--timeout is a number of seconds up to 600"],
+    ["check --timeout 1e2", "--timeout is a number of seconds up to 600"],
+  ])("%s: %s", (words, message) => {
+    expect(() => readCommandLine(words.split(" "))).toThrow(new UsageError(message));
+  });
+});
+
+describe("the help", () => {
+  test("names every command and every variable, in plain text", () => {
+    const text = helpText(undefined, 80);
+    for (const name of ["[serve]", "check", "index", "--help", "--version"]) {
+      expect(text).toContain(`  hop-gateway ${name} `);
+    }
+    for (const { name, meaning } of variables) {
+      expect(text).toContain(`\n  ${name} (default: `);
+      const words = (from: string) => from.replaceAll("`", "").split(/\s+/).join(" ");
+      expect(words(text)).toContain(words(meaning));
+    }
+    expect(text).not.toContain("`");
+    expect(helpText("serve", 80)).toBe(text);
+  });
+
+  test.each([40, 60, 80, 120])("keeps within %i columns, but for a word that is longer", (columns) => {
+    for (const command of [undefined, "check", "index"] as const) {
+      for (const line of helpText(command, columns).split("\n")) {
+        if (line.length > columns) expect(line.trim().split(/ {2,}/).at(-1)).not.toContain(" ");
+      }
+    }
+  });
+
+  test("is not wrapped for a terminal that is hardly there", () => {
+    expect(helpText(undefined, 0)).toBe(helpText(undefined, 40));
+  });
+
+  test("goes on under the text, not under what stands before it", () => {
+    const lines = helpText("check", 50).split("\n");
+    const first = lines.findIndex((line) => line.startsWith("  lag "));
+    expect(lines[first + 1]).toMatch(/^ {14}\S/);
+  });
+
+  test("of a command says what that takes", () => {
+    expect(helpText("check", 80)).toMatch(/--network[\s\S]*--timeout[\s\S]*--json[\s\S]*Exit code/);
+    expect(helpText("index", 80)).toMatch(/--from[\s\S]*Exit code/);
+  });
+});

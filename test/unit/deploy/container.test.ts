@@ -1,0 +1,160 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { ValidationSeverity, validate } from "dockerfile-utils";
+import { describe, expect, test } from "vitest";
+import { variables } from "../../../src/variables.js";
+import { answerJson, startHttpStub } from "../../support/http-stub.js";
+import { read, readYaml, variableOf } from "./deployed.js";
+
+// No engine runs here: what an image is made of is read, and its steps are run by .ci/deploy.sh.
+
+const text = read("deploy/Containerfile");
+/** Instructions with their arguments, continued lines put together. */
+const instructions = text
+  .replace(/^#.*\n/gm, "")
+  .replace(/\\\n/g, " ")
+  .split("\n")
+  .filter((line) => line.trim() !== "")
+  .map((line) => {
+    const [, name = "", argument = ""] = /^([A-Z]+)\s+(.*)$/.exec(line) ?? [];
+    return { name, argument };
+  });
+const argumentsOf = (name: string): readonly string[] =>
+  instructions.filter((each) => each.name === name).map(({ argument }) => argument);
+const manifest = JSON.parse(read("package.json"));
+
+describe("the Containerfile", () => {
+  test("has nothing that a linter minds", () => {
+    const severe = { deprecatedMaintainer: ValidationSeverity.ERROR, emptyContinuationLine: ValidationSeverity.ERROR };
+    const found = validate(text, { ...severe, instructionJSONInSingleQuotes: ValidationSeverity.ERROR });
+    expect(found.map(({ message, range }) => `${range.start.line + 1}: ${message}`)).toEqual([]);
+  });
+
+  test("stands on pinned images, of the Node.js that the package takes", () => {
+    const images = argumentsOf("FROM");
+    expect(images).toHaveLength(2);
+    for (const image of images) expect(image).toMatch(/^node:\d+\.\d+\.\d+-bookworm(-slim)?( AS \w+)?$/);
+    const [version] = /\d+\.\d+\.\d+/.exec(images[1] ?? "") ?? [];
+    expect(images[0]).toContain(`node:${version}-bookworm `);
+    const [major, minor] = (version ?? "").split(".").map(Number);
+    const [leastMajor, leastMinor] = manifest.engines.node.match(/\d+/g).map(Number);
+    expect(major).toBe(leastMajor);
+    expect(minor).toBeGreaterThanOrEqual(leastMinor);
+  });
+
+  test("ends without compilers, as somebody without rights, by a number", () => {
+    expect(argumentsOf("FROM").at(-1)).toMatch(/-slim$/);
+    const last = instructions.slice(instructions.findLastIndex(({ name }) => name === "FROM"));
+    const [user] = last.filter(({ name }) => name === "USER").map(({ argument }) => argument);
+    expect(user).toMatch(/^[1-9]\d{3,}:[1-9]\d{3,}$/);
+    const after = last.slice(last.findIndex(({ name }) => name === "USER"));
+    expect(after.map(({ name }) => name)).not.toContain("RUN");
+    expect(text).toContain(`--owner=${user?.split(":")[0]} --group=${user?.split(":")[1]} /data`);
+  });
+
+  test("fetches nothing by itself and keeps no secret", () => {
+    expect(argumentsOf("ADD")).toEqual([]);
+    expect(argumentsOf("ARG")).toEqual([]);
+    expect(argumentsOf("ENV")).toEqual(["NODE_ENV=production"]);
+    for (const run of argumentsOf("RUN")) expect(run).not.toMatch(/curl|wget|apt|https?:/);
+  });
+
+  test("is built by the script that CI runs, and holds what that makes", () => {
+    expect(argumentsOf("RUN")[0]).toBe("deploy/build.sh /app");
+    expect(argumentsOf("COPY")).toEqual([". .", "--from=build /app /app"]);
+    expect(read(".ci/deploy.sh")).toContain("deploy/build.sh");
+  });
+
+  test("starts the command that the package names, so that signals reach it", () => {
+    expect(JSON.parse(argumentsOf("ENTRYPOINT")[0] ?? "")).toEqual(["node", manifest.bin["hop-gateway"]]);
+    expect(argumentsOf("STOPSIGNAL")).toEqual(["SIGTERM"]);
+    expect(argumentsOf("CMD")).toEqual([]);
+  });
+
+  test.each([
+    [200, 0],
+    [503, 1],
+    [undefined, 1],
+  ])("finds a service that answers %s: exit code %i", async (status, expected) => {
+    const stub = await startHttpStub((request, response) =>
+      answerJson(response, {}, request.url === "/livez" ? status : 404),
+    );
+    if (status === undefined) await stub.close();
+    const [, command = "[]"] = /CMD (\[.*\])$/.exec(argumentsOf("HEALTHCHECK")[0] ?? "") ?? [];
+    const [program, ...args] = JSON.parse(command);
+    expect(program).toBe("node");
+    const env = { PORT: new URL(stub.url).port };
+    const code = await promisify(execFile)(process.execPath, args, { env }).then(
+      () => 0,
+      (error: { code: number }) => error.code,
+    );
+    if (status !== undefined) await stub.close();
+    expect(code).toBe(expected);
+  });
+
+  test("is given what is named, and nothing else", () => {
+    const lines = read(".dockerignore")
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"));
+    expect(lines[0]).toBe("*");
+    for (const line of lines.slice(1)) expect(line).toMatch(/^!|^\*\*\//);
+    for (const name of ["node_modules", "dist", ".env*"]) expect(lines).toContain(`**/${name}`);
+  });
+});
+
+describe("compose.yaml", () => {
+  const [compose] = readYaml("deploy/compose.yaml");
+  const services = Object.entries<Record<string, unknown>>(compose.services);
+
+  test.each(services)("%s has a pinned image and no rights that it does not need", (_, service) => {
+    expect(service.image).toMatch(/:v?\d+\.\d+\.\d+$/);
+    expect(service.cap_drop).toEqual(["ALL"]);
+    expect(service.security_opt).toEqual(["no-new-privileges:true"]);
+    for (const port of service.ports as string[]) expect(port).toMatch(/^127\.0\.0\.1:/);
+  });
+
+  test("writes to volumes alone, and lets who may look change nothing", () => {
+    const { gateway, prometheus, grafana } = compose.services;
+    expect([gateway.read_only, prometheus.read_only]).toEqual([true, true]);
+    expect(gateway.environment.INDEX).toMatch(/^sqlite:\/data\//);
+    expect(gateway.volumes).toEqual(["index:/data"]);
+    expect(argumentsOf("VOLUME")).toEqual(["/data"]);
+    expect(grafana.environment.GF_AUTH_ANONYMOUS_ORG_ROLE).toBe("Viewer");
+  });
+
+  test("names the version of the package", () => {
+    expect(compose.services.gateway.image).toBe(`hop-gateway:${manifest.version}`);
+  });
+
+  test("scrapes the gateway where it gives metrics", () => {
+    const [{ scrape_configs: scraped }] = readYaml("deploy/prometheus/prometheus.yml");
+    // By that name the alerts know it.
+    expect(read("deploy/prometheus/alerts.yml")).toContain(`up{job="${scraped[0].job_name}"}`);
+    expect(scraped[0].static_configs[0].targets).toEqual([
+      `gateway:${compose.services.gateway.environment.METRICS_PORT}`,
+    ]);
+  });
+
+  test("mounts what is there, and every volume that it names", () => {
+    const mounts = services.flatMap(([, { volumes }]) => volumes as string[]).map((each) => each.split(":")[0] ?? "");
+    for (const mount of mounts) {
+      if (mount.startsWith("./")) expect(() => read(`deploy/${mount.slice(2)}/`)).toThrow(/EISDIR/);
+      else expect(Object.keys(compose.volumes)).toContain(mount);
+    }
+  });
+
+  test("gives more time to stop than an answer may take", () => {
+    expect(Number.parseInt(compose.services.gateway.stop_grace_period, 10)).toBeGreaterThan(11);
+  });
+
+  test("sets variables that there are, as does the example of the environment's file", () => {
+    const known = variables.map(({ name }) => name);
+    for (const name of Object.keys(compose.services.gateway.environment)) expect(known).toContain(variableOf(name));
+    const example = [...read("deploy/hop-gateway.env.example").matchAll(/^#?([A-Z_]+)=/gm)].map(
+      ([, name = ""]) => name,
+    );
+    expect(example.length).toBeGreaterThan(9);
+    for (const name of example) expect(known).toContain(variableOf(name));
+    expect(read(".gitignore")).toContain("deploy/hop-gateway.env\n");
+  });
+});

@@ -1,0 +1,168 @@
+import { describe, expect, test } from "vitest";
+import { loadConfig } from "../../../src/config.js";
+import { networkOf } from "../../../src/hop/networks.js";
+import { variables } from "../../../src/variables.js";
+import { list, read, readYaml, variableOf } from "./deployed.js";
+
+const resources = list("deploy/kubernetes/").flatMap((name) => readYaml(name));
+const of = (kind: string) => {
+  const found = resources.filter((each) => each.kind === kind);
+  if (found.length !== 1) throw new Error(`${found.length} of ${kind}`);
+  return found[0];
+};
+const deployment = of("Deployment");
+const pod = deployment.spec.template;
+const [container] = pod.spec.containers;
+const portOf = (name: string): number =>
+  container.ports.find((port: { name: string }) => port.name === name).containerPort;
+const version = JSON.parse(read("package.json")).version;
+
+describe("the manifests", () => {
+  test("bring no secret where the folder is applied: what stands in the example must not take the place of yours", () => {
+    const applied = list("deploy/kubernetes/").filter((name) => /\.(ya?ml|json)$/.test(name));
+    expect(applied.length).toBeGreaterThan(5);
+    expect(applied.flatMap((name) => readYaml(name)).map(({ kind }) => kind)).not.toContain("Secret");
+    expect(read(".gitignore")).toContain("deploy/kubernetes/secret.yaml\n");
+  });
+
+  test("are what belongs together, under one name", () => {
+    expect(resources.map(({ kind }) => kind).sort()).toEqual([
+      ...[
+        "ConfigMap",
+        "Deployment",
+        "HorizontalPodAutoscaler",
+        "NetworkPolicy",
+        "PodDisruptionBudget",
+        "Secret",
+        "Service",
+      ],
+    ]);
+    for (const { metadata, apiVersion } of resources) {
+      expect(metadata.name).toBe("hop-gateway");
+      expect(apiVersion).toMatch(/^((apps|policy|networking\.k8s\.io)\/)?v1$|^autoscaling\/v2$/);
+    }
+  });
+
+  test("select the pods that there are", () => {
+    const { labels } = pod.metadata;
+    const selectors = [
+      deployment.spec.selector.matchLabels,
+      of("Service").spec.selector,
+      of("PodDisruptionBudget").spec.selector.matchLabels,
+      of("NetworkPolicy").spec.podSelector.matchLabels,
+      pod.spec.topologySpreadConstraints[0].labelSelector.matchLabels,
+    ];
+    for (const selector of selectors) expect(selector).toEqual(labels);
+    expect(of("HorizontalPodAutoscaler").spec.scaleTargetRef).toEqual({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      name: deployment.metadata.name,
+    });
+  });
+
+  test("name ports on which the service listens", () => {
+    const { data } = of("ConfigMap");
+    expect(portOf("http")).toBe(loadConfig(data).port);
+    expect(portOf("metrics")).toBe(loadConfig(data).metricsPort);
+    expect(Number(pod.metadata.annotations["prometheus.io/port"])).toBe(portOf("metrics"));
+    expect(of("Service").spec.ports).toEqual([{ name: "http", port: 80, targetPort: "http" }]);
+  });
+
+  test("configure it with variables that there are, and no secret", () => {
+    const known = variables.map(({ name }) => name);
+    const secret = of("Secret").stringData;
+    for (const name of [...Object.keys(of("ConfigMap").data), ...Object.keys(secret)]) {
+      expect(known).toContain(variableOf(name));
+    }
+    expect(() => loadConfig({ ...of("ConfigMap").data, ...secret })).not.toThrow();
+    expect(Object.keys(secret)).toHaveLength(networkOf("mainnet").chains.size);
+    for (const url of Object.values<string>(secret).flatMap((urls) => urls.split(","))) {
+      expect(url).toMatch(/^https:\/\/[a-z]+\.example\/KEY$/);
+    }
+    const names = container.envFrom.flatMap((from: object) => Object.values<{ name: string }>(from as never));
+    expect(names.map(({ name }: { name: string }) => name)).toEqual([
+      of("ConfigMap").metadata.name,
+      of("Secret").metadata.name,
+    ]);
+  });
+});
+
+describe("the pod", () => {
+  test("meets the restricted standard", () => {
+    const { securityContext } = pod.spec;
+    expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+    expect(read("deploy/Containerfile")).toContain(`USER ${securityContext.runAsUser}:${securityContext.runAsGroup}\n`);
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    expect(pod.spec.automountServiceAccountToken).toBe(false);
+    expect(pod.spec).not.toHaveProperty("hostNetwork");
+    expect(pod.spec).not.toHaveProperty("volumes");
+  });
+
+  test("has a pinned image and bounded memory", () => {
+    expect(container.image).toMatch(new RegExp(`:${version.replaceAll(".", "\\.")}$`));
+    expect(container.resources.limits).toEqual({ memory: "512Mi" });
+    expect(container.resources.requests).toEqual({ cpu: "500m", memory: "256Mi" });
+  });
+
+  test("lives as long as it answers, and gets requests while it is ready", () => {
+    for (const probe of ["startupProbe", "livenessProbe"]) {
+      expect(container[probe].httpGet).toEqual({ path: "/livez", port: "http" });
+    }
+    expect(container.readinessProbe.httpGet).toEqual({ path: "/readyz", port: "http" });
+  });
+
+  test("may finish what runs", () => {
+    const { command } = container.lifecycle.preStop.exec;
+    const pauseSeconds = Number(/([\d_]+)\)$/.exec(command.at(-1))?.[1]?.replaceAll("_", "")) / 1_000;
+    expect(pauseSeconds).toBe(5);
+    const { requestTimeoutMs } = loadConfig(of("ConfigMap").data);
+    expect(pod.spec.terminationGracePeriodSeconds).toBeGreaterThan(pauseSeconds + requestTimeoutMs / 1_000 + 1);
+  });
+});
+
+describe("the network policy", () => {
+  const { spec } = of("NetworkPolicy");
+  const [dns, world] = spec.egress;
+
+  test("lets in the port, and to the metrics who scrapes", () => {
+    expect(spec.policyTypes).toEqual(["Ingress", "Egress"]);
+    const [open, scraped] = spec.ingress;
+    expect(open).toEqual({ ports: [{ protocol: "TCP", port: portOf("http") }] });
+    expect(scraped.ports).toEqual([{ protocol: "TCP", port: portOf("metrics") }]);
+    expect(scraped.from).toHaveLength(1);
+  });
+
+  test("lets out to DNS and to the public internet", () => {
+    expect(spec.egress).toHaveLength(2);
+    expect(dns.ports.map(({ port }: { port: number }) => port)).toEqual([53, 53]);
+    expect(dns.to).toHaveLength(1);
+    expect(world.to.map(({ ipBlock }: { ipBlock: { cidr: string } }) => ipBlock.cidr)).toEqual([
+      "0.0.0.0/0",
+      "2000::/3",
+    ]);
+  });
+
+  test("keeps closed every range that the guard for callers' URLs knows", () => {
+    const guarded = [...read("src/chain/url-guard.ts").matchAll(/^ {2}"([0-9a-f.:]+\/\d+)",$/gm)].map(
+      ([, range]) => range,
+    );
+    expect(guarded.length).toBeGreaterThan(20);
+    for (const range of ["10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "192.168.0.0/16"])
+      expect(guarded).toContain(range);
+    const closed = world.to.flatMap(({ ipBlock }: { ipBlock: { except: string[] } }) => ipBlock.except);
+    expect(closed.sort()).toEqual(guarded.sort());
+  });
+});
+
+test("the autoscaler keeps two pods, of which one may be taken away", () => {
+  const { minReplicas, maxReplicas } = of("HorizontalPodAutoscaler").spec;
+  expect(minReplicas).toBeGreaterThanOrEqual(2);
+  expect(maxReplicas).toBeGreaterThan(minReplicas);
+  expect(of("PodDisruptionBudget").spec.maxUnavailable).toBe(1);
+  // Two owners of the number of pods would undo each other's work.
+  expect(deployment.spec).not.toHaveProperty("replicas");
+});

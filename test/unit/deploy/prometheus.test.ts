@@ -1,0 +1,222 @@
+import { execFile } from "node:child_process";
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { collectDefaultMetrics, Registry } from "prom-client";
+import { describe, expect, test } from "vitest";
+import { metricDescriptions } from "../../../src/metrics.js";
+import { toolAt } from "../../support/tools.js";
+import { pathOf, read, readYaml } from "./deployed.js";
+
+// Alerts and dashboard stand on the names of metrics: all of them are checked against what the service exposes.
+
+const promtool = toolAt("promtool (Debian: prometheus)", "/usr/bin/promtool", "/usr/local/bin/promtool");
+const run = promisify(execFile);
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
+}
+const rules: readonly Rule[] = readYaml("deploy/prometheus/alerts.yml")[0].groups[0].rules;
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+}
+const dashboard = JSON.parse(read("deploy/grafana/dashboards/hop-gateway.json"));
+const panels: readonly Panel[] = dashboard.panels;
+const annotations: readonly { readonly expr: string }[] = dashboard.annotations.list;
+const shown = [...panels.flatMap(({ targets = [] }) => targets), ...annotations].map(({ expr }) => expr);
+/** What Grafana puts in. */
+const filledIn = (expr: string): string => expr.replaceAll("$__rate_interval", "5m").replaceAll("$instance", ".*");
+
+/** Labels of every metric by its series' names, as the service and Prometheus make them. */
+async function exposed(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const ofProcess = (await registry.getMetricsAsJSON()).map(({ name, type, values }) => {
+    // Of the time that garbage takes nothing is known before there was any.
+    const labels =
+      name === "nodejs_gc_duration_seconds" ? ["kind"] : values.flatMap((value) => Object.keys(value.labels));
+    return { name, type: String(type), labels };
+  });
+  const byProm = ["instance", "job"];
+  const series = new Map<string, Set<string>>([
+    ["up", new Set(byProm)],
+    ["ALERTS", new Set(["alertname", "alertstate"])],
+  ]);
+  for (const { name, type, labels } of [...metricDescriptions, ...ofProcess]) {
+    if (type !== "histogram") series.set(name, new Set([...labels, ...byProm]));
+    else for (const end of ["_bucket", "_sum", "_count"]) series.set(name + end, new Set([...labels, ...byProm, "le"]));
+  }
+  return series;
+}
+
+/** The selectors of an expression: a metric and the labels that are asked of it. */
+function selectorsIn(expr: string) {
+  return [...expr.matchAll(/\b([A-Za-z_:][\w:]*)(?:\{([^}]*)\}|(?=\[| offset))/g)].map(
+    ([, metric = "", matchers = ""]) => ({
+      metric,
+      labels: [...matchers.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label = ""]) => label),
+    }),
+  );
+}
+
+/** Labels by which an expression groups or joins. */
+function groupedIn(expr: string): readonly string[] {
+  return [...expr.matchAll(/\b(?:by|on|ignoring|without) \(([^)]*)\)/g)].flatMap(([, labels = ""]) =>
+    labels.split(/,\s*/),
+  );
+}
+
+describe("alerts and dashboard", () => {
+  test.each([
+    ["alerts", rules.map(({ expr }) => expr)],
+    ["dashboard", shown],
+  ])("%s: every metric and label is one of the service's", async (_, exprs) => {
+    const series = await exposed();
+    expect(exprs.length).toBeGreaterThan(15);
+    for (const expr of exprs) {
+      const selectors = selectorsIn(expr);
+      expect(selectors.length, expr).toBeGreaterThan(0);
+      for (const { metric, labels } of selectors) {
+        expect([...series.keys()], expr).toContain(metric);
+        for (const label of labels) expect([...(series.get(metric) ?? [])], expr).toContain(label);
+      }
+      const known = new Set(selectors.flatMap(({ metric }) => [...(series.get(metric) ?? [])]));
+      for (const label of groupedIn(expr)) expect([...known], expr).toContain(label);
+      // Whatever looks like a metric of ours is one of those selectors.
+      const named = expr.replace(/"[^"]*"/g, "").match(/\b(?:hop_gateway|process|nodejs)_\w+/g) ?? [];
+      expect(
+        named.filter((name) => !series.has(name)),
+        expr,
+      ).toEqual([]);
+    }
+  });
+
+  test("leave no metric of ours without a place", () => {
+    const all = [...shown, ...rules.map(({ expr }) => expr)].join("\n");
+    // How high the head is says nothing by itself: its age does.
+    const unseen = metricDescriptions.map(({ name }) => name).filter((name) => !all.includes(name));
+    expect(unseen).toEqual(["hop_gateway_chain_head_number"]);
+  });
+});
+
+describe("the alerts", () => {
+  test.each(rules.map((rule) => [rule.alert, rule] as const))("%s says how bad it is and what to do", (alert, rule) => {
+    expect(alert).toMatch(/^HopGateway[A-Z][A-Za-z]+$/);
+    expect(rule.for).toMatch(/^\d+m$/);
+    expect(["critical", "warning"]).toContain(rule.labels.severity);
+    expect(rule.annotations.summary).toMatch(/^\S.{10,100}$/);
+    expect(rule.annotations.runbook_url).toBe(`docs/operating.md#${alert.toLowerCase()}`);
+  });
+
+  test("have a section each in docs/operating.md, and no section is without one", () => {
+    const sections = [...read("docs/operating.md").matchAll(/^### (HopGateway\w+)\n\n(\S.*)/gm)].map(
+      ([, name]) => name,
+    );
+    expect(sections.sort()).toEqual(rules.map(({ alert }) => alert).sort());
+  });
+
+  test("are each seen to fire and not to fire", () => {
+    const [{ tests }] = readYaml("deploy/prometheus/alerts.test.yml");
+    const seen = tests.flatMap(
+      ({ alert_rule_test: each }: { alert_rule_test: { alertname: string; exp_alerts: [] }[] }) =>
+        each.map(({ alertname, exp_alerts: expected }) => `${alertname} ${expected.length > 0}`),
+    );
+    expect(new Set(seen)).toEqual(new Set(rules.flatMap(({ alert }) => [`${alert} false`, `${alert} true`])));
+  });
+});
+
+describe.skipIf(promtool === undefined)("promtool (skipped where there is none)", () => {
+  const check = (...args: string[]) => run(promtool ?? "", args, { cwd: pathOf("deploy/prometheus") });
+
+  test("takes the rules and the configuration", async () => {
+    expect((await check("check", "rules", "alerts.yml")).stdout).toContain(`SUCCESS: ${rules.length} rules found`);
+    expect((await check("check", "config", "prometheus.yml")).stdout).toContain("SUCCESS");
+  });
+
+  test("sees every alert fire and not fire", async () => {
+    expect((await check("test", "rules", "alerts.test.yml")).stdout).toContain("SUCCESS");
+  });
+
+  test.each([
+    ["fired no more", "vector(0) > 1"],
+    ["fired always", "vector(1)"],
+  ])("would see it of each if it %s", async (_, expr) => {
+    const folder = await mkdtemp(join(tmpdir(), "hop-gateway-alerts-"));
+    try {
+      const broken = rules.map((rule) => ({ ...rule, expr, for: "0m" }));
+      await writeFile(join(folder, "alerts.yml"), JSON.stringify({ groups: [{ name: "broken", rules: broken }] }));
+      await copyFile(pathOf("deploy/prometheus/alerts.test.yml"), join(folder, "alerts.test.yml"));
+      const told = await run(promtool ?? "", ["test", "rules", "alerts.test.yml"], { cwd: folder }).catch(
+        ({ stderr, stdout }: { stderr: string; stdout: string }) => stdout + stderr,
+      );
+      const failed = [...String(told).matchAll(/alertname: (\w+)/g)].map(([, alert]) => alert);
+      expect(new Set(failed)).toEqual(new Set(rules.map(({ alert }) => alert)));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test("takes every expression of the dashboard", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "hop-gateway-dashboard-"));
+    try {
+      const file = join(folder, "dashboard.json");
+      const shownAsRules = shown.map((expr, index) => ({ record: `dashboard:expr:${index}`, expr: filledIn(expr) }));
+      // JSON is YAML.
+      await writeFile(file, JSON.stringify({ groups: [{ name: "dashboard", rules: shownAsRules }] }));
+      expect((await check("check", "rules", file)).stdout).toContain(`SUCCESS: ${shown.length} rules found`);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+describe("the dashboard", () => {
+  test("has a title and a number of its own for each panel, and an expression in each", () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length);
+    for (const { type, title, targets } of panels) {
+      expect(title).toMatch(/^\S/);
+      expect(targets?.length ?? 0).toBe(type === "row" ? 0 : targets?.length || 1);
+    }
+  });
+
+  test("covers nothing with anything and keeps within its 24 columns", () => {
+    const taken = new Set<string>();
+    for (const { title, gridPos } of panels) {
+      expect(gridPos.x + gridPos.w, title).toBeLessThanOrEqual(24);
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+          expect(taken.has(`${x} ${y}`), title).toBe(false);
+          taken.add(`${x} ${y}`);
+        }
+      }
+    }
+  });
+
+  test("is of the instances that are chosen", () => {
+    for (const expr of panels.flatMap(({ targets = [] }) => targets).map(({ expr: each }) => each)) {
+      for (const selector of expr.matchAll(/\{([^}]*)\}/g)) expect(selector[1]).toContain('instance=~"$instance"');
+    }
+  });
+
+  test("is given a source and a place by the provisioning", () => {
+    const [{ datasources }] = readYaml("deploy/grafana/provisioning/datasources/prometheus.yaml");
+    expect(datasources[0]).toMatchObject({ type: "prometheus", url: "http://prometheus:9090", isDefault: true });
+    const [{ providers }] = readYaml("deploy/grafana/provisioning/dashboards/hop-gateway.yaml");
+    const [{ services }] = readYaml("deploy/compose.yaml");
+    expect(services.grafana.volumes).toContain(`./grafana/dashboards:${providers[0].options.path}:ro`);
+    const home = services.grafana.environment.GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH;
+    expect(home).toBe(`${providers[0].options.path}/hop-gateway.json`);
+  });
+});

@@ -1,0 +1,52 @@
+import { execFile } from "node:child_process";
+import { statSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { toolAt } from "../../support/tools.js";
+import { list, pathOf, read } from "./deployed.js";
+
+const shellcheck = toolAt("shellcheck", "/usr/bin/shellcheck", "/usr/local/bin/shellcheck");
+const run = promisify(execFile);
+const folders = ["deploy/", ".ci/", "examples/"];
+const scripts = folders
+  .flatMap(list)
+  .filter((name) => statSync(pathOf(name)).isFile() && /^#!.*sh$/m.test(read(name).split("\n")[0] ?? ""));
+
+describe("shell scripts", () => {
+  test("are found by their first line", () => {
+    expect([...scripts].sort()).toEqual([".ci/deploy.sh", ".ci/run", "deploy/build.sh", "examples/curl.sh"]);
+  });
+
+  test.skipIf(shellcheck === undefined).each(scripts)(
+    "%s: shellcheck finds nothing (skipped where there is none)",
+    async (name) => {
+      const { stdout } = await run(shellcheck ?? "", [pathOf(name)]);
+      expect(stdout).toBe("");
+    },
+  );
+});
+
+describe("deploy/build.sh", () => {
+  const build = (...args: string[]) =>
+    run("bash", [pathOf("deploy/build.sh"), ...args]).then(
+      () => ({ code: 0, stderr: "" }),
+      (error: { code: number; stderr: string }) => ({ code: error.code, stderr: error.stderr }),
+    );
+
+  test("wants one folder", async () => {
+    expect(await build()).toEqual({ code: 2, stderr: "usage: deploy/build.sh <folder>\n" });
+  });
+
+  test("puts nothing into a folder that holds something", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "hop-gateway-build-"));
+    try {
+      await writeFile(join(folder, "mine"), "");
+      expect(await build(folder)).toEqual({ code: 2, stderr: `${folder} is not empty\n` });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});

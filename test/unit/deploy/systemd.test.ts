@@ -1,0 +1,76 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { toolAt } from "../../support/tools.js";
+import { pathOf, read } from "./deployed.js";
+
+const analyze = toolAt("systemd-analyze (Debian: systemd)", "/usr/bin/systemd-analyze");
+const run = promisify(execFile);
+const file = "deploy/systemd/hop-gateway.service";
+const unit = read(file);
+const valuesOf = (name: string): readonly string[] =>
+  [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
+
+describe("the systemd unit", () => {
+  test("starts what deploy/build.sh makes, with the environment's file", () => {
+    const bin = JSON.parse(read("package.json")).bin["hop-gateway"];
+    expect(valuesOf("ExecStart")).toEqual([`/usr/bin/node /opt/hop-gateway/${bin}`]);
+    expect(unit).toContain("deploy/build.sh /opt/hop-gateway\n");
+    expect(valuesOf("EnvironmentFile")).toEqual(["-/etc/hop-gateway/hop-gateway.env"]);
+    expect(unit).toContain("-m 0600 deploy/hop-gateway.env.example /etc/hop-gateway/hop-gateway.env");
+  });
+
+  test("gives more time to stop than an answer may take", () => {
+    expect(Number(valuesOf("TimeoutStopSec")[0])).toBeGreaterThan(11);
+    // What runs workers tells them itself when to stop, and waits for them.
+    expect(valuesOf("KillMode")).toEqual(["mixed"]);
+  });
+
+  test("closes private networks, but not this machine", () => {
+    const denied = valuesOf("IPAddressDeny").flatMap((value) => value.split(" "));
+    expect(denied).toEqual(
+      expect.arrayContaining([
+        ...[
+          "10.0.0.0/8",
+          "172.16.0.0/12",
+          "192.168.0.0/16",
+          "100.64.0.0/10",
+          "169.254.0.0/16",
+          "fc00::/7",
+          "fe80::/10",
+          "ff00::/8",
+        ],
+      ]),
+    );
+    expect(valuesOf("IPAddressAllow")).toEqual(["localhost"]);
+  });
+
+  test("leaves what the service needs", () => {
+    // The guard for callers' URLs reads this machine's addresses over netlink.
+    expect(valuesOf("RestrictAddressFamilies")[0]?.split(" ")).toContain("AF_NETLINK");
+    expect(valuesOf("MemoryDenyWriteExecute")).toEqual([]);
+    expect(valuesOf("StateDirectory")).toEqual(["hop-gateway"]);
+  });
+
+  test.skipIf(analyze === undefined)("is taken by systemd-analyze (skipped where there is none)", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "hop-gateway-unit-"));
+    try {
+      // Wherever Node.js is here.
+      const local = join(folder, "hop-gateway.service");
+      await writeFile(local, unit.replace("/usr/bin/node", process.execPath));
+      const { stderr } = await run(analyze ?? "", ["verify", "--man=no", local]);
+      expect(stderr).toBe("");
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test.skipIf(analyze === undefined)("exposes little (skipped where there is no systemd-analyze)", async () => {
+    const { stdout } = await run(analyze ?? "", ["security", "--offline=true", "--no-pager", pathOf(file)]);
+    const score = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1]);
+    expect(score).toBeLessThanOrEqual(1.5);
+  });
+});

@@ -1,0 +1,240 @@
+import { createHash } from "node:crypto";
+import { request } from "node:http";
+import { gunzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import type { FixedDocument, Report } from "../../../src/http/documents.js";
+import { http1, http2 } from "./raw-client.js";
+import { startServer } from "./running-server.js";
+
+const long = "<p>long</p>".repeat(1000);
+const etagOf = (text: string) => `W/"${createHash("sha256").update(text).digest("base64url")}"`;
+const policy = ["content-security-policy", "default-src 'none'"];
+
+function fixed(text: string, type: string): FixedDocument {
+  return { type, read: async () => Buffer.from(text), headers: policy };
+}
+
+function start(more: Readonly<Record<string, FixedDocument | (() => Report | Promise<Report>)>> = {}) {
+  const documents = new Map(
+    Object.entries({
+      "/": fixed(long, "text/html; charset=utf-8"),
+      "/small": fixed("{}", "application/json; charset=utf-8"),
+      "/picture": fixed(long, "image/png"),
+      ...more,
+    }),
+  );
+  return startServer({ documents });
+}
+
+const versions = [
+  ["HTTP/1.1", http1],
+  ["h2c", http2],
+] as const;
+
+describe.each(versions)("a document over %s", (_, send) => {
+  test("is given as it is, with its type, its headers and a validator", async () => {
+    const { port, lines, logged } = await start();
+    const { status, headers, body } = await send(port, "/", { headers: { "x-request-id": "mine" } });
+    expect([status, body]).toEqual([200, long]);
+    expect(headers).toMatchObject({
+      "content-type": "text/html; charset=utf-8",
+      "content-length": String(long.length),
+      "content-security-policy": "default-src 'none'",
+      "cache-control": "no-cache",
+      etag: etagOf(long),
+      vary: "Accept-Encoding",
+      "x-request-id": "mine",
+      "x-content-type-options": "nosniff",
+      "access-control-allow-origin": "*",
+    });
+    expect(headers).not.toHaveProperty("content-encoding");
+    await logged(1);
+    expect(lines[0]).toMatchObject({ requestId: "mine", operation: "/", code: "ok" });
+  });
+
+  test("whatever query comes with it", async () => {
+    const { port } = await start();
+    expect((await send(port, "/?theme=dark&theme=")).body).toBe(long);
+  });
+
+  test("is answered to HEAD without a body, and is the same length", async () => {
+    const { port } = await start();
+    const { status, headers, body } = await send(port, "/", { method: "HEAD" });
+    expect([status, headers["content-length"], headers.etag, body]).toEqual([
+      200,
+      String(long.length),
+      etagOf(long),
+      "",
+    ]);
+  });
+
+  test.each([
+    ["GET", etagOf(long)],
+    ["GET", etagOf(long).slice(2)],
+    ["HEAD", `"other", ${etagOf(long)}`],
+    ["GET", "*"],
+  ])("is answered by 304 to %s with If-None-Match: %s", async (method, value) => {
+    const { port } = await start();
+    const { status, headers, body } = await send(port, "/", { method, headers: { "if-none-match": value } });
+    expect([status, body, headers.etag, headers.vary]).toEqual([304, "", etagOf(long), "Accept-Encoding"]);
+    expect(headers).toMatchObject({ "cache-control": "no-cache", "content-security-policy": "default-src 'none'" });
+    expect(headers).not.toHaveProperty("content-length");
+  });
+
+  test("is given again where it is another by now", async () => {
+    const { port } = await start();
+    expect((await send(port, "/", { headers: { "if-none-match": etagOf("old") } })).body).toBe(long);
+  });
+
+  test("takes no other methods", async () => {
+    const { port } = await start();
+    const { status, headers, body } = await send(port, "/", { method: "POST", body: "x" });
+    expect([status, headers.allow]).toEqual([405, "GET, HEAD, OPTIONS"]);
+    expect(JSON.parse(body)).toMatchObject({ reason: "METHOD_NOT_ALLOWED" });
+  });
+
+  test("answers a browser's question before a request", async () => {
+    const { port } = await start();
+    const { status, headers } = await send(port, "/", { method: "OPTIONS" });
+    expect([status, headers["access-control-allow-methods"]]).toEqual([204, "GET, HEAD, OPTIONS"]);
+  });
+
+  test("is compressed for who takes gzip, HEAD included", async () => {
+    const { port } = await start();
+    const headers = { "accept-encoding": "gzip" };
+    const head = await send(port, "/", { method: "HEAD", headers });
+    expect(head.headers).toMatchObject({ "content-encoding": "gzip", etag: etagOf(long), vary: "Accept-Encoding" });
+    expect(Number(head.headers["content-length"])).toBeLessThan(long.length / 10);
+  });
+});
+
+describe("gzip", () => {
+  /** The body as its bytes came. */
+  function bytesOf(port: number, path: string, accepted: string): Promise<{ encoding: unknown; body: Buffer }> {
+    return new Promise((resolve, reject) => {
+      const options = { host: "127.0.0.1", port, path, headers: { "accept-encoding": accepted }, agent: false };
+      const req = request(options, (res) => {
+        const chunks: Buffer[] = [];
+        res.on("data", (chunk: Buffer) => chunks.push(chunk));
+        const { "content-encoding": encoding, "content-length": length } = res.headers;
+        res.on("end", () => {
+          const body = Buffer.concat(chunks);
+          expect(length).toBe(String(body.length));
+          resolve({ encoding, body });
+        });
+      });
+      req.on("error", reject);
+      req.end();
+    });
+  }
+
+  test.each([
+    ["gzip", true],
+    ["br, GZIP;q=0.5", true],
+    ["*", true],
+    ["gzip;q=0, *", false],
+    ["gzip;q=0.000", false],
+    ["identity", false],
+    ["xgzip", false],
+    ["", false],
+  ])("Accept-Encoding: %s", async (accepted, isTaken) => {
+    const { port } = await start();
+    const { encoding, body } = await bytesOf(port, "/", accepted);
+    expect(encoding).toBe(isTaken ? "gzip" : undefined);
+    expect((isTaken ? gunzipSync(body) : body).toString()).toBe(long);
+    // And again, from what is kept.
+    expect((await bytesOf(port, "/", accepted)).body).toEqual(body);
+  });
+
+  test.each(["/small", "/picture"])("never for %s, which would not shrink", async (path) => {
+    const { port } = await start();
+    const { headers } = await http1(port, path, { headers: { "accept-encoding": "gzip" } });
+    expect(headers).not.toHaveProperty("content-encoding");
+    expect(headers).not.toHaveProperty("vary");
+  });
+});
+
+test("a document is read once, when it is first asked for", async () => {
+  let reads = 0;
+  const read = async () => {
+    reads += 1;
+    return Buffer.from("text");
+  };
+  const { port } = await start({ "/read": { type: "text/plain", read } });
+  expect(reads).toBe(0);
+  const answers = await Promise.all([1, 2, 3].map(() => http1(port, "/read")));
+  expect(answers.map(({ body }) => body)).toEqual(["text", "text", "text"]);
+  expect(reads).toBe(1);
+});
+
+test("a document that cannot be read is a fault of ours without detail, and is read again", async () => {
+  let isThere = false;
+  const read = async () => {
+    if (!isThere) throw new Error("no such file: /secret/place");
+    return Buffer.from("text");
+  };
+  const { port, faults, lines, logged } = await start({ "/read": { type: "text/plain", read } });
+  const { status, body } = await http1(port, "/read");
+  expect([status, JSON.parse(body)]).toMatchObject([500, { reason: "INTERNAL", message: "internal error" }]);
+  expect(faults).toMatchObject([{ message: "no such file: /secret/place" }]);
+  await logged(1);
+  expect(lines[0]).toMatchObject({ operation: "/read", code: "internal" });
+  isThere = true;
+  expect((await http1(port, "/read")).body).toBe("text");
+});
+
+describe("a report", () => {
+  const ready: Report = { status: 200, type: "application/json; charset=utf-8", text: '{"status":"ready"}' };
+
+  test.each(versions)("is made anew for each request, and nobody may keep it (%s)", async (_, send) => {
+    let count = 0;
+    const report = () => {
+      count += 1;
+      return { ...ready, text: `é${count}` };
+    };
+    const { port } = await start({ "/report": report });
+    const { headers, body } = await send(port, "/report");
+    expect([body, (await send(port, "/report")).body]).toEqual(["é1", "é2"]);
+    expect(headers).toMatchObject({ "cache-control": "no-store", "content-length": "3", "content-type": ready.type });
+    expect(headers).not.toHaveProperty("etag");
+    const head = await send(port, "/report", { method: "HEAD" });
+    expect([head.status, head.headers["content-length"], head.body]).toEqual([200, "3", ""]);
+    expect((await send(port, "/report", { method: "PUT" })).status).toBe(405);
+  });
+
+  test("may say that something is wrong", async () => {
+    const { port, lines, logged } = await start({ "/report": async () => ({ ...ready, status: 503 }) });
+    expect((await http1(port, "/report")).status).toBe(503);
+    await logged(1);
+    expect(lines[0]).toMatchObject({ operation: "/report", code: "unavailable" });
+  });
+
+  test.each([
+    ["throws", () => Promise.reject(new Error("secret"))],
+    [
+      "throws at once",
+      () => {
+        throw new Error("secret");
+      },
+    ],
+  ])("that %s is a fault of ours without detail", async (_, report) => {
+    const { port, faults } = await start({ "/report": report });
+    const { status, body } = await http1(port, "/report");
+    expect([status, JSON.parse(body).reason]).toEqual([500, "INTERNAL"]);
+    expect(body).not.toContain("secret");
+    expect(faults).toMatchObject([{ message: "secret" }]);
+  });
+});
+
+test("no document stands where an operation does", async () => {
+  await expect(start({ "/v1/quote": fixed("", "text/plain") })).rejects.toThrow("/v1/quote");
+});
+
+test("documents are not counted by the limit of callers", async () => {
+  const documents = new Map([["/", fixed("page", "text/html")]]);
+  const { port } = await startServer({ documents, rateLimit: { requests: 1, windowMs: 60_000 } });
+  const statuses = [];
+  for (let i = 0; i < 3; i += 1) statuses.push((await http1(port, "/")).status);
+  expect(statuses).toEqual([200, 200, 200]);
+  expect((await http1(port, "/v1/quote?amount=1")).status).toBe(200);
+});

@@ -1,0 +1,37 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+// The plugin as `npm run generate` runs it: compiled, and started by buf.
+
+const run = promisify(execFile);
+const project = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** Compiles the plugin into a folder of the user's own; gives its command. */
+export async function buildPlugin(user: string): Promise<string> {
+  const out = `${project}node_modules/.cache/${user}`;
+  const args = ["tsc", "-p", "openapi", "--noCheck", "--outDir", out];
+  await run("npx", [...args, "--tsBuildInfoFile", `${out}/.tsbuildinfo`], { cwd: project });
+  return `${out}/openapi/protoc-gen-openapi.js`;
+}
+
+/** What the plugin makes of our own contract. */
+export async function generate(plugin: string, folder: string): Promise<string> {
+  await cp(join(project, "proto"), join(folder, "proto"), { recursive: true });
+  const version = "version: v2\n";
+  await writeFile(join(folder, "buf.yaml"), `${version}modules:\n  - path: proto\n`);
+  const plugins = `plugins:\n  - local: [node, ${plugin}]\n    out: .\n    strategy: all\n`;
+  await writeFile(join(folder, "buf.gen.yaml"), version + plugins);
+  await run(join(project, "node_modules/.bin/buf"), ["generate"], { cwd: folder });
+  return await readFile(join(folder, "openapi.json"), "utf8");
+}
+
+/** The same with a contract of one file beside ours. */
+export async function generateWith(plugin: string, folder: string, path: string, proto: string): Promise<string> {
+  const file = join(folder, "proto", path);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, proto);
+  return await generate(plugin, folder);
+}

@@ -1,0 +1,63 @@
+// What this page reads of the service's answers; /docs and /openapi.json say what each field means.
+
+export interface Quote {
+  readonly amountIn: string;
+  readonly amountOutMin: string;
+  readonly destinationAmountOutMin: string;
+  readonly bonderFee: string;
+  readonly estimatedReceived: string;
+  readonly deadline: number;
+  readonly destinationDeadline: number;
+}
+
+export interface TransferStatus {
+  readonly transferId: string;
+  readonly transactionHash: string;
+  readonly sourceChainSlug: string;
+  readonly destinationChainSlug: string;
+  readonly accountAddress: string;
+  readonly amount: string;
+  readonly amountUsd: number;
+  readonly amountOutMin: string;
+  readonly deadline: number;
+  readonly recipientAddress: string;
+  readonly bonderFee: string;
+  readonly bonderFeeUsd: number;
+  readonly bondTransactionHash: string;
+  readonly bonderAddress: string;
+  readonly token: string;
+  readonly timestamp: number;
+  readonly state: "PENDING" | "BONDED" | "UNBONDABLE";
+  readonly otherTransferIds: readonly string[];
+}
+
+interface Head {
+  readonly number: number;
+  /** Since the time of the block. */
+  readonly ageSeconds: number;
+}
+
+export interface ChainReadiness {
+  readonly network: string;
+  readonly chain: string;
+  readonly chainId: number;
+  readonly state: string;
+  readonly head?: Head;
+  readonly endpoints: readonly { readonly endpoint: string; readonly state: string }[];
+}
+
+export interface SourceReadiness {
+  readonly source: string;
+  readonly state: string;
+  readonly ageSeconds?: number;
+}
+
+export interface Readiness {
+  readonly status: string;
+  readonly reason?: string;
+  readonly version?: string;
+  readonly chains: readonly ChainReadiness[];
+  readonly sources: readonly SourceReadiness[];
+  /** Only where there is an index. */
+  readonly index?: readonly { readonly chain: string; readonly lagBlocks: number }[];
+}

@@ -1,0 +1,19 @@
+// The page at /docs: Swagger UI over the description that this instance serves.
+
+declare const SwaggerUIBundle: (options: Readonly<Record<string, unknown>>) => unknown;
+
+const darkness = matchMedia("(prefers-color-scheme: dark)");
+const followSystem = () => document.documentElement.classList.toggle("dark-mode", darkness.matches);
+darkness.addEventListener("change", followSystem);
+followSystem();
+
+SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#operations",
+  deepLinking: true,
+  displayRequestDuration: true,
+  supportedSubmitMethods: ["get"],
+  tryItOutEnabled: true,
+  // Its badge would ask somebody else's server.
+  validatorUrl: null,
+});
