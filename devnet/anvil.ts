@@ -103,10 +103,11 @@ async function readPort(child: ChildProcessWithoutNullStreams): Promise<string> 
     };
     child.stdout.on("data", hear);
     child.stderr.on("data", hear);
-    child.stdout.once("end", () => {
+    // What is wrong is said on the one, and the other may end before that is read.
+    void Promise.all([once(child.stdout, "end"), once(child.stderr, "end")]).then(() => {
       clearTimeout(timer);
       reject(new Error(`anvil ended: ${said}`));
-    });
+    }, reject);
   });
 }
 
