@@ -3,6 +3,7 @@ import { ExchangeError } from "../remote/exchange.js";
 import { isQuantity, type LogFilter, type RpcCall, resultOf } from "./chain-client.js";
 import { type Abilities, readAbilities } from "./endpoint-abilities.js";
 import { createEndpointProbe, type EndpointProbe, unlessTrouble } from "./endpoint-probe.js";
+import { maxSecondsAhead } from "./heads.js";
 
 /** What an endpoint was found to be. What is undefined is not known: it was not asked, or did not answer in time. */
 export interface EndpointReport extends Partial<Abilities> {
@@ -41,7 +42,6 @@ export interface EndpointCheckOptions {
   readonly wallNow: () => number;
 }
 
-export const maxSecondsAhead = 60;
 /** Far more than any answer to what is asked. */
 const maxBytes = 1024 * 1024;
 

@@ -33,7 +33,7 @@ const intervalMs = 10_000;
 export const maxBlocksBehind = 16;
 export const maxSecondsBehind = 30;
 /** A block from further in the future than clocks differ is no measure for others. */
-const maxSecondsAhead = 60;
+export const maxSecondsAhead = 60;
 
 export function createHeads<Peer>({ peers, readLatest, now }: HeadsOptions<Peer>): Heads<Peer> {
   const seen = new Map<Peer, SeenHead>();

@@ -1,5 +1,5 @@
-import { type EndpointReport, maxSecondsAhead } from "../chain/endpoint-check.js";
-import { maxBlocksBehind, maxSecondsBehind } from "../chain/heads.js";
+import type { EndpointReport } from "../chain/endpoint-check.js";
+import { maxBlocksBehind, maxSecondsAhead, maxSecondsBehind } from "../chain/heads.js";
 import { firstHedgeMs } from "../chain/health.js";
 
 /** What is wrong with an endpoint, worst first. */
