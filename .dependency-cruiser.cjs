@@ -3,12 +3,11 @@
  * A folder imports only what stands to its right; see CONTRIBUTING.md.
  */
 const domain = "^src/(quotes|transfers|routes)/";
-const world = "^src/(hop|chain|prices|remote)/";
+const world = "^src/(hop|chain|prices|resilience)/";
 /** The arithmetic of quotes. */
-const pure = "^src/quotes/(quote|fees|snapshot|stable-swap|uniswap-v3)\\.ts$";
+const pure = "^src/quotes/math/";
 /** What puts the parts together. */
-const roots =
-  "^src/(main|config|variables|client|gateway|workers|upstreams|statuses|indexing|pages|package-root|service-state|quoting|node-client|probes|metrics|tracing|log|log-output|start-failure|stop-on-signals)\\.ts$|^src/(commands|metrics)/";
+const roots = "^src/(main|client|node-client)\\.ts$|^src/(app|commands|config|observability)/";
 
 const forbid = (name, comment, from, to) => ({ name, comment, severity: "error", from, to });
 
@@ -73,7 +72,11 @@ module.exports = {
       "spans-and-metrics-when-wanted",
       "OpenTelemetry and prom-client are loaded where somebody asks for what they do: a start is quicker without",
       { path: "^src/" },
-      { path: "^src/(tracing|metrics/exposition)\\.ts$", dynamic: false, dependencyTypesNot: ["type-only"] },
+      {
+        path: "^src/observability/(tracing|metrics/exposition)\\.ts$",
+        dynamic: false,
+        dependencyTypesNot: ["type-only"],
+      },
     ),
     forbid(
       "service-without-devnet",

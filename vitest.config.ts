@@ -2,9 +2,9 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
 /** One local Hop network for all tests of a project. */
-const globalSetup = "test/support/network.ts";
+const globalSetup = "test/support/service/local-network-setup.ts";
 /** Every answer of a gateway is held against the OpenAPI description. */
-const setupFiles = ["test/support/contract-watch.ts"];
+const setupFiles = ["test/support/contract/contract-setup.ts"];
 
 export default defineConfig({
   // What the examples import from the package by its name, without a build.
@@ -34,7 +34,7 @@ export default defineConfig({
       // One of its own, on which nothing happens meanwhile: what is right stays right.
       {
         extends: true,
-        test: { name: "hostile", include: ["test/{faults,attack}/**/*.test.ts"], globalSetup, setupFiles },
+        test: { name: "hostile", include: ["test/{fault-injection,fuzz}/**/*.test.ts"], globalSetup, setupFiles },
       },
     ],
   },

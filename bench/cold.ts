@@ -1,9 +1,9 @@
-import { type ProxiedRequest, roundsOf } from "../test/support/rpc-proxy.js";
-import { ask } from "./support/ask.js";
-import { countUpstreams, overNetwork, type Upstreams } from "./support/network.js";
-import { runBench, startServer } from "./support/program.js";
+import { type ProxiedRequest, roundsOf } from "../test/support/stubs/rpc-proxy.js";
+import { countUpstreams, overNetwork, type Upstreams } from "./support/local-network.js";
+import { serveGateway } from "./support/recorded-server.js";
 import { fullRoute, quotePath, type Route } from "./support/routes.js";
-import { serveGateway } from "./support/servers.js";
+import { runBench, startServer } from "./support/server-process.js";
+import { ask } from "./support/timed-get.js";
 
 // What the first quote of a gateway that has just started costs, for each kind of route, with the engine that is the
 // default and with the SDK: requests, calls and rounds on the chains, and time, with so much network in between.

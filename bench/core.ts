@@ -1,6 +1,6 @@
-import { prepareQuotes } from "../src/quotes/quote.js";
-import type { BridgeSnapshot, CctpSnapshot, Snapshot } from "../src/quotes/snapshot.js";
-import type { Pool } from "../src/quotes/stable-swap.js";
+import { prepareQuotes } from "../src/quotes/math/quote.js";
+import type { BridgeSnapshot, CctpSnapshot, Snapshot } from "../src/quotes/math/route-snapshot.js";
+import type { Pool } from "../src/quotes/math/stable-swap.js";
 
 // How long the arithmetic of one quote takes, on each kind of route: another amount each time, from a snapshot that is
 // prepared already; and how long it takes to prepare one.

@@ -1,11 +1,11 @@
 import { openSync } from "node:fs";
 import { devNull } from "node:os";
-import { compare } from "./support/compare.js";
-import { getRequest, loadHttp } from "./support/http-load.js";
-import { overNetwork } from "./support/network.js";
-import { runBench, type ServerProcess, startServer } from "./support/program.js";
+import { compare } from "./support/compare-servers.js";
+import { getRequest, loadHttp } from "./support/http-load-generator.js";
+import { overNetwork } from "./support/local-network.js";
+import { recordAnswer, serveGateway, serveRaw } from "./support/recorded-server.js";
 import { fullRoute, quotePath } from "./support/routes.js";
-import { recordAnswer, serveGateway, serveRaw } from "./support/servers.js";
+import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
 // How many GET /v1/quote a second one process answers on a warm route, with another amount each time and with one
 // amount, against a bare node:http server that gives the same answer; and what a line in the log for each costs.

@@ -3,10 +3,10 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { networkOf } from "../src/hop/networks.js";
-import { openIndex } from "../src/transfers/index/open-index.js";
-import { createIndexSource } from "../src/transfers/index-source.js";
-import type { LookUpContext } from "../src/transfers/transfer-source.js";
-import { fillIndex } from "./support/full-index.js";
+import { openIndex } from "../src/transfers/index/store/open-index.js";
+import { createIndexSource } from "../src/transfers/sources/index-source.js";
+import type { LookUpContext } from "../src/transfers/sources/transfer-source.js";
+import { fillIndex } from "./support/synthetic-index.js";
 
 // How large the index is, and how long a look-up in it takes, with a million rows: half of them sends, half arrivals.
 

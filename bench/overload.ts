@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { networkOf } from "../src/hop/networks.js";
-import { type HttpLoad, loadHttp } from "./support/http-load.js";
-import { overNetwork } from "./support/network.js";
-import { runBench, type ServerProcess, startServer } from "./support/program.js";
-import { listen, serveGateway } from "./support/servers.js";
+import { type HttpLoad, loadHttp } from "./support/http-load-generator.js";
+import { overNetwork } from "./support/local-network.js";
+import { listen, serveGateway } from "./support/recorded-server.js";
+import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
 // What becomes of five times as much as the gateway can do: how much of it is done, how soon the rest is sent away, and how
 // soon all is well afterwards. For look-ups of transfers that nobody has asked for before, for quotes by the SDK, and for

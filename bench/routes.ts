@@ -1,7 +1,7 @@
-import { compare } from "./support/compare.js";
-import { getRequest, loadHttp } from "./support/http-load.js";
-import { runBench, startServer } from "./support/program.js";
-import { recordAnswer, serveGateway, serveRaw } from "./support/servers.js";
+import { compare } from "./support/compare-servers.js";
+import { getRequest, loadHttp } from "./support/http-load-generator.js";
+import { recordAnswer, serveGateway, serveRaw } from "./support/recorded-server.js";
+import { runBench, startServer } from "./support/server-process.js";
 
 // How many GET /v1/available-routes a second one process answers, all of them and a few, against a bare node:http
 // server that gives the same answer.

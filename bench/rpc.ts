@@ -10,12 +10,12 @@ import {
   GetQuoteRequestSchema,
   GetQuoteResponseSchema,
 } from "../gen/hop/bridge/v1/bridge_pb.js";
-import { compare } from "./support/compare.js";
-import { loadGrpc } from "./support/grpc-load.js";
-import { loadHttp, postRequest } from "./support/http-load.js";
-import { overNetwork } from "./support/network.js";
-import { runBench, type ServerProcess, startServer } from "./support/program.js";
-import { listen, recordAnswer, serveGateway, serveRaw } from "./support/servers.js";
+import { compare } from "./support/compare-servers.js";
+import { loadGrpc } from "./support/grpc-load-generator.js";
+import { loadHttp, postRequest } from "./support/http-load-generator.js";
+import { overNetwork } from "./support/local-network.js";
+import { listen, recordAnswer, serveGateway, serveRaw } from "./support/recorded-server.js";
+import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
 // How many quotes a second one process answers over gRPC, against bare servers of @grpc/grpc-js and Connect, and over
 // Connect's JSON, against bare servers of node:http and Connect. The bare servers give a fixed answer of the same size.

@@ -2,15 +2,15 @@ import { randomBytes, randomInt } from "node:crypto";
 import { connect } from "node:net";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { GetQuoteRequestSchema } from "../gen/hop/bridge/v1/bridge_pb.js";
-import { type Answer, type Asked, type Callers, createCallers } from "../test/support/callers.js";
-import { wrongInAnswer } from "../test/support/invariants.js";
-import { type RpcBehaviour, type RpcProxy, startRpcProxy } from "../test/support/rpc-proxy.js";
-import { mineInIntervals } from "./support/mine.js";
-import { overNetwork } from "./support/network.js";
-import { type Held, runBench, type ServerProcess, startServer } from "./support/program.js";
+import { type Answer, type Asked, type Callers, createCallers } from "../test/support/service/http-connections.js";
+import { wrongInAnswer } from "../test/support/service/response-invariants.js";
+import { type RpcBehaviour, type RpcProxy, startRpcProxy } from "../test/support/stubs/rpc-proxy.js";
+import { mineInIntervals } from "./support/interval-mining.js";
+import { slopeOf } from "./support/linear-regression.js";
+import { overNetwork } from "./support/local-network.js";
+import { serveGateway } from "./support/recorded-server.js";
 import { quotePath, type Route, routesOf } from "./support/routes.js";
-import { serveGateway } from "./support/servers.js";
-import { slopeOf } from "./support/slope.js";
+import { type Held, runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
 // What a process still holds of requests that are over: every protocol at a moderate rate, hardly a key twice, callers'
 // endpoints and faults that come and go, connections that are dropped. SOAK_MINUTES says how long.

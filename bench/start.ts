@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { ask } from "./support/ask.js";
-import { getRequest, loadHttp } from "./support/http-load.js";
-import { overNetwork } from "./support/network.js";
-import { runBench } from "./support/program.js";
+import { getRequest, loadHttp } from "./support/http-load-generator.js";
+import { overNetwork } from "./support/local-network.js";
 import { fullRoute, quotePath, type Route, routesOf } from "./support/routes.js";
+import { runBench } from "./support/server-process.js";
+import { ask } from "./support/timed-get.js";
 
 // How long the service takes from the start of its process to listening and to its first quote, and how much memory it
 // has: at rest, with every route warm, and after a million quotes of which no two are the same.

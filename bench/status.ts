@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SeededTransfer } from "../devnet/seed/seeded-transfer.js";
 import { networkOf } from "../src/hop/networks.js";
-import { type ProxiedRequest, roundsOf } from "../test/support/rpc-proxy.js";
-import { ask } from "./support/ask.js";
-import { compare } from "./support/compare.js";
-import { fillIndex } from "./support/full-index.js";
-import { getRequest, loadHttp } from "./support/http-load.js";
-import { mineInIntervals } from "./support/mine.js";
-import { countUpstreams, overNetwork, type Upstreams } from "./support/network.js";
-import { runBench, type ServerProcess, startServer } from "./support/program.js";
-import { recordAnswer, serveGateway, serveRaw } from "./support/servers.js";
+import { type ProxiedRequest, roundsOf } from "../test/support/stubs/rpc-proxy.js";
+import { compare } from "./support/compare-servers.js";
+import { getRequest, loadHttp } from "./support/http-load-generator.js";
+import { mineInIntervals } from "./support/interval-mining.js";
+import { countUpstreams, overNetwork, type Upstreams } from "./support/local-network.js";
+import { recordAnswer, serveGateway, serveRaw } from "./support/recorded-server.js";
+import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
+import { fillIndex } from "./support/synthetic-index.js";
+import { ask } from "./support/timed-get.js";
 
 // What the status of a transfer costs: requests and rounds on the chains, and time, with so much network in between, when
 // the chains are asked, when the index knows it, and when it was asked for just before. Then what an index asks the chains

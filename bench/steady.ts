@@ -1,10 +1,10 @@
-import { ask } from "./support/ask.js";
-import { getRequest, loadHttp } from "./support/http-load.js";
-import { mineInIntervals } from "./support/mine.js";
-import { countUpstreams, overNetwork, type Upstreams } from "./support/network.js";
-import { runBench, startServer } from "./support/program.js";
+import { getRequest, loadHttp } from "./support/http-load-generator.js";
+import { mineInIntervals } from "./support/interval-mining.js";
+import { countUpstreams, overNetwork, type Upstreams } from "./support/local-network.js";
+import { serveGateway } from "./support/recorded-server.js";
 import { fullRoute, quotePath, type Route, routesOf } from "./support/routes.js";
-import { serveGateway } from "./support/servers.js";
+import { runBench, startServer } from "./support/server-process.js";
+import { ask } from "./support/timed-get.js";
 
 // What a gateway asks of the chains while it is asked for quotes, by how many a second and on how many routes; and how
 // soon it asks nothing any more when nobody asks it. The chains make blocks about as often as the real ones.

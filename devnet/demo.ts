@@ -1,9 +1,9 @@
-import { loadConfig } from "../src/config.js";
-import { createGateway } from "../src/gateway.js";
-import { stopOnSignals } from "../src/stop-on-signals.js";
-import { hopChains } from "./chains.js";
+import { createGateway } from "../src/app/gateway.js";
+import { stopOnSignals } from "../src/app/stop-on-signals.js";
+import { loadConfig } from "../src/config/config.js";
+import { hopChains } from "./chain/local-chains.js";
+import { announceDemo } from "./demo-registry.js";
 import { type Network, startNetwork } from "./network.js";
-import { announceDemo } from "./running.js";
 import type { SeededTransfer } from "./seed/seeded-transfer.js";
 
 /** Runs the gateway over a local Hop network until Ctrl-C, and tells what to try. */

@@ -3,16 +3,16 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { networkOf } from "../src/hop/networks.js";
-import { type Anvil, startAnvil } from "./anvil.js";
-import { startAssetsServer } from "./assets.js";
-import { type Bonder, createBonder } from "./bonder.js";
-import { chainIdOf, connectChains, gasPriceOn, hopChains } from "./chains.js";
+import { startAssetsServer } from "./assets-server.js";
+import { cacheFolder } from "./cache/project-folders.js";
+import { openState, type SavedState, saveState, stateName } from "./cache/saved-state.js";
+import { type Anvil, startAnvil } from "./chain/anvil.js";
+import { chainIdOf, connectChains, gasPriceOn, hopChains } from "./chain/local-chains.js";
 import { deployChain } from "./deploy/deploy-chain.js";
-import { endAll } from "./end-all.js";
-import { cacheFolder } from "./project.js";
+import { endAll } from "./run-cleanups.js";
 import { pastSeconds, seedChains } from "./seed/seed-chains.js";
 import type { SeededTransfer } from "./seed/seeded-transfer.js";
-import { openState, type SavedState, saveState, stateName } from "./state.js";
+import { type Bonder, createBonder } from "./transfer/bonder.js";
 
 export interface NetworkOptions {
   /** The chains to run, by slug. Default: every chain of the SDK's mainnet address book. */

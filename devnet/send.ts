@@ -1,9 +1,9 @@
 import { utils } from "ethers";
-import { bonderOf, chainOf, connectChains } from "./chains.js";
-import { findDemo } from "./running.js";
+import { bonderOf, chainOf, connectChains } from "./chain/local-chains.js";
+import { giveTokens } from "./chain/tokens.js";
+import { findDemo } from "./demo-registry.js";
 import { readSendArguments, UsageError, usage } from "./send-arguments.js";
-import { sendTransfer } from "./send-transfer.js";
-import { giveTokens } from "./tokens.js";
+import { sendTransfer } from "./transfer/send-transfer.js";
 
 /** What is read of a quote. */
 interface Quote {

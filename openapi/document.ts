@@ -1,13 +1,13 @@
 import type { DescFile, DescService } from "@bufbuild/protobuf";
-import { type GetRoute, readGetRoutes } from "../src/http/rest/routes.js";
-import { createErrorResponses, type ErrorResponses, errorSchema } from "./errors.js";
+import { type GetRoute, readGetRoutes } from "../src/http/rest/get-routes.js";
+import { rulesOfMethod } from "./contract-options.js";
+import { firstSentence, wordsOf, wordsOfFile } from "./doc-comments.js";
+import { createErrorResponses, type ErrorResponses, errorSchema } from "./error-responses.js";
 import { exampleOfField, exampleOfMessage } from "./examples.js";
-import { headers, headersOfStatus } from "./headers.js";
-import { given, type Json } from "./json.js";
+import { given, type Json } from "./json-object.js";
 import { atLeastOneOf, parametersOf, sharedParameters } from "./parameters.js";
-import { rulesOfMethod } from "./rules.js";
+import { headers, headersOfStatus } from "./response-headers.js";
 import { createSchemas, type Schemas } from "./schemas.js";
-import { firstSentence, wordsOf, wordsOfFile } from "./words.js";
 
 /** What a description says of the whole, as package.json has it. */
 export interface About {

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { answeredValues } from "./enums.js";
-import type { Json } from "./json.js";
-import { rulesOf } from "./rules.js";
+import { rulesOf } from "./contract-options.js";
+import { answeredValues } from "./enum-values.js";
+import type { Json } from "./json-object.js";
 
 /** The example that the contract has of a field's value; undefined: none. */
 export function exampleOf(field: DescField): unknown {

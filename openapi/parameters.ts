@@ -1,9 +1,9 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { alternativesOf, rulesOf } from "./contract-options.js";
+import { wordsOf } from "./doc-comments.js";
 import { exampleOf } from "./examples.js";
-import { given, type Json, ref } from "./json.js";
-import { alternativesOf, rulesOf } from "./rules.js";
+import { given, type Json, ref } from "./json-object.js";
 import type { Schemas } from "./schemas.js";
-import { wordsOf } from "./words.js";
 
 /** Parameters of every operation. */
 export const sharedParameters = {

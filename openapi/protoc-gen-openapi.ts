@@ -9,7 +9,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { runNodeJs } from "@bufbuild/protoplugin";
-import { findPackageRoot } from "../src/package-root.js";
+import { findPackageRoot } from "../src/app/package-root.js";
 import { type About, toOpenApi } from "./document.js";
 
 // A plugin of buf and protoc: the OpenAPI description of every method that google.api.http puts under GET.

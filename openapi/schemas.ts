@@ -1,10 +1,10 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import type { Kind } from "../gen/hop/rules/v1/rules_pb.js";
-import { answeredValues } from "./enums.js";
+import { rulesOf } from "./contract-options.js";
+import { wordsOf } from "./doc-comments.js";
+import { answeredValues } from "./enum-values.js";
 import { typedValue } from "./examples.js";
-import { given, type Json, ref } from "./json.js";
-import { rulesOf } from "./rules.js";
-import { wordsOf } from "./words.js";
+import { given, type Json, ref } from "./json-object.js";
 
 /** The schemas of one description. */
 export interface Schemas {

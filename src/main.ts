@@ -11,12 +11,12 @@ async function run(command: Command): Promise<number> {
     case "check":
       return (await import("./commands/check.js")).checkEndpoints(command, env, stdout);
     case "index":
-      return (await import("./commands/index-history.js")).indexHistory(command.from, env);
+      return (await import("./commands/backfill-index.js")).indexHistory(command.from, env);
     case "help":
       stdout.write((await import("./commands/help.js")).helpText(command.of, stdout.columns ?? 80));
       return 0;
     case "version":
-      stdout.write(`${(await import("./package-root.js")).findPackageRoot().version}\n`);
+      stdout.write(`${(await import("./app/package-root.js")).findPackageRoot().version}\n`);
       return 0;
   }
 }
@@ -37,7 +37,7 @@ try {
     process.stderr.write(`hop-gateway: ${error.message}; hop-gateway --help says what there is\n`);
     process.exit(usageCode);
   }
-  const { describeFailure } = await import("./start-failure.js");
+  const { describeFailure } = await import("./app/startup-error.js");
   process.stderr.write(`hop-gateway: ${describeFailure(error)}\n`);
   process.exit(failureCode);
 }

@@ -1,13 +1,13 @@
-import { createDecimalsBook, createRouteBook } from "./books.js";
-import { createChainsView } from "./chains-view.js";
-import { find } from "./dom.js";
-import { keepAges } from "./facts.js";
-import { type Place, parsePlace, printPlace, type ViewName, viewNames } from "./places.js";
-import { createQuoteView } from "./quote-view.js";
-import { createRoutesView } from "./routes-view.js";
+import { createChainsView } from "./chains/chains-view.js";
+import { createQuoteView } from "./quote/quote-view.js";
+import { createRoutesView } from "./routes/routes-view.js";
+import { createDecimalsBook, createRouteBook } from "./shared/cached-loaders.js";
+import { find } from "./shared/dom.js";
+import { type Place, parsePlace, printPlace, type ViewName, viewNames } from "./shared/location-hash.js";
+import { keepAges } from "./shared/value-elements.js";
+import type { Go, View } from "./shared/view.js";
 import { startTheme } from "./theme.js";
-import { createTransferView } from "./transfer-view.js";
-import type { Go, View } from "./views.js";
+import { createTransferView } from "./transfer/transfer-view.js";
 
 const titles: Readonly<Record<ViewName, string>> = {
   quote: "Quote",

@@ -1,5 +1,5 @@
 import { decimalsOf } from "../../src/hop/tokens.js";
-import { ask } from "./ask.js";
+import { ask } from "./timed-get.js";
 
 export interface Route {
   readonly token: string;

@@ -1,14 +1,21 @@
 import { utils } from "ethers";
-import { multicallOn } from "../chains.js";
-import { compileContracts } from "../compile.js";
-import type { Rpc } from "../rpc.js";
-import { cctpPlacements } from "./cctp.js";
-import { hopHoldings, hopPlacements } from "./hop.js";
-import { artifactOf, type ContractCall, makeCalls, type Placement, placeCode, setUpCalls } from "./placement.js";
-import { deployer } from "./roles.js";
-import { systemPlacements } from "./system.js";
-import { tokenPlacements } from "./tokens.js";
-import { deployUniswap, uniswapHoldings, uniswapPlacements } from "./uniswap.js";
+import { compileContracts } from "../cache/compile-contracts.js";
+import type { Rpc } from "../chain/json-rpc.js";
+import { multicallOn } from "../chain/local-chains.js";
+import { deployer } from "./accounts.js";
+import { cctpPlacements } from "./cctp-contracts.js";
+import {
+  artifactOf,
+  type ContractCall,
+  makeCalls,
+  type Placement,
+  placeCode,
+  setUpCalls,
+} from "./contract-placement.js";
+import { hopHoldings, hopPlacements } from "./hop-contracts.js";
+import { systemPlacements } from "./system-contracts.js";
+import { tokenPlacements } from "./token-contracts.js";
+import { deployUniswap, uniswapHoldings, uniswapPlacements } from "./uniswap-contracts.js";
 
 export interface ChainTarget {
   readonly slug: string;

@@ -1,8 +1,8 @@
-import type { LocalChains } from "../chains.js";
-import { ordinarySeeds } from "./ordinary.js";
+import type { LocalChains } from "../chain/local-chains.js";
+import { unusualSeeds } from "./edge-case-transfers.js";
+import { createStage } from "./seed-context.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
-import { createStage } from "./stage.js";
-import { unusualSeeds } from "./unusual.js";
+import { ordinarySeeds } from "./typical-transfers.js";
 
 /** How far back the clocks of chains must begin that are to be seeded, in seconds. */
 export const pastSeconds = 4 * 24 * 3600;

@@ -1,7 +1,7 @@
-import type { SentTransfer } from "../sent-transfer.js";
-import type { Receipt } from "../transactions.js";
+import type { Receipt } from "../chain/transactions.js";
+import type { SentTransfer } from "../transfer/sent-transfer.js";
+import type { Stage } from "./seed-context.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
-import type { Stage } from "./stage.js";
 
 /** Something that happened on the local chains before they were first started. */
 export interface Seed {

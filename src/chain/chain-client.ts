@@ -1,4 +1,4 @@
-import type { RevertError } from "./rpc-error.js";
+import type { RevertError } from "./json-rpc/revert-error.js";
 
 export interface RpcCall {
   readonly method: string;

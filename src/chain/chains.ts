@@ -1,10 +1,15 @@
 import { Agent } from "undici";
 import type { ChainClient } from "./chain-client.js";
-import { type Caller, type CustomEndpoint, createCustomEndpoints } from "./custom-endpoint.js";
-import type { ExchangeObserver, RpcExchange } from "./endpoint.js";
-import { createEndpointPool, type EndpointFailure, type EndpointPool, type PoolState } from "./endpoint-pool.js";
-import type { Head } from "./heads.js";
-import type { CustomUrlPolicy } from "./url-guard.js";
+import { type Caller, type CustomEndpoint, createCustomEndpoints } from "./custom-endpoints/custom-endpoints.js";
+import type { CustomUrlPolicy } from "./custom-endpoints/ssrf-guard.js";
+import type { ExchangeObserver, RpcExchange } from "./endpoints/endpoint.js";
+import {
+  createEndpointPool,
+  type EndpointFailure,
+  type EndpointPool,
+  type PoolState,
+} from "./endpoints/endpoint-pool.js";
+import type { Head } from "./endpoints/head-tracker.js";
 
 /** The chains of one network, as one request reaches them. */
 export interface ChainAccess {

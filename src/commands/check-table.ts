@@ -1,6 +1,6 @@
-import { batchSizes } from "../chain/endpoint-abilities.js";
-import type { EndpointReport } from "../chain/endpoint-check.js";
-import type { Verdict } from "./check-verdict.js";
+import type { EndpointReport } from "../chain/diagnose/diagnose-endpoints.js";
+import { batchSizes } from "../chain/diagnose/endpoint-capabilities.js";
+import type { Verdict } from "./endpoint-assessment.js";
 
 /** A chain and what was found of its endpoints. */
 export interface CheckedChain {

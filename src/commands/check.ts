@@ -1,13 +1,13 @@
 import { Agent } from "undici";
-import { checkPeers } from "../chain/endpoint-check.js";
-import { steadyNow } from "../clock.js";
-import { type Config, loadConfig } from "../config.js";
-import { type BridgeBook, createBridgeBook } from "../hop/bridge-book.js";
-import { topics } from "../hop/events.js";
+import { checkPeers } from "../chain/diagnose/diagnose-endpoints.js";
+import { type Config, loadConfig } from "../config/config.js";
+import { type BridgeBook, createBridgeBook } from "../hop/contract-registry.js";
 import { type Chain, type NetworkSlug, networkOf } from "../hop/networks.js";
-import { createLimit } from "../remote/exchange.js";
+import { topics } from "../hop/transfer-events.js";
+import { steadyNow } from "../resilience/clock.js";
+import { createLimit } from "../resilience/fetch-json.js";
 import { type CheckedChain, formatTable, isServed } from "./check-table.js";
-import { judge } from "./check-verdict.js";
+import { judge } from "./endpoint-assessment.js";
 
 export interface CheckOptions {
   readonly network: NetworkSlug;

@@ -1,4 +1,4 @@
-import { variables } from "../variables.js";
+import { variables } from "../config/environment-table.js";
 import { type CommandName, defaultCheckSeconds } from "./command-line.js";
 
 const overview = `hop-gateway: quotes, transfer status and routes of the Hop v1 bridge over gRPC, gRPC-Web, Connect and GET with JSON, on one port. It reads and never sends.

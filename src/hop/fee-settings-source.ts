@@ -1,6 +1,6 @@
 import { ServiceError } from "../errors.js";
-import type { RemoteDocument } from "../remote/document.js";
-import { within } from "../remote/within.js";
+import type { RemoteDocument } from "../resilience/stale-while-revalidate.js";
+import { within } from "../resilience/with-timeout.js";
 import { builtInFeeSettings, type FeeSettings } from "./fee-settings.js";
 import type { NetworkSlug } from "./networks.js";
 

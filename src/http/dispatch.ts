@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../errors.js";
-import { answerError, answerTrailersOnly, type Exchange, type PathHandler } from "./answer.js";
-import type { GivenBody } from "./body.js";
-import type { HttpRequest, HttpResponse, Protocol, StreamCall } from "./call.js";
-import type { Calls } from "./calls.js";
-import { codeNameOf } from "./errors.js";
-import type { HttpLimits } from "./limits.js";
+import type { HttpLimits } from "./connection/http-limits.js";
+import type { GivenBody } from "./request/body.js";
+import { codeNameOf } from "./request/error-mapping.js";
+import type { Calls } from "./request/in-flight-registry.js";
+import type { HttpRequest, HttpResponse, Protocol, StreamCall } from "./request/request-context.js";
+import { answerError, answerTrailersOnly, type Exchange, type PathHandler } from "./request/response.js";
 
 /** A call that has begun on a stream, and what was read of its body there. */
 export interface Begun {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { ServiceError } from "../errors.js";
+import { NO_STORE } from "./request/cache-headers.js";
 import {
   answerError,
   answerOptions,
@@ -11,8 +12,7 @@ import {
   hasCurrent,
   type PathHandler,
   writeHead,
-} from "./answer.js";
-import { NO_STORE } from "./cache-headers.js";
+} from "./request/response.js";
 
 /** The same bytes for whoever asks, such as a page or what belongs to it. */
 export interface FixedDocument {

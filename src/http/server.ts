@@ -2,7 +2,15 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { ServiceError } from "../errors.js";
-import { type HeaderList, type PathHandler, rawErrorAnswer } from "./answer.js";
+import { DEFAULT_LIMITS, type HttpLimits } from "./connection/http-limits.js";
+import { CONNECT_METHOD, type Malformed } from "./connection/http1-server.js";
+import { createListener } from "./connection/listener.js";
+import { type Begun, createDispatch, hasTooMuch, headersTooLong, urlTooLong } from "./dispatch.js";
+import { createDocumentHandlers, type Documents } from "./documents.js";
+import { codeNameOf } from "./request/error-mapping.js";
+import { createCalls } from "./request/in-flight-registry.js";
+import { type AnyOperation, around, type MountedService } from "./request/mounted-service.js";
+import { createLimitHandler, createRateLimit, type RateLimitOptions, type Refuse } from "./request/rate-limiter.js";
 import {
   type AccessLog,
   type CallTracer,
@@ -10,22 +18,14 @@ import {
   type HttpResponse,
   type InternalErrorReport,
   OpenCall,
-} from "./call.js";
-import { createCalls } from "./calls.js";
-import { createRpcHandlers } from "./connect.js";
-import { type Begun, createDispatch, hasTooMuch, headersTooLong, urlTooLong } from "./dispatch.js";
-import { createDocumentHandlers, type Documents } from "./documents.js";
-import { codeNameOf } from "./errors.js";
-import { CONNECT_METHOD, type Malformed } from "./http1-requests.js";
-import { DEFAULT_LIMITS, type HttpLimits } from "./limits.js";
-import { createListener } from "./listener.js";
-import { type AnyOperation, around, type MountedService } from "./mount.js";
-import { createPlainConnect } from "./plain-connect.js";
-import { createPlainGrpc } from "./plain-grpc.js";
-import { createLimitHandler, createRateLimit, type RateLimitOptions, type Refuse } from "./rate-limit.js";
-import { newRequestId } from "./request-id.js";
-import { createRestHandlers } from "./rest/handler.js";
-import { refuseRpc } from "./rpc-refusal.js";
+} from "./request/request-context.js";
+import { newRequestId } from "./request/request-id.js";
+import { type HeaderList, type PathHandler, rawErrorAnswer } from "./request/response.js";
+import { createRestHandlers } from "./rest/rest-handlers.js";
+import { createPlainConnect } from "./rpc/connect-fast-path.js";
+import { createPlainGrpc } from "./rpc/grpc-fast-path.js";
+import { createRpcHandlers } from "./rpc/rpc-handlers.js";
+import { refuseRpc } from "./rpc/send-rpc-error.js";
 
 export interface HttpServerOptions {
   /** Address to listen on. */

@@ -9,8 +9,8 @@ import { ServiceError } from "../errors.js";
 import type { FeeSettings } from "../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
 import type { Network } from "../hop/networks.js";
-import type { DatedQuote, Freshness, QuoteEngine, QuoteRequest } from "../quotes/engine.js";
-import type { Quote } from "../quotes/quote.js";
+import type { Quote } from "../quotes/math/quote.js";
+import type { DatedQuote, Freshness, QuoteEngine, QuoteRequest } from "../quotes/quote-engine.js";
 import { exists, isOpen } from "../routes/available-routes.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import {

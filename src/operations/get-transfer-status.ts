@@ -9,10 +9,10 @@ import type { ChainAccess, Chains } from "../chain/chains.js";
 import { ServiceError } from "../errors.js";
 import { decimalsOf } from "../hop/tokens.js";
 import type { TokenPrices } from "../prices/token-prices.js";
-import { within } from "../remote/within.js";
+import { within } from "../resilience/with-timeout.js";
+import type { Found, TransferQuery } from "../transfers/sources/transfer-source.js";
 import { isSettled, type TransferStatus } from "../transfers/status.js";
-import { type StatusBook, standsMs } from "../transfers/status-book.js";
-import type { Found, TransferQuery } from "../transfers/transfer-source.js";
+import { type StatusBook, standsMs } from "../transfers/status-cache.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import { parseNetwork, parseRpcUrls } from "./parameters.js";
 

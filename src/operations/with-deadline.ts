@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { ServiceError } from "../errors.js";
-import type { Places } from "../remote/places.js";
+import type { Places } from "../resilience/fair-quota.js";
 import type { CallContext, Operation } from "./operation.js";
 
 /** How calls may wait. */

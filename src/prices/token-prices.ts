@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.js";
-import type { Reading, RemoteDocument, SourceHealth } from "../remote/document.js";
+import type { Reading, RemoteDocument, SourceHealth } from "../resilience/stale-while-revalidate.js";
 
 /** What the price document says: when it was made (milliseconds since 1970) and USD by token symbol. */
 export interface PriceDocument {

@@ -1,16 +1,16 @@
 import { type ChainClient, isQuantity } from "../chain/chain-client.js";
 import type { ChainAccess } from "../chain/chains.js";
-import { RevertError } from "../chain/rpc-error.js";
+import { RevertError } from "../chain/json-rpc/revert-error.js";
 import { ServiceError } from "../errors.js";
-import type { Attestations } from "../hop/attestations.js";
+import type { Attestations } from "../hop/cctp/attestation-client.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
 import type { NetworkSlug } from "../hop/networks.js";
-import { loadSdkQuoter, type SdkQuoter, type SdkSources } from "../hop/sdk-bridge.js";
-import type { Send } from "../hop/sdk-provider.js";
+import type { Send } from "../hop/sdk/sdk-provider.js";
+import { loadSdkQuoter, type SdkQuoter, type SdkSources } from "../hop/sdk/sdk-quoter.js";
 import type { TokenPrices } from "../prices/token-prices.js";
-import type { Gate } from "../remote/gate.js";
-import type { QuoteEngine, QuoteRequest, Waiting } from "./engine.js";
-import type { Quote } from "./quote.js";
+import type { Gate } from "../resilience/adaptive-limiter.js";
+import type { Quote } from "./math/quote.js";
+import type { QuoteEngine, QuoteRequest, Waiting } from "./quote-engine.js";
 
 export interface SdkEngineDeps {
   readonly settings: FeeSettingsSource;

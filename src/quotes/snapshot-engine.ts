@@ -1,14 +1,14 @@
 import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";
 import type { PriceBook, TokenPrices } from "../prices/token-prices.js";
-import { type ChainFacts, readChainFacts } from "./chain-facts.js";
-import type { ChainNeeds } from "./chain-needs.js";
-import type { DatedQuote, QuoteEngine, QuoteRequest, Waiting } from "./engine.js";
-import { readTime, type Watched } from "./fresh-facts.js";
-import { createOpenRoutes, type OpenRoute, type OpenRoutesDeps, quoterFrom } from "./open-routes.js";
-import type { Quote } from "./quote.js";
-import { SwapReverts } from "./stable-swap.js";
-import { createUsdcSwaps } from "./usdc-swaps.js";
+import type { Quote } from "./math/quote.js";
+import { SwapReverts } from "./math/stable-swap.js";
+import type { DatedQuote, QuoteEngine, QuoteRequest, Waiting } from "./quote-engine.js";
+import { type ChainFacts, readChainFacts } from "./state/chain-state.js";
+import { readTime, type Watched } from "./state/chain-state-cache.js";
+import type { ChainNeeds } from "./state/read-set.js";
+import { createOpenRoutes, type OpenRoute, type OpenRoutesDeps, quoterFrom } from "./state/route-cache.js";
+import { createUsdcSwaps } from "./state/usdc-swap-quoter.js";
 
 export interface SnapshotEngineDeps extends OpenRoutesDeps {
   readonly prices: TokenPrices;

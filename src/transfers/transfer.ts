@@ -1,6 +1,6 @@
-import type { SenderKind } from "../hop/bridge-book.js";
-import type { SentEvent } from "../hop/events.js";
+import type { SenderKind } from "../hop/contract-registry.js";
 import type { Chain } from "../hop/networks.js";
+import type { SentEvent } from "../hop/transfer-events.js";
 
 /** A transfer as its sending transaction tells of it. Hashes and addresses are lower case. */
 export interface SentTransfer {

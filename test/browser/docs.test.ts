@@ -1,8 +1,8 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { browserProgram, launchBrowser } from "../support/browser.js";
-import { startGateway, type TestGateway } from "../support/gateway.js";
-import { openPage } from "../support/opened-page.js";
+import { openPage } from "../support/browser/browser-page.js";
+import { browserProgram, launchBrowser } from "../support/browser/launch-browser.js";
+import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 const operations = ["getQuote", "getTransferStatus", "listAvailableRoutes"] as const;
 type Operation = (typeof operations)[number];

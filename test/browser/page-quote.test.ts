@@ -1,10 +1,10 @@
 import type { Browser, Page, Request } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseAmount } from "../../web/amounts.js";
-import { amountsAround } from "../../web/curve.js";
-import { browserProgram, launchBrowser } from "../support/browser.js";
-import { startGateway, type TestGateway } from "../support/gateway.js";
-import { openPage } from "../support/opened-page.js";
+import { amountsAround } from "../../web/quote/rate-curve.js";
+import { parseAmount } from "../../web/shared/amounts.js";
+import { openPage } from "../support/browser/browser-page.js";
+import { browserProgram, launchBrowser } from "../support/browser/launch-browser.js";
+import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 type Quote = Readonly<Record<string, string | number>>;
 

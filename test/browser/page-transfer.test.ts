@@ -1,14 +1,14 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { chainOf, connectChains, type LocalChains } from "../../devnet/chains.js";
-import { deliver } from "../../devnet/deliver.js";
+import { chainOf, connectChains, type LocalChains } from "../../devnet/chain/local-chains.js";
+import { giveTokens } from "../../devnet/chain/tokens.js";
 import { type Network, startNetwork } from "../../devnet/network.js";
-import { sendTransfer } from "../../devnet/send-transfer.js";
-import { readSentTransfers } from "../../devnet/sent-transfer.js";
-import { giveTokens } from "../../devnet/tokens.js";
-import { browserProgram, launchBrowser } from "../support/browser.js";
-import { startGateway, type TestGateway } from "../support/gateway.js";
-import { openPage, setHidden } from "../support/opened-page.js";
+import { deliver } from "../../devnet/transfer/deliver-transfer.js";
+import { sendTransfer } from "../../devnet/transfer/send-transfer.js";
+import { readSentTransfers } from "../../devnet/transfer/sent-transfer.js";
+import { openPage, setHidden } from "../support/browser/browser-page.js";
+import { browserProgram, launchBrowser } from "../support/browser/launch-browser.js";
+import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 const hour = 3_600;
 

@@ -1,8 +1,8 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { browserProgram, launchBrowser } from "../support/browser.js";
-import { startGateway, type TestGateway } from "../support/gateway.js";
-import { findBarriers, hiddenWidth, openPage, setHidden, sizes } from "../support/opened-page.js";
+import { findBarriers, hiddenWidth, openPage, setHidden, sizes } from "../support/browser/browser-page.js";
+import { browserProgram, launchBrowser } from "../support/browser/launch-browser.js";
+import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 interface Route {
   readonly token: string;

@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { browserProgram, launchBrowser } from "../support/browser.js";
-import { startGateway, type TestGateway } from "../support/gateway.js";
-import { smallPng } from "../support/small-png.js";
+import { browserProgram, launchBrowser } from "../support/browser/launch-browser.js";
+import { smallPng } from "../support/browser/quantize-png.js";
+import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 // The pictures of the documentation. `npm run screenshots` takes them anew; else they are held to what they should be.
 

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { startGateway, type TestGateway } from "../support/gateway.js";
+import { toolAt } from "../support/find-tool.js";
+import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 import { temporaryFolder } from "../support/temporary-folder.js";
-import { toolAt } from "../support/tools.js";
 
 // Every example of docs/clients.md prints what the service answers to the same questions over GET.
 

@@ -5,13 +5,13 @@ import { createFeeSettingsSource } from "../../src/hop/fee-settings-source.js";
 import { findChain, networkOf } from "../../src/hop/networks.js";
 import { findToken } from "../../src/hop/tokens.js";
 import { createTokenPrices } from "../../src/prices/token-prices.js";
-import type { QuoteEngine } from "../../src/quotes/engine.js";
+import type { QuoteEngine } from "../../src/quotes/quote-engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
-import { createGate } from "../../src/remote/gate.js";
+import { createGate } from "../../src/resilience/adaptive-limiter.js";
 import golden from "../golden/quotes.json" with { type: "json" };
-import { fakeChain } from "../support/fake-chain.js";
-import type { Pool } from "../support/stable-swap.js";
+import type { Pool } from "../support/reference/stable-swap.js";
+import { fakeChain } from "../support/stubs/quote-chain-stub.js";
 
 const waiting = { caller: "a", signal: new AbortController().signal };
 

@@ -2,21 +2,21 @@ import { utils } from "ethers";
 import fc from "fast-check";
 import { Agent } from "undici";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { type Anvil, startAnvil } from "../../devnet/anvil.js";
-import { chainIdOf, contractOf, gasPriceOn } from "../../devnet/chains.js";
+import { type Anvil, startAnvil } from "../../devnet/chain/anvil.js";
+import { toQuantity } from "../../devnet/chain/json-rpc.js";
+import { chainIdOf, contractOf, gasPriceOn } from "../../devnet/chain/local-chains.js";
+import { faucet, poolOwner } from "../../devnet/deploy/accounts.js";
 import { deployChain } from "../../devnet/deploy/deploy-chain.js";
-import { faucet, poolOwner } from "../../devnet/deploy/roles.js";
-import { toQuantity } from "../../devnet/rpc.js";
 import type { ChainAccess } from "../../src/chain/chains.js";
-import { createEndpointPool } from "../../src/chain/endpoint-pool.js";
+import { createEndpointPool } from "../../src/chain/endpoints/endpoint-pool.js";
 import { createFeeSettingsSource } from "../../src/hop/fee-settings-source.js";
 import { networkOf } from "../../src/hop/networks.js";
 import { findToken } from "../../src/hop/tokens.js";
 import { createTokenPrices } from "../../src/prices/token-prices.js";
-import type { QuoteEngine, QuoteRequest } from "../../src/quotes/engine.js";
+import type { QuoteEngine, QuoteRequest } from "../../src/quotes/quote-engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
-import { createGate } from "../../src/remote/gate.js";
+import { createGate } from "../../src/resilience/adaptive-limiter.js";
 
 // Two chains with Hop's contracts, on which a pool is traded in and its A ramps as time passes; after each step both
 // engines quote amounts drawn anew. Chains of this test's own, since it changes them.

@@ -6,13 +6,13 @@ import { builtInFeeSettings, type FeeSettings } from "../../src/hop/fee-settings
 import { type Chain, type NetworkSlug, networkOf } from "../../src/hop/networks.js";
 import { findToken, type Token } from "../../src/hop/tokens.js";
 import { createTokenPrices } from "../../src/prices/token-prices.js";
-import type { QuoteEngine, QuoteRequest } from "../../src/quotes/engine.js";
+import type { QuoteEngine, QuoteRequest } from "../../src/quotes/quote-engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
-import { createGate } from "../../src/remote/gate.js";
+import { createGate } from "../../src/resilience/adaptive-limiter.js";
 import { availableRoutes } from "../../src/routes/available-routes.js";
-import { type FakeChainState, fakeChain } from "../support/fake-chain.js";
-import type { Pool } from "../support/stable-swap.js";
+import type { Pool } from "../support/reference/stable-swap.js";
+import { type FakeChainState, fakeChain } from "../support/stubs/quote-chain-stub.js";
 
 const waiting = { caller: "a", signal: new AbortController().signal };
 

@@ -2,7 +2,7 @@ import { HopBridge } from "@hop-protocol/sdk";
 import { type BigNumber, providers } from "ethers";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { decimalsOf } from "../../src/hop/tokens.js";
-import { startGateway, type TestGateway } from "../support/gateway.js";
+import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 // The judge is an SDK that is used as its documents say: ethers' own providers, its own fetching, its own caches. Of
 // the hosts that are written into it only the address is changed, to that of the local network's.

@@ -1,19 +1,19 @@
 import { utils } from "ethers";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { type Anvil, startAnvil } from "../../devnet/anvil.js";
-import { chainIdOf, gasPriceOn, type LocalChain } from "../../devnet/chains.js";
+import { type Anvil, startAnvil } from "../../devnet/chain/anvil.js";
+import { createRpc, toQuantity } from "../../devnet/chain/json-rpc.js";
+import { chainIdOf, gasPriceOn, type LocalChain } from "../../devnet/chain/local-chains.js";
+import { faucet, uniswapLiquidityProvider } from "../../devnet/deploy/accounts.js";
 import { deployChain } from "../../devnet/deploy/deploy-chain.js";
-import { faucet, uniswapLiquidityProvider } from "../../devnet/deploy/roles.js";
-import { findUniswap } from "../../devnet/deploy/uniswap.js";
-import { createRpc, toQuantity } from "../../devnet/rpc.js";
+import { findUniswap } from "../../devnet/deploy/uniswap-contracts.js";
 import type { ChainClient } from "../../src/chain/chain-client.js";
 import { type Chain, networkOf } from "../../src/hop/networks.js";
-import { type UsdcSwap, usdcSwapOn } from "../../src/hop/uniswap.js";
-import { type ChainFacts, readChainFacts } from "../../src/quotes/chain-facts.js";
-import { SwapReverts } from "../../src/quotes/stable-swap.js";
-import { sqrtPriceAt, type UniswapPool } from "../../src/quotes/uniswap-v3.js";
-import { createUniswapWindow, type UniswapWindow } from "../../src/quotes/uniswap-window.js";
-import { swapInSteps } from "../support/uniswap-v3.js";
+import { type UsdcSwap, usdcSwapOn } from "../../src/hop/usdc-swap-pools.js";
+import { SwapReverts } from "../../src/quotes/math/stable-swap.js";
+import { sqrtPriceAt, type UniswapPool } from "../../src/quotes/math/uniswap-v3.js";
+import { type ChainFacts, readChainFacts } from "../../src/quotes/state/chain-state.js";
+import { createUniswapWindow, type UniswapWindow } from "../../src/quotes/state/uniswap-tick-window.js";
+import { swapInSteps } from "../support/reference/uniswap-v3.js";
 
 // The judge is Uniswap's own bytecode: its pool, asked through its quoter in the block in which the facts were read.
 

@@ -16,7 +16,7 @@ import { createBinaryReader } from "../../src/http/codec/read-binary.js";
 import { createJsonReader } from "../../src/http/codec/read-json.js";
 import { createBinaryWriter } from "../../src/http/codec/write-binary.js";
 import { createJsonWriter } from "../../src/http/codec/write-json.js";
-import { messageOf } from "../unit/http/kinds.js";
+import { messageOf } from "../unit/http/support/test-contract.js";
 
 // Our own codec must say what the library says wherever it says anything. Values of a wrong kind are among what is
 // written: there both must fail.

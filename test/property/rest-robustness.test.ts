@@ -1,8 +1,8 @@
 import { connect as connectHttp2 } from "node:http2";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { http1, http2On, rawSocket } from "../unit/http/raw-client.js";
-import { QUOTE_PATH, type RunningServer, startServer } from "../unit/http/running-server.js";
+import { http1, http2On, rawSocket } from "../unit/http/support/raw-client.js";
+import { QUOTE_PATH, type RunningServer, startServer } from "../unit/http/support/test-server.js";
 
 // Whatever comes in: no answer blames us, nothing is reported as our fault, and the server is there afterwards.
 

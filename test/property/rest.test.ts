@@ -2,8 +2,8 @@ import { create, type DescField, type DescMessage, equals, type Message, ScalarT
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import { createQueryBinder } from "../../src/http/rest/bind.js";
-import { messageOf } from "../unit/http/kinds.js";
+import { createQueryBinder } from "../../src/http/rest/query-binder.js";
+import { messageOf } from "../unit/http/support/test-contract.js";
 
 // What a query can say: an empty text is no value outside a list, an enum has only its declared numbers, and a number
 // that is none cannot be written. `__proto__` as a map's key has its own test, since `create` itself loses it.

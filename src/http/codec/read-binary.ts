@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
-import { createMessageFactory } from "../message-factory.js";
+import { createMessageFactory } from "./message-factory.js";
 
 /**
  * Reads a plain message: single strings of ASCII and doubles, each field as its type wants it. Undefined for any other,

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, type Message, ScalarType, toJsonString } from "@bufbuild/protobuf";
-import { PLAIN_TEXT } from "../plain-text.js";
+import { PLAIN_TEXT } from "./unescaped-json-text.js";
 
 /** Writes a message as Protobuf's own JSON. Throws where the message does not serialise. */
 export type JsonWriter = (message: Message) => string;

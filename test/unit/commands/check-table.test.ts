@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { EndpointReport } from "../../../src/chain/endpoint-check.js";
+import type { EndpointReport } from "../../../src/chain/diagnose/diagnose-endpoints.js";
 import { formatTable } from "../../../src/commands/check-table.js";
-import { judge } from "../../../src/commands/check-verdict.js";
+import { judge } from "../../../src/commands/endpoint-assessment.js";
 
 const good: EndpointReport = {
   name: "optimism.example#a1b2c3",

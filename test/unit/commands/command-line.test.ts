@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readCommandLine, UsageError } from "../../../src/commands/command-line.js";
 import { helpText } from "../../../src/commands/help.js";
-import { variables } from "../../../src/variables.js";
+import { variables } from "../../../src/config/environment-table.js";
 
 const check = { name: "check", network: "mainnet", isJson: false, timeoutMs: 15_000 };
 

@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { ValidationSeverity, validate } from "dockerfile-utils";
 import { describe, expect, test } from "vitest";
-import { variables } from "../../../src/variables.js";
-import { answerJson, startHttpStub } from "../../support/http-stub.js";
-import { read, readYaml, variableOf } from "./deployed.js";
+import { variables } from "../../../src/config/environment-table.js";
+import { answerJson, startHttpStub } from "../../support/stubs/http-stub.js";
+import { read, readYaml, variableOf } from "./deploy-files.js";
 
 // No engine runs here: what an image is made of is read, and its steps are run by .ci/deploy.sh.
 

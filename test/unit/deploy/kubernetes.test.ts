@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { loadConfig } from "../../../src/config.js";
+import { loadConfig } from "../../../src/config/config.js";
+import { variables } from "../../../src/config/environment-table.js";
 import { networkOf } from "../../../src/hop/networks.js";
-import { variables } from "../../../src/variables.js";
-import { list, read, readYaml, variableOf } from "./deployed.js";
+import { list, read, readYaml, variableOf } from "./deploy-files.js";
 
 const resources = list("deploy/kubernetes/").flatMap((name) => readYaml(name));
 const of = (kind: string) => {
@@ -147,7 +147,7 @@ describe("the network policy", () => {
   });
 
   test("keeps closed every range that the guard for callers' URLs knows", () => {
-    const guarded = [...read("src/chain/url-guard.ts").matchAll(/^ {2}"([0-9a-f.:]+\/\d+)",$/gm)].map(
+    const guarded = [...read("src/chain/custom-endpoints/ssrf-guard.ts").matchAll(/^ {2}"([0-9a-f.:]+\/\d+)",$/gm)].map(
       ([, range]) => range,
     );
     expect(guarded.length).toBeGreaterThan(20);

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
-import { metricDescriptions } from "../../../src/metrics.js";
-import { toolAt } from "../../support/tools.js";
-import { pathOf, read, readYaml } from "./deployed.js";
+import { metricDescriptions } from "../../../src/observability/metrics/metrics.js";
+import { toolAt } from "../../support/find-tool.js";
+import { pathOf, read, readYaml } from "./deploy-files.js";
 
 // Alerts and dashboard stand on the names of metrics: all of them are checked against what the service exposes.
 

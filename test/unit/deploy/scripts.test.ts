@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { toolAt } from "../../support/tools.js";
-import { list, pathOf, read } from "./deployed.js";
+import { toolAt } from "../../support/find-tool.js";
+import { list, pathOf, read } from "./deploy-files.js";
 
 const shellcheck = toolAt("shellcheck", "/usr/bin/shellcheck", "/usr/local/bin/shellcheck");
 const run = promisify(execFile);

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { toolAt } from "../../support/tools.js";
-import { pathOf, read } from "./deployed.js";
+import { toolAt } from "../../support/find-tool.js";
+import { pathOf, read } from "./deploy-files.js";
 
 const analyze = toolAt("systemd-analyze (Debian: systemd)", "/usr/bin/systemd-analyze");
 const run = promisify(execFile);

@@ -1,14 +1,14 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { l2Bridge, messageTransmitter } from "../../../devnet/abi.js";
-import { chainOf, connectChains, contractOf, type LocalChains } from "../../../devnet/chains.js";
+import { l2Bridge, messageTransmitter } from "../../../devnet/chain/abi.js";
+import { chainOf, connectChains, contractOf, type LocalChains } from "../../../devnet/chain/local-chains.js";
+import { giveTokens } from "../../../devnet/chain/tokens.js";
+import { call, type Receipt } from "../../../devnet/chain/transactions.js";
 import { type Network, startNetwork } from "../../../devnet/network.js";
-import { sendTransfer } from "../../../devnet/send-transfer.js";
-import { readSentTransfers, type SentTransfer } from "../../../devnet/sent-transfer.js";
-import { giveTokens } from "../../../devnet/tokens.js";
-import { call, type Receipt } from "../../../devnet/transactions.js";
-import { loadConfig } from "../../../src/config.js";
+import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
+import { readSentTransfers, type SentTransfer } from "../../../devnet/transfer/sent-transfer.js";
+import { loadConfig } from "../../../src/config/config.js";
 import { networkOf } from "../../../src/hop/networks.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { builtInFeeSettings, type FeeSettings } from "../../../src/hop/fee-settings.js";
 import { createFeeSettingsSource } from "../../../src/hop/fee-settings-source.js";
-import type { RemoteDocument } from "../../../src/remote/document.js";
+import type { RemoteDocument } from "../../../src/resilience/stale-while-revalidate.js";
 
 const builtIn = builtInFeeSettings("mainnet");
 const own = { ...builtIn, destinationFeeGasPriceMultiplier: 3 };

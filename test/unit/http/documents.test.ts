@@ -3,8 +3,8 @@ import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { FixedDocument, Report } from "../../../src/http/documents.js";
-import { http1, http2 } from "./raw-client.js";
-import { startServer } from "./running-server.js";
+import { http1, http2 } from "./support/raw-client.js";
+import { startServer } from "./support/test-server.js";
 
 const long = "<p>long</p>".repeat(1000);
 const etagOf = (text: string) => `W/"${createHash("sha256").update(text).digest("base64url")}"`;

@@ -2,14 +2,14 @@ import fc, { type Arbitrary } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../src/errors.js";
-import { httpStatusOf } from "../../../src/http/errors.js";
-import { createQueryBinder } from "../../../src/http/rest/bind.js";
-import { readGetRoutes } from "../../../src/http/rest/routes.js";
+import { httpStatusOf } from "../../../src/http/request/error-mapping.js";
+import { readGetRoutes } from "../../../src/http/rest/get-routes.js";
+import { createQueryBinder } from "../../../src/http/rest/query-binder.js";
 import { createGetQuote } from "../../../src/operations/get-quote.js";
 import { createGetTransferStatus } from "../../../src/operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "../../../src/operations/list-available-routes.js";
 import type { CallContext, Operation } from "../../../src/operations/operation.js";
-import { readOpenApi } from "../../support/contract.js";
+import { readOpenApi } from "../../support/contract/response-validator.js";
 
 // The constraints of gen/openapi.json are those of the service: the real binder and the real operations, up to where the
 // parameters are read and something else is needed.

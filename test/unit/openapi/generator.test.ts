@@ -2,7 +2,7 @@ import { mkdtemp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../support/temporary-folder.js";
-import { buildPlugin, generate, generateWith } from "./generated.js";
+import { buildPlugin, generate, generateWith } from "./run-plugin.js";
 
 const folder = temporaryFolder();
 const newFolder = () => mkdtemp(join(folder(), "contract-"));

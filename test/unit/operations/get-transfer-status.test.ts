@@ -9,8 +9,8 @@ import type { Chains } from "../../../src/chain/chains.js";
 import { createGetTransferStatus } from "../../../src/operations/get-transfer-status.js";
 import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
 import type { TokenPrices } from "../../../src/prices/token-prices.js";
-import type { StatusBook } from "../../../src/transfers/status-book.js";
-import type { Found, LookUpContext, TransferQuery } from "../../../src/transfers/transfer-source.js";
+import type { Found, LookUpContext, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
+import type { StatusBook } from "../../../src/transfers/status-cache.js";
 import {
   accessTo,
   address,
@@ -21,7 +21,7 @@ import {
   sentTransfer,
   statusOf,
   unavailable,
-} from "../../support/fake-transfers.js";
+} from "../../support/stubs/transfer-fixtures.js";
 
 const observedAt = 1_700_000_100_000;
 const longestMs = 10_000;

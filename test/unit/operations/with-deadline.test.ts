@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CallContext } from "../../../src/operations/operation.js";
 import { type WaitingRules, withDeadline } from "../../../src/operations/with-deadline.js";
-import { createPlaces } from "../../../src/remote/places.js";
+import { createPlaces } from "../../../src/resilience/fair-quota.js";
 
 const contextOf = (more: Partial<CallContext> = {}): CallContext => ({
   requestId: "r",

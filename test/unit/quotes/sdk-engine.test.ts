@@ -1,14 +1,14 @@
 import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
-import { RevertError } from "../../../src/chain/rpc-error.js";
+import { RevertError } from "../../../src/chain/json-rpc/revert-error.js";
 import { builtInFeeSettings } from "../../../src/hop/fee-settings.js";
 import { createFeeSettingsSource } from "../../../src/hop/fee-settings-source.js";
 import { networkOf, networkSlugs } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import { createTokenPrices } from "../../../src/prices/token-prices.js";
 import { createSdkEngine } from "../../../src/quotes/sdk-engine.js";
-import { createGate } from "../../../src/remote/gate.js";
+import { createGate } from "../../../src/resilience/adaptive-limiter.js";
 import { availableRoutes } from "../../../src/routes/available-routes.js";
 
 const waiting = { caller: "a", signal: new AbortController().signal };

@@ -4,7 +4,7 @@ import { networkOf } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import { createTokenPrices } from "../../../src/prices/token-prices.js";
 import { createSnapshotEngine } from "../../../src/quotes/snapshot-engine.js";
-import { fakeChain } from "../../support/fake-chain.js";
+import { fakeChain } from "../../support/stubs/quote-chain-stub.js";
 
 const mainnet = networkOf("mainnet");
 const token = findToken(mainnet, "USDC");

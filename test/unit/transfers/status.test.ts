@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { SenderKind } from "../../../src/hop/bridge-book.js";
+import type { SenderKind } from "../../../src/hop/contract-registry.js";
 import { isSettled, type TransferState } from "../../../src/transfers/status.js";
 import type { Delivery } from "../../../src/transfers/transfer.js";
-import { chainOf, delivered, sentTransfer, statusOf } from "../../support/fake-transfers.js";
+import { chainOf, delivered, sentTransfer, statusOf } from "../../support/stubs/transfer-fixtures.js";
 
 const unknown: Delivery = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };
 const withdrawn: Delivery = { ...delivered, bonder: undefined };

@@ -1,0 +1,143 @@
+import { connect } from "node:net";
+import type { Load } from "./http-load-generator.js";
+import { clientStart, createFrameReader, encodeHeaders, flags, frame, frameTypes } from "./http2-frames.js";
+
+export interface GrpcLoad {
+  readonly url: string;
+  /** Such as "/hop.bridge.v1.BridgeService/GetQuote". */
+  readonly path: string;
+  readonly connections: number;
+  /** Calls under way at any time on each connection. */
+  readonly concurrency: number;
+  readonly seconds: number;
+  /** The encoded request message, by its number. */
+  message(index: number): Uint8Array;
+  /** Length of every encoded response message: what is not so long is no right answer. */
+  readonly answerBytes: number;
+}
+
+/** Bytes of gRPC before each message. */
+const prefixBytes = 5;
+/** `:status: 200` in the compression's own table. */
+const status200 = 0x88;
+/** Says how large the table of earlier headers is; comes first in the first headers of a connection. */
+const noTable = 0x20;
+
+/** Makes unary gRPC calls over cleartext HTTP/2. Rejects at any answer that is not as it should be. */
+export async function loadGrpc(options: GrpcLoad): Promise<Load> {
+  const { connections, seconds } = options;
+  const state = { sent: 0, answered: 0, isOver: false };
+  const opened = await Promise.all(Array.from({ length: connections }, () => open(options, state)));
+  const began = performance.now();
+  const cpuBefore = process.cpuUsage();
+  try {
+    const failed = Promise.race(opened.map((connection) => connection.failed));
+    for (const connection of opened) connection.begin();
+    await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, seconds * 1000))]);
+    const took = (performance.now() - began) / 1000;
+    const { user, system } = process.cpuUsage(cpuBefore);
+    const result = { answered: state.answered, seconds: took, generatorBusy: (user + system) / 1e6 / took };
+    state.isOver = true;
+    while (state.answered < state.sent) await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 1))]);
+    return result;
+  } finally {
+    state.isOver = true;
+    for (const connection of opened) connection.close();
+  }
+}
+
+async function open(
+  { url, path, concurrency, message, answerBytes }: GrpcLoad,
+  state: { sent: number; answered: number; isOver: boolean },
+) {
+  const { hostname, port, host } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.setNoDelay(true);
+  await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+  const headers = encodeHeaders([
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", path],
+    [":authority", host],
+    ["content-type", "application/grpc+proto"],
+    ["te", "trailers"],
+    ["user-agent", "bench"],
+  ]);
+  let fail = (_error: Error): void => {};
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  // Somebody else's failure may come first.
+  failed.catch(() => {});
+  let isClosed = false;
+  let nextStream = 1;
+  let trailers: Buffer | undefined;
+  const received = new Map<number, number>();
+  let out: Buffer[] = [];
+
+  function call(): void {
+    const stream = nextStream;
+    nextStream += 2;
+    const body = message(state.sent++);
+    const prefixed = Buffer.alloc(prefixBytes + body.length);
+    prefixed.writeUInt32BE(body.length, 1);
+    prefixed.set(body, prefixBytes);
+    received.set(stream, 0);
+    out.push(frame(frameTypes.headers, flags.endHeaders, stream, stream === 1 ? headers.first : headers.later));
+    out.push(frame(frameTypes.data, flags.endStream, stream, prefixed));
+  }
+
+  function flush(): void {
+    if (out.length === 0) return;
+    socket.write(Buffer.concat(out));
+    out = [];
+  }
+
+  function onHeaders(flagBits: number, stream: number, payload: Buffer): void {
+    const block = payload[0] === noTable ? payload.subarray(1) : payload;
+    if ((flagBits & flags.endStream) === 0) {
+      if (block[0] !== status200) fail(new Error("an answer without status 200"));
+      return;
+    }
+    // The caller has seen a right answer of this server; all others end in the same bytes, `grpc-status: 0` among them.
+    trailers ??= Buffer.from(block);
+    const bytes = received.get(stream);
+    received.delete(stream);
+    if (bytes !== prefixBytes + answerBytes) fail(new Error(`an answer of ${bytes} bytes`));
+    if (!block.equals(trailers)) fail(new Error(`trailers ${block.toString("hex")}, not ${trailers.toString("hex")}`));
+    state.answered += 1;
+    if (!state.isOver) call();
+  }
+
+  const read = createFrameReader((type, flagBits, stream, payload) => {
+    if (type === frameTypes.data) received.set(stream, (received.get(stream) ?? 0) + payload.length);
+    else if (type === frameTypes.headers) onHeaders(flagBits, stream, payload);
+    else if (type === frameTypes.settings && (flagBits & flags.ack) === 0) {
+      out.push(frame(frameTypes.settings, flags.ack, 0, Buffer.alloc(0)));
+    } else if (type === frameTypes.ping && (flagBits & flags.ack) === 0) {
+      out.push(frame(frameTypes.ping, flags.ack, 0, payload));
+    } else if (type === frameTypes.reset || type === frameTypes.goAway) {
+      fail(new Error(`the server ends a call: frame ${type}, ${payload.toString("hex")}`));
+    }
+  });
+  socket.on("data", (chunk) => {
+    read(chunk);
+    flush();
+  });
+  socket.on("error", (error) => fail(error));
+  socket.on("close", () => {
+    if (!isClosed) fail(new Error("the server closed a connection"));
+  });
+  socket.write(clientStart());
+  return {
+    failed,
+    begin() {
+      for (let slot = 0; slot < concurrency; slot++) call();
+      flush();
+    },
+    close() {
+      isClosed = true;
+      socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { startNetwork } from "../../devnet/network.js";
+import type { SeededTransfer } from "../../devnet/seed/seeded-transfer.js";
+import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../../test/support/stubs/rpc-proxy.js";
+
+type Environment = Readonly<Record<string, string>>;
+
+/** Runs something over the local Hop network; a gateway over it is configured by the given environment. */
+export async function overNetwork(
+  run: (environment: Environment, transfers: readonly SeededTransfer[]) => Promise<void>,
+): Promise<void> {
+  const network = await startNetwork({ log: (line) => console.log(`(local network: ${line})`) });
+  try {
+    await run(network.environment, network.transfers);
+  } finally {
+    await network.stop();
+  }
+}
+
+/** Proxies in front of everything that the gateway asks. */
+export interface Upstreams {
+  /** Configuration of a gateway behind them. */
+  readonly environment: Environment;
+  /** What the chains were asked since the last reset. */
+  chainRequests(): readonly ProxiedRequest[];
+  /** What one chain was asked since then. */
+  requestsOf(slug: string): readonly ProxiedRequest[];
+  /** What settings, prices and attestations were asked for since the last reset. */
+  otherRequests(): readonly ProxiedRequest[];
+  setLatency(ms: number): void;
+  reset(): void;
+  close(): Promise<void>;
+}
+
+/** Puts a counting proxy in front of each of the URLs that an environment names. */
+export async function countUpstreams(environment: Environment): Promise<Upstreams> {
+  const proxies = new Map<string, RpcProxy>();
+  const changed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment)) {
+    // What no chain answers here is left alone, as is what is no URL.
+    const isProxied = /^(?:RPC_URL_|ASSETS_URL|ATTESTATION_API_URL)/.test(name) && URL.canParse(value);
+    if (!isProxied) {
+      changed[name] = value;
+      continue;
+    }
+    const proxy = proxies.get(value) ?? (await startRpcProxy(value));
+    proxies.set(value, proxy);
+    changed[name] = proxy.url;
+  }
+  const all = [...proxies.values()];
+  const chains = Object.entries(environment).flatMap(([name, value]) =>
+    name.startsWith("RPC_URL_") ? (proxies.get(value) ?? []) : [],
+  );
+  const requestsOf = (some: readonly RpcProxy[]): ProxiedRequest[] => some.flatMap(({ requests }) => requests);
+  return {
+    environment: changed,
+    chainRequests: () => requestsOf(chains),
+    requestsOf: (slug) => proxies.get(environment[`RPC_URL_${slug.toUpperCase()}`] ?? "")?.requests ?? [],
+    otherRequests: () => requestsOf(all.filter((proxy) => !chains.includes(proxy))),
+    setLatency(ms) {
+      for (const { behaviour } of all) behaviour.latencyMs = ms;
+    },
+    reset() {
+      for (const proxy of all) proxy.reset();
+    },
+    async close() {
+      await Promise.all(all.map((proxy) => proxy.close()));
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { createServer } from "node:http";
+import type { AddressInfo, Server } from "node:net";
+import { createGateway } from "../../src/app/gateway.js";
+import { loadConfig } from "../../src/config/config.js";
+
+/** An answer, byte for byte but for what node:http adds to every one (Date, Connection, Keep-Alive). */
+export interface RecordedAnswer {
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  readonly body: string;
+}
+
+const addedByNode = new Set(["date", "connection", "keep-alive"]);
+
+/** Serves the gateway, quietly, as the environment configures it. */
+export async function serveGateway(environment: Readonly<Record<string, string>>): Promise<string> {
+  const gateway = await createGateway(
+    loadConfig({ HOST: "127.0.0.1", PORT: "0", LOG_LEVEL: "silent", ...environment }),
+  );
+  return (await gateway.start()).url;
+}
+
+/** Gives the same answer to every request, with nothing but node:http. */
+export async function serveRaw({ status, headers, body }: RecordedAnswer): Promise<string> {
+  const bytes = Buffer.from(body);
+  return listen(
+    createServer((request, response) => {
+      // A body has to be read before the next request on its connection can be.
+      if (request.method === "POST") {
+        request.resume().once("end", () => response.writeHead(status, [...headers]).end(bytes));
+      } else response.writeHead(status, [...headers]).end(bytes);
+    }),
+  );
+}
+
+/** Records what a server answers, for {@link serveRaw}. */
+export async function recordAnswer(url: string, init: RequestInit = {}): Promise<RecordedAnswer> {
+  const response = await fetch(url, init);
+  const body = await response.text();
+  if (!response.ok) throw new Error(`${url} answers ${response.status}: ${body}`);
+  const headers = [...response.headers].filter(([name]) => !addedByNode.has(name)).flat();
+  return { status: response.status, headers, body };
+}
+
+/** Listens on a free port of 127.0.0.1. */
+export async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

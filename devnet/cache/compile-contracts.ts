@@ -1,0 +1,95 @@
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { cacheFolder, projectFolder } from "./project-folders.js";
+
+export interface Artifact {
+  readonly abi: readonly unknown[];
+  /** Creation code, 0x-prefixed hex. */
+  readonly bytecode: string;
+  /** Runtime code, 0x-prefixed hex. Our contracts have no immutables, so it can be placed as it is. */
+  readonly deployedBytecode: string;
+}
+
+interface CompilerOutput {
+  readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[];
+  readonly contracts?: Record<
+    string,
+    Record<
+      string,
+      {
+        readonly abi: readonly unknown[];
+        readonly evm: {
+          readonly bytecode: { readonly object: string };
+          readonly deployedBytecode: { readonly object: string };
+        };
+      }
+    >
+  >;
+}
+
+const require = createRequire(import.meta.url);
+
+/** Code for `london` runs under every later rule set too, so the nodes may be run with any of them. */
+const settings = {
+  evmVersion: "london",
+  optimizer: { enabled: true, runs: 200 },
+  outputSelection: { "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
+};
+
+/**
+ * Our contracts by name, compiled once: later calls read `.devnet/`, under a name made of the sources, the settings and the
+ * compiler's version.
+ *
+ * @throws Error with the compiler's own messages when a source does not compile.
+ */
+export function compileContracts(): Record<string, Artifact> {
+  // The sources are never copied to where the built files are.
+  const sources = readSources(join(projectFolder(), "devnet", "contracts"));
+  const { version } = JSON.parse(readFileSync(require.resolve("solc/package.json"), "utf8")) as { version: string };
+  const key = createHash("sha256")
+    .update(JSON.stringify([version, settings, sources]))
+    .digest("hex")
+    .slice(0, 16);
+  const cache = join(cacheFolder(), `artifacts-${key}.json`);
+  if (existsSync(cache)) {
+    // A sign of use: what has none for long is forgotten.
+    utimesSync(cache, new Date(), new Date());
+    return JSON.parse(readFileSync(cache, "utf8")) as Record<string, Artifact>;
+  }
+
+  const artifacts = compile(sources);
+  mkdirSync(cacheFolder(), { recursive: true });
+  // Another process may compile at the same time: a rename never shows half a file.
+  const draft = `${cache}.${randomUUID()}`;
+  writeFileSync(draft, JSON.stringify(artifacts));
+  renameSync(draft, cache);
+  return artifacts;
+}
+
+function compile(sources: Record<string, { content: string }>): Record<string, Artifact> {
+  // Loaded here because the compiler takes a second to load and is needed only when a source changed.
+  const solc = require("solc") as { compile(input: string): string };
+  const input = JSON.stringify({ language: "Solidity", sources, settings });
+  const output = JSON.parse(solc.compile(input)) as CompilerOutput;
+  const errors = (output.errors ?? []).filter((error) => error.severity === "error");
+  if (errors.length > 0) throw new Error(errors.map((error) => error.formattedMessage).join("\n"));
+  const artifacts: Record<string, Artifact> = {};
+  for (const contracts of Object.values(output.contracts ?? {})) {
+    for (const [name, { abi, evm }] of Object.entries(contracts)) {
+      artifacts[name] = {
+        abi,
+        bytecode: `0x${evm.bytecode.object}`,
+        deployedBytecode: `0x${evm.deployedBytecode.object}`,
+      };
+    }
+  }
+  return artifacts;
+}
+
+function readSources(folder: string): Record<string, { content: string }> {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".sol"));
+  const named = files.map((file) => file.replaceAll("\\", "/")).sort();
+  return Object.fromEntries(named.map((file) => [file, { content: readFileSync(join(folder, file), "utf8") }]));
+}

@@ -1,0 +1,79 @@
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import type { LocalChains } from "../chain/local-chains.js";
+import type { SeededTransfer } from "../seed/seeded-transfer.js";
+import { projectFolder } from "./project-folders.js";
+
+const transfersFile = "transfers.json";
+/** What can be made again: states, and compiled contracts. */
+const forgettable = /^(?:state|artifacts)-/;
+/** What nobody has used for this long is likely of sources that have changed. */
+const forgetAfterMs = 24 * 3600 * 1000;
+
+/** The state of every chain of a built network, on disk. Never changed once it is there. */
+export interface SavedState {
+  readonly transfers: readonly SeededTransfer[];
+  /** File from which a chain starts. */
+  chainFile(slug: string): string;
+}
+
+/** Name of the state of these chains: another as soon as anything that makes it has changed. */
+export async function stateName(slugs: readonly string[]): Promise<string> {
+  const project = projectFolder();
+  const hash = createHash("sha256").update(JSON.stringify(slugs));
+  // package.json pins the node, the compiler and the address book.
+  hash.update(await readFile(join(project, "package.json")));
+  for (const folder of ["devnet", "src/hop"]) {
+    const entries = await readdir(join(project, folder), { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    for (const file of files.sort()) hash.update(file.slice(project.length)).update(await readFile(file));
+  }
+  return `state-${hash.digest("hex").slice(0, 16)}`;
+}
+
+/** Opens a saved state, or gives undefined where there is none. */
+export async function openState(folder: string): Promise<SavedState | undefined> {
+  if (!existsSync(folder)) return undefined;
+  await utimes(folder, new Date(), new Date());
+  return {
+    transfers: JSON.parse(await readFile(join(folder, transfersFile), "utf8")) as SeededTransfer[],
+    chainFile: (slug) => join(folder, `${slug}.json`),
+  };
+}
+
+/**
+ * Saves the chains as they are. The folder appears with everything in it or not at all, so that several processes may
+ * build the same state at once: the first wins, the others' work is dropped.
+ */
+export async function saveState(
+  folder: string,
+  chains: LocalChains,
+  transfers: readonly SeededTransfer[],
+): Promise<void> {
+  const draft = `${folder}.${randomUUID()}`;
+  await mkdir(draft, { recursive: true });
+  try {
+    const dumps = [...chains.values()].map(async ({ slug, rpc }) => {
+      const dump = (await rpc("anvil_dumpState")) as string;
+      await writeFile(join(draft, `${slug}.json`), gunzipSync(Buffer.from(dump.slice(2), "hex")));
+    });
+    await Promise.all(dumps);
+    await writeFile(join(draft, transfersFile), JSON.stringify(transfers, undefined, 2));
+    await rename(draft, folder);
+    await forgetUnused(dirname(folder));
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error;
+  }
+}
+
+/** Every change of the sources makes others; those of the past would pile up. */
+async function forgetUnused(parent: string): Promise<void> {
+  for (const name of (await readdir(parent)).filter((entry) => forgettable.test(entry))) {
+    const { mtimeMs } = await stat(join(parent, name));
+    if (Date.now() - mtimeMs > forgetAfterMs) await rm(join(parent, name), { recursive: true, force: true });
+  }
+}

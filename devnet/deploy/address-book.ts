@@ -1,0 +1,58 @@
+import { sdkConfig } from "@hop-protocol/sdk/config";
+import { constants, utils } from "ethers";
+import { networkOf } from "../../src/hop/networks.js";
+import { decimalsOf } from "../../src/hop/tokens.js";
+import { findContract, hopChains } from "../chain/local-chains.js";
+
+/** A token's contracts on one chain, by the SDK's names; a name whose contract the token does not have there is absent. */
+export interface TokenOnChain {
+  readonly token: string;
+  readonly decimals: number;
+  find(name: string): string | undefined;
+  /** @throws Error when the SDK has no such contract. */
+  get(name: string): string;
+}
+
+/** Every token that the SDK has on a chain, in its order. */
+export function tokensOn(slug: string): readonly TokenOnChain[] {
+  const tokens = [...networkOf("mainnet").contracts.entries()].filter(([, byChain]) => byChain.has(slug));
+  return tokens.map(([token]) => tokenOnChain(token, slug));
+}
+
+export function tokenOnChain(token: string, slug: string): TokenOnChain {
+  const find = (name: string): string | undefined => {
+    const address = findContract(token, slug, name);
+    // The SDK writes the zero address for "none" (as it does for ETH on L1), and some addresses without checksum.
+    return address === undefined || address === constants.AddressZero ? undefined : utils.getAddress(address);
+  };
+  const get = (name: string): string => {
+    const address = find(name);
+    if (address === undefined) throw new Error(`the SDK has no ${name} of ${token} on ${slug}`);
+    return address;
+  };
+  return { token, decimals: decimalsOf(token), find, get };
+}
+
+/** Ids of the chains on which a token has a Hop bridge, other than this one. */
+export function bridgedChainIds(token: string, except: string): readonly number[] {
+  const hasBridge = (slug: string): boolean =>
+    (findContract(token, slug, "l1Bridge") ?? findContract(token, slug, "l2Bridge")) !== undefined;
+  const chains = [...hopChains.values()].filter(({ slug }) => slug !== except && hasBridge(slug));
+  return chains.map(({ chainId }) => chainId);
+}
+
+/** Whoever the SDK names as bonder of a route that ends on this chain. */
+export function bondersTo(token: string, slug: string): readonly string[] {
+  const byToken: Record<string, Record<string, Record<string, string>>> = sdkConfig.mainnet.bonders;
+  // One of the SDK's addresses ends in a space.
+  const bonders = Object.values(byToken[token] ?? {}).flatMap((byDestination) => byDestination[slug]?.trim() ?? []);
+  return [...new Set(bonders)];
+}
+
+/** What each bonder of a token has at stake, in its smallest unit. */
+export function bonderStake(token: string): bigint {
+  const stakes: Record<string, number> = sdkConfig.mainnet.bonderTotalStake;
+  const whole = stakes[token];
+  if (whole === undefined) throw new Error(`the SDK names no bonder stake of ${token}`);
+  return BigInt(whole) * 10n ** BigInt(decimalsOf(token));
+}

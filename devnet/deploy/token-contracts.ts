@@ -1,0 +1,95 @@
+import { isNativeCoin } from "../chain/local-chains.js";
+import { faucet, tokenMinter } from "./accounts.js";
+import { type TokenOnChain, tokensOn } from "./address-book.js";
+import type { Placement } from "./contract-placement.js";
+
+/** Tokens that somebody holds from the start, in the token's smallest unit. */
+export interface Holding {
+  /** Address of the token. */
+  readonly token: string;
+  readonly holder: string;
+  readonly amount: bigint;
+}
+
+interface TokenName {
+  readonly name: string;
+  readonly symbol: string;
+}
+
+const names: Readonly<Record<string, TokenName>> = {
+  USDC: { name: "USD Coin", symbol: "USDC" },
+  "USDC.e": { name: "USD Coin Bridged", symbol: "USDC.e" },
+  USDT: { name: "Tether USD", symbol: "USDT" },
+  MATIC: { name: "Matic Token", symbol: "MATIC" },
+  DAI: { name: "Dai Stablecoin", symbol: "DAI" },
+  ETH: { name: "Wrapped Ether", symbol: "WETH" },
+  HOP: { name: "Hop", symbol: "HOP" },
+  SNX: { name: "Synthetix Network Token", symbol: "SNX" },
+  sUSD: { name: "Synth sUSD", symbol: "sUSD" },
+  rETH: { name: "Rocket Pool ETH", symbol: "rETH" },
+  MAGIC: { name: "MAGIC", symbol: "MAGIC" },
+};
+
+/** Canonical tokens that are a chain's own coin, wrapped, where the SDK's token is not already named after that. */
+const wrappedNames: Readonly<Record<string, TokenName>> = {
+  MATIC: { name: "Wrapped Matic", symbol: "WMATIC" },
+  DAI: { name: "Wrapped XDAI", symbol: "WXDAI" },
+};
+
+/** Every token contract of a chain: canonical tokens, hTokens and LP tokens, with the given holdings. */
+export function tokenPlacements(slug: string, holdings: readonly Holding[]): readonly Placement[] {
+  const placements = new Map<string, Placement>();
+  for (const token of tokensOn(slug)) {
+    for (const placement of placementsOf(token, slug, holdings)) {
+      // USDC and USDC.e are one token on L1; the first has the name.
+      if (!placements.has(placement.address)) placements.set(placement.address, placement);
+    }
+  }
+  return [...placements.values()];
+}
+
+function placementsOf(token: TokenOnChain, slug: string, holdings: readonly Holding[]): readonly Placement[] {
+  const { name, symbol } = nameOf(token.token);
+  const canonical = token.find("l1CanonicalToken") ?? token.find("l2CanonicalToken");
+  const hToken = token.find("l2HopBridgeToken");
+  const lpToken = token.find("l2SaddleLpToken");
+  const held = (address: string): Pick<Holding, "holder" | "amount">[] =>
+    holdings.filter((holding) => holding.token === address);
+
+  const plain = (address: string, title: TokenName, decimals: number, owner: string): Placement => ({
+    contract: "Token",
+    address,
+    setUp: {
+      method: "initialize",
+      values: [title.name, title.symbol, decimals, owner, token.token === "USDC" ? [tokenMinter] : [], held(address)],
+    },
+  });
+  const wrapped = (address: string): Placement => {
+    const title = wrappedNames[token.token] ?? { name, symbol };
+    const balance = held(address).reduce((sum, { amount }) => sum + amount, 0n);
+    const values = [title.name, title.symbol, held(address)];
+    return { contract: "WrappedNative", address, setUp: { method: "initialize", values }, balance };
+  };
+
+  const placements: Placement[] = [];
+  // HOP has no hToken beside it: what the bridge burns and mints is HOP itself.
+  if (canonical !== undefined && canonical !== hToken) {
+    const isWrapped = isNativeCoin(token.token, slug);
+    placements.push(isWrapped ? wrapped(canonical) : plain(canonical, { name, symbol }, token.decimals, faucet));
+  }
+  if (hToken !== undefined) {
+    const title = hToken === canonical ? { name, symbol } : { name: `${name} Hop Token`, symbol: `h${token.token}` };
+    placements.push(plain(hToken, title, token.decimals, token.get("l2Bridge")));
+  }
+  if (lpToken !== undefined) {
+    const title = { name: `Hop ${token.token} LP Token`, symbol: `HOP-LP-${token.token}` };
+    placements.push(plain(lpToken, title, 18, token.get("l2SaddleSwap")));
+  }
+  return placements;
+}
+
+function nameOf(token: string): TokenName {
+  const found = names[token];
+  if (found === undefined) throw new Error(`no name for token ${token}`);
+  return found;
+}

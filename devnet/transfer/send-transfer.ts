@@ -1,0 +1,99 @@
+import { utils } from "ethers";
+import { ammWrapper, cctpBridge, erc20, l1Bridge, l2Bridge } from "../chain/abi.js";
+import { chainIdOf, chainOf, contractOf, isNativeCoin, type LocalChains } from "../chain/local-chains.js";
+import { tokenOn } from "../chain/tokens.js";
+import { type Call, type Receipt, transact } from "../chain/transactions.js";
+
+/** A transfer to be sent. Amounts in the token's smallest unit, times in Unix seconds. */
+export interface TransferOrder {
+  readonly token: string;
+  /** Chain slugs. */
+  readonly source: string;
+  readonly destination: string;
+  readonly from: string;
+  readonly recipient: string;
+  readonly amount: bigint;
+  /** From ethereum: what the relayer gets. */
+  readonly bonderFee: bigint;
+  /** Least that the swap on the source chain may give (from ethereum: the swap on the destination chain). */
+  readonly amountOutMin: bigint;
+  readonly deadline: number;
+  /** The same for the swap on the destination chain; both 0: no swap there. */
+  readonly destinationAmountOutMin: bigint;
+  readonly destinationDeadline: number;
+  /** From ethereum: who may bring the transfer to the other side for the fee. */
+  readonly relayer?: string;
+}
+
+const zeroAddress = `0x${"0".repeat(40)}`;
+
+/**
+ * Sends a transfer as a wallet would: USDC and USDC.e through CCTP, HOP straight over its bridge, everything else
+ * over bridge (from ethereum) or AMM wrapper. The sender must own the tokens; the allowance is seen to here.
+ */
+export async function sendTransfer(chains: LocalChains, order: TransferOrder): Promise<Receipt> {
+  const { token, source, destination, recipient, amount, bonderFee, amountOutMin, deadline } = order;
+  const chainId = chainIdOf(destination);
+
+  if (token === "USDC" || token === "USDC.e") {
+    const bridge = contractOf(token, source, source === "ethereum" ? "cctpL1Bridge" : "cctpL2Bridge");
+    const data =
+      token === "USDC"
+        ? cctpBridge.encodeFunctionData("send", [chainId, recipient, amount, bonderFee])
+        : cctpBridge.encodeFunctionData("swapAndSend", [
+            chainId,
+            recipient,
+            amount,
+            bonderFee,
+            uniswapLeg(order, bridge),
+          ]);
+    return spend(chains, order, { to: bridge, data });
+  }
+  if (source === "ethereum") {
+    const swap = hasPool(token) ? [amountOutMin, deadline] : [0, 0];
+    const values = [chainId, recipient, amount, ...swap, order.relayer ?? zeroAddress, bonderFee];
+    const data = l1Bridge.encodeFunctionData("sendToL2", values);
+    return spend(chains, order, { to: contractOf(token, source, "l1Bridge"), data });
+  }
+  return sendByBridge(chains, order);
+}
+
+/** Sends from an L2 over Hop's own bridge, also what wallets send by CCTP today (USDC.e). */
+export async function sendByBridge(chains: LocalChains, order: TransferOrder): Promise<Receipt> {
+  const chainId = chainIdOf(order.destination);
+  const { token, source, recipient, amount, bonderFee } = order;
+  if (!hasPool(token)) {
+    const data = l2Bridge.encodeFunctionData("send", [chainId, recipient, amount, bonderFee, 0, 0]);
+    return spend(chains, order, { to: contractOf(token, source, "l2Bridge"), data });
+  }
+  const swaps = [order.amountOutMin, order.deadline, order.destinationAmountOutMin, order.destinationDeadline];
+  const values = [chainId, recipient, amount, bonderFee, ...swaps];
+  const data = ammWrapper.encodeFunctionData("swapAndSend", values);
+  return spend(chains, order, { to: contractOf(token, source, "l2AmmWrapper"), data });
+}
+
+/** HOP crosses 1:1: asking for a swap would be asking for what nobody can do. */
+function hasPool(token: string): boolean {
+  return token !== "HOP";
+}
+
+/** The leg USDC.e -> USDC on Uniswap's pool with a fee of 0.01 %, at most 1 % below par. */
+function uniswapLeg(order: TransferOrder, bridge: string): readonly unknown[] {
+  const { source, amount } = order;
+  const from = contractOf("USDC.e", source, "l2CanonicalToken");
+  const to = contractOf("USDC", source, "l2CanonicalToken");
+  const path = utils.solidityPack(["address", "uint24", "address"], [from, 100, to]);
+  return [path, bridge, amount, (amount * 99n) / 100n];
+}
+
+async function spend(chains: LocalChains, order: TransferOrder, call: Omit<Call, "from">): Promise<Receipt> {
+  const { token, source, from, amount } = order;
+  const chain = chainOf(chains, source);
+  if (isNativeCoin(token, source)) return transact(chain, { ...call, from, value: amount });
+  await transact(chain, {
+    from,
+    to: tokenOn(token, source),
+    data: erc20.encodeFunctionData("approve", [call.to, amount]),
+  });
+  return transact(chain, { ...call, from });
+}

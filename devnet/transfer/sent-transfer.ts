@@ -1,0 +1,107 @@
+import type { utils } from "ethers";
+import { networkOf } from "../../src/hop/networks.js";
+import { cctpBridge, l1Bridge, l2Bridge, messageTransmitter } from "../chain/abi.js";
+import { findContract, slugOfChainId } from "../chain/local-chains.js";
+import type { Log } from "../chain/transactions.js";
+
+interface Leg {
+  readonly token: string;
+  /** Chain slugs. */
+  readonly source: string;
+  readonly destination: string;
+  readonly recipient: string;
+  readonly amount: bigint;
+}
+
+/** A transfer as its source chain tells of it. Amounts in the token's smallest unit, times in Unix seconds. */
+export type SentTransfer =
+  | (Leg & {
+      readonly kind: "from-l2";
+      readonly transferId: string;
+      readonly transferNonce: string;
+      readonly bonderFee: bigint;
+      readonly amountOutMin: bigint;
+      readonly deadline: bigint;
+    })
+  | (Leg & {
+      readonly kind: "from-l1";
+      readonly amountOutMin: bigint;
+      readonly deadline: bigint;
+      readonly relayer: string;
+      readonly relayerFee: bigint;
+    })
+  | (Leg & { readonly kind: "cctp"; readonly nonce: bigint; readonly message: string });
+
+const topicOf = (contract: utils.Interface, event: string): string => contract.getEventTopic(event);
+
+/** First topics of the events that tell of a sent transfer. */
+export const sentTopics: readonly string[] = [
+  topicOf(l2Bridge, "TransferSent"),
+  topicOf(l1Bridge, "TransferSentToL2"),
+  topicOf(cctpBridge, "CCTPTransferSent"),
+];
+
+/** Hop's bridges on a chain: lower-case address to token. */
+export function bridgesOn(slug: string): ReadonlyMap<string, string> {
+  const bridges = new Map<string, string>();
+  for (const [token, byChain] of networkOf("mainnet").contracts) {
+    const contracts = byChain.get(slug) ?? {};
+    for (const name of ["l1Bridge", "l2Bridge", ...(token === "USDC" ? ["cctpL1Bridge", "cctpL2Bridge"] : [])]) {
+      const address = contracts[name];
+      if (typeof address === "string") bridges.set(address.toLowerCase(), token);
+    }
+  }
+  return bridges;
+}
+
+/** The transfers that a transaction on `source` sent, in log order. Events of other contracts do not count. */
+export function readSentTransfers(source: string, logs: readonly Log[]): readonly SentTransfer[] {
+  const bridges = bridgesOn(source);
+  const transmitter = findContract("USDC", source, "cctpMessageTransmitter")?.toLowerCase();
+  const messages = logs
+    .filter((log) => log.address.toLowerCase() === transmitter)
+    .filter((log) => log.topics[0] === topicOf(messageTransmitter, "MessageSent"))
+    .map((log) => messageTransmitter.parseLog({ ...log, topics: [...log.topics] }).args.message as string);
+  const transfers: SentTransfer[] = [];
+  for (const log of logs) {
+    const token = bridges.get(log.address.toLowerCase());
+    if (token === undefined) continue;
+    const contract = [l2Bridge, l1Bridge, cctpBridge][sentTopics.indexOf(log.topics[0] ?? "")];
+    if (contract === undefined) continue;
+    const { args } = contract.parseLog({ ...log, topics: [...log.topics] });
+    const number = (name: string): bigint => BigInt(args[name].toString());
+    const leg = {
+      token,
+      source,
+      destination: slugOfChainId(Number(number("chainId"))),
+      recipient: args.recipient as string,
+      amount: number("amount"),
+    };
+    if (contract === l2Bridge) {
+      transfers.push({
+        kind: "from-l2",
+        ...leg,
+        transferId: args.transferId as string,
+        transferNonce: args.transferNonce as string,
+        bonderFee: number("bonderFee"),
+        amountOutMin: number("amountOutMin"),
+        deadline: number("deadline"),
+      });
+    } else if (contract === l1Bridge) {
+      transfers.push({
+        kind: "from-l1",
+        ...leg,
+        amountOutMin: number("amountOutMin"),
+        deadline: number("deadline"),
+        relayer: args.relayer as string,
+        relayerFee: number("relayerFee"),
+      });
+    } else {
+      // Each CCTP send is told of twice, by the transmitter first; the order of both is the same.
+      const message = messages.shift();
+      if (message === undefined) throw new Error("a CCTP transfer without its message");
+      transfers.push({ kind: "cctp", ...leg, nonce: number("cctpNonce"), message });
+    }
+  }
+  return transfers;
+}

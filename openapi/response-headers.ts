@@ -1,0 +1,81 @@
+import type { Header } from "../gen/hop/rules/v1/rules_pb.js";
+import { given, type Json, ref } from "./json-object.js";
+
+const wholeNumber = { type: "integer", minimum: 0 };
+
+/** Headers of answers, by name. */
+export const headers = {
+  "X-Request-Id": {
+    description: "Id of the request: the one that it brought in this header, or a new one. The log has it too.",
+    required: true,
+    schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
+    example: "3f1c1f5e-8f5c-4f0e-9a0b-6d0f6f3f8a52",
+  },
+  Age: {
+    description: "How many seconds old the facts are from which the answer was made.",
+    schema: wholeNumber,
+    example: 1,
+  },
+  "Cache-Control": {
+    description: "How long the answer may be used, in seconds, and how much longer while a newer one is fetched.",
+    schema: { type: "string", pattern: "^(no-store|public, max-age=[0-9]+(, stale-while-revalidate=[0-9]+)?)$" },
+    example: "public, max-age=4, stale-while-revalidate=2",
+  },
+  ETag: {
+    description: "Names these very bytes, for `If-None-Match`. Only answers that stay the same for long have it.",
+    schema: { type: "string", pattern: '^"[A-Za-z0-9_-]+"$' },
+    example: '"n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg"',
+  },
+  Vary: {
+    description: "What of a request else decides which bytes come, for caches.",
+    schema: { type: "string" },
+    example: "Accept-Encoding",
+  },
+  Allow: {
+    description: "The methods that the path takes.",
+    required: true,
+    schema: { type: "string" },
+    example: "GET, HEAD, OPTIONS",
+  },
+  "Retry-After": {
+    description: "After how many seconds it is worth another try.",
+    schema: { type: "integer", minimum: 1 },
+    example: 1,
+  },
+  "RateLimit-Limit": {
+    description: "How many requests a caller may make in each window. Only where the operator has set a limit.",
+    schema: { type: "integer", minimum: 1 },
+    example: 100,
+  },
+  "RateLimit-Remaining": {
+    description: "How many are left in this window.",
+    schema: wholeNumber,
+    example: 99,
+  },
+  "RateLimit-Reset": {
+    description: "Seconds until the next window.",
+    schema: { type: "integer", minimum: 1 },
+    example: 1,
+  },
+} satisfies Record<string, Json>;
+
+type HeaderName = keyof typeof headers;
+
+const always: readonly HeaderName[] = ["X-Request-Id", "Cache-Control"];
+const ofLimit: readonly HeaderName[] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+
+/** Headers of an answer with the given status; `own` are those of its operation alone, which errors do not have. */
+export function headersOfStatus(status: number, own: readonly Header[]): Json {
+  const names: HeaderName[] = [...always];
+  if (status < 400) names.push("Age", "ETag", "Vary");
+  if (status === 405) names.push("Allow");
+  if (status === 429 || status === 503) names.push("Retry-After");
+  names.push(...ofLimit);
+  const shared = names.map((name) => [name, ref("headers", name)] as const);
+  const more = status < 400 ? own.map((header) => [header.name, ofHeader(header)] as const) : [];
+  return Object.fromEntries([...shared, ...more]);
+}
+
+function ofHeader({ description, values, format, example }: Header): Json {
+  return given({ description, schema: given({ type: "string", enum: values, format }), example });
+}

@@ -1,0 +1,75 @@
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
+import type { Chain } from "../networks.js";
+
+/** Circle's number for a chain in CCTP messages, by slug. The SDK has the same table behind its root import. */
+const domains: Readonly<Record<string, number>> = { ethereum: 0, optimism: 2, arbitrum: 3, base: 6, polygon: 7 };
+
+/** Circle's contracts that burn and mint, by slug. The address book does not have them; the SDK's messages do. */
+export const tokenMessengers: Readonly<Record<string, string>> = {
+  ethereum: "0xBd3fa81B58Ba92a82136038B25aDec7066af3155",
+  polygon: "0x9daF8c91AEFAE50b9c0E69629D3F6Ca40cA3B3FE",
+  optimism: "0x2B4069517957735bE00ceE0fadAE88a26365528f",
+  arbitrum: "0x19330d10D9Cc8751218eaf51E8885D058642E08A",
+  base: "0x1682Ae6375C4E4A97e4B583BC394c861A46D8962",
+};
+
+/** USDC where the messages below burn it. */
+const burnTokens: Readonly<Record<string, string>> = {
+  polygon: "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359",
+  arbitrum: "0xaf88d065e77c8cC2239327C5EDb3A432268e5831",
+};
+
+/**
+ * One message towards each chain that was really sent and is kept unreceived, so that receiving it can be estimated: its
+ * source and its nonce there. The SDK has the same messages inside.
+ */
+const samples: Readonly<Record<string, { readonly source: string; readonly nonce: number }>> = {
+  ethereum: { source: "polygon", nonce: 0xbe73 },
+  optimism: { source: "polygon", nonce: 0xbe71 },
+  polygon: { source: "arbitrum", nonce: 0x1a4bb },
+  arbitrum: { source: "polygon", nonce: 0xbe6f },
+  base: { source: "polygon", nonce: 0xbe6d },
+};
+/** Who sent the samples, to itself, and how much: one hundredth of a USDC. */
+const sampleSender = "0x9997da3de3ec197c853bcc96caecf08a81de9d69";
+const sampleAmount = 10_000n;
+
+/** undefined for a chain without CCTP. */
+export function cctpDomainOf(chain: Chain): number | undefined {
+  return domains[chain.slug];
+}
+
+export interface CctpMessage {
+  /** 0x-prefixed hex. */
+  readonly bytes: string;
+  /** Its keccak256, by which Circle's attestation is found. */
+  readonly hash: string;
+}
+
+/** The message by which delivering to a chain is estimated; undefined for a chain without CCTP. */
+export function sampleMessage(destinationSlug: string): CctpMessage | undefined {
+  const sample = samples[destinationSlug];
+  if (sample === undefined) return undefined;
+  const { source, nonce } = sample;
+  const header = [
+    number(0, 4),
+    number(domains[source] ?? 0, 4),
+    number(domains[destinationSlug] ?? 0, 4),
+    number(nonce, 8),
+    address(tokenMessengers[source]),
+    address(tokenMessengers[destinationSlug]),
+    number(0, 32),
+  ];
+  const body = [number(0, 4), address(burnTokens[source]), address(sampleSender), number(sampleAmount, 32)];
+  const hex = [...header, ...body, address(sampleSender)].join("");
+  return { bytes: `0x${hex}`, hash: `0x${bytesToHex(keccak_256(hexToBytes(hex)))}` };
+}
+
+function number(value: number | bigint, bytes: number): string {
+  return value.toString(16).padStart(bytes * 2, "0");
+}
+
+function address(hex = ""): string {
+  return hex.slice(2).toLowerCase().padStart(64, "0");
+}

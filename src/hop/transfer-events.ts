@@ -1,0 +1,171 @@
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
+import type { Log } from "../chain/read/chain-reads.js";
+
+/** Topic 0 of the events that tell of a transfer. */
+export const topics = {
+  transferSent: eventTopic("TransferSent(bytes32,uint256,address,uint256,bytes32,uint256,uint256,uint256,uint256)"),
+  transferSentToL2: eventTopic("TransferSentToL2(uint256,address,uint256,uint256,uint256,address,uint256)"),
+  cctpTransferSent: eventTopic("CCTPTransferSent(uint64,uint256,address,uint256,uint256)"),
+  withdrawalBonded: eventTopic("WithdrawalBonded(bytes32,uint256)"),
+  withdrew: eventTopic("Withdrew(bytes32,address,uint256,bytes32)"),
+  transferFromL1Completed: eventTopic("TransferFromL1Completed(address,uint256,uint256,uint256,address,uint256)"),
+  messageReceived: eventTopic("MessageReceived(address,uint32,uint64,bytes32,bytes)"),
+} as const;
+
+/** What an event says of the transfer that it sends. Amounts in the token's smallest unit, deadline in Unix seconds. */
+export interface SentEvent {
+  /** The transfer ID; undefined from L1, where there is none. For CCTP the decimal nonce. */
+  readonly transferId: string | undefined;
+  readonly destinationChainId: number;
+  readonly recipient: string;
+  readonly amount: bigint;
+  readonly amountOutMin: bigint;
+  readonly deadline: bigint;
+  readonly bonderFee: bigint;
+  /** Who is paid for delivering; from L1 only. */
+  readonly relayer: string | undefined;
+}
+
+/** What an event says of the transfer that it delivers. Which of them a transfer has depends on how it was sent. */
+export type ReceivedEvent =
+  | { readonly kind: "l2"; readonly transferId: string; readonly isBond: boolean }
+  | { readonly kind: "cctp"; readonly sourceDomain: number; readonly nonce: bigint }
+  | ({ readonly kind: "l1" } & CompletedValues);
+
+/** All that TransferFromL1Completed says: it names no transfer. */
+export type CompletedValues = Pick<SentEvent, "recipient" | "amount" | "amountOutMin" | "deadline" | "bonderFee"> & {
+  readonly relayer: string;
+};
+
+/** Words of data that each event has. */
+const wordsOf: Readonly<Record<string, number>> = {
+  [topics.transferSent]: 6,
+  [topics.transferSentToL2]: 4,
+  [topics.cctpTransferSent]: 2,
+  [topics.withdrawalBonded]: 1,
+  [topics.withdrew]: 2,
+  [topics.transferFromL1Completed]: 4,
+  [topics.messageReceived]: 1,
+};
+
+/** Reads the log of a sending contract; undefined when it is another event. */
+export function decodeSent(log: Log): SentEvent | undefined {
+  const [topic0, first, second, third] = log.topics;
+  const word = reader(log);
+  if (word === undefined || first === undefined || second === undefined || third === undefined) return undefined;
+  switch (topic0) {
+    case topics.transferSent:
+      // data: amount, transferNonce, bonderFee, index, amountOutMin, deadline
+      return {
+        transferId: first.toLowerCase(),
+        destinationChainId: Number(BigInt(second)),
+        recipient: addressOf(third),
+        amount: word(0),
+        bonderFee: word(2),
+        amountOutMin: word(4),
+        deadline: word(5),
+        relayer: undefined,
+      };
+    case topics.transferSentToL2:
+      // data: amount, amountOutMin, deadline, relayerFee
+      return {
+        transferId: undefined,
+        destinationChainId: Number(BigInt(first)),
+        recipient: addressOf(second),
+        amount: word(0),
+        amountOutMin: word(1),
+        deadline: word(2),
+        bonderFee: word(3),
+        relayer: addressOf(third),
+      };
+    case topics.cctpTransferSent:
+      // data: amount, bonderFee
+      return {
+        transferId: BigInt(first).toString(),
+        destinationChainId: Number(BigInt(second)),
+        recipient: addressOf(third),
+        amount: word(0),
+        bonderFee: word(1),
+        amountOutMin: 0n,
+        deadline: 0n,
+        relayer: undefined,
+      };
+    default:
+      return undefined;
+  }
+}
+
+/** Reads the log of a contract on which transfers arrive; undefined when it is another event. */
+export function decodeReceived(log: Log): ReceivedEvent | undefined {
+  const [topic0, first, second] = log.topics;
+  const word = reader(log);
+  if (word === undefined || first === undefined) return undefined;
+  switch (topic0) {
+    case topics.withdrawalBonded:
+    case topics.withdrew:
+      return { kind: "l2", transferId: first.toLowerCase(), isBond: topic0 === topics.withdrawalBonded };
+    case topics.messageReceived:
+      // topics: caller, nonce; data: sourceDomain, sender, messageBody
+      if (second === undefined) return undefined;
+      return { kind: "cctp", sourceDomain: Number(word(0)), nonce: BigInt(second) };
+    case topics.transferFromL1Completed:
+      // data: amount, amountOutMin, deadline, relayerFee
+      if (second === undefined) return undefined;
+      return {
+        kind: "l1",
+        recipient: addressOf(first),
+        relayer: addressOf(second),
+        amount: word(0),
+        amountOutMin: word(1),
+        deadline: word(2),
+        bonderFee: word(3),
+      };
+    default:
+      return undefined;
+  }
+}
+
+/** Whether an event from L1 sends a transfer with these values, or a completion of it has them. */
+export function haveEqualValues(a: SentEvent | CompletedValues, b: CompletedValues): boolean {
+  return (
+    a.recipient === b.recipient &&
+    a.relayer === b.relayer &&
+    a.amount === b.amount &&
+    a.amountOutMin === b.amountOutMin &&
+    a.deadline === b.deadline &&
+    a.bonderFee === b.bonderFee
+  );
+}
+
+/** Calldata of a bridge's `isTransferIdSpent(bytes32)`. */
+export function isTransferIdSpentCall(transferId: string): string {
+  return `0x3a7af631${transferId.slice(2)}`;
+}
+
+/** Calldata of a message transmitter's `usedNonces(bytes32)`: the key is keccak256 of domain and nonce, packed. */
+export function usedNoncesCall(sourceDomain: number, nonce: bigint): string {
+  const packed = `${sourceDomain.toString(16).padStart(8, "0")}${nonce.toString(16).padStart(16, "0")}`;
+  return `0xfeb61724${bytesToHex(keccak_256(hexToBytes(packed)))}`;
+}
+
+/** A number or address as a 32-byte topic. */
+export function topicOf(value: bigint | string): string {
+  const hex = typeof value === "bigint" ? value.toString(16) : value.slice(2);
+  return `0x${hex.padStart(64, "0")}`;
+}
+
+/** Reads the n-th 32-byte word of an event's data as an unsigned integer; undefined for an event without such data. */
+function reader({ topics: [topic0 = ""], data }: Log): ((index: number) => bigint) | undefined {
+  const words = wordsOf[topic0];
+  if (words === undefined || data.length < 2 + words * 64) return undefined;
+  return (index) => BigInt(`0x${data.slice(2 + index * 64, 66 + index * 64)}`);
+}
+
+function addressOf(topic: string): string {
+  return `0x${topic.slice(-40).toLowerCase()}`;
+}
+
+function eventTopic(signature: string): string {
+  return `0x${bytesToHex(keccak_256(new TextEncoder().encode(signature)))}`;
+}

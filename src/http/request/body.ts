@@ -1,0 +1,128 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { HttpRequest } from "./request-context.js";
+
+export interface BodyLimits {
+  /** The body holds any number of messages, each in its envelope, and may go on for ever. */
+  readonly isEndless: boolean;
+  /** Most bytes of a body, or of a message in one that is endless, envelope included; more is an error. */
+  readonly maxBytes: number;
+  /** Longest wait for the body's end; where that is endless, for its next bytes. */
+  readonly waitMs: number;
+  /** Ends a body that may go on for ever. */
+  readonly draining: AbortSignal;
+}
+
+/** What has been read of a body by someone who then left it to another. */
+export interface GivenBody {
+  readonly chunks: readonly Uint8Array[];
+  /** The rest did not come in time. */
+  readonly isLate: boolean;
+}
+
+/** In front of each message in gRPC, and in a stream of Connect's: a byte of flags and the length. */
+export const ENVELOPE_BYTES = 5;
+
+/** A piece of a body takes some 300 bytes, however small it is. */
+const MOST_PIECES = 64;
+
+/** Adds to what has come of a body, and makes one of many pieces, so that they take not much more than they hold. */
+export function collect(pieces: Buffer[], piece: Buffer): void {
+  pieces.push(piece);
+  if (pieces.length === MOST_PIECES) pieces.splice(0, MOST_PIECES, Buffer.concat(pieces));
+}
+
+/** The bytes of a body that has been read, whole or as far as it is of use, with the errors of `readBody`. */
+export async function* givenBody({ chunks, isLate }: GivenBody, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for (const chunk of chunks) {
+    size += chunk.length;
+    if (size > maxBytes) throw tooLarge(maxBytes);
+    yield chunk;
+  }
+  if (isLate) throw late();
+}
+
+/**
+ * The bytes of a request's body, as a whole or, where that is endless, message by message. Unlike Node's own iteration it
+ * leaves the connection whole when reading stops early, so that the answer can still be sent, and holds small pieces as
+ * one.
+ */
+export async function* readBody(
+  req: HttpRequest,
+  { isEndless, maxBytes, waitMs, draining }: BodyLimits,
+): AsyncGenerator<Uint8Array> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  /** So many bytes tell something: a whole body never, but for its end. */
+  let wanted = isEndless ? ENVELOPE_BYTES : maxBytes + 1;
+  let end: "end" | "stop" | "break" | undefined;
+  let wake = (): void => {};
+  const endBy = (how: typeof end) => (): void => {
+    end ??= how;
+    wake();
+  };
+  const [onEnd, onStop, onBreak] = [endBy("end"), endBy("stop"), endBy("break")];
+  const timer = setTimeout(onStop, waitMs);
+  function onData(piece: Buffer): void {
+    size += piece.length;
+    collect(pieces, piece);
+    if (isEndless) timer.refresh();
+    if (size < wanted) return;
+    req.pause();
+    wake();
+  }
+  req.on("data", onData).on("end", onEnd).on("close", onBreak);
+  if (isEndless) draining.addEventListener("abort", onStop);
+  if (req.destroyed) onBreak();
+  if (isEndless && draining.aborted) onStop();
+  try {
+    for (;;) {
+      if (size >= wanted) {
+        if (!isEndless) throw tooLarge(maxBytes);
+        const bytes = Buffer.concat(pieces);
+        const { whole, next } = splitMessages(bytes);
+        // Whoever decodes it says what is wrong with a message that is too large.
+        const ready = next > maxBytes ? size : whole;
+        pieces.splice(0, pieces.length, bytes.subarray(ready));
+        size -= ready;
+        wanted = next;
+        if (ready > 0) yield bytes.subarray(0, ready);
+      } else if (end === undefined) {
+        const woken = new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        req.resume();
+        await woken;
+      } else if (end === "end") {
+        if (size > 0) yield Buffer.concat(pieces);
+        return;
+      } else if (end === "stop" && isEndless) return;
+      else throw end === "stop" ? late() : new ConnectError("the request broke off", Code.Canceled);
+    }
+  } finally {
+    clearTimeout(timer);
+    draining.removeEventListener("abort", onStop);
+    req.off("data", onData).off("end", onEnd).off("close", onBreak);
+    // What is left unread would keep an HTTP/1.1 connection from its next request, and a stream from its end.
+    req.resume();
+  }
+}
+
+/** Of bytes that begin with an envelope: how many are whole messages, and how many the one after those will have. */
+function splitMessages(bytes: Buffer): { whole: number; next: number } {
+  let whole = 0;
+  for (;;) {
+    if (bytes.length - whole < ENVELOPE_BYTES) return { whole, next: ENVELOPE_BYTES };
+    const next = ENVELOPE_BYTES + bytes.readUInt32BE(whole + 1);
+    if (bytes.length - whole < next) return { whole, next };
+    whole += next;
+  }
+}
+
+function late(): ConnectError {
+  return new ConnectError("the request body did not come in time", Code.InvalidArgument);
+}
+
+function tooLarge(maxBytes: number): ConnectError {
+  return new ConnectError(`the request is larger than ${maxBytes} bytes`, Code.ResourceExhausted);
+}

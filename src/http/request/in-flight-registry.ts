@@ -1,0 +1,122 @@
+import type { EventEmitter } from "node:events";
+import type { IncomingHttpHeaders } from "node:http";
+import { constants, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import type { Reason } from "../../errors.js";
+import { codeNameOf } from "./error-mapping.js";
+import { removeFrom } from "./remove-item.js";
+import {
+  type Call,
+  type CallOptions,
+  type HttpRequest,
+  type HttpResponse,
+  OpenCall,
+  type StreamCall,
+} from "./request-context.js";
+
+/** The calls that are in progress. */
+export interface Calls {
+  /** Starts the record of a request. It ends, with its log line, when the answer is out or the caller gone. */
+  open(req: HttpRequest, res: HttpResponse, known?: StreamCall): Call;
+  /** The same for a stream of HTTP/2. Where a request is made of it later, that is opened with the record known. */
+  openStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): StreamCall;
+  /** The last request opened on an HTTP/1.1 connection whose answer is not out yet. */
+  inProgress(socket: Socket): Call | undefined;
+  /** Logs a request that never became one, because its bytes are no HTTP; `fault` says what is wrong with them. */
+  refused(requestId: string, reason: Reason, fault: string): void;
+  /** How many are in progress. */
+  count(): number;
+}
+
+/** How long a caller who has the answer may go on with the request. */
+const LINGER_MS = 1000;
+
+export function createCalls(options: CallOptions): Calls {
+  let count = 0;
+  const counted: CallOptions = {
+    ...options,
+    log(line, reason) {
+      count -= 1;
+      options.log(line, reason);
+    },
+  };
+  function begin(headers: IncomingHttpHeaders, socket: Socket | undefined): OpenCall {
+    count += 1;
+    return new OpenCall(headers, socket, counted);
+  }
+  const openByConnection = new WeakMap<EventEmitter, OpenCall[]>();
+
+  // The end of a connection must end its calls whatever their own events say: HTTP/1.1 answers that wait in line are
+  // told nothing then, nor are HTTP/2 streams with unread data.
+  function openOn(connection: EventEmitter): OpenCall[] {
+    const known = openByConnection.get(connection);
+    if (known !== undefined) return known;
+    const open: OpenCall[] = [];
+    openByConnection.set(connection, open);
+    connection.once("close", () => {
+      for (const call of open.splice(0)) call.end(false);
+    });
+    return open;
+  }
+
+  return {
+    open(req, res, known) {
+      req.on("error", ignore);
+      res.on("error", ignore);
+      if (!("stream" in req)) {
+        const { socket } = req;
+        const call = begin(req.headers, socket);
+        call.res = res;
+        const open = openOn(socket);
+        open.push(call);
+        // What a connection that is cut leaves unsent finishes too.
+        res.on("finish", () => {
+          if (removeFrom(open, call)) call.end(!socket.destroyed);
+        });
+        return call;
+      }
+      const { stream } = req;
+      const call = known ?? begin(req.headers, req.socket);
+      call.res = res;
+      const open = openOn(stream.session ?? stream);
+      if (known === undefined) open.push(call);
+      function end(finished: boolean): void {
+        if (removeFrom(open, call)) call.end(finished);
+      }
+      // The answer to HEAD ends without a "finish".
+      const isHead = req.method === "HEAD";
+      stream.once("close", () => end(isHead && res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR));
+      stream.once("finish", () => {
+        // A stream that its caller resets is finished too.
+        if (res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR) end(true);
+        if (stream.endAfterHeaders || stream.readableEnded) return;
+        // What the caller still sends is of no use to anyone, but to stop it at once would stop our trailers too.
+        stream.resume();
+        const linger = setTimeout(() => stream.close(), LINGER_MS).unref();
+        stream.once("close", () => clearTimeout(linger));
+      });
+      return call;
+    },
+    openStream(stream, headers) {
+      const { session } = stream;
+      const call = begin(headers, session?.socket);
+      const open = openOn(session ?? stream);
+      open.push(call);
+      stream.on("error", ignore);
+      stream.on("close", () => {
+        if (removeFrom(open, call)) call.end(call.answered && stream.rstCode === constants.NGHTTP2_NO_ERROR);
+      });
+      return call;
+    },
+    inProgress(socket) {
+      return openByConnection.get(socket)?.at(-1);
+    },
+    refused(requestId, reason, fault) {
+      options.log({ requestId, protocol: "rest", operation: "", code: codeNameOf(reason), ms: 0, fault }, reason);
+    },
+    count: () => count,
+  };
+}
+
+// A connection that breaks shows in the answer's own end; without a listener it would end the process.
+function ignore(): void {}

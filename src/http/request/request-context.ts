@@ -1,0 +1,222 @@
+import { setMaxListeners } from "node:events";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Reason, ServiceError } from "../../errors.js";
+import type { CachePolicy, CallContext } from "../../operations/operation.js";
+import { cacheHeaders } from "./cache-headers.js";
+import { callerOf } from "./caller.js";
+import { codeNameOf, toServiceError } from "./error-mapping.js";
+import { requestIdOf } from "./request-id.js";
+import { checkMetadata } from "./response-metadata.js";
+
+export type HttpRequest = IncomingMessage | Http2ServerRequest;
+export type HttpResponse = ServerResponse | Http2ServerResponse;
+
+export type Protocol = "grpc" | "grpc-web" | "connect" | "connect-get" | "rest";
+
+type Facts = Readonly<Record<string, string | number | boolean>>;
+
+/** The one log line of a request. It holds no URL and no query: those can carry keys. */
+export interface AccessLine extends Facts {
+  readonly requestId: string;
+  readonly protocol: Protocol;
+  /** Full name of service and method, as in `hop.bridge.v1.BridgeService/GetQuote`; a document's path; empty where there is neither. */
+  readonly operation: string;
+  /** `ok`, or the name of a Connect code; `canceled` where the caller left before the answer was out. */
+  readonly code: string;
+  /** Milliseconds from the request's headers to the end of the answer. */
+  readonly ms: number;
+}
+
+/** @param reason for which the request was refused or failed, as its caller is told; empty: for none */
+export type AccessLog = (line: AccessLine, reason: Reason | "") => void;
+
+/** Follows calls of operations, such as by spans. */
+export interface CallTracer {
+  /** Follows a call; undefined: not this one. */
+  begin(call: TracedCall): CallTrace | undefined;
+}
+
+export interface TracedCall {
+  readonly protocol: Protocol;
+  /** Full name of service and method. */
+  readonly operation: string;
+  /** Where the caller may say what the call is a part of. */
+  readonly headers: IncomingHttpHeaders;
+  /** On the clock of `performance.now()`. */
+  readonly start: number;
+}
+
+export interface CallTrace {
+  /** Runs work so that everything it begins is known to be a part of the call. */
+  run<T>(work: () => T): T;
+  /** @param res undefined where the call had none of its own */
+  end(line: AccessLine, reason: Reason | "", res: HttpResponse | undefined): void;
+}
+
+/** Gets what lies behind an answer INTERNAL. */
+export type InternalErrorReport = (error: unknown, requestId: string) => void;
+
+/** One request in progress; whoever handles it writes down what the log is to say. */
+export interface Call {
+  readonly requestId: string;
+  protocol: Protocol;
+  operation: string;
+  code: string;
+  /** Why it failed; empty where it did not, or its protocol's own words say why. */
+  reason: Reason | "";
+  /** The request broke off because it is malformed: that is the code to log, not `canceled`. */
+  malformed: boolean;
+  /** What every answer to it says of the caller's rate limit, names and values in turn: nothing where there is none. */
+  rateHeaders: readonly string[];
+  /** By what callers are told apart. */
+  readonly caller: string;
+  /** Whether the call ended before its answer did. */
+  readonly isGone: boolean;
+  /** Fires when the caller is gone. Made when it is first read. */
+  readonly signal: AbortSignal;
+  /** Whether the operation said that its answer may be kept for some time. */
+  readonly isKeepable: boolean;
+  /** What the operation said of its answer, as headers: names and values in turn. For an answer that succeeded. */
+  answerHeaders(): readonly string[];
+  /** What an operation may know of this call; `timeoutMs` as in CallContext. */
+  context(timeoutMs: number | undefined): CallContext;
+  /** Notes that the call failed, reports a fault of ours, and gives what the caller is told. */
+  fail(error: unknown): ServiceError;
+}
+
+/** A call on a stream of HTTP/2 below Node's requests and responses. */
+export type StreamCall = OpenCall;
+
+const NO_HEADERS: readonly string[] = [];
+
+/** What all calls share. */
+export interface CallOptions {
+  readonly log: AccessLog;
+  readonly onInternalError: InternalErrorReport;
+  /** Take the caller's address from X-Forwarded-For: true behind a proxy that sets it. */
+  readonly trustProxy: boolean;
+  readonly tracer?: CallTracer | undefined;
+}
+
+/**
+ * The record of a call, which is also what its operation sees of it. A class, since there is one for each request: its
+ * getters make what few requests need only when it is asked for, and cost the others nothing.
+ */
+export class OpenCall implements Call, CallContext, TracedCall {
+  readonly requestId: string;
+  protocol: Protocol = "rest";
+  operation = "";
+  code = "unknown";
+  reason: Reason | "" = "";
+  malformed = false;
+  rateHeaders: readonly string[] = NO_HEADERS;
+  isGone = false;
+  /** Where its answer goes; undefined on a stream. */
+  res: HttpResponse | undefined = undefined;
+  /** On a stream: whether the whole answer has been given to it. */
+  answered = false;
+  timeoutMs: number | undefined = undefined;
+  private cachePolicy: CachePolicy | undefined = undefined;
+  private said: Readonly<Record<string, string>> | undefined = undefined;
+  private facts: Facts | undefined = undefined;
+  private controller: AbortController | undefined = undefined;
+  private trace: CallTrace | undefined = undefined;
+  readonly start = performance.now();
+
+  constructor(
+    readonly headers: IncomingHttpHeaders,
+    private readonly socket: { readonly remoteAddress?: string | undefined } | undefined,
+    private readonly options: CallOptions,
+  ) {
+    this.requestId = requestIdOf(headers["x-request-id"]);
+  }
+
+  get caller(): string {
+    const given = this.options.trustProxy ? this.headers["x-forwarded-for"] : undefined;
+    return callerOf(this.socket?.remoteAddress, given?.toString());
+  }
+
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      // One call asks many others, each of which listens: no leak, though Node.js warns of one.
+      setMaxListeners(0, this.controller.signal);
+      if (this.isGone) this.controller.abort();
+    }
+    return this.controller.signal;
+  }
+
+  // Functions of their own, since an operation may take them out of the context.
+
+  get note(): CallContext["note"] {
+    return (more) => {
+      this.facts = this.facts === undefined ? more : { ...this.facts, ...more };
+    };
+  }
+
+  get cache(): CallContext["cache"] {
+    return (policy) => {
+      this.cachePolicy = policy;
+    };
+  }
+
+  get metadata(): CallContext["metadata"] {
+    return (entries) => {
+      checkMetadata(entries);
+      this.said = this.said === undefined ? entries : { ...this.said, ...entries };
+    };
+  }
+
+  get isKeepable(): boolean {
+    return this.cachePolicy !== undefined && this.cachePolicy !== "private";
+  }
+
+  answerHeaders(): readonly string[] {
+    const caching = cacheHeaders(this.cachePolicy);
+    if (this.said === undefined) return caching;
+    const headers = [...caching];
+    for (const name in this.said) headers.push(name, this.said[name] ?? "");
+    return headers;
+  }
+
+  context(timeoutMs: number | undefined): CallContext {
+    this.timeoutMs = timeoutMs;
+    return this;
+  }
+
+  fail(error: unknown): ServiceError {
+    const told = toServiceError(error);
+    this.code = codeNameOf(told.reason);
+    this.reason = told.reason;
+    this.note({ reason: told.reason });
+    // What an operation throws when its caller leaves is no fault of ours.
+    if (told.reason === "INTERNAL" && !this.isGone) this.options.onInternalError(error, this.requestId);
+    return told;
+  }
+
+  /** Runs this call's operation as a part of it, where calls are followed. */
+  within<T>(work: () => T): T {
+    // What begins once the call has ended would have nobody to end it.
+    if (this.isGone) return work();
+    this.trace = this.options.tracer?.begin(this);
+    return this.trace === undefined ? work() : this.trace.run(work);
+  }
+
+  end(finished: boolean): void {
+    if (!finished) {
+      this.isGone = true;
+      this.controller?.abort();
+    }
+    const { requestId, protocol, operation, facts } = this;
+    const ms = Math.round((performance.now() - this.start) * 1000) / 1000;
+    const code = finished || this.malformed ? this.code : "canceled";
+    const line: AccessLine & Record<string, string | number | boolean> = { requestId, protocol, operation, code, ms };
+    // Not by spreading, which here costs more than all else in this function.
+    for (const name in facts) if (!(name in line)) line[name] = facts[name] ?? "";
+    this.options.log(line, this.reason);
+    const { tracer } = this.options;
+    // A call may be refused before its operation.
+    if (tracer !== undefined) (this.trace ?? tracer.begin(this))?.end(line, this.reason, this.res);
+  }
+}

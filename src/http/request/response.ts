@@ -1,0 +1,168 @@
+import { STATUS_CODES } from "node:http";
+import { cors } from "@connectrpc/connect";
+import type { ServiceError } from "../../errors.js";
+import type { GivenBody } from "./body.js";
+import { NO_STORE } from "./cache-headers.js";
+import { codeNameOf, headersOf, httpStatusOf, toErrorBody } from "./error-mapping.js";
+import type { Call, HttpRequest, HttpResponse } from "./request-context.js";
+
+/** A request, the place for its answer, and its record. */
+export interface Exchange {
+  readonly req: HttpRequest;
+  readonly res: HttpResponse;
+  readonly call: Call;
+  /** What has been read of the request's body already. */
+  readonly given?: GivenBody | undefined;
+}
+
+/** Handles the requests to one path; `query` is what stands behind the `?`. */
+export type PathHandler = (exchange: Exchange, query: string) => void;
+
+/** Names and values in turn: the form that Node.js writes without looking at each. */
+export type HeaderList = readonly string[];
+
+const JSON_TYPE = "application/json; charset=utf-8";
+/** What operations say of their answers, and the validator that scripts ask with. */
+const SAID_HEADERS = ["Source", "Observed-At", "ETag"];
+const EXPOSED_HEADERS = ["X-Request-Id", "Retry-After", "Age", ...SAID_HEADERS, ...cors.exposedHeaders].join(", ");
+const EXPOSED_WITH_RATE = `${EXPOSED_HEADERS}, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset`;
+const ALLOWED_HEADERS = [...cors.allowedHeaders, "X-Request-Id"].join(", ");
+
+/** How long a browser may remember a preflight's answer; it never changes, and browsers cap this at two hours. */
+const PREFLIGHT_SECONDS = "7200";
+
+/** Of whom an answer without a call says so. */
+export type Answered = Pick<Call, "requestId" | "rateHeaders">;
+
+/** Headers of every answer on every protocol. */
+export function commonHeaders({ requestId, rateHeaders }: Answered): string[] {
+  const headers = [
+    "x-request-id",
+    requestId,
+    "access-control-allow-origin",
+    "*",
+    "access-control-expose-headers",
+    rateHeaders.length === 0 ? EXPOSED_HEADERS : EXPOSED_WITH_RATE,
+    "x-content-type-options",
+    "nosniff",
+  ];
+  for (const each of rateHeaders) headers.push(each);
+  return headers;
+}
+
+// Node's answers over HTTP/1.1 and HTTP/2 have the same methods under types that cannot be called as one.
+
+export function writeHead(res: HttpResponse, status: number, headers: HeaderList): void {
+  if ("stream" in res) {
+    const byName: Record<string, string> = {};
+    for (let i = 0; i + 1 < headers.length; i += 2) byName[headers[i] ?? ""] = headers[i + 1] ?? "";
+    res.writeHead(status, byName);
+  } else res.writeHead(status, headers as string[]);
+}
+
+/** False where the caller has to read first; "drain" then says when to go on. */
+export function writeChunk(res: HttpResponse, chunk: Uint8Array): boolean {
+  return "stream" in res ? res.write(chunk) : res.write(chunk);
+}
+
+/** A JSON text to answer with. */
+export interface JsonBody {
+  readonly text: string;
+  /** Bytes of it as UTF-8. */
+  readonly size: number;
+  /** Strong validator, with its quotes, of a text that is given again and again. */
+  readonly etag: string | undefined;
+}
+
+/**
+ * Answers a request that succeeded with a JSON text, or to HEAD with its headers alone; with 304 where the caller may
+ * keep it and has it already.
+ */
+export function answerJson(exchange: Exchange, body: JsonBody): void {
+  const { req, res, call } = exchange;
+  call.code = "ok";
+  if (body.etag === undefined || !call.isKeepable) {
+    writeJson(exchange, 200, body, call.answerHeaders());
+    return;
+  }
+  const headers = ["etag", body.etag, ...call.answerHeaders()];
+  if (hasCurrent(req.headers["if-none-match"], body.etag)) {
+    writeHead(res, 304, [...commonHeaders(call), ...headers]);
+    res.end();
+  } else writeJson(exchange, 200, body, headers);
+}
+
+/** Answers with the JSON form of an error; `status` where it is another than the reason's own. */
+export function answerError(
+  exchange: Exchange,
+  error: ServiceError,
+  { status = httpStatusOf(error.reason), headers = [] }: { status?: number; headers?: HeaderList } = {},
+): void {
+  exchange.call.code = codeNameOf(error.reason);
+  exchange.call.reason = error.reason;
+  const text = toErrorBody(error);
+  writeJson(exchange, status, { text, size: Buffer.byteLength(text) }, [
+    ...NO_STORE,
+    ...Object.entries(headersOf(error)).flat(),
+    ...headers,
+  ]);
+}
+
+/** Answers OPTIONS, which is above all what browsers ask before a request to another origin. */
+export function answerOptions({ res, call }: Exchange, methods: string): void {
+  call.code = "ok";
+  writeHead(res, 204, [
+    ...commonHeaders(call),
+    ...["allow", methods],
+    ...["access-control-allow-methods", methods],
+    ...["access-control-allow-headers", ALLOWED_HEADERS],
+    ...["access-control-max-age", PREFLIGHT_SECONDS],
+  ]);
+  res.end();
+}
+
+/** Answers gRPC or gRPC-Web with a status alone, in the headers: the short form of a failure before any message. */
+export function answerTrailersOnly({ res, call }: Exchange, status: HeaderList): void {
+  const type = call.protocol === "grpc" ? "application/grpc" : "application/grpc-web+proto";
+  const headers = [...commonHeaders(call), "content-type", type, ...status];
+  // Not by writeHead: a status that is no trailer must come with the end of the stream in one frame.
+  for (let i = 0; i + 1 < headers.length; i += 2) res.setHeader(headers[i] ?? "", headers[i + 1] ?? "");
+  res.end();
+}
+
+/** A whole HTTP/1.1 answer as text, for a connection on which no request could be made out; it ends the connection. */
+export function rawErrorAnswer(answered: Answered, status: number, error: ServiceError, headers: HeaderList): string {
+  const body = toErrorBody(error);
+  const all = [...jsonHeaders(answered, Buffer.byteLength(body)), ...NO_STORE, "connection", "close", ...headers];
+  const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n${body}`;
+}
+
+/**
+ * Whether If-None-Match names a validator, compared weakly. Ours has neither comma nor quote inside, so that no part of
+ * another's is taken for it.
+ */
+export function hasCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  return ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((each) => each.trim().replace(/^W\//, "") === etag);
+}
+
+function writeJson(
+  { req, res, call }: Exchange,
+  status: number,
+  { text, size }: Pick<JsonBody, "text" | "size">,
+  more: HeaderList,
+): void {
+  const headers = jsonHeaders(call, size);
+  for (const each of more) headers.push(each);
+  writeHead(res, status, headers);
+  if (req.method === "HEAD") res.end();
+  // Where every character is one byte the text needs no conversion.
+  else res.end(text, size === text.length ? "latin1" : "utf8");
+}
+
+function jsonHeaders(answered: Answered, size: number): string[] {
+  const headers = commonHeaders(answered);
+  headers.push("content-type", JSON_TYPE, "content-length", String(size));
+  return headers;
+}

@@ -1,0 +1,200 @@
+import { resultOf } from "../../../chain/chain-client.js";
+import { headerIn, logsIn } from "../../../chain/json-rpc/parse-results.js";
+import { type BlockHeader, type Log, readHeader } from "../../../chain/read/chain-reads.js";
+import { ServiceError } from "../../../errors.js";
+import type { IndexStore } from "../store/index-store.js";
+import type { CursorRow } from "../store/schema.js";
+import { createPageWidth } from "./adaptive-page-size.js";
+import { blockCall, ensureCursor, type IndexedChain, logsCall, readEvents, rowsOf } from "./indexed-chain.js";
+import { findFork, isOneChain, judgePoll, pollMsOf } from "./reorg-detection.js";
+
+export interface FollowChainOptions {
+  readonly indexed: IndexedChain;
+  readonly store: IndexStore;
+  /** Milliseconds since 1970. */
+  readonly wallNow: () => number;
+  /** Milliseconds on a steady clock. */
+  readonly steadyNow: () => number;
+  /** Resolves when the time is over or the signal fires. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Told of a step that failed; it is tried again. */
+  readonly onTrouble: (slug: string, error: unknown) => void;
+  /** Told of a reorg: how many blocks were undone. */
+  readonly onReorg: (slug: string, depth: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * How much of the newest is read again at each look, in milliseconds: an endpoint may tell of a block before it has its
+ * logs.
+ */
+const overlapMs = 10_000;
+/** How often it is looked up what has become final; and for how long a chain may be shorter than the index unremarked. */
+const confirmMs = 60_000;
+/** Longest pause after failures. */
+export const longestPauseMs = 60_000;
+/** Blocks asked for in one batch when a reorg's depth is looked for. */
+const blocksAtOnce = 50;
+
+const oldestFirst = { newestFirst: false };
+/** When a block was the latest one, in milliseconds since 1970. */
+const madeAt = ({ timestamp }: BlockHeader): number => timestamp * 1_000;
+
+/** Keeps the index of one chain up to date until the signal fires. */
+export async function followChain(options: FollowChainOptions): Promise<void> {
+  const { indexed, store, wallNow, steadyNow, sleep, onTrouble, onReorg, signal } = options;
+  const { chain, client, reader } = indexed;
+  const pollMs = pollMsOf(chain);
+  const width = createPageWidth();
+  /** Whether all that is missing can be asked for at once. */
+  let isNear = false;
+  let confirmedAt = Number.NEGATIVE_INFINITY;
+  /** Logs of the last poll, by their places, whose events are in the index: of these nothing more is asked. */
+  let taken: ReadonlySet<string> = new Set();
+  /** Since when the chain has been shorter than the index, on the steady clock; Infinity: that has been told. */
+  let shortSince: number | undefined;
+
+  const readCursor = (): Promise<CursorRow> => ensureCursor(store, indexed, signal);
+
+  /**
+   * Takes what is new since the last poll: one request when nothing is.
+   * @param kept the last block in the index and the one that was it before, which may be of different chains when a reorg
+   *   came between the answers of one poll
+   */
+  async function poll(cursor: CursorRow, last: BlockHeader, kept: readonly BlockHeader[]): Promise<void> {
+    const observedAt = wallNow();
+    const from = Math.max(cursor.final_to, last.number - Math.ceil(overlapMs / chain.blockMs));
+    const calls = [
+      blockCall("latest"),
+      logsCall(reader, from, "latest"),
+      ...kept.map(({ number }) => blockCall(number)),
+    ];
+    const [latest, found, ...now] = (await client.batch(calls, signal)).map(resultOf);
+    const head = headerIn(client, latest);
+    const keptNow = now.map((block) => headerIn(client, block));
+    noteLength(head, last);
+    const verdict = judgePoll(kept, keptNow, head);
+    if (verdict === "reorg") return undo(cursor);
+    if (verdict === "wait" || head === undefined) return;
+    // What is beyond the head of the same answer is left for the next one.
+    const logs = logsIn(client, found).filter(({ blockNumber }) => Number(blockNumber) <= head.number);
+    if (!isOneChain([...kept, head], logs)) throw disagreeing(chain.slug);
+    const missing = logs.filter((log) => !taken.has(placeOf(log)));
+    const { rows } = await rowsOf(indexed, missing, { from: from + 1, to: head.number }, signal);
+    await store.advance(cursor, rows, { to: head, isFinal: false, observedAt });
+    taken = new Set(logs.map(placeOf));
+  }
+
+  /** Says so, once, when a chain stays shorter than the index. */
+  function noteLength(latest: BlockHeader | undefined, last: BlockHeader): void {
+    if (latest === undefined) return;
+    if (latest.number >= last.number) {
+      shortSince = undefined;
+      return;
+    }
+    shortSince ??= steadyNow();
+    if (steadyNow() - shortSince < confirmMs) return;
+    shortSince = Number.POSITIVE_INFINITY;
+    onTrouble(chain.slug, new ServiceError("UPSTREAM_UNAVAILABLE", `${chain.slug} has fewer blocks than before`));
+  }
+
+  /** Takes all that is final of what is missing, or one page of the rest. */
+  async function catchUp(cursor: CursorRow, last: BlockHeader): Promise<void> {
+    const observedAt = wallNow();
+    const [{ latest, settled }, lastNow] = await Promise.all([
+      indexed.readEnds(signal),
+      readHeader(client, last.number, signal),
+    ]);
+    noteLength(latest, last);
+    const verdict = judgePoll([last], [lastNow], latest);
+    if (verdict === "reorg") return undo(cursor);
+    isNear = verdict === "wait" || latest.number === last.number;
+    if (isNear) return;
+    if (settled > last.number) return catchUpFinal(settled);
+    const missing = { from: last.number + 1, to: latest.number };
+    const { rows, last: to } = await readEvents(indexed, missing, oldestFirst, width, signal);
+    isNear = to.number === latest.number;
+    await store.advance(cursor, rows, { to, isFinal: false, observedAt: isNear ? observedAt : madeAt(to) });
+  }
+
+  /** Once all that is there is confirmed, what follows and is final needs no second look. */
+  async function catchUpFinal(settled: number): Promise<void> {
+    await confirm(settled);
+    for (let cursor = await readCursor(); cursor.to_block < settled; cursor = await readCursor()) {
+      const missing = { from: cursor.to_block + 1, to: settled };
+      const { rows, last: to } = await readEvents(indexed, missing, oldestFirst, width, signal);
+      await store.advance(cursor, rows, { to, isFinal: true, observedAt: madeAt(to) });
+    }
+  }
+
+  /** Goes back to the newest block that is still there. */
+  async function undo(cursor: CursorRow): Promise<void> {
+    taken = new Set();
+    const kept = await store.lastBlocks(chain.chainId);
+    for (let start = 0; start < kept.length; start += blocksAtOnce) {
+      const some = kept.slice(start, start + blocksAtOnce);
+      const outcomes = await client.batch(
+        some.map(({ number }) => blockCall(number)),
+        signal,
+      );
+      const fork = findFork(
+        some,
+        outcomes.map((outcome) => headerIn(client, resultOf(outcome))),
+      );
+      if (fork === undefined) continue;
+      if (fork.number === cursor.to_block) throw disagreeing(chain.slug);
+      isNear = false;
+      await store.rollBack(cursor, fork);
+      onReorg(chain.slug, cursor.to_block - fork.number);
+      return;
+    }
+    throw disagreeing(chain.slug);
+  }
+
+  /** Reads again what has become final since the last time. */
+  async function confirm(settled: number): Promise<void> {
+    for (;;) {
+      const cursor = await readCursor();
+      const range = { from: cursor.final_to + 1, to: Math.min(settled, cursor.to_block) };
+      if (range.from > range.to) break;
+      const page = await readEvents(indexed, range, oldestFirst, width, signal);
+      await store.confirm(cursor, page.last, page.rows);
+    }
+    confirmedAt = steadyNow();
+  }
+
+  async function step(): Promise<void> {
+    const cursor = await readCursor();
+    const kept = await store.lastBlocks(chain.chainId, 2);
+    const [last] = kept;
+    if (last?.number !== cursor.to_block) throw new Error("the index has lost its last block");
+    if (isNear) await poll(cursor, last, kept);
+    else await catchUp(cursor, last);
+    if (isNear && steadyNow() - confirmedAt >= confirmMs) await confirm((await indexed.readEnds(signal)).settled);
+  }
+
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      await step();
+      failures = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      // The range may have been too much at once.
+      isNear = false;
+      failures += 1;
+      onTrouble(chain.slug, error);
+    }
+    if (isNear || failures > 0) await sleep(Math.min(pollMs * 2 ** Math.max(0, failures - 1), longestPauseMs), signal);
+  }
+}
+
+/** No two logs have the same. */
+function placeOf({ blockHash, logIndex }: Log): string {
+  return `${blockHash} ${logIndex}`;
+}
+
+/** Two endpoints have different chains, or one has undone what was final. */
+function disagreeing(slug: string): ServiceError {
+  return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} does not say the same of its blocks as before`);
+}

@@ -1,0 +1,126 @@
+import { type Log, readLogPage, readUint } from "../../../chain/read/chain-reads.js";
+import { ServiceError } from "../../../errors.js";
+import { cctpDomainOf } from "../../../hop/cctp/cctp.js";
+import type { BridgeBook } from "../../../hop/contract-registry.js";
+import {
+  decodeReceived,
+  isTransferIdSpentCall,
+  topicOf,
+  topics,
+  usedNoncesCall,
+} from "../../../hop/transfer-events.js";
+import { createLimit } from "../../../resilience/fetch-json.js";
+import { within } from "../../../resilience/with-timeout.js";
+import type { LookUpContext } from "../transfer-source.js";
+import type { SearchMemory } from "./search-caches.js";
+import type { SentByLog } from "./transfer-logs.js";
+
+/** That a transfer has arrived. */
+export interface Arrival {
+  /** The log that delivered it; undefined: not found. */
+  readonly log: Log | undefined;
+}
+
+/** What an endpoint gives at once of the logs that end with the newest. */
+interface NewestLogs {
+  readonly logs: readonly Log[];
+  /** Whether it searched the whole chain. */
+  readonly isAll: boolean;
+}
+
+/** For how long the log that delivered a transfer is waited for once it is known to have arrived, in milliseconds. */
+const patienceMs = 2_000;
+
+/**
+ * Whether a transfer over an L2 bridge or CCTP has arrived, as the destination's contract says, and by which log. Asks
+ * for both at once: where an endpoint searches its whole chain, that is one round trip. Where it searches less, a search
+ * begins at the time of sending, and goes on when the answer is out.
+ * @param sentAt Unix seconds
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when the destination cannot tell
+ */
+export async function findArrival(
+  sent: SentByLog,
+  sentAt: Promise<number>,
+  book: BridgeBook,
+  { blockTimes, trails }: SearchMemory,
+  { network, chains, signal, leftMs }: LookUpContext,
+): Promise<Arrival | undefined> {
+  const { slug, blockMs } = sent.destination;
+  const client = chains.client(slug);
+  const { call, filter, delivers } = questionsOf(sent, book);
+  const limit = createLimit(signal);
+
+  async function search(first: Promise<NewestLogs | undefined>, patience: number): Promise<Log | undefined> {
+    const newest = await within(first, patience / 2, undefined);
+    const log = newest?.logs.find(delivers);
+    // Not in all logs there are: the node has not indexed this one yet.
+    if (log !== undefined || newest?.isAll === true) return log;
+    const isPrivate = [sent.source, sent.destination].some((chain) => chains.isCustom(chain.slug));
+    // Bridges of two tokens may give the same id.
+    const key = isPrivate ? undefined : `${network.slug} ${slug} ${sent.source.slug} ${sent.token} ${sent.id}`;
+    const start = async (during: AbortSignal): Promise<number> =>
+      blockTimes.blockAt(client, await sentAt, blockMs, during);
+    const options = { client, filter, start, blockMs, isWanted: delivers, enough: 1 };
+    const [found] = await trails.follow(key, options, limit.signal);
+    return found;
+  }
+
+  try {
+    const first = readLogPage(client, filter, { from: 0, to: "latest" }, { newestFirst: true }, limit.signal).then(
+      ({ logs, range }) => ({ logs, isAll: range.from === 0 }),
+      () => undefined,
+    );
+    const flag = await readUint(client, call.to, call.data, limit.signal).catch(async (error: unknown) => {
+      // A node that cannot run contracts may still have the log.
+      const log = (await first)?.logs.find(delivers);
+      if (log === undefined) throw error;
+      return 1n;
+    });
+    if (flag === 0n) {
+      // Another endpoint, or a later block, may have told of it already.
+      const newest = await within<NewestLogs | undefined>(first, 0, undefined);
+      const log = newest?.logs.find(delivers);
+      return log && { log };
+    }
+    const patience = Math.min(patienceMs, leftMs() / 2);
+    return { log: await within<Log | undefined>(search(first, patience), patience, undefined) };
+  } finally {
+    limit.end();
+  }
+}
+
+/** What the destination's contract is asked, which logs may tell, and which of them does. */
+function questionsOf(sent: SentByLog, book: BridgeBook) {
+  const { source, destination, token, id } = sent;
+  if (sent.kind === "cctp") {
+    const transmitter = known(book.messageTransmitter(destination), sent);
+    const domain = known(cctpDomainOf(source), sent);
+    const nonce = BigInt(id);
+    return {
+      call: { to: transmitter, data: usedNoncesCall(domain, nonce) },
+      filter: { address: transmitter, topics: [topics.messageReceived, null, topicOf(nonce)] },
+      delivers(log: Log): boolean {
+        const event = decodeReceived(log);
+        return event?.kind === "cctp" && event.sourceDomain === domain;
+      },
+    };
+  }
+  const bridge = known(book.bridge(token, destination), sent);
+  return {
+    call: { to: bridge, data: isTransferIdSpentCall(id) },
+    filter: { address: bridge, topics: [[topics.withdrawalBonded, topics.withdrew], id] },
+    delivers: (log: Log): boolean => decodeReceived(log)?.kind === "l2",
+  };
+}
+
+/**
+ * A part of the address book that every transfer has.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE where it is missing
+ */
+export function known<T>(value: T | undefined, { token, source, destination }: SentByLog): T {
+  if (value === undefined) {
+    const message = `${source.slug} tells of a transfer of ${token} to ${destination.slug}, which cannot be`;
+    throw new ServiceError("UPSTREAM_UNAVAILABLE", message);
+  }
+  return value;
+}

@@ -1,0 +1,198 @@
+import { type Log, type LogFilter, readLogPage } from "../../../chain/read/chain-reads.js";
+import { searchLogs } from "../../../chain/read/log-search.js";
+import type { Chain } from "../../../hop/networks.js";
+import {
+  type CompletedValues,
+  decodeReceived,
+  decodeSent,
+  haveEqualValues,
+  topicOf,
+  topics,
+} from "../../../hop/transfer-events.js";
+import type { LookUpContext } from "../transfer-source.js";
+import { blockAfter, incomplete, type SearchMemory, timeOf } from "./search-caches.js";
+
+// A completion on an L2 names no transfer: it has the values of one. Of sends from L1 with equal values the first sent is
+// the first completed, and each completion delivers one. So all equal ones are read on both sides and paired in order.
+
+/** The transfers of one token from L1 to one L2 that have these values. */
+export interface EqualTransfers {
+  readonly source: Chain;
+  readonly destination: Chain;
+  /** The token's bridges, lower case. */
+  readonly sourceBridge: string;
+  readonly destinationBridge: string;
+  readonly values: CompletedValues;
+}
+
+/** Where a log stands. The hash is lower case. */
+export interface LogPlace {
+  readonly transactionHash: string;
+  readonly blockNumber: number;
+  readonly logIndex: number;
+}
+
+/** How long before a transfer, in seconds, equal ones are looked for where endpoints do not search the whole chain. */
+const lookBackSeconds = 7 * 24 * 3600;
+
+/** Sends that were searched. */
+interface SearchedSends {
+  /** In the order of the chain. */
+  readonly logs: readonly Log[];
+  /** The first block searched. */
+  readonly from: number;
+}
+
+/**
+ * The log that completed a transfer; undefined when none has.
+ * @param sent where it was sent
+ * @param sentAt when, Unix seconds
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when one of the chains cannot tell
+ */
+export async function findCompletion(
+  equal: EqualTransfers,
+  sent: LogPlace,
+  sentAt: Promise<number>,
+  memory: SearchMemory,
+  context: LookUpContext,
+): Promise<Log | undefined> {
+  const { source, destination } = equal;
+  const client = context.chains.client(destination.slug);
+  const filter = completionsOf(equal);
+  const [sends, newest] = await Promise.all([
+    findSends(equal, sent.blockNumber, () => sentAt, memory, context),
+    readLogPage(client, filter, { from: 0, to: "latest" }, { newestFirst: true }, context.signal),
+  ]);
+  const place = placeOf(sent, sends.logs);
+  // A source whose logs lag behind its receipts cannot tell how many equal ones were sent before.
+  if (place < 0) throw incomplete(source);
+  if (sends.from === 0 && newest.range.from === 0) return completing(newest.logs, equal)[place];
+
+  const firstSend = sends.logs[0];
+  if (firstSend === undefined) throw incomplete(source);
+  const firstAt = await (place === 0 ? sentAt : timeOf(firstSend, source, context));
+  const from = await memory.blockTimes.blockAt(client, firstAt, destination.blockMs, context.signal);
+  if (from >= newest.range.from) return completing(newest.logs.filter(isSince(from)), equal)[place];
+  const isPrivate = [source, destination].some(({ slug }) => context.chains.isCustom(slug));
+  // How many came before it, and since when, depends on how far the source was searched.
+  const key = isPrivate
+    ? undefined
+    : `${context.network.slug} ${sent.transactionHash} ${sent.logIndex} ${place} ${firstSend.transactionHash}`;
+  const logs = await memory.trails.follow(
+    key,
+    {
+      client,
+      filter,
+      start: async () => from,
+      blockMs: destination.blockMs,
+      isWanted: completes(equal),
+      enough: place + 1,
+    },
+    context.signal,
+  );
+  return logs[place];
+}
+
+/**
+ * The log that sent the transfer which a log on an L2 completed; undefined when there is none.
+ * @param completedAt asks for the time of the completion, Unix seconds
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when one of the chains cannot tell
+ */
+export async function findCompleted(
+  equal: EqualTransfers,
+  completion: Log,
+  completedAt: () => Promise<number>,
+  memory: SearchMemory,
+  context: LookUpContext,
+): Promise<Log | undefined> {
+  const { source, destination } = equal;
+  const client = context.chains.client(destination.slug);
+  const filter = completionsOf(equal);
+  const block = Number(completion.blockNumber);
+  const [sends, newest] = await Promise.all([
+    findSends(equal, "latest", completedAt, memory, context),
+    readLogPage(client, filter, { from: 0, to: block }, { newestFirst: true }, context.signal),
+  ]);
+  const [firstSend] = sends.logs;
+  if (firstSend === undefined) return undefined;
+  let { logs } = newest;
+  if (sends.from > 0 || newest.range.from > 0) {
+    const time = await timeOf(firstSend, source, context);
+    const from = await memory.blockTimes.blockAt(client, time, destination.blockMs, context.signal);
+    const rest = { from, to: newest.range.from - 1 };
+    const before =
+      rest.from > rest.to ? [] : await searchLogs(client, filter, rest, { newestFirst: false }, context.signal);
+    logs = [...before, ...logs].filter(isSince(from));
+  }
+  const place = placeOf(
+    { logIndex: Number(completion.logIndex), transactionHash: completion.transactionHash.toLowerCase() },
+    completing(logs, equal),
+  );
+  if (place < 0) throw incomplete(destination);
+  return sends.logs[place];
+}
+
+/** The sends with these values up to a block, all or as many as matter. */
+async function findSends(
+  equal: EqualTransfers,
+  to: number | "latest",
+  at: () => Promise<number>,
+  memory: SearchMemory,
+  context: LookUpContext,
+): Promise<SearchedSends> {
+  const { source, destination, sourceBridge, values } = equal;
+  const { chains, signal } = context;
+  const client = chains.client(source.slug);
+  const filter: LogFilter = {
+    address: sourceBridge,
+    topics: [
+      topics.transferSentToL2,
+      topicOf(BigInt(destination.chainId)),
+      topicOf(values.recipient),
+      topicOf(values.relayer),
+    ],
+  };
+  const isEqual = (log: Log): boolean => {
+    const event = decodeSent(log);
+    return event !== undefined && haveEqualValues(event, values);
+  };
+  const newest = await readLogPage(client, filter, { from: 0, to }, { newestFirst: true }, signal);
+  const searched = newest.range.from;
+  if (searched === 0) return { logs: newest.logs.filter(isEqual), from: 0 };
+  const time = await at();
+  const from = await memory.blockTimes.blockAt(client, time - lookBackSeconds, source.blockMs, signal);
+  const end = to === "latest" ? await blockAfter(source, time, memory, context) : to;
+  const rest = { from, to: Math.min(end, searched - 1) };
+  if (rest.from > rest.to) return { logs: newest.logs.filter(isEqual), from: searched };
+  const before = await searchLogs(client, filter, rest, { newestFirst: false }, signal);
+  return { logs: [...before, ...newest.logs].filter(isEqual), from };
+}
+
+function completionsOf({ destinationBridge, values }: EqualTransfers): LogFilter {
+  return {
+    address: destinationBridge,
+    topics: [topics.transferFromL1Completed, topicOf(values.recipient), topicOf(values.relayer)],
+  };
+}
+
+function completing(logs: readonly Log[], equal: EqualTransfers): readonly Log[] {
+  return logs.filter(completes(equal));
+}
+
+/** Whether a log completes a transfer with these values. */
+function completes({ values }: EqualTransfers): (log: Log) => boolean {
+  return (log) => {
+    const event = decodeReceived(log);
+    return event?.kind === "l1" && haveEqualValues(event, values);
+  };
+}
+
+function placeOf(place: Omit<LogPlace, "blockNumber">, logs: readonly Log[]): number {
+  return logs.findIndex(
+    (log) => Number(log.logIndex) === place.logIndex && log.transactionHash.toLowerCase() === place.transactionHash,
+  );
+}
+
+function isSince(block: number): (log: Log) => boolean {
+  return ({ blockNumber }) => Number(blockNumber) >= block;
+}

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { readQuote, readRoutes, readTransfer } from "../../support/reference/legacy-client.js";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+
+// Whoever comes from the older server changes the base address and nothing else.
+
+const { transfers } = inject("network");
+const sent = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
+const ethereum = "ethereum";
+let gateway: TestGateway;
+let routes: Record<string, string>[];
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  routes = readRoutes(await ask("/v1/available-routes?network=mainnet")) as Record<string, string>[];
+});
+afterAll(() => gateway.stop());
+
+async function ask(path: string): Promise<string> {
+  const response = await fetch(`${gateway.url}${path}`);
+  const text = await response.text();
+  if (!response.ok || response.headers.get("content-type") !== "application/json; charset=utf-8") {
+    throw new Error(`${path}: ${response.status} ${text}`);
+  }
+  return text;
+}
+
+describe("quotes", () => {
+  test("of every token, from ethereum, to it, and elsewhere", async () => {
+    const kindOf = ({ token, sourceChainSlug, destinationChainSlug }: Record<string, string>): string =>
+      [token, sourceChainSlug === ethereum, destinationChainSlug === ethereum].join();
+    const kinds = new Map(routes.map((route) => [kindOf(route), route]));
+    expect(kinds.size).toBeGreaterThan(25);
+    for (const { token, sourceChainSlug, destinationChainSlug } of kinds.values()) {
+      const amount = "50000000000000000000";
+      const query = `amount=${amount}&token=${token}&fromChain=${sourceChainSlug}&toChain=${destinationChainSlug}&slippage=0.5`;
+      const before = Math.floor(Date.now() / 1_000);
+      const quote = readQuote(await ask(`/v1/quote?${query}`));
+      expect(quote, query).toMatchObject({ amountIn: amount, slippage: 0.5 });
+      expect(quote.estimatedRecieved).toBe(quote.estimatedReceived);
+      expect(Number(quote.deadline) - before - 7 * 24 * 3_600, query).toBeGreaterThanOrEqual(0);
+      if (destinationChainSlug === ethereum) {
+        expect(quote, query).toMatchObject({ destinationAmountOutMin: "0", destinationDeadline: 0 });
+      } else expect(quote.destinationDeadline, query).toBe(quote.deadline);
+    }
+  });
+
+  test.each([
+    ["of the least amount, of which a fee leaves nothing", "amount=1&slippage=0.5", { estimatedRecieved: "0" }],
+    ["without slippage", "amount=1000000000000000000&slippage=0", { slippage: 0 }],
+    ["with much of it", "amount=1000000000000000000&slippage=99.99", { slippage: 99.99 }],
+    ["of more than a number can say", `amount=${2n ** 100n}&slippage=1`, { amountIn: String(2n ** 100n) }],
+    ["asked for anew", "amount=1000000000000000000&slippage=0.5&network=mainnet&refresh=true", { slippage: 0.5 }],
+  ])("%s", async (_, query, expected) => {
+    const route = "token=ETH&fromChain=optimism&toChain=arbitrum";
+    expect(readQuote(await ask(`/v1/quote?${route}&${query}`))).toMatchObject(expected);
+  });
+});
+
+describe("transfers", () => {
+  test("there are some in every state", () => {
+    expect(new Set(sent.map(({ expectedState }) => expectedState))).toEqual(
+      new Set(["PENDING", "BONDED", "UNBONDABLE"]),
+    );
+  });
+
+  test.each(sent)("$name", async ({ transferId, transactionHash, token, expectedState }) => {
+    for (const query of [
+      `transferId=${transferId}&transferHash=${transactionHash}`,
+      `transferHash=${transactionHash}`,
+      `transactionHash=${transactionHash}`,
+      `transferId=${transferId}&network=mainnet`,
+    ]) {
+      const transfer = readTransfer(await ask(`/v1/transfer-status?${query}`));
+      // A hash alone means the first of its transfers.
+      if (query.includes("transferId"))
+        expect(transfer).toMatchObject({ transferId, bonded: expectedState === "BONDED" });
+      expect(transfer, query).toMatchObject({ transactionHash, token });
+    }
+  });
+});
+
+test("routes", () => {
+  expect(routes.length).toBeGreaterThan(200);
+});
+
+describe("a client that strict refuses", () => {
+  const quote = {
+    amountIn: "1",
+    slippage: 0.5,
+    amountOutMin: "0",
+    destinationAmountOutMin: "0",
+    bonderFee: "1",
+    estimatedReceived: "0",
+    estimatedRecieved: "0",
+    deadline: 1,
+    destinationDeadline: 0,
+  };
+  const { estimatedRecieved, ...unread } = quote;
+
+  test("nothing that is right", () => {
+    expect(readQuote(JSON.stringify(quote))).toEqual({ ...unread, estimatedRecieved });
+  });
+
+  test.each([
+    ["a field that is missing", unread],
+    ["a field that is new", { ...quote, priceImpact: 1 }],
+    ["an amount that is a number", { ...quote, amountIn: 1 }],
+    ["an amount with an exponent", { ...quote, bonderFee: "1e18" }],
+    ["slippage as a string", { ...quote, slippage: "0.5" }],
+    ["a time as a string", { ...quote, deadline: "1" }],
+    ["null", { ...quote, destinationAmountOutMin: null }],
+  ])("%s", (_, wrong) => {
+    expect(() => readQuote(JSON.stringify(wrong))).toThrow();
+  });
+});

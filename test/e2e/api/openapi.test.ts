@@ -1,0 +1,113 @@
+import { readFileSync } from "node:fs";
+import { get, ServerResponse } from "node:http";
+import { Http2ServerResponse } from "node:http2";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type HttpAnswer, recordAnswers } from "../../support/contract/response-recorder.js";
+import { readOpenApi } from "../../support/contract/response-validator.js";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { http1, http2 } from "../../unit/http/support/raw-client.js";
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway?.stop());
+
+const committed = readFileSync(new URL("../../../gen/openapi.json", import.meta.url));
+
+/** The bytes as they come, at a path as it is written. */
+function ask(path: string, headers: Readonly<Record<string, string>> = {}) {
+  return new Promise<{ status: number; headers: Readonly<Record<string, unknown>>; body: Buffer }>(
+    (resolve, reject) => {
+      const { hostname, port } = new URL(gateway.url);
+      get({ hostname, port, path, headers, agent: false }, (res) => {
+        const chunks: Buffer[] = [];
+        res.on("data", (chunk: Buffer) => chunks.push(chunk));
+        res.on("end", () =>
+          resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) }),
+        );
+      }).on("error", reject);
+    },
+  );
+}
+
+test("serves gen/openapi.json to any origin, byte for byte, and not again to who has it", async () => {
+  const { status, headers, body } = await ask("/openapi.json");
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    "content-type": "application/json; charset=utf-8",
+    "access-control-allow-origin": "*",
+    "cache-control": "no-cache",
+  });
+  expect(body.equals(committed)).toBe(true);
+  const compressed = await ask("/openapi.json", { "accept-encoding": "gzip" });
+  expect(compressed.headers["content-encoding"]).toBe("gzip");
+  expect(gunzipSync(compressed.body).equals(committed)).toBe(true);
+  const again = await ask("/openapi.json", { "if-none-match": String(headers.etag) });
+  expect([again.status, again.body.length]).toEqual([304, 0]);
+});
+
+test.each([
+  "/assets/../package.json",
+  "/assets/%2e%2e/%2e%2e/package.json",
+  "/assets/..%2f..%2fpackage.json",
+  "/assets//etc/passwd",
+  "/assets/",
+  "/assets",
+  "/docs/",
+  "/docs.html",
+  "/assets/docs.html",
+  "/gen/openapi.json",
+])("%s is no path", async (path) => {
+  const { status, body } = await ask(path);
+  expect([status, JSON.parse(body.toString()).reason]).toEqual([404, "PATH_NOT_FOUND"]);
+});
+
+interface Described {
+  readonly parameters: readonly { readonly name?: string; readonly example?: unknown }[];
+  readonly responses: {
+    readonly 200: { readonly content: { readonly "application/json": { readonly example: object } } };
+  };
+}
+
+describe.each(Object.entries(readOpenApi().paths))("the examples of %s", (path, described) => {
+  const { parameters, responses } = described.get as unknown as Described;
+  const given = parameters.filter(({ example }) => example !== undefined && typeof example !== "object");
+  const query = given.map(({ name, example }): [string, string] => [name ?? "", String(example)]);
+  const asked = `${path}?${new URLSearchParams(query)}`;
+
+  test("are a question and what the local network answers to it", async () => {
+    const { status, body } = await gateway.get(asked);
+    // But for when it was asked, on which the fee depends too, and when the network was made.
+    const varying = /^(deadline|destinationDeadline|timestamp|bonderFee|destinationAmountOutMin|estimatedRec.*)$/;
+    const { example } = responses[200].content["application/json"];
+    const steady = (text: string) => JSON.parse(text, (name, value) => (varying.test(name) ? typeof value : value));
+    expect([status, steady(JSON.stringify(body))]).toEqual([200, steady(JSON.stringify(example))]);
+    expect(Object.keys(body as object)).toEqual(Object.keys(example));
+  });
+
+  test.each([
+    ["HTTP/1.1", http1],
+    ["h2c", http2],
+  ])("over %s, and refusals too, are seen by what holds all answers against the description", async (_, send) => {
+    const seen: HttpAnswer[] = [];
+    const stop = recordAnswers([ServerResponse, Http2ServerResponse], (answer) => seen.push(answer));
+    try {
+      const { hostname, port } = new URL(gateway.url);
+      expect(hostname).toBe("127.0.0.1");
+      const got = [
+        await send(Number(port), asked),
+        await send(Number(port), asked, { method: "HEAD" }),
+        await send(Number(port), `${path}?nothing=1`),
+        await send(Number(port), path, { method: "PUT" }),
+        await send(Number(port), `${path}/more`),
+      ];
+      expect(got.map(({ status }) => status)).toEqual([200, 200, 400, 405, 404]);
+      expect(seen.map(({ status, body }) => [status, body])).toEqual(got.map(({ status, body }) => [status, body]));
+      for (const [index, { headers }] of seen.entries()) expect(got[index]?.headers).toMatchObject(headers);
+    } finally {
+      stop();
+    }
+  });
+});

@@ -1,0 +1,253 @@
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
+import { createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { type ChannelCredentials, Client, credentials, type ServiceError } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+
+// The same three questions by every way in: the answers must be one.
+
+const { transfers } = inject("network");
+const method = BridgeService.method;
+
+type Ask = <I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+  query: string,
+) => Promise<unknown>;
+
+let gateway: TestGateway;
+let grpc: Client;
+let http2: ClientHttp2Session;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  const { host } = new URL(gateway.url);
+  grpc = new Client(host, credentials.createInsecure() as ChannelCredentials);
+  http2 = connectHttp2(gateway.url);
+  // Deadlines are in the answers.
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+});
+
+afterAll(async () => {
+  vi.useRealTimers();
+  grpc.close();
+  http2.close();
+  await gateway.stop();
+});
+
+/** A message in the form in which GET prints it, by the library's own JSON, so that both can be compared. */
+function asJson<O extends DescMessage>(desc: O, message: MessageShape<O>): unknown {
+  const json = toJson(desc, message, { alwaysEmitImplicit: true }) as Record<string, unknown>;
+  for (const field of desc.fields) {
+    // The library prints 64-bit integers as strings.
+    if (field.fieldKind === "scalar" && typeof message[field.localName as keyof typeof message] === "bigint") {
+      json[field.jsonName] = Number(json[field.jsonName]);
+    }
+  }
+  return "routes" in json ? json.routes : json;
+}
+
+const byGrpc: Ask = (unary, request) =>
+  new Promise((resolve, reject) => {
+    grpc.makeUnaryRequest(
+      `/${unary.parent.typeName}/${unary.name}`,
+      (message: MessageShape<typeof unary.input>) => Buffer.from(toBinary(unary.input, message)),
+      (bytes: Buffer) => fromBinary(unary.output, bytes),
+      create(unary.input, request),
+      (error: ServiceError | null, response) =>
+        error === null && response !== undefined ? resolve(asJson(unary.output, response)) : reject(error),
+    );
+  });
+
+const byTransport =
+  (open: (baseUrl: string) => Transport): Ask =>
+  async (unary, request) => {
+    const client = createClient(BridgeService, open(gateway.url)) as unknown as Record<
+      string,
+      (request: unknown) => Promise<never>
+    >;
+    const call = client[unary.localName];
+    if (call === undefined) throw new Error(`no method ${unary.localName}`);
+    return asJson(unary.output, await call(request));
+  };
+
+const byGet: Ask = async (_, __, query) => (await gateway.get(query)).body;
+
+const byHttp2Get: Ask = (_, __, query) =>
+  new Promise((resolve, reject) => {
+    const stream = http2.request({ ":path": query });
+    let text = "";
+    stream.setEncoding("utf8");
+    stream.on("data", (chunk) => {
+      text += chunk;
+    });
+    stream.on("end", () => resolve(JSON.parse(text)));
+    stream.on("error", reject);
+  });
+
+const ways: readonly (readonly [string, Ask])[] = [
+  ["HTTP/1.1 GET", byGet],
+  ["h2c GET", byHttp2Get],
+  ["gRPC (grpc-js)", byGrpc],
+  ["gRPC-Web over HTTP/1.1", byTransport((baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }))],
+  ["gRPC-Web over HTTP/2", byTransport((baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2" }))],
+  [
+    "Connect JSON",
+    byTransport((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false })),
+  ],
+  [
+    "Connect binary",
+    byTransport((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: true })),
+  ],
+  ["Connect over HTTP/2", byTransport((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2" }))],
+  ["Connect GET", byTransport((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true }))],
+];
+
+async function everyWay<I extends DescMessage, O extends DescMessage>(
+  unary: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+  query: string,
+): Promise<void> {
+  const expected = await byGet(unary, request, query);
+  for (const [name, ask] of ways) {
+    expect({ way: name, answer: await ask(unary, request, query) }).toEqual({ way: name, answer: expected });
+  }
+}
+
+describe("one answer by every way in", () => {
+  test("a quote", async () => {
+    const request = { amount: "1000000", token: "USDC", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
+    const query = "/v1/quote?amount=1000000&token=USDC&fromChain=polygon&toChain=arbitrum&slippage=0.5";
+    expect((await gateway.get(query)).status).toBe(200);
+    await everyWay(method.getQuote, request, query);
+  });
+
+  test("a quote with slippage 0", async () => {
+    const request = { amount: "5", token: "HOP", fromChain: "optimism", toChain: "ethereum", slippage: 0 };
+    await everyWay(
+      method.getQuote,
+      request,
+      "/v1/quote?amount=5&token=HOP&fromChain=optimism&toChain=ethereum&slippage=0",
+    );
+  });
+
+  test("the status of every seeded transfer", async () => {
+    const found = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
+    expect(found.length).toBeGreaterThan(8);
+    for (const { transferId, transactionHash } of found) {
+      const query = `/v1/transfer-status?transferId=${transferId}&transferHash=${transactionHash}`;
+      await everyWay(method.getTransferStatus, { transferId, transferHash: transactionHash }, query);
+    }
+  });
+
+  test("the routes, all and filtered", async () => {
+    await everyWay(method.listAvailableRoutes, {}, "/v1/available-routes");
+    const request = { token: "eth", fromChain: "base", network: "goerli" };
+    await everyWay(method.listAvailableRoutes, request, "/v1/available-routes?token=eth&fromChain=base&network=goerli");
+  });
+});
+
+/** The response headers of a call over gRPC. */
+function grpcHeaders<I extends DescMessage, O extends DescMessage>(
+  unary: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+): Promise<Headers> {
+  return new Promise((resolve, reject) => {
+    const call = grpc.makeUnaryRequest(
+      `/${unary.parent.typeName}/${unary.name}`,
+      (message: MessageShape<I>) => Buffer.from(toBinary(unary.input, message)),
+      (bytes: Buffer) => fromBinary(unary.output, bytes),
+      create(unary.input, request),
+      (error: ServiceError | null) => error && reject(error),
+    );
+    call.on("metadata", (metadata) => resolve(new Headers(metadata.toJSON() as unknown as Record<string, string>)));
+  });
+}
+
+const openings = [
+  ["gRPC-Web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
+  ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
+  ["Connect GET", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true })],
+] as const;
+
+describe("how old a quote is, and how long it may be used, by every way in", () => {
+  const asked = { amount: "1000000", token: "USDC", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
+  const query = new URLSearchParams({ ...asked, slippage: "0.5" });
+  const expected = {
+    age: expect.stringMatching(/^[0-4]$/),
+    "cache-control": "public, max-age=4, stale-while-revalidate=2",
+  };
+  const told = (headers: Headers): unknown => ({
+    age: headers.get("age"),
+    "cache-control": headers.get("cache-control"),
+  });
+
+  test("GET", async () => {
+    expect(told((await gateway.get(`/v1/quote?${query}`)).headers)).toEqual(expected);
+  });
+
+  test("gRPC (grpc-js)", async () => {
+    expect(told(await grpcHeaders(method.getQuote, asked))).toEqual(expected);
+  });
+
+  test.each(openings)("%s", async (_, open) => {
+    let headers = new Headers();
+    await createClient(BridgeService, open(gateway.url)).getQuote(asked, {
+      onHeader: (given) => {
+        headers = given;
+      },
+    });
+    expect(told(headers)).toEqual(expected);
+  });
+});
+
+describe("who knew of a transfer, and when, by every way in", () => {
+  const { transferId = "" } = transfers.find(({ expectedState }) => expectedState === "BONDED") ?? {};
+  const expectTold = (headers: Headers): void => {
+    expect(headers.get("source")).toBe("chain");
+    expect(headers.get("observed-at")).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  };
+
+  test("GET", async () => {
+    expectTold((await gateway.get(`/v1/transfer-status?transferId=${transferId}`)).headers);
+  });
+
+  test("gRPC (grpc-js)", async () => {
+    expectTold(await grpcHeaders(method.getTransferStatus, { transferId }));
+  });
+
+  test.each(openings)("%s", async (_, open) => {
+    let headers = new Headers();
+    await createClient(BridgeService, open(gateway.url)).getTransferStatus(
+      { transferId },
+      {
+        onHeader: (given) => {
+          headers = given;
+        },
+      },
+    );
+    expectTold(headers);
+  });
+});
+
+test("who has the routes already is told so", async () => {
+  const { headers } = await gateway.get("/v1/available-routes");
+  const etag = headers.get("etag") ?? "";
+  const again = await fetch(`${gateway.url}/v1/available-routes`, { headers: { "if-none-match": etag } });
+  expect([again.status, await again.text(), again.headers.get("etag")]).toEqual([304, "", etag]);
+  expect((await gateway.get("/v1/quote?amount=5&token=HOP&fromChain=optimism&toChain=base")).headers.get("etag")).toBe(
+    null,
+  );
+});

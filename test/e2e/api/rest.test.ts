@@ -1,0 +1,510 @@
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { startHttpStub } from "../../support/stubs/http-stub.js";
+
+// The public interface, case by case, over GET.
+
+const { transfers, chains } = inject("network");
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway.stop());
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  readonly body: Record<string, unknown>;
+}
+
+/** Sends a request target as it is written: fetch would tidy it up. */
+function send(target: string, method = "GET", base = gateway.url): Promise<Answer> {
+  const { hostname, port } = new URL(base);
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ hostname, port, path: target, method }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
+      response.on("end", () => {
+        const { statusCode: status = 0, headers } = response;
+        resolve({ status, headers, text, body: text === "" ? {} : JSON.parse(text) });
+      });
+    });
+    request.on("error", reject);
+    request.end();
+  });
+}
+
+const quote = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=optimism&toChain=arbitrum&slippage=0.5";
+/** The quote's target with one parameter changed, or left out. */
+function quoteWith(name: string, value: string | undefined): string {
+  const [path, query = ""] = quote.split("?");
+  const rest = query.split("&").filter((pair) => !pair.startsWith(`${name}=`));
+  return `${path}?${[...rest, ...(value === undefined ? [] : [`${name}=${value}`])].join("&")}`;
+}
+
+const seeded = (name: (each: (typeof transfers)[number]) => boolean): (typeof transfers)[number] => {
+  const found = transfers.find(name);
+  if (found === undefined) throw new Error("no such seeded transfer");
+  return found;
+};
+const usdt = seeded(({ token, expectedState }) => token === "USDT" && expectedState === "BONDED");
+const other = seeded(({ transactionHash }) => transactionHash !== usdt.transactionHash);
+const noTransfer = `0x${"12".repeat(32)}`;
+
+describe("a quote", () => {
+  test("has its fields in order, amounts as strings, times and slippage as numbers", async () => {
+    const { status, body, headers } = await send(quote);
+    expect(status).toBe(200);
+    expect(headers["content-type"]).toBe("application/json; charset=utf-8");
+    expect(Object.keys(body)).toEqual([
+      "amountIn",
+      "slippage",
+      "amountOutMin",
+      "destinationAmountOutMin",
+      "bonderFee",
+      "estimatedReceived",
+      "estimatedRecieved",
+      "deadline",
+      "destinationDeadline",
+    ]);
+    expect(body).toMatchObject({ amountIn: "1000000000000000000", slippage: 0.5 });
+    for (const name of ["amountOutMin", "destinationAmountOutMin", "bonderFee", "estimatedReceived"]) {
+      expect(body[name], name).toMatch(/^[1-9][0-9]*$/);
+    }
+    expect(body.estimatedRecieved).toBe(body.estimatedReceived);
+    const inSevenDays = Date.now() / 1000 + 7 * 24 * 3600;
+    expect(Math.abs((body.deadline as number) - inSevenDays)).toBeLessThan(5);
+    expect(body.destinationDeadline).toBe(body.deadline);
+  });
+
+  test("towards ethereum has no destination minimum and no destination deadline", async () => {
+    const { body } = await send(quoteWith("toChain", "ethereum"));
+    expect(body).toMatchObject({ destinationAmountOutMin: "0", destinationDeadline: 0 });
+    expect(body.deadline).toBeGreaterThan(0);
+  });
+
+  test("from ethereum repeats its fields for the destination", async () => {
+    const { body } = await send(quoteWith("fromChain", "ethereum"));
+    expect(body.destinationAmountOutMin).toBe(body.amountOutMin);
+    expect(body.destinationDeadline).toBe(body.deadline);
+  });
+
+  test("with a fee above the amount receives 0", async () => {
+    const { status, body } = await send(
+      "/v1/quote?amount=1000&token=USDC&fromChain=polygon&toChain=ethereum&slippage=0.5",
+    );
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ estimatedReceived: "0", destinationAmountOutMin: "0" });
+    expect(Number(body.bonderFee)).toBeGreaterThan(1000);
+  });
+
+  test.each([
+    ["lower-case token", quoteWith("token", "eth")],
+    ["an alias", quoteWith("token", "WETH")],
+    ["snake_case names", quote.replace("fromChain", "from_chain")],
+    ["slippage 0", quoteWith("slippage", "0")],
+    ["slippage 99.99", quoteWith("slippage", "99.99")],
+    ["network given", `${quote}&network=mainnet`],
+    ["network empty", `${quote}&network=`],
+    ["refresh, which is ignored", `${quote}&refresh=true`],
+    ["an empty RPC URL", `${quote}&rpcUrl[optimism]=`],
+    ["an RPC URL of its own", `${quote}&rpcUrl[optimism]=${encodeURIComponent(chains.optimism?.url ?? "")}`],
+    ["escaped brackets", `${quote}&rpcUrl%5Boptimism%5D=${encodeURIComponent(chains.optimism?.url ?? "")}`],
+    ["a chain by its old name", quoteWith("toChain", "xdai")],
+    ["both names with the same value", `${quote}&from_chain=optimism`],
+  ])("is given with %s", async (_, target) => {
+    const { status, text } = await send(target);
+    expect(status, text).toBe(200);
+  });
+
+  test.each([
+    ...["amount", "token", "fromChain", "toChain", "slippage"].flatMap((name) => [
+      [`without ${name}`, quoteWith(name, undefined), "MISSING_PARAMETER", name],
+      [`with an empty ${name}`, quoteWith(name, ""), "MISSING_PARAMETER", name],
+      [`with ${name} twice`, `${quote}&${name}=1`, "INVALID_PARAMETER", name],
+      [`with ${name} empty the second time`, `${quote}&${name}=`, "INVALID_PARAMETER", name],
+    ]),
+    ...["0", "01", "-1", "1.5", "1e18", "0x10", "+1", "1%20", "%EF%BC%91", "9".repeat(79)].map((amount) => [
+      `of amount ${amount}`,
+      quoteWith("amount", amount),
+      "INVALID_PARAMETER",
+      "amount",
+    ]),
+    ...["-1", "-0", "%2B1", "1e1", "100", "1000", ".5", "5.", "NaN", "Infinity", "0x1", "0,5", "%201", "half"].map(
+      (slippage) => [`with slippage ${slippage}`, quoteWith("slippage", slippage), "INVALID_PARAMETER", "slippage"],
+    ),
+    ["of an unknown token", quoteWith("token", "DOGE"), "UNSUPPORTED_TOKEN", "token"],
+    ["from an unknown chain", quoteWith("fromChain", "solana"), "UNSUPPORTED_CHAIN", "fromChain"],
+    ["to an unknown chain", quoteWith("toChain", "Arbitrum"), "UNSUPPORTED_CHAIN", "toChain"],
+    ["on an unknown network", `${quote}&network=sepolia`, "UNSUPPORTED_NETWORK", "network"],
+    [
+      "to a chain that the network does not have",
+      `${quoteWith("toChain", "nova")}&network=goerli`,
+      "UNSUPPORTED_CHAIN",
+      "toChain",
+    ],
+    ["to the chain where it starts", quoteWith("toChain", "optimism"), "UNSUPPORTED_ROUTE", undefined],
+    ["where the token is not", quoteWith("token", "MATIC"), "UNSUPPORTED_ROUTE", undefined],
+    [
+      "by CCTP to gnosis",
+      "/v1/quote?amount=1&token=USDC.e&fromChain=optimism&toChain=gnosis&slippage=1",
+      "UNSUPPORTED_ROUTE",
+      undefined,
+    ],
+    [
+      "of USDC.e from ethereum",
+      "/v1/quote?amount=1&token=USDC.e&fromChain=ethereum&toChain=optimism&slippage=1",
+      "UNSUPPORTED_ROUTE",
+      undefined,
+    ],
+    [
+      "over a deprecated bridge",
+      "/v1/quote?amount=1&token=SNX&fromChain=ethereum&toChain=optimism&slippage=1",
+      "UNSUPPORTED_ROUTE",
+      undefined,
+    ],
+    [
+      "of more than the pool can compute",
+      quoteWith("amount", (2n ** 256n - 1n).toString()),
+      "INVALID_PARAMETER",
+      "amount",
+    ],
+    ["with an unknown parameter", `${quote}&recipient=0x1`, "UNKNOWN_PARAMETER", "recipient"],
+    ["with a parameter in wrong case", `${quote}&Amount=1`, "UNKNOWN_PARAMETER", "Amount"],
+    ["with __proto__", `${quote}&__proto__=1`, "UNKNOWN_PARAMETER", "__proto__"],
+    ["with two names that differ", `${quote}&from_chain=base`, "INVALID_PARAMETER", "fromChain"],
+    ["with a broken escape", quoteWith("token", "%E0%A4%A"), "INVALID_PARAMETER", "token"],
+    [
+      "with an RPC URL of an unknown chain",
+      `${quote}&rpcUrl[solana]=https://a.example`,
+      "UNSUPPORTED_CHAIN",
+      "rpcUrl[solana]",
+    ],
+    [
+      "with an RPC URL that is none",
+      `${quote}&rpcUrl[optimism]=file:///etc/passwd`,
+      "RPC_URL_FORBIDDEN",
+      "rpcUrl[optimism]",
+    ],
+  ] as (readonly [string, string, string, string | undefined])[])("is refused %s", async (_, target, reason, field) => {
+    const { status, body, text, headers } = await send(target);
+    expect({ status, reason: body.reason, field: body.field }, text).toEqual({ status: 400, reason, field });
+    expect(body).toMatchObject({ code: "invalid_argument", error: body.message });
+    expect(headers["content-type"]).toBe("application/json; charset=utf-8");
+    expect(headers["cache-control"]).toBe("no-store");
+    expect(Object.keys(body)).toEqual([
+      "code",
+      "message",
+      "error",
+      "reason",
+      ...(field === undefined ? [] : ["field"]),
+    ]);
+  });
+});
+
+describe("a transfer status", () => {
+  const path = "/v1/transfer-status";
+
+  test.each([
+    ["its id", `transferId=${usdt.transferId}`],
+    ["its hash", `transferHash=${usdt.transactionHash}`],
+    ["its hash by the other name", `transactionHash=${usdt.transactionHash}`],
+    [
+      "both names of the hash",
+      `transactionHash=${usdt.transactionHash}&transferHash=${usdt.transactionHash.toUpperCase().replace("0X", "0x")}`,
+    ],
+    ["id and hash", `transferId=${usdt.transferId}&transferHash=${usdt.transactionHash}`],
+    ["an id in upper case", `transferId=${usdt.transferId.toUpperCase().replace("0X", "0x")}`],
+    ["snake_case names", `transfer_id=${usdt.transferId}`],
+    ["an empty id beside the hash", `transferId=&transferHash=${usdt.transactionHash}`],
+    [
+      "RPC URLs of its own",
+      `transferId=${usdt.transferId}&rpcUrl[polygon]=${chains.polygon?.url}&rpcUrl[arbitrum]=${chains.arbitrum?.url}`,
+    ],
+  ])("is found by %s", async (_, query) => {
+    const { status, body, text } = await send(`${path}?${query}`);
+    expect(status, text).toBe(200);
+    expect(body).toMatchObject({ transferId: usdt.transferId, state: "BONDED" });
+  });
+
+  test.each([
+    ["no such id", `transferId=${noTransfer}`],
+    ["no such hash", `transferHash=${noTransfer}`],
+    ["an id that the transaction does not have", `transferId=${usdt.transferId}&transferHash=${other.transactionHash}`],
+  ])("is not found: %s", async (_, query) => {
+    const { status, body } = await send(`${path}?${query}`);
+    expect({ status, body }).toMatchObject({ status: 404, body: { code: "not_found", reason: "TRANSFER_NOT_FOUND" } });
+  });
+
+  test.each([
+    ["neither id nor hash", "", "MISSING_PARAMETER", "transferId"],
+    ["both empty", "transferId=&transferHash=", "MISSING_PARAMETER", "transferId"],
+    ["an id of another form", "transferId=0x12", "INVALID_PARAMETER", "transferId"],
+    ["an id without 0x", `transferId=${"12".repeat(32)}`, "INVALID_PARAMETER", "transferId"],
+    ["a hash of another form", "transferHash=hello", "INVALID_PARAMETER", "transferHash"],
+    ["a number for a hash", "transactionHash=12", "INVALID_PARAMETER", "transactionHash"],
+    [
+      "two hashes that differ",
+      `transferHash=${usdt.transactionHash}&transactionHash=${noTransfer}`,
+      "INVALID_PARAMETER",
+      "transactionHash",
+    ],
+    ["another network", `transferId=${noTransfer}&network=moon`, "UNSUPPORTED_NETWORK", "network"],
+    ["a quote's parameter", `transferId=${noTransfer}&slippage=1`, "UNKNOWN_PARAMETER", "slippage"],
+  ])("is refused: %s", async (_, query, reason, field) => {
+    const { status, body } = await send(`${path}?${query}`);
+    expect({ status, reason: body.reason, field: body.field }).toEqual({ status: 400, reason, field });
+  });
+});
+
+describe("the available routes", () => {
+  const routes = async (query = ""): Promise<Record<string, unknown>[]> => {
+    const { status, body } = await send(`/v1/available-routes${query}`);
+    expect(status).toBe(200);
+    return body as unknown as Record<string, unknown>[];
+  };
+
+  test("are a bare array with fields in order", async () => {
+    const all = await routes();
+    expect(all).toHaveLength(240);
+    expect(all[0]).toEqual({
+      token: "USDC",
+      sourceChainSlug: "ethereum",
+      sourceChainId: 1,
+      destinationChainSlug: "polygon",
+      destinationChainId: 137,
+    });
+    expect(Object.keys(all[0] ?? {})).toEqual([
+      "token",
+      "sourceChainSlug",
+      "sourceChainId",
+      "destinationChainSlug",
+      "destinationChainId",
+    ]);
+  });
+
+  test("of goerli", async () => {
+    const all = await routes("?network=goerli");
+    expect(all).toHaveLength(30);
+    expect(new Set(all.map(({ token }) => token))).toEqual(new Set(["ETH"]));
+  });
+
+  test("are filtered by token, source and destination", async () => {
+    expect(await routes("?token=weth&fromChain=xdai&toChain=base")).toEqual([
+      {
+        token: "ETH",
+        sourceChainSlug: "gnosis",
+        sourceChainId: 100,
+        destinationChainSlug: "base",
+        destinationChainId: 8453,
+      },
+    ]);
+    expect(await routes("?token=MAGIC&fromChain=polygon")).toEqual([]);
+    expect(await routes("?token=&rpcUrl[base]=http://127.0.0.1:1")).toHaveLength(240);
+  });
+
+  test.each([
+    ["token=DOGE", "UNSUPPORTED_TOKEN", "token"],
+    ["fromChain=moon", "UNSUPPORTED_CHAIN", "fromChain"],
+    ["toChain=moon", "UNSUPPORTED_CHAIN", "toChain"],
+    ["network=moon", "UNSUPPORTED_NETWORK", "network"],
+    ["page=2", "UNKNOWN_PARAMETER", "page"],
+  ])("are refused with %s", async (query, reason, field) => {
+    const { status, body } = await send(`/v1/available-routes?${query}`);
+    expect({ status, reason: body.reason, field: body.field }).toEqual({ status: 400, reason, field });
+  });
+});
+
+describe("HTTP", () => {
+  test("HEAD answers like GET without a body", async () => {
+    const [get, head] = await Promise.all([send("/v1/available-routes"), send("/v1/available-routes", "HEAD")]);
+    expect(head).toMatchObject({ status: 200, text: "" });
+    expect(head.headers["content-length"]).toBe(String(Buffer.byteLength(get.text)));
+    expect(head.headers["content-type"]).toBe(get.headers["content-type"]);
+    expect((await send("/v1/quote", "HEAD")).status).toBe(400);
+  });
+
+  test("OPTIONS answers 204 with CORS", async () => {
+    const { status, headers, text } = await send("/v1/quote", "OPTIONS");
+    expect({ status, text }).toEqual({ status: 204, text: "" });
+    expect(headers["access-control-allow-origin"]).toBe("*");
+    expect(headers["access-control-allow-methods"]).toContain("GET");
+  });
+
+  test.each(["POST", "PUT", "DELETE", "PATCH"])("%s is not allowed", async (method) => {
+    const { status, headers, body } = await send(quote, method);
+    expect({ status, body }).toMatchObject({
+      status: 405,
+      body: { code: "unimplemented", reason: "METHOD_NOT_ALLOWED" },
+    });
+    expect(headers.allow).toContain("GET");
+  });
+
+  test.each(["/v1", "/v1/quote/", "//v1/quote", "/v1//quote", "/V1/quote", "/v2/quote", "/v1/quot%65", "/favicon.ico"])(
+    "%s is no path",
+    async (path) => {
+      const { status, body, headers } = await send(path);
+      expect({ status, body }).toMatchObject({ status: 404, body: { code: "not_found", reason: "PATH_NOT_FOUND" } });
+      expect(headers["access-control-allow-origin"]).toBe("*");
+    },
+  );
+
+  test("a URL over 8 KB is too long", async () => {
+    const { status, headers } = await send(`/v1/quote?amount=${"1".repeat(8200)}`);
+    expect(status).toBe(414);
+    expect(headers["content-type"]).toBe("application/json; charset=utf-8");
+  });
+
+  test("every answer may be read by any origin and has a request id", async () => {
+    for (const target of [quote, "/v1/quote", "/nowhere", "/v1/available-routes"]) {
+      const { headers } = await send(target);
+      expect(headers["access-control-allow-origin"], target).toBe("*");
+      expect(headers["x-request-id"], target).toMatch(/^[A-Za-z0-9._-]{1,128}$/);
+    }
+  });
+});
+
+describe("upstream trouble", () => {
+  test("a chain that is down is a 503 that names the chain and not its URL", async () => {
+    const gone = await startHttpStub(() => {});
+    await gone.close();
+    const down = await startGateway({ RPC_URL_OPTIMISM: `${gone.url}/secret-key` });
+    try {
+      const { status, body, text } = await send(quote, "GET", down.url);
+      expect({ status, body }).toMatchObject({
+        status: 503,
+        body: { code: "unavailable", reason: "UPSTREAM_UNAVAILABLE" },
+      });
+      expect(body.message).toContain("optimism");
+      expect(text).not.toContain("secret-key");
+      expect(text).not.toContain("127.0.0.1");
+      // Routes elsewhere are untouched.
+      expect((await send(quoteWith("fromChain", "base"), "GET", down.url)).status).toBe(200);
+    } finally {
+      await down.stop();
+    }
+  });
+
+  test("a chain that hangs is a 504 in time", async () => {
+    const hanging = await startHttpStub(() => {});
+    const slow = await startGateway({ RPC_URL_OPTIMISM: hanging.url, REQUEST_TIMEOUT_MS: "300" });
+    try {
+      const started = performance.now();
+      const { status, body } = await send(quote, "GET", slow.url);
+      expect({ status, body }).toMatchObject({
+        status: 504,
+        body: { code: "deadline_exceeded", reason: "DEADLINE_EXCEEDED" },
+      });
+      expect(performance.now() - started).toBeLessThan(3000);
+    } finally {
+      await slow.stop();
+      await hanging.close();
+    }
+  });
+
+  test("goerli is asked on its own chains", async () => {
+    // The local network has none of them: their endpoints are closed.
+    const { status, body } = await send(`${quote}&network=goerli`);
+    expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
+    expect(await send(`/v1/transfer-status?transferId=${usdt.transferId}&network=goerli`)).toMatchObject({
+      status: 503,
+    });
+  });
+
+  test("prices that cannot be read are a 503, and the status is given without USD", async () => {
+    const unpriced = await startGateway({ ASSETS_URL: "off" });
+    try {
+      expect(await send(quote, "GET", unpriced.url)).toMatchObject({
+        status: 503,
+        body: { message: "no price for ETH" },
+      });
+      const { status, body } = await send(`/v1/transfer-status?transferId=${usdt.transferId}`, "GET", unpriced.url);
+      expect({ status, body }).toMatchObject({ status: 200, body: { amountUsd: 0, bonderFeeUsd: 0, state: "BONDED" } });
+    } finally {
+      await unpriced.stop();
+    }
+  });
+
+  test("fixed prices come first", async () => {
+    const priced = await startGateway({ TOKEN_PRICES: '{"USDT":2}' });
+    try {
+      const { body } = await send(`/v1/transfer-status?transferId=${usdt.transferId}`, "GET", priced.url);
+      expect(body.amountUsd).toBe((body.amountFormatted as number) * 2);
+    } finally {
+      await priced.stop();
+    }
+  });
+
+  test.each(["public", "off"])("with CUSTOM_RPC_URLS=%s nothing connects to a local address", async (policy) => {
+    const canary = await startHttpStub((_, response) => response.end());
+    const guarded = await startGateway({ CUSTOM_RPC_URLS: policy });
+    try {
+      const { status, body } = await send(`${quote}&rpcUrl[optimism]=${canary.url}`, "GET", guarded.url);
+      expect({ status, body }).toMatchObject({
+        status: 400,
+        body: { reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[optimism]" },
+      });
+      expect(canary.seen).toEqual([]);
+    } finally {
+      await guarded.stop();
+      await canary.close();
+    }
+  });
+
+  test("a caller's RPC URL serves that call alone", async () => {
+    const custom = await startHttpStub((_, response) => response.writeHead(500).end());
+    try {
+      const { status, body } = await send(`${quote}&rpcUrl[optimism]=${custom.url}`);
+      expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
+      // What the SDK had under way when the first call failed may still arrive.
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      const asked = custom.seen.length;
+      expect(asked).toBeGreaterThan(0);
+      expect((await send(quote)).status).toBe(200);
+      expect(custom.seen).toHaveLength(asked);
+    } finally {
+      await custom.close();
+    }
+  });
+});
+
+describe("a limit per caller", () => {
+  const forwardedGet = async (url: string, addresses: string): Promise<Response> =>
+    fetch(`${url}/v1/available-routes?token=SNX`, { headers: { "x-forwarded-for": addresses } });
+
+  test("answers 429 with Retry-After to who exceeds it, whatever X-Forwarded-For says", async () => {
+    const limited = await startGateway({ IP_RATE_LIMIT_REQ_PER_SEC: "2", IP_RATE_LIMIT_WINDOW_MS: "60000" });
+    try {
+      const answers: Response[] = [];
+      for (const address of ["1.1.1.1", "2.2.2.2", "3.3.3.3"]) answers.push(await forwardedGet(limited.url, address));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+      expect(await answers[2]?.json()).toMatchObject({ code: "resource_exhausted", reason: "RATE_LIMITED" });
+      expect(Number(answers[2]?.headers.get("retry-after"))).toBeGreaterThan(0);
+    } finally {
+      await limited.stop();
+    }
+  });
+
+  test("goes by the address that the proxy saw when that is trusted", async () => {
+    const trusting = await startGateway({
+      IP_RATE_LIMIT_REQ_PER_SEC: "1",
+      IP_RATE_LIMIT_WINDOW_MS: "60000",
+      TRUST_PROXY: "true",
+    });
+    try {
+      const statuses: number[] = [];
+      for (const addresses of ["1.1.1.1", "2.2.2.2", "9.9.9.9, 2.2.2.2"]) {
+        statuses.push((await forwardedGet(trusting.url, addresses)).status);
+      }
+      expect(statuses).toEqual([200, 200, 429]);
+    } finally {
+      await trusting.stop();
+    }
+  });
+});

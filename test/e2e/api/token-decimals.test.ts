@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { decimalsOf } from "../../../src/hop/tokens.js";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+
+// What the page reckons whole tokens by is made with it, of the SDK: it must be what the service reckons by.
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway?.stop());
+
+test.each(["mainnet", "goerli"])(
+  "the page knows the decimals of every token of %s, as the service does",
+  async (network) => {
+    const routes = (await gateway.get(`/v1/available-routes?network=${network}`)).body as readonly { token: string }[];
+    const decimals = (await gateway.get("/assets/tokens.json")).body as Readonly<Record<string, number>>;
+    const tokens = [...new Set(routes.map(({ token }) => token))];
+    expect(tokens.length).toBeGreaterThan(0);
+    const known = tokens.map((token) => [token, decimals[token]]);
+    expect(known).toEqual(tokens.map((token) => [token, decimalsOf(token)]));
+  },
+);

@@ -1,0 +1,231 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { afterEach, describe, expect, inject, test, vi } from "vitest";
+import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { createGateway } from "../../../src/app/gateway.js";
+import { loadConfig } from "../../../src/config/config.js";
+import { metricDescriptions } from "../../../src/observability/metrics/metrics.js";
+import { toolAt } from "../../support/find-tool.js";
+import { createCallers } from "../../support/service/http-connections.js";
+import { type Scrape, scrape } from "../../support/service/metrics-scrape.js";
+import { callersKey, plantKeys } from "../../support/service/planted-keys.js";
+import { createRecordedLogger } from "../../support/service/recorded-output.js";
+import { startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+
+const { chains, environment } = inject("network");
+const asked = { amount: "1000000000000000000", token: "ETH", fromChain: "arbitrum", toChain: "polygon", slippage: 0.5 };
+const quotePath = `/v1/quote?${new URLSearchParams({ ...asked, slippage: "0.5" })}`;
+const requests = "hop_gateway_requests_total";
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+async function start(more: Readonly<Record<string, string>> = {}) {
+  const configured = plantKeys({ ...environment, HOST: "127.0.0.1", PORT: "0", ...more });
+  const gateway = await createGateway(loadConfig(configured), createRecordedLogger());
+  closing.push(() => gateway.stop());
+  const { url, metricsUrl = `${url}/metrics` } = await gateway.start();
+  const status = async (path: string, init?: RequestInit) => {
+    const answer = await fetch(`${url}${path}`, init);
+    await answer.arrayBuffer();
+    return answer.status;
+  };
+  return { url, metricsUrl, status, scrape: () => scrape(metricsUrl) };
+}
+
+/** Takes a port. */
+async function listenAnywhere() {
+  const server = createServer().listen(0, "127.0.0.1");
+  const close = () => new Promise<void>((resolve) => void server.close(() => resolve()));
+  closing.push(close);
+  await once(server, "listening");
+  return { port: (server.address() as AddressInfo).port, close };
+}
+
+/** Those of quotes, as text. */
+function quotesIn({ text }: Scrape): string[] {
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith(`${requests}{operation="GetQuote"`))
+    .map((line) => line.slice(line.indexOf(",") + 1).replace("}", ""))
+    .sort();
+}
+
+test("requests are counted by operation, protocol, code and reason, each once", async () => {
+  const { url, status, scrape: look } = await start();
+  const transports = [
+    createConnectTransport({ baseUrl: url, httpVersion: "1.1" }),
+    createConnectTransport({ baseUrl: url, httpVersion: "2", useHttpGet: true }),
+    createGrpcWebTransport({ baseUrl: url, httpVersion: "1.1" }),
+    createGrpcTransport({ baseUrl: url }),
+    createGrpcTransport({ baseUrl: url }),
+  ];
+  for (let n = 0; n < 3; n++) expect(await status(quotePath)).toBe(200);
+  for (const transport of transports) await createClient(BridgeService, transport).getQuote(asked);
+  expect(await status(quotePath.replace("ETH", "XYZ"))).toBe(400);
+  expect(await status(quotePath, { method: "DELETE" })).toBe(405);
+  const [grpc] = transports.slice(-1);
+  if (grpc === undefined) throw new Error("no transport");
+  await expect(createClient(BridgeService, grpc).getQuote({ ...asked, amount: "0" })).rejects.toThrow();
+  const rubbish = { method: "POST", headers: { "content-type": "application/json" }, body: "{" };
+  expect(await status("/hop.bridge.v1.BridgeService/GetQuote", rubbish)).toBe(400);
+  for (let n = 0; n < 2; n++) expect(await status("/v1/nothing")).toBe(404);
+  expect(await status("/livez")).toBe(200);
+
+  const found = await look();
+  expect(quotesIn(found)).toEqual([
+    'protocol="connect",code="invalid_argument",reason="INVALID_PARAMETER" 1',
+    'protocol="connect",code="ok",reason="" 1',
+    'protocol="connect-get",code="ok",reason="" 1',
+    'protocol="grpc",code="invalid_argument",reason="INVALID_PARAMETER" 1',
+    'protocol="grpc",code="ok",reason="" 2',
+    'protocol="grpc-web",code="ok",reason="" 1',
+    'protocol="rest",code="invalid_argument",reason="UNSUPPORTED_TOKEN" 1',
+    'protocol="rest",code="ok",reason="" 3',
+    'protocol="rest",code="unimplemented",reason="METHOD_NOT_ALLOWED" 1',
+  ]);
+  const other = { operation: "other", protocol: "rest", code: "not_found", reason: "PATH_NOT_FOUND" };
+  expect(found.value(requests, other)).toBe(2);
+  expect(found.value(requests, { operation: "/livez", protocol: "rest", code: "ok" })).toBe(1);
+  const durations = "hop_gateway_request_duration_seconds";
+  expect(found.sum(`${durations}_count`, { operation: "GetQuote" })).toBe(12);
+  expect(found.value(`${durations}_bucket`, { operation: "GetQuote", protocol: "rest", le: "10" })).toBe(5);
+  // One is under way: the scrape.
+  expect(found.value("hop_gateway_requests_in_progress")).toBe(1);
+  expect(found.value("hop_gateway_connections")).toBeGreaterThan(0);
+  // Eight quotes from two reads of the chains.
+  expect(found.value("hop_gateway_quote_facts_age_seconds_count")).toBe(8);
+  expect(found.value("hop_gateway_snapshot_reads_total", { outcome: "ok" })).toBeGreaterThanOrEqual(2);
+  expect(found.value("hop_gateway_routes_kept_fresh")).toBe(1);
+  for (const chain of ["arbitrum", "polygon"]) {
+    const ofChain = { network: "mainnet", chain };
+    expect(found.sum("hop_gateway_upstream_requests_total", { ...ofChain, outcome: "ok" })).toBeGreaterThan(0);
+    expect(found.value("hop_gateway_chain_head_number", ofChain)).toBeGreaterThan(0);
+    expect(found.value("hop_gateway_chain_head_age_seconds", ofChain)).toBeGreaterThanOrEqual(0);
+  }
+});
+
+test("every HTTP request to an endpoint is counted", async () => {
+  const proxy = await startRpcProxy(chains.polygon?.url ?? "");
+  closing.push(() => proxy.close());
+  const { status, scrape: look } = await start({ RPC_URL_POLYGON: proxy.url });
+  expect(await status(quotePath)).toBe(200);
+  const count = proxy.requests.length;
+  const found = await look();
+  expect(found.sum("hop_gateway_upstream_requests_total", { chain: "polygon", outcome: "ok" })).toBe(count);
+  expect(
+    found.value("hop_gateway_upstream_request_duration_seconds_count", { network: "mainnet", chain: "polygon" }),
+  ).toBe(count);
+});
+
+test("callers' endpoints are told as custom, by nothing else, and only while they are open", async () => {
+  const { url, status, scrape: look } = await start({ CUSTOM_RPC_URLS: "any" });
+  const custom = `${chains.polygon?.url}/?key=${callersKey}`;
+  const path = `${quotePath}&rpcUrl[polygon]=${encodeURIComponent(custom)}`;
+  expect(await status(path)).toBe(200);
+  const found = await look();
+  const ofCaller = { network: "mainnet", chain: "polygon", endpoint: "custom", outcome: "ok" };
+  expect(found.sum("hop_gateway_upstream_requests_total", ofCaller)).toBeGreaterThan(0);
+  expect(found.sum("hop_gateway_endpoint_state", { endpoint: "custom" })).toBe(0);
+  expect(found.value("hop_gateway_custom_endpoints")).toBe(0);
+  expect(await (await fetch(`${url}/readyz`)).text()).not.toContain("custom");
+});
+
+test("verdicts of the SDK are counted", async () => {
+  const { status, scrape: look } = await start({ QUOTE_VERIFY_RATE: "1" });
+  expect(await status(quotePath)).toBe(200);
+  const verdict = "hop_gateway_quote_verifications_total";
+  await vi.waitFor(async () => expect((await look()).sum(verdict)).toBe(1), { timeout: 10_000 });
+  expect((await look()).value(verdict, { verdict: "equal" })).toBe(1);
+});
+
+test("whatever callers ask for, the series stay as many as they were", async () => {
+  const { url, scrape: look, status } = await start();
+  await status("/v1/nothing");
+  await status("/v1/nothing", { method: "DELETE" });
+  const callers = createCallers(Number(new URL(url).port));
+  try {
+    // One of each way in which what is unknown is told: over both HTTPs, as an RPC, and with a method of the caller's own.
+    const askFor = (n: number) => {
+      const isRpc = n % 4 === 0;
+      const type = isRpc ? [["content-type", "application/grpc"] as const] : [];
+      const method = isRpc ? "POST" : n % 4 === 1 ? ["PUT", "PATCH", "DELETE", "GET"][(n >> 2) % 4] : "GET";
+      const target = isRpc ? `/some.v${n}.Service/Method${n}` : `/v${n}/${"x".repeat(n % 50)}?q=${n}`;
+      return callers.ask({ isHttp2: n % 2 === 0, method: method ?? "GET", target, headers: type, body: undefined });
+    };
+    for (let n = 0; n < 64; n++) await askFor(n);
+    const before = (await look()).series;
+    for (let n = 64; n < 10_064; n += 100)
+      await Promise.all(Array.from({ length: 100 }, (_, place) => askFor(n + place)));
+    const after = await look();
+    expect(after.sum(requests, { operation: "other" })).toBe(10_066);
+    const isOfProcess = (series: string): boolean => /^(nodejs|process)_/.test(series);
+    expect(after.series.filter((each) => !isOfProcess(each)).sort()).toEqual(
+      // The first look at the metrics is counted by the second.
+      [...new Set([...before, ...after.series.filter((each) => each.includes('operation="/metrics"'))])]
+        .filter((each) => !isOfProcess(each))
+        .sort(),
+    );
+  } finally {
+    callers.close();
+  }
+});
+
+describe("METRICS_PORT", () => {
+  test("takes the metrics to a port of their own", async () => {
+    const { url, metricsUrl, scrape: look, status } = await start({ METRICS_PORT: "0" });
+    expect(new URL(metricsUrl).port).not.toBe(new URL(url).port);
+    expect(await status("/metrics")).toBe(404);
+    const other = { operation: "other", protocol: "rest", code: "not_found", reason: "PATH_NOT_FOUND" };
+    expect((await look()).value(requests, other)).toBe(1);
+    expect((await fetch(new URL("/v1/available-routes", metricsUrl))).status).toBe(404);
+    for (const close of closing.splice(0)) await close();
+    await expect(fetch(metricsUrl)).rejects.toThrow();
+  });
+
+  test("that is in use fails the start", async () => {
+    const { port } = await listenAnywhere();
+    await expect(start({ METRICS_PORT: `${port}` })).rejects.toMatchObject({ code: "EADDRINUSE", port });
+  });
+
+  test("is free again where the start fails for the other one", async () => {
+    const [taken, free] = [await listenAnywhere(), await listenAnywhere()];
+    await free.close();
+    const failing = start({ PORT: `${taken.port}`, METRICS_PORT: `${free.port}` });
+    await expect(failing).rejects.toMatchObject({ code: "EADDRINUSE", port: taken.port });
+    await expect(fetch(`http://127.0.0.1:${free.port}/metrics`)).rejects.toThrow();
+  });
+});
+
+test("every metric is described, and those without labels are there from the beginning", async () => {
+  const { text, series } = await (await start()).scrape();
+  for (const { name, type, labels } of metricDescriptions) {
+    expect(text).toContain(`# TYPE ${name} ${type}`);
+    const first = type === "histogram" ? `${name}_count` : name;
+    if (labels.length === 0) expect(series).toContain(first);
+  }
+  expect(series).toContain("nodejs_eventloop_lag_p99_seconds");
+});
+
+const promtool = toolAt("promtool (Debian: prometheus)", "/usr/bin/promtool", "/usr/local/bin/promtool");
+
+describe.skipIf(promtool === undefined)("promtool (skipped where there is none)", () => {
+  test("finds nothing to say of a scrape", async () => {
+    const { status, scrape: look } = await start();
+    await status(quotePath);
+    await status("/readyz");
+    const { text } = await look();
+    const said = await new Promise<string>((resolve) => {
+      const child = execFile(promtool ?? "", ["check", "metrics"], (error, out, err) => {
+        resolve(`${error?.code ?? 0} ${out}${err}`);
+      });
+      child.stdin?.end(text);
+    });
+    expect(said).toBe("0 ");
+  });
+});

@@ -1,0 +1,159 @@
+import { Agent, get } from "node:http";
+import { afterEach, expect, inject, test, vi } from "vitest";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { scrape } from "../../support/service/metrics-scrape.js";
+import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+
+const { chains } = inject("network");
+const quotePath = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=polygon&slippage=0.5";
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function start(environment: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
+  const gateway = await startGateway(environment);
+  closing.push(() => gateway.stop());
+  return gateway;
+}
+
+async function proxyOf(slug: string): Promise<RpcProxy> {
+  const proxy = await startRpcProxy(chains[slug]?.url ?? "");
+  closing.push(() => proxy.close());
+  return proxy;
+}
+
+interface Readiness {
+  readonly status: string;
+  readonly reason?: string;
+  readonly chains: readonly {
+    readonly network: string;
+    readonly chain: string;
+    readonly state: string;
+    readonly head?: { readonly number: number; readonly ageSeconds: number; readonly seenSecondsAgo: number };
+    readonly endpoints: readonly { readonly endpoint: string; readonly state: string }[];
+  }[];
+  readonly sources: readonly { readonly source: string; readonly state: string; readonly ageSeconds?: number }[];
+}
+
+async function readiness(gateway: TestGateway): Promise<Readiness & { code: number }> {
+  const { status: code, body } = await gateway.get("/readyz");
+  return { code, ...(body as Readiness) };
+}
+
+/** Polls, as a machine would, until the service is as wanted. */
+function becomes(gateway: TestGateway, wanted: Partial<Readiness> & { code: number }) {
+  return vi.waitFor(async () => expect(await readiness(gateway)).toMatchObject(wanted), {
+    timeout: 45_000,
+    interval: 200,
+  });
+}
+
+test("probes alone make all chains of mainnet known, and no chain of goerli", async () => {
+  const gateway = await start();
+  expect((await gateway.get("/livez")).body).toEqual({ status: "OK" });
+  expect((await gateway.get("/health")).body).toEqual({ status: "OK" });
+  const first = await readiness(gateway);
+  expect(first).toMatchObject({ code: 200, status: "ready" });
+  expect(new Set(first.chains.map(({ network }) => network))).toEqual(new Set(["mainnet"]));
+  await vi.waitFor(async () => {
+    const { chains: known } = await readiness(gateway);
+    expect(known.map(({ state }) => state)).toEqual(Array(9).fill("ok"));
+    expect(known.every(({ head }) => head !== undefined && head.number > 0 && head.ageSeconds >= 0)).toBe(true);
+  });
+  const { sources } = await readiness(gateway);
+  expect(sources.map(({ source }) => source)).toEqual([
+    ...["settings_mainnet", "settings_goerli", "prices", "explorer", "attestations"],
+  ]);
+  await vi.waitFor(async () => {
+    const states = (await readiness(gateway)).sources.map(({ source, state }) => `${source} ${state}`);
+    // Nobody has asked for an attestation.
+    expect(states).toEqual([
+      ...["settings_mainnet ok", "settings_goerli ok", "prices ok", "explorer off", "attestations unknown"],
+    ]);
+  });
+});
+
+test("a hundred probes at once ask each endpoint once", async () => {
+  const proxy = await proxyOf("polygon");
+  const gateway = await start({ RPC_URL_POLYGON: proxy.url });
+  await Promise.all(Array.from({ length: 100 }, () => gateway.get("/readyz")));
+  await vi.waitFor(() => expect(proxy.requests.length).toBeGreaterThan(0));
+  expect(proxy.requests.map(({ calls }) => calls.map(({ method }) => method))).toEqual([
+    ["eth_chainId", "eth_getBlockByNumber"],
+  ]);
+  // Nor does a scrape.
+  await scrape(`${gateway.url}/metrics`);
+  expect(proxy.requests).toHaveLength(1);
+});
+
+test("an endpoint that is cut off is told as failing, and as well again when it is back", async () => {
+  const proxy = await proxyOf("polygon");
+  const gateway = await start({ RPC_URL_POLYGON: proxy.url, QUOTE_MAX_AGE_MS: "1", QUOTE_MAX_STALE_MS: "1" });
+  expect((await gateway.get(quotePath)).status).toBe(200);
+  await becomes(gateway, { code: 200, status: "ready" });
+  const stateOf = async (state: string) => {
+    const found = await scrape(`${gateway.url}/metrics`);
+    return found.sum("hop_gateway_endpoint_state", { network: "mainnet", chain: "polygon", state });
+  };
+  expect([await stateOf("ok"), await stateOf("failing")]).toEqual([1, 0]);
+
+  proxy.behaviour.failWith = 502;
+  expect((await gateway.get(quotePath)).status).toBe(503);
+  await becomes(gateway, { code: 200, status: "degraded", reason: "no answer from polygon" });
+  expect([await stateOf("ok"), await stateOf("failing")]).toEqual([0, 1]);
+
+  proxy.behaviour.failWith = undefined;
+  await becomes(gateway, { code: 200, status: "ready" });
+  expect([await stateOf("ok"), await stateOf("failing")]).toEqual([1, 0]);
+  expect((await gateway.get(quotePath)).status).toBe(200);
+}, 60_000);
+
+test("where no chain answers it takes no requests, but lives", async () => {
+  const proxy = await proxyOf("polygon");
+  proxy.behaviour.failWith = 502;
+  const all = Object.keys(chains).map((slug) => [`RPC_URL_${slug.toUpperCase()}`, proxy.url]);
+  const gateway = await start(Object.fromEntries(all));
+  await becomes(gateway, { code: 503, status: "unready", reason: "no chain answers" });
+  expect((await gateway.get("/livez")).status).toBe(200);
+});
+
+test("goerli is told once somebody uses it, and changes nothing", async () => {
+  const proxy = await proxyOf("polygon");
+  proxy.behaviour.failWith = 502;
+  const gateway = await start({ GOERLI_RPC_URL_OPTIMISM: proxy.url, GOERLI_RPC_URL_ARBITRUM: proxy.url });
+  const { status } = await gateway.get(`${quotePath.replace("polygon", "optimism")}&network=goerli`);
+  expect(status).toBe(503);
+  const { chains: known, code } = await readiness(gateway);
+  expect(code).toBe(200);
+  expect(known.find(({ network, chain }) => network === "goerli" && chain === "optimism")?.state).toBe("failing");
+  await becomes(gateway, { code: 200, status: "ready" });
+});
+
+test("while it ends, those who have a connection are told so", async () => {
+  const proxy = await proxyOf("polygon");
+  const gateway = await start({ RPC_URL_POLYGON: proxy.url });
+  await gateway.get("/readyz");
+  await vi.waitFor(() => expect(proxy.requests.some(({ answeredAt }) => answeredAt !== undefined)).toBe(true));
+  proxy.behaviour.latencyMs = 700;
+  const agents = [
+    new Agent({ keepAlive: true, maxSockets: 1 }),
+    new Agent({ keepAlive: true, maxSockets: 1 }),
+  ] as const;
+  const ask = (path: string, agent: Agent): Promise<number> =>
+    new Promise((resolve, reject) => {
+      get(`${gateway.url}${path}`, { agent }, (response) => {
+        response.resume().once("end", () => resolve(response.statusCode ?? 0));
+      }).once("error", reject);
+    });
+  for (const agent of agents) expect(await ask("/livez", agent)).toBe(200);
+  // What waits keeps the service from its end, and the connections of others open for a moment.
+  const waiting = gateway.get(quotePath);
+  await vi.waitFor(() => expect(proxy.requests.length).toBeGreaterThan(1));
+  const stopped = gateway.stop();
+  expect(await Promise.all([ask("/livez", agents[0]), ask("/readyz", agents[1])])).toEqual([503, 503]);
+  expect((await waiting).status).toBe(200);
+  await stopped;
+  for (const agent of agents) agent.destroy();
+});

@@ -1,0 +1,125 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { endpointDigits } from "../../../src/chain/endpoints/endpoint-id.js";
+import { findKeys, plantKeys } from "../../support/service/planted-keys.js";
+import { buildService, startService } from "../../support/service/service-process.js";
+
+// The command as whoever installs it runs it.
+
+const read = (name: string): string => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
+const { version } = JSON.parse(read("package.json"));
+
+let command: string;
+beforeAll(async () => {
+  command = await buildService("command-test");
+}, 120_000);
+
+interface Ended {
+  readonly code: number | string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  return new Promise((resolve) => {
+    const options = { env: { PATH: process.env.PATH, HOST: "127.0.0.1", PORT: "0", ...environment } };
+    const child = execFile(process.execPath, [command, ...args], options, (_, stdout, stderr) =>
+      resolve({ code: child.exitCode ?? child.signalCode, stdout, stderr }),
+    );
+  });
+}
+
+describe("hop-gateway", () => {
+  test("serve serves", async () => {
+    const service = await startService(command, {}, ["serve"]);
+    expect((await fetch(`${service.url}/v1/available-routes`)).status).toBe(200);
+    service.signal("SIGTERM");
+    expect(await service.ended).toBe(0);
+  });
+
+  test("exposes every metric on which the alerts and the dashboard stand", async () => {
+    const service = await startService(command);
+    const text = await (await fetch(`${service.url}/metrics`)).text();
+    const exposed = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name = ""]) => name));
+    const files = ["deploy/prometheus/alerts.yml", "deploy/grafana/dashboards/hop-gateway.json"];
+    for (const file of files) {
+      const asked = read(file).match(/\b(?:hop_gateway|nodejs|process)_\w+/g) ?? [];
+      expect(asked.length).toBeGreaterThan(15);
+      // A histogram has one name and several series.
+      const isExposed = (name: string): boolean =>
+        exposed.has(name) || exposed.has(name.replace(/_(bucket|sum|count)$/, ""));
+      expect(asked.filter((name) => !isExposed(name))).toEqual([]);
+    }
+    service.signal("SIGTERM");
+    expect(await service.ended).toBe(0);
+  });
+
+  test("tells of endpoints no more than their digits, whoever asks for metrics or readiness", async () => {
+    const service = await startService(command, { RPC_URL_POLYGON: "http://localhost:1/" });
+    const told = async (path: string) => (await fetch(`${service.url}${path}`)).text();
+    const digits = endpointDigits(plantKeys({ RPC_URL_POLYGON: "http://localhost:1/" }).RPC_URL_POLYGON ?? "");
+    await vi.waitFor(async () => expect(await told("/readyz")).toContain(`"endpoint":"${digits}","state":"failing"`));
+    await told("/v1/quote?amount=1000000&token=USDC.e&fromChain=polygon&toChain=arbitrum&slippage=0.5");
+    const metrics = await told("/metrics");
+    expect(metrics).toMatch(new RegExp(`hop_gateway_upstream_requests_total\\{[^}]*endpoint="${digits}"`));
+    for (const text of [metrics, await told("/readyz"), await told("/livez"), await told("/health")]) {
+      expect(findKeys(text)).toEqual([]);
+      expect(text).not.toMatch(/localhost|127\.0\.0\.1/);
+    }
+    service.signal("SIGTERM");
+    expect(await service.ended).toBe(0);
+  });
+
+  test("with several workers serves as well", async () => {
+    const service = await startService(command, { WORKERS: "2" }, ["serve"]);
+    expect((await fetch(`${service.url}/v1/available-routes`)).status).toBe(200);
+    service.signal("SIGTERM");
+    expect(await service.ended).toBe(0);
+  });
+
+  test.each([["--version"], ["-v"], ["index", "--version"]])("%s %s prints the version", async (...args) => {
+    expect(await run(args)).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+  });
+
+  test("--help prints help, whatever is wrong with the environment", async () => {
+    const ended = await run(["--help"], { PORT: "none" });
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    expect(ended.stdout).toContain("hop-gateway check");
+    expect(ended.stdout).toContain("QUOTE_MAX_STALE_MS");
+  });
+
+  test.each([
+    [["sevre"], '"sevre" is no command'],
+    [["--port", "80"], "Unknown option '--port'"],
+    [["serve", "now"], "serve takes options and nothing else"],
+  ])("%j: says so, starts nothing, ends with 2", async (args, message) => {
+    const ended = await run(args);
+    expect(ended).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: `hop-gateway: ${message}; hop-gateway --help says what there is\n`,
+    });
+  });
+
+  test("a wrong environment: lists it, starts nothing, ends with 1", async () => {
+    const ended = await run([], { PORT: "none", WORKERS: "0" });
+    expect(ended.code).toBe(1);
+    expect(ended.stdout).toBe("");
+    expect(ended.stderr).toContain("the configuration has 2 problem(s)");
+  });
+
+  test.each([["--help"], ["--version"]])("%s does not mind that nobody reads it", async (option) => {
+    const child = spawn(process.execPath, [command, option], { stdio: ["ignore", "pipe", "pipe"] });
+    // The reading end is gone before anything is written.
+    child.stdout.destroy();
+    let stderr = "";
+    child.stderr.on("data", (chunk) => {
+      stderr += chunk;
+    });
+    const [code] = await once(child, "close");
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+  });
+});

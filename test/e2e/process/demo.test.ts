@@ -1,0 +1,125 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+// The commands of the README as a person or a service manager runs them: through npm, ended by signals.
+
+const project = fileURLToPath(new URL("../../..", import.meta.url));
+const run = promisify(execFile);
+
+/** Starts an npm script on a free port and waits for its address. */
+async function start(script: string, environment: Record<string, string> = {}) {
+  const child = spawn("npm", ["run", script], {
+    cwd: project,
+    env: { ...process.env, HOST: "127.0.0.1", PORT: "0", LOG_LEVEL: "silent", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+    // A process group of its own, so that a failed test can end all of it.
+    detached: true,
+  });
+  let text = "";
+  const url = await new Promise<string>((resolve, reject) => {
+    const read = (chunk: Buffer): void => {
+      text += chunk;
+      const found = /http:\/\/127\.0\.0\.1:\d+/.exec(text);
+      if (found !== null) resolve(found[0]);
+    };
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    child.on("exit", (code) => reject(new Error(`ended with ${code}:\n${text}`)));
+  });
+  return { child, url };
+}
+
+/** Ends a process by a signal; resolves to its exit code once it and everything it started are gone. */
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  const descendants = await descendantsOf(child.pid ?? 0);
+  expect(descendants.length).toBeGreaterThan(0);
+  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  child.kill(signal);
+  const code = await ended;
+  await expect.poll(() => descendants.filter(isAlive), { timeout: 5000 }).toEqual([]);
+  return code;
+}
+
+function endGroup({ pid }: ChildProcess): void {
+  if (pid !== undefined && isAlive(-pid)) process.kill(-pid, "SIGKILL");
+}
+
+async function descendantsOf(pid: number): Promise<number[]> {
+  const { stdout } = await run("ps", ["-A", "-o", "pid=,ppid="]);
+  const pairs = stdout
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const below = (parent: number): number[] =>
+    pairs.filter(([, ppid]) => ppid === parent).flatMap(([child = 0]) => [child, ...below(child)]);
+  return below(pid);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("npm run demo", () => {
+  let demo: Awaited<ReturnType<typeof start>>;
+  beforeAll(async () => {
+    demo = await start("demo");
+  }, 120_000);
+  afterAll(() => endGroup(demo.child));
+
+  test("bonds what npm run devnet:send sends, while one watches", { timeout: 60_000 }, async () => {
+    const { stdout } = await run(
+      "npm",
+      [
+        "run",
+        "--silent",
+        "devnet:send",
+        "--",
+        "--token",
+        "USDT",
+        "--from",
+        "polygon",
+        "--to",
+        "arbitrum",
+        "--amount",
+        "25",
+      ],
+      { cwd: project },
+    );
+    const hash = /0x[0-9a-f]{64}/.exec(stdout)?.[0];
+    const status = async (): Promise<unknown> => {
+      const response = await fetch(`${demo.url}/v1/transfer-status?transferHash=${hash}`);
+      return ((await response.json()) as { state: unknown }).state;
+    };
+    expect(await status()).toBe("PENDING");
+    await expect.poll(status, { timeout: 30_000, interval: 500 }).toBe("BONDED");
+  });
+
+  test("ends by SIGTERM with code 0, and nothing is left", { timeout: 30_000 }, async () => {
+    expect(await end(demo.child, "SIGTERM")).toBe(0);
+  });
+});
+
+describe("npm start", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "serves without internet and ends by %s with code 0",
+    { timeout: 60_000 },
+    async (signal) => {
+      const { child, url } = await start("start", { ASSETS_URL: "off" });
+      expect(((await (await fetch(`${url}/v1/available-routes`)).json()) as unknown[]).length).toBe(240);
+      expect(await end(child, signal)).toBe(0);
+    },
+  );
+
+  test("lists what is wrong in the environment and ends with code 1", { timeout: 60_000 }, async () => {
+    await expect(start("start", { PORT: "x", LOG_LEVEL: "loud" })).rejects.toThrow(
+      /ended with 1:[\s\S]*PORT is not[\s\S]*LOG_LEVEL is not/,
+    );
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, inject, test } from "vitest";
+import { startGateway } from "../../support/service/in-process-gateway.js";
+import { startHttpStub } from "../../support/stubs/http-stub.js";
+import { startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+
+// The SDK goes on with a constant or 0 where a read fails. That is right where the node says that the call reverts,
+// and a silently wrong number where the node said nothing.
+
+const { chains } = inject("network");
+type Fails = (method: string, data: string) => boolean;
+
+const isEstimate = (method: string): boolean => method === "eth_estimateGas";
+/** getL1Fee(bytes) of the OP gas price oracle. */
+const isL1Fee = (method: string, data: string): boolean => method === "eth_call" && data.startsWith("0x49948e0e");
+const busy = { code: -32005, message: "limit exceeded" };
+const reverts = { code: 3, message: "execution reverted", data: "0x" };
+
+const ethToOptimism = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=optimism&slippage=0.5";
+const usdcToOptimism = "/v1/quote?amount=1000000000&token=USDC&fromChain=arbitrum&toChain=optimism&slippage=0.5";
+
+/** A quote where optimism's endpoint answers one kind of call with an error. */
+async function quoteWith(engine: string, path: string, fails: Fails, error: unknown) {
+  const proxy = await startRpcProxy(chains.optimism?.url ?? "", {
+    answer: ({ method, params: [call] }) =>
+      fails(method, (call as { data?: string } | undefined)?.data ?? "") ? { error } : undefined,
+  });
+  const gateway = await startGateway({ RPC_URL_OPTIMISM: proxy.url, QUOTE_ENGINE: engine });
+  try {
+    return await gateway.get(path);
+  } finally {
+    await gateway.stop();
+    await proxy.close();
+  }
+}
+
+describe.each(["snapshot", "sdk"])("a read that fails below engine %s", (engine) => {
+  test.each([
+    ["the bond's gas", isEstimate, ethToOptimism],
+    ["the L1 fee", isL1Fee, ethToOptimism],
+    ["the gas of a CCTP delivery", isEstimate, usdcToOptimism],
+  ])("is no quote: %s", async (_, fails, path) => {
+    const { status, body } = await quoteWith(engine, path, fails, busy);
+    expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
+  });
+
+  test.each([
+    ["the bond's gas", isEstimate, ethToOptimism],
+    ["the L1 fee", isL1Fee, ethToOptimism],
+    ["the gas of a CCTP delivery", isEstimate, usdcToOptimism],
+  ])("is the SDK's own constant where the node says that it reverts: %s", async (_, fails, path) => {
+    const well = await quoteWith(engine, path, () => false, busy);
+    const { status, body } = await quoteWith(engine, path, fails, reverts);
+    expect(status).toBe(200);
+    expect((body as { bonderFee: string }).bonderFee).not.toBe((well.body as { bonderFee: string }).bonderFee);
+  });
+
+  test("is no quote when the attestation source is down", async () => {
+    const gone = await startHttpStub(() => {});
+    await gone.close();
+    const gateway = await startGateway({ ATTESTATION_API_URL: gone.url, QUOTE_ENGINE: engine });
+    try {
+      const { status, body } = await gateway.get(usdcToOptimism);
+      expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
+    } finally {
+      await gateway.stop();
+    }
+  });
+});

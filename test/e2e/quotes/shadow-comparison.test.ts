@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
+import { expect, inject, test } from "vitest";
+import { createGateway } from "../../../src/app/gateway.js";
+import { loadConfig } from "../../../src/config/config.js";
+
+test("quotes that the SDK computes again on the same blocks are the same, and the log says so", async () => {
+  const lines: Record<string, unknown>[] = [];
+  const logger = pino({ level: "debug" }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const environment = { ...inject("network").environment, HOST: "127.0.0.1", PORT: "0", QUOTE_VERIFY_RATE: "1" };
+  const gateway = await createGateway(loadConfig(environment), logger);
+  const { url } = await gateway.start();
+  const routes = [
+    ["ETH", "arbitrum", "optimism"],
+    ["ETH", "gnosis", "ethereum"],
+    ["USDT", "polygon", "arbitrum"],
+    ["HOP", "arbitrum", "nova"],
+    ["USDC", "arbitrum", "base"],
+    ["USDC.e", "polygon", "arbitrum"],
+    ["ETH", "ethereum", "arbitrum"],
+    ["DAI", "ethereum", "polygon"],
+  ];
+  try {
+    for (const [token, from, to] of routes) {
+      const answer = await fetch(
+        `${url}/v1/quote?amount=123456789&token=${token}&fromChain=${from}&toChain=${to}&slippage=0.5`,
+      );
+      expect(answer.status).toBe(200);
+    }
+    const verdicts = (): unknown[] =>
+      lines.flatMap(({ msg, token }) => (/\bSDK\b/.test(String(msg)) ? [[msg, token]] : []));
+    while (verdicts().length < routes.length) await sleep(50);
+    expect(verdicts()).toEqual(routes.map(([token]) => ["a quote is verified by the SDK", token]));
+  } finally {
+    await gateway.stop();
+  }
+});

@@ -1,0 +1,100 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
+
+// The service with an index, over chains that anvil runs: it comes to know all that stands on them, says the same as the
+// chains, and goes on knowing when they are gone.
+
+const { chains, transfers } = inject("network");
+const real = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
+const unknownHash = `transferHash=0x${"12".repeat(32)}`;
+const unknownId = `transferId=0x${"12".repeat(32)}`;
+const folder = temporaryFolder();
+const proxies: RpcProxy[] = [];
+let environment: Record<string, string>;
+let gateway: TestGateway;
+/** What the chains say, by every way to ask. */
+const expected = new Map<string, unknown>();
+
+beforeAll(async () => {
+  const plain = await startGateway();
+  for (const { transferId, transactionHash } of real) {
+    const both = `transferId=${transferId}&transferHash=${transactionHash}`;
+    const { body } = await plain.get(`/v1/transfer-status?${both}`);
+    const { bondTransactionHash } = body as { bondTransactionHash: string };
+    expected.set(both, body).set(`transferId=${transferId}`, body);
+    if (bondTransactionHash !== "") expected.set(`transferHash=${bondTransactionHash}`, body);
+  }
+  await plain.stop();
+
+  environment = { INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" };
+  for (const [slug, { url }] of Object.entries(chains)) {
+    const proxy = await startRpcProxy(url);
+    proxies.push(proxy);
+    environment[`RPC_URL_${slug.toUpperCase()}`] = proxy.url;
+  }
+  gateway = await startGateway(environment);
+  await vi.waitFor(() => expectAll(expected.keys()), { timeout: 30_000, interval: 500 });
+}, 60_000);
+afterAll(async () => {
+  await gateway.stop();
+  await Promise.all(proxies.map((proxy) => proxy.close()));
+});
+
+async function expectAll(queries: Iterable<string>): Promise<void> {
+  for (const query of queries) {
+    const { status, body, headers } = await gateway.get(`/v1/transfer-status?${query}`);
+    const { otherTransferIds, ...rest } = body as Record<string, unknown>;
+    expect({ query, status, source: headers.get("source") }).toEqual({ query, status: 200, source: "index" });
+    expect({ query, ...rest, otherTransferIds: [] }).toEqual({
+      query,
+      ...(expected.get(query) as object),
+      otherTransferIds: [],
+    });
+  }
+}
+
+test("it says what the chains say, by id, hash, both, and the delivering transaction, and asks them nothing", async () => {
+  for (const proxy of proxies) proxy.reset();
+  await expectAll(expected.keys());
+  const asked = new Set(proxies.flatMap((proxy) => [...proxy.calls().keys()]));
+  for (const method of ["eth_getTransactionReceipt", "eth_call", "eth_getBlockByHash"])
+    expect(asked).not.toContain(method);
+});
+
+test("what it does not have, the chains may have since: of their logs only the newest are searched", async () => {
+  for (const proxy of proxies) proxy.reset();
+  const { status, body } = await gateway.get(`/v1/transfer-status?${unknownId}`);
+  expect({ status, body }).toMatchObject({ status: 404, body: { reason: "TRANSFER_NOT_FOUND" } });
+  const searches = proxies.flatMap(({ requests }) => requests).flatMap(({ calls }) => calls);
+  const ranges = searches
+    .filter(({ method, params }) => method === "eth_getLogs" && JSON.stringify(params).includes("1212"))
+    .map(({ params }) => Number((params[0] as { fromBlock: string }).fromBlock));
+  expect(ranges.length).toBeGreaterThan(0);
+  for (const from of ranges) expect(from).toBeGreaterThan(0);
+});
+
+test("it knows what was delivered, and not whether something has been since, when the chains are gone", async () => {
+  for (const proxy of proxies) proxy.behaviour.failWith = 503;
+  // Whether a nonce alone names one transfer, only all chains can tell.
+  const bonded = [...expected]
+    .filter(([query, body]) => (body as { bonded: boolean }).bonded && !/^transferId=[0-9]+$/.test(query))
+    .map(([query]) => query);
+  const pending = real.find(({ name }) => name === "eth-base-polygon");
+  await expect
+    .poll(async () => (await gateway.get(`/v1/transfer-status?transferId=${pending?.transferId}`)).body, {
+      timeout: 30_000,
+      interval: 1_000,
+    })
+    .toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+  await expectAll(bonded);
+  expect((await gateway.get(`/v1/transfer-status?${unknownHash}`)).status).toBe(503);
+
+  // Nor does a new process need them for that.
+  await gateway.stop();
+  gateway = await startGateway(environment);
+  await expectAll(bonded);
+  for (const proxy of proxies) proxy.behaviour.failWith = undefined;
+}, 60_000);

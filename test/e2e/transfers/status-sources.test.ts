@@ -1,0 +1,202 @@
+import { afterEach, beforeAll, describe, expect, inject, test } from "vitest";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { type ExplorerMode, type ExplorerStub, startExplorerStub } from "../../support/stubs/explorer-stub.js";
+import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+
+// Who is believed, who is waited for, and what is kept.
+
+const { chains, transfers } = inject("network");
+
+const real = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
+/** What the chains alone say, by transfer ID and hash. */
+const expected = new Map<string, Record<string, unknown>>();
+const open: { close(): Promise<void> }[] = [];
+let gateway: TestGateway | undefined;
+
+const queryOf = ({ transferId, transactionHash }: (typeof real)[number]): string =>
+  `/v1/transfer-status?transferId=${transferId}&transferHash=${transactionHash}`;
+
+function seeded(name: string): (typeof real)[number] {
+  const found = real.find((each) => each.name === name);
+  if (found === undefined) throw new Error(`no transfer ${name}`);
+  return found;
+}
+
+beforeAll(async () => {
+  const plain = await startGateway();
+  for (const transfer of real) expected.set(queryOf(transfer), (await plain.get(queryOf(transfer))).body as never);
+  await plain.stop();
+});
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  await Promise.all(open.splice(0).map((each) => each.close()));
+});
+
+/** A transfer as the explorer tells of it, at a price of its own. */
+function recordOf(status: Record<string, unknown>, priceUsd: number): Record<string, unknown> {
+  const { state, otherTransferIds, amountUsd, bonderFeeUsd, ...same } = status;
+  return { ...same, tokenPriceUsd: priceUsd, amountUsd: Number(status.amountFormatted) * priceUsd };
+}
+
+async function startExplorer(mode: ExplorerMode, priceUsd = 0.5): Promise<ExplorerStub> {
+  const stub = await startExplorerStub([...expected.values()].map((status) => recordOf(status, priceUsd)));
+  stub.mode = mode;
+  open.push(stub);
+  return stub;
+}
+
+async function proxyOf(slug: string): Promise<RpcProxy> {
+  const proxy = await startRpcProxy(chains[slug]?.url ?? "");
+  open.push(proxy);
+  return proxy;
+}
+
+/** Statuses do not differ but by what they are worth. */
+function withoutUsd(body: unknown): unknown {
+  const { amountUsd, bonderFeeUsd, ...rest } = body as Record<string, unknown>;
+  return rest;
+}
+
+describe.each(["well", "down", "slow", "hang", "foreign", "wrong-types", "html", "error", "endless"] as const)(
+  "with an explorer that is %s",
+  (mode) => {
+    test("the chains' word stands", async () => {
+      const explorer = await startExplorer(mode);
+      gateway = await startGateway({ EXPLORER_API_URL: explorer.url });
+      for (const transfer of real) {
+        const { status, body, headers } = await gateway.get(queryOf(transfer));
+        expect({ status, body: withoutUsd(body) }).toEqual({
+          status: 200,
+          body: withoutUsd(expected.get(queryOf(transfer))),
+        });
+        expect(headers.get("source")).toBe("chain");
+      }
+      const unknown = `0x${"12".repeat(32)}`;
+      for (const query of [`transferId=${unknown}`, `transferHash=${unknown}`]) {
+        const { status, body } = await gateway.get(`/v1/transfer-status?${query}`);
+        expect({ status, body }).toMatchObject({ status: 404, body: { reason: "TRANSFER_NOT_FOUND" } });
+      }
+    });
+  },
+);
+
+describe("while a chain is down", () => {
+  const transfer = seeded("usdt-polygon-arbitrum");
+
+  test.each([
+    ["the source", "polygon"],
+    ["the destination", "arbitrum"],
+  ])("%s, the explorer's word is better than none", async (_, slug) => {
+    const [explorer, proxy] = await Promise.all([startExplorer("well"), proxyOf(slug)]);
+    proxy.behaviour.failWith = 503;
+    const environment = { EXPLORER_API_URL: explorer.url, [`RPC_URL_${slug.toUpperCase()}`]: proxy.url };
+    gateway = await startGateway(environment);
+    const { status, body, headers } = await gateway.get(queryOf(transfer));
+    expect({ status, body: withoutUsd(body) }).toEqual({
+      status: 200,
+      body: withoutUsd(expected.get(queryOf(transfer))),
+    });
+    expect(headers.get("source")).toBe("explorer");
+    expect((body as { amountUsd: number }).amountUsd).toBeCloseTo(499.762513 / 2);
+  });
+
+  test.each(["down", "wrong-types", "hang"] as const)(
+    "and the explorer is %s: unknown, and not pending",
+    async (mode) => {
+      const [explorer, proxy] = await Promise.all([startExplorer(mode), proxyOf("arbitrum")]);
+      proxy.behaviour.failWith = 503;
+      gateway = await startGateway({ EXPLORER_API_URL: explorer.url, RPC_URL_ARBITRUM: proxy.url });
+      const { status, body } = await gateway.get(queryOf(transfer));
+      expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
+      expect(JSON.stringify(body)).toContain("arbitrum");
+    },
+  );
+
+  test("and does not even say so, the explorer answers within the deadline", async () => {
+    const [explorer, proxy] = await Promise.all([startExplorer("well"), proxyOf("arbitrum")]);
+    proxy.behaviour.hang = true;
+    gateway = await startGateway({
+      EXPLORER_API_URL: explorer.url,
+      RPC_URL_ARBITRUM: proxy.url,
+      REQUEST_TIMEOUT_MS: "2000",
+    });
+    const { status, headers } = await gateway.get(queryOf(transfer));
+    expect(status).toBe(200);
+    expect(headers.get("source")).toBe("explorer");
+  });
+
+  test("by an id alone: what one chain does not tell, the explorer's hint finds", async () => {
+    const [explorer, proxy] = await Promise.all([startExplorer("well"), proxyOf("polygon")]);
+    proxy.behaviour.answer = ({ method }) =>
+      method === "eth_getLogs" ? { error: { code: -32601, message: "the method is not served" } } : undefined;
+    const environment = { RPC_URL_POLYGON: proxy.url };
+    gateway = await startGateway(environment);
+    const byId = `/v1/transfer-status?transferId=${transfer.transferId}`;
+    expect((await gateway.get(byId)).body).toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    await gateway.stop();
+    gateway = await startGateway({ ...environment, EXPLORER_API_URL: explorer.url });
+    const { status, body, headers } = await gateway.get(byId);
+    expect({ status, body: withoutUsd(body) }).toEqual({
+      status: 200,
+      body: withoutUsd(expected.get(queryOf(transfer))),
+    });
+    expect(headers.get("source")).toBe("chain");
+  });
+});
+
+describe("what is kept", () => {
+  const transfer = seeded("usdt-polygon-arbitrum");
+
+  test("equal questions at the same time are one look-up, and an answer is kept about a block", async () => {
+    const proxy = await proxyOf("arbitrum");
+    proxy.behaviour.latencyMs = 20;
+    gateway = await startGateway({ RPC_URL_ARBITRUM: proxy.url });
+    const { get } = gateway;
+    const answers = await Promise.all(Array.from({ length: 50 }, () => get(queryOf(transfer))));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const calls = proxy.calls();
+    expect(calls.get("eth_getTransactionReceipt")).toBe(1);
+    expect(calls.get("eth_call")).toBe(1);
+    await get(queryOf(transfer));
+    expect(proxy.calls()).toEqual(calls);
+    const { headers } = await get(queryOf(transfer));
+    expect(headers.get("cache-control")).toBe("public, max-age=1");
+    expect(Number(headers.get("age"))).toBeLessThan(5);
+    const etag = headers.get("etag") ?? "";
+    expect(etag).toMatch(/^"[^"]+"$/);
+    const again = await fetch(`${gateway.url}${queryOf(transfer)}`, { headers: { "if-none-match": etag } });
+    expect({ status: again.status, body: await again.text() }).toEqual({ status: 304, body: "" });
+    expect(again.headers.get("source")).toBe("chain");
+    expect(new Date(again.headers.get("observed-at") ?? "").getTime()).toBeGreaterThan(Date.now() - 60_000);
+  });
+
+  test("nothing is kept of what a caller's own endpoint says, nor of what was not found or failed", async () => {
+    const own = await proxyOf("arbitrum");
+    const ours = await proxyOf("arbitrum");
+    gateway = await startGateway({ RPC_URL_ARBITRUM: ours.url });
+    const { get } = gateway;
+    const withOwn = `${queryOf(transfer)}&rpcUrl[arbitrum]=${encodeURIComponent(own.url)}`;
+    for (const round of [1, 2]) {
+      const { status, body, headers } = await get(withOwn);
+      expect({ status, body: withoutUsd(body) }).toEqual({
+        status: 200,
+        body: withoutUsd(expected.get(queryOf(transfer))),
+      });
+      expect(headers.get("cache-control")).toBe("no-store");
+      expect(own.calls().get("eth_call")).toBe(round);
+    }
+    expect(ours.calls().get("eth_call") ?? 0).toBe(0);
+
+    const unknown = `/v1/transfer-status?transferHash=0x${"12".repeat(32)}`;
+    for (const round of [1, 2]) {
+      const { status, headers } = await get(unknown);
+      expect({ status, cache: headers.get("cache-control") }).toEqual({ status: 404, cache: "no-store" });
+      expect(ours.calls().get("eth_getTransactionReceipt")).toBe(round);
+    }
+    ours.behaviour.failWith = 500;
+    expect((await get(queryOf(transfer))).status).toBe(503);
+    ours.behaviour.failWith = undefined;
+    expect((await get(queryOf(transfer))).status).toBe(200);
+  });
+});

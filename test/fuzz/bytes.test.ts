@@ -1,0 +1,203 @@
+import { connect } from "node:net";
+import fc from "fast-check";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { clientStart, encodeHeaders, flags, frame, frameTypes } from "../../bench/support/http2-frames.js";
+import { DEFAULT_LIMITS } from "../../src/http/connection/http-limits.js";
+import { buildService } from "../support/service/service-process.js";
+import { type Attacked, startAttacked } from "./fuzz-target.js";
+
+// Bytes that are no requests, or not quite: the connections end, others are served meanwhile, and nothing is left of them.
+
+const connections = 4_000;
+const atOnce = 200;
+/** After which time our side ends a connection on which nothing more happens. */
+const patienceMs = 150;
+
+let command: string;
+let service: Attacked | undefined;
+beforeAll(async () => {
+  command = await buildService("attack-bytes");
+}, 120_000);
+afterEach(() => {
+  if (service?.isRunning()) service.signal("SIGKILL");
+});
+
+type Bytes = fc.Arbitrary<Buffer>;
+const latin1 = (...texts: string[]): Bytes => fc.constantFrom(...texts.map((text) => Buffer.from(text, "latin1")));
+const noise: Bytes = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
+
+/** How other protocols begin, and others again that only look like ours. */
+const hellos = latin1(
+  "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+  "SSH-2.0-OpenSSH_9.6\r\n",
+  "\x00\x00\x00\x85\xffSMB\x72\x00\x00\x00\x00",
+  "\x03\x00\x00\x13\x0e\xe0\x00\x00\x00\x00\x00\x01\x00\x08\x00\x03\x00\x00\x00",
+  "*1\r\n$4\r\nPING\r\n",
+  "\x00\x00\x00\x08\x04\xd2\x16\x2f",
+  "\x10\x1d\x00\x04MQTT\x04\x02\x00\x3c",
+  "EHLO x\r\n",
+  "PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\nGET / HTTP/1.1\r\n\r\n",
+  "\r\n\r\n\x00\r\nQUIT\n!\x11\x0c\x00\x00\x00",
+  "<policy-file-request/>\0",
+);
+/** Pieces of HTTP/1.1, right and wrong, in any order. */
+const pieces = latin1(
+  "GET /v1/available-routes HTTP/1.1\r\n",
+  "GET /v1/quote HTTP/1.0\r\n",
+  "POST /hop.bridge.v1.BridgeService/GetQuote HTTP/1.1\r\n",
+  "GET  HTTP/9.9\r\n",
+  "Host: x\r\n",
+  "Content-Type: application/json\r\n",
+  "Content-Length: 5\r\n",
+  "Content-Length: 5\r\nContent-Length: 6\r\n",
+  "Content-Length: -1\r\n",
+  "Content-Length: 99999999999999999999\r\n",
+  "Transfer-Encoding: chunked\r\n",
+  "Transfer-Encoding: gzip, chunked\r\n",
+  "Transfer-Encoding : chunked\r\n",
+  "Expect: 100-continue\r\n",
+  "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAA\r\n",
+  "X: a\r\n b\r\n",
+  "X\0: \x01\r\n",
+  `X: ${"x".repeat(20_000)}\r\n`,
+  "\r\n",
+  "\n",
+  "{}",
+  "5\r\nhello\r\n",
+  "fffffffffffffffff\r\n",
+  "0\r\n\r\n",
+);
+const http1: Bytes = fc
+  .array(fc.oneof({ weight: 5, arbitrary: pieces }, { weight: 1, arbitrary: noise }), { maxLength: 7 })
+  .map((all) => Buffer.concat(all));
+
+const headers = encodeHeaders([
+  [":method", "GET"],
+  [":scheme", "http"],
+  [":path", "/v1/available-routes?token=HOP"],
+  [":authority", "x"],
+]).first;
+const ends = flags.endHeaders | flags.endStream;
+/** Frames that a right client might send, with anything of them wrong. */
+const frames: Bytes = fc
+  .record({
+    type: fc.oneof(
+      { weight: 6, arbitrary: fc.constantFrom(0, 1, 2, 3, 4, 5, 6, 7, 8, 9) },
+      { weight: 1, arbitrary: fc.nat(255) },
+    ),
+    flagBits: fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom(0, 1, 4, 5, 8, 0x20) },
+      { weight: 1, arbitrary: fc.nat(255) },
+    ),
+    stream: fc.oneof(
+      { weight: 5, arbitrary: fc.constantFrom(0, 1, 3, 5, 7, 2) },
+      { weight: 1, arbitrary: fc.nat(2 ** 31 - 1) },
+    ),
+    payload: fc.oneof(
+      { weight: 3, arbitrary: fc.constant(headers) },
+      { weight: 3, arbitrary: noise },
+      {
+        weight: 2,
+        arbitrary: latin1(
+          "",
+          "\0\0\0\0",
+          "\x7f\xff\xff\xff",
+          "\0\0\0\0\0\0\0\0",
+          "\0\x04\xff\xff\xff\xff",
+          "\0\x01\0\0\x10\0",
+        ),
+      },
+      { weight: 1, arbitrary: fc.constantFrom(Buffer.alloc(16_385, 0xff), Buffer.alloc(16_384, 0x82)) },
+    ),
+    lengthError: fc.oneof(
+      { weight: 8, arbitrary: fc.constant(0) },
+      { weight: 1, arbitrary: fc.constantFrom(-1, 1, 100, 2 ** 23) },
+    ),
+  })
+  .map(({ type, flagBits, stream, payload, lengthError }) => {
+    const bytes = frame(type, flagBits, stream, payload);
+    if (lengthError !== 0) bytes.writeUIntBE(Math.max(0, payload.length + lengthError), 0, 3);
+    return bytes;
+  });
+const http2: Bytes = fc
+  .tuple(
+    fc.oneof(
+      { weight: 5, arbitrary: fc.constant(clientStart()) },
+      { weight: 1, arbitrary: latin1("PRI", "PRI * HTTP/2.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") },
+    ),
+    fc.array(
+      fc.oneof(
+        { weight: 4, arbitrary: frames },
+        { weight: 1, arbitrary: noise },
+        { weight: 1, arbitrary: fc.constant(frame(frameTypes.headers, ends, 9, headers)) },
+      ),
+      { maxLength: 8 },
+    ),
+  )
+  .map(([start, some]) => Buffer.concat([start, ...some]));
+
+const spoken: Bytes = fc.oneof(
+  { weight: 1, arbitrary: noise },
+  { weight: 1, arbitrary: fc.tuple(hellos, noise).map((both) => Buffer.concat(both)) },
+  { weight: 4, arbitrary: http1 },
+  { weight: 5, arbitrary: http2 },
+);
+const visits = fc.record({
+  bytes: spoken,
+  /** In how many pieces it comes. */
+  parts: fc.integer({ min: 1, max: 3 }),
+  end: fc.constantFrom("finish", "reset", "wait"),
+});
+type Visit = typeof visits extends fc.Arbitrary<infer T> ? T : never;
+
+/** Says it on a connection of its own, and gives what came back. */
+function visit(port: number, { bytes, parts, end }: Visit): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    const got: Buffer[] = [];
+    const finish = (): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(Buffer.concat(got));
+    };
+    const timer = setTimeout(finish, patienceMs);
+    socket.on("data", (chunk) => got.push(chunk));
+    socket.on("error", () => {});
+    socket.on("end", finish);
+    socket.on("close", finish);
+    const size = Math.ceil(bytes.length / parts);
+    for (let part = 0; part < parts; part += 1) socket.write(bytes.subarray(part * size, (part + 1) * size));
+    if (end === "finish") socket.end();
+    else if (end === "reset") setTimeout(() => socket.resetAndDestroy(), 5);
+  });
+}
+
+/** A status of ours in an answer over HTTP/1.1 or HTTP/2 that blames us; GET of the routes needs no upstream. */
+function blamesUs(answer: Buffer): boolean {
+  const text = answer.toString("latin1");
+  return /(?:^|\r\n)HTTP\/1\.1 5/.test(text) || /"code":"(?:internal|unknown|data_loss)"/.test(text);
+}
+
+test(`${connections} connections that speak anything but well-formed HTTP end, and nothing is left of them`, {
+  timeout: 300_000,
+}, async () => {
+  const attacked = await startAttacked(command, { ASSETS_URL: "off" });
+  service = attacked;
+  await attacked.expectWell();
+  const sockets = async (): Promise<number> =>
+    (await attacked.held()).resources.filter((kind) => kind === "TCPSocketWrap").length;
+  const batch = fc.array(visits, { minLength: atOnce, maxLength: atOnce, size: "max" });
+  const property = fc.asyncProperty(batch, async (all) => {
+    const answers = Promise.all(
+      all.map(async (one) => ({ said: one.bytes.toString("latin1"), answer: await visit(attacked.port, one) })),
+    );
+    await attacked.expectWell();
+    expect((await answers).filter(({ answer }) => blamesUs(answer))).toEqual([]);
+    expect(attacked.isRunning(), attacked.output().stderr).toBe(true);
+  });
+  await fc.assert(property, { numRuns: connections / atOnce, endOnFailure: true });
+  await attacked.expectWell();
+  // Node.js itself leaves connections of HTTP/2 open on which it gave up: they go when they give no sign of life.
+  await expect.poll(sockets, { timeout: 2 * DEFAULT_LIMITS.probeMs + 5_000, interval: 1_000 }).toBe(0);
+  await attacked.expectGoodEnd();
+});

@@ -1,0 +1,487 @@
+import { Agent, request as http1Request } from "node:http";
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import { gzipSync } from "node:zlib";
+import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  BridgeService,
+  type GetQuoteRequest,
+  GetQuoteRequestSchema,
+  type GetQuoteResponse,
+  GetQuoteResponseSchema,
+  GetTransferStatusResponseSchema,
+  ListAvailableRoutesResponseSchema,
+} from "../../gen/hop/bridge/v1/bridge_pb.js";
+import { type Reason, ServiceError } from "../../src/errors.js";
+import { DEFAULT_LIMITS } from "../../src/http/connection/http-limits.js";
+import { createListener } from "../../src/http/connection/listener.js";
+import { createDispatch } from "../../src/http/dispatch.js";
+import { createCalls } from "../../src/http/request/in-flight-registry.js";
+import { type MountedService, mount } from "../../src/http/request/mounted-service.js";
+import type { AccessLine } from "../../src/http/request/request-context.js";
+import { createRpcHandlers } from "../../src/http/rpc/rpc-handlers.js";
+import { createHttpServer } from "../../src/http/server.js";
+import type { CallContext } from "../../src/operations/operation.js";
+import { withDeadline } from "../../src/operations/with-deadline.js";
+import { createPlaces } from "../../src/resilience/fair-quota.js";
+
+// Two servers with the same operations: the whole one, with its short ways, and Connect's adapter alone. Whatever is
+// asked, both must give the same answer: status, headers, trailers, every byte of the body, and the line in the log.
+
+const limits = { ...DEFAULT_LIMITS, requestBytes: 4000, responseBytes: 20_000 };
+
+const reasons: readonly Reason[] = [
+  "MISSING_PARAMETER",
+  "INVALID_PARAMETER",
+  "UNKNOWN_PARAMETER",
+  "UNSUPPORTED_NETWORK",
+  "UNSUPPORTED_TOKEN",
+  "UNSUPPORTED_CHAIN",
+  "UNSUPPORTED_ROUTE",
+  "RPC_URL_FORBIDDEN",
+  "TRANSFER_NOT_FOUND",
+  "RATE_LIMITED",
+  "OVERLOADED",
+  "UPSTREAM_UNAVAILABLE",
+  "DEADLINE_EXCEEDED",
+  "INTERNAL",
+];
+const behaviours = [
+  "",
+  "async",
+  "cached",
+  "brief",
+  "private",
+  "odd",
+  "long",
+  "huge",
+  "wrong",
+  "ours",
+  "connect",
+  ...reasons,
+];
+
+/** Answers as the field `network` says. */
+function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse | Promise<GetQuoteResponse> {
+  const { network, amount, slippage, rpcUrl, token } = request;
+  context.note({ amount });
+  const answer = create(GetQuoteResponseSchema, {
+    amountIn: amount,
+    slippage: slippage ?? 0,
+    amountOutMin: JSON.stringify(rpcUrl),
+    bonderFee: token,
+    deadline: 1_700_000_000n,
+  });
+  if (network !== "") context.cache({ ageSeconds: 1.5, maxAgeSeconds: 4, staleWhileRevalidateSeconds: 30 });
+  if (slippage !== undefined) context.metadata({ source: "chain", "observed-at": "2026-07-01T12:00:00.000Z" });
+  switch (network) {
+    case "async":
+      return Promise.resolve(answer);
+    case "brief":
+      context.cache({ ageSeconds: 0, maxAgeSeconds: 4 });
+      return Object.freeze(answer);
+    case "private":
+      context.cache("private");
+      return Object.freeze(answer);
+    case "odd":
+      return create(GetQuoteResponseSchema, { ...answer, bonderFee: 'é"\\\n\ud800', deadline: -5n });
+    case "long":
+      return create(GetQuoteResponseSchema, { ...answer, estimatedReceived: "9é".repeat(2000) });
+    case "huge":
+      return create(GetQuoteResponseSchema, { ...answer, estimatedReceived: "9".repeat(30_000) });
+    case "wrong":
+      return create(GetQuoteResponseSchema, { ...answer, destinationDeadline: 2n ** 70n });
+    case "ours":
+      throw new TypeError("secret");
+    case "connect":
+      throw new ConnectError("in Connect's own words", 5);
+  }
+  const reason = reasons.find((each) => each === network);
+  if (reason === undefined) return answer;
+  const options = reason === "RATE_LIMITED" ? { retryAfterSeconds: 3 } : { field: "amount" };
+  const error = new ServiceError(reason, `100 % wrong, é and ${amount}`, options);
+  if (amount.length % 2 === 0) return Promise.reject(error);
+  throw error;
+}
+
+const services: readonly MountedService[] = [
+  mount(BridgeService, {
+    getQuote: withDeadline(quote, { longestMs: 60_000, places: createPlaces(() => 1_000) }),
+    getTransferStatus: ({ transferId }) =>
+      create(GetTransferStatusResponseSchema, { transferId, state: 2, bonded: true, amountUsd: -0, sourceChainId: 10 }),
+    listAvailableRoutes: ({ token }) =>
+      create(ListAvailableRoutesResponseSchema, { routes: [{ token, sourceChainId: 2 ** 32 - 1 }, {}] }),
+  }),
+];
+
+interface Server {
+  readonly port: number;
+  readonly lines: AccessLine[];
+  readonly session: ClientHttp2Session;
+  readonly agent: Agent;
+  close(): Promise<void>;
+}
+
+async function open(
+  start: (log: (line: AccessLine) => void) => {
+    listen(): Promise<{ port: number }>;
+    close(graceMs: number): Promise<void>;
+  },
+): Promise<Server> {
+  const lines: AccessLine[] = [];
+  const server = start((line) => lines.push(line));
+  const { port } = await server.listen();
+  const session = connectHttp2(`http://127.0.0.1:${port}`).setMaxListeners(0);
+  const agent = new Agent({ keepAlive: true });
+  return {
+    port,
+    lines,
+    session,
+    agent,
+    close: () => {
+      session.destroy();
+      agent.destroy();
+      return server.close(0);
+    },
+  };
+}
+
+const address = { host: "127.0.0.1", port: 0 };
+const onInternalError = (): void => {};
+let whole: Server;
+let adapterAlone: Server;
+
+beforeAll(async () => {
+  whole = await open((log) => createHttpServer({ ...address, services, limits, log, onInternalError }));
+  adapterAlone = await open((log) => {
+    const calls = createCalls({ log, onInternalError, trustProxy: false });
+    const { adapter } = createRpcHandlers(services, limits, new AbortController().signal);
+    const dispatch = createDispatch(adapter, limits, calls);
+    const onRequest = (...[req, res]: Parameters<typeof dispatch>) => dispatch(req, res);
+    return createListener({ ...address, limits, onRequest, onStream: () => false, onMalformed: () => "" });
+  });
+});
+afterAll(() => Promise.all([whole.close(), adapterAlone.close()]));
+
+interface Asked {
+  readonly isHttp2: boolean;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body: Buffer;
+}
+interface Reply {
+  readonly status: number;
+  readonly headers: Record<string, unknown>;
+  readonly trailers: Record<string, unknown>;
+  readonly body: string;
+}
+
+/** Headers of the connection and the moment, which say nothing of the answer. */
+const PASSING = new Set(["date", "connection", "keep-alive", ":status"]);
+const lasting = (headers: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !PASSING.has(name)));
+
+function ask1({ port, agent }: Server, { method, path, headers, body }: Asked): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const length = method === "POST" ? { "content-length": body.length } : {};
+    const options = { host: "127.0.0.1", port, agent, method, path, headers: { ...headers, ...length } };
+    const req = http1Request(options, (res) => {
+      const chunks: Buffer[] = [];
+      res.on("data", (chunk: Buffer) => chunks.push(chunk));
+      res.on("error", reject);
+      res.on("end", () =>
+        resolve({
+          status: res.statusCode ?? 0,
+          headers: lasting(res.headers),
+          trailers: lasting(res.trailers),
+          body: Buffer.concat(chunks).toString("latin1"),
+        }),
+      );
+    });
+    req.on("error", reject);
+    req.end(method === "POST" ? body : undefined);
+  });
+}
+
+function ask2({ session }: Server, { method, path, headers, body }: Asked): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({ ...headers, ":method": method, ":path": path });
+    const chunks: Buffer[] = [];
+    let head: Record<string, unknown> = {};
+    let trailers = {};
+    stream.on("response", (given) => {
+      head = given;
+    });
+    stream.on("trailers", (given) => {
+      trailers = lasting(given);
+    });
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    stream.on("error", reject);
+    stream.on("close", () =>
+      resolve({
+        status: Number(head[":status"]),
+        headers: lasting(head),
+        trailers,
+        body: Buffer.concat(chunks).toString("latin1"),
+      }),
+    );
+    if (method === "POST") {
+      // In two pieces, as bodies come.
+      const half = Math.floor(body.length / 2);
+      if (body.length % 3 === 0) stream.write(body.subarray(0, half));
+      stream.end(body.length % 3 === 0 ? body.subarray(half) : body);
+    } else stream.end();
+  });
+}
+
+let asked = 0;
+async function expectSame(one: Asked): Promise<void> {
+  asked += 1;
+  const request = { ...one, headers: { ...one.headers, "x-request-id": `r${asked}` } };
+  const ask = one.isHttp2 ? ask2 : ask1;
+  const [ours, theirs] = await Promise.all([ask(whole, request), ask(adapterAlone, request)]);
+  expect(ours).toEqual(theirs);
+}
+
+const text = fc.oneof(
+  fc.constantFrom("1000000", "USDC", "polygon", "", "0", "é", "a\\b", 'q"q', "x".repeat(130)),
+  fc.string({ maxLength: 20 }),
+  fc.string({ unit: "binary", maxLength: 20 }),
+);
+const number = fc.oneof(fc.constantFrom(0.5, 0, -0, Number.NaN, Number.POSITIVE_INFINITY, 1e300), fc.double());
+const messages = fc
+  .record(
+    {
+      amount: text,
+      token: text,
+      fromChain: text,
+      toChain: text,
+      slippage: number,
+      network: fc.constantFrom(...behaviours, "long", "wrong", "odd"),
+      rpcUrl: fc.dictionary(fc.string({ maxLength: 5 }), text, { maxKeys: 2 }),
+    },
+    { requiredKeys: ["network"] },
+  )
+  .map(({ rpcUrl, ...fields }) =>
+    // Most requests name no endpoints.
+    create(GetQuoteRequestSchema, Object.keys(rpcUrl ?? {}).length > 1 ? { ...fields, rpcUrl: rpcUrl ?? {} } : fields),
+  );
+
+const binaries = fc.oneof(
+  { weight: 5, arbitrary: messages.map((message) => Buffer.from(toBinary(GetQuoteRequestSchema, message))) },
+  fc.tuple(messages, fc.nat(), fc.uint8Array({ maxLength: 6 })).map(([message, cut, more]) => {
+    const bytes = toBinary(GetQuoteRequestSchema, message);
+    return Buffer.concat([bytes.subarray(0, cut % (bytes.length + 1)), more]);
+  }),
+  fc
+    .tuple(messages, fc.integer({ min: 1, max: 3 }))
+    .map(([message, cut]) => Buffer.from(toBinary(GetQuoteRequestSchema, message)).subarray(0, -cut)),
+  fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+  fc.constantFrom(
+    Buffer.alloc(3999, "\n"),
+    Buffer.alloc(4001),
+    Buffer.alloc(9000, 0x0b),
+    Buffer.from([0x0a, 0x81, 0, 65]),
+  ),
+);
+
+const numbers = "1,1.5,-0,0,01,1e2,1E+2,.5,1.,+1,-,NaN,1e999,-1.5e-3".split(",");
+const texts = ['"1"', '"USDC"', '""', '" 1"', '"0x10"', '"NaN"', '"a\\u0041"', '"\\ud800"', '"é"', '"\\q"', '"\t"'];
+const members = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.tuple(fc.constantFrom("amount", "token", "from_chain", "fromChain"), fc.constantFrom(...texts)),
+  },
+  { weight: 3, arbitrary: fc.tuple(fc.constant("slippage"), fc.constantFrom(...numbers)) },
+  fc.tuple(
+    fc.constantFrom("amount", "slippage", "rpcUrl", "rpc_url", "nope", "\\u0061mount", "__proto__"),
+    fc.constantFrom("null", "true", "{}", "[]", "[1]", '{"a":"b"}', '{"a":1}', ...numbers, ...texts),
+  ),
+);
+const jsons = fc.oneof(
+  { weight: 4, arbitrary: messages.map((message) => toJsonString(GetQuoteRequestSchema, message)) },
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(fc.array(members, { maxLength: 4 }), fc.constantFrom("", " ", "\n\t", "\r\n", "\u00a0", "\ufeff"))
+      .map(([pairs, space]) => {
+        const all = pairs.map(([name, value]) => `${space}"${name}"${space}:${space}${value}`);
+        return `${space}{${all.join(`${space},`)}${space}}${space}`;
+      }),
+  },
+  fc.json(),
+  fc.constantFrom(
+    "",
+    "{",
+    "{}",
+    "{} x",
+    '{"amount":"1"',
+    '{"amount":"1",}',
+    '{"amount":"1"}}',
+    "null",
+    "[]",
+    '"a"',
+    "é",
+  ),
+  fc.constantFrom(
+    `{"amount":"${"1".repeat(3985)}"}`,
+    `{"amount":"${"1".repeat(3990)}"}`,
+    `{"amount":${"[".repeat(999)}`,
+  ),
+);
+
+const accepted = fc.constantFrom("", "gzip", "identity", "br, gzip", "gzip;q=1", "deflate,gzip,identity", "*");
+const some = <T>(arbitrary: fc.Arbitrary<T>) => ({ weight: 1, arbitrary });
+const mostly = (text: string, ...others: string[]) =>
+  fc.oneof({ weight: 8, arbitrary: fc.constant(text) }, some(fc.constantFrom(...others)));
+
+const connectTypes = (usual: string) =>
+  mostly(
+    usual,
+    "Application/JSON",
+    "application/json;charset=utf-8",
+    "application/json; charset=utf-8",
+    "application/json; charset=latin1",
+    "application/connect+json",
+    "application/grpc-web+proto",
+    "text/plain",
+    "application/proto; a=b",
+  );
+const commonHeaders = {
+  "connect-timeout-ms": fc.constantFrom("20000", "0", "9999999999", "99999999999", "-1", "soon", ""),
+  "connect-protocol-version": fc.constantFrom("1", "2"),
+  "accept-encoding": accepted,
+  "content-encoding": mostly("identity", "gzip", "br", ""),
+  "user-agent": fc.constant("x"),
+};
+const headersWith = (type: fc.Arbitrary<string>, others: Record<string, fc.Arbitrary<string>>) =>
+  fc.tuple(type, fc.option(fc.record(others, { requiredKeys: [] }), { nil: {} })).map(
+    ([contentType, more]) =>
+      // What is not given is not sent.
+      Object.fromEntries(
+        Object.entries({ "content-type": contentType, ...more }).filter(([, value]) => value !== undefined),
+      ) as Record<string, string>,
+  );
+
+const methods = mostly("POST", "PUT", "HEAD", "OPTIONS", "DELETE");
+const QUOTE_PATH = "/hop.bridge.v1.BridgeService/GetQuote";
+const paths = mostly(
+  QUOTE_PATH,
+  "/hop.bridge.v1.BridgeService/GetTransferStatus",
+  "/hop.bridge.v1.BridgeService/ListAvailableRoutes",
+  "/grpc.health.v1.Health/Check",
+  `${QUOTE_PATH}?x=1`,
+  "/hop.bridge.v1.BridgeService/Nope",
+);
+const packed = fc.boolean();
+const pack = (isPacked: boolean, body: Buffer) => (isPacked && body.length % 4 === 0 ? gzipSync(body) : body);
+
+const connectPosts = fc
+  .record({
+    isHttp2: fc.boolean(),
+    method: methods,
+    path: paths,
+    content: fc.oneof(
+      fc.tuple(
+        headersWith(connectTypes("application/json"), commonHeaders),
+        jsons.map((json) => Buffer.from(json)),
+      ),
+      fc.tuple(headersWith(connectTypes("application/proto"), commonHeaders), binaries),
+    ),
+    isPacked: packed,
+  })
+  .map(({ content: [headers, body], isPacked, ...rest }) => ({ ...rest, headers, body: pack(isPacked, body) }));
+
+const encoded = fc.oneof(
+  jsons.map((json) => ["json", "", encodeURIComponent(json.replace(/\p{Surrogate}/gu, "?"))] as const),
+  jsons.map((json) => ["json", "&base64=1", Buffer.from(json).toString("base64url")] as const),
+  binaries.map((bytes) => ["proto", "&base64=1", bytes.toString("base64url")] as const),
+  binaries.map((bytes) => ["proto", "&base64=1", encodeURIComponent(bytes.toString("base64"))] as const),
+  fc.constantFrom(["json", "", '{"amount":"1"}'] as const, ["proto", "", "a+b"] as const, ["xml", "", ""] as const),
+  fc.constantFrom(["json", "&base64=0", "e30"] as const, ["json", "&compression=gzip", "{}"] as const),
+  fc.constantFrom(["json", "&compression=identity", "{}#x"] as const, ["json", "&message=1", "{}"] as const),
+);
+const connectGets = fc
+  .record({
+    isHttp2: fc.boolean(),
+    method: mostly("GET", "HEAD"),
+    path: fc
+      .tuple(paths, encoded, fc.constantFrom("", "&connect=v1", "&connect=v2"))
+      .map(
+        ([path, [encoding, more, message], version]) =>
+          `${path}?encoding=${encoding}&message=${message}${more}${version}`,
+      ),
+    headers: headersWith(fc.constant("application/json"), {
+      "connect-timeout-ms": commonHeaders["connect-timeout-ms"],
+      "accept-encoding": accepted,
+    }),
+  })
+  .filter(({ path }) => /^[\x21-\x7e]*$/.test(path))
+  .map((request) => ({ ...request, body: Buffer.alloc(0) }));
+
+const envelopes = fc
+  .tuple(binaries, mostly("0", "1", "2", "128"), mostly("true", "short", "long", "twice", "none"))
+  .map(([message, flags, length]) => {
+    const isPacked = flags === "1" && message.length % 2 === 0;
+    const data = isPacked ? gzipSync(message) : message;
+    const head = Buffer.alloc(5);
+    head.writeUInt8(Number(flags));
+    head.writeUInt32BE(Math.max(0, data.length + (length === "short" ? -1 : length === "long" ? 1 : 0)), 1);
+    const whole = Buffer.concat([head, data]);
+    if (length === "none") return Buffer.alloc(0);
+    return length === "twice" ? Buffer.concat([whole, whole]) : whole;
+  });
+const grpcs = fc.record({
+  isHttp2: mostly("2", "1").map((version) => version === "2"),
+  method: methods,
+  path: paths,
+  headers: headersWith(
+    mostly(
+      "application/grpc",
+      "application/grpc+proto",
+      "application/grpc+json",
+      "application/GRPC",
+      "application/grpc-web+proto",
+      "application/grpc; charset=utf-8",
+    ),
+    {
+      te: fc.constant("trailers"),
+      "grpc-timeout": fc.constantFrom(
+        "20S",
+        "0S",
+        "1n",
+        "1u",
+        "99999999H",
+        "9999999M",
+        "1",
+        "soon",
+        "-1S",
+        "123456789m",
+      ),
+      "grpc-accept-encoding": accepted,
+      "grpc-encoding": mostly("identity", "gzip", "br"),
+      "user-agent": fc.constant("x"),
+    },
+  ),
+  body: envelopes,
+});
+
+const runs = { numRuns: 2000 };
+test.each<[string, fc.Arbitrary<Asked>]>([
+  ["Connect by POST", connectPosts],
+  ["Connect by GET", connectGets],
+  ["gRPC", grpcs],
+])("%s: the short way and the adapter answer the same", { timeout: 60_000 }, async (_, requests) => {
+  await fc.assert(fc.asyncProperty(requests, expectSame), runs);
+});
+
+test("the log says the same of all of them", async () => {
+  expect(asked).toBeGreaterThan(3000);
+  const about = ({ lines }: Server) => new Map(lines.map(({ ms: _, ...line }) => [line.requestId, line]));
+  while (whole.lines.length < asked || adapterAlone.lines.length < asked)
+    await new Promise((done) => setTimeout(done, 5));
+  expect(about(whole)).toEqual(about(adapterAlone));
+});

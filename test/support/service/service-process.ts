@@ -1,0 +1,110 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { openSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { inject } from "vitest";
+import { answersFile } from "../contract/contract-report.js";
+import { recorderModule } from "../contract/response-recorder.js";
+import { plantKeys } from "./planted-keys.js";
+import { newOutputFile } from "./recorded-output.js";
+
+/** What a process holds once its garbage is collected. */
+export interface Held {
+  /** Bytes of JavaScript's heap. */
+  readonly heapBytes: number;
+  /** What keeps the process alive, by kind: sockets, servers, timers. */
+  readonly resources: readonly string[];
+}
+
+/** The service in a process of its own, as an operator runs it. */
+export interface Service {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Whether it has not ended yet. */
+  isRunning(): boolean;
+  /** All of standard output, which is the log, and of standard error so far. */
+  output(): { readonly stdout: string; readonly stderr: string };
+  held(): Promise<Held>;
+  signal(name: NodeJS.Signals): void;
+  /** Its exit code; null where a signal ended it. */
+  readonly ended: Promise<number | null>;
+}
+
+const project = fileURLToPath(new URL("../../..", import.meta.url));
+const startMs = 20_000;
+
+/** Runs in the process before the service: tells what is held when it is asked, and ends with us. */
+const observer = `
+process.on("disconnect", () => process.exit(1));
+process.on("message", () => {
+  gc();
+  setImmediate(() => {
+    gc();
+    process.send({ heapBytes: process.memoryUsage().heapUsed, resources: process.getActiveResourcesInfo() });
+  });
+});`;
+
+/** Compiles the service into a folder of the user's own, since others build theirs at the same time; gives its command. */
+export async function buildService(user: string): Promise<string> {
+  const out = `${project}node_modules/.cache/${user}`;
+  const args = ["tsc", "-p", "tsconfig.build.json", "--noCheck", "--outDir", out];
+  await promisify(execFile)("npx", [...args, "--tsBuildInfoFile", `${out}/.tsbuildinfo`], { cwd: project });
+  return `${out}/src/main.js`;
+}
+
+/** Starts the service over the shared local network, with a key planted in every RPC URL, and waits for its address. */
+export async function startService(
+  command: string,
+  environment: Readonly<Record<string, string>> = {},
+  args: readonly string[] = [],
+): Promise<Service> {
+  const files = { stdout: newOutputFile("stdout"), stderr: newOutputFile("stderr") };
+  const preload = `data:text/javascript,${encodeURIComponent(observer)}`;
+  const recorder = recorderModule(newOutputFile(answersFile));
+  const configured = {
+    ...inject("network").environment,
+    HOST: "127.0.0.1",
+    PORT: "0",
+    LOG_LEVEL: "trace",
+    ...environment,
+  };
+  const child = spawn(process.execPath, ["--expose-gc", "--import", preload, "--import", recorder, command, ...args], {
+    env: { PATH: process.env.PATH, ...plantKeys(configured) },
+    stdio: ["ignore", openSync(files.stdout, "a"), openSync(files.stderr, "a"), "ipc"],
+  });
+  const ended = once(child, "exit").then(([code]) => code as number | null);
+  const output = () => ({ stdout: readFileSync(files.stdout, "utf8"), stderr: readFileSync(files.stderr, "utf8") });
+  const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
+
+  async function address(): Promise<string> {
+    for (const began = performance.now(); performance.now() - began < startMs; ) {
+      const said = /^hop-gateway listens on (\S+)$/m.exec(output().stdout)?.[1];
+      if (said !== undefined) return said;
+      if (!isRunning()) break;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    child.kill("SIGKILL");
+    throw new Error(`the service did not start: ${output().stderr}`);
+  }
+
+  const url = await address();
+  return {
+    url,
+    port: Number(new URL(url).port),
+    pid: child.pid ?? 0,
+    isRunning,
+    output,
+    async held() {
+      const answer = once(child, "message") as Promise<[Held]>;
+      child.send("tell");
+      const gone = ended.then((code) => Promise.reject(new Error(`ended with ${code}: ${output().stderr}`)));
+      gone.catch(() => {});
+      const [held] = await Promise.race([answer, gone]);
+      return held;
+    },
+    signal: (name) => void child.kill(name),
+    ended,
+  };
+}

@@ -1,0 +1,371 @@
+import { Resolver } from "node:dns/promises";
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { connect as connectTcp, createServer, type LookupFunction, Socket } from "node:net";
+import tls from "node:tls";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createChains } from "../../../../src/chain/chains.js";
+import { type CustomEndpoint, createCustomEndpoints } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
+import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
+import type { UrlGuardOptions } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
+import { answerJson, startHttpStub } from "../../../support/stubs/http-stub.js";
+import { type RpcNode, startNode } from "../support/rpc-node-stub.js";
+
+const never = new AbortController().signal;
+const by = { caller: "192.0.2.7", signal: never };
+const optimism = { slug: "optimism", chainId: 1 };
+const unavailable = { reason: "UPSTREAM_UNAVAILABLE", message: "no RPC endpoint of optimism gives an answer" };
+
+const opened: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  await Promise.all(opened.splice(0).map((each) => each.close()));
+});
+
+function endpoints(options: Partial<UrlGuardOptions> = {}) {
+  return createCustomEndpoints({ policy: "any", onFailure: () => {}, ...options });
+}
+
+async function openAt(url: string, options: Partial<UrlGuardOptions> = {}): Promise<CustomEndpoint> {
+  const endpoint = await endpoints(options).open(optimism, url, by);
+  opened.push(endpoint);
+  return endpoint;
+}
+
+/** Where a connection would go, with what it says of itself. */
+interface Connection {
+  readonly host: string | undefined;
+  readonly servername: string | undefined;
+  readonly port: unknown;
+  readonly addresses: unknown;
+}
+
+/** Has every TLS connection end at a node on this machine, in plain, and gives what was asked for. */
+function divertTls(node: { readonly url: string }): readonly Connection[] {
+  const made: Connection[] = [];
+  const connect = (options: tls.ConnectionOptions): Socket => {
+    const { host = "", servername, port } = options;
+    const lookup = options.lookup as LookupFunction;
+    const record = (error: Error | null, addresses: unknown): void => {
+      made.push({ host, servername, port, addresses: error ?? addresses });
+    };
+    lookup(host, { all: true }, record);
+    const socket = connectTcp(Number(new URL(node.url).port), "127.0.0.1");
+    return socket.once("connect", () => socket.emit("secureConnect"));
+  };
+  vi.spyOn(tls, "connect").mockImplementation(connect as never);
+  return made;
+}
+
+describe("a name that a caller names", () => {
+  test("is connected to at exactly the addresses that were checked, by its own name, whatever it has become since", async () => {
+    const node = await startNode();
+    const made = divertTls(node);
+    const answers: ResolvedAddress[][] = [
+      [
+        { address: "93.184.216.34", family: 4 },
+        { address: "2606:4700::1111", family: 6 },
+      ],
+      [{ address: "127.0.0.1", family: 4 }],
+    ];
+    const checked = answers[0];
+    const resolve = vi.fn(async () => answers.shift() ?? []);
+    const { client } = await openAt("https://rpc.example.org:8545/secret-key", { policy: "public", resolve });
+    const reads = ["eth_blockNumber", "eth_gasPrice", "eth_syncing"].map((method) => client.send(method, [], never));
+    expect(await Promise.all(reads)).toEqual(["0x1", "0x1", "0x1"]);
+    expect(made.length).toBeGreaterThan(1);
+    for (const connection of made) {
+      const { host, servername, port, addresses } = connection;
+      expect([host, servername, Number(port)]).toEqual(["rpc.example.org", "rpc.example.org", 8545]);
+      expect(addresses).toEqual(checked);
+    }
+    expect(resolve).toHaveBeenCalledTimes(1);
+    expect(resolve).toHaveBeenCalledWith("rpc.example.org", expect.any(AbortSignal));
+  });
+
+  test("is refused when it has turned into a private address the next time", async () => {
+    const answers = ["93.184.216.34", "127.0.0.1"].map((address) => [{ address, family: 4 }]);
+    const custom = endpoints({ policy: "public", resolve: async () => answers.shift() ?? [] });
+    opened.push(await custom.open(optimism, "https://rpc.example.org/", by));
+    await expect(custom.open(optimism, "https://rpc.example.org/", by)).rejects.toMatchObject({
+      reason: "RPC_URL_FORBIDDEN",
+    });
+  });
+
+  test("gives one address to who asks for one", async () => {
+    const lookups: LookupFunction[] = [];
+    vi.spyOn(tls, "connect").mockImplementation(((options: tls.ConnectionOptions) => {
+      lookups.push(options.lookup as LookupFunction);
+      return new Socket().destroy(new Error("no network here"));
+    }) as never);
+    const resolve = async () => [{ address: "2606:4700::1111", family: 6 }];
+    const { client } = await openAt("https://rpc.example.org/", { policy: "public", resolve });
+    await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
+    const given = vi.fn();
+    lookups[0]?.("rpc.example.org", {}, given);
+    expect(given.mock.calls).toEqual([[null, "2606:4700::1111", 6]]);
+  });
+});
+
+describe("an endpoint that a caller names", () => {
+  test("shares no connection with another caller's", async () => {
+    const node = await startNode();
+    /** Ports of the connections, by the endpoint that made them. */
+    const ports = [0, 1, 2].map(() => new Set<number | undefined>());
+    for (const own of ports) {
+      node.treat = ({ response }) => {
+        own.add(response.socket?.remotePort);
+        return false;
+      };
+      // The others stay open meanwhile.
+      const { client } = await openAt(node.url);
+      await client.send("eth_blockNumber", [], never);
+      await client.send("eth_blockNumber", [], never);
+    }
+    const counts = ports.map(({ size }) => size);
+    expect(Math.min(...counts)).toBeGreaterThan(0);
+    expect(new Set(ports.flatMap((own) => [...own])).size).toBe(counts.reduce((sum, count) => sum + count));
+  });
+
+  test("may say that a call reverts", async () => {
+    const error = { code: 3, message: "execution reverted", data: "0x" };
+    const node = await startNode({ answer: () => ({ error }) });
+    const { client } = await openAt(node.url);
+    await expect(client.send("eth_call", [], never)).rejects.toMatchObject({ name: "RevertError" });
+  });
+
+  const treatments: Readonly<Record<string, (response: ServerResponse) => void>> = {
+    "a server error": (response) => response.writeHead(500).end("secret of the inside"),
+    "no access": (response) => response.writeHead(403).end(),
+    "other than JSON": (response) => response.end("<html>"),
+    "other than JSON-RPC": (response) => answerJson(response, { ok: true }),
+    "a connection that breaks": (response) => response.destroy(),
+  };
+  test.each(Object.keys(treatments))("gives one and the same error for %s", async (name) => {
+    const node = await startNode({
+      treat: ({ response }) => {
+        treatments[name]?.(response);
+        return true;
+      },
+    });
+    const { client } = await openAt(node.url);
+    const filter = { address: "0x", topics: [] };
+    await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
+    await expect(client.batch([{ method: "eth_gasPrice", params: [] }], never)).rejects.toMatchObject(unavailable);
+    await expect(client.logs(filter, { from: 1, to: 2 }, false, never)).rejects.toMatchObject(unavailable);
+  });
+
+  /** Right answers, after so many bytes of space. */
+  const right = ({ calls, isBatch }: Parameters<RpcNode["treat"]>[0], space = 0): string => {
+    const answers = calls.map(({ id }) => ({ jsonrpc: "2.0", id, result: "0x1" }));
+    return " ".repeat(space) + JSON.stringify(isBatch ? answers : answers[0]);
+  };
+  const mebibyte = 1024 * 1024;
+
+  test.each<[string, RpcNode["treat"]]>([
+    ["long", (request) => !!request.response.end(right(request, mebibyte))],
+    [
+      "long, without saying so",
+      (request) => request.response.write(" ") && !!request.response.end(right(request, mebibyte)),
+    ],
+    ["compressed", (request) => !!request.response.setHeader("content-encoding", "gzip").end(gzipSync(right(request)))],
+    ["said to be compressed", (request) => !!request.response.setHeader("content-encoding", "br").end(right(request))],
+  ])("gives the same for an answer that is right but %s", async (_, treat) => {
+    const { client } = await openAt((await startNode({ treat })).url);
+    await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
+  });
+
+  test("may answer with almost 1 MiB, without being asked to compress", async () => {
+    const encodings = new Set<unknown>();
+    const treat: RpcNode["treat"] = (request) => {
+      encodings.add(request.response.req.headers["accept-encoding"]);
+      return !!request.response.end(right(request, mebibyte - 1000));
+    };
+    const { client } = await openAt((await startNode({ treat })).url);
+    expect(await client.send("eth_blockNumber", [], never)).toBe("0x1");
+    expect([...encodings]).toEqual(["identity"]);
+  });
+
+  test("gives the same for a port where nothing listens, and for another chain", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const bound = server.address();
+    server.close();
+    await once(server, "close");
+    const { client } = await openAt(`http://127.0.0.1:${typeof bound === "object" ? bound?.port : 0}/`);
+    await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
+
+    const other = await openAt((await startNode({ chainId: 42 })).url);
+    await expect(other.client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
+  });
+
+  test("is not followed elsewhere", async () => {
+    const canary = await startHttpStub((_, response) => answerJson(response, {}));
+    opened.push(canary);
+    for (const status of [301, 302, 303, 307, 308]) {
+      const treat = ({ response }: { response: ServerResponse }): boolean => {
+        response.writeHead(status, { location: canary.url }).end();
+        return true;
+      };
+      const { client } = await openAt((await startNode({ treat })).url);
+      await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
+    }
+    expect(canary.seen).toEqual([]);
+  });
+
+  test.each(["send", "batch", "logs"] as const)("has 3 s for a read: %s", async (kind) => {
+    // It begins an answer, and goes on with it for ever.
+    const node = await startNode({ treat: ({ response }) => response.writeHead(200).write(" ") });
+    const { client } = await openAt(node.url);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+    const reads = {
+      send: () => client.send("eth_blockNumber", [], never),
+      batch: () => client.batch([{ method: "eth_gasPrice", params: [] }], never),
+      logs: () => client.logs({ address: "0x", topics: [] }, { from: 1, to: 2 }, false, never),
+    };
+    const ends: unknown[] = [];
+    const read = reads[kind]().catch((error: unknown) => ends.push(error));
+    while (node.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await vi.advanceTimersByTimeAsync(2_900);
+    expect(ends).toEqual([]);
+    // Of the 3 s, opening has taken some.
+    await vi.advanceTimersByTimeAsync(100);
+    await read;
+    expect(ends).toEqual([expect.objectContaining(unavailable)]);
+  });
+
+  test("gives the same for searches that are ended, also while they wait for others", async () => {
+    const { client } = await openAt((await startNode({ treat: () => true })).url);
+    const caller = new AbortController();
+    const search = () => client.logs({ address: "0x", topics: [] }, { from: 1, to: 2 }, false, caller.signal);
+    const searches = Promise.allSettled(Array.from({ length: 20 }, search));
+    caller.abort();
+    const reason = expect.objectContaining(unavailable);
+    expect(await searches).toEqual(Array.from({ length: 20 }, () => ({ status: "rejected", reason })));
+  });
+
+  test("has what the look-up of its name has left of the 3 s", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    const node = await startNode({ treat: () => true });
+    divertTls(node);
+    const resolve = async () => {
+      await vi.advanceTimersByTimeAsync(2_000);
+      return [{ address: "93.184.216.34", family: 4 }];
+    };
+    const { client } = await openAt("https://rpc.example.org/", { policy: "public", resolve });
+    const ends: unknown[] = [];
+    const read = client.send("eth_blockNumber", [], never).catch((error: unknown) => ends.push(error));
+    await vi.advanceTimersByTimeAsync(999);
+    expect(ends).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    await read;
+    expect(ends).toEqual([expect.objectContaining(unavailable)]);
+  });
+});
+
+describe("endpoints that are open at a time", () => {
+  const url = "http://127.0.0.1:1/";
+  const tooMany = { reason: "RATE_LIMITED", field: "rpcUrl[optimism]", retryAfterSeconds: 1 };
+
+  async function openMany(custom: ReturnType<typeof endpoints>, caller: string, count: number) {
+    const all = Array.from({ length: count }, () => custom.open(optimism, url, { caller, signal: never }));
+    return Promise.all(all);
+  }
+
+  test("are 16 of one caller; each that is closed or refused makes room", async () => {
+    const custom = endpoints();
+    const [first, ...rest] = await openMany(custom, "a", 16);
+    await expect(openMany(custom, "a", 1)).rejects.toMatchObject(tooMany);
+    await first?.close();
+    for (let turn = 0; turn < 3; turn += 1) {
+      await expect(custom.open(optimism, "file:///", { caller: "a", signal: never })).rejects.toMatchObject({
+        reason: "RPC_URL_FORBIDDEN",
+      });
+    }
+    opened.push(...rest, ...(await openMany(custom, "a", 1)));
+    await expect(openMany(custom, "a", 1)).rejects.toMatchObject(tooMany);
+    opened.push(...(await openMany(custom, "b", 1)));
+  });
+
+  test("are 64 in total", async () => {
+    const custom = endpoints();
+    for (const caller of ["a", "b", "c", "d"]) opened.push(...(await openMany(custom, caller, 16)));
+    const full = {
+      reason: "OVERLOADED",
+      retryAfterSeconds: 1,
+      message: "too many endpoints that callers name are in use",
+    };
+    await expect(openMany(custom, "e", 1)).rejects.toMatchObject(full);
+    await opened.pop()?.close();
+    opened.push(...(await openMany(custom, "e", 1)));
+    await expect(openMany(custom, "f", 1)).rejects.toMatchObject(full);
+  });
+
+  test("count until their connections are made or have failed, also when they are closed before", async () => {
+    const pending: Socket[] = [];
+    vi.spyOn(tls, "connect").mockImplementation((() => {
+      const socket = new Socket();
+      pending.push(socket);
+      return socket;
+    }) as never);
+    const custom = endpoints();
+    for (let turn = 0; turn < 16; turn += 1) {
+      const endpoint = await custom.open(optimism, "https://127.0.0.1:1/", by);
+      const read = endpoint.client.send("eth_blockNumber", [], never).catch(() => {});
+      await vi.waitFor(() => expect(pending).toHaveLength(turn + 1));
+      await endpoint.close();
+      await read;
+    }
+    await expect(custom.open(optimism, url, by)).rejects.toMatchObject(tooMany);
+    for (const socket of pending) socket.destroy(new Error("no network here"));
+    await vi.waitFor(async () => opened.push(await custom.open(optimism, url, by)));
+  });
+
+  test("are closed after the work, however it ends, and when one of several cannot be opened", async () => {
+    const node = await startNode();
+    const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
+    const chains = createChains({ networks, customUrls: "any", onFailure: () => {} });
+    opened.push(chains);
+    const use = (urls: readonly string[], work: () => Promise<string>) =>
+      chains.use("mainnet", new Map(urls.map((each, at) => [["optimism", "base"][at] ?? "", each])), work, by);
+    for (let turn = 0; turn < 20; turn += 1) {
+      expect(await use([node.url, node.url], async () => "done")).toBe("done");
+      await expect(use([node.url, node.url], () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+      await expect(use([node.url, "file:///"], async () => "done")).rejects.toMatchObject({ field: "rpcUrl[base]" });
+      await expect(use(["file:///", node.url], async () => "done")).rejects.toMatchObject({
+        field: "rpcUrl[optimism]",
+      });
+    }
+    // All eight pairs at a time fit; the ninth does not.
+    let finish = (_: string): void => {};
+    const finished = new Promise<string>((resolve) => {
+      finish = resolve;
+    });
+    const running = Array.from({ length: 8 }, () => use([node.url, node.url], () => finished));
+    await expect(use([node.url], async () => "done")).rejects.toMatchObject(tooMany);
+    finish("done");
+    expect(await Promise.all(running)).toHaveLength(8);
+  });
+
+  test("are closed too when they open after another could not be opened", async () => {
+    vi.spyOn(Resolver.prototype, "resolve6").mockResolvedValue([]);
+    vi.spyOn(Resolver.prototype, "resolve4").mockImplementation((async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return ["93.184.216.34"];
+    }) as never);
+    const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
+    const chains = createChains({ networks, customUrls: "public", onFailure: () => {} });
+    opened.push(chains);
+    const custom = new Map([
+      ["optimism", "file:///"],
+      ["base", "https://rpc.example.org/"],
+    ]);
+    for (let turn = 0; turn < 20; turn += 1) {
+      await expect(chains.use("mainnet", custom, async () => "done", by)).rejects.toMatchObject({
+        reason: "RPC_URL_FORBIDDEN",
+      });
+    }
+  });
+});

@@ -1,0 +1,67 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { resolveHost } from "../../../../src/chain/custom-endpoints/resolve-host.js";
+import { type DnsStub, startDnsStub } from "../../../support/stubs/dns-stub.js";
+
+const setup = vi.hoisted(() => ({ server: "" }));
+vi.mock("node:dns/promises", async (importOriginal) => {
+  const original = await importOriginal<typeof import("node:dns/promises")>();
+  // The real one, but for whom it asks.
+  class Resolver extends original.Resolver {
+    constructor(options?: ConstructorParameters<typeof original.Resolver>[0]) {
+      super(options);
+      this.setServers([setup.server]);
+    }
+  }
+  return { ...original, Resolver };
+});
+
+const name = "rpc.example.org";
+const never = new AbortController().signal;
+let stub: DnsStub;
+
+beforeEach(async () => {
+  stub = await startDnsStub();
+  setup.server = stub.server;
+});
+afterEach(() => stub.close());
+
+describe("the addresses of a name", () => {
+  test("are those of both families, asked for once each", async () => {
+    stub.records.set(`${name} A`, ["93.184.216.34", "10.0.0.1"]).set(`${name} AAAA`, ["2606:2800:220:1::1"]);
+    expect(await resolveHost(name, never)).toEqual([
+      { address: "93.184.216.34", family: 4 },
+      { address: "10.0.0.1", family: 4 },
+      { address: "2606:2800:220:1::1", family: 6 },
+    ]);
+    expect([...stub.questions].sort()).toEqual([`${name} A`, `${name} AAAA`]);
+  });
+
+  test.each(["A", "AAAA"])("may be of one family: %s", async (type) => {
+    stub.records.set(`${name} ${type}`, [type === "A" ? "1.1.1.1" : "2606:4700::1111"]);
+    expect(await resolveHost(name, never)).toHaveLength(1);
+  });
+
+  test("are none where there is no such name, and not what the hosts file says", async () => {
+    expect(await resolveHost("nowhere.example.org", never)).toEqual([]);
+    expect(await resolveHost("localhost.localdomain", never)).toEqual([]);
+  });
+
+  test("are no longer waited for when the caller leaves", async () => {
+    stub.records.set(`${name} A`, "silent").set(`${name} AAAA`, "silent");
+    const caller = new AbortController();
+    const answer = resolveHost(name, caller.signal);
+    await vi.waitFor(() => expect(stub.questions).toHaveLength(2));
+    caller.abort();
+    expect(await answer).toEqual([]);
+    // Who was gone before is not asked for.
+    await expect(resolveHost(name, caller.signal)).rejects.toThrow();
+    expect(stub.questions).toHaveLength(2);
+  });
+
+  test("are taken from the family that answers", async () => {
+    stub.records.set(`${name} A`, ["1.1.1.1"]).set(`${name} AAAA`, "silent");
+    expect(await resolveHost(name, never)).toEqual([{ address: "1.1.1.1", family: 4 }]);
+    // Asked again, and then no more.
+    expect(stub.questions.filter((question) => question.endsWith("AAAA"))).toHaveLength(2);
+  });
+});

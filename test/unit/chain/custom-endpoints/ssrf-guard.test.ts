@@ -1,0 +1,282 @@
+import { createServer, isIPv6, type Server, Socket } from "node:net";
+import { networkInterfaces } from "node:os";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import {
+  type CustomEndpointsOptions,
+  createCustomEndpoints,
+} from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
+import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
+import { loadConfig } from "../../../../src/config/config.js";
+import { forbiddenNames, localUrls, rebindingNames, unruly } from "../support/ssrf-urls.js";
+
+const never = new AbortController().signal;
+const addressOf = (address: string): ResolvedAddress => ({ address, family: isIPv6(address) ? 6 : 4 });
+const optimism = { slug: "optimism", chainId: 10 };
+
+function guarded(options: Partial<CustomEndpointsOptions> = {}) {
+  const asked: string[] = [];
+  const resolve = async (name: string): Promise<readonly ResolvedAddress[]> => {
+    asked.push(name);
+    return [addressOf(rebindingNames[name] ?? "93.184.216.34")];
+  };
+  const endpoints = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolve, ...options });
+  const open = (url: string) => endpoints.open(optimism, url, { caller: "192.0.2.7", signal: never });
+  /** What becomes of a URL: opened, or an error. */
+  const outcome = async (url: string): Promise<unknown> => {
+    try {
+      await (await open(url)).close();
+      return "opened";
+    } catch (error) {
+      return error;
+    }
+  };
+  return { open, outcome, asked };
+}
+
+const refusal = {
+  reason: "RPC_URL_FORBIDDEN",
+  message: "rpcUrl must be an https URL of at most 2048 bytes on port 443 or 8545 of a public host, without user info",
+  field: "rpcUrl[optimism]",
+};
+
+/** Addresses of this machine that something may listen on: those that it has surely, and what else it may have. */
+function listenable(): readonly string[] {
+  const others = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+  const routed = others.filter(({ scopeid, internal }) => !internal && !scopeid).map(({ address }) => address);
+  return ["127.0.0.2", "127.255.255.254", "::1", ...routed];
+}
+
+/** Listens on a port of many local addresses, and counts who comes. */
+async function startCanaries() {
+  const servers: Server[] = [];
+  let connections = 0;
+  const listen = (host: string, port: number): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const server = createServer((socket) => {
+        connections += 1;
+        socket.destroy();
+      });
+      server.once("error", reject).listen({ host, port, exclusive: true }, () => {
+        servers.push(server);
+        const bound = server.address();
+        resolve(typeof bound === "object" && bound !== null ? bound.port : 0);
+      });
+    });
+  const port = await listen("127.0.0.1", 0);
+  const hosts = ["127.0.0.1"];
+  for (const host of listenable()) {
+    // Not every machine has it.
+    const isThere = await listen(host, port).catch(() => undefined);
+    if (isThere !== undefined) hosts.push(host);
+  }
+  return {
+    port,
+    hosts,
+    connections: () => connections,
+    close: () => Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve)))),
+  };
+}
+
+describe("a URL that leads to this machine or a private network", () => {
+  let canaries: Awaited<ReturnType<typeof startCanaries>>;
+  beforeAll(async () => {
+    canaries = await startCanaries();
+  });
+  afterAll(() => canaries.close());
+
+  const urls = [...localUrls, ...forbiddenNames.map((name) => `https://${name}:%P/`)];
+  const withPort = (url: string): string => url.replaceAll("%P", String(canaries.port));
+
+  test("is refused with one text, without any connection, in every spelling", async () => {
+    expect(new Set(urls).size).toBe(urls.length);
+    expect(urls.length).toBeGreaterThan(300);
+    const connect = vi.spyOn(Socket.prototype, "connect");
+    try {
+      const { open, asked } = guarded({ ports: [443, 8545, canaries.port] });
+      const admitted: string[] = [];
+      const texts = new Set<string>();
+      for (const url of urls.map(withPort)) {
+        try {
+          const endpoint = await open(url);
+          admitted.push(url);
+          await endpoint.client.send("eth_blockNumber", [], never).catch(() => {});
+          await endpoint.close();
+        } catch (error) {
+          expect(error).toMatchObject({ reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[optimism]" });
+          texts.add(String(error));
+        }
+      }
+      expect(admitted).toEqual([]);
+      expect([...texts]).toHaveLength(1);
+      // Names that are none of a public server are not even looked up.
+      expect(asked).toEqual(Object.keys(rebindingNames));
+      expect(connect).not.toHaveBeenCalled();
+      expect(canaries.connections()).toBe(0);
+    } finally {
+      connect.mockRestore();
+    }
+  });
+
+  test("would be seen if it were connected to", async () => {
+    const { open } = guarded({ policy: "any" });
+    for (const host of canaries.hosts) {
+      const before = canaries.connections();
+      const endpoint = await open(withPort(`https://${isIPv6(host) ? `[${host}]` : host}:%P/`));
+      await expect(endpoint.client.send("eth_blockNumber", [], never)).rejects.toMatchObject({
+        reason: "UPSTREAM_UNAVAILABLE",
+      });
+      await endpoint.close();
+      expect(canaries.connections()).toBeGreaterThan(before);
+    }
+  });
+
+  test("is refused too where the address is a public one of this machine", async () => {
+    const ownAddresses = () => ["127.0.0.1", "93.184.216.34", "2606:2800:220:1::1"];
+    const { outcome } = guarded({ ownAddresses });
+    for (const url of ["https://93.184.216.34/", "https://[2606:2800:220:1:0::1]/", "https://rpc.example.org/"]) {
+      expect(await outcome(url)).toMatchObject(refusal);
+    }
+    expect(await outcome("https://93.184.216.35/")).toBe("opened");
+  });
+});
+
+describe("any other URL", () => {
+  // Next to a special block, or like one.
+  test.each([
+    ...["1.0.0.0", "1.1.1.1", "9.255.255.255", "11.0.0.0", "93.184.216.34", "100.63.255.255", "100.128.0.0"],
+    ...["126.255.255.255", "128.0.0.0", "168.63.129.15", "168.63.129.17", "169.253.255.255", "169.255.0.0"],
+    ...["172.15.255.255", "172.32.0.0", "191.255.255.255", "192.0.1.0", "192.0.3.0", "192.31.195.255"],
+    ...["192.31.197.0", "192.52.192.255", "192.52.194.0", "192.88.98.255", "192.88.100.0", "192.167.255.255"],
+    ...["192.169.0.0", "192.175.47.255", "192.175.49.0", "198.17.255.255", "198.20.0.0", "198.51.99.255"],
+    ...["198.51.101.0", "203.0.112.255", "203.0.114.0", "223.255.255.255", "1572395042", "0x5db8d822", "0127.0.0.1"],
+    ...["[2000::]", "[2001:200::]", "[2001:db7:ffff::1]", "[2001:db9::1]", "[2003::1]", "[2606:4700::1111]"],
+    ...[
+      "[2001:ffff::1]",
+      "[2620:4f:7fff::1]",
+      "[2620:4f:8001::1]",
+      "[2a00:1450::1]",
+      "[3ffe:ffff::1]",
+      "[3fff:1000::1]",
+    ],
+  ])("may be of the address %s", async (host) => {
+    expect(await guarded().outcome(`https://${host}/`)).toBe("opened");
+  });
+
+  test.each([
+    ...["https://rpc.example.org/v3/key?x=1", "https://rpc.example.org:443/", "https://rpc.example.org:8545/"],
+    ...["https://RPC.Example.ORG/", "https://bücher.example.org/", "https://xn--bcher-kva.example.org", "https://a.io"],
+    ...["https://a.xn--p1ai/", "https://1rpc.io/op", "https://local.example.org", "https://localhost.example.org/"],
+    ...[`https://${"a".repeat(63)}.example.org`, `https://rpc.example.org/${"x".repeat(2024)}`],
+  ])("may be %s", async (url) => {
+    expect(await guarded().outcome(url)).toBe("opened");
+  });
+
+  test.each(unruly)("may not be %s", async (url) => {
+    const { outcome, asked } = guarded();
+    expect(await outcome(url)).toMatchObject(refusal);
+    expect(asked).toEqual([]);
+  });
+
+  test("may name the operator's ports, and no others", async () => {
+    const ports = [443, 9000];
+    const { outcome } = guarded({ ports });
+    expect(await outcome("https://rpc.example.org:9000/")).toBe("opened");
+    expect(await outcome("https://rpc.example.org/")).toBe("opened");
+    const message = expect.stringContaining("on port 443 or 9000 of a public host");
+    expect(await outcome("https://rpc.example.org:8545/")).toMatchObject({ ...refusal, message });
+    expect(await guarded({ ports: [9000] }).outcome("https://rpc.example.org/")).toMatchObject({
+      reason: refusal.reason,
+    });
+  });
+
+  test.each([
+    ["public and private", ["93.184.216.34", "10.0.0.1"]],
+    ["private and public", ["127.0.0.1", "93.184.216.34"]],
+    ["public and private of another family", ["93.184.216.34", "2606:4700::1111", "::1"]],
+    ["none", []],
+  ])("may not have addresses that are %s", async (_, addresses) => {
+    const { outcome } = guarded({ resolve: async () => addresses.map(addressOf) });
+    expect(await outcome("https://rpc.example.org/")).toMatchObject(refusal);
+  });
+
+  test("may have several public addresses", async () => {
+    const { outcome } = guarded({ resolve: async () => ["93.184.216.34", "2606:4700::1111"].map(addressOf) });
+    expect(await outcome("https://rpc.example.org/")).toBe("opened");
+  });
+
+  test("may not have a name that cannot be looked up", async () => {
+    const { outcome } = guarded({ resolve: () => Promise.reject(new Error("at 10.0.0.53 nobody answers")) });
+    expect(await outcome("https://rpc.example.org/")).toMatchObject(refusal);
+  });
+
+  test("may not have a name whose look-up takes longer than 3 s, or than the caller stays", async () => {
+    vi.useFakeTimers();
+    try {
+      const resolve = (_: string, signal: AbortSignal): Promise<never> =>
+        new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("given up"))));
+      const endpoints = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolve });
+      const ends: unknown[] = [];
+      const open = (signal: AbortSignal) =>
+        void endpoints
+          .open(optimism, "https://rpc.example.org/", { caller: "192.0.2.7", signal })
+          .catch((error: unknown) => ends.push(error));
+      open(never);
+      await vi.advanceTimersByTimeAsync(2_999);
+      expect(ends).toEqual([]);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(ends).toEqual([expect.objectContaining(refusal)]);
+
+      const caller = new AbortController();
+      open(caller.signal);
+      caller.abort();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(ends).toHaveLength(2);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("is refused altogether when that is off", async () => {
+    const message = "this server takes no rpcUrl";
+    expect(await guarded({ policy: "off" }).outcome("https://rpc.example.org/")).toMatchObject({ ...refusal, message });
+  });
+
+  test.each(["http://127.0.0.1:8545/", "https://localhost:1/", "http://[::1]/", "http://node:8545/"])(
+    "may be %s in development",
+    async (url) => {
+      const { outcome, asked } = guarded({ policy: "any" });
+      expect(await outcome(url)).toBe("opened");
+      expect(asked).toEqual([]);
+    },
+  );
+
+  test.each([
+    "file:///etc/passwd",
+    "http://user@127.0.0.1/",
+    "ftp://127.0.0.1/",
+    `http://a/${"x".repeat(2048)}`,
+    "",
+    "ws://a",
+  ])("may not even then be %s", async (url) => {
+    const message = "rpcUrl must be an http or https URL of at most 2048 bytes without user info";
+    expect(await guarded({ policy: "any" }).outcome(url)).toMatchObject({ ...refusal, message });
+  });
+});
+
+describe("the operator's list of ports", () => {
+  test.each<[string | undefined, readonly number[]]>([
+    [undefined, [443, 8545]],
+    ["", [443, 8545]],
+    ["443", [443]],
+    ["443, 9000 ,65535", [443, 9000, 65535]],
+  ])("%o", (text, ports) => {
+    expect(loadConfig({ CUSTOM_RPC_PORTS: text }).customRpcPorts).toEqual(ports);
+  });
+
+  test.each(["0", "65536", "443,", "https", "443;8545", "-1", "4.43", "1e3", "0x1bb"])("may not be %s", (text) => {
+    expect(() => loadConfig({ CUSTOM_RPC_PORTS: text })).toThrow(
+      "CUSTOM_RPC_PORTS is not a comma-separated list of ports",
+    );
+  });
+});

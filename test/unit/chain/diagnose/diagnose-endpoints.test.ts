@@ -1,0 +1,320 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Agent } from "undici";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { checkPeers, type EndpointReport } from "../../../../src/chain/diagnose/diagnose-endpoints.js";
+import { steadyNow } from "../../../../src/resilience/clock.js";
+import { answerJson, type HttpStub, readBody, startHttpStub } from "../../../support/stubs/http-stub.js";
+
+const chainId = 10;
+const head = 5_000_000;
+const multicall = "0xca11bde05977b3631167028862be2a173976ca11";
+const filter = { address: [`0x${"aa".repeat(20)}`], topics: [] };
+const word = (value: number): string => value.toString(16).padStart(64, "0");
+/** What Multicall3 answers to one view that gives one word. */
+const oneWord = `0x${[32, 1, 32, 1, 64, 32, head].map(word).join("")}`;
+
+interface Call {
+  readonly id: number;
+  readonly method: string;
+  readonly params: readonly { readonly fromBlock?: string; readonly toBlock?: string }[];
+}
+
+class Refusal extends Error {
+  constructor(
+    readonly code: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** How a node differs from one that does everything. */
+interface Node {
+  readonly chainId?: number;
+  readonly head?: number;
+  readonly headAgeSeconds?: number;
+  readonly mostCalls?: number;
+  readonly mostBlocks?: number;
+  readonly logRefusal?: string;
+  readonly status?: number | undefined;
+  /** Runs before a call is answered. */
+  readonly before?: (method: string, params: Call["params"]) => Promise<void> | void;
+  readonly call?: () => unknown;
+}
+
+const hex = (number: number): string => `0x${number.toString(16)}`;
+const stubs: HttpStub[] = [];
+const agents: Agent[] = [];
+const requests: string[] = [];
+afterEach(async () => {
+  requests.length = 0;
+  await Promise.all(stubs.splice(0).map((stub) => stub.close()));
+});
+afterAll(() => Promise.all(agents.map((agent) => agent.destroy())));
+
+async function answer(node: Node, { method, params }: Call): Promise<unknown> {
+  await node.before?.(method, params);
+  const newest = node.head ?? head;
+  switch (method) {
+    case "eth_chainId":
+      return hex(node.chainId ?? chainId);
+    case "eth_blockNumber":
+      return hex(newest);
+    case "eth_getBlockByNumber":
+      return {
+        number: hex(newest),
+        hash: `0x${word(1)}`,
+        timestamp: hex(Math.floor(Date.now() / 1_000) - (node.headAgeSeconds ?? 2)),
+      };
+    case "eth_call":
+      return (node.call ?? (() => oneWord))();
+    case "eth_getLogs": {
+      const [{ fromBlock, toBlock } = {}] = params;
+      const blocks = (toBlock === "latest" ? newest : Number(toBlock)) - Number(fromBlock) + 1;
+      if (blocks > (node.mostBlocks ?? Number.POSITIVE_INFINITY)) throw new Refusal(-32000, node.logRefusal ?? "no");
+      return [];
+    }
+    default:
+      throw new Refusal(-32601, "method not found");
+  }
+}
+
+async function serve(node: Node): Promise<string> {
+  const one = async (call: Call) => {
+    try {
+      return { jsonrpc: "2.0", id: call.id, result: await answer(node, call) };
+    } catch (error) {
+      const { code, message } = error as Refusal;
+      return { jsonrpc: "2.0", id: call.id, error: { code, message } };
+    }
+  };
+  const stub = await startHttpStub((request, response) => {
+    void (async () => {
+      const body = JSON.parse(await readBody(request)) as Call | Call[];
+      requests.push(
+        [body]
+          .flat()
+          .map(({ method }) => method)
+          .join(),
+      );
+      if (node.status !== undefined) return answerJson(response, {}, node.status);
+      if (!Array.isArray(body)) return answerJson(response, await one(body));
+      if (body.length <= (node.mostCalls ?? 1_000)) return answerJson(response, await Promise.all(body.map(one)));
+      answerJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "batch too large" } });
+    })();
+  });
+  stubs.push(stub);
+  return stub.url;
+}
+
+async function check(
+  nodes: readonly (Node | string)[],
+  { attemptMs = 2_000, signal = new AbortController().signal, withMulticall = true } = {},
+): Promise<readonly EndpointReport[]> {
+  const urls = await Promise.all(nodes.map((node) => (typeof node === "string" ? node : serve(node))));
+  const dispatcher = new Agent();
+  agents.push(dispatcher);
+  const clocks = { now: steadyNow, wallNow: () => Date.now() };
+  const options = { urls, chainId, multicall: withMulticall ? multicall : undefined, filter, dispatcher, attemptMs };
+  return checkPeers({ ...options, ...clocks }, signal);
+}
+
+const one = async (node: Node, options = {}): Promise<EndpointReport> => {
+  const [report] = await check([node], options);
+  if (report === undefined) throw new Error("no report");
+  return report;
+};
+
+describe("an endpoint that does everything", () => {
+  test("is known whole", async () => {
+    const report = await one({});
+    expect(report).toEqual({
+      name: expect.stringMatching(/^127\.0\.0\.1:\d+#[0-9a-f]{6}$/),
+      chainId,
+      head: { number: head, ageSeconds: expect.any(Number) },
+      lag: { blocks: 0, seconds: 0 },
+      latencyMs: expect.any(Number),
+      contracts: "together",
+      batch: 50,
+      logBlocks: Number.POSITIVE_INFINITY,
+    });
+    expect(report.head?.ageSeconds).toBeGreaterThanOrEqual(2);
+    expect(report.head?.ageSeconds).toBeLessThan(10);
+  });
+
+  test("is asked few things", async () => {
+    await one({});
+    expect(requests).toHaveLength(12);
+  });
+
+  test("has its latency in the median of small calls", async () => {
+    let calls = 0;
+    const before = async (method: string): Promise<void> => {
+      if (method === "eth_blockNumber" && ++calls <= 3) await sleep([400, 40, 60][calls - 1]);
+    };
+    const { latencyMs } = await one({ before });
+    expect(latencyMs).toBeGreaterThanOrEqual(58);
+    expect(latencyMs).toBeLessThan(390);
+  });
+});
+
+describe("the chain", () => {
+  test("another one is told, and nothing more is asked", async () => {
+    expect(await one({ chainId: 8453 })).toEqual({ name: expect.any(String), chainId: 8453 });
+    expect(requests).toEqual(["eth_chainId"]);
+  });
+
+  test.each([
+    ["an HTTP status", { status: 401 }, "answered 401"],
+    [
+      "an error",
+      { before: () => Promise.reject(new Refusal(-32005, "who are you?")) },
+      "answered JSON-RPC error -32005",
+    ],
+    ["silence", { before: () => sleep(3_000) }, "did not answer in time"],
+  ])("trouble by %s is told", async (_, node, trouble) => {
+    expect(await one(node, { attemptMs: 300 })).toEqual({ name: expect.any(String), trouble });
+  });
+
+  test("nobody there is told, without the URL", async () => {
+    const [report] = await check(["http://key:secret@127.0.0.1:1/secret"]);
+    expect(report).toEqual({ name: expect.stringMatching(/^127\.0\.0\.1:1#/), trouble: "could not be reached" });
+  });
+});
+
+describe("heads", () => {
+  test("lag behind the best of those on the right chain", async () => {
+    const nodes = [{ headAgeSeconds: 62, head: head - 20 }, {}, { chainId: 1, head: head * 10 }, { status: 500 }];
+    const [behind, best, other] = await check(nodes);
+    expect(behind?.lag?.blocks).toBe(20);
+    expect(behind?.lag?.seconds).toBeGreaterThan(55);
+    expect(behind?.lag?.seconds).toBeLessThan(65);
+    expect(best?.lag).toEqual({ blocks: 0, seconds: 0 });
+    expect(other?.lag).toBeUndefined();
+  });
+
+  test("of the future are no measure for others", async () => {
+    const [good, future] = await check([{}, { headAgeSeconds: -100, head: head + 100 }]);
+    expect(good?.lag).toEqual({ blocks: 0, seconds: 0 });
+    expect(future?.head?.number).toBe(head + 100);
+    expect(future?.lag).toBeUndefined();
+  });
+
+  test("are read together, also where one answers late", async () => {
+    const late = { before: (method: string) => (method === "eth_chainId" ? sleep(300) : undefined) };
+    await check([late, {}]);
+    const firstHead = requests.indexOf("eth_getBlockByNumber");
+    expect(requests.slice(0, firstHead).filter((method) => method === "eth_chainId")).toHaveLength(2);
+    expect(requests.slice(firstHead, firstHead + 2)).toEqual(["eth_getBlockByNumber", "eth_getBlockByNumber"]);
+  });
+
+  test("of another form are not known, nor is anything that needs one", async () => {
+    const before = (method: string): void => {
+      if (method === "eth_getBlockByNumber") throw new Refusal(-32000, "no blocks");
+    };
+    expect(await one({ before })).toEqual({ name: expect.any(String), chainId });
+  });
+});
+
+describe("batches", () => {
+  test.each([
+    [1, 1],
+    [3, 2],
+    [10, 10],
+    [49, 20],
+  ])("of up to %i calls: %i", async (mostCalls, batch) => {
+    expect((await one({ mostCalls })).batch).toBe(batch);
+  });
+
+  test("are not known where the node is asked too much", async () => {
+    // Asked one call at a time it answers.
+    const node: Node = {
+      get status() {
+        return requests.at(-1)?.includes(",") ? 429 : undefined;
+      },
+    };
+    expect((await one(node)).batch).toBeUndefined();
+  });
+});
+
+describe("contracts", () => {
+  test.each([
+    ["no code there", () => "0x", "singly"],
+    ["made up", () => `0x${word(7)}`, "none"],
+    ["refused", () => Promise.reject(new Refusal(-32601, "method not found")), "none"],
+    ["reverted", () => Promise.reject(new Refusal(3, "execution reverted")), "none"],
+    ["too busy", () => Promise.reject(new Refusal(-32005, "rate limit")), undefined],
+  ])("%s", async (_, call, contracts) => {
+    expect((await one({ call })).contracts).toBe(contracts);
+  });
+
+  test("a chain without Multicall3", async () => {
+    expect((await one({ call: () => "0x" }, { withMulticall: false })).contracts).toBe("singly");
+  });
+});
+
+describe("logs", () => {
+  test.each([
+    [Number.POSITIVE_INFINITY, "", Number.POSITIVE_INFINITY],
+    [2_000, "query exceeds max block range 2000", 2_000],
+    [2_000, "too much", 1_000],
+    [10_000, "ranges over 10k blocks are not served", 10_000],
+    [50, "no", 10],
+    [5, "no", 0],
+    [2_000_000, "no", 1_000_000],
+  ])("a node that takes %d blocks and says %j: %d", async (mostBlocks, logRefusal, logBlocks) => {
+    expect((await one({ mostBlocks, logRefusal })).logBlocks).toBe(logBlocks);
+  });
+
+  test("a node that searches the whole chain too slowly is asked for less", async () => {
+    let searches = 0;
+    const before = (method: string): Promise<void> | void => {
+      if (method === "eth_getLogs" && ++searches === 1) return sleep(1_000);
+    };
+    expect((await one({ before }, { attemptMs: 300 })).logBlocks).toBe(1_000_000);
+  });
+
+  test("a node that is late with little is late with everything", async () => {
+    const before = (method: string) => (method === "eth_getLogs" ? sleep(400) : undefined);
+    expect((await one({ before }, { attemptMs: 200 })).logBlocks).toBeUndefined();
+    expect(requests.filter((method) => method === "eth_getLogs")).toHaveLength(4);
+  });
+
+  test.each([
+    ["has no such method", new Refusal(-32601, "method not found"), 0],
+    ["is asked too much", new Refusal(-32005, "rate limit"), undefined],
+  ])("a node that %s", async (_, refusal, logBlocks) => {
+    const before = (method: string): void => {
+      if (method === "eth_getLogs") throw refusal;
+    };
+    const report = await one({ before });
+    expect(report.logBlocks).toBe(logBlocks);
+    expect(requests.filter((method) => method === "eth_getLogs")).toHaveLength(1);
+  });
+
+  test("are searched up to the head, in as many blocks as the node named", async () => {
+    const asked: unknown[] = [];
+    const before = (method: string, [first]: Call["params"]): void => {
+      if (method === "eth_getLogs") asked.push(first);
+    };
+    await one({ before, mostBlocks: 100, logRefusal: "at most 100 blocks" });
+    expect(asked).toEqual([
+      { ...filter, fromBlock: "0x0", toBlock: "latest" },
+      { ...filter, fromBlock: hex(head - 99), toBlock: hex(head) },
+    ]);
+  });
+});
+
+describe("the end", () => {
+  test("of the time leaves the rest unknown", async () => {
+    const over = new AbortController();
+    const before = (method: string): Promise<void> | void => {
+      if (method !== "eth_getLogs") return;
+      over.abort();
+      return sleep(500);
+    };
+    const report = await one({ before }, { signal: over.signal });
+    expect(report.batch).toBe(50);
+    expect(report.logBlocks).toBeUndefined();
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import type { RpcExchange } from "../../../../src/chain/endpoints/endpoint.js";
+import { answerJson } from "../../../support/stubs/http-stub.js";
+import { poolOn, type RpcNode, startNode } from "../support/rpc-node-stub.js";
+
+/** What a pool on these nodes tells of its HTTP requests. */
+function observed(nodes: readonly RpcNode[]) {
+  const told: (RpcExchange & { outcome: string })[] = [];
+  const pool = poolOn(nodes, {
+    onExchange: (exchange) => (outcome) => {
+      told.push({ ...exchange, outcome });
+    },
+  });
+  const endings = (): string[] => told.map(({ method, outcome }) => `${method} ${outcome}`);
+  return { ...pool, told, endings };
+}
+
+const failing = (status: number): Partial<RpcNode> => ({
+  treat: ({ response }) => Boolean(response.writeHead(status).end()),
+});
+
+describe("what is told of each HTTP request to an endpoint", () => {
+  test("is its method, how many calls it holds and how it ended", async () => {
+    const { told, send, clock } = observed([await startNode()]);
+    await send("eth_gasPrice");
+    await send("eth_gasPrice");
+    clock.ms += 1_000;
+    await send("eth_gasPrice");
+    expect(told.map(({ method, calls, outcome }) => [method, calls, outcome])).toEqual([
+      // Along with the chain's id, which is asked for again after a while.
+      ["batch", 2, "ok"],
+      ["eth_gasPrice", 1, "ok"],
+      ["batch", 2, "ok"],
+    ]);
+    expect(new Set(told.map(({ endpoint }) => endpoint))).toEqual(new Set([expect.stringMatching(/^[0-9a-f]{6}$/)]));
+  });
+
+  test.each<[string, Partial<RpcNode>, string]>([
+    ["http_error", failing(403), "batch http_error"],
+    ["timeout", { treat: () => true }, "batch timeout"],
+    ["wrong_chain", { chainId: 10 }, "batch wrong_chain"],
+    ["bad_answer", { treat: ({ response }) => Boolean(response.end("no JSON")) }, "batch bad_answer"],
+    ["bad_answer", { answer: () => ({ result: 7 }) }, "batch bad_answer"],
+    ["network_error", { treat: ({ response }) => Boolean(response.destroy()) }, "batch network_error"],
+    ["refused", { answer: () => ({ error: { code: -32005, message: "rate limit" } }) }, "batch refused"],
+  ])("%s: %j", async (_, behaviour, ending) => {
+    const { endings, send } = observed([await startNode(behaviour)]);
+    await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    expect(endings()[0]).toBe(ending);
+  });
+
+  test("ok: the contract's own word that it reverts", async () => {
+    const { endings, send } = observed([
+      await startNode({ answer: () => ({ error: { code: 3, message: "execution reverted" } }) }),
+    ]);
+    await expect(send()).rejects.toThrow("execution reverted");
+    expect(endings()).toEqual(["batch ok"]);
+  });
+
+  test("refused: a batch, though each of its calls is answered alone", async () => {
+    const node = await startNode({
+      treat: ({ isBatch, response }) => {
+        if (isBatch) answerJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } });
+        return isBatch;
+      },
+    });
+    const { endings, send } = observed([node]);
+    await send("eth_gasPrice");
+    expect(endings()).toEqual(["batch refused", "eth_chainId ok", "eth_gasPrice ok"]);
+  });
+
+  test("aborted: the caller left before the answer", async () => {
+    const leaving = new AbortController();
+    const node = await startNode({
+      treat: () => {
+        leaving.abort();
+        return true;
+      },
+    });
+    const { endings, send } = observed([node]);
+    await expect(send("eth_gasPrice", leaving.signal)).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    expect(endings()).toEqual(["batch aborted"]);
+  });
+
+  test("of one on another chain nothing else is asked for", async () => {
+    const node = await startNode({
+      chainId: 10,
+      treat: ({ isBatch, response }) => isBatch && Boolean(response.writeHead(400).end()),
+    });
+    const { endings, send } = observed([node]);
+    await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    expect(endings().slice(0, 2)).toEqual(["batch http_error", "eth_chainId wrong_chain"]);
+    expect(node.requests.flat().filter((method, place) => method === "eth_gasPrice" && place > 1)).toEqual([]);
+  });
+});

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Agent } from "undici";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { createEndpointPool, type EndpointPool } from "../../../../src/chain/endpoints/endpoint-pool.js";
+import { type Clock, type RpcNode, startNode } from "../support/rpc-node-stub.js";
+
+const dispatcher = new Agent();
+afterAll(() => dispatcher.destroy());
+const never = new AbortController().signal;
+const nowSeconds = Math.floor(Date.now() / 1000);
+const head = (number: number) => ({ number: `0x${number.toString(16)}`, timestamp: `0x${nowSeconds.toString(16)}` });
+const down: RpcNode["treat"] = ({ response }) => Boolean(response.writeHead(500).end());
+const up: RpcNode["treat"] = () => false;
+
+/** A pool that is looked at as probes do. */
+function poolOf(
+  nodes: readonly RpcNode[],
+  closing = new AbortController(),
+): { pool: EndpointPool; clock: Clock; states: () => string[] } {
+  const clock = { ms: 1_000_000 };
+  const pool = createEndpointPool({
+    slug: "optimism",
+    chainId: 1,
+    urls: nodes.map(({ url }) => url),
+    dispatcher,
+    maxBytes: 10_000,
+    attemptMs: 1_000,
+    onFailure: () => {},
+    closing: closing.signal,
+    now: () => clock.ms,
+    random: () => 0,
+  });
+  return { pool, clock, states: () => pool.state().endpoints.map(({ state }) => state) };
+}
+
+async function lookAgain({ pool, clock, states }: ReturnType<typeof poolOf>, wanted: readonly string[]): Promise<void> {
+  clock.ms += 10_000;
+  pool.look();
+  await vi.waitFor(() => expect(states()).toEqual(wanted));
+}
+
+describe("the state of an endpoint", () => {
+  test("is unknown before anybody asks, and then what a look finds", async () => {
+    const node = await startNode({ head: head(7) });
+    const looked = poolOf([node]);
+    expect(looked.pool.state()).toEqual({
+      head: undefined,
+      endpoints: [{ endpoint: expect.stringMatching(/^[0-9a-f]{6}$/), state: "unknown", head: undefined }],
+      usedAt: undefined,
+    });
+    await lookAgain(looked, ["ok"]);
+    const seen = { number: 7, time: nowSeconds, seenAt: looked.clock.ms };
+    expect(looked.pool.state()).toMatchObject({ head: seen, endpoints: [{ head: seen }] });
+  });
+
+  test("is failing when a look or a read fails, and ok again with the next that does not", async () => {
+    const node = await startNode({ head: head(7) });
+    const looked = poolOf([node]);
+    await lookAgain(looked, ["ok"]);
+    node.treat = down;
+    await lookAgain(looked, ["failing"]);
+    node.treat = up;
+    await lookAgain(looked, ["ok"]);
+    node.treat = down;
+    await expect(looked.pool.send("eth_gasPrice", [], never)).rejects.toThrow();
+    expect(looked.states()).toEqual(["failing"]);
+    node.treat = up;
+    await looked.pool.send("eth_gasPrice", [], never);
+    expect(looked.states()).toEqual(["ok"]);
+  });
+
+  test("is failing while others are asked before it, whatever its head", async () => {
+    const [first, second] = [await startNode({ head: head(7), treat: down }), await startNode({ head: head(7) })];
+    const looked = poolOf([first, second]);
+    for (let round = 0; round < 5; round++) await looked.pool.send("eth_gasPrice", [], never);
+    first.treat = up;
+    const looks = first.looks;
+    looked.clock.ms += 10_000;
+    looked.pool.look();
+    await vi.waitFor(() => expect(first.looks).toBe(looks + 1));
+    await sleep(30);
+    expect(looked.states()).toEqual(["failing", "ok"]);
+    looked.clock.ms += 30_000;
+    expect(looked.states()).toEqual(["ok", "ok"]);
+  });
+
+  test("is resting while it wants to be left alone", async () => {
+    const busy: RpcNode["treat"] = ({ response }) => Boolean(response.writeHead(429, { "retry-after": "20" }).end());
+    const [first, second] = [await startNode({ treat: busy }), await startNode({ head: head(7) })];
+    const looked = poolOf([first, second]);
+    await looked.pool.send("eth_gasPrice", [], never);
+    expect(looked.states()).toEqual(["resting", "ok"]);
+    const looks = [first.looks, second.looks] as const;
+    looked.clock.ms += 10_000;
+    looked.pool.look();
+    await vi.waitFor(() => expect(second.looks).toBe(looks[1] + 1));
+    expect(first.looks).toBe(looks[0]);
+    looked.clock.ms += 10_001;
+    expect(looked.states()).toEqual(["failing", "ok"]);
+  });
+
+  test("is not held against it when the end of the service breaks off a look", async () => {
+    const node = await startNode({ treat: () => true });
+    const closing = new AbortController();
+    const { pool, states } = poolOf([node], closing);
+    pool.look();
+    await vi.waitFor(() => expect(node.looks).toBe(1));
+    closing.abort();
+    await sleep(30);
+    expect(states()).toEqual(["unknown"]);
+  });
+
+  test("is lagging where it answers and is behind its peers", async () => {
+    const looked = poolOf([await startNode({ head: head(84) }), await startNode({ head: head(100) })]);
+    await lookAgain(looked, ["lagging", "ok"]);
+    expect(looked.pool.state().head).toMatchObject({ number: 100 });
+  });
+});
+
+describe("looks for probes", () => {
+  test("come once in ten seconds however often they are asked for, also at a single endpoint", async () => {
+    const node = await startNode({ head: head(7) });
+    const { pool, clock } = poolOf([node]);
+    for (let round = 0; round < 50; round++) pool.look();
+    await vi.waitFor(() => expect(node.looks).toBe(1));
+    clock.ms += 9_999;
+    pool.look();
+    await sleep(30);
+    expect(node.looks).toBe(1);
+    clock.ms += 1;
+    pool.look();
+    await vi.waitFor(() => expect(node.looks).toBe(2));
+  });
+
+  test("are no use of the chain, as reads are", async () => {
+    const { pool, clock } = poolOf([await startNode({ head: head(7) })]);
+    pool.look();
+    expect(pool.state().usedAt).toBeUndefined();
+    await pool.send("eth_gasPrice", [], never);
+    expect(pool.state().usedAt).toBe(clock.ms);
+  });
+});
+
+test("a head that a read tells is known, unless it is from the future", async () => {
+  const { pool, clock } = poolOf([await startNode()]);
+  pool.noteHead({ number: 9, time: nowSeconds });
+  expect(pool.state().head).toEqual({ number: 9, time: nowSeconds, seenAt: clock.ms });
+  pool.noteHead({ number: 99, time: nowSeconds + 3_600 });
+  expect(pool.state().head).toBeUndefined();
+});
+
+test("an endpoint that says no head where it is asked for it is failing", async () => {
+  await lookAgain(poolOf([await startNode({ head: null })]), ["failing"]);
+});
+
+test("to be slower than the next one is no failure", async () => {
+  const slow = await startNode({ head: head(7), delayMs: 600 });
+  const looked = poolOf([slow, await startNode({ head: head(7) })]);
+  await lookAgain(looked, ["ok", "ok"]);
+  // The second is asked beside the first, and quicker.
+  await looked.pool.send("eth_gasPrice", [], never);
+  expect(slow.requests).toHaveLength(1);
+  expect(looked.states()).toEqual(["ok", "ok"]);
+});

@@ -1,0 +1,344 @@
+import { describe, expect, test, vi } from "vitest";
+import { RevertError } from "../../../../src/chain/json-rpc/revert-error.js";
+import { answerJson } from "../../../support/stubs/http-stub.js";
+import { type Call, poolOn, type RpcNode, startNode, unavailable } from "../support/rpc-node-stub.js";
+
+const methodAsResult = ({ method }: Call) => ({ result: method });
+const chainId = "eth_chainId";
+
+/** Answers batches only, by what `make` gives for their calls. */
+const toBatches =
+  (make: (calls: readonly Call[]) => unknown, status = 200): RpcNode["treat"] =>
+  ({ calls, isBatch, response }) => {
+    if (isBatch) answerJson(response, make(calls), status);
+    return isBatch;
+  };
+const well = (calls: readonly Call[]) =>
+  calls.map((call) => ({ id: call.id, result: call.method === chainId ? "0x1" : call.method }));
+
+describe("the chain's id", () => {
+  test("is asked along with the first call, and then no more", async () => {
+    const node = await startNode();
+    const { send } = poolOn([node]);
+    expect(await send()).toBe("0x1");
+    expect(await send()).toBe("0x1");
+    expect(node.requests).toEqual([[chainId, "eth_call"], ["eth_call"]]);
+  });
+
+  test("is asked again before long, and after every failure: behind one address may be several nodes", async () => {
+    const node = await startNode();
+    const { send, failures, clock } = poolOn([node]);
+    await send();
+    clock.ms += 249;
+    await send();
+    expect(node.requests.at(-1)).toEqual(["eth_call"]);
+    clock.ms += 1;
+    await send();
+    expect(node.requests.at(-1)).toEqual([chainId, "eth_call"]);
+    node.treat = ({ response }) => Boolean(response.destroy());
+    await expect(send()).rejects.toMatchObject(unavailable);
+    node.treat = () => false;
+    node.chainId = 10;
+    await expect(send()).rejects.toMatchObject(unavailable);
+    expect(failures.at(-1)).toMatchObject({ problem: "serves another chain" });
+  });
+
+  test("is asked beside a search, which stays a request of its own", async () => {
+    const node = await startNode({ answer: () => ({ result: [] }) });
+    const { send, clock } = poolOn([node]);
+    await send("eth_getLogs");
+    clock.ms += 250;
+    await send("eth_getLogs");
+    expect(node.requests.slice(1).flat().sort()).toEqual([chainId, "eth_getLogs"]);
+    expect(node.requests).toHaveLength(3);
+  });
+
+  test("goes along with a search that has company anyway", async () => {
+    const node = await startNode({ answer: () => ({ result: [] }) });
+    const { batch, clock } = poolOn([node]);
+    await batch("eth_getLogs", "b");
+    clock.ms += 250;
+    await batch("eth_getLogs", "b");
+    expect(node.requests).toEqual([
+      [chainId, "eth_getLogs", "b"],
+      [chainId, "eth_getLogs", "b"],
+    ]);
+  });
+
+  test("is asked by everybody who begins before it is known, so that nobody waits for another", async () => {
+    const node = await startNode({ delayMs: 30 });
+    const { send } = poolOn([node]);
+    const leaving = new AbortController();
+    const pending = [send("a", leaving.signal), send("b"), send("c")].map((each) => each.catch(() => "left"));
+    setTimeout(() => leaving.abort(), 10);
+    expect(await Promise.all(pending)).toEqual(["left", "0x1", "0x1"]);
+    await send("d");
+    expect(node.requests.at(-1)).toEqual(["d"]);
+  });
+
+  test.each([
+    ["a result", () => ({ result: "0x2" })],
+    ["a revert", () => ({ error: { code: 3, message: "execution reverted" } })],
+  ])("when wrong, %s is not given out; after a pause the endpoint may have been repaired", async (_, answer) => {
+    const node = await startNode({ chainId: 10, answer });
+    const { send, failures, clock } = poolOn([node]);
+    await expect(send()).rejects.toMatchObject(unavailable);
+    expect(failures).toMatchObject([{ problem: "serves another chain" }]);
+    node.chainId = 1;
+    node.answer = () => ({ result: "0x3" });
+    clock.ms += 1_999;
+    await expect(send()).rejects.toMatchObject(unavailable);
+    expect(node.requests).toHaveLength(1);
+    clock.ms += 1;
+    await expect(send()).rejects.toMatchObject(unavailable);
+    await vi.waitFor(async () => expect(await send()).toBe("0x3"));
+  });
+
+  test.each(["0x", "1", 1, null, "0x1g", ["0x1"]])("%j is none", async (answer) => {
+    const treat = toBatches((calls) => calls.map(({ id }) => ({ id, result: answer })));
+    await expect(poolOn([await startNode({ treat })]).send()).rejects.toMatchObject(unavailable);
+  });
+
+  test("is asked beside the call of an endpoint that takes no batches", async () => {
+    const node = await startNode({ chainId: 10, treat: toBatches(() => ({ error: { code: -32600 } })) });
+    const { send, clock } = poolOn([node]);
+    await expect(send()).rejects.toMatchObject(unavailable);
+    node.chainId = 1;
+    clock.ms += 30_000;
+    expect(await send()).toBe("0x1");
+    expect(node.requests.slice(1).map((methods) => methods.join())).toEqual(
+      expect.arrayContaining([chainId, "eth_call"]),
+    );
+  });
+});
+
+describe("a batch", () => {
+  test("is one request, and its outcomes come in the order of its calls", async () => {
+    const node = await startNode({ treat: toBatches((calls) => well(calls).reverse()) });
+    const { batch } = poolOn([node]);
+    expect(await batch("a", "b", "c")).toEqual([{ result: "a" }, { result: "b" }, { result: "c" }]);
+    expect(node.requests).toEqual([[chainId, "a", "b", "c"]]);
+  });
+
+  test("holds reverts beside results", async () => {
+    const error = { code: 3, message: "execution reverted", data: "0x12" };
+    const node = await startNode({ answer: ({ method }) => (method === "eth_call" ? { error } : { result: "0x7" }) });
+    const [first, second] = await poolOn([node]).batch("eth_call", "eth_gasPrice");
+    expect(first).toMatchObject({ revert: { code: 3, data: "0x12" } });
+    expect((first as { revert: unknown }).revert).toBeInstanceOf(RevertError);
+    expect(second).toEqual({ result: "0x7" });
+  });
+
+  test("of nothing asks nobody", async () => {
+    const node = await startNode();
+    expect(await poolOn([node]).batch()).toEqual([]);
+    expect(node.requests).toEqual([]);
+  });
+
+  test("of one call to a known endpoint is no list", async () => {
+    const node = await startNode();
+    const { batch } = poolOn([node]);
+    await batch("a");
+    node.treat = ({ isBatch, response }) => {
+      if (isBatch) answerJson(response, {}, 500);
+      return isBatch;
+    };
+    expect(await batch("a")).toEqual([{ result: "0x1" }]);
+  });
+
+  test("uses every id once", async () => {
+    const ids: number[] = [];
+    const node = await startNode({
+      answer: ({ id }) => {
+        ids.push(id);
+        return { result: "0x1" };
+      },
+    });
+    const { batch, send } = poolOn([node]);
+    await Promise.all([batch("a", "b"), batch("c", "d"), send()]);
+    expect(new Set(ids).size).toBe(5);
+  });
+
+  const bad: readonly [string, (answers: { id: number; result: unknown }[]) => unknown][] = [
+    ["without an answer to one call", (answers) => answers.slice(1)],
+    ["without any", () => []],
+    ["with one twice", ([first, ...rest]) => [first, first, ...rest.slice(1)]],
+    ["with one too many", (answers) => [...answers, { id: 99_999, result: 1 }]],
+    ["with a foreign id", (answers) => [...answers.slice(1), { id: 99_999, result: 1 }]],
+    ["with an id as text", ([first, ...rest]) => [{ ...first, id: String(first?.id) }, ...rest]],
+    ["with null in place of one", (answers) => [null, ...answers.slice(1)]],
+    ["with a number in place of one", (answers) => [1, ...answers.slice(1)]],
+    ["with one that has no result", ([first, ...rest]) => [{ id: first?.id }, ...rest]],
+  ];
+  test.each(bad)("%s is not believed: the endpoint is asked for one thing at a time", async (_, spoil) => {
+    const node = await startNode({ answer: methodAsResult, treat: toBatches((calls) => spoil(well(calls))) });
+    const { batch, failures } = poolOn([node]);
+    expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
+    expect(node.requests.splice(0)).toEqual([[chainId, "a", "b"], [chainId], ["a"], ["b"]]);
+    expect(await batch("a", "b", "c")).toEqual([{ result: "a" }, { result: "b" }, { result: "c" }]);
+    expect(node.requests.splice(0)).toEqual([["a"], ["b"], ["c"]]);
+    expect(failures).toEqual([]);
+  });
+
+  test.each([
+    ["eth_gasPrice", null],
+    ["eth_gasPrice", `0x${"f".repeat(33)}`],
+    ["eth_estimateGas", 21_000],
+    ["eth_call", null],
+    ["eth_call", ["0x"]],
+    ["eth_call", "0xzz"],
+    ["eth_getLogs", null],
+    ["eth_getLogs", {}],
+    ["eth_getBlockByNumber", []],
+    ["eth_getTransactionReceipt", "0x"],
+  ])("of %s that gives %j is asked of the next endpoint", async (method, answer) => {
+    const spoilt = await startNode({ answer: () => ({ result: answer }), head: answer });
+    const good = method === "eth_getLogs" ? [] : method.includes("get") ? null : "0x1";
+    const { send, failures } = poolOn([spoilt, await startNode({ answer: () => ({ result: good }), head: good })]);
+    expect(await send(method)).toEqual(good);
+    expect(failures).toMatchObject([{ problem: "answered what its chain could not" }]);
+  });
+
+  test("goes elsewhere as a whole when one of its calls is refused", async () => {
+    const error = { code: -32005, message: "secret-key is over its limit" };
+    const node = await startNode({ answer: ({ method }) => (method === "b" ? { error } : { result: "bad" }) });
+    const { batch, failures } = poolOn([node, await startNode({ answer: methodAsResult })]);
+    expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
+    expect(failures).toMatchObject([{ problem: "answered JSON-RPC error -32005" }]);
+    expect(JSON.stringify(failures)).not.toContain("secret-key");
+  });
+});
+
+describe("an endpoint that takes no batches", () => {
+  test("any more is found out, without a restart", async () => {
+    const node = await startNode({ answer: methodAsResult });
+    const { batch } = poolOn([node]);
+    await batch("a", "b");
+    node.treat = toBatches(() => refusal);
+    expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
+    await batch("a", "b");
+    const { length } = node.requests;
+    await batch("a", "b");
+    expect(node.requests.slice(length)).toEqual([["a"], ["b"]]);
+  });
+
+  test("any more, and says so by server errors, is found out as well", async () => {
+    const node = await startNode({ answer: methodAsResult });
+    const { batch } = poolOn([node]);
+    await batch("a", "b");
+    node.treat = ({ calls, response }) => (calls.length > 1 ? Boolean(response.writeHead(500).end()) : false);
+    await expect(batch("a", "b")).rejects.toMatchObject(unavailable);
+    expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
+  });
+
+  test("nor anything else, is not asked for every call of it", async () => {
+    const node = await startNode({ treat: ({ response }) => Boolean(response.writeHead(500).end()) });
+    await expect(poolOn([node]).batch(..."abcdefgh")).rejects.toMatchObject(unavailable);
+    // Three attempts, each with the batch and one call of it.
+    expect(node.requests).toHaveLength(6);
+  });
+
+  const refusal = { id: null, error: { code: -32600, message: "batch of more than 3 not allowed" } };
+  const minute = 60_000;
+  test.each<[string, RpcNode["treat"], number]>([
+    ["one error object", toBatches(() => refusal), 10 * minute],
+    ["a list of one error", toBatches((calls) => [{ ...refusal, id: calls[0]?.id }]), 10 * minute],
+    ["an error for each call", toBatches((calls) => calls.map(({ id }) => ({ ...refusal, id }))), 10 * minute],
+    ["a result that is no list", toBatches(() => ({ id: 1, result: "0x1" })), 10 * minute],
+    ["null", toBatches(() => null), 10 * minute],
+    ...[400, 404, 405, 413, 415, 422].map((status): [string, RpcNode["treat"], number] => [
+      String(status),
+      toBatches(() => refusal, status),
+      10 * minute,
+    ]),
+    // It may have been just that.
+    ["500", toBatches(() => refusal, 500), minute / 2],
+    ["501", toBatches(() => refusal, 501), minute / 2],
+  ])("but answers them by %s gets single requests, for a while", async (_, treat, whileMs) => {
+    const node = await startNode({ treat, answer: methodAsResult });
+    const { batch, failures, clock } = poolOn([node]);
+    const expected = [{ result: "a" }, { result: "b" }];
+    expect(await batch("a", "b")).toEqual(expected);
+    expect(node.requests.map(({ length }) => length)).toEqual([3, 1, 1, 1]);
+    expect(failures).toEqual([]);
+
+    // It was a batch of three that it refused.
+    clock.ms += whileMs - 1;
+    await batch("a", "b", "c");
+    // The chain's id is asked for anew.
+    expect(node.requests.splice(0).map(({ length }) => length)).toEqual([3, 1, 1, 1, 1, 1, 1, 1]);
+    clock.ms += 1;
+    node.treat = () => false;
+    await batch("a", "b", "c");
+    expect(node.requests.splice(0)).toEqual([["a", "b", "c"]]);
+    await batch("a", "b", "c");
+    expect(node.requests).toEqual([["a", "b", "c"]]);
+  });
+
+  test("of some size still takes smaller ones", async () => {
+    const node = await startNode({ answer: methodAsResult });
+    node.treat = ({ calls, response }) => {
+      if (calls.length > 3) answerJson(response, refusal, 500);
+      return calls.length > 3;
+    };
+    const { batch, failures } = poolOn([node]);
+    await batch("a", "b");
+    expect(await batch("a", "b", "c", "d")).toHaveLength(4);
+    await batch("a", "b", "c");
+    await batch("a", "b", "c", "d");
+    expect(node.requests.map(({ length }) => length)).toEqual([3, 4, 1, 1, 1, 1, 3, 1, 1, 1, 1]);
+    expect(failures).toEqual([]);
+  });
+
+  test("gets at most 16 at a time", async () => {
+    let most = 0;
+    let now = 0;
+    const node = await startNode({ answer: methodAsResult });
+    node.treat = ({ isBatch, calls, response }) => {
+      if (isBatch) answerJson(response, refusal);
+      else {
+        now += 1;
+        most = Math.max(most, now);
+        setTimeout(() => {
+          now -= 1;
+          answerJson(response, well(calls)[0]);
+        }, 20);
+      }
+      return true;
+    };
+    const methods = Array.from({ length: 40 }, (_, index) => `m${index}`);
+    expect(await poolOn([node], { attemptMs: 2_000 }).batch(...methods)).toEqual(methods.map((result) => ({ result })));
+    expect(most).toBe(16);
+  });
+
+  test("is asked no further when one of them fails", async () => {
+    const node = await startNode({ treat: toBatches(() => refusal), answer: () => ({ error: { code: -32601 } }) });
+    const { batch } = poolOn([node, await startNode()]);
+    await batch(...Array.from({ length: 100 }, (_, index) => `m${index}`));
+    expect(node.requests.length).toBeLessThan(50);
+  });
+
+  test.each([401, 403, 429])("is not one that answers %i", async (status) => {
+    const node = await startNode({ treat: toBatches(() => ({}), status) });
+    const { send, failures } = poolOn([node, await startNode()]);
+    expect(await send()).toBe("0x1");
+    expect(node.requests).toHaveLength(1);
+    expect(failures).toMatchObject([{ problem: `answered ${status}` }]);
+  });
+
+  test("is not one that has taken as large a batch before", async () => {
+    const node = await startNode();
+    const { batch } = poolOn([node, await startNode()]);
+    await batch("a", "b");
+    node.treat = toBatches(() => ({}), 500);
+    await batch("a", "b");
+    expect(node.requests.map(({ length }) => length)).toEqual([3, 2]);
+  });
+
+  test("fails when it does not take single requests either", async () => {
+    const node = await startNode({ treat: toBatches(() => refusal), answer: () => ({ error: { code: -32601 } }) });
+    const { batch, failures } = poolOn([node, await startNode()]);
+    expect(await batch("a", "b")).toHaveLength(2);
+    expect(failures).toMatchObject([{ problem: "answered JSON-RPC error -32601" }]);
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, test } from "vitest";
+import { readRefusal } from "../../../../src/chain/json-rpc/classify-rpc-error.js";
+
+describe("a refusal", () => {
+  test.each([
+    ["block range is limited to 2000", [2_000]],
+    ["at most 10,000 blocks may be searched.", [10_000]],
+    ["up to a 10k range, please", [10_000]],
+    ["max: 5000, asked: 100000", [5_000, 100_000]],
+    ["a [0x0, 0x1f4] range works; more than 10000 results", []],
+    ["took longer than 10 seconds, or 500ms, or 99 %", []],
+    ["answer over 150000000 bytes, id 1a2b-1234-99", []],
+    ["v1.2.3 of 2000x", []],
+    ["1,00 is none", []],
+  ])("%j names %j", (message, numbers) => {
+    expect(readRefusal({ code: -32000, message })).toEqual({ about: undefined, numbers });
+  });
+
+  test.each([
+    ["rate limit exceeded", "busy"],
+    ["Too Many Requests", "busy"],
+    ["over the compute capacity", "busy"],
+    ["out of credits", "busy"],
+    ["your daily quota is used up", "busy"],
+    ["header not found", "absent"],
+    ["range ends beyond current head block", "absent"],
+    ["BlockOutOfRange: block height is low", "absent"],
+    ["to is greater than the latest head", "absent"],
+    ["limit exceeded", undefined],
+    ["the range generates too much", undefined],
+    ["query timeout exceeded", undefined],
+    [undefined, undefined],
+  ])("%j is about %j", (message, about) => {
+    expect(readRefusal({ code: -32000, message })).toEqual({ about, numbers: [] });
+  });
+
+  test.each([
+    [{ code: 429, message: "no" }, "busy"],
+    [{ code: -32601, message: "no" }, "absent"],
+    ["a word", undefined],
+    [{ message: 7 }, undefined],
+  ])("%j is about %j", (error, about) => {
+    expect(readRefusal(error).about).toBe(about);
+  });
+});

@@ -1,0 +1,124 @@
+import { describe, expect, test } from "vitest";
+import type { ChainClient } from "../../../../src/chain/chain-client.js";
+import { createBlockTimes } from "../../../../src/chain/read/block-finder.js";
+import { headerOf } from "../support/log-chain-stub.js";
+
+const never = new AbortController().signal;
+const blockMs = 2_000;
+const start = 1_600_000_000;
+
+/** A chain of a block in two seconds, with its clock. */
+function setup(blocks = 50_000_000) {
+  const state = { head: blocks, shift: 0, reads: [] as (number | "latest")[], has: (_: number) => true };
+  const client: ChainClient = {
+    slug: "optimism",
+    async send(_, [block]) {
+      const number = block === "latest" ? state.head : Number(block);
+      state.reads.push(block === "latest" ? "latest" : number);
+      return state.has(number) ? headerOf(number, start + state.shift + number * 2) : null;
+    },
+    batch: () => Promise.reject(new Error("no batches")),
+    logs: () => Promise.reject(new Error("no logs")),
+  };
+  const clock = { ms: 0 };
+  const times = createBlockTimes({ now: () => clock.ms });
+  const blockAt = (seconds: number, of: ChainClient = client) => times.blockAt(of, start + seconds, blockMs, never);
+  const readsOf = async (work: () => Promise<unknown>) => {
+    state.reads.length = 0;
+    await work();
+    return state.reads.length;
+  };
+  return { client, state, clock, times, blockAt, readsOf };
+}
+
+describe("the block of a time", () => {
+  test.each([60_000_000, 99_000_000, 99_999_000, 500_000])("is near it, and before it: %i", async (seconds) => {
+    const { blockAt, readsOf } = setup();
+    const block = await blockAt(seconds);
+    expect(block).toBeLessThanOrEqual(seconds / 2);
+    expect(block).toBeGreaterThanOrEqual(seconds / 2 - 1_000);
+    expect(await readsOf(() => blockAt(seconds))).toBeLessThanOrEqual(1);
+  });
+
+  test("costs two reads at first, one where the head is known, none near a known one", async () => {
+    const { blockAt, readsOf, clock } = setup();
+    expect(await readsOf(() => blockAt(60_000_000))).toBe(2);
+    // A head that is older than a block is as good.
+    clock.ms += 59_999;
+    expect(await readsOf(() => blockAt(50_000_000))).toBe(1);
+    expect(await readsOf(() => blockAt(60_000_050))).toBe(0);
+  });
+
+  test("is looked for below a head that was told wrong for a minute at most", async () => {
+    const { blockAt, client, state, clock, readsOf } = setup();
+    state.has = (number) => number <= state.head;
+    const { send } = client;
+    client.send = async (method, params, signal) =>
+      params[0] === "latest" ? headerOf(10 ** 12, 2 ** 32) : send(method, params, signal);
+    const cannotBe = { reason: "UPSTREAM_UNAVAILABLE" };
+    await expect(blockAt(60_000_000)).rejects.toMatchObject(cannotBe);
+    client.send = send;
+    clock.ms += 59_999;
+    await expect(blockAt(60_000_000)).rejects.toMatchObject(cannotBe);
+    clock.ms += 1;
+    expect(await readsOf(() => blockAt(60_000_000))).toBe(2);
+  });
+
+  test.each([-1, -1_000_000, 0, 1])("before the first blocks is 0: %i", async (seconds) => {
+    expect(await setup(900).blockAt(seconds)).toBe(0);
+    expect(await setup().blockAt(seconds)).toBe(0);
+  });
+
+  test("after the head is the head, read anew when about a block has passed", async () => {
+    const { blockAt, readsOf, clock, state } = setup(1_000);
+    expect(await blockAt(2_000)).toBe(1_000);
+    expect(await readsOf(() => blockAt(9_000))).toBe(0);
+    clock.ms += blockMs;
+    state.head = 1_001;
+    expect(await blockAt(9_000)).toBe(1_001);
+  });
+
+  test("does not come from blocks that may be undone", async () => {
+    const { blockAt, readsOf } = setup();
+    const recent = 100_000_000 - 3_000;
+    await blockAt(recent);
+    expect(await readsOf(() => blockAt(recent))).toBe(1);
+  });
+
+  test("of one client is not used for another", async () => {
+    const { client, blockAt, state, readsOf } = setup();
+    await blockAt(60_000_000);
+    const other = { ...client };
+    state.shift = 10_000_000;
+    expect(await readsOf(() => blockAt(60_000_000, other))).toBe(2);
+    expect(await blockAt(60_000_000, other)).toBeLessThanOrEqual(25_000_000);
+    expect(await blockAt(60_000_000)).toBeGreaterThan(29_000_000);
+  });
+
+  test("is told wrong for an hour at most", async () => {
+    const { blockAt, state, clock } = setup();
+    state.shift = 30_000_000;
+    const wrong = await blockAt(60_000_000);
+    state.shift = 0;
+    clock.ms += 60 * 60_000 - 1;
+    expect(await blockAt(60_000_000)).toBe(wrong);
+    clock.ms += 1;
+    expect(await blockAt(60_000_000)).toBeGreaterThan(29_000_000);
+  });
+
+  test("is remembered for some blocks, not for any number of them", async () => {
+    const { blockAt, readsOf } = setup();
+    for (let each = 1; each <= 200; each++) await blockAt(each * 400_000);
+    expect(await readsOf(() => blockAt(200 * 400_000))).toBe(0);
+    expect(await readsOf(() => blockAt(400_000))).toBeGreaterThan(0);
+  });
+
+  test("is unknown where the chain lacks the blocks", async () => {
+    const { blockAt, state } = setup();
+    state.has = (number) => number === state.head;
+    await expect(blockAt(60_000_000)).rejects.toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: "optimism gives an answer that Hop's chain could not give",
+    });
+  });
+});

@@ -1,0 +1,57 @@
+import { utils } from "ethers";
+import { describe, expect, test } from "vitest";
+import { readViews } from "../../../../src/chain/read/contract-reads.js";
+import { type Call, poolOn, startNode, unavailable } from "../support/rpc-node-stub.js";
+
+const never = new AbortController().signal;
+const multicall = `0x${"ca".repeat(20)}`;
+const options = { multicall, seesL1Blocks: false };
+const view = { to: `0x${"a1".repeat(20)}`, data: "0x12345678" };
+const abi = new utils.Interface(["function aggregate3() view returns ((bool success, bytes returnData)[])"]);
+const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
+/** Time, block and the view. */
+const whole = abi.encodeFunctionResult("aggregate3", [[1_700_000_000, 16, 7].map((each) => [true, word(each)])]);
+
+const node = (result: unknown, single = "0x") =>
+  startNode({
+    answer: ({ method, params: [call] }: Call) => {
+      if (method !== "eth_call") return { result: "0x1" };
+      return { result: (call as { to: string }).to === multicall ? result : single };
+    },
+    head: { number: "0x11", timestamp: "0x20" },
+  });
+
+describe("views", () => {
+  test("are read in one block", async () => {
+    const { client } = poolOn([await node(whole)]);
+    expect(await readViews(client, options, [view], [], never)).toEqual({
+      block: { number: 16n, timeSeconds: 1_700_000_000n },
+      answers: [word(7)],
+      outcomes: [],
+    });
+  });
+
+  test.each([
+    ["without state", "0x"],
+    ["that cuts answers short", whole.slice(0, -64)],
+    ["that answers for other views", abi.encodeFunctionResult("aggregate3", [[[true, word(1)]]])],
+    ["that answers something else", word(1)],
+  ])("that a node %s gives are read at the next", async (_, spoilt) => {
+    const { client, failures } = poolOn([await node(spoilt), await node(whole)]);
+    expect(await readViews(client, options, [view], [], never)).toMatchObject({ answers: [word(7)] });
+    expect(failures).toMatchObject([{ problem: "answered what its chain could not" }]);
+  });
+
+  test("are read one by one where no node has a Multicall3", async () => {
+    const { client } = poolOn([await node("0x", word(9)), await node("0x", word(9))]);
+    expect(await readViews(client, options, [view], [], never)).toMatchObject({
+      block: { number: 17n, timeSeconds: 32n },
+      answers: [word(9)],
+    });
+  });
+
+  test("of which no node gives a whole answer are none", async () => {
+    const { client } = poolOn([await node(word(1)), await node(whole.slice(0, -64))]);
+    await expect(readViews(client, options, [view], [], never)).rejects.toMatchObject(unavailable);
+  });
+});

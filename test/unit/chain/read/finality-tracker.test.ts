@@ -1,0 +1,156 @@
+import { describe, expect, test } from "vitest";
+import type { ChainClient } from "../../../../src/chain/chain-client.js";
+import { CallRefused } from "../../../../src/chain/json-rpc/rpc-codec.js";
+import { createFinality } from "../../../../src/chain/read/finality-tracker.js";
+import { ServiceError } from "../../../../src/errors.js";
+import { ExchangeError } from "../../../../src/resilience/fetch-json.js";
+import { headerOf } from "../support/log-chain-stub.js";
+
+const never = new AbortController().signal;
+const wall = 1_800_000_000_000;
+const hourAgo = wall / 1000 - 3_600;
+const unavailable = (cause: unknown) => new ServiceError("UPSTREAM_UNAVAILABLE", "down", { cause });
+
+/** A chain that says so of its last final block. */
+function setup(say: (signal: AbortSignal) => unknown) {
+  const state = { say, asked: 0 };
+  const client: ChainClient = {
+    slug: "optimism",
+    async send(method, params, signal) {
+      expect([method, ...params]).toEqual(["eth_getBlockByNumber", "finalized", false]);
+      state.asked += 1;
+      return state.say(signal);
+    },
+    batch: () => Promise.reject(new Error("no batches")),
+    logs: () => Promise.reject(new Error("no logs")),
+  };
+  const clock = { ms: 0 };
+  const finality = createFinality({ now: () => clock.ms, wallNow: () => wall });
+  const isFinal = (number: number, timestamp?: number, signal = never) =>
+    finality.isFinal(client, { number, timestamp }, signal);
+  return { state, client, clock, finality, isFinal };
+}
+
+describe("a block", () => {
+  test("is final up to the chain's word, which is asked for again after ten seconds, and only for later ones", async () => {
+    const { isFinal, state, clock } = setup(() => headerOf(100));
+    expect([await isFinal(100), await isFinal(101), await isFinal(99)]).toEqual([true, false, true]);
+    expect(state.asked).toBe(1);
+    clock.ms += 10_000;
+    expect(await isFinal(100)).toBe(true);
+    expect(state.asked).toBe(1);
+    state.say = () => headerOf(101);
+    expect(await isFinal(101)).toBe(true);
+    expect(state.asked).toBe(2);
+  });
+
+  test("stays final when an endpoint lags, or knows nothing of it", async () => {
+    const { isFinal, state, clock } = setup(() => headerOf(100));
+    await isFinal(100);
+    for (const say of [() => headerOf(50), () => null]) {
+      clock.ms += 10_000;
+      state.say = say;
+      expect(await isFinal(101, hourAgo)).toBe(false);
+      expect(await isFinal(100)).toBe(true);
+    }
+  });
+
+  test("is not believed to be final for more than ten minutes when no endpoint tells so again", async () => {
+    const { isFinal, state, clock } = setup(() => headerOf(1_000));
+    expect(await isFinal(500)).toBe(true);
+    state.say = () => headerOf(100);
+    clock.ms += 5 * 60_000;
+    expect(await isFinal(1_001)).toBe(false);
+    clock.ms += 5 * 60_000 - 1;
+    expect(await isFinal(500)).toBe(true);
+    clock.ms += 1;
+    expect([await isFinal(500), await isFinal(100)]).toEqual([false, true]);
+  });
+
+  test("is not believed for longer while the chain cannot be asked", async () => {
+    const { isFinal, state, clock } = setup(() => headerOf(1_000));
+    await isFinal(500);
+    state.say = () => {
+      throw unavailable(new ExchangeError("could not be reached"));
+    };
+    clock.ms += 10 * 60_000 - 1;
+    expect(await isFinal(500)).toBe(true);
+    clock.ms += 1;
+    expect(await isFinal(500)).toBe(false);
+  });
+
+  test("is believed to be final as long as some endpoint tells so now and then", async () => {
+    const { isFinal, state, clock } = setup(() => headerOf(1_000));
+    await isFinal(500);
+    clock.ms += 9 * 60_000;
+    await isFinal(1_001);
+    state.say = () => headerOf(100);
+    clock.ms += 9 * 60_000;
+    expect([await isFinal(1_001), await isFinal(1_000)]).toEqual([false, true]);
+  });
+
+  test.each([
+    ["null", () => null],
+    [
+      "an unknown block",
+      () => {
+        throw unavailable(new CallRefused("refused", { about: "absent", numbers: [] }));
+      },
+    ],
+    [
+      "invalid parameters",
+      () => {
+        throw unavailable(new CallRefused("refused", { about: undefined, numbers: [] }));
+      },
+    ],
+    [
+      "400",
+      () => {
+        throw unavailable(new ExchangeError("answered 400", { status: 400 }));
+      },
+    ],
+  ])("is final when it is an hour old, where the chain answers %s", async (_, say) => {
+    const { isFinal, state, clock } = setup(say);
+    expect([await isFinal(5, hourAgo), await isFinal(5, hourAgo + 1), await isFinal(5)]).toEqual([true, false, false]);
+    clock.ms += 9 * 60_000;
+    await isFinal(5, hourAgo);
+    expect(state.asked).toBe(1);
+    clock.ms += 60_000;
+    await isFinal(5, hourAgo);
+    expect(state.asked).toBe(2);
+  });
+
+  test.each([
+    ["is busy", unavailable(new CallRefused("refused", { about: "busy", numbers: [] }))],
+    ["is gone", unavailable(new ExchangeError("could not be reached"))],
+    ["answers nonsense", undefined],
+  ])("is not known to be final where the chain %s, and the question does not fail", async (_, error) => {
+    const { isFinal, state } = setup(() => {
+      if (error !== undefined) throw error;
+      return "0x1";
+    });
+    expect(await isFinal(5, hourAgo)).toBe(false);
+    expect(await isFinal(5, hourAgo)).toBe(false);
+    expect(state.asked).toBe(1);
+  });
+
+  test("is asked about once for all who ask at a time, and again when who asked has left", async () => {
+    const leaving = new AbortController();
+    const { isFinal, state } = setup(
+      (signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("left")))),
+    );
+    const both = [isFinal(5, hourAgo, leaving.signal), isFinal(6, hourAgo)];
+    leaving.abort();
+    expect(await Promise.all(both)).toEqual([false, false]);
+    expect(state.asked).toBe(1);
+    state.say = () => headerOf(100);
+    expect(await isFinal(5)).toBe(true);
+  });
+
+  test("of a caller's own endpoint is not taken for ours", async () => {
+    const { client, finality, state } = setup(() => headerOf(100));
+    expect(await finality.isFinal(client, { number: 100 }, never)).toBe(true);
+    state.say = () => headerOf(5);
+    expect(await finality.isFinal({ ...client }, { number: 100 }, never)).toBe(false);
+  });
+});

@@ -1,0 +1,76 @@
+import type { BlockRange, ChainClient, LogFilter } from "../../../../src/chain/chain-client.js";
+import type { Log } from "../../../../src/chain/read/chain-reads.js";
+
+const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
+export const address = `0x${"a1".repeat(20)}`;
+export const topic = word(7);
+export const filter: LogFilter = { address, topics: [topic] };
+
+/** The log of a block. */
+export function logIn(block: number, index = 0): Log {
+  return {
+    address,
+    topics: [topic],
+    data: "0x",
+    blockNumber: `0x${block.toString(16)}`,
+    blockHash: word(block + 1),
+    logIndex: `0x${index.toString(16)}`,
+    transactionHash: word(block * 1_000 + index),
+  };
+}
+
+export const blocksOf = (logs: readonly Log[]): number[] => logs.map(({ blockNumber }) => Number(blockNumber));
+
+export function headerOf(number: number, timestamp = number) {
+  return { number: `0x${number.toString(16)}`, hash: word(number + 1), timestamp: `0x${timestamp.toString(16)}` };
+}
+
+/** A chain with logs in some blocks; its one endpoint gives so many blocks at once. */
+export function logChain(blocks: readonly number[], { most = Number.POSITIVE_INFINITY, head = 100_000 } = {}) {
+  const state = {
+    most,
+    head,
+    /** What was searched, in the order of asking. */
+    pages: [] as BlockRange[],
+    atOnce: 0,
+    mostAtOnce: 0,
+    headReads: 0,
+    /** Held up until it resolves. */
+    hold: (_: BlockRange): Promise<void> => Promise.resolve(),
+    cutOff: 0,
+  };
+  const client: ChainClient = {
+    slug: "optimism",
+    async send(method) {
+      if (method !== "eth_getBlockByNumber") throw new Error(`unexpected ${method}`);
+      state.headReads += 1;
+      return headerOf(state.head);
+    },
+    batch: () => Promise.reject(new Error("no batches")),
+    async logs(_, { from, to }, newestFirst, signal) {
+      const width = to - from + 1;
+      if (width > state.most && to === Number.POSITIVE_INFINITY) return undefined;
+      const cut = newestFirst ? { from: to - state.most + 1, to } : { from, to: from + state.most - 1 };
+      const range = width > state.most ? cut : { from, to };
+      state.pages.push(range);
+      state.atOnce += 1;
+      state.mostAtOnce = Math.max(state.mostAtOnce, state.atOnce);
+      let leave = (): void => {};
+      const left = new Promise<never>((_, reject) => {
+        leave = () => {
+          state.cutOff += 1;
+          reject(new Error("left"));
+        };
+        signal.addEventListener("abort", leave);
+      });
+      await Promise.race([state.hold(range), left]).finally(() => {
+        signal.removeEventListener("abort", leave);
+        state.atOnce -= 1;
+      });
+      // Out of order, as nodes may.
+      const found = blocks.filter((block) => block >= range.from && block <= range.to).reverse();
+      return { result: found.map((block) => logIn(block)), range };
+    },
+  };
+  return { client, state };
+}

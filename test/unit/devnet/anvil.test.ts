@@ -1,0 +1,156 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import ts from "typescript";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { projectFolder } from "../../../devnet/cache/project-folders.js";
+import { openState, saveState } from "../../../devnet/cache/saved-state.js";
+import { type Anvil, startAnvil } from "../../../devnet/chain/anvil.js";
+import { toQuantity } from "../../../devnet/chain/json-rpc.js";
+import { chainOf, contractOf, gasPriceOn, type LocalChains } from "../../../devnet/chain/local-chains.js";
+import { giveTokens } from "../../../devnet/chain/tokens.js";
+import { deployChain } from "../../../devnet/deploy/deploy-chain.js";
+import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
+
+const gasPrice = gasPriceOn("optimism");
+
+describe("a local chain", () => {
+  const folder = temporaryFolder();
+  const running: Anvil[] = [];
+  const start = async (options: Parameters<typeof startAnvil>[0]): Promise<Anvil> => {
+    const anvil = await startAnvil(options);
+    running.push(anvil);
+    return anvil;
+  };
+  afterEach(async () => {
+    for (const anvil of running.splice(0)) await anvil.stop();
+  });
+
+  it("keeps the price of gas, whatever is mined", async () => {
+    const { rpc } = await start({ chainId: 10, gasPrice });
+    const [account] = (await rpc("eth_accounts")) as string[];
+    const fees = { maxFeePerGas: toQuantity(2n * gasPrice), maxPriorityFeePerGas: "0x0" };
+    for (let sent = 0; sent < 3; sent += 1) {
+      const transaction = { from: account, to: account, value: "0x1", ...fees };
+      const receipt = (await rpc("eth_sendTransactionSync", [transaction])) as { effectiveGasPrice: string };
+      expect(BigInt(receipt.effectiveGasPrice)).toBe(gasPrice);
+      await expect.poll(async () => BigInt((await rpc("eth_gasPrice")) as string), { interval: 2 }).toBe(gasPrice);
+    }
+  });
+
+  it("comes back from its saved state with blocks, receipts, logs and times, and today's clock", async () => {
+    const timestamp = Math.floor(Date.now() / 1_000) - 100_000;
+    const first = await start({ chainId: 10, gasPrice, timestamp });
+    const chains = chainsOf(first);
+    await deployChain({ slug: "optimism", rpc: first.rpc });
+    await first.rpc("evm_setNextBlockTimestamp", [timestamp + 50_000]);
+    await sendHop(chains);
+    const before = await everything(first);
+    expect(before.logs.length).toBeGreaterThan(0);
+    expect(before.blocks.at(-1)?.timestamp).toBeGreaterThanOrEqual(timestamp + 50_000);
+    await saveState(join(folder(), "state"), chains, []);
+    await first.stop();
+
+    const state = await openState(join(folder(), "state"));
+    const second = await start({ chainId: 10, gasPrice, stateFile: state?.chainFile("optimism") ?? "" });
+    expect(await everything(second)).toEqual(before);
+    expect(BigInt((await second.rpc("eth_gasPrice")) as string)).toBe(gasPrice);
+    // Contracts work on: the next transfer has the next nonce, and its block is of now.
+    await sendHop(chainsOf(second));
+    const { blocks, logs } = await everything(second);
+    expect(logs.length).toBeGreaterThan(before.logs.length);
+    expect(Math.abs((blocks.at(-1)?.timestamp ?? 0) - Date.now() / 1_000)).toBeLessThan(30);
+  });
+
+  it("says what the node says when it does not start", async () => {
+    await expect(startAnvil({ chainId: 1, gasPrice, stateFile: join(folder(), "none.json") })).rejects.toThrow(/none/);
+  });
+
+  it("says that it could not be started where there is no shell", async () => {
+    vi.stubEnv("PATH", folder());
+    try {
+      await expect(startAnvil({ chainId: 1, gasPrice })).rejects.toThrow("anvil could not be started");
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+
+  it("is gone after stop, which may be called twice", async () => {
+    const anvil = await start({ chainId: 1, gasPrice });
+    await anvil.stop();
+    await anvil.stop();
+    await expect(anvil.rpc("eth_chainId")).rejects.toThrow();
+  });
+});
+
+describe("a local chain whose parent is killed", () => {
+  // Under the project's folder, so that packages are found from there.
+  const folder = temporaryFolder(join(projectFolder(), "node_modules"));
+
+  it("ends by itself", async () => {
+    for (const name of ["anvil", "json-rpc"]) {
+      const source = await readFile(join(projectFolder(), "devnet/chain", `${name}.ts`), "utf8");
+      const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
+      const { outputText } = ts.transpileModule(source, { compilerOptions: options });
+      await writeFile(join(folder(), `${name}.js`), outputText);
+    }
+    await writeFile(join(folder(), "package.json"), '{"type":"module"}');
+    const module = pathToFileURL(join(folder(), "anvil.js")).href;
+    const script = `const { startAnvil } = await import(${JSON.stringify(module)});
+      console.log((await startAnvil({ chainId: 1, gasPrice: 1n })).url);
+      setInterval(() => {}, 1000);`;
+    const parent = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    try {
+      const [said] = (await once(parent.stdout, "data")) as [Buffer];
+      const url = said.toString().trim();
+      const alive = (): Promise<boolean> =>
+        fetch(url).then(
+          () => true,
+          () => false,
+        );
+      expect(await alive()).toBe(true);
+      parent.kill("SIGKILL");
+      await expect.poll(alive, { timeout: 5_000 }).toBe(false);
+    } finally {
+      parent.kill("SIGKILL");
+    }
+  });
+});
+
+function chainsOf({ chainId, rpc }: Anvil): LocalChains {
+  return new Map([["optimism", { slug: "optimism", chainId, rpc }]]);
+}
+
+async function sendHop(chains: LocalChains): Promise<void> {
+  const [account = ""] = (await chainOf(chains, "optimism").rpc("eth_accounts")) as string[];
+  const amount = 10n ** 20n;
+  await giveTokens(chains, "optimism", "HOP", account, amount);
+  const route = { token: "HOP", source: "optimism", destination: "arbitrum", from: account, recipient: account };
+  const none = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
+  const { logs } = await sendTransfer(chains, { ...route, amount, bonderFee: amount / 10n, ...none });
+  const bridge = contractOf("HOP", "optimism", "l2Bridge").toLowerCase();
+  expect(logs.some((log) => log.address.toLowerCase() === bridge)).toBe(true);
+}
+
+/** All that a chain remembers of its past. */
+async function everything({ rpc }: Anvil) {
+  const head = Number(await rpc("eth_blockNumber"));
+  const blocks: { number: number; hash: string; timestamp: number }[] = [];
+  const receipts: unknown[] = [];
+  for (let number = 0; number <= head; number += 1) {
+    const block = (await rpc("eth_getBlockByNumber", [toQuantity(number), false])) as {
+      hash: string;
+      timestamp: string;
+      transactions: string[];
+    };
+    blocks.push({ number, hash: block.hash, timestamp: Number(block.timestamp) });
+    for (const hash of block.transactions) receipts.push(await rpc("eth_getTransactionReceipt", [hash]));
+  }
+  const logs = (await rpc("eth_getLogs", [{ fromBlock: "earliest", toBlock: "latest" }])) as unknown[];
+  return { blocks, receipts, logs };
+}

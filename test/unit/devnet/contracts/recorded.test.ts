@@ -1,0 +1,139 @@
+import { readFileSync } from "node:fs";
+import { sdkConfig } from "@hop-protocol/sdk/config";
+import * as sdk from "@hop-protocol/sdk/contracts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { contractOf } from "../../../../devnet/chain/local-chains.js";
+import { giveTokens } from "../../../../devnet/chain/tokens.js";
+import type { Log, Receipt } from "../../../../devnet/chain/transactions.js";
+import { messenger } from "../../../../devnet/deploy/accounts.js";
+import { createTestChains, expectTransferId, parseLog } from "./contract-chains.js";
+
+interface GoldenReceipt {
+  readonly transaction: { readonly from: string; readonly to: string; readonly input: string; readonly value: string };
+  readonly receipt: { readonly logs: readonly Log[] };
+}
+
+interface Golden {
+  readonly transfers: readonly {
+    readonly token: string;
+    readonly sourceChain: string;
+    readonly destinationChain: string;
+    readonly transferId: string | null;
+    readonly sourceTxHash: string;
+    readonly bondTxHash?: string;
+    readonly completedTxHash?: string;
+  }[];
+  readonly receipts: Readonly<Record<string, GoldenReceipt>>;
+}
+
+const golden = JSON.parse(readFileSync("test/golden/transfers.json", "utf8")) as Golden;
+/** Shortly before the recorded transfers, whose deadlines are a week after them. */
+const timestamp = 1_795_168_000;
+const slugs = ["ethereum", "polygon", "arbitrum", "optimism"] as const;
+type Slug = (typeof slugs)[number];
+
+/** The recorded transfers' own. */
+const sender = "0x00000000000000000000000000000000000aA001";
+const recipient = "0x00000000000000000000000000000000000BB002";
+const oneEther = 10n ** 18n;
+
+const l2Abi = sdk.L2_Bridge__factory.createInterface();
+const l1Abi = sdk.L1_ERC20_Bridge__factory.createInterface();
+
+const chains = createTestChains(slugs, timestamp);
+
+beforeAll(() => chains.start());
+
+afterAll(() => chains.stop());
+
+// Each is sent and received with the very transactions that were recorded. Events and their order must be the recorded
+// ones; so must the ids of what arrives. Amounts that leave differ, because the pools are in another state.
+
+test("USDT from polygon to arbitrum: swapped, sent, bonded, swapped", async () => {
+  const transfer = transferOf("USDT");
+  await giveTokens(chains.bySlug, "polygon", "USDT", sender, 500_000_000n);
+  await chains.approve(
+    "polygon",
+    sender,
+    contractOf("USDT", "polygon", "l2CanonicalToken"),
+    contractOf("USDT", "polygon", "l2AmmWrapper"),
+  );
+  const sent = await replay("polygon", transfer.sourceTxHash);
+  expect(outline(sent.receipt, "polygon")).toEqual(outline(sent.expected.receipt, "polygon"));
+  expectTransferId(sent.receipt, "polygon", 0);
+
+  const bonded = await replay("arbitrum", transfer.bondTxHash);
+  expect(outline(bonded.receipt, "arbitrum")).toEqual(outline(bonded.expected.receipt, "arbitrum"));
+  expect(bonded.receipt.logs[0]?.topics[1]).toBe(transfer.transferId);
+  expect(bonded.receipt.logs[0]?.data).toBe(bonded.expected.receipt.logs[0]?.data);
+});
+
+test("HOP from arbitrum to optimism: no swap", async () => {
+  const transfer = transferOf("HOP");
+  await giveTokens(chains.bySlug, "arbitrum", "HOP", sender, 5_000n * oneEther);
+  const sent = await replay("arbitrum", transfer.sourceTxHash);
+  expect(outline(sent.receipt, "arbitrum")).toEqual(outline(sent.expected.receipt, "arbitrum"));
+  expectTransferId(sent.receipt, "arbitrum", 0);
+
+  const bonded = await replay("optimism", transfer.bondTxHash);
+  expect(outline(bonded.receipt, "optimism")).toEqual(outline(bonded.expected.receipt, "optimism"));
+  expect(bonded.receipt.logs[0]?.topics[1]).toBe(transfer.transferId);
+});
+
+test("ETH from ethereum to arbitrum with a relayer", async () => {
+  const transfer = transferOf("ETH");
+  const sent = await replay("ethereum", transfer.sourceTxHash);
+  expect(outline(sent.receipt, "ethereum")).toEqual(outline(sent.expected.receipt, "ethereum"));
+  const log = sent.receipt.logs.find(({ topics }) => topics[0] === l1Abi.getEventTopic("TransferSentToL2")) as Log;
+  const expectedLog = sent.expected.receipt.logs.find(({ topics }) => topics[0] === log.topics[0]) as Log;
+  expect([log.topics, log.data]).toEqual([expectedLog.topics, expectedLog.data]);
+
+  const before = await coins("arbitrum", recipient);
+  const { args } = parseLog(l1Abi, log);
+  const arrived = await distribute("ETH", "arbitrum", args.slice(1));
+  const expected = recorded(transfer.completedTxHash).receipt;
+  expect(outline(arrived, "arbitrum")).toEqual(outline(expected, "arbitrum"));
+  const [completed, expectedCompleted] = [arrived.logs.at(-1), expected.logs.at(-1)];
+  expect([completed?.topics, completed?.data]).toEqual([expectedCompleted?.topics, expectedCompleted?.data]);
+  const got = (await coins("arbitrum", recipient)) - before;
+  expect(got).toBeGreaterThan((oneEther * 12n) / 10n);
+});
+
+function transferOf(token: string): Golden["transfers"][number] {
+  const found = golden.transfers.find((transfer) => transfer.token === token);
+  if (found === undefined) throw new Error(`no recorded transfer of ${token}`);
+  return found;
+}
+
+function recorded(hash: string | undefined): GoldenReceipt {
+  const found = golden.receipts[hash ?? ""];
+  if (found === undefined) throw new Error(`no recorded receipt of ${hash}`);
+  return found;
+}
+
+async function replay(slug: Slug, hash: string | undefined): Promise<{ receipt: Receipt; expected: GoldenReceipt }> {
+  const expected = recorded(hash);
+  const { from, to, input, value } = expected.transaction;
+  const receipt = await chains.send(slug, { from, to, data: input, value: BigInt(value) });
+  return { receipt, expected };
+}
+
+/** Where each log comes from and what it is; logs of contracts outside the SDK's book (messengers) left out. */
+function outline(receipt: { readonly logs: readonly Log[] }, slug: Slug): string[] {
+  const book: Record<string, Record<string, Record<string, unknown>>> = sdkConfig.mainnet.addresses;
+  const known = new Set(
+    Object.values(book).flatMap((byChain) => Object.values(byChain[slug] ?? {}).map((a) => String(a).toLowerCase())),
+  );
+  return receipt.logs
+    .filter(({ address }) => known.has(address.toLowerCase()))
+    .map((log) => `${log.address.toLowerCase()} ${log.topics[0]}`);
+}
+
+function distribute(token: string, slug: Slug, values: readonly unknown[]): Promise<Receipt> {
+  const data = l2Abi.encodeFunctionData("distribute", values as never);
+  return chains.send(slug, { from: messenger, to: contractOf(token, slug, "l2Bridge"), data });
+}
+
+async function coins(slug: Slug, account: string): Promise<bigint> {
+  return BigInt((await chains.on(slug).rpc("eth_getBalance", [account, "latest"])) as string);
+}

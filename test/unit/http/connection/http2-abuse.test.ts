@@ -1,0 +1,262 @@
+import { Agent } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { clientStart, createFrameReader, frame, frameTypes } from "../../../../bench/support/http2-frames.js";
+import type { HttpLimits } from "../../../../src/http/connection/http-limits.js";
+import { http1, http2On, rawSocket } from "../support/raw-client.js";
+import { echoQuote, gate, QUOTE_PATH, startServer } from "../support/test-server.js";
+
+const END = 1;
+const END_HEADERS = 4;
+const PADDED = 8;
+const priority = 2;
+const windowUpdate = 8;
+const continuation = 9;
+
+/** GET /v1/quote?amount=9, which waits here for ever. */
+const REQUEST = Buffer.concat([Buffer.from([0x82, 0x86, 1, 1, 0x61, 4, 18]), Buffer.from("/v1/quote?amount=9")]);
+const none = Buffer.alloc(0);
+const streamOf = (index: number): number => 2 * index + 1;
+const number = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+};
+const open = (index: number, flags: number): Buffer => frame(frameTypes.headers, flags, streamOf(index), REQUEST);
+/** Frames behind one stream that is open. */
+const onOneStream = (more: (index: number) => Buffer) => (index: number) => (index === 0 ? open(0, 4) : more(index));
+const each = (...frames: Buffer[]): Buffer => Buffer.concat(frames);
+
+/** A header of 4000 bytes that the other end is to keep, and 15,000 references to it. */
+function bomb(index: number): Buffer {
+  const large = Buffer.concat([Buffer.from([0x40, 1, 0x78, 0x7f, 0xa1, 0x1e]), Buffer.alloc(4000, "z")]);
+  const headers = index === 0 ? [REQUEST, large] : [REQUEST, Buffer.alloc(15_000, 0x80 | 62)];
+  return frame(frameTypes.headers, END | END_HEADERS, streamOf(index), Buffer.concat(headers));
+}
+
+/** Serves quotes, of which those for 9 end with their calls only, and the others not before some time. */
+const startHanging = (limits: Partial<HttpLimits> = {}, ready?: Promise<void>) =>
+  startServer({
+    limits,
+    getQuote: async (request, context) => {
+      if (request.amount !== "9") return Promise.resolve(ready).then(() => echoQuote(request, context));
+      return new Promise((_, reject) => context.signal.addEventListener("abort", () => reject(context.signal.reason)));
+    },
+  });
+
+/** Not by once: a connection that is cut may have an error first. */
+const eventOf = (socket: Socket, name: string) => new Promise<void>((resolve) => socket.once(name, () => resolve()));
+
+/** Sends frames until the server closes the connection; gives the code of its GOAWAY. */
+async function flood(port: number, part: (index: number) => Buffer, pauseMs = 0): Promise<number | undefined> {
+  const socket = await rawSocket(port);
+  let code: number | undefined;
+  const closed = eventOf(socket, "close");
+  socket.on(
+    "data",
+    createFrameReader((type, _flags, _stream, payload) => {
+      if (type === frameTypes.goAway) code = payload.readUInt32BE(4);
+    }),
+  );
+  socket.write(clientStart());
+  for (let index = 0; !socket.destroyed; ) {
+    const batch: Buffer[] = [];
+    for (let left = 20; left > 0; left--) batch.push(part(index++));
+    // What is not read any more is not sent for ever.
+    if (!socket.write(Buffer.concat(batch))) await Promise.race([eventOf(socket, "drain"), closed]);
+    await (pauseMs > 0 ? sleep(pauseMs) : new Promise((resolve) => setImmediate(resolve)));
+  }
+  return code;
+}
+
+const CALM = 11;
+const PROTOCOL_ERROR = 1;
+
+// One of requests that are broken off has a line for each of them instead.
+describe("a flood ends its connection, with one line in the log, while others are served", () => {
+  test.each([
+    [
+      "requests that are broken off at once",
+      (index: number) => each(open(index, END | END_HEADERS), frame(frameTypes.reset, 0, streamOf(index), number(8))),
+      undefined,
+    ],
+    [
+      "requests without end that are broken off",
+      (index: number) => each(open(index, END_HEADERS), frame(frameTypes.reset, 0, streamOf(index), number(8))),
+      undefined,
+    ],
+    [
+      "more requests than allowed",
+      (index: number) => open(index, END | END_HEADERS),
+      "ERR_HTTP2_TOO_MANY_INVALID_FRAMES",
+    ],
+    ["PING", () => frame(frameTypes.ping, 0, 0, Buffer.alloc(8)), /ERR_HTTP2_ERROR|FLOOD/],
+    ["SETTINGS", () => frame(frameTypes.settings, 0, 0, none), /ERR_HTTP2_ERROR|FLOOD/],
+    ["acknowledgements of nothing", () => frame(frameTypes.settings, 1, 0, none), "ERR_HTTP2_ERROR"],
+    ["PRIORITY", (index: number) => frame(priority, 0, streamOf(index), Buffer.from([0, 0, 0, 0, 16])), "FLOOD"],
+    ["frames that nobody knows", () => frame(0x77, 0, 0, Buffer.alloc(8)), "FLOOD"],
+    ["padding", onOneStream(() => frame(frameTypes.data, PADDED, 1, Buffer.alloc(256, 255))), "FLOOD"],
+    ["empty DATA", onOneStream(() => frame(frameTypes.data, 0, 1, none)), /INVALID_FRAMES|FLOOD/],
+    [
+      "CONTINUATION",
+      (index: number) => (index === 0 ? open(0, 0) : frame(continuation, 0, 1, Buffer.from([0x40, 1, 0x78, 1, 0x79]))),
+      "ERR_HTTP2_ERROR",
+    ],
+    [
+      "empty CONTINUATION",
+      (index: number) => (index === 0 ? open(0, 0) : frame(continuation, 0, 1, none)),
+      "ERR_HTTP2_ERROR",
+    ],
+    ["windows opened by nothing", () => frame(windowUpdate, 0, 0, number(0)), "ERR_HTTP2_ERROR"],
+    ["windows opened too far", () => frame(windowUpdate, 0, 0, number(2 ** 31 - 1)), "ERR_HTTP2_ERROR"],
+    ["streams that go back", () => open(0, END | END_HEADERS), "ERR_HTTP2_ERROR"],
+    ["headers that unpack to a thousand times their size", bomb, /ERR_HTTP2_ERROR|INVALID_FRAMES/],
+  ] as const)("of %s", async (_, part, fault) => {
+    const { port, lines, faults } = await startHanging();
+    let isOver = false;
+    const flooding = flood(port, part).finally(() => {
+      isOver = true;
+    });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const statuses: number[] = [];
+    do statuses.push((await http1(port, "/v1/quote?amount=1", { agent })).status);
+    while (!isOver);
+    agent.destroy();
+    expect([CALM, PROTOCOL_ERROR, 0, 2, 3, 9, undefined]).toContain(await flooding);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    await expect
+      .poll(() => lines.flatMap((line) => (line.fault === undefined ? [] : [{ fault: line.fault }])))
+      .toEqual(fault === undefined ? [] : [{ fault: expect.stringMatching(fault) }]);
+    expect(faults).toEqual([]);
+    // What it had asked has ended with it.
+    await expect.poll(() => lines.filter(({ code }) => code === "canceled").length).toBeLessThanOrEqual(501);
+  });
+});
+
+// So that Node.js finds nothing wrong with them.
+test.each([END, 0])(
+  "requests that are broken off one after the other end their connection, too (flags %i)",
+  async (end) => {
+    const { port, lines } = await startHanging();
+    const broken = (index: number) =>
+      each(open(index, end | END_HEADERS), frame(frameTypes.reset, 0, streamOf(index), number(8)));
+    expect(await flood(port, broken, 5)).toBe(0);
+    expect(lines.filter(({ code }) => code === "canceled").length).toBeLessThan(700);
+  },
+);
+
+describe("a connection that gives no sign of life is ended", () => {
+  const limits = { probeMs: 1000 };
+  const start = clientStart();
+
+  test.each([
+    ["that says nothing behind its start", start],
+    ["that sends half a preface", Buffer.from("PRI * HTTP/2.0\r\n\r\nSM")],
+    ["in the middle of a frame", each(start, open(0, END | END_HEADERS).subarray(0, 15))],
+    ["between HEADERS and CONTINUATION", each(start, open(0, END))],
+    ["with a request that waits", each(start, open(0, END | END_HEADERS))],
+    ["in the middle of a frame, with a request that waits", each(start, open(0, 5), open(1, 5).subarray(0, 15))],
+    // Node.js says goodbye to these, and leaves the connection open.
+    ["behind a frame that is too large", each(start, frame(frameTypes.data, 0, 1, Buffer.alloc(20_000)))],
+    ["behind headers that do not unpack", each(start, frame(frameTypes.headers, 5, 1, Buffer.alloc(3, 255)))],
+    [
+      "behind too many settings",
+      each(
+        start,
+        frame(frameTypes.settings, 0, 0, Buffer.concat(Array(500).fill(Buffer.from([0, 4, 0, 0, 255, 255])))),
+      ),
+    ],
+  ])("%s", async (_, bytes) => {
+    const { port, lines } = await startHanging(limits);
+    const socket = await rawSocket(port);
+    const closed = eventOf(socket, "close");
+    // Read, but never answered.
+    socket.resume();
+    socket.write(bytes);
+    await closed;
+    await expect.poll(() => lines.filter(({ fault }) => fault === "NO_SIGN_OF_LIFE")).toHaveLength(1);
+  });
+
+  test("but not one that answers, however long its request takes", async () => {
+    const { opened, open: letGo } = gate();
+    const { url } = await startServer({
+      limits,
+      getQuote: (request, context) => opened.then(() => echoQuote(request, context)),
+    });
+    const session = connectHttp2(url);
+    let pings = 0;
+    session.on("ping", () => {
+      pings += 1;
+    });
+    const answer = http2On(session, "/v1/quote?amount=1");
+    await expect.poll(() => pings, { timeout: 10_000 }).toBe(3);
+    letGo();
+    expect((await answer).status).toBe(200);
+    session.destroy();
+  });
+});
+
+test("a thousand requests on one connection, some of them broken off, are no flood", async () => {
+  const { url, lines } = await startServer({
+    getQuote: async (request, context) => sleep(1).then(() => echoQuote(request, context)),
+  });
+  const session = connectHttp2(url);
+  for (let round = 0; round < 10; round++) {
+    const answers = Array.from({ length: 90 }, () => http2On(session, "/v1/quote?amount=1"));
+    for (let index = 0; index < 10; index++) {
+      const stream = session.request({ ":path": QUOTE_PATH, ":method": "POST", "content-type": "application/grpc" });
+      stream.on("error", () => {});
+      stream.close(8);
+    }
+    for (const { status } of await Promise.all(answers)) expect(status).toBe(200);
+  }
+  expect(lines.filter(({ fault }) => fault !== undefined)).toEqual([]);
+  session.destroy();
+});
+
+test("a client whose deadlines go on running out is asked to take another connection, and loses nothing on this one", async () => {
+  const { opened, open: letGo } = gate();
+  const { url, lines, logged } = await startHanging({}, opened);
+  const session = connectHttp2(url);
+  const goodbyes: number[] = [];
+  session.on("goaway", (code) => goodbyes.push(code));
+  const slow = http2On(session, "/v1/quote?amount=1");
+  for (let round = 1; round <= 3; round++) {
+    expect(goodbyes).toEqual([]);
+    const streams = Array.from({ length: 199 }, () => session.request({ ":path": "/v1/quote?amount=9" }));
+    await http2On(session, "/nowhere");
+    for (const stream of streams) stream.on("error", () => {}).close(8);
+    await logged(200 * round);
+  }
+  await expect.poll(() => goodbyes).toEqual([0]);
+  letGo();
+  expect((await slow).status).toBe(200);
+  await expect.poll(() => session.destroyed).toBe(true);
+  expect(lines.filter(({ fault }) => fault !== undefined)).toEqual([]);
+});
+
+test("requests that are broken off now and then are forgiven", async () => {
+  const { url, lines } = await startHanging();
+  const session = connectHttp2(url);
+  async function breakOff(count: number): Promise<void> {
+    for (let index = 0; index < count; index += 50) {
+      const streams = Array.from({ length: 50 }, () => session.request({ ":path": "/v1/quote?amount=9" }));
+      await sleep(5);
+      await Promise.all(
+        streams.map((stream) => {
+          stream.on("error", () => {}).close(8);
+          return new Promise((resolve) => stream.once("close", resolve));
+        }),
+      );
+    }
+  }
+  await breakOff(450);
+  await expect.poll(() => lines.length).toBe(450);
+  await sleep(3200);
+  await breakOff(100);
+  expect((await http2On(session, "/v1/quote?amount=1")).status).toBe(200);
+  expect(lines.filter(({ fault }) => fault !== undefined)).toEqual([]);
+  session.destroy();
+});

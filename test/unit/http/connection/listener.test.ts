@@ -1,0 +1,479 @@
+import { once } from "node:events";
+import { Agent, request } from "node:http";
+import { connect as connectHttp2, constants, type IncomingHttpHeaders } from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { createHttpServer } from "../../../../src/http/server.js";
+import { grpcCall, grpcClient } from "../support/grpc-client.js";
+import { http1, http2, http2On, rawBytes, rawSocket } from "../support/raw-client.js";
+import { echoQuote, gate, QUOTE_PATH, startServer } from "../support/test-server.js";
+
+const GET = "GET /v1/quote?amount=1 HTTP/1.1\r\nHost: x\r\n";
+
+/** What the server closes of itself, and after how many milliseconds. */
+async function closedAfter(port: number, bytes: string | Buffer): Promise<{ text: string; ms: number }> {
+  const start = performance.now();
+  return { text: await rawBytes(port, bytes), ms: performance.now() - start };
+}
+
+describe("which protocol a connection speaks", () => {
+  test("is seen when its first bytes come one by one", async () => {
+    const { port } = await startServer();
+    const text = await rawBytes(
+      port,
+      "G",
+      "E",
+      "T",
+      " /v1/quote?amount=7 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n.*"amountIn":"7"/s);
+  });
+
+  test("is HTTP/2 after its whole preface in pieces", async () => {
+    const { port } = await startServer();
+    const socket = await rawSocket(port);
+    for (const part of ["P", "RI", " * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\0\0\0\x04\0\0\0\0\0"]) {
+      socket.write(part, "latin1");
+      await sleep(5);
+    }
+    const [frame] = (await once(socket, "data")) as [Buffer];
+    expect(frame.readUInt8(3)).toBe(4);
+    socket.destroy();
+  });
+
+  test("is refused where it only begins like HTTP/2", async () => {
+    const { port } = await startServer();
+    await rawBytes(port, "PRINT / HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect((await http1(port, "/v1/quote")).status).toBe(200);
+  });
+
+  test("stays HTTP/1.1 where an upgrade to h2c is offered", async () => {
+    const { port } = await startServer();
+    const upgrade =
+      "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n";
+    expect(await rawBytes(port, `${GET}${upgrade}`)).toMatch(/^HTTP\/1\.1 200 OK/);
+  });
+});
+
+describe("a slow caller is cut off", () => {
+  const limits = { headersMs: 300, requestMs: 600, keepAliveMs: 300, idleMs: 300 };
+
+  test.each([
+    ["who says nothing", ""],
+    ["who says too little to be understood", "GE"],
+  ])("%s", async (_, bytes) => {
+    const { port } = await startServer({ limits });
+    const { text, ms } = await closedAfter(port, bytes);
+    expect(text).toBe("");
+    expect(ms).toBeGreaterThan(250);
+    expect(ms).toBeLessThan(2500);
+  });
+
+  test.each([
+    ["in the middle of the headers", "GET / HTTP/1.1\r\nHost"],
+    [
+      "in the middle of the body",
+      `POST ${QUOTE_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
+    ],
+  ])("%s", async (_, bytes) => {
+    const { port, lines, logged } = await startServer({ limits: { ...limits, headersMs: 300, requestMs: 300 } });
+    const { text, ms } = await closedAfter(port, bytes);
+    expect(text).toMatch(/^HTTP\/1\.1 40[08] .*"code":"invalid_argument"/s);
+    expect(ms).toBeLessThan(4000);
+    await logged(1);
+    expect(lines.map(({ code }) => code)).toEqual(["invalid_argument"]);
+  });
+
+  test("between two requests of HTTP/1.1", async () => {
+    const { port } = await startServer({ limits });
+    const { text, ms } = await closedAfter(port, `${GET}\r\n`);
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(ms).toBeLessThan(4000);
+  });
+
+  test("between two requests of HTTP/2, but not while one runs", async () => {
+    const { opened, open } = gate();
+    const { url } = await startServer({
+      limits,
+      getQuote: (request, context) => opened.then(() => echoQuote(request, context)),
+    });
+    const session = connectHttp2(url);
+    const closed = once(session, "close");
+    const running = http2On(session, "/v1/quote?amount=1");
+    await sleep(2 * limits.idleMs);
+    expect(session.destroyed).toBe(false);
+    open();
+    expect((await running).status).toBe(200);
+    const start = performance.now();
+    await closed;
+    expect(performance.now() - start).toBeGreaterThan(limits.idleMs - 50);
+  });
+
+  test("who never asks anything over HTTP/2", async () => {
+    const { url } = await startServer({ limits });
+    const session = connectHttp2(url);
+    await once(session, "close");
+    expect(session.destroyed).toBe(true);
+  });
+
+  test("who does not read an answer over HTTP/1.1", async () => {
+    const amountIn = "9".repeat(30_000_000);
+    const { port, lines, logged } = await startServer({
+      limits: { stallMs: 200 },
+      getQuote: async () => create(GetQuoteResponseSchema, { amountIn }),
+    });
+    const socket = await rawSocket(port);
+    socket.pause();
+    socket.write(`${GET}\r\n`);
+    await logged(1);
+    expect(lines).toMatchObject([{ code: "canceled" }]);
+    socket.destroy();
+  });
+
+  test("who does not read an answer over HTTP/2", async () => {
+    const amount = "9".repeat(8000);
+    const { url, lines, logged } = await startServer({ limits: { stallMs: 200 } });
+    const session = connectHttp2(url, { settings: { initialWindowSize: 100 } });
+    const stream = session.request({ ":path": `/v1/quote?amount=${amount}` });
+    stream.on("error", () => {});
+    stream.pause();
+    await logged(1);
+    expect(lines).toMatchObject([{ code: "canceled" }]);
+    session.destroy();
+  });
+});
+
+describe("what is no HTTP is refused in JSON, and logged", () => {
+  test.each([
+    ["bytes of another protocol", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS\r\n\r\n", 400],
+    ["an empty line of nothing", "???\r\n\r\n", 400],
+    ["a header without a name", `${GET}: x\r\n\r\n`, 400],
+    ["two lengths", `${GET}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400],
+    ["a length and chunks", `${GET}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
+    ["a version that is none", "GET / HTTP/9.9\r\nHost: x\r\n\r\n", 400],
+    ["long headers", `${GET}X: ${"x".repeat(17 * 1024)}\r\n\r\n`, 431],
+    ["many headers", `${GET}${"Name: value\r\n".repeat(2000)}\r\n`, 431],
+    ["a URL beyond all headers", `GET /v1/quote?amount=${"1".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 414],
+    ["a tunnel", "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n", 405],
+    [
+      "a broken body",
+      `POST ${QUOTE_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
+      400,
+    ],
+  ])("%s", async (_, bytes, status) => {
+    const { port, lines, faults, logged } = await startServer();
+    const text = await rawBytes(port, Buffer.from(bytes, "latin1"));
+    const [head = "", body = ""] = text.split("\r\n\r\n");
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z]`));
+    const wanted = [
+      "content-type: application/json; charset=utf-8",
+      `content-length: ${body.length}`,
+      "cache-control: no-store",
+    ];
+    for (const line of [...wanted, "access-control-allow-origin: \\*", "connection: close", "x-request-id: .+"]) {
+      expect(head).toMatch(new RegExp(`\r\n${line}`, "i"));
+    }
+    expect(JSON.parse(body)).toMatchObject({ error: expect.any(String) });
+    await logged(1);
+    expect(lines).toHaveLength(1);
+    expect(lines).toMatchObject([{ code: status === 405 ? "unimplemented" : "invalid_argument" }]);
+    expect(faults).toEqual([]);
+  });
+
+  test("behind a good request it does not take that one's answer", async () => {
+    const { opened, open } = gate();
+    const { port } = await startServer({
+      getQuote: (request, context) => opened.then(() => echoQuote(request, context)),
+    });
+    setTimeout(open, 50);
+    expect(await rawBytes(port, `${GET}\r\n\x01\x02\x03\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 OK.*"amountIn":"1"/s);
+  });
+
+  test("too large a header over HTTP/2 is refused on its stream", async () => {
+    const { url } = await startServer();
+    const session = connectHttp2(url);
+    const long = await http2On(session, "/v1/quote", { headers: { x: "x".repeat(17 * 1024) } });
+    expect([long.status, JSON.parse(long.body).reason]).toEqual([431, "INVALID_PARAMETER"]);
+    expect((await http2On(session, "/v1/quote")).status).toBe(200);
+    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`x-${index}`, "y"]));
+    await expect(http2On(session, "/v1/quote", { headers: many })).rejects.toThrow();
+    session.destroy();
+    expect((await http2(Number(new URL(url).port), "/v1/quote")).status).toBe(200);
+  });
+
+  test("an expectation that nobody knows is ignored", async () => {
+    const { port } = await startServer();
+    expect(await rawBytes(port, `${GET}Expect: miracles\r\nConnection: close\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 OK/);
+  });
+});
+
+test("a connection may break at any moment", async () => {
+  const { port, logged } = await startServer({
+    getQuote: async (request, context) => sleep(20).then(() => echoQuote(request, context)),
+  });
+  const starts = [
+    "",
+    "G",
+    "GET",
+    GET,
+    `${GET}\r\n`,
+    `${GET}\r\n${GET}`,
+    "PRI",
+    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
+  ];
+  for (const start of starts) {
+    for (const wait of [0, 3, 30]) {
+      const socket = await rawSocket(port);
+      if (start !== "") socket.write(start, "latin1");
+      await sleep(wait);
+      socket.resetAndDestroy();
+    }
+  }
+  for (const wait of [0, 3, 30]) {
+    const socket = await rawSocket(port);
+    const session = connectHttp2(`http://127.0.0.1:${port}`, { createConnection: () => socket });
+    session.on("error", () => {});
+    const stream = session.request({ ":path": "/v1/quote?amount=1" });
+    stream.on("error", () => {});
+    await sleep(wait);
+    socket.resetAndDestroy();
+  }
+  await logged(4);
+  expect((await http1(port, "/v1/quote?amount=1")).status).toBe(200);
+});
+
+test("one HTTP/2 connection may have 250 requests open", async () => {
+  const { url } = await startServer();
+  const session = connectHttp2(url);
+  const [settings] = await once(session, "remoteSettings");
+  expect(settings).toMatchObject({ maxConcurrentStreams: 250, maxHeaderListSize: 16 * 1024 });
+  session.destroy();
+});
+
+test("an address that is taken is an error of listen", async () => {
+  const { port } = await startServer();
+  const second = createHttpServer({ host: "127.0.0.1", port, services: [], log: () => {}, onInternalError: () => {} });
+  await expect(second.listen()).rejects.toThrow("EADDRINUSE");
+});
+
+describe("closing", () => {
+  /** A server whose quotes wait until told, and how many of them wait. */
+  async function waitingServer() {
+    const { opened, open } = gate();
+    let waiting = 0;
+    const running = await startServer({
+      getQuote: async (request, context) => {
+        waiting += 1;
+        await opened;
+        return echoQuote(request, context);
+      },
+    });
+    const allWait = async (count: number) => {
+      while (waiting < count) await sleep(2);
+    };
+    return { ...running, open, allWait };
+  }
+
+  test("lets what runs finish on every protocol, and takes nothing new", async () => {
+    const { server, port, url, open, allWait, lines } = await waitingServer();
+    const path = "/v1/quote?amount=1";
+    const grpc = grpcClient(port);
+    const session = connectHttp2(url);
+    const keepAlive = await rawSocket(port);
+    keepAlive.write(`${GET}\r\n`);
+    const idle = await rawSocket(port);
+    idle.write("GET /v1/available-routes HTTP/1.1\r\nHost: x\r\n\r\n");
+    await once(idle, "data");
+    const undecided = await rawSocket(port);
+    const json = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+    const all = [
+      ...Array.from({ length: 20 }, () => http1(port, path)),
+      ...Array.from({ length: 20 }, () => http2On(session, path)),
+      ...Array.from({ length: 20 }, () => http1(port, QUOTE_PATH, json)),
+    ];
+    const calls = Array.from({ length: 20 }, () =>
+      grpcCall(grpc, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, Buffer.alloc(0)),
+    );
+    await allWait(81);
+
+    const closing = server.close(5000);
+    await Promise.all([once(idle, "close"), once(undecided, "close")]);
+    await expect(http1(port, path)).rejects.toThrow("ECONNREFUSED");
+    open();
+    for (const answer of await Promise.all(all)) expect(answer.status).toBe(200);
+    for (const { error } of await Promise.all(calls)) expect(error).toBeUndefined();
+    const [chunk] = (await once(keepAlive, "data")) as [Buffer];
+    expect(chunk.toString()).toMatch(/^HTTP\/1\.1 200 OK.*\r\nconnection: close\r\n/is);
+    await closing;
+    expect(lines).toHaveLength(82);
+    expect(lines.every(({ code }) => code === "ok")).toBe(true);
+    grpc.close();
+    session.destroy();
+  });
+
+  test("lets a slow reader have the whole of an answer that has begun", async () => {
+    const amountIn = "9".repeat(30_000_000);
+    const { server, port, lines } = await startServer({
+      getQuote: async () => create(GetQuoteResponseSchema, { amountIn }),
+    });
+    const slow = await rawSocket(port);
+    slow.pause();
+    slow.write(`${GET}\r\n`);
+    const idle = await rawSocket(port);
+    idle.write("GET /v1/available-routes HTTP/1.1\r\nHost: x\r\n\r\n");
+    await once(idle, "data");
+    await sleep(100);
+    const closing = server.close(20_000);
+    await sleep(100);
+    let size = 0;
+    slow.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+    });
+    slow.resume();
+    await Promise.all([closing, once(slow, "close"), once(idle, "close")]);
+    expect(size).toBeGreaterThan(amountIn.length);
+    expect(lines.map(({ code }) => code)).toEqual(["ok", "ok"]);
+  });
+
+  test("tells HTTP/2 twice: first that no more is taken, then where it ends", async () => {
+    const { server, url, open, allWait } = await waitingServer();
+    const session = connectHttp2(url);
+    const goaways: number[][] = [];
+    session.on("goaway", (code, last) => goaways.push([code, last]));
+    const running = http2On(session, "/v1/quote?amount=1");
+    await allWait(1);
+    const closing = server.close(5000);
+    await once(session, "goaway");
+    open();
+    expect((await running).status).toBe(200);
+    await closing;
+    expect(goaways[0]).toEqual([constants.NGHTTP2_NO_ERROR, 2 ** 31 - 1]);
+  });
+
+  test("under load fails no request that was taken", async () => {
+    const { server, port, url, lines } = await startServer({
+      getQuote: async (request, context) => sleep(Math.random() * 20).then(() => echoQuote(request, context)),
+    });
+    const grpc = grpcClient(port);
+    const session = connectHttp2(url);
+    session.on("error", () => {});
+    let stop = false;
+    const statuses: number[] = [];
+    async function load(send: () => Promise<{ status: number }>): Promise<void> {
+      while (!stop) {
+        try {
+          statuses.push((await send()).status);
+        } catch {
+          // Not taken: whether one was lost shows in the log, which has only those that were.
+          await sleep(1);
+        }
+      }
+    }
+    const callGrpc = async () => {
+      const { error } = await grpcCall(
+        grpc,
+        QUOTE_PATH,
+        GetQuoteRequestSchema,
+        GetQuoteResponseSchema,
+        Buffer.alloc(0),
+      );
+      if (error !== undefined) throw error;
+      return { status: 200 };
+    };
+    const agent = new Agent({ keepAlive: true });
+    const loads = [
+      ...Array.from({ length: 4 }, () => load(() => http1(port, "/v1/quote?amount=1"))),
+      ...Array.from({ length: 4 }, () => load(() => http1(port, "/v1/quote?amount=1", { agent }))),
+      ...Array.from({ length: 4 }, () => load(() => http2On(session, "/v1/quote?amount=1"))),
+      ...Array.from({ length: 4 }, () => load(callGrpc)),
+    ];
+    await sleep(300);
+    await server.close(5000);
+    stop = true;
+    await Promise.all(loads);
+    grpc.close();
+    session.destroy();
+    agent.destroy();
+    expect(statuses.length).toBeGreaterThan(100);
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    expect(lines.filter(({ code }) => code !== "ok")).toEqual([]);
+    expect(lines).toHaveLength(statuses.length);
+  });
+
+  test("does not wait longer than told, whoever still runs", async () => {
+    const { server, port, url, allWait, lines } = await waitingServer();
+    const session = connectHttp2(url);
+    session.on("error", () => {});
+    const silent = await rawSocket(port);
+    silent.write("GET / HTT");
+    const failing = [
+      http1(port, "/v1/quote"),
+      http2On(session, "/v1/quote"),
+      http1(port, QUOTE_PATH, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" }),
+    ].map((answer) => expect(answer).rejects.toThrow());
+    await allWait(3);
+    const start = performance.now();
+    await server.close(200);
+    const ms = performance.now() - start;
+    expect(ms).toBeGreaterThan(150);
+    expect(ms).toBeLessThan(1000);
+    await Promise.all(failing);
+    expect(lines.map(({ code }) => code)).toEqual(["canceled", "canceled", "canceled"]);
+  });
+
+  test("again, or before listening, is no harm", async () => {
+    const { server } = await startServer();
+    await Promise.all([server.close(100), server.close(100)]);
+    await server.close(0);
+    const unused = createHttpServer({
+      host: "127.0.0.1",
+      port: 0,
+      services: [],
+      log: () => {},
+      onInternalError: () => {},
+    });
+    await unused.close(100);
+  });
+});
+
+test("answers wait in line on one HTTP/1.1 connection, in the order of their requests", async () => {
+  const { port } = await startServer({
+    getQuote: async (request, context) => {
+      await sleep(request.amount === "1" ? 50 : 0);
+      return echoQuote(request, context);
+    },
+  });
+  const text = await rawBytes(
+    port,
+    `${GET}\r\nGET /v1/quote?amount=2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+  );
+  expect([...text.matchAll(/"amountIn":"(\d)"/g)].map(([, amount]) => amount)).toEqual(["1", "2"]);
+});
+
+test("100-continue is granted", async () => {
+  const { port } = await startServer();
+  const req = request({
+    port,
+    path: QUOTE_PATH,
+    method: "POST",
+    headers: { expect: "100-continue", "content-type": "application/json", "content-length": 2 },
+    agent: false,
+  });
+  req.flushHeaders();
+  await once(req, "continue");
+  req.end("{}");
+  const [res] = (await once(req, "response")) as [{ statusCode: number; resume(): void }];
+  res.resume();
+  expect(res.statusCode).toBe(200);
+});
+
+test("a request over HTTP/2 without a path is answered", async () => {
+  const { url } = await startServer();
+  const session = connectHttp2(url);
+  const stream = session.request({ ":method": "CONNECT", ":authority": "x:1" });
+  const [head] = (await once(stream, "response")) as [IncomingHttpHeaders];
+  expect(head[":status"]).toBe(404);
+  session.destroy();
+});

@@ -1,0 +1,76 @@
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import {
+  BridgeService,
+  GetQuoteRequestSchema,
+  GetQuoteResponseSchema,
+} from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../../../src/errors.js";
+import type { CachePolicy } from "../../../../src/operations/operation.js";
+import { grpcCall, grpcClient } from "../support/grpc-client.js";
+import { http1, http2 } from "../support/raw-client.js";
+import { echoQuote, QUOTE_PATH, startServer } from "../support/test-server.js";
+
+const POLICY = { ageSeconds: 1.9, maxAgeSeconds: 4, staleWhileRevalidateSeconds: 30 };
+const SAID = { age: "1", "cache-control": "public, max-age=4, stale-while-revalidate=30", vary: "Accept-Encoding" };
+
+const serverWith = (policy: CachePolicy | undefined, error?: ServiceError) =>
+  startServer({
+    getQuote: (request, context) => {
+      if (policy !== undefined) context.cache(policy);
+      if (error !== undefined) throw error;
+      return echoQuote(request, context);
+    },
+  });
+
+describe("how long an answer may be kept", () => {
+  test.each([
+    ["GET over HTTP/1.1", http1, "GET", "/v1/quote?amount=1"],
+    ["HEAD over HTTP/1.1", http1, "HEAD", "/v1/quote?amount=1"],
+    ["GET over h2c", http2, "GET", "/v1/quote?amount=1"],
+    ["HEAD over h2c", http2, "HEAD", "/v1/quote?amount=1"],
+    ["Connect by POST", http1, "POST", QUOTE_PATH],
+    ["Connect by GET", http1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%7D`],
+    ["Connect by its adapter", http1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%22amount%22%3Anull%7D`],
+  ] as const)("is in the headers of %s", async (_, send, method, path) => {
+    const more = method === "POST" ? { headers: { "content-type": "application/json" }, body: "{}" } : {};
+    const open = await serverWith(POLICY);
+    const shared = await send(open.port, path, { method, ...more });
+    expect(shared).toMatchObject({ status: 200, headers: SAID });
+    expect(shared.headers["access-control-expose-headers"]).toContain("Age");
+
+    const closed = await serverWith("private");
+    const { headers } = await send(closed.port, path, { method, ...more });
+    expect(headers["cache-control"]).toBe("no-store");
+    expect(headers).not.toHaveProperty("age");
+
+    const silent = await serverWith(undefined);
+    expect((await send(silent.port, path, { method, ...more })).headers).not.toHaveProperty("cache-control");
+
+    const failing = await serverWith(POLICY, new ServiceError("UPSTREAM_UNAVAILABLE", "no"));
+    const failed = await send(failing.port, path, { method, ...more });
+    expect(failed).toMatchObject({ status: 503, headers: { "cache-control": "no-store" } });
+    expect(failed.headers).not.toHaveProperty("age");
+  });
+
+  test.each([
+    ["the short way", {}],
+    ["the adapter", { rpcUrl: { optimism: "http://x" } }],
+  ])("is in the metadata of gRPC by %s", async (_, more) => {
+    const { port } = await serverWith(POLICY);
+    const client = grpcClient(port);
+    const request = { $typeName: GetQuoteRequestSchema.typeName, rpcUrl: {}, ...more } as never;
+    const { headers } = await grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request);
+    client.close();
+    expect(headers.getMap()).toMatchObject(SAID);
+  });
+
+  test("is seen by a Connect client", async () => {
+    const { url } = await serverWith(POLICY);
+    const client = createClient(BridgeService, createConnectTransport({ baseUrl: url, httpVersion: "1.1" }));
+    let seen: string | null = null;
+    await client.getQuote({ amount: "1" }, { onHeader: (headers) => (seen = headers.get("age")) });
+    expect(seen).toBe("1");
+  });
+});

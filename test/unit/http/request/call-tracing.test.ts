@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { type CallTrace, OpenCall } from "../../../../src/http/request/request-context.js";
+
+/** A call that is followed, and how often that began and ended. */
+function setup() {
+  const told: string[] = [];
+  const trace: CallTrace = {
+    run(work) {
+      told.push("run");
+      return work();
+    },
+    end: ({ code }) => void told.push(`end ${code}`),
+  };
+  const begin = () => {
+    told.push("begin");
+    return trace;
+  };
+  const call = new OpenCall({}, undefined, {
+    log() {},
+    onInternalError() {},
+    trustProxy: false,
+    tracer: { begin },
+  });
+  return { call, told };
+}
+
+test("a call is followed from its operation to its end", () => {
+  const { call, told } = setup();
+  expect(call.within(() => 7)).toBe(7);
+  call.code = "ok";
+  call.end(true);
+  expect(told).toEqual(["begin", "run", "end ok"]);
+});
+
+test("what is refused before its operation is followed too", () => {
+  const { call, told } = setup();
+  call.code = "not_found";
+  call.end(true);
+  expect(told).toEqual(["begin", "end not_found"]);
+});
+
+test("what a caller left before its operation began is followed once, and ended", () => {
+  const { call, told } = setup();
+  call.end(false);
+  expect(call.within(() => 7)).toBe(7);
+  expect(told).toEqual(["begin", "end canceled"]);
+});

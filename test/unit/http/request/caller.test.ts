@@ -1,0 +1,85 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { callerOf } from "../../../../src/http/request/caller.js";
+
+const v6Socket = "2001:db8:1:2:3:4:5:6";
+
+describe("by what a caller is told apart", () => {
+  test.each([
+    ["192.0.2.1", "192.0.2.1"],
+    ["::ffff:192.0.2.1", "192.0.2.1"],
+    ["::FFFF:c000:201", "192.0.2.1"],
+    ["0:0:0:0:0:ffff:192.0.2.1", "192.0.2.1"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+    ["2001:0DB8:0001:0002::", "2001:db8:1:2::/64"],
+    ["2001:db8::1", "2001:db8:0:0::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["::", "0:0:0:0::/64"],
+    ["1::2:3:4:5", "1:0:0:0::/64"],
+    ["64:ff9b::192.0.2.1", "64:ff9b:0:0::/64"],
+    // No address that was mapped, though its end looks like one.
+    ["1::ffff:192.0.2.1", "1:0:0:0::/64"],
+    ["fe80::1%eth0", "fe80:0:0:0::/64"],
+    [undefined, ""],
+  ])("the socket's address %s is %s", (address, caller) => {
+    expect(callerOf(address, undefined)).toBe(caller);
+  });
+
+  test.each([
+    ["192.0.2.9", "192.0.2.9"],
+    ["198.51.100.1, 192.0.2.9", "192.0.2.9"],
+    ["198.51.100.1,192.0.2.9 ", "192.0.2.9"],
+    ["192.0.2.9:4711", "192.0.2.9"],
+    ["2001:db8:1:2::9", "2001:db8:1:2::/64"],
+    ["[2001:db8:1:2::9]", "2001:db8:1:2::/64"],
+    ["[2001:db8:1:2::9]:4711", "2001:db8:1:2::/64"],
+    ["::ffff:192.0.2.9", "192.0.2.9"],
+  ])("X-Forwarded-For %j means %s", (forwardedFor, caller) => {
+    expect(callerOf(v6Socket, forwardedFor)).toBe(caller);
+  });
+
+  test.each([
+    "",
+    ",",
+    "192.0.2.9,",
+    "unknown",
+    "_hidden",
+    "for=192.0.2.9",
+    "999.1.1.1",
+    "192.0.2.9:",
+    "192.0.2.9:port",
+    "[192.0.2.9",
+    "[2001:db8::9]x",
+    "2001:db8::9]",
+    "[]",
+    "1.2.3",
+    "::1::2",
+    "x".repeat(16_000),
+  ])("X-Forwarded-For %j is as good as none", (forwardedFor) => {
+    expect(callerOf("192.0.2.1", forwardedFor)).toBe("192.0.2.1");
+  });
+
+  test("all addresses of an IPv6 network are one caller, however they are written, and no others are", () => {
+    const group = fc.integer({ min: 1, max: 0xffff });
+    const groups = (length: number) => fc.array(group, { minLength: length, maxLength: length });
+    fc.assert(
+      fc.property(groups(4), groups(4), groups(4), group, (network, host, other, change) => {
+        const write = (all: readonly number[]) => all.map((each) => each.toString(16).padStart(4, "0")).join(":");
+        const caller = callerOf(write([...network, ...host]), undefined);
+        expect(callerOf(write([...network, ...other]).toUpperCase(), undefined)).toBe(caller);
+        const [last = 0] = network.slice(3);
+        const next = [...network.slice(0, 3), (last + change) % 0x10000];
+        fc.pre(next[3] !== last);
+        expect(callerOf(write([...next, ...host]), undefined)).not.toBe(caller);
+      }),
+    );
+  });
+
+  test("a key is short, whatever is sent", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 200 }), (sent) => {
+        expect(callerOf(v6Socket, sent).length).toBeLessThanOrEqual(24);
+      }),
+    );
+  });
+});

@@ -1,0 +1,154 @@
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type GetQuoteResponse, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../../../src/errors.js";
+import type { CachePolicy } from "../../../../src/operations/operation.js";
+import { http1, http2 } from "../support/raw-client.js";
+import { QUOTE, startServer } from "../support/test-server.js";
+
+const POLICY: CachePolicy = { ageSeconds: 2, maxAgeSeconds: 60 };
+const PATH = "/v1/quote?amount=1";
+const frozen = (bonderFee: string): GetQuoteResponse =>
+  Object.freeze(create(GetQuoteResponseSchema, { amountIn: "1", bonderFee }));
+
+/** Gives the same answer to all, or another one where the request says so. */
+async function startKept(policy: CachePolicy | "silent" = POLICY) {
+  const one = frozen("fee");
+  const other = frozen("fée");
+  const server = await startServer({
+    getQuote: ({ token }, context) => {
+      if (policy !== "silent") context.cache(policy);
+      context.metadata({ source: "chain" });
+      switch (token) {
+        case "other":
+          return other;
+        case "equal":
+          return frozen("fee");
+        case "loose":
+          return { ...one };
+        case "failed":
+          throw new ServiceError("UPSTREAM_UNAVAILABLE", "no");
+        default:
+          return one;
+      }
+    },
+  });
+  const { etag = "" } = (await http1(server.port, PATH)).headers;
+  return { ...server, etag };
+}
+
+const ways = [
+  ["GET over HTTP/1.1", http1, "GET"],
+  ["HEAD over HTTP/1.1", http1, "HEAD"],
+  ["GET over h2c", http2, "GET"],
+  ["HEAD over h2c", http2, "HEAD"],
+] as const;
+
+describe("an answer that may be kept and is given again and again", () => {
+  test("has a strong validator of its text", async () => {
+    const { port, etag } = await startKept();
+    expect(etag).toMatch(/^"[A-Za-z0-9_-]{43}"$/);
+    const etagOf = async (path: string) => (await http1(port, path)).headers.etag;
+    expect(await etagOf(PATH)).toBe(etag);
+    expect(await etagOf(`${PATH}&token=equal`)).toBe(etag);
+    expect(await etagOf(`${PATH}&token=other`)).toMatch(/^"[A-Za-z0-9_-]{43}"$/);
+    expect(await etagOf(`${PATH}&token=other`)).not.toBe(etag);
+  });
+
+  test("keeps its bytes where its text has more of them than characters", async () => {
+    const { port } = await startKept();
+    for (let i = 0; i < 2; i += 1) {
+      const { headers, body } = await http1(port, `${PATH}&token=other`);
+      expect(JSON.parse(body)).toMatchObject({ bonderFee: "fée" });
+      expect(headers["content-length"]).toBe(String(Buffer.byteLength(body)));
+    }
+  });
+
+  test.each(ways)("is answered by 304 to %s of who has it", async (_, send, method) => {
+    const { port, etag, lines, logged } = await startKept();
+    const headers = { "if-none-match": etag, "x-request-id": "mine" };
+    const answer = await send(port, PATH, { method, headers });
+    expect([answer.status, answer.body]).toEqual([304, ""]);
+    expect(answer.headers).toMatchObject({
+      etag,
+      age: "2",
+      "cache-control": "public, max-age=60",
+      vary: "Accept-Encoding",
+      source: "chain",
+      "x-request-id": "mine",
+      "access-control-allow-origin": "*",
+      "access-control-expose-headers": expect.stringContaining("ETag"),
+    });
+    for (const name of ["content-length", "content-type", "transfer-encoding"]) {
+      expect(answer.headers).not.toHaveProperty(name);
+    }
+    await logged(2);
+    expect(lines[1]).toMatchObject({ requestId: "mine", operation: QUOTE, code: "ok" });
+    // The connection serves on.
+    expect((await send(port, `${PATH}&token=other`, { method, headers })).status).toBe(200);
+  });
+
+  test.each([
+    ["*", 304],
+    [" * ", 304],
+    ["W/ETAG", 304],
+    ['"other", ETAG', 304],
+    ['W/"other" ,W/ETAG,"third"', 304],
+    [",,ETAG", 304],
+    ['"a,b",ETAG', 304],
+    ['"other"', 200],
+    ['W/"other"', 200],
+    ["", 200],
+    ["BARE", 200],
+    ['"*"', 200],
+    ['*, "other"', 200],
+    ["w/ETAG", 200],
+    ["W/W/ETAG", 200],
+    ['"xETAGx"', 200],
+  ])("If-None-Match: %s is answered by %i", async (given, status) => {
+    const { port, etag } = await startKept();
+    const value = given.replace("ETAG", etag).replace("BARE", etag.slice(1, -1));
+    expect((await http1(port, PATH, { headers: { "if-none-match": value } })).status).toBe(status);
+  });
+
+  test("is found in any list of validators, and in none without it", async () => {
+    const { port, etag } = await startKept();
+    const others = fc.array(
+      fc
+        .tuple(fc.constantFrom("", "W/"), fc.stringMatching(/^[!#-+\--~]{0,12}$/))
+        .map(([weak, text]) => `${weak}"${text}"`),
+      { maxLength: 4 },
+    );
+    const separators = fc.constantFrom(",", ", ", " ,\t");
+    await fc.assert(
+      fc.asyncProperty(others, others, separators, fc.constantFrom("", "W/"), async (some, more, separator, weak) => {
+        const ask = async (list: readonly string[]) =>
+          (await http1(port, PATH, { headers: { "if-none-match": list.join(separator) } })).status;
+        expect(await ask([...some, `${weak}${etag}`, ...more])).toBe(304);
+        expect(await ask([...some, ...more])).toBe(200);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test.each([
+    ["an answer made anew each time", POLICY, "loose", 200],
+    ["an answer that nobody may keep", "private", "", 200],
+    ["an answer of which nothing is said", "silent", "", 200],
+    ["an error", POLICY, "failed", 503],
+  ] as const)("is not %s", async (_, policy, token, status) => {
+    const { port } = await startKept(policy);
+    for (const value of ["*", (await startKept()).etag]) {
+      const answer = await http1(port, `${PATH}&token=${token}`, { headers: { "if-none-match": value } });
+      expect(answer.status).toBe(status);
+      expect(answer.body.length).toBeGreaterThan(0);
+      expect(answer.headers).not.toHaveProperty("etag");
+    }
+  });
+});
+
+test("an answer may be kept without a time in which it is stale", async () => {
+  const { port } = await startKept({ ageSeconds: 0.5, maxAgeSeconds: 86_400.5 });
+  expect((await http1(port, PATH)).headers).toMatchObject({ age: "0", "cache-control": "public, max-age=86400" });
+});

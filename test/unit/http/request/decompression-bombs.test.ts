@@ -1,0 +1,91 @@
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GetQuoteRequestSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { http1, http2 } from "../support/raw-client.js";
+import { QUOTE_PATH, startServer } from "../support/test-server.js";
+
+// Requests that are small on the wire and large, or no request at all, once they are decompressed.
+
+const request = create(GetQuoteRequestSchema, { amount: "1" });
+const binary = Buffer.from(toBinary(GetQuoteRequestSchema, request));
+const text = toJsonString(GetQuoteRequestSchema, request);
+/** 50 MB of one byte, in 50 kB: a thousand times what a request may have, in less than it may have. */
+const bomb = gzipSync(Buffer.alloc(50_000_000, 0x20), { level: 9 });
+const one = gzipSync(Buffer.alloc(60_000, 0x20));
+const cut = gzipSync(text).subarray(0, -6);
+
+describe("Connect", () => {
+  const post = (encoding: string, body: Buffer) => ({
+    method: "POST",
+    headers: { "content-type": "application/json", "content-encoding": encoding },
+    body,
+  });
+  const get = (encoding: string, body: Buffer) =>
+    `${QUOTE_PATH}?encoding=json&base64=1&compression=${encoding}&message=${body.toString("base64url")}`;
+
+  test.each([
+    ["a small request", "gzip", gzipSync(text), 200],
+    ["a bomb", "gzip", bomb, 413],
+    // Each part is within the limit, all together are not.
+    ["a bomb in parts", "gzip", Buffer.concat(Array(50).fill(one)), 413],
+    ["a bomb inside of a bomb", "gzip", gzipSync(bomb), 400],
+    ["one that is cut short", "gzip", cut, 400],
+    ["one with another checksum", "gzip", Buffer.concat([gzipSync(text).subarray(0, -8), Buffer.alloc(8)]), 400],
+    ["what is not compressed", "gzip", Buffer.from(text), 400],
+    ["brotli", "br", brotliCompressSync(text), 415],
+    ["an encoding in an encoding", "gzip, gzip", gzipSync(gzipSync(text)), 415],
+    ["an encoding that is none", "x", Buffer.from(text), 415],
+  ])("by POST: %s", async (_, encoding, body, status) => {
+    const { port, faults } = await startServer();
+    for (const send of [http1, http2]) expect((await send(port, QUOTE_PATH, post(encoding, body))).status).toBe(status);
+    expect(faults).toEqual([]);
+  });
+
+  test.each([
+    ["a small request", "gzip", gzipSync(text), 200],
+    ["a bomb that fits into a URL", "gzip", gzipSync(Buffer.alloc(4_000_000, 0x20), { level: 9 }), 413],
+    ["one that is cut short", "gzip", cut, 400],
+    ["brotli", "br", brotliCompressSync(text), 415],
+  ])("by GET: %s", async (_, encoding, body, status) => {
+    const { port, faults } = await startServer();
+    for (const send of [http1, http2]) expect((await send(port, get(encoding, body))).status).toBe(status);
+    expect(faults).toEqual([]);
+  });
+});
+
+describe("gRPC and gRPC-Web", () => {
+  test.each([
+    ["a small request", "gzip", gzipSync(binary), 0],
+    ["a bomb", "gzip", bomb, Code.ResourceExhausted],
+    ["a bomb in parts", "gzip", Buffer.concat(Array(50).fill(one)), Code.ResourceExhausted],
+    ["one that is cut short", "gzip", gzipSync(binary).subarray(0, -6), Code.InvalidArgument],
+    ["what is not compressed", "gzip", binary, Code.InvalidArgument],
+    ["one that names no encoding", undefined, gzipSync(binary), Code.InvalidArgument],
+    ["brotli", "br", brotliCompressSync(binary), Code.Unimplemented],
+    ["an encoding in an encoding", "gzip, gzip", gzipSync(gzipSync(binary)), Code.Unimplemented],
+  ])("%s", async (_, encoding, message, code) => {
+    const { port, faults } = await startServer();
+    const head = Buffer.from([1, 0, 0, 0, 0]);
+    head.writeUInt32BE(message.length, 1);
+    for (const type of ["application/grpc-web+proto", "application/grpc"]) {
+      const named = encoding === undefined ? {} : { "grpc-encoding": encoding };
+      const answer = await http1(port, QUOTE_PATH, {
+        method: "POST",
+        headers: { "content-type": type, ...named },
+        body: Buffer.concat([head, message]),
+      });
+      const said = answer.headers["grpc-status"] ?? answer.trailers["grpc-status"];
+      const status = said ?? /grpc-status: ?(\d+)/.exec(answer.body)?.[1];
+      expect([type, status]).toEqual([type, String(code)]);
+    }
+    expect(faults).toEqual([]);
+  });
+});
+
+test("GET has no body that an encoding could be of", async () => {
+  const { port } = await startServer();
+  const answer = await http1(port, "/v1/quote?amount=1", { headers: { "content-encoding": "gzip" } });
+  expect(answer.status).toBe(200);
+});

@@ -1,0 +1,79 @@
+import { type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { afterEach, expect, test } from "vitest";
+import { ServerReflectionRequestSchema } from "../../../../gen/grpc/reflection/v1/reflection_pb.js";
+import { startServer } from "../support/test-server.js";
+
+// A body of many messages is served message by message, however they come, and each has its limit.
+
+const ending: (() => void)[] = [];
+afterEach(() => {
+  for (const end of ending.splice(0)) end();
+});
+
+async function startStream(limits = {}) {
+  const { url } = await startServer({ limits });
+  const session = connectHttp2(url);
+  ending.push(() => session.destroy());
+  const stream: ClientHttp2Stream = session.request({
+    ":method": "POST",
+    ":path": "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "content-type": "application/grpc",
+  });
+  let answers = 0;
+  let status: unknown;
+  stream.on("error", () => {});
+  stream.on("data", (chunk: Buffer) => {
+    answers += chunk.toString("latin1").split("hop.bridge.v1.BridgeService").length - 1;
+  });
+  stream.on("trailers", (trailers) => {
+    status = trailers["grpc-status"];
+  });
+  return { stream, answers: () => answers, status: () => status };
+}
+
+const question = (() => {
+  const request = create(ServerReflectionRequestSchema, { messageRequest: { case: "listServices", value: "" } });
+  const bytes = toBinary(ServerReflectionRequestSchema, request);
+  return Buffer.concat([Buffer.from([0, 0, 0, 0, bytes.length]), bytes]);
+})();
+
+test("messages are answered as soon as they are whole, however they are cut", async () => {
+  const { stream, answers, status } = await startStream();
+  for (const byte of question) {
+    expect(answers()).toBe(0);
+    stream.write(Buffer.from([byte]));
+    await sleep(2);
+  }
+  await expect.poll(answers).toBe(1);
+  stream.write(Buffer.concat([question, question, question.subarray(0, 6)]));
+  await expect.poll(answers).toBe(3);
+  stream.end(Buffer.concat([question.subarray(6), question]));
+  await expect.poll(status).toBe("0");
+  expect(answers()).toBe(5);
+});
+
+test("a message that says it is too large is refused before it comes", async () => {
+  const { stream, status } = await startStream();
+  stream.write(Buffer.from([0, 0, 1, 0, 1, 0, 0]));
+  await expect.poll(status).toBe("8");
+});
+
+test("a body that ends in the middle of a message is an error", async () => {
+  const { stream, status } = await startStream();
+  stream.end(question.subarray(0, 6));
+  await expect.poll(status).toBe("3");
+});
+
+test("the wait for the next message begins anew with each", async () => {
+  const { stream, answers, status } = await startStream({ idleMs: 400 });
+  for (let count = 1; count <= 4; count++) {
+    stream.write(question);
+    await expect.poll(answers).toBe(count);
+    await sleep(200);
+  }
+  expect(status()).toBeUndefined();
+  // Nothing comes any more: it ends.
+  await expect.poll(status, { timeout: 5000 }).toBe("0");
+});

@@ -1,0 +1,239 @@
+import { connect as connectHttp2 } from "node:http2";
+import { expect, test } from "vitest";
+import { ServiceError } from "../../../../src/errors.js";
+import { http1, http2, http2On, type RawAnswer, rawBytes, rawSocket } from "../support/raw-client.js";
+import { echoQuote, QUOTE, startServer } from "../support/test-server.js";
+
+const QUERY = "amount=5&slippage=0.5&rpcUrl[optimism]=http%3A%2F%2Fx";
+const BODY =
+  '{"amountIn":"5","slippage":0.5,"amountOutMin":"[[\\"optimism\\",\\"http://x\\"]]","destinationAmountOutMin":"",' +
+  '"bonderFee":"","estimatedReceived":"","estimatedRecieved":"","deadline":1700000000,"destinationDeadline":0}';
+
+function expectCommon({ headers, body }: RawAnswer): void {
+  expect(headers).toMatchObject({
+    "content-type": "application/json; charset=utf-8",
+    "content-length": String(Buffer.byteLength(body)),
+    "access-control-allow-origin": "*",
+    "x-content-type-options": "nosniff",
+  });
+  expect(headers["access-control-expose-headers"]).toContain("X-Request-Id");
+  expect(headers["x-request-id"]).toMatch(/^[A-Za-z0-9._-]{1,128}$/);
+}
+
+const ways = [
+  ["HTTP/1.1", http1],
+  ["h2c", http2],
+] as const;
+
+test.each(ways)("GET over %s answers and is logged once", async (_, send) => {
+  const { port, lines, logged } = await startServer();
+  const answer = await send(port, `/v1/quote?${QUERY}`, { headers: { "x-request-id": "my-id_1.2" } });
+  expect(answer).toMatchObject({ status: 200, body: BODY, headers: { "x-request-id": "my-id_1.2" } });
+  expectCommon(answer);
+  await logged(1);
+  const line = { requestId: "my-id_1.2", protocol: "rest", operation: QUOTE, code: "ok", token: "USDC" };
+  expect(lines).toEqual([{ ...line, ms: expect.any(Number) }]);
+});
+
+test.each(ways)("HEAD over %s is GET without the body", async (_, send) => {
+  const { port } = await startServer();
+  const answer = await send(port, `/v1/quote?${QUERY}`, { method: "HEAD" });
+  expect(answer).toMatchObject({ status: 200, body: "" });
+  expect(answer.headers["content-length"]).toBe(String(BODY.length));
+  const failed = await send(port, "/v1/quote?nope=1", { method: "HEAD" });
+  expect(failed).toMatchObject({ status: 400, body: "" });
+  expect(Number(failed.headers["content-length"])).toBeGreaterThan(0);
+});
+
+test.each(ways)("OPTIONS over %s answers a preflight", async (_, send) => {
+  const { port } = await startServer();
+  const { status, headers, body } = await send(port, "/v1/quote?any=thing", { method: "OPTIONS" });
+  expect([status, body]).toEqual([204, ""]);
+  expect(headers).toMatchObject({
+    allow: "GET, HEAD, OPTIONS",
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "GET, HEAD, OPTIONS",
+    "access-control-max-age": "7200",
+  });
+  expect(headers["access-control-allow-headers"]).toMatch(/X-Request-Id/i);
+});
+
+test.each(
+  ways.flatMap(([name, send]) => ["POST", "PUT", "DELETE", "PATCH", "PROPFIND"].map((m) => [m, name, send] as const)),
+)("%s over %s is not allowed", async (method, _, send) => {
+  const { port, lines, logged } = await startServer();
+  const answer = await send(port, "/v1/quote", { method });
+  expect(answer).toMatchObject({ status: 405, headers: { allow: "GET, HEAD, OPTIONS", "cache-control": "no-store" } });
+  expect(JSON.parse(answer.body)).toMatchObject({ code: "unimplemented", reason: "METHOD_NOT_ALLOWED" });
+  expectCommon(answer);
+  await logged(1);
+  expect(lines).toMatchObject([{ operation: QUOTE, code: "unimplemented" }]);
+});
+
+test.each(
+  ways.flatMap(([name, send]) =>
+    ["/", "/v1/quote/", "//v1/quote", "/v1//quote", "/v1/Quote", "/v1/%71uote", "/v1", "/v1/quote;x", "/__proto__"].map(
+      (path) => [path, name, send] as const,
+    ),
+  ),
+)("%s over %s is not there", async (path, _, send) => {
+  const { port, lines, logged } = await startServer();
+  const answer = await send(port, path);
+  expect(answer).toMatchObject({ status: 404, headers: { "cache-control": "no-store" } });
+  const message = "there is nothing at this path";
+  expect(JSON.parse(answer.body)).toEqual({ code: "not_found", message, error: message, reason: "PATH_NOT_FOUND" });
+  expectCommon(answer);
+  await logged(1);
+  expect(lines).toMatchObject([{ protocol: "rest", operation: "", code: "not_found" }]);
+});
+
+test.each(ways)("a URL over %s may have 8192 bytes and no more", async (_, send) => {
+  const { port, lines, logged } = await startServer();
+  const longest = "/v1/quote?amount=".padEnd(8192, "1");
+  expect((await send(port, longest)).status).toBe(200);
+  const answer = await send(port, `${longest}1`);
+  expect(answer.status).toBe(414);
+  expect(JSON.parse(answer.body)).toMatchObject({ code: "invalid_argument", reason: "INVALID_PARAMETER" });
+  expectCommon(answer);
+  await logged(2);
+  expect(lines.map(({ code }) => code)).toEqual(["ok", "invalid_argument"]);
+});
+
+test("a parameter at fault is named", async () => {
+  const { port } = await startServer();
+  const answer = await http1(port, "/v1/quote?slippage=abc");
+  expect(answer).toMatchObject({ status: 400, headers: { "cache-control": "no-store" } });
+  const message = "slippage must be a plain decimal number";
+  expect(JSON.parse(answer.body)).toEqual({
+    code: "invalid_argument",
+    message,
+    error: message,
+    reason: "INVALID_PARAMETER",
+    field: "slippage",
+  });
+  expectCommon(answer);
+});
+
+test("a message comes back as it went, and one field alone where the contract says so", async () => {
+  const { port } = await startServer();
+  const echo = await http1(port, "/v1/echo?color=RED&byText[a]=b&repeatedInt32Value=1&repeatedInt32Value=2");
+  expect(JSON.parse(echo.body)).toMatchObject({ color: "RED", byText: { a: "b" }, repeatedInt32Value: [1, 2] });
+  const routes = await http1(port, "/v1/available-routes");
+  expect(JSON.parse(routes.body)).toMatchObject([{ token: "ETH", sourceChainId: 1 }, { token: "DAI" }]);
+});
+
+test.each([
+  [new ServiceError("UNSUPPORTED_TOKEN", "no", { field: "token" }), 400, "invalid_argument"],
+  [new ServiceError("TRANSFER_NOT_FOUND", "no"), 404, "not_found"],
+  [new ServiceError("RATE_LIMITED", "no", { retryAfterSeconds: 3 }), 429, "resource_exhausted"],
+  [new ServiceError("OVERLOADED", "no", { retryAfterSeconds: 3 }), 503, "resource_exhausted"],
+  [new ServiceError("UPSTREAM_UNAVAILABLE", "no"), 503, "unavailable"],
+  [new ServiceError("DEADLINE_EXCEEDED", "no"), 504, "deadline_exceeded"],
+])("%s", async (error, status, code) => {
+  const { port, lines, faults, logged } = await startServer({ getQuote: () => Promise.reject(error) });
+  const answer = await http1(port, "/v1/quote");
+  expect(answer).toMatchObject({ status, headers: { "cache-control": "no-store" } });
+  expect(JSON.parse(answer.body)).toMatchObject({ code, message: "no", error: "no", reason: error.reason });
+  expect(answer.headers["retry-after"]).toBe(code === "resource_exhausted" ? "3" : undefined);
+  await logged(1);
+  expect(lines).toMatchObject([{ code, reason: error.reason }]);
+  expect(faults).toEqual([]);
+});
+
+test("a fault of ours is told without detail and reported with it", async () => {
+  const fault = new TypeError("secret");
+  const { port, lines, faults, logged } = await startServer({
+    getQuote: () => {
+      throw fault;
+    },
+  });
+  const answer = await http1(port, "/v1/quote");
+  expect(answer.status).toBe(500);
+  expect(answer.body).not.toContain("secret");
+  await logged(1);
+  expect([lines[0]?.code, faults]).toEqual(["internal", [fault]]);
+});
+
+test.each([["a b"], ["a/b"], ["x".repeat(129)]])("a request id that is none is replaced: %s", async (id) => {
+  const { port } = await startServer();
+  const { headers } = await http1(port, "/v1/quote", { headers: { "x-request-id": id } });
+  expect(headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test("a target may name the host, as through a proxy", async () => {
+  const { port } = await startServer();
+  expect((await http1(port, "http://any.example/v1/quote?amount=1")).status).toBe(200);
+  expect((await http1(port, "http://any.example")).status).toBe(404);
+});
+
+test("the Host header is needed in HTTP/1.1 and not before", async () => {
+  const { port } = await startServer();
+  expect(await rawBytes(port, "GET /v1/quote HTTP/1.1\r\nConnection: close\r\n\r\n")).toMatch(
+    /^HTTP\/1\.1 400 .*Host/s,
+  );
+  expect(await rawBytes(port, "GET /v1/quote HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test.each([
+  [false, "9.9.9.9", "127.0.0.1"],
+  [true, "9.9.9.9, 8.8.8.8", "8.8.8.8"],
+  [true, "", "127.0.0.1"],
+])("where a proxy is trusted (%s), X-Forwarded-For %j makes the caller %s", async (trustProxy, forwarded, expected) => {
+  const callers: string[] = [];
+  const { port } = await startServer({
+    trustProxy,
+    getQuote: (request, context) => {
+      callers.push(context.caller);
+      return echoQuote(request, context);
+    },
+  });
+  const headers = { "x-forwarded-for": forwarded };
+  await http1(port, "/v1/quote", { headers });
+  await http2(port, "/v1/quote", { headers });
+  expect(callers).toEqual([expected, expected]);
+});
+
+test("a caller who leaves is noticed, and logged as canceled without a fault", async () => {
+  const signals: AbortSignal[] = [];
+  const { port, url, lines, faults, logged } = await startServer({
+    getQuote: (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signals.push(signal);
+
+        signal.addEventListener("abort", () => reject(new Error("the caller left")));
+        if (signals.length === 2) leave();
+      }),
+  });
+  const leaving = new AbortController();
+  const session = connectHttp2(url);
+  const leave = () => {
+    leaving.abort();
+    session.destroy();
+  };
+  const first = fetch(`${url}/v1/quote`, { signal: leaving.signal });
+  const second = http2On(session, "/v1/quote");
+  await expect(first).rejects.toThrow();
+  await expect(second).rejects.toThrow();
+  await logged(2);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  expect(lines).toMatchObject([{ code: "canceled" }, { code: "canceled" }]);
+  expect(faults).toEqual([]);
+  expect((await http1(port, "/v1/available-routes")).status).toBe(200);
+});
+
+test("callers who wait in line behind another on one connection are noticed too", async () => {
+  let calls = 0;
+  const { port, lines, logged } = await startServer({
+    getQuote: (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        calls += 1;
+        signal.addEventListener("abort", () => reject(new Error("the caller left")));
+      }),
+  });
+  const socket = await rawSocket(port);
+  socket.write("GET /v1/quote HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3));
+  while (calls < 3) await new Promise((resolve) => setTimeout(resolve, 2));
+  socket.resetAndDestroy();
+  await logged(3);
+  expect(lines.map(({ code }) => code)).toEqual(["canceled", "canceled", "canceled"]);
+});

@@ -1,0 +1,198 @@
+import { create, equals } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import {
+  type GetQuoteRequest,
+  GetQuoteRequestSchema,
+  GetQuoteResponseSchema,
+} from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../../../src/errors.js";
+import { createQueryBinder } from "../../../../src/http/rest/query-binder.js";
+import { messageOf } from "../support/test-contract.js";
+
+const bindQuote = createQueryBinder(GetQuoteRequestSchema);
+const kinds = messageOf("Kinds");
+const bindKinds = createQueryBinder(kinds);
+
+function errorOf(run: () => unknown): { reason: string; field: string | undefined; message: string } {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ServiceError) return { reason: error.reason, field: error.field, message: error.message };
+    throw error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+describe("a query becomes a request", () => {
+  const full = create(GetQuoteRequestSchema, {
+    amount: "1000000",
+    token: "USDC",
+    fromChain: "ethereum",
+    toChain: "optimism",
+    slippage: 0.5,
+    network: "goerli",
+    rpcUrl: { optimism: "https://a.example/?k=1&l=2", arbitrum: "https://b.example/+" },
+  });
+
+  test.each([
+    [
+      "lowerCamelCase, brackets percent-encoded",
+      "amount=1000000&token=USDC&fromChain=ethereum&toChain=optimism&slippage=0.5&network=goerli" +
+        "&rpcUrl%5Boptimism%5D=https%3A%2F%2Fa.example%2F%3Fk%3D1%26l%3D2&rpcUrl%5barbitrum%5d=https://b.example/%2B",
+    ],
+    [
+      "snake_case, brackets literal, another order",
+      "rpc_url[arbitrum]=https://b.example/%2b&to_chain=optimism&from_chain=ethereum&slippage=0.50&token=USDC&" +
+        "rpc_url[optimism]=https://a.example/?k=1%26l=2&network=goerli&amount=1000000",
+    ],
+    [
+      "both names with equal values, refresh, empty pairs",
+      "&&refresh=true&refresh=1&amount=1000000&token=USDC&fromChain=ethereum&from_chain=%65thereum&toChain=optimism" +
+        "&slippage=00.5&network=goerli&rpcUrl[optimism]=https://a.example/?k=1%26l=2&rpcUrl[arbitrum]=https://b.example/%2B&",
+    ],
+  ])("%s", (_, query) => {
+    expect(equals(GetQuoteRequestSchema, bindQuote(query) as GetQuoteRequest, full)).toBe(true);
+  });
+
+  test.each([
+    ["", {}],
+    ["amount=&token&rpcUrl[optimism]=&slippage=", {}],
+    ["token=a+b%20c", { token: "a b c" }],
+    ["token=%C3%A9%00=", { token: "é\0=" }],
+    ["slippage=0", { slippage: 0 }],
+    ["rpcUrl[]=x", { rpcUrl: { "": "x" } }],
+    ["rpcUrl[a[b]c]=x", { rpcUrl: { "a[b]c": "x" } }],
+    ["rpcUrl[constructor]=x&rpcUrl[toString]=y", { rpcUrl: { constructor: "x", toString: "y" } }],
+  ])("%s", (query, expected) => {
+    expect(bindQuote(query)).toEqual(create(GetQuoteRequestSchema, expected));
+  });
+
+  test("a map takes any key as data", () => {
+    const { rpcUrl } = bindQuote("rpcUrl[__proto__]=x&rpcUrl[a]=y") as GetQuoteRequest;
+    expect(Object.entries(rpcUrl)).toEqual([
+      ["__proto__", "x"],
+      ["a", "y"],
+    ]);
+    expect(Object.getPrototypeOf(rpcUrl)).toBe(Object.prototype);
+  });
+
+  test("every kind of field", () => {
+    const query =
+      "doubleValue=-0.25&floatValue=0.1&int64Value=-9223372036854775808&uint64Value=18446744073709551615" +
+      "&int32Value=-2147483648&boolValue=true&bytesValue=_-8&sint64Value=7&longText=-5&color=DARK_RED" +
+      "&repeatedStringValue=&repeatedStringValue=b&repeatedColor=RED&repeatedColor=-7&repeated_bytes_value=AA==" +
+      "&secondChoice=4&byNumber[-3]=true&byLong[9]=8&byFlag[false]=1.5&byText[k]=v&optionalText=t&optionalColor=0";
+    expect(bindKinds(query)).toEqual(
+      create(kinds, {
+        doubleValue: -0.25,
+        floatValue: Math.fround(0.1),
+        int64Value: -(2n ** 63n),
+        uint64Value: 2n ** 64n - 1n,
+        int32Value: -(2 ** 31),
+        boolValue: true,
+        bytesValue: new Uint8Array([255, 239]),
+        sint64Value: 7n,
+        longText: "-5",
+        color: -7,
+        repeatedStringValue: ["", "b"],
+        repeatedColor: [1, -7],
+        repeatedBytesValue: [new Uint8Array([0])],
+        choice: { case: "secondChoice", value: 4 },
+        byNumber: { "-3": true },
+        byLong: { "9": 8n },
+        byFlag: { false: 1.5 },
+        byText: { k: "v" },
+        optionalText: "t",
+        optionalColor: 0,
+      }),
+    );
+  });
+});
+
+describe("a query is refused", () => {
+  test.each([
+    ["nope=1", "UNKNOWN_PARAMETER", "nope"],
+    ["=1", "UNKNOWN_PARAMETER", ""],
+    ["Amount=1", "UNKNOWN_PARAMETER", "Amount"],
+    ["__proto__=1", "UNKNOWN_PARAMETER", "__proto__"],
+    ["constructor=1", "UNKNOWN_PARAMETER", "constructor"],
+    ["$typeName=1", "UNKNOWN_PARAMETER", "$typeName"],
+    ["amount[x]=1", "UNKNOWN_PARAMETER", "amount[x]"],
+    ["refresh[x]=1", "UNKNOWN_PARAMETER", "refresh[x]"],
+    ["rpcUrl[optimism=1", "UNKNOWN_PARAMETER", "rpcUrl[optimism"],
+    [`${"x".repeat(100)}=1`, "UNKNOWN_PARAMETER", "x".repeat(64)],
+    ["%0A%C3%A9%1B=1", "UNKNOWN_PARAMETER", "???"],
+    ["amount=1&amount=1", "INVALID_PARAMETER", "amount"],
+    ["amount=&amount=1", "INVALID_PARAMETER", "amount"],
+    ["amount=1&amount=", "INVALID_PARAMETER", "amount"],
+    ["amount&amount", "INVALID_PARAMETER", "amount"],
+    ["from_chain=a&from_chain=a", "INVALID_PARAMETER", "fromChain"],
+    ["from_chain=a&fromChain=a&from_chain=a", "INVALID_PARAMETER", "fromChain"],
+    ["fromChain=a&from_chain=b", "INVALID_PARAMETER", "fromChain"],
+    ["fromChain=&from_chain=b", "INVALID_PARAMETER", "fromChain"],
+    ["rpcUrl[optimism]=a&rpcUrl[optimism]=a", "INVALID_PARAMETER", "rpcUrl[optimism]"],
+    ["rpcUrl[optimism]=a&rpc_url[optimism]=b", "INVALID_PARAMETER", "rpcUrl[optimism]"],
+    ["rpcUrl=a", "INVALID_PARAMETER", "rpcUrl"],
+    ["slippage=1e1", "INVALID_PARAMETER", "slippage"],
+    ["slippage=%2B1", "INVALID_PARAMETER", "slippage"],
+    ["slippage=+1", "INVALID_PARAMETER", "slippage"],
+    ["slippage=1%20", "INVALID_PARAMETER", "slippage"],
+    ["slippage=.5", "INVALID_PARAMETER", "slippage"],
+    ["slippage=5.", "INVALID_PARAMETER", "slippage"],
+    ["slippage=0x1", "INVALID_PARAMETER", "slippage"],
+    ["slippage=NaN", "INVALID_PARAMETER", "slippage"],
+    ["slippage=Infinity", "INVALID_PARAMETER", "slippage"],
+    [`slippage=${"9".repeat(400)}`, "INVALID_PARAMETER", "slippage"],
+    ["slippage=0,5", "INVALID_PARAMETER", "slippage"],
+    ["amount=%", "INVALID_PARAMETER", "amount"],
+    ["amount=%zz", "INVALID_PARAMETER", "amount"],
+    ["amount=%C3", "INVALID_PARAMETER", "amount"],
+    ["amount=%ED%A0%80", "INVALID_PARAMETER", "amount"],
+    ["amount=%C0%AF", "INVALID_PARAMETER", "amount"],
+    ["amount=é", "INVALID_PARAMETER", "amount"],
+    ["%E0%A4%A=1", "INVALID_PARAMETER", undefined],
+  ])("%s", (query, reason, field) => {
+    expect(errorOf(() => bindQuote(query))).toMatchObject({ reason, field });
+  });
+
+  test.each([
+    ["int32Value=2147483648", "int32Value"],
+    ["int32Value=-2147483649", "int32Value"],
+    ["int32Value=01", "int32Value"],
+    ["int32Value=-0", "int32Value"],
+    ["int32Value=1.0", "int32Value"],
+    ["int32Value=1e3", "int32Value"],
+    ["uint32Value=-1", "uint32Value"],
+    ["uint32Value=4294967296", "uint32Value"],
+    ["fixed32Value=-1", "fixed32Value"],
+    ["int64Value=9223372036854775808", "int64Value"],
+    ["uint64Value=18446744073709551616", "uint64Value"],
+    [`uint64Value=${"1".repeat(5000)}`, "uint64Value"],
+    [`floatValue=1${"0".repeat(39)}`, "floatValue"],
+    ["boolValue=1", "boolValue"],
+    ["boolValue=TRUE", "boolValue"],
+    ["bytesValue=a", "bytesValue"],
+    ["bytesValue=a%2Fb", "bytesValue"],
+    ["color=BLUE", "color"],
+    ["color=2", "color"],
+    ["color=constructor", "color"],
+    ["repeatedInt32Value=1&repeatedInt32Value=", "repeatedInt32Value"],
+    ["repeatedInt32Value=1&repeated_int32_value=1", "repeatedInt32Value"],
+    ["firstChoice=a&secondChoice=1", "secondChoice"],
+    ["byNumber[x]=true", "byNumber[x]"],
+    ["byNumber[1]=yes", "byNumber[1]"],
+    ["byFlag[yes]=1", "byFlag[yes]"],
+  ])("%s", (query, field) => {
+    expect(errorOf(() => bindKinds(query))).toMatchObject({ reason: "INVALID_PARAMETER", field });
+  });
+
+  test("and no value is repeated to the caller", () => {
+    const { message } = errorOf(() => bindQuote("slippage=secret"));
+    expect(message).toBe("slippage must be a plain decimal number");
+  });
+});
+
+test("a request type that no query can hold is refused at the start", () => {
+  expect(() => createQueryBinder(messageOf("Nested"))).toThrow("test.kinds.v1.Nested.kinds");
+  expect(() => createQueryBinder(GetQuoteResponseSchema)).not.toThrow();
+});

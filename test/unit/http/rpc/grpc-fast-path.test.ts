@@ -1,0 +1,111 @@
+import { once } from "node:events";
+import { type ClientHttp2Stream, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { create } from "@bufbuild/protobuf";
+import { afterEach, describe, expect, test } from "vitest";
+import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { QUOTE, QUOTE_PATH, type ServerSetup, startServer } from "../support/test-server.js";
+
+// What the short way for gRPC does with callers who do not do what they began. How it answers is compared with the
+// adapter in a property.
+
+const HEADERS = { ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc", te: "trailers" };
+const EMPTY = Buffer.alloc(5);
+
+const ending: (() => void)[] = [];
+afterEach(() => {
+  for (const end of ending.splice(0)) end();
+});
+
+async function startCall(setup: ServerSetup = {}, headers: Record<string, string> = {}) {
+  const server = await startServer(setup);
+  const session = connectHttp2(server.url);
+  session.on("error", () => {});
+  ending.push(() => session.destroy());
+  const stream = session.request({ ...HEADERS, ...headers });
+  stream.on("error", () => {});
+  return { ...server, session, stream };
+}
+
+/** Status by headers or trailers. */
+async function statusOf(stream: ClientHttp2Stream): Promise<unknown> {
+  stream.resume();
+  const [trailers] = (await once(stream, "trailers")) as [IncomingHttpHeaders];
+  return trailers["grpc-status"];
+}
+
+describe("a gRPC call", () => {
+  test.each([
+    ["nothing", Buffer.alloc(0)],
+    ["half a message", Buffer.from([0, 0, 0])],
+    ["a message without its end", EMPTY],
+  ])("of which %s comes is not waited for", async (_, body) => {
+    const { stream, lines, logged } = await startCall({ limits: { requestMs: 100, headersMs: 100 } });
+    stream.write(body);
+    expect(await statusOf(stream)).toBe("3");
+    stream.close();
+    await logged(1);
+    expect(lines).toMatchObject([{ protocol: "grpc", operation: QUOTE, code: "invalid_argument" }]);
+  });
+
+  test("of more than one message may have is refused before its end", async () => {
+    const { stream, lines, logged } = await startCall({ limits: { requestBytes: 100 } });
+    stream.write(Buffer.concat([Buffer.from([0, 0, 0, 9, 0]), Buffer.alloc(200)]));
+    expect(await statusOf(stream)).toBe("8");
+    await logged(1);
+    expect(lines).toMatchObject([{ code: "resource_exhausted" }]);
+  });
+
+  test.each([
+    ["before its message", false],
+    ["while it is answered", true],
+  ])("that its caller resets %s is logged as canceled", async (_, isAsked) => {
+    let onAsked = (): void => {};
+    const reached = new Promise<void>((resolve) => {
+      onAsked = resolve;
+    });
+    const signals: AbortSignal[] = [];
+    const { stream, lines, faults, logged } = await startCall({
+      getQuote: (_request, { signal }) => {
+        signals.push(signal);
+        onAsked();
+        return new Promise((resolve) => {
+          signal.addEventListener("abort", () => resolve(create(GetQuoteResponseSchema)));
+        });
+      },
+    });
+    if (isAsked) stream.end(EMPTY);
+    else stream.write(EMPTY.subarray(0, 2));
+    if (isAsked) await reached;
+    else await once(stream, "ready").catch(() => {});
+    stream.close(8);
+    await logged(1);
+    expect(lines).toMatchObject([{ protocol: "grpc", code: "canceled" }]);
+    expect(signals.map(({ aborted }) => aborted)).toEqual(isAsked ? [true] : []);
+    expect(faults).toEqual([]);
+  });
+
+  test("makes no signal for an operation that does not read it", async () => {
+    let seen: object = {};
+    const { stream } = await startCall({
+      getQuote: (_request, context) => {
+        seen = context;
+        return create(GetQuoteResponseSchema, { amountIn: "1" });
+      },
+    });
+    stream.end(EMPTY);
+    expect(await statusOf(stream)).toBe("0");
+    expect(Object.values(seen).filter((value) => value instanceof AbortController)).toEqual([]);
+  });
+
+  test("whose answer nobody reads is ended", async () => {
+    const amountIn = "9".repeat(1_000_000);
+    const { stream, lines, logged } = await startCall({
+      limits: { stallMs: 200 },
+      getQuote: () => create(GetQuoteResponseSchema, { amountIn }),
+    });
+    stream.pause();
+    stream.end(EMPTY);
+    await logged(1);
+    expect(lines).toMatchObject([{ code: "canceled" }]);
+  });
+});

@@ -1,0 +1,541 @@
+import { once } from "node:events";
+import { Agent, request } from "node:http";
+import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
+import {
+  compressionGzip,
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { type Client as GrpcJsClient, status as GrpcStatus } from "@grpc/grpc-js";
+import { afterEach, describe, expect, test } from "vitest";
+import { type ErrorInfo, ErrorInfoSchema } from "../../../../gen/google/rpc/error_details_pb.js";
+import {
+  BridgeService,
+  type GetQuoteRequest,
+  GetQuoteRequestSchema,
+  GetQuoteResponseSchema,
+} from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../../../src/errors.js";
+import { grpcCall, grpcClient } from "../support/grpc-client.js";
+import { http1, http2 } from "../support/raw-client.js";
+import { echoQuote, QUOTE, QUOTE_PATH, startServer } from "../support/test-server.js";
+
+const grpcClients = new Set<GrpcJsClient>();
+afterEach(() => {
+  for (const client of grpcClients) client.close();
+  grpcClients.clear();
+});
+function newGrpcClient(port: number): GrpcJsClient {
+  const client = grpcClient(port);
+  grpcClients.add(client);
+  return client;
+}
+
+const REQUEST = create(GetQuoteRequestSchema, { amount: "5", slippage: 0.5, rpcUrl: { optimism: "http://x" } });
+const EXPECTED = {
+  amountIn: "5",
+  slippage: 0.5,
+  amountOutMin: '[["optimism","http://x"]]',
+  deadline: 1_700_000_000n,
+};
+
+interface Outcome {
+  readonly answer?: unknown;
+  readonly code?: string;
+  readonly message?: string;
+  readonly info?: ErrorInfo;
+  readonly requestId: string | null | undefined;
+  readonly retryAfter: string | null | undefined;
+}
+
+type Way = readonly [
+  name: string,
+  protocol: string,
+  call: (
+    url: string,
+    request: GetQuoteRequest,
+    options: { headers: Record<string, string>; timeoutMs?: number },
+  ) => Promise<Outcome>,
+];
+
+function overConnect(
+  name: string,
+  protocol: string,
+  transport: (baseUrl: string, look: Interceptor) => Transport,
+): Way {
+  return [
+    name,
+    protocol,
+    async (url, request, options) => {
+      let head: Headers | undefined;
+      const look: Interceptor = (next) => async (req) => {
+        const answer = await next(req);
+        head = answer.header;
+        return answer;
+      };
+      const client = createClient(BridgeService, transport(url, look));
+      try {
+        const answer = await client.getQuote(request, options);
+        return { answer, requestId: head?.get("x-request-id"), retryAfter: undefined };
+      } catch (thrown) {
+        const error = ConnectError.from(thrown);
+        const [info] = error.findDetails(ErrorInfoSchema);
+        return {
+          code: Code[error.code] ?? "",
+          message: error.rawMessage,
+          ...(info === undefined ? {} : { info }),
+          requestId: error.metadata.get("x-request-id"),
+          retryAfter: error.metadata.get("retry-after"),
+        };
+      }
+    },
+  ];
+}
+
+const overGrpcJs: Way = [
+  "gRPC by grpc-js",
+  "grpc",
+  async (url, request, { headers, timeoutMs }) => {
+    const client = newGrpcClient(Number(new URL(url).port));
+    const deadline = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
+    const options = { headers, ...deadline };
+    const {
+      message,
+      error,
+      headers: head,
+    } = await grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request, options);
+    const requestId = String(head.get("x-request-id")[0]);
+    if (error === undefined) return { answer: message, requestId, retryAfter: undefined };
+    const [details] = error.metadata.get("grpc-status-details-bin");
+    const info = details === undefined ? undefined : errorInfoOf(details as Buffer);
+    return {
+      code: Code[error.code] ?? "",
+      message: error.details,
+      ...(info === undefined ? {} : { info }),
+      requestId,
+      retryAfter: (error.metadata.get("retry-after")[0] as string | undefined) ?? null,
+    };
+  },
+];
+
+/** The ErrorInfo in a serialised google.rpc.Status, whose third field is its details. */
+function errorInfoOf(bytes: Uint8Array): ErrorInfo | undefined {
+  const reader = new BinaryReader(bytes);
+  while (reader.pos < reader.len) {
+    const [field, wireType] = reader.tag();
+    if (field === 3) return anyUnpack(fromBinary(AnySchema, reader.bytes()), ErrorInfoSchema);
+    reader.skip(wireType);
+  }
+  return undefined;
+}
+
+const ways: readonly Way[] = [
+  overGrpcJs,
+  overConnect("gRPC by Connect", "grpc", (baseUrl, look) => createGrpcTransport({ baseUrl, interceptors: [look] })),
+  overConnect("gRPC-Web over HTTP/1.1", "grpc-web", (baseUrl, look) =>
+    createGrpcWebTransport({ baseUrl, httpVersion: "1.1", interceptors: [look] }),
+  ),
+  overConnect("gRPC-Web over h2c", "grpc-web", (baseUrl, look) =>
+    createGrpcWebTransport({
+      baseUrl,
+      httpVersion: "2",
+      interceptors: [look],
+      sendCompression: compressionGzip,
+      compressMinBytes: 0,
+    }),
+  ),
+  overConnect("Connect JSON over HTTP/1.1", "connect", (baseUrl, look) =>
+    createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [look] }),
+  ),
+  overConnect("Connect JSON over h2c", "connect", (baseUrl, look) =>
+    createConnectTransport({ baseUrl, httpVersion: "2", interceptors: [look] }),
+  ),
+  overConnect("Connect binary", "connect", (baseUrl, look) =>
+    createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: true, interceptors: [look] }),
+  ),
+  overConnect("Connect binary, gzip", "connect", (baseUrl, look) =>
+    createConnectTransport({
+      baseUrl,
+      httpVersion: "2",
+      useBinaryFormat: true,
+      interceptors: [look],
+      sendCompression: compressionGzip,
+      compressMinBytes: 0,
+    }),
+  ),
+  overConnect("Connect GET, JSON", "connect-get", (baseUrl, look) =>
+    createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true, interceptors: [look] }),
+  ),
+  overConnect("Connect GET, binary", "connect-get", (baseUrl, look) =>
+    createConnectTransport({
+      baseUrl,
+      httpVersion: "2",
+      useHttpGet: true,
+      useBinaryFormat: true,
+      interceptors: [look],
+    }),
+  ),
+];
+
+describe.each(ways)("%s", (_, protocol, call) => {
+  test("answers, and is logged once", async () => {
+    const { url, lines, logged } = await startServer();
+    const { answer, requestId } = await call(url, REQUEST, { headers: { "x-request-id": "id-1" } });
+    expect(answer).toMatchObject(EXPECTED);
+    expect(requestId).toBe("id-1");
+    await logged(1);
+    const line = { requestId: "id-1", protocol, operation: QUOTE, code: "ok", token: "USDC" };
+    expect(lines).toEqual([{ ...line, ms: expect.any(Number) }]);
+  });
+
+  test("tells a ServiceError with its ErrorInfo", async () => {
+    const error = new ServiceError("INVALID_PARAMETER", "slippage: 100 % wrong, and é?", { field: "slippage" });
+    const { url, lines, logged } = await startServer({ getQuote: () => Promise.reject(error) });
+    const outcome = await call(url, REQUEST, { headers: {} });
+    expect(outcome).toMatchObject({
+      code: "InvalidArgument",
+      message: "slippage: 100 % wrong, and é?",
+      info: { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1", metadata: { field: "slippage" } },
+    });
+    await logged(1);
+    expect(lines).toMatchObject([{ protocol, code: "invalid_argument", reason: "INVALID_PARAMETER" }]);
+  });
+
+  test("tells when to come back", async () => {
+    const error = new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 });
+    const { url } = await startServer({ getQuote: () => Promise.reject(error) });
+    expect(await call(url, REQUEST, { headers: {} })).toMatchObject({ code: "ResourceExhausted", retryAfter: "3" });
+  });
+
+  test("hides a fault of ours", async () => {
+    const fault = new Error("secret");
+    const { url, lines, faults, logged } = await startServer({ getQuote: () => Promise.reject(fault) });
+    const outcome = await call(url, REQUEST, { headers: {} });
+    expect(outcome).toMatchObject({ code: "Internal", message: "internal error" });
+    await logged(1);
+    expect([lines[0]?.code, faults]).toEqual(["internal", [fault]]);
+  });
+
+  test("passes the caller's deadline on", async () => {
+    const seen: (number | undefined)[] = [];
+    const { url } = await startServer({
+      getQuote: (request, context) => {
+        seen.push(context.timeoutMs);
+        return echoQuote(request, context);
+      },
+    });
+    await call(url, REQUEST, { headers: {}, timeoutMs: 20_000 });
+    await call(url, REQUEST, { headers: {} });
+    const [given, none] = seen;
+    expect(given).toBeGreaterThan(15_000);
+    expect(given).toBeLessThanOrEqual(20_000);
+    expect(none).toBeUndefined();
+  });
+});
+
+test("a deadline that no timer can hold is served, not refused", async () => {
+  const seen: (number | undefined)[] = [];
+  const warnings: unknown[] = [];
+  const onWarning = (warning: Error) => warnings.push(warning);
+  process.on("warning", onWarning);
+  const { port } = await startServer({
+    getQuote: async (request, context) => {
+      await sleep(10);
+      seen.push(context.timeoutMs);
+      return echoQuote(request, context);
+    },
+  });
+  const post = (headers: Record<string, string>, body: Buffer | string) =>
+    http1(port, QUOTE_PATH, { method: "POST", headers, body });
+  const connect = await post({ "content-type": "application/json", "connect-timeout-ms": "9999999999" }, "{}");
+  expect(connect.status).toBe(200);
+  for (const timeout of ["99999999H", "99999999M", "2147484S"]) {
+    const web = await post(
+      { "content-type": "application/grpc-web+proto", "grpc-timeout": timeout },
+      envelope(0, bytes),
+    );
+    expect(web.body).toContain("grpc-status: 0");
+  }
+  process.off("warning", onWarning);
+  expect(warnings).toEqual([]);
+  expect(seen).toHaveLength(4);
+  for (const timeoutMs of seen) expect(timeoutMs).toBeGreaterThan(2 ** 31 - 60_000);
+});
+
+const bytes = Buffer.from(toBinary(GetQuoteRequestSchema, REQUEST));
+const envelope = (flags: number, data: Buffer) => {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flags);
+  head.writeUInt32BE(data.length, 1);
+  return Buffer.concat([head, data]);
+};
+const garbage = Buffer.from([0xff, 0xff, 0xff, 0x01]);
+const bomb = gzipSync(Buffer.alloc(10_000_000));
+const big = Buffer.alloc(65 * 1024 + 1, "a");
+
+describe("a Connect request that cannot be read", () => {
+  const proto = { "content-type": "application/proto" };
+  const json = { "content-type": "application/json" };
+  const gzip = { "content-encoding": "gzip" };
+  test.each<[string, Record<string, string>, Buffer | string, number, string]>([
+    ["binary that does not parse", proto, garbage, 400, "invalid_argument"],
+    ["binary with invalid UTF-8", proto, Buffer.from([10, 1, 255]), 400, "invalid_argument"],
+    ["JSON that does not parse", json, "{", 400, "invalid_argument"],
+    ["JSON of another type", json, '{"amount":{}}', 400, "invalid_argument"],
+    ["JSON with half a surrogate pair", json, '{"slippage":"\\ud800"}', 400, "invalid_argument"],
+    ["JSON nested without end", json, `{"rpcUrl":${"[".repeat(60_000)}`, 400, "invalid_argument"],
+    ["JSON nested deeply", json, `{"amount":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, 400, "invalid_argument"],
+    ["groups nested without end", proto, Buffer.alloc(60_000, 0x0b), 400, "invalid_argument"],
+    ["no JSON at all", json, "", 400, "invalid_argument"],
+    [
+      "a long error, asked for compressed",
+      { ...json, "accept-encoding": "gzip" },
+      `{"slippage":"${"x".repeat(9999)}"}`,
+      400,
+      "invalid_argument",
+    ],
+    ["gzip that is none", { ...proto, ...gzip }, bytes, 400, "invalid_argument"],
+    ["gzip cut short", { ...proto, ...gzip }, gzipSync(bytes).subarray(0, 20), 400, "invalid_argument"],
+    ["an unknown compression", { ...proto, "content-encoding": "br" }, bytes, 415, "unimplemented"],
+    ["a deadline that is none", { ...proto, "connect-timeout-ms": "soon" }, bytes, 400, "invalid_argument"],
+    ["too large", proto, big, 413, "resource_exhausted"],
+    ["too large, in chunks", { ...proto, "transfer-encoding": "chunked" }, big, 413, "resource_exhausted"],
+    ["too large once decompressed", { ...proto, ...gzip }, bomb, 413, "resource_exhausted"],
+    ["an unknown type", { "content-type": "text/plain" }, bytes, 415, "invalid_argument"],
+    ["no type", {}, bytes, 415, "invalid_argument"],
+    ["gRPC-Web as text", { "content-type": "application/grpc-web-text" }, bytes, 415, "invalid_argument"],
+  ])("%s", async (_, headers, body, status, code) => {
+    const { port, lines, faults, logged } = await startServer();
+    for (const send of [http1, http2]) {
+      if (send === http2 && "transfer-encoding" in headers) continue;
+      const answer = await send(port, QUOTE_PATH, { method: "POST", headers, body });
+      expect(answer).toMatchObject({
+        status,
+        headers: { "cache-control": "no-store", "access-control-allow-origin": "*" },
+      });
+      expect(JSON.parse(answer.body)).toMatchObject({ code });
+    }
+    await logged(1);
+    expect(lines[0]).toMatchObject({ operation: QUOTE, code });
+    expect(faults).toEqual([]);
+  });
+
+  test.each([
+    ["encoding=json&message=%7B", 400],
+    ["encoding=proto&base64=1&message=%21", 400],
+    ["encoding=proto&base64=1&message=_____w", 400],
+    ["encoding=proto&compression=br&message=", 415],
+    ["encoding=xml&message=", 415],
+    ["", 415],
+  ])("GET ?%s", async (query, status) => {
+    const { port, faults } = await startServer();
+    const answer = await http1(port, `${QUOTE_PATH}?${query}`);
+    expect(answer).toMatchObject({ status, headers: { "cache-control": "no-store" } });
+    expect(JSON.parse(answer.body)).toHaveProperty("code");
+    expect(faults).toEqual([]);
+  });
+
+  test("says why, with an ErrorInfo", async () => {
+    const { port } = await startServer();
+    const { body } = await http1(port, QUOTE_PATH, { method: "POST", headers: json, body: '{"amount":5}' });
+    const { message, details } = JSON.parse(body);
+    expect(message).toContain("hop.bridge.v1.GetQuoteRequest.amount");
+    expect(details).toMatchObject([
+      { type: "google.rpc.ErrorInfo", debug: { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1" } },
+    ]);
+  });
+
+  test("leaves the connection fit for the next", async () => {
+    const { port } = await startServer();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ports: (number | undefined)[] = [];
+    for (const body of [big, bytes]) {
+      const status = await new Promise((resolve, reject) => {
+        const options = {
+          port,
+          path: QUOTE_PATH,
+          method: "POST",
+          agent,
+          headers: { ...proto, "transfer-encoding": "chunked" },
+        };
+        const req = request(options, (res) => {
+          ports.push(res.socket.localPort);
+          res.resume().on("end", () => resolve(res.statusCode));
+        });
+        req.on("error", reject);
+        req.end(body);
+      });
+      expect(status).toBe(body === big ? 413 : 200);
+    }
+    expect(ports[0]).toBe(ports[1]);
+    agent.destroy();
+  });
+});
+
+describe("a gRPC request that cannot be read", () => {
+  test.each<[string, Record<string, string>, Buffer, Code]>([
+    ["a message that does not parse", {}, envelope(0, garbage), Code.InvalidArgument],
+    ["half an envelope", {}, envelope(0, bytes).subarray(0, 9), Code.InvalidArgument],
+    ["compressed without saying how", {}, envelope(1, gzipSync(bytes)), Code.InvalidArgument],
+    ["gzip that is none", { "grpc-encoding": "gzip" }, envelope(1, bytes), Code.InvalidArgument],
+    ["an unknown compression", { "grpc-encoding": "br" }, envelope(1, bytes), Code.Unimplemented],
+    ["no message", {}, Buffer.alloc(0), Code.Unimplemented],
+    ["two messages", {}, Buffer.concat([envelope(0, bytes), envelope(0, bytes)]), Code.Unimplemented],
+    ["too large", {}, envelope(0, big), Code.ResourceExhausted],
+    ["too large once decompressed", { "grpc-encoding": "gzip" }, envelope(1, bomb), Code.ResourceExhausted],
+    ["a deadline that is none", { "grpc-timeout": "soon" }, envelope(0, bytes), Code.InvalidArgument],
+  ])("%s", async (_, headers, body, code) => {
+    const { port, lines, faults, logged } = await startServer();
+    const web = await http1(port, QUOTE_PATH, {
+      method: "POST",
+      headers: { "content-type": "application/grpc-web+proto", ...headers },
+      body,
+    });
+    expect(web.status).toBe(200);
+    expect(web.body).toContain(`grpc-status: ${code}\r\n`);
+    const native = await http2Trailers(port, { "content-type": "application/grpc", ...headers }, body);
+    expect(native).toMatchObject({ ":status": 200, "grpc-status": String(code) });
+    await logged(2);
+    expect(lines).toMatchObject([
+      { protocol: "grpc-web", code: codeToString(code) },
+      { protocol: "grpc", code: codeToString(code) },
+    ]);
+    expect(faults).toEqual([]);
+  });
+
+  test("tells grpc-js why, with an ErrorInfo", async () => {
+    const { port } = await startServer();
+    const client = newGrpcClient(port);
+    const { error } = await grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, garbage);
+    expect(error?.code).toBe(GrpcStatus.INVALID_ARGUMENT);
+    expect(errorInfoOf(error?.metadata.get("grpc-status-details-bin")[0] as Buffer)).toMatchObject({
+      reason: "INVALID_PARAMETER",
+      domain: "hop.bridge.v1",
+    });
+  });
+});
+
+/** All headers and trailers of one gRPC call. */
+function http2Trailers(port: number, headers: Record<string, string>, body: Buffer): Promise<IncomingHttpHeaders> {
+  return new Promise((resolve, reject) => {
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    session.on("error", reject);
+    const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, te: "trailers", ...headers });
+    const all: IncomingHttpHeaders = {};
+    stream.on("response", (head) => Object.assign(all, head));
+    stream.on("trailers", (trailers) => Object.assign(all, trailers));
+    stream.on("error", reject);
+    stream.on("close", () => {
+      session.close();
+      resolve(all);
+    });
+    stream.resume();
+    stream.end(body);
+  });
+}
+
+describe("the path of a method", () => {
+  test("answers a browser's preflight", async () => {
+    const { port } = await startServer();
+    const { status, headers } = await http1(port, QUOTE_PATH, { method: "OPTIONS" });
+    expect(status).toBe(204);
+    expect(headers["access-control-allow-methods"]).toBe("POST, GET, OPTIONS");
+    for (const name of [
+      "Content-Type",
+      "Connect-Protocol-Version",
+      "Connect-Timeout-Ms",
+      "X-Grpc-Web",
+      "X-User-Agent",
+      "Grpc-Timeout",
+    ]) {
+      expect(headers["access-control-allow-headers"]?.toLowerCase()).toContain(name.toLowerCase());
+    }
+  });
+
+  test("lets browsers see gRPC-Web's status", async () => {
+    const { port } = await startServer();
+    const { headers } = await http1(port, QUOTE_PATH, {
+      method: "POST",
+      headers: { "content-type": "application/grpc-web+proto" },
+      body: envelope(0, bytes),
+    });
+    expect(headers["access-control-allow-origin"]).toBe("*");
+    for (const name of ["Grpc-Status", "Grpc-Message", "Grpc-Status-Details-Bin", "X-Request-Id"]) {
+      expect(headers["access-control-expose-headers"]?.toLowerCase()).toContain(name.toLowerCase());
+    }
+  });
+
+  test.each(["PUT", "HEAD", "DELETE"])("%s is not allowed", async (method) => {
+    const { port } = await startServer();
+    const { status, headers } = await http1(port, QUOTE_PATH, { method });
+    expect([status, headers.allow]).toEqual([405, "POST, GET, OPTIONS"]);
+  });
+
+  test("an unknown one is not there, each protocol in its own words", async () => {
+    const { port, lines, logged } = await startServer();
+    const path = "/hop.bridge.v1.BridgeService/Nope";
+    const json = await http1(port, path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    });
+    expect([json.status, JSON.parse(json.body).reason]).toEqual([404, "PATH_NOT_FOUND"]);
+    const web = await http1(port, path, { method: "POST", headers: { "content-type": "application/grpc-web+proto" } });
+    expect(web).toMatchObject({ status: 200, headers: { "grpc-status": "12" } });
+    const { error } = await grpcCall(newGrpcClient(port), path, GetQuoteRequestSchema, GetQuoteResponseSchema, REQUEST);
+    expect(error?.code).toBe(GrpcStatus.UNIMPLEMENTED);
+    await logged(3);
+    expect(lines.map(({ code, protocol }) => [protocol, code])).toEqual([
+      ["rest", "not_found"],
+      ["grpc-web", "unimplemented"],
+      ["grpc", "unimplemented"],
+    ]);
+  });
+});
+
+test("an answer of ours that does not serialise is a fault of ours", async () => {
+  const { url, faults } = await startServer({
+    getQuote: async () => create(GetQuoteResponseSchema, { deadline: 2n ** 70n }),
+  });
+  for (const [name, , call] of ways) {
+    if (name.startsWith("gRPC-Web")) continue;
+    expect(await call(url, REQUEST, { headers: {} }), name).toMatchObject({
+      code: "Internal",
+      message: "internal error",
+    });
+  }
+  expect(faults).toHaveLength(ways.length - 2);
+});
+
+test("a body that does not come is not waited for", async () => {
+  const { port, lines, logged } = await startServer({ limits: { requestMs: 100, headersMs: 100 } });
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/json" });
+  const [head] = (await once(stream, "response")) as [IncomingHttpHeaders];
+  expect(head[":status"]).toBe(400);
+  await logged(1);
+  expect(lines).toMatchObject([{ code: "invalid_argument" }]);
+  session.destroy();
+});
+
+test("a large answer to a caller who still sends arrives whole", async () => {
+  const large = "9".repeat(2_000_000);
+  const { port } = await startServer({ getQuote: async () => create(GetQuoteResponseSchema, { amountIn: large }) });
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  const stream = session.request({ ":method": "GET", ":path": "/v1/quote" }, { endStream: false });
+  let size = 0;
+  stream.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+  });
+  await once(stream, "end");
+  expect(size).toBeGreaterThan(large.length);
+  session.destroy();
+});

@@ -1,0 +1,154 @@
+import { create, createFileRegistry, type DescMessage, type DescService, setExtension } from "@bufbuild/protobuf";
+import {
+  DescriptorProtoSchema,
+  EnumDescriptorProtoSchema,
+  FieldDescriptorProtoSchema,
+  FieldOptions_JSType,
+  FieldOptionsSchema,
+  FileDescriptorProtoSchema,
+  FieldDescriptorProto_Label as Label,
+  MethodDescriptorProtoSchema,
+  MethodOptionsSchema,
+  ServiceDescriptorProtoSchema,
+  FieldDescriptorProto_Type as Type,
+} from "@bufbuild/protobuf/wkt";
+import { file_google_api_annotations, http } from "../../../../gen/google/api/annotations_pb.js";
+import { type HttpRule, HttpRuleSchema } from "../../../../gen/google/api/http_pb.js";
+
+/** A contract with a field of every kind, made at run time: what the generic layer must serve beyond our own contract. */
+const PACKAGE = "test.kinds.v1";
+
+const SCALARS = {
+  double_value: Type.DOUBLE,
+  float_value: Type.FLOAT,
+  int64_value: Type.INT64,
+  uint64_value: Type.UINT64,
+  int32_value: Type.INT32,
+  fixed64_value: Type.FIXED64,
+  fixed32_value: Type.FIXED32,
+  bool_value: Type.BOOL,
+  string_value: Type.STRING,
+  bytes_value: Type.BYTES,
+  uint32_value: Type.UINT32,
+  sfixed32_value: Type.SFIXED32,
+  sfixed64_value: Type.SFIXED64,
+  sint32_value: Type.SINT32,
+  sint64_value: Type.SINT64,
+} as const;
+
+const MAPS = {
+  by_text: [Type.STRING, Type.STRING],
+  by_number: [Type.INT32, Type.BOOL],
+  by_long: [Type.UINT64, Type.INT64],
+  by_flag: [Type.BOOL, Type.DOUBLE],
+} as const;
+
+let number = 0;
+function field(name: string, type: Type, more: Partial<{ typeName: string; label: Label; oneofIndex: number }> = {}) {
+  number += 1;
+  const jsonName = name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return create(FieldDescriptorProtoSchema, { name, jsonName, number, type, label: Label.OPTIONAL, ...more });
+}
+
+const optional = ["optional_text", "optional_double", "optional_color"] as const;
+const color = { typeName: `.${PACKAGE}.Color` };
+
+const kinds = create(DescriptorProtoSchema, {
+  name: "Kinds",
+  field: [
+    ...Object.entries(SCALARS).map(([name, type]) => field(name, type)),
+    create(FieldDescriptorProtoSchema, {
+      ...field("long_text", Type.INT64),
+      options: create(FieldOptionsSchema, { jstype: FieldOptions_JSType.JS_STRING }),
+    }),
+    field("color", Type.ENUM, color),
+    ...Object.entries(SCALARS).map(([name, type]) => field(`repeated_${name}`, type, { label: Label.REPEATED })),
+    field("repeated_color", Type.ENUM, { ...color, label: Label.REPEATED }),
+    field("first_choice", Type.STRING, { oneofIndex: 0 }),
+    field("second_choice", Type.INT32, { oneofIndex: 0 }),
+    ...Object.keys(MAPS).map((name) =>
+      field(name, Type.MESSAGE, { label: Label.REPEATED, typeName: `.${PACKAGE}.Kinds.${entryName(name)}` }),
+    ),
+    ...optional.map((name, index) =>
+      create(FieldDescriptorProtoSchema, {
+        ...field(name, name === "optional_text" ? Type.STRING : name === "optional_double" ? Type.DOUBLE : Type.ENUM),
+        ...(name === "optional_color" ? color : {}),
+        proto3Optional: true,
+        oneofIndex: index + 1,
+      }),
+    ),
+  ],
+  oneofDecl: [{ name: "choice" }, ...optional.map((name) => ({ name: `_${name}` }))],
+  nestedType: Object.entries(MAPS).map(([name, [key, value]]) => ({
+    name: entryName(name),
+    field: [
+      { name: "key", number: 1, type: key, label: Label.OPTIONAL },
+      { name: "value", number: 2, type: value, label: Label.OPTIONAL },
+    ],
+    options: { mapEntry: true },
+  })),
+});
+
+function entryName(name: string): string {
+  return `${name.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())}Entry`;
+}
+
+const nested = create(DescriptorProtoSchema, {
+  name: "Nested",
+  field: [
+    field("kinds", Type.MESSAGE, { typeName: `.${PACKAGE}.Kinds` }),
+    field("texts", Type.STRING, { label: Label.REPEATED }),
+  ],
+});
+
+const loop = create(DescriptorProtoSchema, {
+  name: "Loop",
+  field: [field("loop", Type.MESSAGE, { typeName: `.${PACKAGE}.Loop`, label: Label.REPEATED })],
+});
+
+/** A method `Echo` of a service, with an annotation or none; Kinds in and out where nothing else is said. */
+export function serviceWith(
+  rule: Partial<Omit<HttpRule, "$typeName">> | undefined,
+  { input = "Kinds", output = "Kinds", clientStreaming = false } = {},
+): DescService {
+  const options = create(MethodOptionsSchema);
+  if (rule !== undefined) setExtension(options, http, create(HttpRuleSchema, rule));
+  const method = create(MethodDescriptorProtoSchema, {
+    name: "Echo",
+    inputType: `.${PACKAGE}.${input}`,
+    outputType: `.${PACKAGE}.${output}`,
+    clientStreaming,
+    options,
+  });
+  const file = create(FileDescriptorProtoSchema, {
+    name: "test/kinds/v1/kinds.proto",
+    package: PACKAGE,
+    syntax: "proto3",
+    dependency: [file_google_api_annotations.proto.name],
+    messageType: [kinds, nested, loop],
+    enumType: [
+      create(EnumDescriptorProtoSchema, {
+        name: "Color",
+        value: [
+          { name: "COLOR_UNSPECIFIED", number: 0 },
+          { name: "RED", number: 1 },
+          { name: "DARK_RED", number: -7 },
+        ],
+      }),
+    ],
+    service: [create(ServiceDescriptorProtoSchema, { name: "KindsService", method: [method] })],
+  });
+  const registry = createFileRegistry(file, (name) =>
+    name === file_google_api_annotations.proto.name ? file_google_api_annotations : undefined,
+  );
+  const service = registry.getService(`${PACKAGE}.KindsService`);
+  if (service === undefined) throw new Error("the test's contract has no service");
+  return service;
+}
+
+/** Builds the message types of the contract. */
+export function messageOf(name: "Kinds" | "Nested" | "Loop"): DescMessage {
+  const found = serviceWith(undefined).file.messages.find((message) => message.name === name);
+  if (found === undefined) throw new Error(`the test's contract has no ${name}`);
+  return found;
+}

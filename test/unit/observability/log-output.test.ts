@@ -1,0 +1,119 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, constants, openSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import ts from "typescript";
+import { beforeAll, describe, expect, test } from "vitest";
+import { temporaryFolder } from "../../support/temporary-folder.js";
+
+// Real processes with real outputs: what matters is how a process ends whose lines nobody takes.
+
+const folder = temporaryFolder();
+let program: string;
+
+beforeAll(async () => {
+  const source = readFileSync(new URL("../../../src/observability/log-output.ts", import.meta.url), "utf8");
+  const file = join(folder(), "log-output.mjs");
+  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
+  await writeFile(file, ts.transpileModule(source, { compilerOptions }).outputText);
+  program = `
+    import { createLogOutput } from ${JSON.stringify(file)};
+    const output = createLogOutput(1);
+    const [count, then] = process.argv.slice(1);
+    for (let index = 0; index < Number(count); index++) output.write(JSON.stringify({ index, fill: "x".repeat(80) }) + "\\n");
+    if (then === "crash") throw new Error("crash");
+    if (then === "exit") process.exit(0);
+    if (then === "later") setTimeout(() => process.exit(0), 1500);
+    if (then === "live") { process.on("SIGTERM", () => process.exit(0)); setInterval(() => {}, 1000); }
+  `;
+});
+
+function start(count: number, then: string, stdout: "pipe" | number = "pipe"): ChildProcess {
+  const args = ["--input-type=module", "-e", program, String(count), then];
+  return spawn(process.execPath, args, { stdio: ["ignore", stdout, "ignore"] });
+}
+
+const indexes = (lines: string): number[] =>
+  lines
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line).index);
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+test("a slow reader gets every line through a pipe", async () => {
+  const command = `"$0" --input-type=module -e "$1" 5000 later | { sleep 0.5; cat; }`;
+  const child = spawn("sh", ["-c", command, process.execPath, program], { stdio: ["ignore", "pipe", "ignore"] });
+  expect(indexes(await text(child.stdout))).toEqual(upTo(5_000));
+});
+
+describe("every line is written, whole and in order,", () => {
+  test.each([
+    ["by a process that ends by itself", "", 0],
+    ["by one that exits at once", "exit", 0],
+    ["by one that crashes", "crash", 1],
+  ])("%s", async (_, then, code) => {
+    const child = start(2_000, then);
+    const [lines, [ended]] = await Promise.all([text(child.stdout as NodeJS.ReadableStream), once(child, "exit")]);
+    expect(indexes(lines)).toEqual(upTo(2_000));
+    expect(ended).toBe(code);
+  });
+
+  test("soon, by one that lives on", async () => {
+    const child = start(3, "live");
+    const [chunk] = await once(child.stdout as NodeJS.ReadableStream, "data");
+    expect(indexes(String(chunk))).toEqual([0, 1, 2]);
+    child.kill("SIGTERM");
+    expect((await once(child, "exit"))[0]).toBe(0);
+  });
+});
+
+describe("a process ends when it is told to", () => {
+  async function endsSoon(child: ChildProcess): Promise<void> {
+    await sleep(500);
+    const asked = performance.now();
+    child.kill("SIGTERM");
+    expect((await once(child, "exit"))[0]).toBe(0);
+    expect(performance.now() - asked).toBeLessThan(2_000);
+  }
+
+  test.runIf(process.platform === "linux")("though nobody reads its lines", async () => {
+    const pipe = join(folder(), "pipe");
+    execFileSync("mkfifo", [pipe]);
+    const reader = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    const writer = openSync(pipe, constants.O_WRONLY);
+    await endsSoon(start(50_000, "live", writer));
+    closeSync(writer);
+    closeSync(reader);
+  });
+
+  test("though their reader is gone", async () => {
+    const child = start(50_000, "live");
+    child.stdout?.destroy();
+    await endsSoon(child);
+  });
+
+  test.runIf(process.platform === "linux")("though there is no room for them", async () => {
+    const full = openSync("/dev/full", "w");
+    await endsSoon(start(5_000, "live", full));
+    closeSync(full);
+  });
+});
+
+test("what nobody reads is dropped at some size, and told when somebody does", async () => {
+  const child = start(200_000, "live");
+  await sleep(1_000);
+  const memory = process.platform === "linux" ? readFileSync(`/proc/${child.pid}/status`, "utf8") : "VmRSS: 0 kB";
+  expect(Number(/VmRSS:\s+(\d+)/.exec(memory)?.[1])).toBeLessThan(200_000);
+  let lines = "";
+  child.stdout?.on("data", (chunk) => {
+    lines += chunk;
+  });
+  await expect.poll(() => /"lines":\d+,"msg":"log lines were dropped/.test(lines), { timeout: 10_000 }).toBe(true);
+  const dropped = Number(/"lines":(\d+)/.exec(lines)?.[1]);
+  child.kill("SIGTERM");
+  await once(child, "exit");
+  expect(indexes(lines).filter((index) => index !== undefined)).toEqual(upTo(200_000 - dropped));
+});

@@ -1,0 +1,129 @@
+import perfHooks from "node:perf_hooks";
+import { expect, test, vi } from "vitest";
+import type { ServiceState } from "../../../../src/app/dependency-status.js";
+import type { AccessLine } from "../../../../src/http/request/request-context.js";
+import { createMetrics } from "../../../../src/observability/metrics/metrics.js";
+
+const now = 1_795_000_000_000;
+const endpoint = (digits: string, state: "ok" | "lagging") => ({ endpoint: digits, state, head: undefined });
+const state: ServiceState = {
+  chains: [
+    {
+      network: "mainnet",
+      chain: "optimism",
+      chainId: 10,
+      endpoints: [endpoint("a1b2c3", "ok"), endpoint("d4e5f6", "lagging")],
+      head: { number: 77, time: now / 1000 - 12, seenAt: 0 },
+      usedAt: undefined,
+    },
+  ],
+  sources: [
+    { source: "prices", state: "failing", ageMs: 2_500 },
+    { source: "explorer", state: "off", ageMs: undefined },
+  ],
+  index: [{ chain: "optimism", lagBlocks: 3 }],
+};
+
+function setup() {
+  let steady = 0;
+  let loads = 0;
+  const metrics = createMetrics({
+    version: "1.2.3",
+    state: () => state,
+    load() {
+      loads += 1;
+      return {
+        connections: 1,
+        requests: 2,
+        gate: { limit: 3, inside: 4 },
+        callsWaiting: 5,
+        customEndpoints: 6,
+        routesKept: 7,
+      };
+    },
+    now: () => now,
+    steady: () => steady,
+  });
+  const lines = async (start: string) =>
+    (await metrics.text()).split("\n").filter((line) => line.startsWith(`hop_gateway_${start}`));
+  return { metrics, lines, loads: () => loads, pass: (ms: number) => (steady += ms) };
+}
+
+test("what goes on now is asked for at a scrape, and at no other time", async () => {
+  const { lines, loads } = setup();
+  expect(loads()).toBe(0);
+  const names = [
+    "connections",
+    "requests_in_progress",
+    "gate_",
+    "calls_waiting",
+    "custom_endpoints",
+    "routes_kept_fresh",
+  ];
+  const shown = (await Promise.all(names.map(lines))).flat();
+  expect(shown.map((line) => line.replace("hop_gateway_", ""))).toEqual([
+    ...["connections 1", "requests_in_progress 2", "gate_limit 3", "gate_inside 4", "calls_waiting 5"],
+    ...["custom_endpoints 6", "routes_kept_fresh 7"],
+  ]);
+  expect(loads()).toBeGreaterThan(0);
+});
+
+test("a state is 1 for the one that holds and 0 for each other that there is", async () => {
+  const { lines } = setup();
+  const ofOptimism = 'network="mainnet",chain="optimism"';
+  const statesOf = (digits: string, own: string) =>
+    ["ok", "failing", "resting", "lagging", "unknown"].map(
+      (word) =>
+        `hop_gateway_endpoint_state{${ofOptimism},endpoint="${digits}",state="${word}"} ${word === own ? 1 : 0}`,
+    );
+  expect(await lines("endpoint_state")).toEqual([...statesOf("a1b2c3", "ok"), ...statesOf("d4e5f6", "lagging")]);
+  expect((await lines("source_state")).filter((line) => line.endsWith(" 1"))).toEqual([
+    'hop_gateway_source_state{source="prices",state="failing"} 1',
+    'hop_gateway_source_state{source="explorer",state="off"} 1',
+  ]);
+  expect(await lines("source_age")).toEqual(['hop_gateway_source_age_seconds{source="prices"} 2.5']);
+  expect(await lines("chain_head")).toEqual([
+    `hop_gateway_chain_head_age_seconds{${ofOptimism}} 12`,
+    `hop_gateway_chain_head_number{${ofOptimism}} 77`,
+  ]);
+  expect(await lines("index_lag")).toEqual(['hop_gateway_index_lag_blocks{chain="optimism"} 3']);
+});
+
+test("an exchange is counted by method and outcome, and timed unless nobody waited for it", async () => {
+  const { metrics, lines, pass } = setup();
+  const told = { network: "mainnet", chain: "optimism", endpoint: "a1b2c3", calls: 1 };
+  for (const [method, outcome] of [
+    ["eth_call", "ok"],
+    ["eth_call", "aborted"],
+    ["debug_everything", "refused"],
+  ] as const) {
+    const ended = metrics.onExchange({ ...told, method });
+    pass(40);
+    ended(outcome);
+  }
+  const labels = 'network="mainnet",chain="optimism",endpoint="a1b2c3"';
+  expect(await lines("upstream_requests_total")).toEqual([
+    `hop_gateway_upstream_requests_total{${labels},method="eth_call",outcome="ok"} 1`,
+    `hop_gateway_upstream_requests_total{${labels},method="eth_call",outcome="aborted"} 1`,
+    `hop_gateway_upstream_requests_total{${labels},method="other",outcome="refused"} 1`,
+  ]);
+  const times = await lines("upstream_request_duration_seconds");
+  expect(times.find((line) => line.includes('le="0.025"'))).toMatch(/ 0$/);
+  expect(times.find((line) => line.includes('le="0.05"'))).toMatch(/ 2$/);
+  expect(times.find((line) => line.includes("_count"))).toMatch(/ 2$/);
+});
+
+test("a connection that was refused is counted by what was wrong with it", async () => {
+  const { metrics, lines } = setup();
+  const line: AccessLine = { requestId: "r", protocol: "rest", operation: "", code: "invalid_argument", ms: 0 };
+  metrics.onRequest({ ...line, fault: "FLOOD" }, "RATE_LIMITED");
+  metrics.onRequest(line, "INVALID_PARAMETER");
+  expect(await lines("session_faults_total")).toEqual(['hop_gateway_session_faults_total{fault="FLOOD"} 1']);
+});
+
+test("the process is watched once, however many services run in it", async () => {
+  const watching = vi.spyOn(perfHooks, "monitorEventLoopDelay");
+  for (const { metrics } of [setup(), setup(), setup()])
+    expect(await metrics.text()).toContain("\nnodejs_eventloop_lag_p99_seconds ");
+  expect(watching.mock.calls.length).toBeLessThanOrEqual(1);
+});

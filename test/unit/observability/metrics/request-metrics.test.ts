@@ -1,0 +1,63 @@
+import { describe, expect, test } from "vitest";
+import type { AccessLine } from "../../../../src/http/request/request-context.js";
+import { createRequestCounts } from "../../../../src/observability/metrics/request-metrics.js";
+
+const line = (about: Partial<AccessLine>): AccessLine => ({
+  requestId: "r",
+  protocol: "rest",
+  operation: "hop.bridge.v1.BridgeService/GetQuote",
+  code: "ok",
+  ms: 1,
+  ...about,
+});
+
+describe("counts of requests", () => {
+  test("are kept by operation, protocol, code and reason", () => {
+    const { note, counts } = createRequestCounts();
+    note(line({}), "");
+    note(line({}), "");
+    note(line({ protocol: "grpc" }), "");
+    note(line({ code: "invalid_argument" }), "INVALID_PARAMETER");
+    note(line({ code: "invalid_argument" }), "UNSUPPORTED_TOKEN");
+    note(line({ operation: "/readyz" }), "");
+    note(line({ operation: "", code: "not_found" }), "PATH_NOT_FOUND");
+    const shown = counts().map(({ labels, value }) => [...Object.values(labels), value].join(" "));
+    expect(shown.sort()).toEqual([
+      "/readyz rest ok  1",
+      "GetQuote grpc ok  1",
+      "GetQuote rest invalid_argument INVALID_PARAMETER 1",
+      "GetQuote rest invalid_argument UNSUPPORTED_TOKEN 1",
+      "GetQuote rest ok  2",
+      "other rest not_found PATH_NOT_FOUND 1",
+    ]);
+  });
+
+  test("of methods that have one name are one series: Prometheus takes none twice", () => {
+    const { note, counts, durations } = createRequestCounts();
+    note(line({ operation: "grpc.reflection.v1.ServerReflection/ServerReflectionInfo" }), "");
+    note(line({ operation: "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" }), "");
+    expect(counts().map(({ value }) => value)).toEqual([2]);
+    expect(durations().filter(({ metricName }) => metricName?.endsWith("_count"))).toHaveLength(1);
+  });
+
+  test("do not become a flood, whatever operations are called", () => {
+    const { note, counts } = createRequestCounts();
+    for (let n = 0; n < 10_000; n++) note(line({ operation: `some.Service/Method${n}` }), "");
+    const all = counts();
+    expect(all.length).toBeLessThanOrEqual(201);
+    expect(all.reduce((sum, { value }) => sum + value, 0)).toBe(10_000);
+    expect(all.find(({ labels }) => labels.operation === "other")?.value).toBeGreaterThan(9_000);
+  });
+});
+
+test("durations are counted up to each bound, in seconds", () => {
+  const { note, durations } = createRequestCounts();
+  for (const ms of [0.1, 0.11, 30, 20_000]) note(line({ ms }), "");
+  const samples = durations();
+  const upTo = (le: number | string) => samples.find(({ labels }) => labels.le === le)?.value;
+  expect([0.0001, 0.00025, 0.025, 0.05, 10, "+Inf"].map(upTo)).toEqual([1, 2, 2, 3, 3, 4]);
+  const named = (end: string) => samples.find(({ metricName }) => metricName?.endsWith(end))?.value;
+  expect(named("_count")).toBe(4);
+  expect(named("_sum")).toBeCloseTo(20.03021);
+  expect(samples.every(({ labels }) => labels.operation === "GetQuote" && labels.protocol === "rest")).toBe(true);
+});

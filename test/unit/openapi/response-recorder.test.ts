@@ -1,0 +1,115 @@
+import { createServer, type RequestListener, ServerResponse } from "node:http";
+import { createServer as createHttp2Server, Http2ServerResponse } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { type HttpAnswer, recordAnswers } from "../../support/contract/response-recorder.js";
+import { http1, http2 } from "../http/support/raw-client.js";
+
+// What is held against the description is what callers got, however a server writes it.
+
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const each of undo.splice(0).reverse()) await each();
+});
+
+function record(onAnswer: (answer: HttpAnswer) => void): void {
+  undo.push(recordAnswers([ServerResponse, Http2ServerResponse], onAnswer));
+}
+
+const versions = [
+  ["HTTP/1.1", http1, (listener: RequestListener) => createServer(listener)],
+  ["h2c", http2, (listener: RequestListener) => createHttp2Server(listener as never)],
+] as const;
+
+const head = { "x-request-id": "mine", "content-type": "text/plain" };
+const list = Object.entries(head).flat();
+
+describe.each(versions)("over %s", (version, send, create) => {
+  async function start(listener: RequestListener): Promise<number> {
+    const server = create(listener);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    undo.push(() => server.close());
+    return (server.address() as AddressInfo).port;
+  }
+
+  const writers: readonly [string, RequestListener][] = [
+    ["with a head by name", (_, res) => void res.writeHead(400, { ...head, "X-More": "1" }).end("text")],
+    ["with a status message", (_, res) => void res.writeHead(400, "Bad", { ...head, "X-More": "1" }).end("text")],
+    [
+      "with headers that were set before",
+      (_, res) => {
+        res.setHeader("X-More", "1");
+        res.writeHead(400, head).end("text");
+      },
+    ],
+    [
+      "without a head of its own",
+      (_, res) => {
+        for (const [name, value] of Object.entries({ ...head, "X-More": 1 })) res.setHeader(name, value);
+        res.statusCode = 400;
+        res.end(Buffer.from("text"));
+      },
+    ],
+  ];
+  test.each(writers)("an answer %s is told", async (_, listener) => {
+    const answers: HttpAnswer[] = [];
+    record((answer) => answers.push(answer));
+    const port = await start(listener);
+    const { status, body } = await send(port, "/v1/quote?amount=secret&token", { method: "POST" });
+    expect([status, body]).toEqual([400, "text"]);
+    const headers = { ...head, "x-more": "1" };
+    const parameters = ["amount", "token"];
+    expect(answers).toEqual([{ method: "POST", path: "/v1/quote", parameters, status, headers, body }]);
+  });
+
+  test("an answer that is ended twice is told once", async () => {
+    const onAnswer = vi.fn();
+    record(onAnswer);
+    const port = await start((_, res) => {
+      res.writeHead(200, head).end("text");
+      res.end();
+    });
+    expect((await send(port, "/v1/quote")).body).toBe("text");
+    expect(onAnswer).toHaveBeenCalledTimes(1);
+  });
+
+  test("nothing is told of what is none of the gateway's, or of an operation", async () => {
+    const onAnswer = vi.fn();
+    record(onAnswer);
+    const port = await start((req, res) => {
+      if (version === "HTTP/1.1") res.writeHead(200, req.url === "/" ? list : ["a", "b"]).end("text");
+      else res.writeHead(200, req.url === "/" ? head : { a: "b" }).end("text");
+    });
+    expect((await send(port, "/v1/quote")).body).toBe("text");
+    expect((await send(port, "/")).body).toBe("text");
+    expect(onAnswer).not.toHaveBeenCalled();
+  });
+
+  test("a fault of who is told ends the process, and holds up no answer", async () => {
+    // Vitest's own would end the run.
+    const listeners = process.listeners("uncaughtException");
+    process.removeAllListeners("uncaughtException");
+    const faults: Error[] = [];
+    process.on("uncaughtException", (error) => faults.push(error));
+    undo.push(() => {
+      process.removeAllListeners("uncaughtException");
+      for (const each of listeners) process.on("uncaughtException", each);
+    });
+    record(() => {
+      throw new Error("the watch is broken");
+    });
+    const port = await start((_, res) => void res.writeHead(200, head).end("text"));
+    expect((await send(port, "/v1/quote")).body).toBe("text");
+    expect(faults).toMatchObject([{ message: "the watch is broken" }]);
+  });
+});
+
+test("over HTTP/1.1, a head as a list is told", async () => {
+  const answers: HttpAnswer[] = [];
+  record((answer) => answers.push(answer));
+  const server = createServer((_, res) => void res.writeHead(200, ["X-Request-Id", "mine"]).end("text"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  undo.push(() => server.close());
+  await http1((server.address() as AddressInfo).port, "http://else.where/v1/quote");
+  expect(answers).toMatchObject([{ path: "/v1/quote", headers: { "x-request-id": "mine" }, body: "text" }]);
+});

@@ -1,0 +1,88 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  canonicalToken,
+  hToken,
+  type Pool,
+  prepareSwap,
+  SwapReverts,
+} from "../../../../src/quotes/math/stable-swap.js";
+import golden from "../../../golden/stableswap.json" with { type: "json" };
+import { calculateSwap } from "../../../support/reference/stable-swap.js";
+
+const places = [canonicalToken, hToken] as const;
+
+describe("a prepared swap", () => {
+  test("gives what the deployed contract gave, and reverts where it reverted; so do the steps that tests compare with", () => {
+    expect(golden.vectors.length).toBeGreaterThan(1000);
+    for (const vector of golden.vectors) {
+      const pool = {
+        decimals: vector.decimals,
+        balances: vector.balances.map(BigInt) as unknown as [bigint, bigint],
+        aPrecise: BigInt(vector.aPrecise),
+        swapFee: BigInt(vector.swapFee),
+      };
+      const [from, amountIn] = [vector.i as 0 | 1, BigInt(vector.dx)];
+      const expected = vector.dy === null ? "reverts" : BigInt(vector.dy);
+      expect(
+        outcomeOf(() => prepareSwap(pool)(from, amountIn)),
+        JSON.stringify(vector),
+      ).toBe(expected);
+      expect(
+        outcomeOf(() => calculateSwap(pool, from, amountIn)),
+        JSON.stringify(vector),
+      ).toBe(expected);
+    }
+  });
+
+  // Amounts of every magnitude: uniform ones would nearly all be near the top.
+  const magnitude = (bits: number): fc.Arbitrary<bigint> =>
+    fc.integer({ min: 0, max: bits }).chain((n) => fc.bigInt({ min: 0n, max: (1n << BigInt(n)) - 1n + 1n }));
+  const anyPool: fc.Arbitrary<Pool> = fc.record({
+    decimals: fc.constantFrom(6, 8, 18),
+    balances: fc.tuple(magnitude(256), magnitude(256)),
+    aPrecise: fc.oneof(fc.bigInt({ min: 0n, max: 1_000_000n }), magnitude(256)),
+    swapFee: fc.oneof(fc.bigInt({ min: 0n, max: 10n ** 10n }), magnitude(256)),
+  });
+  const realPool: fc.Arbitrary<Pool> = fc.record({
+    decimals: fc.constantFrom(6, 8, 18),
+    balances: fc.tuple(magnitude(90), magnitude(90)),
+    aPrecise: fc.bigInt({ min: 100n, max: 100_000n }),
+    swapFee: fc.constantFrom(0n, 1_000_000n, 4_000_000n),
+  });
+
+  test.each([
+    ["any that 256 bits can hold", anyPool, 256],
+    ["such as exist", realPool, 100],
+  ] as const)("equals the contract's steps taken one by one, for pools %s", (_, pools, bits) => {
+    let reverted = 0;
+    fc.assert(
+      fc.property(pools, fc.constantFrom(...places), magnitude(bits), (pool, from, amountIn) => {
+        const ours = outcomeOf(() => prepareSwap(pool)(from, amountIn));
+        if (ours === "reverts") reverted += 1;
+        expect(ours).toBe(outcomeOf(() => calculateSwap(pool, from, amountIn)));
+      }),
+      { numRuns: 10_000 },
+    );
+    expect(reverted).toBeGreaterThan(0);
+    expect(reverted).toBeLessThan(10_000);
+  });
+
+  test("gives the same however often it is used, also after it has reverted", () => {
+    const pool: Pool = { decimals: 18, balances: [10n ** 24n, 10n ** 24n], aPrecise: 20_000n, swapFee: 4_000_000n };
+    const swap = prepareSwap(pool);
+    const first = swap(canonicalToken, 10n ** 18n);
+    expect(() => swap(canonicalToken, 2n ** 255n)).toThrow(SwapReverts);
+    expect(swap(hToken, 5n)).toBe(calculateSwap(pool, hToken, 5n));
+    expect(swap(canonicalToken, 10n ** 18n)).toBe(first);
+  });
+});
+
+function outcomeOf(swap: () => bigint): bigint | "reverts" {
+  try {
+    return swap();
+  } catch (error) {
+    if (error instanceof SwapReverts || error instanceof RangeError) return "reverts";
+    throw error;
+  }
+}

@@ -1,0 +1,223 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { SwapReverts } from "../../../../src/quotes/math/stable-swap.js";
+import { prepareUniswapSwap, sqrtPriceAt, type UniswapPool } from "../../../../src/quotes/math/uniswap-v3.js";
+import { swapInSteps } from "../../../support/reference/uniswap-v3.js";
+
+describe("the price at a tick", () => {
+  test.each([
+    [-887_272, 4_295_128_739n],
+    [-500_000, 1_101_692_437_043_807_371n],
+    [-50_000, 6_504_256_538_020_985_011_912_221_507n],
+    [-4096, 64_556_580_881_331_167_221_767_657_720n],
+    [-257, 78_216_644_124_655_454_786_675_147_356n],
+    [-1, 79_224_201_403_219_477_170_569_942_574n],
+    [0, 79_228_162_514_264_337_593_543_950_336n],
+    [1, 79_232_123_823_359_799_118_286_999_568n],
+    [255, 80_244_737_654_238_127_488_718_973_609n],
+    [1000, 83_290_069_058_676_223_003_182_343_270n],
+    [65_536, 2_098_478_828_474_011_932_436_660_412_518n],
+    [132_822, 60_663_640_243_532_752_732_355_356_147_525n],
+    [193_407, 1_254_438_145_716_537_915_468_852_558_246_390n],
+    [250_000, 21_246_587_762_933_397_357_449_903_968_194_344n],
+    [524_288, 19_190_206_568_837_448_476_620_805_525_116_361_302_670n],
+    [738_203, 847_134_979_253_254_120_489_401_328_389_043_031_315_994_541n],
+    [887_272, 1_461_446_703_485_210_103_287_273_052_203_988_822_378_723_970_342n],
+  ])("%i is Uniswap's own", (tick, price) => {
+    expect(sqrtPriceAt(tick)).toBe(price);
+  });
+
+  test("rises from tick to tick, by a part in 20,000", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -100_000, max: 100_000 }), (tick) => {
+        const [low, high] = [sqrtPriceAt(tick), sqrtPriceAt(tick + 1)];
+        expect(Number(high) / Number(low)).toBeCloseTo(Math.sqrt(1.0001), 12);
+      }),
+    );
+  });
+});
+
+/** Numbers of every magnitude up to so many bits. */
+const magnitude = (bits: number): fc.Arbitrary<bigint> =>
+  fc.integer({ min: 0, max: bits }).chain((n) => fc.bigInt({ min: 0n, max: (1n << BigInt(n)) - 1n }));
+
+interface Position {
+  readonly lower: number;
+  readonly upper: number;
+  readonly liquidity: bigint;
+}
+
+/** A pool of positions, of which words are known from one place to another. */
+function poolOf(
+  positions: readonly Position[],
+  at: number,
+  above: number,
+  tickSpacing: number,
+  places: readonly number[],
+) {
+  const liquidityNet = new Map<number, bigint>();
+  let liquidity = 0n;
+  for (const position of positions) {
+    const [lower, upper] = [position.lower * tickSpacing, position.upper * tickSpacing];
+    liquidityNet.set(lower, (liquidityNet.get(lower) ?? 0n) + position.liquidity);
+    liquidityNet.set(upper, (liquidityNet.get(upper) ?? 0n) - position.liquidity);
+    if (lower <= at && at < upper) liquidity += position.liquidity;
+  }
+  const words = new Map(places.map((place) => [place, 0n]));
+  for (const tick of liquidityNet.keys()) {
+    const usable = tick / tickSpacing;
+    const word = words.get(usable >> 8);
+    if (word !== undefined) words.set(usable >> 8, word | (1n << BigInt(usable & 255)));
+  }
+  const [low, high] = [sqrtPriceAt(at), sqrtPriceAt(at + 1)];
+  const sqrtPriceX96 = low + ((high - low) * BigInt(above)) / 1000n;
+  return { sqrtPriceX96, tick: at, liquidity, fee: 100n, tickSpacing, words, liquidityNet };
+}
+
+const anyPosition = (reach: number): fc.Arbitrary<Position> =>
+  fc
+    .record({
+      lower: fc.integer({ min: -reach, max: reach - 1 }),
+      width: fc.integer({ min: 1, max: reach }),
+      liquidity: magnitude(100).map((liquidity) => liquidity + 1n),
+    })
+    .map(({ lower, width, liquidity }) => ({ lower, upper: lower + width, liquidity }));
+
+const anyPool: fc.Arbitrary<UniswapPool> = fc
+  .record({
+    positions: fc.array(anyPosition(700), { maxLength: 12 }),
+    at: fc.integer({ min: -300, max: 300 }),
+    above: fc.integer({ min: 0, max: 999 }),
+    tickSpacing: fc.constantFrom(1, 10, 60),
+    fee: fc.constantFrom(0n, 100n, 500n, 3_000n, 999_999n),
+  })
+  .map(({ positions, at, above, tickSpacing, fee }) => ({
+    ...poolOf(positions, at, above, tickSpacing, [-3, -2, -1, 0, 1, 2]),
+    fee,
+  }));
+
+function outcomeOf(swap: () => bigint | undefined): bigint | "reverts" | undefined {
+  try {
+    return swap();
+  } catch (error) {
+    if (error instanceof SwapReverts) return "reverts";
+    throw error;
+  }
+}
+
+describe("a swap", () => {
+  test("gives what the steps of the contract give, at any amount, and at and beside every stop", () => {
+    const counts = { known: 0, unknown: 0 };
+    fc.assert(
+      fc.property(anyPool, fc.boolean(), fc.array(magnitude(140), { minLength: 1 }), (pool, zeroForOne, drawn) => {
+        const { stops } = swapInSteps(pool, zeroForOne, 1n << 200n);
+        const amounts = [...drawn, ...stops.flatMap((stop) => [stop - 1n, stop, stop + 1n])];
+        const swap = prepareUniswapSwap(pool, zeroForOne);
+        for (const amountIn of amounts.filter((amount) => amount > 0n)) {
+          const { amountOut } = swapInSteps(pool, zeroForOne, amountIn);
+          expect(
+            outcomeOf(() => swap(amountIn)),
+            `${amountIn}`,
+          ).toBe(amountOut);
+          counts[amountOut === undefined ? "unknown" : "known"] += 1;
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(counts.known).toBeGreaterThan(10_000);
+    expect(counts.unknown).toBeGreaterThan(1_000);
+  });
+
+  test("gives more for more, and never more than what went in is worth at the first price", () => {
+    fc.assert(
+      fc.property(anyPool, fc.boolean(), magnitude(90), magnitude(90), (pool, zeroForOne, one, other) => {
+        const swap = prepareUniswapSwap(pool, zeroForOne);
+        const [less, more] = one < other ? [one + 1n, other + 1n] : [other + 1n, one + 1n];
+        const [outOfLess, outOfMore] = [swap(less), swap(more)];
+        if (outOfMore === undefined) return;
+        expect(outOfLess).toBeLessThanOrEqual(outOfMore);
+        const squared = pool.sqrtPriceX96 ** 2n;
+        const worth = zeroForOne ? (more * squared) >> 192n : (more << 192n) / squared;
+        expect(outOfMore).toBeLessThanOrEqual(worth);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("is told as far as the words and ticks are known, and not a unit further", () => {
+    const whole = poolOf(
+      [
+        { lower: -600, upper: 600, liquidity: 10n ** 15n },
+        { lower: -20, upper: 30, liquidity: 10n ** 14n },
+      ],
+      3,
+      0,
+      1,
+      [-1, 0],
+    );
+    for (const zeroForOne of [true, false]) {
+      const swap = prepareUniswapSwap(whole, zeroForOne);
+      const last = swapInSteps(whole, zeroForOne, 1n << 200n).stops.at(-1) ?? 0n;
+      expect(last).toBeGreaterThan(10n ** 12n);
+      expect(swap(last)).toBeTypeOf("bigint");
+      expect(swap(last + 1n)).toBeUndefined();
+
+      const edge = zeroForOne ? -20 : 30;
+      const forgotten = { ...whole, liquidityNet: new Map([...whole.liquidityNet].filter(([tick]) => tick !== edge)) };
+      const partly = prepareUniswapSwap(forgotten, zeroForOne);
+      const atEdge = swapInSteps(forgotten, zeroForOne, 1n << 200n).stops.at(-1) ?? 0n;
+      expect(partly(atEdge)).toBe(swap(atEdge));
+      expect(swap(atEdge + 1n)).toBeTypeOf("bigint");
+      expect(partly(atEdge + 1n)).toBeUndefined();
+    }
+    expect(prepareUniswapSwap({ ...whole, words: new Map() }, true)(1n)).toBeUndefined();
+  });
+
+  test("keeps, at the price's limit, what the pool can take", () => {
+    // Every word of the bitmap is known, and there is liquidity up to both ends.
+    const places = Array.from({ length: 868 }, (_, index) => index - 434);
+    const pool = poolOf([{ lower: -110_909, upper: 110_909, liquidity: 10n ** 37n }], 3, 500, 8, places);
+    for (const zeroForOne of [true, false]) {
+      const swap = prepareUniswapSwap(pool, zeroForOne);
+      const { amountOut, stops } = swapInSteps(pool, zeroForOne, 1n << 254n);
+      const most = stops.at(-1) ?? 0n;
+      expect(most).toBeLessThan(1n << 254n);
+      expect(swap(most - 1n)).toBe(swapInSteps(pool, zeroForOne, most - 1n).amountOut);
+      for (const amountIn of [most, most + 1n, (1n << 255n) - 1n]) expect(swap(amountIn)).toBe(amountOut);
+    }
+  });
+
+  test("is rounded as coarsely as the contract does where its finer way leaves uint256", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 400_000, max: 800_000 }),
+        magnitude(127),
+        magnitude(170),
+        (tick, liquidity, drawn) => {
+          const pool = poolOf([{ lower: -54, upper: 54, liquidity: liquidity + 1n }], tick, 500, 16_384, [-1, 0]);
+          const amountIn = drawn + 1n;
+          expect(prepareUniswapSwap(pool, true)(amountIn)).toBe(swapInSteps(pool, true, amountIn).amountOut);
+        },
+      ),
+      { numRuns: 5_000 },
+    );
+  });
+
+  test("of more than int256 holds, or of nothing, or in an empty pool reverts", () => {
+    const pool = poolOf([{ lower: -54, upper: 54, liquidity: 10n ** 18n }], 3, 500, 16_384, [-1, 0]);
+    const empty = poolOf([], 3, 500, 16_384, [-1, 0]);
+    for (const zeroForOne of [true, false]) {
+      const swap = prepareUniswapSwap(pool, zeroForOne);
+      for (const amountIn of [0n, 1n << 255n, (1n << 256n) - 1n]) expect(() => swap(amountIn)).toThrow(SwapReverts);
+      expect(swap(1_000n)).toBeTypeOf("bigint");
+      expect(() => prepareUniswapSwap(empty, zeroForOne)(1n)).toThrow(SwapReverts);
+    }
+  });
+
+  test("at a price beyond the limit reverts", () => {
+    const pool = poolOf([], 3, 500, 16_384, [-1, 0]);
+    const atEnd = (tick: number): UniswapPool => ({ ...pool, tick, sqrtPriceX96: sqrtPriceAt(tick), liquidity: 1n });
+    expect(() => prepareUniswapSwap(atEnd(-887_272), true)(1n)).toThrow(SwapReverts);
+    expect(() => prepareUniswapSwap(atEnd(887_272), false)(1n)).toThrow(SwapReverts);
+  });
+});

@@ -1,0 +1,142 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { gzipSync } from "node:zlib";
+import { Agent } from "undici";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { ExchangeError, type ExchangeOptions, exchangeJson } from "../../../src/resilience/fetch-json.js";
+import { startHttpStub } from "../../support/stubs/http-stub.js";
+
+const dispatcher = new Agent();
+const stub = await startHttpStub((request, response) => {
+  switch (request.url) {
+    case "/json":
+      return response.end('{"a":[1]}');
+    case "/headers":
+      return response.end(JSON.stringify(request.headers));
+    case "/echo":
+      return void request.pipe(response);
+    case "/redirect":
+      return response.writeHead(302, { location: "/json" }).end();
+    case "/error":
+      return response.writeHead(503).end("{}");
+    case "/error-without-end":
+      return void response.writeHead(500).write("x");
+    case "/limited":
+      return response.writeHead(429, { "retry-after": "7" }).end();
+    case "/text":
+      return response.end("<html>");
+    case "/gzip":
+      return response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync('{"a":1}'));
+    case "/big":
+      return response.end(JSON.stringify("x".repeat(2000)));
+    case "/drip":
+      return void response.write('{"a":');
+    case "/cut":
+      response.writeHead(200, { "content-length": "100" }).write("{");
+      return void setTimeout(() => response.destroy(), 20);
+    default:
+      return undefined;
+  }
+});
+afterAll(async () => {
+  await dispatcher.destroy();
+  await stub.close();
+});
+
+const options: ExchangeOptions = {
+  dispatcher,
+  timeoutMs: 300,
+  maxBytes: 1000,
+  signal: new AbortController().signal,
+};
+const exchange = (path: string, more: Partial<ExchangeOptions> = {}): Promise<unknown> =>
+  exchangeJson(`${stub.url}${path}`, { ...options, ...more });
+
+describe("an exchange", () => {
+  test("reads JSON", async () => {
+    expect(await exchange("/json")).toEqual({ a: [1] });
+  });
+
+  test("asks for an answer that is not compressed", async () => {
+    expect(await exchange("/headers")).toMatchObject({ "accept-encoding": "identity" });
+  });
+
+  test("posts a body", async () => {
+    expect(await exchange("/echo", { body: '{"b":2}' })).toEqual({ b: 2 });
+    expect(stub.seen).toContain("POST /echo");
+  });
+
+  test.each([
+    ["/redirect", "answered 302"],
+    ["/error", "answered 503"],
+    ["/error-without-end", "answered 500"],
+    ["/text", "answered something that is not JSON"],
+    ["/gzip", "answered compressed, unasked"],
+    ["/big", "answered more than 1000 bytes"],
+    ["/drip", "did not answer in time"],
+    ["/silent", "did not answer in time"],
+    ["/cut", "could not be reached"],
+  ])("%s: %s", async (path, message) => {
+    const error = await exchange(path).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ExchangeError);
+    expect((error as ExchangeError).message).toBe(message);
+    expect((error as ExchangeError).message).not.toContain("127.0.0.1");
+  });
+
+  test("follows no redirect", () => {
+    expect(stub.seen.filter((line) => line === "GET /json")).toHaveLength(1);
+  });
+
+  test("ends in time even when garbage is collected meanwhile", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const collecting = setInterval(collect, 20);
+    try {
+      await expect(exchange("/silent", { signal: new AbortController().signal })).rejects.toThrow(
+        "did not answer in time",
+      );
+    } finally {
+      clearInterval(collecting);
+    }
+  });
+
+  test("ends when its caller leaves", async () => {
+    const leaving = new AbortController();
+    const pending = exchange("/silent", { signal: leaving.signal, timeoutMs: 60_000 });
+    setTimeout(() => leaving.abort(), 20);
+    await expect(pending).rejects.toThrow("did not answer in time");
+  });
+
+  test("ends with its caller before there is a connection", async () => {
+    const unconnected = new Agent({ connect: () => {} });
+    const pending = exchange("/json", { dispatcher: unconnected, signal: AbortSignal.timeout(20), timeoutMs: 60_000 });
+    await expect(pending).rejects.toThrow("did not answer in time");
+  });
+
+  test("is not begun for a caller who has left", async () => {
+    const before = stub.seen.length;
+    await expect(exchange("/json", { signal: AbortSignal.abort() })).rejects.toThrow("did not answer in time");
+    expect(stub.seen).toHaveLength(before);
+  });
+
+  test("tells for how long the upstream wants to be left alone", async () => {
+    await expect(exchange("/limited")).rejects.toMatchObject({ status: 429, retryAfterMs: 7000 });
+    await expect(exchange("/error")).rejects.toMatchObject({ status: 503, retryAfterMs: undefined });
+  });
+
+  test("leaves no listener on a signal that lives on", async () => {
+    const { signal } = new AbortController();
+    const added = vi.spyOn(signal, "addEventListener");
+    const removed = vi.spyOn(signal, "removeEventListener");
+    await exchange("/json", { signal });
+    await exchange("/error", { signal }).catch(() => {});
+    expect(added).toHaveBeenCalledTimes(2);
+    expect(removed).toHaveBeenCalledTimes(2);
+  });
+
+  test("fails where nobody listens", async () => {
+    const gone = await startHttpStub(() => {});
+    await gone.close();
+    await expect(exchangeJson(`${gone.url}/`, options)).rejects.toThrow("could not be reached");
+  });
+});

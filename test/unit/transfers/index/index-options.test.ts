@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import { defaultIndexFrom, parseIndexFrom, parseIndexLocation } from "../../../../src/transfers/index/index-options.js";
+
+const now = Date.parse("2026-07-15T12:00:00Z");
+const slugs = new Set(["ethereum", "optimism"]);
+
+describe("where the index begins", () => {
+  const week = Date.parse("2026-07-08T12:00:00Z") / 1_000;
+
+  test("is 7 days ago unless told otherwise", () => {
+    expect(defaultIndexFrom(now)).toEqual({ seconds: week, blocks: new Map() });
+  });
+
+  test.each<[string, number, [string, number][]]>([
+    ["2024-01-01", 1_704_067_200, []],
+    ["2024-01-01T01:00Z", 1_704_070_800, []],
+    ["2024-02-29T00:00:01Z", 1_709_164_801, []],
+    ["ethereum:19000000", week, [["ethereum", 19_000_000]]],
+    [
+      " optimism:0 , 2024-01-01, ethereum:1",
+      1_704_067_200,
+      [
+        ["optimism", 0],
+        ["ethereum", 1],
+      ],
+    ],
+  ])("%j", (text, seconds, blocks) => {
+    expect(parseIndexFrom(text, slugs, now)).toEqual({ seconds, blocks: new Map(blocks) });
+  });
+
+  test.each([
+    "",
+    "yesterday",
+    "19000000",
+    "2024-1-1",
+    "2023-02-29",
+    "2024-13-01",
+    "2024-01-01T25:00Z",
+    "2024-01-01T01:00",
+    "1969-12-31",
+    "2026-07-16",
+    "nowhere:1",
+    "ethereum:-1",
+    "ethereum:0x10",
+    "ethereum:1,ethereum:2",
+    "2024-01-01,2024-01-02",
+    "2024-01-01,",
+  ])("is not %j", (text) => {
+    expect(parseIndexFrom(text, slugs, now)).toBeUndefined();
+  });
+});
+
+test.each([
+  ["off", { file: undefined }],
+  ["sqlite:index.db", { file: "index.db" }],
+  ["sqlite:/var/lib/a b.db", { file: "/var/lib/a b.db" }],
+  ["sqlite:", undefined],
+  // Every connection would have one of its own.
+  ["sqlite::memory:", undefined],
+  ["postgres://x", undefined],
+  ["index.db", undefined],
+])("the file of %j", (text, location) => {
+  expect(parseIndexLocation(text)).toEqual(location);
+});

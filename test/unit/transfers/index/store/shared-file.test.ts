@@ -1,0 +1,201 @@
+import { mkdir } from "node:fs/promises";
+import { setImmediate } from "node:timers/promises";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { bytesOf } from "../../../../../src/transfers/index/store/hex.js";
+import { takeLease, underLease } from "../../../../../src/transfers/index/store/lease.js";
+import { type OpenIndex, openIndex } from "../../../../../src/transfers/index/store/open-index.js";
+import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
+import { followIndex, type IndexEvents } from "../../../../../src/transfers/index/sync/index-sync.js";
+import { createChainStub } from "../../../../support/stubs/chain-stub.js";
+import { temporaryFolder } from "../../../../support/temporary-folder.js";
+import { hashOf, mainnet, transferSent } from "../support/hop-events.js";
+
+// Several connections to one file, as several processes have them.
+
+const folder = temporaryFolder();
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+const stubs = new Map(
+  [...mainnet.chains.values()].map(({ slug, chainId }) => {
+    const stub = createChainStub({ slug, chainId, head: 10_000 });
+    stub.finalized = 9_900;
+    return [slug, stub];
+  }),
+);
+const optimism = stubs.get("optimism");
+if (optimism === undefined) throw new Error("no optimism");
+optimism.put(9_000, [transferSent("old", { from: "optimism", to: "base" })]);
+optimism.put(9_999, [transferSent("new", { from: "optimism", to: "base" })]);
+
+const known = (id: string, { reader }: OpenIndex): boolean => reader.byTransferId(hashOf(id)).length > 0;
+
+/** A process that follows: its pauses are over at once. */
+async function launch(file: string) {
+  const index = await openIndex(file, mainnet);
+  const stopping = new AbortController();
+  const events = { onTrouble: vi.fn(), onReorg: vi.fn(), onHeld: vi.fn(), onHistory: vi.fn() } satisfies IndexEvents;
+  const done = followIndex({
+    index,
+    network: mainnet,
+    chains: { client: (slug) => stubs.get(slug)?.client as never, isCustom: () => false },
+    blockAt: async () => 0,
+    from: { seconds: 0, blocks: new Map() },
+    wallNow: () => 1_800_000_000_000,
+    steadyNow: () => 0,
+    sleep: async () => {
+      await setImmediate();
+    },
+    pid: process.pid,
+    events,
+    signal: stopping.signal,
+  });
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await done;
+  };
+  ends.push(index.close, stop);
+  return { index, events, stop };
+}
+
+describe("processes on one file", () => {
+  test("of two one follows and fills; both see it; the other takes over", async () => {
+    const file = `${folder()}/two`;
+    const first = await launch(file);
+    await vi.waitFor(() => expect(known("new", first.index) && known("old", first.index)).toBe(true));
+    const second = await launch(file);
+    expect(known("new", second.index) && known("old", second.index)).toBe(true);
+    await vi.waitFor(() => expect(second.events.onHeld).toHaveBeenCalledWith("all", { pid: process.pid }));
+    expect(first.events.onHeld).not.toHaveBeenCalled();
+    optimism.grow([transferSent("next", { from: "optimism", to: "base" })]);
+    await vi.waitFor(() => expect(known("next", second.index)).toBe(true));
+    await first.stop();
+    optimism.grow([transferSent("after", { from: "optimism", to: "base" })]);
+    await vi.waitFor(() => expect(known("after", second.index)).toBe(true));
+    for (const { events } of [first, second]) expect(events.onTrouble).not.toHaveBeenCalled();
+  });
+
+  test("a lease is one process's at a time, and says whose", async () => {
+    const file = `${folder()}/lease`;
+    const first = await takeLease(file, 17);
+    expect(await takeLease(file, 18)).toEqual({ pid: 17 });
+    if ("release" in first) first.release();
+    const second = await takeLease(file, 18);
+    expect(second).toHaveProperty("release");
+    if ("release" in second) second.release();
+  });
+
+  test("a lease that cannot be asked for is told of once, and asked for again", async () => {
+    const missing = `${folder()}/missing`;
+    const onTrouble = vi.fn();
+    let pauses = 0;
+    const work = vi.fn(async () => {});
+    await underLease(
+      `${missing}/lease`,
+      {
+        pid: process.pid,
+        sleep: async () => {
+          pauses += 1;
+          if (pauses === 3) await mkdir(missing);
+        },
+        onHeld: vi.fn(),
+        onTrouble,
+        signal: new AbortController().signal,
+      },
+      work,
+    );
+    expect(onTrouble).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ name: "IndexUnavailable" }));
+    expect(work).toHaveBeenCalledOnce();
+  });
+
+  test("while another process writes nothing stands still, and what is to be written waits", async () => {
+    const file = `${folder()}/busy`;
+    const { store, close } = await openIndex(file, mainnet);
+    const other = await openSqlite(file);
+    ends.push(close, () => other.close());
+    other.exec("BEGIN IMMEDIATE");
+    const written = store.begin(10, { number: 1, hash: hashOf("1"), timestamp: 1 });
+    await setImmediate();
+    expect(await store.cursor(10)).toBeUndefined();
+    other.exec("ROLLBACK");
+    await written;
+    expect(await store.cursor(10)).toMatchObject({ to_block: 1 });
+  });
+
+  test("readers see a transaction as a whole or not at all, and never wait for it", async () => {
+    const file = `${folder()}/readers`;
+    const writing = await openIndex(file, mainnet);
+    const readers = await Promise.all(Array.from({ length: 4 }, () => openIndex(file, mainnet)));
+    ends.push(writing.close, ...readers.map((each) => each.close));
+    const block = { number: 1, hash: hashOf("1"), timestamp: 1 };
+    await writing.store.begin(10, block);
+    const cursor = await writing.store.cursor(10);
+    if (cursor === undefined) throw new Error("no cursor");
+    const row = {
+      chain_id: 10,
+      block_number: 2,
+      token: "ETH",
+      arrival_key: Buffer.alloc(32),
+      kind: "l2" as const,
+      destination_chain_id: 8453,
+      recipient: Buffer.alloc(20),
+      amount: "1",
+      amount_out_min: "1",
+      deadline: "1",
+      bonder_fee: "1",
+      relayer: null,
+      account: Buffer.alloc(20),
+      timestamp: 2,
+    };
+    const sends = Array.from({ length: 5_000 }, (_, log_index) => ({
+      ...row,
+      log_index,
+      transaction_hash: bytesOf(hashOf(`${log_index}`)),
+    }));
+    const isIn = ({ reader }: OpenIndex, place: number) => reader.byTransactionHash(hashOf(`${place}`)).length === 1;
+    let isDone = false;
+    const to = { number: 2, hash: hashOf("2"), timestamp: 2 };
+    const written = writing.store
+      .advance(cursor, { sends, deliveries: [] }, { to, isFinal: false, observedAt: 2 })
+      .then(() => {
+        isDone = true;
+      });
+    const seen = new Set<string>();
+    let reads = 0;
+    while (!isDone) {
+      for (const each of readers) {
+        // On the way through the event loop the writer is in the middle of its transaction.
+        const isThere = [0, 1_000, 4_999].map((place) => isIn(each, place));
+        seen.add(`${isThere}, ${each.reader.coverage("optimism")?.observedAt}`);
+        reads += 1;
+      }
+      await setImmediate();
+    }
+    await written;
+    for (const each of readers) expect([0, 1_000, 4_999].map((place) => isIn(each, place))).toEqual([true, true, true]);
+    expect(reads).toBeGreaterThan(100);
+    expect([...seen].filter((each) => each !== "false,false,false, 1000" && each !== "true,true,true, 2")).toEqual([]);
+  });
+
+  test("two that write the same at a time are told, and nothing is there twice", async () => {
+    const file = `${folder()}/both`;
+    const [first, second] = await Promise.all([openIndex(file, mainnet), openIndex(file, mainnet)]);
+    ends.push(first.close, second.close);
+    await first.store.begin(10, { number: 1, hash: hashOf("1"), timestamp: 1 });
+    await second.store.begin(10, { number: 5, hash: hashOf("5"), timestamp: 5 });
+    const cursor = await second.store.cursor(10);
+    if (cursor === undefined) throw new Error("no cursor");
+    expect(cursor).toMatchObject({ from_block: 2, to_block: 1 });
+    const next = { to: { number: 2, hash: hashOf("2"), timestamp: 2 }, isFinal: false, observedAt: 2 };
+    const nothing = { sends: [], deliveries: [] };
+    await first.store.advance(cursor, nothing, next);
+    await expect(second.store.advance(cursor, nothing, next)).rejects.toThrow("another process");
+    await expect(second.store.rollBack(cursor, next.to)).rejects.toThrow("another process");
+    // History and head do not disturb each other.
+    await second.store.prepend(cursor, 0, 0, nothing);
+    await expect(first.store.prepend(cursor, 0, 0, nothing)).rejects.toThrow("another process");
+    expect(await first.store.cursor(10)).toMatchObject({ from_block: 0, to_block: 2 });
+  });
+});

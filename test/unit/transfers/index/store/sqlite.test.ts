@@ -1,0 +1,90 @@
+import { sql } from "kysely";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { openSqlite, queriesOn, transactionsOn } from "../../../../../src/transfers/index/store/sqlite.js";
+import { temporaryFolder } from "../../../../support/temporary-folder.js";
+
+const folder = temporaryFolder();
+afterEach(() => {
+  vi.doUnmock("better-sqlite3");
+  vi.resetModules();
+});
+
+class SqliteError extends Error {}
+
+test.each([
+  [
+    "is not installed",
+    () => {
+      throw new Error("Cannot find package");
+    },
+  ],
+  [
+    "is not built",
+    () => ({
+      default: Object.assign(
+        class {
+          constructor() {
+            throw new Error("Could not locate the bindings file");
+          }
+        },
+        { SqliteError },
+      ),
+    }),
+  ],
+])("a driver that %s is told with what to do", async (_, driver) => {
+  vi.doMock("better-sqlite3", driver);
+  await expect(openSqlite(`${folder()}/new`)).rejects.toMatchObject({
+    name: "IndexUnavailable",
+    message: expect.stringContaining("run `npm run build:sqlite`"),
+  });
+});
+
+test("a file that cannot be opened is not the driver's fault", async () => {
+  await expect(openSqlite(folder())).rejects.toMatchObject({
+    name: "IndexUnavailable",
+    message: expect.stringContaining(`the index's file ${folder()} cannot be opened`),
+  });
+});
+
+describe("a transaction", () => {
+  async function start(name: string, sleep: (ms: number) => Promise<void> = async () => {}) {
+    const file = `${folder()}/${name}`;
+    const connection = await openSqlite(file);
+    connection.exec("create table numbers (value integer)");
+    const db = queriesOn<{ numbers: { value: number } }>(connection);
+    const transact = transactionsOn(connection, db, sleep);
+    const values = () => connection.prepare("select value from numbers").pluck().all();
+    return { file, connection, transact, values };
+  }
+
+  test("that fails is undone and says why, also where SQLite has undone it itself", async () => {
+    const { transact, values, connection } = await start("failing");
+    for (const isUndone of [false, true]) {
+      const failing = transact(async (transaction) => {
+        await transaction.insertInto("numbers").values({ value: 1 }).execute();
+        if (isUndone) await sql`rollback`.execute(transaction);
+        throw new Error("the disk is full");
+      });
+      await expect(failing).rejects.toThrow("the disk is full");
+      expect(values()).toEqual([]);
+    }
+    await transact(async (transaction) => {
+      await transaction.insertInto("numbers").values({ value: 2 }).execute();
+    });
+    expect(values()).toEqual([2]);
+    connection.close();
+  });
+
+  test("waits five seconds for another process, and no longer", async () => {
+    let waited = 0;
+    const { file, transact, connection } = await start("waiting", async (ms) => {
+      waited += ms;
+    });
+    const other = await openSqlite(file);
+    other.exec("begin immediate");
+    await expect(transact(async () => {})).rejects.toMatchObject({ code: "SQLITE_BUSY" });
+    expect(waited).toBe(5_000);
+    other.close();
+    connection.close();
+  });
+});

@@ -1,0 +1,108 @@
+import { setImmediate } from "node:timers/promises";
+import { afterEach, expect, test, vi } from "vitest";
+import { ServiceError } from "../../../../../src/errors.js";
+import { openIndex } from "../../../../../src/transfers/index/store/open-index.js";
+import { type FillIndexOptions, fillIndex, followIndex } from "../../../../../src/transfers/index/sync/index-sync.js";
+import { createChainStub } from "../../../../support/stubs/chain-stub.js";
+import { temporaryFolder } from "../../../../support/temporary-folder.js";
+import { chainOf, mainnet } from "../support/hop-events.js";
+
+const folder = temporaryFolder();
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** Optimism and Nova with 10,000 final blocks each. */
+function createStubs() {
+  const stubs = ["optimism", "nova"].map((slug) => {
+    const stub = createChainStub({ slug, chainId: chainOf(slug).chainId, head: 10_000 });
+    stub.finalized = 10_000;
+    return [slug, stub] as const;
+  });
+  return new Map(stubs);
+}
+
+/** A process that fills the index; its pauses are over at once. */
+async function launch(file: string, stubs: ReturnType<typeof createStubs>) {
+  const index = await openIndex(file, mainnet);
+  const stopping = new AbortController();
+  const pauses: number[] = [];
+  const options: FillIndexOptions = {
+    index,
+    network: { ...mainnet, chains: new Map([...stubs.keys()].map((slug) => [slug, chainOf(slug)])) },
+    chains: { client: (slug) => stubs.get(slug)?.client as never, isCustom: () => false },
+    blockAt: async () => 0,
+    from: { seconds: 0, blocks: new Map() },
+    sleep: async (ms) => {
+      pauses.push(ms);
+      await setImmediate();
+    },
+    pid: process.pid,
+    events: { onTrouble: vi.fn(), onHeld: vi.fn(), onHistory: vi.fn() },
+    signal: stopping.signal,
+  };
+  const run = (done: Promise<void>): Promise<void> => {
+    ends.push(
+      index.close,
+      () => done,
+      () => stopping.abort(),
+    );
+    return done;
+  };
+  return { index, options, pauses, run, stop: () => stopping.abort() };
+}
+
+test("a chain that does not answer keeps no other process from filling the others", async () => {
+  const stubs = createStubs();
+  const nova = stubs.get("nova");
+  if (nova === undefined) throw new Error("no nova");
+  nova.onRequest = () => {
+    throw new ServiceError("UPSTREAM_UNAVAILABLE", "nova is gone");
+  };
+  const file = `${folder()}/one-is-gone`;
+  const first = await launch(file, stubs);
+  first.run(fillIndex(first.options));
+  await vi.waitFor(() => expect(first.index.reader.coverage("optimism")?.from).toBe(0));
+  const second = await launch(file, stubs);
+  second.run(fillIndex(second.options));
+  await vi.waitFor(() => expect(second.options.events.onHeld).toHaveBeenCalledWith("nova", { pid: process.pid }));
+  await vi.waitFor(() => {
+    expect(second.options.events.onHistory).toHaveBeenCalledWith(expect.objectContaining({ slug: "optimism" }));
+  });
+  expect(second.options.events.onHeld).toHaveBeenCalledTimes(1);
+});
+
+test("pauses after failures grow until there is progress", async () => {
+  const stubs = createStubs();
+  stubs.delete("nova");
+  const optimism = stubs.get("optimism");
+  if (optimism === undefined) throw new Error("no optimism");
+  let pages = 0;
+  optimism.onRequest = () => {
+    if (!optimism.requests.at(-1)?.includes("eth_getLogs")) return;
+    pages += 1;
+    // Each page is tried by two requests.
+    if (pages <= 6 || pages === 8) throw new Error("down");
+  };
+  const { options, pauses, run } = await launch(`${folder()}/pauses`, stubs);
+  await run(fillIndex(options));
+  expect(pauses).toEqual([2_000, 4_000, 8_000, 2_000]);
+});
+
+test("beside the service it leaves the endpoints to others after each page; the command does not", async () => {
+  const stubs = createStubs();
+  stubs.delete("nova");
+  const alone = await launch(`${folder()}/alone`, stubs);
+  await alone.run(fillIndex(alone.options));
+  expect(alone.pauses).toEqual([]);
+  const beside = await launch(`${folder()}/beside`, stubs);
+  const { events } = beside.options;
+  beside.run(
+    followIndex({ ...beside.options, wallNow: () => 0, steadyNow: () => 0, events: { ...events, onReorg: vi.fn() } }),
+  );
+  await vi.waitFor(() => expect(beside.index.reader.coverage("optimism")?.from).toBe(0));
+  const pages = vi.mocked(events.onHistory).mock.calls.length - 1;
+  expect(pages).toBeGreaterThan(1);
+  await vi.waitFor(() => expect(beside.pauses.filter((ms) => ms === 250)).toHaveLength(pages));
+});

@@ -1,0 +1,378 @@
+import { describe, expect, test } from "vitest";
+import type { ChainClient } from "../../../../../src/chain/chain-client.js";
+import { RevertError } from "../../../../../src/chain/json-rpc/revert-error.js";
+import { createBlockTimes } from "../../../../../src/chain/read/block-finder.js";
+import { createFinality } from "../../../../../src/chain/read/finality-tracker.js";
+import { ServiceError } from "../../../../../src/errors.js";
+import { networkOf } from "../../../../../src/hop/networks.js";
+import { isTransferIdSpentCall, topics } from "../../../../../src/hop/transfer-events.js";
+import { createChainSource } from "../../../../../src/transfers/sources/chain/chain-source.js";
+import { createLogTrails } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { ask, type TransferQuery } from "../../../../../src/transfers/sources/transfer-source.js";
+import golden from "../../../../golden/transfers.json" with { type: "json" };
+
+type Recorded = (typeof golden.receipts)[keyof typeof golden.receipts];
+type Answer = (method: string, params: readonly unknown[]) => unknown;
+
+const mainnet = networkOf("mainnet");
+const recorded: Recorded[] = Object.values(golden.receipts);
+const [fromL1, usdt] = golden.transfers;
+if (fromL1 === undefined || usdt === undefined) throw new Error("golden transfers are missing");
+
+/** Answers from the recorded receipts as a node of that chain would. */
+function goldenChain(slug: string): Answer {
+  const here = recorded.filter(({ chain }) => chain === slug);
+  return (method, params) => {
+    const [first] = params as [string & { topics?: (string | string[] | null)[]; to: string; data: string }];
+    const byHash = here.find(({ receipt }) => receipt.transactionHash === first);
+    switch (method) {
+      case "eth_getTransactionReceipt":
+        return byHash === undefined ? null : { ...byHash.receipt, from: senderOf(byHash) };
+      case "eth_getTransactionByHash":
+        return byHash === undefined ? null : { from: senderOf(byHash) };
+      case "eth_getBlockByHash": {
+        const block = here.find(({ receipt }) => receipt.blockHash === first);
+        if (block === undefined) return null;
+        const { blockHash, blockNumber } = block.receipt;
+        return { hash: blockHash, number: blockNumber, timestamp: `0x${block.timestamp.toString(16)}` };
+      }
+      case "eth_getLogs":
+        return here
+          .flatMap(({ receipt }) => receipt.logs)
+          .filter(({ topics }) =>
+            (first.topics ?? []).every(
+              (wanted, index) => wanted === null || [wanted].flat().includes(topics[index] ?? ""),
+            ),
+          );
+      case "eth_call": {
+        const spent = golden.transfers.some(
+          ({ transferId, destinationChain, bondTxHash }) =>
+            transferId !== null &&
+            bondTxHash &&
+            destinationChain === slug &&
+            first.data === isTransferIdSpentCall(transferId),
+        );
+        return `0x${(spent ? 1 : 0).toString().padStart(64, "0")}`;
+      }
+      default:
+        throw new Error(`unexpected ${method}`);
+    }
+  };
+}
+
+function senderOf({ receipt }: Recorded): string {
+  const transfer = golden.transfers.find(({ sourceTxHash }) => sourceTxHash === receipt.transactionHash);
+  const bonded = golden.transfers.find(({ bondTxHash }) => bondTxHash === receipt.transactionHash);
+  return transfer?.from ?? bonded?.bonder ?? `0x${"00".repeat(20)}`;
+}
+
+async function find(query: Partial<TransferQuery>, overrides: Record<string, Answer> = {}) {
+  const clients = new Map<string, ChainClient>();
+  const chains = {
+    isCustom: () => false,
+    client(slug: string): ChainClient {
+      const answer = overrides[slug] ?? goldenChain(slug);
+      const client = clients.get(slug) ?? {
+        slug,
+        send: async (method, params) => answer(method, params),
+        batch: () => Promise.reject(new Error("transfers make no batches")),
+        logs: async (filter, range) => ({ result: answer("eth_getLogs", [filter]), range }),
+      };
+      clients.set(slug, client);
+      return client;
+    },
+  };
+  const closing = new AbortController();
+  const source = createChainSource({
+    blockTimes: createBlockTimes({ now: () => 0 }),
+    finality: createFinality({ now: () => 0, wallNow: () => 0 }),
+    trails: createLogTrails(closing.signal),
+    now: () => 12_345,
+  });
+  const context = { network: mainnet, chains, leftMs: () => 10_000, signal: closing.signal };
+  try {
+    return await ask(source, { transferId: undefined, transactionHash: undefined, ...query }, context);
+  } finally {
+    closing.abort();
+  }
+}
+
+const down: Answer = () => {
+  throw new ServiceError("UPSTREAM_UNAVAILABLE", "down");
+};
+const without =
+  (slug: string, methods: Record<string, () => unknown>): Answer =>
+  (method, params) =>
+    methods[method] === undefined ? goldenChain(slug)(method, params) : methods[method]();
+const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
+const zero = `0x${"0".repeat(64)}`;
+
+describe("transfers from chain data", () => {
+  test.each(golden.transfers)("$kind, by hash and by id", async (transfer) => {
+    const id = transfer.transferId ?? transfer.sourceTxHash;
+    const byHash = await find({ transactionHash: transfer.sourceTxHash });
+    expect(byHash).toMatchObject({
+      state: "BONDED",
+      source: "chain",
+      observedAt: 12_345,
+      otherTransferIds: [],
+      delivery: {
+        transactionHash: transfer.bondTxHash ?? transfer.completedTxHash,
+        bonder: transfer.bonder?.toLowerCase(),
+      },
+      sent: {
+        id,
+        token: transfer.token,
+        source: { chainId: transfer.sourceChainId },
+        destination: { chainId: transfer.destinationChainId },
+        transactionHash: transfer.sourceTxHash,
+        account: transfer.from.toLowerCase(),
+        timestamp: transfer.sourceTimestamp,
+        blockNumber: transfer.sourceBlock,
+        logIndex: transfer.sourceLogIndex,
+        event: { amount: BigInt(transfer.amount), bonderFee: BigInt(transfer.bonderFee) },
+      },
+    });
+    expect(await find({ transferId: id })).toEqual(byHash);
+    expect(await find({ transferId: id, transactionHash: transfer.sourceTxHash })).toEqual(byHash);
+  });
+
+  test("an id that the transaction does not have is not found", async () => {
+    const transferId = `0x${"12".repeat(32)}`;
+    expect(await find({ transferId, transactionHash: usdt.sourceTxHash })).toBeUndefined();
+    expect(await find({ transferId })).toBeUndefined();
+    expect(await find({ transactionHash: transferId })).toBeUndefined();
+  });
+
+  test.each(golden.transfers)("$kind, by the transaction that delivered it", async (transfer) => {
+    const byHash = await find({ transactionHash: transfer.sourceTxHash });
+    const transactionHash = transfer.bondTxHash ?? transfer.completedTxHash ?? "";
+    expect(await find({ transactionHash })).toEqual(byHash);
+    expect(await find({ transactionHash, transferId: transfer.transferId ?? transfer.sourceTxHash })).toEqual(byHash);
+    expect(await find({ transactionHash, transferId: `0x${"12".repeat(32)}` })).toBeUndefined();
+  });
+
+  test("an event of another contract is not a transfer", async () => {
+    const [receipt] = recorded.filter(({ receipt }) => receipt.transactionHash === usdt.sourceTxHash);
+    const lookalike = {
+      ...receipt?.receipt,
+      from: usdt.from,
+      logs: receipt?.receipt.logs.map((log) => ({ ...log, address: `0x${"34".repeat(20)}` })),
+    };
+    const polygon = without("polygon", { eth_getTransactionReceipt: () => lookalike });
+    expect(await find({ transactionHash: usdt.sourceTxHash }, { polygon })).toBeUndefined();
+  });
+
+  test("of several sends in a transaction the first to a chain that is known, in whatever order", async () => {
+    const [receipt] = recorded.filter(({ receipt }) => receipt.transactionHash === usdt.sourceTxHash);
+    const [log] = (receipt?.receipt.logs ?? []).filter(({ topics: [topic] }) => topic === topics.transferSent);
+    if (receipt === undefined || log === undefined) throw new Error("no send");
+    const elsewhere = {
+      ...log,
+      logIndex: "0x0",
+      topics: [log.topics[0], `0x${"77".repeat(32)}`, `0x${"0".repeat(60)}ffff`],
+    };
+    const logs = [{ ...elsewhere, topics: [...elsewhere.topics, log.topics[3]] }, ...receipt.receipt.logs];
+    const polygon: Answer = (method, params) =>
+      method === "eth_getTransactionReceipt"
+        ? params[0] === usdt.sourceTxHash
+          ? { ...receipt.receipt, from: usdt.from, logs }
+          : null
+        : goldenChain("polygon")(method, params);
+    expect(await find({ transactionHash: usdt.sourceTxHash }, { polygon })).toMatchObject({
+      sent: { id: usdt.transferId },
+      otherTransferIds: [`0x${"77".repeat(32)}`],
+    });
+    const transferId = `0x${"77".repeat(32)}`;
+    await expect(find({ transactionHash: usdt.sourceTxHash, transferId }, { polygon })).rejects.toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: expect.stringContaining("which is not known here") as unknown,
+    });
+  });
+
+  test("what one chain knows does not wait for another that is down", async () => {
+    const found = await find({ transactionHash: usdt.sourceTxHash }, { gnosis: down, ethereum: down });
+    expect(found?.state).toBe("BONDED");
+  });
+
+  test("not found is not said while a chain that could know is down", async () => {
+    const transactionHash = `0x${"12".repeat(32)}`;
+    await expect(find({ transactionHash }, { gnosis: down })).rejects.toMatchObject(unavailable);
+    await expect(find({ transferId: transactionHash }, { base: down })).rejects.toMatchObject(unavailable);
+    await expect(find({ transferId: "77" }, { base: down })).rejects.toMatchObject(unavailable);
+  });
+
+  test("pending is not said while the destination is down", async () => {
+    await expect(find({ transactionHash: usdt.sourceTxHash }, { arbitrum: down })).rejects.toMatchObject(unavailable);
+    await expect(find({ transactionHash: fromL1.sourceTxHash }, { arbitrum: down })).rejects.toMatchObject(unavailable);
+  });
+
+  test("pending without a delivery", async () => {
+    const arbitrum = without("arbitrum", { eth_getLogs: () => [], eth_call: () => zero });
+    expect(await find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).toMatchObject({
+      state: "PENDING",
+      delivery: undefined,
+    });
+  });
+
+  test("received for sure with logs that cannot be searched: bonded, the transaction unknown", async () => {
+    const arbitrum = without("arbitrum", {
+      eth_getLogs: () => {
+        throw new ServiceError("UPSTREAM_UNAVAILABLE", "range too wide");
+      },
+    });
+    expect(await find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).toMatchObject({
+      state: "BONDED",
+      delivery: { transactionHash: undefined, bonder: undefined },
+    });
+  });
+
+  test.each([
+    ["a log without topics", [{ address: "0x" }]],
+    ["no list", "0x"],
+  ])("%s for logs is an upstream's fault", async (_, logs) => {
+    const arbitrum = without("arbitrum", { eth_getLogs: () => logs });
+    await expect(find({ transactionHash: fromL1.sourceTxHash }, { arbitrum })).rejects.toMatchObject(unavailable);
+  });
+
+  test("a revert where nothing can revert is an upstream's fault", async () => {
+    const reverts = () => {
+      throw new RevertError("execution reverted", 3, "0x");
+    };
+    const arbitrum = without("arbitrum", { eth_getLogs: () => [], eth_call: reverts });
+    await expect(find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).rejects.toMatchObject(unavailable);
+  });
+
+  describe("by CCTP", () => {
+    const nonce = 0x1234n;
+    const word = (value: bigint | number | string): string => BigInt(value).toString(16).padStart(64, "0");
+    const hash = `0x${"ab".repeat(32)}`;
+    const log = (address: unknown, topics: string[], data: string, transactionHash = hash) => ({
+      address: String(address).toLowerCase(),
+      topics,
+      data,
+      blockNumber: "0x1",
+      blockHash: hash,
+      logIndex: "0x0",
+      transactionHash,
+    });
+    const usdc = mainnet.contracts.get("USDC");
+    const recipient = `0x${"56".repeat(20)}`;
+    const sent = log(
+      usdc?.get("arbitrum")?.cctpL2Bridge,
+      [topics.cctpTransferSent, `0x${word(nonce)}`, `0x${word(137)}`, `0x${word(recipient)}`],
+      `0x${word(5_000_000)}${word(120_000)}`,
+    );
+    const receivedFrom = (domain: number, transactionHash: string) =>
+      log(
+        usdc?.get("polygon")?.cctpMessageTransmitter,
+        [topics.messageReceived, `0x${word(recipient)}`, `0x${word(nonce)}`],
+        `0x${word(domain)}${word(0)}`,
+        transactionHash,
+      );
+    const arbitrum: Answer = (method) => {
+      if (method === "eth_getTransactionReceipt") {
+        return { transactionHash: hash, blockHash: hash, from: recipient, logs: [sent] };
+      }
+      return method === "eth_getBlockByHash" ? { hash, number: "0x1", timestamp: "0x10" } : [sent];
+    };
+    const polygon =
+      (used: boolean, logs: readonly unknown[]): Answer =>
+      (method) => {
+        if (method === "eth_getTransactionReceipt") return null;
+        return method === "eth_call" ? `0x${word(used ? 1 : 0)}` : logs;
+      };
+
+    test("is received by the message of its own source domain only", async () => {
+      const fromBase = receivedFrom(6, `0x${"01".repeat(32)}`);
+      const fromArbitrum = receivedFrom(3, `0x${"02".repeat(32)}`);
+      const found = await find(
+        { transactionHash: hash },
+        { arbitrum, polygon: polygon(true, [fromBase, fromArbitrum]) },
+      );
+      expect(found).toMatchObject({
+        state: "BONDED",
+        delivery: { transactionHash: fromArbitrum.transactionHash, bonder: undefined },
+        sent: { id: nonce.toString(), token: "USDC", event: { amount: 5_000_000n, bonderFee: 120_000n, recipient } },
+      });
+      const none = await find({ transactionHash: hash }, { arbitrum, polygon: polygon(false, [fromBase]) });
+      expect(none).toMatchObject({ state: "PENDING", delivery: undefined });
+    });
+
+    test("a nonce alone names no transfer where two chains have sent it", async () => {
+      const onOptimism = { ...sent, address: String(usdc?.get("optimism")?.cctpL2Bridge).toLowerCase() };
+      const all = { arbitrum, optimism: without("optimism", { eth_getLogs: () => [onOptimism] }) };
+      await expect(find({ transferId: nonce.toString() }, all)).rejects.toMatchObject({
+        reason: "INVALID_PARAMETER",
+        field: "transferId",
+      });
+    });
+  });
+
+  describe("from a node that cannot be believed", () => {
+    test("a source that does not have the send in its logs yet cannot say pending", async () => {
+      const ethereum = without("ethereum", { eth_getLogs: () => [] });
+      await expect(find({ transactionHash: fromL1.sourceTxHash }, { ethereum })).rejects.toMatchObject(unavailable);
+    });
+
+    test("the place of a log may be written with zeros in front", async () => {
+      const ethereum: Answer = (method, params) => {
+        const answer = goldenChain("ethereum")(method, params);
+        if (method !== "eth_getLogs") return answer;
+        return (answer as { logIndex: string }[]).map((log) => ({
+          ...log,
+          logIndex: log.logIndex.replace("0x", "0x0"),
+        }));
+      };
+      expect(await find({ transactionHash: fromL1.sourceTxHash }, { ethereum })).toMatchObject({ state: "BONDED" });
+    });
+
+    test("topics may be written in upper case", async () => {
+      const polygon: Answer = (method, params) => {
+        const answer = goldenChain("polygon")(method, params) as { logs: { topics: string[] }[] } | null;
+        if (method !== "eth_getTransactionReceipt" || answer === null) return answer;
+        const shout = (topic: string): string => `0x${topic.slice(2).toUpperCase()}`;
+        return { ...answer, logs: answer.logs.map((log) => ({ ...log, topics: log.topics.map(shout) })) };
+      };
+      expect(await find({ transactionHash: usdt.sourceTxHash }, { polygon })).toMatchObject({
+        state: "BONDED",
+        sent: { id: usdt.transferId },
+      });
+    });
+
+    test("logs that were not asked for are no answer", async () => {
+      const other = recorded.flatMap(({ receipt }) => receipt.logs);
+      const arbitrum = without("arbitrum", {
+        eth_getLogs: () => other.filter(({ data }) => data !== "0x"),
+        eth_call: () => zero,
+      });
+      const hop = golden.transfers.find(({ token }) => token === "HOP");
+      const optimism = without("optimism", {
+        eth_getLogs: () => other.filter(({ topics: [, id] }) => id !== hop?.transferId),
+        eth_call: () => zero,
+      });
+      expect(await find({ transactionHash: hop?.sourceTxHash ?? "" }, { arbitrum, optimism })).toMatchObject({
+        state: "PENDING",
+      });
+    });
+
+    test("the receipt of another transaction is none", async () => {
+      const [other] = recorded.filter(({ chain }) => chain === "polygon");
+      const polygon = without("polygon", { eth_getTransactionReceipt: () => ({ ...other?.receipt, from: usdt.from }) });
+      await expect(find({ transactionHash: `0x${"12".repeat(32)}` }, { polygon })).rejects.toMatchObject(unavailable);
+    });
+
+    test("a time without end is none", async () => {
+      const polygon = without("polygon", { eth_getBlockByHash: () => ({ timestamp: `0x${"f".repeat(400)}` }) });
+      await expect(find({ transactionHash: usdt.sourceTxHash }, { polygon })).rejects.toMatchObject(unavailable);
+    });
+
+    test("a delivery whose sender cannot be read is still one", async () => {
+      const arbitrum = without("arbitrum", { eth_getTransactionByHash: () => null });
+      expect(await find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).toMatchObject({
+        state: "BONDED",
+        delivery: { transactionHash: usdt.bondTxHash, bonder: undefined },
+      });
+    });
+  });
+});

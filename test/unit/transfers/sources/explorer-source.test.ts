@@ -1,0 +1,209 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { ChainAccess } from "../../../../src/chain/chains.js";
+import { createExplorer } from "../../../../src/hop/explorer/explorer-client.js";
+import { type NetworkSlug, networkOf } from "../../../../src/hop/networks.js";
+import { createExplorerSource } from "../../../../src/transfers/sources/explorer-source.js";
+import type { LookUpContext } from "../../../../src/transfers/sources/transfer-source.js";
+import { type ExplorerJson, explorerJson, startExplorerStub } from "../../../support/stubs/explorer-stub.js";
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+const chains: ChainAccess = {
+  client: () => {
+    throw new Error("the explorer is asked for what it says, not the chains");
+  },
+  isCustom: () => false,
+};
+const contextOf = (network: NetworkSlug = "mainnet"): LookUpContext => ({
+  network: networkOf(network),
+  chains,
+  leftMs: () => 1_000,
+  signal: new AbortController().signal,
+});
+
+async function setup(...records: readonly ExplorerJson[]) {
+  const stub = await startExplorerStub(records);
+  const explorer = createExplorer({ baseUrl: stub.url, now: () => 0 });
+  closing.push(explorer.close, stub.close);
+  const source = createExplorerSource({ explorer, now: () => 1_700_000_000_000 });
+  return {
+    stub,
+    byHash: (hash: string, id?: string) => source.byTransactionHash(hash, id, contextOf()),
+    byId: (id: string) => source.byTransferId(id, contextOf()),
+    source,
+  };
+}
+
+const hash = (byte: string): string => `0x${byte.repeat(32)}`;
+const id = hash("1a");
+const sendingHash = hash("2b");
+const bondingHash = hash("3c");
+const pending = { bonded: false, bondTransactionHash: "", bonderAddress: "" };
+const fromL1 = { sourceChainId: 1, sourceChainSlug: "ethereum", transferId: `${sendingHash}0000002a` };
+const cctp = { token: "USDC", transferId: "123", amountOutMin: null, deadline: 0 };
+
+describe("what the explorer says of a transfer", () => {
+  test("is a status that is hearsay", async () => {
+    const { byId } = await setup(explorerJson());
+    expect(await byId(id)).toEqual({
+      sent: {
+        kind: "l2",
+        id,
+        token: "DAI",
+        source: networkOf("mainnet").chains.get("optimism"),
+        destination: networkOf("mainnet").chains.get("arbitrum"),
+        transactionHash: sendingHash,
+        blockNumber: 0,
+        logIndex: 0,
+        timestamp: 1661554612,
+        account: `0x${"c1".repeat(20)}`,
+        event: {
+          transferId: id,
+          destinationChainId: 42161,
+          recipient: `0x${"d2".repeat(20)}`,
+          amount: 2_500_000_000_000_000_000n,
+          amountOutMin: 2_490_000_000_000_000_000n,
+          deadline: 1662159408n,
+          bonderFee: 250_000_000_000_000_000n,
+          relayer: undefined,
+        },
+      },
+      delivery: { transactionHash: bondingHash, blockNumber: undefined, bonder: `0x${"e3".repeat(20)}` },
+      state: "BONDED",
+      otherTransferIds: [],
+      source: "explorer",
+      observedAt: 1_700_000_000_000,
+      isFinal: false,
+      priceUsd: 1.002,
+    });
+  });
+
+  test.each<[string, ExplorerJson, object]>([
+    ["pending", pending, { state: "PENDING", delivery: undefined }],
+    [
+      "unbondable",
+      { ...pending, destinationChainId: 1, destinationChainSlug: "ethereum" },
+      { state: "UNBONDABLE", delivery: undefined },
+    ],
+    [
+      "received, not known by what",
+      { bondTransactionHash: null, bonderAddress: null },
+      { state: "BONDED", delivery: { transactionHash: undefined, bonder: undefined } },
+    ],
+    [
+      "from L1, where the hash is the id and nobody bonds",
+      fromL1,
+      {
+        state: "BONDED",
+        sent: { kind: "l1", id: sendingHash, event: { transferId: undefined } },
+        delivery: { transactionHash: bondingHash, bonder: undefined },
+      },
+    ],
+    [
+      "over CCTP, where nobody bonds",
+      cctp,
+      { state: "BONDED", sent: { kind: "cctp", id: "123", event: { deadline: 0n } }, delivery: { bonder: undefined } },
+    ],
+    ["without a price", { tokenPriceUsd: null, amountUsd: null }, { priceUsd: undefined }],
+  ])("can be %s", async (_, others, expected) => {
+    const { byHash } = await setup(explorerJson(others));
+    expect(await byHash(sendingHash)).toMatchObject(expected);
+  });
+
+  test("can be that there is none", async () => {
+    const { byId, byHash } = await setup();
+    expect(await byId(id)).toBeUndefined();
+    expect(await byHash(sendingHash)).toBeUndefined();
+  });
+
+  test("is not known while it gives no answer, and of another network never", async () => {
+    const { byId, stub, source } = await setup(explorerJson());
+    const unavailable = { reason: "UPSTREAM_UNAVAILABLE", message: "the explorer knows mainnet only" };
+    await expect(source.byTransferId(id, contextOf("goerli"))).rejects.toMatchObject(unavailable);
+    await expect(source.byTransactionHash(id, undefined, contextOf("goerli"))).rejects.toMatchObject(unavailable);
+    expect(stub.asked).toEqual([]);
+    stub.mode = "down";
+    await expect(byId(id)).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+  });
+});
+
+describe("a transfer is found", () => {
+  test("by an id that is its own, and not by a hash in its place", async () => {
+    const { byId } = await setup(explorerJson(), explorerJson({ ...fromL1, transactionHash: hash("4d") }));
+    expect(await byId(id)).toMatchObject({ sent: { id } });
+    expect(await byId(sendingHash)).toBeUndefined();
+    expect(await byId(bondingHash)).toBeUndefined();
+    expect(await byId(hash("4d"))).toMatchObject({ sent: { id: hash("4d"), kind: "l1" } });
+  });
+
+  test("by the hash that sent or delivered it", async () => {
+    const { byHash } = await setup(explorerJson());
+    expect(await byHash(sendingHash)).toMatchObject({ sent: { id } });
+    expect(await byHash(bondingHash)).toMatchObject({ sent: { id } });
+    expect(await byHash(id)).toBeUndefined();
+  });
+
+  test("by both", async () => {
+    const { byHash } = await setup(explorerJson(), explorerJson({ transferId: hash("0f") }));
+    expect(await byHash(sendingHash, id)).toMatchObject({ sent: { id }, otherTransferIds: [hash("0f")] });
+    expect(await byHash(sendingHash, hash("0f"))).toMatchObject({ sent: { id: hash("0f") }, otherTransferIds: [id] });
+    expect(await byHash(sendingHash, hash("77"))).toBeUndefined();
+    expect(await byHash(bondingHash, id)).toMatchObject({ sent: { id } });
+  });
+
+  test("beside the others of its transaction, in one order", async () => {
+    const ids = [hash("9f"), hash("11"), hash("44")];
+    const { byHash, byId } = await setup(...ids.map((each) => explorerJson({ transferId: each })));
+    const first = { sent: { id: hash("11") }, otherTransferIds: [hash("44"), hash("9f")] };
+    expect(await byHash(sendingHash)).toMatchObject(first);
+    // One id is all that the explorer is asked for here.
+    expect(await byId(hash("11"))).toMatchObject({ ...first, otherTransferIds: [] });
+  });
+
+  test("beside the others that the same transaction delivered", async () => {
+    const { byHash } = await setup(
+      explorerJson(),
+      explorerJson({ transferId: hash("0f"), transactionHash: hash("4d") }),
+    );
+    expect(await byHash(bondingHash)).toMatchObject({ sent: { id: hash("0f") }, otherTransferIds: [id] });
+    expect(await byHash(sendingHash)).toMatchObject({ sent: { id }, otherTransferIds: [] });
+  });
+
+  test("as one of several from L1 in a transaction, which have one id", async () => {
+    const both = ["2b", "2a"].map((log) => explorerJson({ ...fromL1, transferId: `${sendingHash}000000${log}` }));
+    const delivered = { transferId: hash("0f"), transactionHash: hash("4d"), bondTransactionHash: sendingHash };
+    const { byId } = await setup(explorerJson(delivered), ...both);
+    expect(await byId(sendingHash)).toMatchObject({ sent: { id: sendingHash }, otherTransferIds: [sendingHash] });
+  });
+
+  test("as sent rather than as delivered", async () => {
+    const delivered = explorerJson({
+      transferId: hash("0f"),
+      transactionHash: hash("4d"),
+      bondTransactionHash: sendingHash,
+    });
+    const { byHash } = await setup(delivered, explorerJson());
+    expect(await byHash(sendingHash)).toMatchObject({ sent: { id }, otherTransferIds: [] });
+    expect(await byHash(sendingHash, hash("0f"))).toBeUndefined();
+  });
+
+  test("by its CCTP nonce, if only one chain has that", async () => {
+    const other = { ...cctp, sourceChainId: 137, sourceChainSlug: "polygon", transactionHash: hash("4d") };
+    const { byId, byHash, stub } = await setup(explorerJson(cctp));
+    expect(await byId("123")).toMatchObject({ sent: { id: "123", kind: "cctp" } });
+    stub.records = [explorerJson(cctp), explorerJson(other)];
+    await expect(byId("123")).rejects.toMatchObject({ reason: "INVALID_PARAMETER", field: "transferId" });
+    expect(await byHash(hash("4d"), "123")).toMatchObject({ sent: { source: { slug: "polygon" } } });
+  });
+
+  test.each(["wrong-types", "foreign"] as const)("never in answers that lie: %s", async (mode) => {
+    const { byHash, byId, stub } = await setup(explorerJson());
+    stub.mode = mode;
+    const asked = mode === "foreign" ? hash("77") : id;
+    expect(await byId(asked)).toBeUndefined();
+    expect(await byHash(asked)).toBeUndefined();
+  });
+});

@@ -1,0 +1,79 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { AmountProblem, formatAmount, groupThousands, parseAmount, ratioOf } from "../../../../web/shared/amounts.js";
+
+const decimals = fc.integer({ min: 0, max: 30 });
+const raw = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+
+describe("an amount as people write it", () => {
+  test.each([
+    ["25", 6, 25_000_000n],
+    ["0.5", 18, 500_000_000_000_000_000n],
+    [".5", 2, 50n],
+    ["5.", 2, 500n],
+    ["007", 0, 7n],
+    [" 1.10 ", 1, 11n],
+    ["0", 6, 0n],
+    ["1.000000000000000000000", 0, 1n],
+    ["0.000000000000000001", 18, 1n],
+    // What a floating-point number would make something else of.
+    ["9007199254740993.1", 1, 90_071_992_547_409_931n],
+  ])("%j with %i decimals is %s", (text, its, expected) => {
+    expect(parseAmount(text, its)).toBe(expected);
+  });
+
+  test.each([
+    ["", 6, /Enter an amount/],
+    ["  ", 6, /Enter an amount/],
+    [".", 6, /plain digits/],
+    ["1,000", 6, /plain digits/],
+    ["1e3", 6, /plain digits/],
+    ["-1", 6, /plain digits/],
+    ["+1", 6, /plain digits/],
+    ["1.2.3", 6, /plain digits/],
+    ["0x10", 6, /plain digits/],
+    ["१", 6, /plain digits/],
+    ["1.1234567", 6, /at most 6 decimals; the amount has 7/],
+    ["1.5", 0, /no decimals; the amount has 1/],
+  ])("%j with %i decimals is refused", (text, its, message) => {
+    expect(() => parseAmount(text, its)).toThrow(AmountProblem);
+    expect(() => parseAmount(text, its)).toThrow(message);
+  });
+
+  test("and back is the same", () => {
+    fc.assert(fc.property(raw, decimals, (amount, its) => parseAmount(formatAmount(amount, its), its) === amount));
+  });
+
+  test("is printed as it was written, where it was written without needless zeros", () => {
+    const digits = fc.stringMatching(/^[1-9][0-9]{0,40}$/);
+    const fraction = fc.stringMatching(/^[0-9]{0,11}[1-9]$/);
+    fc.assert(
+      fc.property(digits, fraction, fc.boolean(), (whole, rest, hasFraction) => {
+        const text = hasFraction ? `${whole}.${rest}` : whole;
+        expect(formatAmount(parseAmount(text, 12), 12)).toBe(text);
+      }),
+    );
+  });
+
+  test("is never longer than it must be", () => {
+    fc.assert(
+      fc.property(raw, decimals, (amount, its) => {
+        expect(formatAmount(amount, its)).toMatch(/^(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$/);
+      }),
+    );
+  });
+});
+
+test.each([
+  ["0", "0"],
+  ["999", "999"],
+  ["1000", "1,000"],
+  ["1234567.1234567", "1,234,567.1234567"],
+])("%s is grouped as %s", (number, expected) => {
+  expect(groupThousands(number)).toBe(expected);
+});
+
+test("a ratio is near enough, however large the amounts are", () => {
+  expect(ratioOf(1n, 3n)).toBeCloseTo(1 / 3, 14);
+  expect(ratioOf(975n * 10n ** 60n, 1000n * 10n ** 60n)).toBe(0.975);
+});

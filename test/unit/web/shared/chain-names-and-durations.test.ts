@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { chainName } from "../../../../web/shared/chain-names.js";
+import { formatDuration } from "../../../../web/shared/time.js";
+
+test.each([
+  ["ethereum", "Ethereum"],
+  ["nova", "Arbitrum Nova"],
+  ["polygonzk", "Polygon zkEVM"],
+  ["constructor", "Constructor"],
+  ["", ""],
+])("%j is called %j", (slug, name) => {
+  expect(chainName(slug)).toBe(name);
+});
+
+test.each([
+  [-3, "0 s"],
+  [0.9, "0 s"],
+  [99, "99 s"],
+  [100, "1 min"],
+  [5_999, "99 min"],
+  [6_000, "1 h"],
+  [172_799, "47 h"],
+  [172_800, "2 d"],
+])("%d seconds read %s", (seconds, text) => {
+  expect(formatDuration(seconds)).toBe(text);
+});

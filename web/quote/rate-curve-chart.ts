@@ -1,0 +1,165 @@
+import type uPlot from "../uPlot.esm.js";
+import { formatShare, priceImpact, type QuotePoint, receivedPerSent, swappedPerSent } from "./price-impact.js";
+
+export interface CurveChart {
+  /** Draws it again, in the colours of now. */
+  recolour(): void;
+  destroy(): void;
+}
+
+interface Curve {
+  readonly token: string;
+  /** Amounts as numbers are only drawn, never reckoned with. */
+  readonly toNumber: (raw: bigint) => number;
+  readonly points: readonly QuotePoint[];
+  /** What impacts are held against. */
+  readonly small: QuotePoint | undefined;
+  readonly asked: bigint;
+  /** Told of the point under the pointer; undefined: none. */
+  readonly onPoint: (text: string | undefined) => void;
+}
+
+const height = 260;
+
+/** Draws received per sent over amounts. The library is fetched with the first curve. */
+export async function drawCurve(root: HTMLElement, curve: Curve): Promise<CurveChart> {
+  const { default: Plot } = await import("../uPlot.esm.js");
+  const { token, toNumber, points, small, asked, onPoint } = curve;
+  const data: uPlot.AlignedData = [
+    points.map(({ sent }) => toNumber(sent)),
+    points.map((point) => swappedPerSent(point) ?? null),
+    points.map(receivedPerSent),
+  ];
+  const colours = (name: string) => () => colourOf(root, name);
+  const width = (): number => Math.max(200, root.clientWidth);
+  const font = "12px system-ui, sans-serif";
+  const axis = {
+    stroke: colours("--muted"),
+    font,
+    grid: { stroke: colours("--line"), width: 1 },
+    ticks: { show: false },
+  };
+  const line = { width: 2, points: { show: false } };
+  const plot = new Plot(
+    {
+      width: width(),
+      height,
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
+      scales: {
+        x: { time: false, distr: 3, range: (_, min, max) => [min, max] },
+        y: { range: (_, min, max) => padded(min, max) },
+      },
+      axes: [
+        {
+          ...axis,
+          size: 36,
+          label: `${token} sent`,
+          labelSize: 18,
+          labelFont: font,
+          labelGap: 0,
+          values: (_, splits) => splits.map(compact),
+          splits: (_, __, min, max) => decadesBetween(min, max),
+          // There are few of them: each has its label, however narrow the chart is.
+          filter: (_, splits) => splits,
+        },
+        { ...axis, size: 62, values: (_, splits) => splits.map((value) => digitsFor(splits, value)) },
+      ],
+      series: [
+        {},
+        { ...line, width: 1.5, dash: [5, 4], stroke: colours("--muted") },
+        { ...line, stroke: colours("--accent") },
+      ],
+      hooks: {
+        draw: [(self) => mark(self, toNumber(asked), colourOf(root, "--text"))],
+        setCursor: [
+          ({ cursor }) => {
+            const point = cursor.idx === null || cursor.idx === undefined ? undefined : points[cursor.idx];
+            onPoint(point && describe(point, small, token, toNumber));
+          },
+        ],
+      },
+    },
+    data,
+    root,
+  );
+  const observer = new ResizeObserver(() => {
+    // Another view is shown where it has no width.
+    if (root.clientWidth > 0) plot.setSize({ width: width(), height });
+  });
+  observer.observe(root);
+  return {
+    recolour: () => plot.redraw(false, true),
+    destroy() {
+      observer.disconnect();
+      plot.destroy();
+    },
+  };
+}
+
+/** The amount asked for: a line through the curve, and the point on it. */
+function mark(plot: uPlot, amount: number, colour: string): void {
+  const { ctx, bbox, data } = plot;
+  const [amounts, , rates] = data;
+  const index = amounts.indexOf(amount);
+  const rate = rates?.[index];
+  const x = plot.valToPos(amount, "x", true);
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.fillStyle = colour;
+  ctx.globalAlpha = 0.5;
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.globalAlpha = 1;
+  if (typeof rate === "number") {
+    ctx.beginPath();
+    ctx.arc(x, plot.valToPos(rate, "y", true), 5 * devicePixelRatio, 0, 2 * Math.PI);
+    ctx.fill();
+  }
+  ctx.restore();
+}
+
+function describe(
+  point: QuotePoint,
+  small: QuotePoint | undefined,
+  token: string,
+  toNumber: (raw: bigint) => number,
+): string {
+  const impact = small && priceImpact(point, small);
+  const told = impact === undefined ? "" : `, price impact ${formatShare(impact)}`;
+  return `Of ${compact(toNumber(point.sent))} ${token}: ${receivedPerSent(point).toFixed(6)} per unit sent${told}`;
+}
+
+/** A custom property may be a function of the theme: what it comes to, only an element tells. */
+function colourOf(root: HTMLElement, name: string): string {
+  const probe = document.createElement("i");
+  probe.style.color = `var(${name})`;
+  root.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+function padded(min: number, max: number): [number, number] {
+  const pad = (max - min) * 0.08 || 0.001;
+  return [min === 0 ? 0 : min - pad, max + pad];
+}
+
+/** In a few characters, however much or little it is. */
+function compact(value: number): string {
+  if (value >= 1e15 || value < 1e-6) return Number(value.toPrecision(3)).toExponential().replace("+", "");
+  return value.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 3 });
+}
+
+function decadesBetween(min: number, max: number): number[] {
+  const first = Math.ceil(Math.log10(min) - 1e-9);
+  return Array.from({ length: 5 }, (_, index) => 10 ** (first + index)).filter((value) => value <= max * (1 + 1e-9));
+}
+
+/** With as many decimals as the steps of the axis have. */
+function digitsFor(splits: readonly number[], value: number): string {
+  const step = Math.abs((splits[1] ?? 1) - (splits[0] ?? 0)) || 1;
+  return value.toFixed(Math.min(8, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))));
+}
