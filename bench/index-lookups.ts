@@ -2,22 +2,22 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { networkOf } from "../src/hop/networks.js";
+import { getNetwork } from "../src/hop/networks.js";
 import { openIndex } from "../src/transfers/index/store/open-index.js";
 import { createIndexSource } from "../src/transfers/sources/index-source.js";
-import type { LookUpContext } from "../src/transfers/sources/transfer-source.js";
-import { fillIndex } from "./support/synthetic-index.js";
+import type { LookupContext } from "../src/transfers/sources/transfer-source.js";
+import { createSyntheticIndex } from "./support/synthetic-index.js";
 
 // How large the index is, and how long a look-up in it takes, with a million rows: half of them sends, half arrivals.
 
-const rows = 1_000_000;
-const network = networkOf("mainnet");
-const lookUps = 50_000;
+const ROWS = 1_000_000;
+const network = getNetwork("mainnet");
+const LOOKUPS = 50_000;
 
 function measure(name: string, keys: readonly string[], find: (key: string) => readonly unknown[]): void {
   const times: number[] = [];
   let found = 0;
-  for (let each = 0; each < lookUps; each++) {
+  for (let each = 0; each < LOOKUPS; each++) {
     const key = keys[Math.floor(Math.random() * keys.length)] ?? "";
     const begin = performance.now();
     found += find(key).length;
@@ -25,48 +25,48 @@ function measure(name: string, keys: readonly string[], find: (key: string) => r
   }
   times.sort((a, b) => a - b);
   const at = (share: number): string => (times[Math.floor(times.length * share)] ?? 0).toFixed(1);
-  console.log(`  ${name}: ${at(0.5)} us (median), ${at(0.99)} us (p99), ${found} of ${lookUps} found`);
+  console.log(`  ${name}: ${at(0.5)} us (median), ${at(0.99)} us (p99), ${found} of ${LOOKUPS} found`);
 }
 
 const folder = await mkdtemp(join(tmpdir(), "hop-index-"));
 try {
   const file = join(folder, "index");
   const startedAt = performance.now();
-  const { transferIds, transactionHashes } = await fillIndex(file, rows / 2);
+  const { transferIds, transactionHashes } = await createSyntheticIndex(file, ROWS / 2);
   const seconds = (performance.now() - startedAt) / 1_000;
   const { size } = await stat(file);
   console.log(
-    `${rows} rows, written in ${seconds.toFixed(1)} s; ${(size / 1e6).toFixed(0)} MB, ${Math.round(size / rows)} bytes a row`,
+    `${ROWS} rows, written in ${seconds.toFixed(1)} s; ${(size / 1e6).toFixed(0)} MB, ${Math.round(size / ROWS)} bytes a row`,
   );
 
   const { reader, close } = await openIndex(file, network);
   for (const round of ["first", "again"]) {
-    measure(`by transfer ID, ${round}`, transferIds, reader.byTransferId);
-    measure(`by transaction hash, sent or delivered, ${round}`, transactionHashes, reader.byTransactionHash);
+    measure(`by transfer ID, ${round}`, transferIds, reader.findByTransferId);
+    measure(`by transaction hash, sent or delivered, ${round}`, transactionHashes, reader.findByTransactionHash);
   }
   const source = createIndexSource({
-    index: () => reader,
+    getIndex: () => reader,
     network,
-    pollMs: () => 2_000,
+    getPollIntervalMs: () => 2_000,
     now: () => 0,
   });
-  const context: LookUpContext = {
+  const context: LookupContext = {
     network,
     chains: {
-      isCustom: () => false,
-      client: (slug) => {
+      hasCustomEndpoint: () => false,
+      getClient: (slug) => {
         throw new Error(`${slug} is asked`);
       },
     },
-    leftMs: () => 1_000,
+    remainingMs: () => 1_000,
     signal: new AbortController().signal,
   };
-  measure("status by transfer ID", transferIds, (id) => [source.byTransferId(id, context)]);
+  measure("status by transfer ID", transferIds, (id) => [source.findByTransferId(id, context)]);
   measure("status by transaction hash", transactionHashes, (hash) => [
-    source.byTransactionHash(hash, undefined, context),
+    source.findByTransactionHash(hash, undefined, context),
   ]);
   const unknown = Array.from({ length: 1_000 }, () => `0x${randomBytes(32).toString("hex")}`);
-  measure("by a hash that is not there", unknown, reader.byTransactionHash);
+  measure("by a hash that is not there", unknown, reader.findByTransactionHash);
   close();
 } finally {
   await rm(folder, { recursive: true, force: true });

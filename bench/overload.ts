@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
-import { networkOf } from "../src/hop/networks.js";
-import { type HttpLoad, loadHttp } from "./support/http-load-generator.js";
-import { overNetwork } from "./support/local-network.js";
-import { listen, serveGateway } from "./support/recorded-server.js";
+import { getNetwork } from "../src/hop/networks.js";
+import { type HttpLoadOptions, runHttpLoad } from "./support/http-load-generator.js";
+import { withLocalNetwork } from "./support/local-network.js";
+import { listenOnFreePort, serveGateway } from "./support/recorded-server.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
 // What becomes of five times as much as the gateway can do: how much of it is done, how soon the rest is sent away, and how
@@ -11,25 +11,29 @@ import { runBench, type ServerProcess, startServer } from "./support/server-proc
 // quotes that are at hand.
 
 /** Callers' addresses, which a proxy would tell. */
-const callers = 50;
+const CALLERS = 50;
 /** Of the look-ups' upstreams. */
-const latencyMs = 50;
-const seconds = 8;
-const manyTimes = 5;
+const LATENCY_MS = 50;
+const LOAD_SECONDS = 8;
+const OVERLOAD_FACTOR = 5;
 
 /** A request of any caller, by its number. */
-type Ask = (index: number) => string;
+type BuildRequest = (index: number) => string;
 
-function from(index: number, path: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: bench\r\nX-Forwarded-For: 192.0.2.${index % callers}\r\n\r\n`;
+function buildRequestFrom(index: number, path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: bench\r\nX-Forwarded-For: 192.0.2.${index % CALLERS}\r\n\r\n`;
 }
 
-const aTransfer: Ask = (index) => from(index, `/v1/transfer-status?transferHash=0x${randomBytes(32).toString("hex")}`);
-const aQuote: Ask = (index) =>
-  from(index, `/v1/quote?amount=${1_000_000 + index}&token=USDC.e&fromChain=polygon&toChain=arbitrum&slippage=0.5`);
+const buildTransferRequest: BuildRequest = (index) =>
+  buildRequestFrom(index, `/v1/transfer-status?transferHash=0x${randomBytes(32).toString("hex")}`);
+const buildQuoteRequest: BuildRequest = (index) =>
+  buildRequestFrom(
+    index,
+    `/v1/quote?amount=${1_000_000 + index}&token=USDC.e&fromChain=polygon&toChain=arbitrum&slippage=0.5`,
+  );
 
 /** Times of answers, in milliseconds. */
-class Times {
+class LatencySamples {
   private readonly all: number[] = [];
   get count(): number {
     return this.all.length;
@@ -49,25 +53,29 @@ class Times {
 
 interface Outcome {
   readonly goodPerSecond: number;
-  readonly good: Times;
-  readonly refused: Times;
+  readonly good: LatencySamples;
+  readonly refused: LatencySamples;
 }
 
 /** Loads the gateway; good is what is answered, refused what is sent away. Anything else ends the bench. */
-async function load(server: ServerProcess, request: Ask, how: Pick<HttpLoad, "connections"> & Partial<HttpLoad>) {
-  const [good, refused] = [new Times(), new Times()];
-  const done = await loadHttp({
+async function load(
+  server: ServerProcess,
+  request: BuildRequest,
+  how: Pick<HttpLoadOptions, "connections"> & Partial<HttpLoadOptions>,
+) {
+  const [good, refused] = [new LatencySamples(), new LatencySamples()];
+  const done = await runHttpLoad({
     url: server.url,
-    seconds,
+    seconds: LOAD_SECONDS,
     request,
-    onAnswer(status, tookMs) {
+    onResponse(status, tookMs) {
       if (status === 503) refused.add(tookMs);
       else if (status === 200 || status === 404) good.add(tookMs);
       else throw new Error(`an answer with status ${status}`);
     },
     ...how,
   });
-  return { goodPerSecond: good.count / done.seconds, good, refused, generatorBusy: done.generatorBusy };
+  return { goodPerSecond: good.count / done.seconds, good, refused, generatorBusy: done.generatorUtilization };
 }
 
 function print(name: string, { goodPerSecond, good, refused }: Outcome): void {
@@ -76,7 +84,12 @@ function print(name: string, { goodPerSecond, good, refused }: Outcome): void {
     console.log(`  ${"".padEnd(24)} ${refused.count.toString().padStart(6)} sent away, ${refused}`);
 }
 
-async function measureWork(title: string, server: ServerProcess, request: Ask, connections: readonly number[]) {
+async function measureGoodput(
+  title: string,
+  server: ServerProcess,
+  request: BuildRequest,
+  connections: readonly number[],
+) {
   console.log(title);
   await load(server, request, { connections: 4, seconds: 2 });
   let peak: Outcome | undefined;
@@ -86,7 +99,7 @@ async function measureWork(title: string, server: ServerProcess, request: Ask, c
     if (peak === undefined || outcome.goodPerSecond > peak.goodPerSecond) peak = outcome;
   }
   if (peak === undefined) throw new Error("nothing was measured");
-  const perSecond = peak.goodPerSecond * manyTimes;
+  const perSecond = peak.goodPerSecond * OVERLOAD_FACTOR;
   const over = await load(server, request, { connections: 1_000, perSecond });
   print(`${perSecond.toFixed(0)} a second`, over);
   console.log(
@@ -96,17 +109,17 @@ async function measureWork(title: string, server: ServerProcess, request: Ask, c
 }
 
 /** How long after the load nobody is sent away any more. */
-async function measureRecovery(server: ServerProcess, request: Ask, perSecond: number): Promise<void> {
+async function measureRecovery(server: ServerProcess, request: BuildRequest, perSecond: number): Promise<void> {
   const began = performance.now();
   let lastRefusal = 0;
-  const times = new Times();
-  await loadHttp({
+  const times = new LatencySamples();
+  await runHttpLoad({
     url: server.url,
     connections: 500,
-    seconds,
+    seconds: LOAD_SECONDS,
     request,
     perSecond,
-    onAnswer(status, tookMs) {
+    onResponse(status, tookMs) {
       if (status === 503) lastRefusal = performance.now() - began;
       times.add(tookMs);
     },
@@ -115,13 +128,13 @@ async function measureRecovery(server: ServerProcess, request: Ask, perSecond: n
 }
 
 /** Answers at hand are given and not refused: to refuse costs half as much as to answer. */
-async function measureAnswers(server: ServerProcess, request: Ask): Promise<void> {
+async function measureCachedQuotes(server: ServerProcess, request: BuildRequest): Promise<void> {
   console.log("quotes at hand");
   await load(server, request, { connections: 4, seconds: 2 });
   const peak = await load(server, request, { connections: 64 });
   print("64 at a time", peak);
-  const over = await load(server, request, { connections: 64 * manyTimes });
-  print(`${64 * manyTimes} at a time`, over);
+  const over = await load(server, request, { connections: 64 * OVERLOAD_FACTOR });
+  print(`${64 * OVERLOAD_FACTOR} at a time`, over);
   console.log(`  ${(over.goodPerSecond / peak.goodPerSecond).toFixed(2)} of the peak`);
 }
 
@@ -149,29 +162,29 @@ async function serveEmptyChains(): Promise<string> {
     request.on("end", () => {
       const asked = JSON.parse(text) as Call | Call[];
       const body = JSON.stringify(Array.isArray(asked) ? asked.map(answer) : answer(asked));
-      setTimeout(() => response.writeHead(200, { "content-type": "application/json" }).end(body), latencyMs);
+      setTimeout(() => response.writeHead(200, { "content-type": "application/json" }).end(body), LATENCY_MS);
     });
   });
-  return listen(server);
+  return listenOnFreePort(server);
 }
 
 async function run(): Promise<void> {
   const chains = await startServer("empty chains", {});
-  const urls = [...networkOf("mainnet").chains].map(
+  const urls = [...getNetwork("mainnet").chains].map(
     ([slug, { chainId }]) => [`RPC_URL_${slug.toUpperCase()}`, `${chains.url}/${chainId}`] as const,
   );
   const nothingElse = { ASSETS_URL: "off", EXPLORER_API_URL: "off", ATTESTATION_API_URL: "off", TRUST_PROXY: "true" };
   const gateway = await startServer("gateway", { ...Object.fromEntries(urls), ...nothingElse });
-  const title = `look-ups of transfers that nobody knows, ${latencyMs} ms of network`;
-  await measureWork(title, gateway, aTransfer, [16, 32, 64]);
+  const title = `look-ups of transfers that nobody knows, ${LATENCY_MS} ms of network`;
+  await measureGoodput(title, gateway, buildTransferRequest, [16, 32, 64]);
   await Promise.all([gateway.stop(), chains.stop()]);
 
-  await overNetwork(async (environment) => {
+  await withLocalNetwork(async (environment) => {
     const bySdk = await startServer("gateway", { ...environment, TRUST_PROXY: "true", QUOTE_ENGINE: "sdk" });
-    await measureWork("quotes by the SDK", bySdk, aQuote, [4, 8, 16]);
+    await measureGoodput("quotes by the SDK", bySdk, buildQuoteRequest, [4, 8, 16]);
     await bySdk.stop();
     const own = await startServer("gateway", { ...environment, TRUST_PROXY: "true" });
-    await measureAnswers(own, aQuote);
+    await measureCachedQuotes(own, buildQuoteRequest);
     await own.stop();
   });
 }

@@ -1,21 +1,21 @@
-import { compare } from "./support/compare-servers.js";
-import { getRequest, loadHttp } from "./support/http-load-generator.js";
-import { recordAnswer, serveGateway, serveRaw } from "./support/recorded-server.js";
+import { compareServers } from "./support/compare-servers.js";
+import { buildGetRequest, runHttpLoad } from "./support/http-load-generator.js";
+import { recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
 import { runBench, startServer } from "./support/server-process.js";
 
 // How many GET /v1/available-routes a second one process answers, all of them and a few, against a bare node:http
 // server that gives the same answer.
 
-const connections = 32;
-const paths = ["/v1/available-routes", "/v1/available-routes?token=ETH&fromChain=base"];
+const CONNECTIONS = 32;
+const PATHS = ["/v1/available-routes", "/v1/available-routes?token=ETH&fromChain=base"];
 
 async function measure(): Promise<void> {
   const gateway = await startServer("gateway", { ASSETS_URL: "off" });
-  for (const path of paths) {
-    const raw = await startServer("raw", await recordAnswer(`${gateway.url}${path}`));
+  for (const path of PATHS) {
+    const raw = await startServer("raw", await recordResponse(`${gateway.url}${path}`));
     const load = ({ url }: { readonly url: string }, seconds: number) =>
-      loadHttp({ url, connections, seconds, request: () => getRequest(path) });
-    await compare(`GET ${path}`, [
+      runHttpLoad({ url, connections: CONNECTIONS, seconds, request: () => buildGetRequest(path) });
+    await compareServers(`GET ${path}`, [
       { name: "bare node:http", server: raw, load },
       { name: "hop-gateway", server: gateway, load },
     ]);
@@ -24,4 +24,4 @@ async function measure(): Promise<void> {
   await gateway.stop();
 }
 
-await runBench(measure, { gateway: serveGateway, raw: serveRaw });
+await runBench(measure, { gateway: serveGateway, raw: serveRecordedResponse });

@@ -10,25 +10,25 @@ import {
   GetQuoteRequestSchema,
   GetQuoteResponseSchema,
 } from "../gen/hop/bridge/v1/bridge_pb.js";
-import { compare } from "./support/compare-servers.js";
-import { loadGrpc } from "./support/grpc-load-generator.js";
-import { loadHttp, postRequest } from "./support/http-load-generator.js";
-import { overNetwork } from "./support/local-network.js";
-import { listen, recordAnswer, serveGateway, serveRaw } from "./support/recorded-server.js";
+import { compareServers } from "./support/compare-servers.js";
+import { runGrpcLoad } from "./support/grpc-load-generator.js";
+import { buildPostRequest, runHttpLoad } from "./support/http-load-generator.js";
+import { withLocalNetwork } from "./support/local-network.js";
+import { listenOnFreePort, recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
 // How many quotes a second one process answers over gRPC, against bare servers of @grpc/grpc-js and Connect, and over
 // Connect's JSON, against bare servers of node:http and Connect. The bare servers give a fixed answer of the same size.
 
-const path = "/hop.bridge.v1.BridgeService/GetQuote";
-const json = "application/json";
+const GET_QUOTE_PATH = "/hop.bridge.v1.BridgeService/GetQuote";
+const JSON_TYPE = "application/json";
 /** 25 USDT, and up from there: no amount comes twice, and all answers are of one length. */
-const firstAmount = 25_000_000;
+const FIRST_AMOUNT = 25_000_000;
 
 let amounts = 0;
 
 function nextRequest(): GetQuoteRequest {
-  const amount = String(firstAmount + amounts++);
+  const amount = String(FIRST_AMOUNT + amounts++);
   return create(GetQuoteRequestSchema, {
     amount,
     token: "USDT",
@@ -40,24 +40,24 @@ function nextRequest(): GetQuoteRequest {
 
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
   const gateway = await startServer("gateway", environment);
-  const quote = await askOverGrpc(gateway.url);
+  const quote = await fetchQuoteOverGrpc(gateway.url);
   const answer = toBinary(GetQuoteResponseSchema, quote);
   const input = { answer: Buffer.from(answer).toString("base64") };
 
   const bareGrpc = await startServer("grpc-js", input);
   const bareConnect = await startServer("connect-h2", input);
-  for (const { url } of [bareGrpc, bareConnect]) await askOverGrpc(url);
+  for (const { url } of [bareGrpc, bareConnect]) await fetchQuoteOverGrpc(url);
   const grpc = ({ url }: ServerProcess, seconds: number) =>
-    loadGrpc({
+    runGrpcLoad({
       url,
-      path,
+      path: GET_QUOTE_PATH,
       connections: 4,
       concurrency: 16,
       seconds,
       message: () => toBinary(GetQuoteRequestSchema, nextRequest()),
-      answerBytes: answer.length,
+      responseBytes: answer.length,
     });
-  await compare("GetQuote over gRPC, 4 connections of 16 calls", [
+  await compareServers("GetQuote over gRPC, 4 connections of 16 calls", [
     { name: "bare @grpc/grpc-js", server: bareGrpc, load: grpc },
     { name: "bare connect-node", server: bareConnect, load: grpc },
     { name: "hop-gateway, an amount of its own each", server: gateway, load: grpc },
@@ -66,17 +66,20 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
   await bareConnect.stop();
 
   const body = toJsonString(GetQuoteRequestSchema, nextRequest());
-  const headers = { "content-type": json };
-  const raw = await startServer("raw", await recordAnswer(`${gateway.url}${path}`, { method: "POST", headers, body }));
+  const headers = { "content-type": JSON_TYPE };
+  const raw = await startServer(
+    "raw",
+    await recordResponse(`${gateway.url}${GET_QUOTE_PATH}`, { method: "POST", headers, body }),
+  );
   const bareConnectJson = await startServer("connect-h1", input);
   const connectJson = ({ url }: ServerProcess, seconds: number) =>
-    loadHttp({
+    runHttpLoad({
       url,
       connections: 32,
       seconds,
-      request: () => postRequest(path, json, toJsonString(GetQuoteRequestSchema, nextRequest())),
+      request: () => buildPostRequest(GET_QUOTE_PATH, JSON_TYPE, toJsonString(GetQuoteRequestSchema, nextRequest())),
     });
-  await compare("GetQuote over Connect's JSON and HTTP/1.1, 32 connections", [
+  await compareServers("GetQuote over Connect's JSON and HTTP/1.1, 32 connections", [
     { name: "bare node:http", server: raw, load: connectJson },
     { name: "bare connect-node", server: bareConnectJson, load: connectJson },
     { name: "hop-gateway, an amount of its own each", server: gateway, load: connectJson },
@@ -85,27 +88,27 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
 }
 
 /** A quote by an ordinary client: what the load then asks for is known to be answered. */
-async function askOverGrpc(baseUrl: string) {
+async function fetchQuoteOverGrpc(baseUrl: string) {
   return createClient(BridgeService, createGrpcTransport({ baseUrl })).getQuote(nextRequest());
 }
 
-interface FixedAnswer {
+interface FixedResponse {
   /** The encoded message, base64. */
   readonly answer: string;
 }
 
-const decode = ({ answer }: FixedAnswer) => fromBinary(GetQuoteResponseSchema, Buffer.from(answer, "base64"));
+const decode = ({ answer }: FixedResponse) => fromBinary(GetQuoteResponseSchema, Buffer.from(answer, "base64"));
 
-function connectRoutes(input: FixedAnswer) {
+function connectRoutes(input: FixedResponse) {
   const quote = decode(input);
   return (router: ConnectRouter) => router.service(BridgeService, { getQuote: () => quote });
 }
 
-async function serveGrpcJs(input: FixedAnswer): Promise<string> {
+async function serveGrpcJs(input: FixedResponse): Promise<string> {
   const quote = decode(input);
   const server = new Server();
   const getQuote = {
-    path,
+    path: GET_QUOTE_PATH,
     requestStream: false,
     responseStream: false,
     requestSerialize: (message: GetQuoteRequest) => Buffer.from(toBinary(GetQuoteRequestSchema, message)),
@@ -125,10 +128,12 @@ async function serveGrpcJs(input: FixedAnswer): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-await runBench(() => overNetwork(measure), {
+await runBench(() => withLocalNetwork(measure), {
   gateway: serveGateway,
-  raw: serveRaw,
+  raw: serveRecordedResponse,
   "grpc-js": serveGrpcJs,
-  "connect-h1": (input: FixedAnswer) => listen(createServer(connectNodeAdapter({ routes: connectRoutes(input) }))),
-  "connect-h2": (input: FixedAnswer) => listen(createHttp2Server(connectNodeAdapter({ routes: connectRoutes(input) }))),
+  "connect-h1": (input: FixedResponse) =>
+    listenOnFreePort(createServer(connectNodeAdapter({ routes: connectRoutes(input) }))),
+  "connect-h2": (input: FixedResponse) =>
+    listenOnFreePort(createHttp2Server(connectNodeAdapter({ routes: connectRoutes(input) }))),
 });

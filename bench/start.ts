@@ -3,22 +3,22 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { getRequest, loadHttp } from "./support/http-load-generator.js";
-import { overNetwork } from "./support/local-network.js";
-import { fullRoute, quotePath, type Route, routesOf } from "./support/routes.js";
+import { buildGetRequest, runHttpLoad } from "./support/http-load-generator.js";
+import { withLocalNetwork } from "./support/local-network.js";
+import { buildQuotePath, FULL_ROUTE, fetchRoutes, type Route } from "./support/routes.js";
 import { runBench } from "./support/server-process.js";
-import { ask } from "./support/timed-get.js";
+import { timedGet } from "./support/timed-get.js";
 
 // How long the service takes from the start of its process to listening and to its first quote, and how much memory it
 // has: at rest, with every route warm, and after a million quotes of which no two are the same.
 
 const main = fileURLToPath(new URL("../src/main.js", import.meta.url));
-const starts = 7;
-const quotes = 1_000_000;
-const connections = 32;
+const STARTS = 7;
+const QUOTES = 1_000_000;
+const CONNECTIONS = 32;
 /** The load comes in parts, so that memory can be watched in between. */
-const partSeconds = 5;
-const longestSeconds = 75;
+const BATCH_SECONDS = 5;
+const MAX_SECONDS = 75;
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -40,7 +40,7 @@ async function startService(environment: Environment) {
     url,
     began,
     listeningMs: performance.now() - began,
-    memoryMb: () => residentMb(child.pid ?? 0),
+    memoryMb: () => readResidentMb(child.pid ?? 0),
     async stop() {
       process.off("exit", kill);
       kill();
@@ -49,7 +49,7 @@ async function startService(environment: Environment) {
   };
 }
 
-async function residentMb(pid: number): Promise<number> {
+async function readResidentMb(pid: number): Promise<number> {
   const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", `${pid}`]);
   return Number(stdout) / 1024;
 }
@@ -62,14 +62,14 @@ async function measure(environment: Environment): Promise<void> {
 async function measureStarts(environment: Environment): Promise<void> {
   const listening: number[] = [];
   const quoted: number[] = [];
-  for (let count = 0; count < starts; count++) {
+  for (let count = 0; count < STARTS; count++) {
     const service = await startService(environment);
-    const { at } = await ask(`${service.url}${quotePath(fullRoute, 0)}`);
+    const { completedAt } = await timedGet(`${service.url}${buildQuotePath(FULL_ROUTE, 0)}`);
     listening.push(service.listeningMs);
-    quoted.push(at - service.began);
+    quoted.push(completedAt - service.began);
     await service.stop();
   }
-  console.log(`from the start of the process, median of ${starts} (least, most)`);
+  console.log(`from the start of the process, median of ${STARTS} (least, most)`);
   console.log(`  to listening       ${describe(listening)}`);
   console.log(`  to the first quote ${describe(quoted)}`);
 }
@@ -80,20 +80,20 @@ async function measureMemory(environment: Environment): Promise<void> {
     console.log(`  ${what.padEnd(40)} ${(await service.memoryMb()).toFixed(0).padStart(4)} MB`);
   console.log("resident memory");
   await print("listening");
-  const routes = await routesOf(service.url);
-  for (const route of routes) await ask(`${service.url}${quotePath(route, 0)}`);
+  const routes = await fetchRoutes(service.url);
+  for (const route of routes) await timedGet(`${service.url}${buildQuotePath(route, 0)}`);
   await print(`all ${routes.length} routes warm`);
   let asked = 0;
   let next = 1;
   const began = performance.now();
-  while (asked < quotes && performance.now() - began < longestSeconds * 1000) {
-    const { answered } = await loadHttp({
+  while (asked < QUOTES && performance.now() - began < MAX_SECONDS * 1000) {
+    const { completed } = await runHttpLoad({
       url: service.url,
-      connections,
-      seconds: partSeconds,
-      request: (index) => getRequest(quotePath(routes[index % routes.length] as Route, next++)),
+      connections: CONNECTIONS,
+      seconds: BATCH_SECONDS,
+      request: (index) => buildGetRequest(buildQuotePath(routes[index % routes.length] as Route, next++)),
     });
-    asked += answered;
+    asked += completed;
     await print(`after ${asked} different quotes`);
   }
   await service.stop();
@@ -107,4 +107,4 @@ function describe(times: readonly number[]): string {
   return `${median} ms (${least}, ${most})`;
 }
 
-await runBench(() => overNetwork(measure));
+await runBench(() => withLocalNetwork(measure));

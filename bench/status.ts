@@ -3,16 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SeededTransfer } from "../devnet/seed/seeded-transfer.js";
-import { networkOf } from "../src/hop/networks.js";
-import { type ProxiedRequest, roundsOf } from "../test/support/stubs/rpc-proxy.js";
-import { compare } from "./support/compare-servers.js";
-import { getRequest, loadHttp } from "./support/http-load-generator.js";
-import { mineInIntervals } from "./support/interval-mining.js";
-import { countUpstreams, overNetwork, type Upstreams } from "./support/local-network.js";
-import { recordAnswer, serveGateway, serveRaw } from "./support/recorded-server.js";
+import { getNetwork } from "../src/hop/networks.js";
+import { countSequentialRounds, type ProxiedRequest } from "../test/support/stubs/rpc-proxy.js";
+import { compareServers } from "./support/compare-servers.js";
+import { buildGetRequest, runHttpLoad } from "./support/http-load-generator.js";
+import { enableIntervalMining } from "./support/interval-mining.js";
+import { type ProxiedUpstreams, proxyUpstreams, withLocalNetwork } from "./support/local-network.js";
+import { recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
-import { fillIndex } from "./support/synthetic-index.js";
-import { ask } from "./support/timed-get.js";
+import { createSyntheticIndex } from "./support/synthetic-index.js";
+import { timedGet } from "./support/timed-get.js";
 
 // What the status of a transfer costs: requests and rounds on the chains, and time, with so much network in between, when
 // the chains are asked, when the index knows it, and when it was asked for just before. Then what an index asks the chains
@@ -20,18 +20,18 @@ import { ask } from "./support/timed-get.js";
 
 type Environment = Readonly<Record<string, string>>;
 
-const latenciesMs = [0, 50, 100];
-const connections = 32;
+const LATENCIES_MS = [0, 50, 100];
+const CONNECTIONS = 32;
 /** Far more than are kept. */
-const fullTransfers = 200_000;
+const INDEXED_TRANSFERS = 200_000;
 /** How long the index is watched, in seconds, while chains make blocks about as fast as the real ones. */
-const idleSeconds = 60;
-const indexPatienceMs = 60_000;
+const IDLE_SECONDS = 60;
+const INDEX_TIMEOUT_MS = 60_000;
 /** Longer than a status is kept that may change, on any chain that is asked for here. */
-const keptMs = 2_500;
+const CACHE_TTL_MS = 2_500;
 
 /** Ways to ask; each for a transfer of its own, so that nothing is kept from the one before. */
-const questions: readonly (readonly [string, string, (transfer: SeededTransfer) => string])[] = [
+const queries: readonly (readonly [string, string, (transfer: SeededTransfer) => string])[] = [
   ["by hash, bonded", "usdt-polygon-arbitrum", byHash],
   ["by hash, pending", "eth-base-polygon", byHash],
   ["by hash, from L1", "eth-ethereum-arbitrum", byHash],
@@ -49,19 +49,19 @@ interface Cost {
   readonly requests: readonly ProxiedRequest[];
 }
 
-async function askCounted(gateway: ServerProcess, upstreams: Upstreams, query: string): Promise<Cost> {
+async function measureRequest(gateway: ServerProcess, upstreams: ProxiedUpstreams, query: string): Promise<Cost> {
   upstreams.reset();
-  const { tookMs, at } = await ask(`${gateway.url}/v1/transfer-status?${query}`);
-  return { tookMs, requests: upstreams.chainRequests().filter(({ arrivedAt }) => arrivedAt <= at) };
+  const { tookMs, completedAt } = await timedGet(`${gateway.url}/v1/transfer-status?${query}`);
+  return { tookMs, requests: upstreams.chainRequests().filter(({ arrivedAt }) => arrivedAt <= completedAt) };
 }
 
-async function measureLookUps(
-  upstreams: Upstreams,
+async function measureLookups(
+  upstreams: ProxiedUpstreams,
   transfers: readonly SeededTransfer[],
   index: string,
 ): Promise<void> {
-  console.log(`one look-up; time with ${latenciesMs.join(", ")} ms of network`);
-  for (const [name, transferName, queryOf] of questions) {
+  console.log(`one look-up; time with ${LATENCIES_MS.join(", ")} ms of network`);
+  for (const [name, transferName, queryOf] of queries) {
     const transfer = transfers.find((each) => each.name === transferName);
     if (transfer === undefined) throw new Error(`no transfer is called ${transferName}`);
     const query = queryOf(transfer);
@@ -71,18 +71,18 @@ async function measureLookUps(
       kept: [],
       index: [],
     };
-    for (const latencyMs of latenciesMs) {
+    for (const latencyMs of LATENCIES_MS) {
       upstreams.setLatency(latencyMs);
       const gateway = await startServer("gateway", upstreams.environment);
-      costs["first of a process"].push(await askCounted(gateway, upstreams, query));
-      costs.kept.push(await askCounted(gateway, upstreams, query));
+      costs["first of a process"].push(await measureRequest(gateway, upstreams, query));
+      costs.kept.push(await measureRequest(gateway, upstreams, query));
       // Longer than any but what is settled is kept.
-      await sleep(keptMs);
-      costs.chains.push(await askCounted(gateway, upstreams, query));
+      await sleep(CACHE_TTL_MS);
+      costs.chains.push(await measureRequest(gateway, upstreams, query));
       await gateway.stop();
       const indexed = await startServer("gateway", { ...upstreams.environment, INDEX: index });
-      await untilIndexed(indexed, query);
-      costs.index.push(await askCounted(indexed, upstreams, query));
+      await waitUntilIndexed(indexed, query);
+      costs.index.push(await measureRequest(indexed, upstreams, query));
       await indexed.stop();
     }
     for (const [who, some] of Object.entries(costs)) print(name, who, some);
@@ -90,11 +90,11 @@ async function measureLookUps(
 }
 
 /** Waits until the index is the one that knows, and what the chains said is kept no more. */
-async function untilIndexed(gateway: ServerProcess, query: string): Promise<void> {
+async function waitUntilIndexed(gateway: ServerProcess, query: string): Promise<void> {
   const began = performance.now();
-  while (performance.now() - began < indexPatienceMs) {
+  while (performance.now() - began < INDEX_TIMEOUT_MS) {
     const { headers } = await fetch(`${gateway.url}/v1/transfer-status?${query}`);
-    await sleep(keptMs);
+    await sleep(CACHE_TTL_MS);
     if (headers.get("source") === "index") return;
   }
   throw new Error("the index does not come to know the transfer");
@@ -107,30 +107,30 @@ function print(name: string, who: string, costs: readonly Cost[]): void {
   const { requests } = last;
   const calls = requests.flatMap((request) => request.calls).length;
   console.log(
-    `  ${name.padEnd(18)} ${who.padEnd(18)}${times} ms  ${roundsOf(requests)} rounds,` +
+    `  ${name.padEnd(18)} ${who.padEnd(18)}${times} ms  ${countSequentialRounds(requests)} rounds,` +
       ` ${requests.length.toString().padStart(2)} requests, ${calls.toString().padStart(2)} calls`,
   );
 }
 
 /** What an index asks for by itself, an hour. */
-async function measureIdle(environment: Environment, upstreams: Upstreams, index: string): Promise<void> {
-  await mineInIntervals(environment);
+async function measureIdle(environment: Environment, upstreams: ProxiedUpstreams, index: string): Promise<void> {
+  await enableIntervalMining(environment);
   upstreams.setLatency(0);
   const gateway = await startServer("gateway", { ...upstreams.environment, INDEX: index });
   try {
     await sleep(10_000);
     upstreams.reset();
-    await sleep(idleSeconds * 1000);
-    console.log(`an index that follows, over ${idleSeconds} s, an hour`);
-    for (const { slug, blockMs } of networkOf("mainnet").chains.values()) {
+    await sleep(IDLE_SECONDS * 1000);
+    console.log(`an index that follows, over ${IDLE_SECONDS} s, an hour`);
+    for (const { slug, blockTimeMs } of getNetwork("mainnet").chains.values()) {
       const requests = upstreams.requestsOf(slug);
       const anHour = (count: number): string =>
-        Math.round((count * 3600) / idleSeconds)
+        Math.round((count * 3600) / IDLE_SECONDS)
           .toString()
           .padStart(6);
       const calls = requests.flatMap((request) => request.calls).length;
       console.log(
-        `  ${slug.padEnd(10)} blocks of ${blockMs / 1000} s: ${anHour(requests.length)} requests, ${anHour(calls)} calls`,
+        `  ${slug.padEnd(10)} blocks of ${blockTimeMs / 1000} s: ${anHour(requests.length)} requests, ${anHour(calls)} calls`,
       );
     }
   } finally {
@@ -141,22 +141,22 @@ async function measureIdle(environment: Environment, upstreams: Upstreams, index
 /** How many a second, kept and from a full index. Nothing answers behind the gateway: it has to know by itself. */
 async function measureRates(folder: string): Promise<void> {
   const file = join(folder, "full");
-  const { transferIds } = await fillIndex(file, fullTransfers);
-  const environment = { ...withoutUpstreams(), INDEX: `sqlite:${file}` };
+  const { transferIds } = await createSyntheticIndex(file, INDEXED_TRANSFERS);
+  const environment = { ...unreachableUpstreams(), INDEX: `sqlite:${file}` };
   const gateway = await startServer("gateway", environment);
   const pathOf = (id: string | undefined): string => `/v1/transfer-status?transferId=${id}`;
-  const raw = await startServer("raw", await recordAnswer(`${gateway.url}${pathOf(transferIds[0])}`));
+  const raw = await startServer("raw", await recordResponse(`${gateway.url}${pathOf(transferIds[0])}`));
   let next = 0;
   const distinct = ({ url }: ServerProcess, seconds: number) =>
-    loadHttp({
+    runHttpLoad({
       url,
-      connections,
+      connections: CONNECTIONS,
       seconds,
-      request: () => getRequest(pathOf(transferIds[next++ % transferIds.length])),
+      request: () => buildGetRequest(pathOf(transferIds[next++ % transferIds.length])),
     });
   const same = ({ url }: ServerProcess, seconds: number) =>
-    loadHttp({ url, connections, seconds, request: () => getRequest(pathOf(transferIds[0])) });
-  await compare(`GET /v1/transfer-status, ${connections} connections`, [
+    runHttpLoad({ url, connections: CONNECTIONS, seconds, request: () => buildGetRequest(pathOf(transferIds[0])) });
+  await compareServers(`GET /v1/transfer-status, ${CONNECTIONS} connections`, [
     { name: "bare node:http", server: raw, load: same },
     { name: "hop-gateway, one transfer: kept", server: gateway, load: same },
     { name: "hop-gateway, another one each: from the index", server: gateway, load: distinct },
@@ -165,8 +165,8 @@ async function measureRates(folder: string): Promise<void> {
 }
 
 /** An environment in which nobody is there to be asked. */
-function withoutUpstreams(): Environment {
-  const urls = [...networkOf("mainnet").chains.keys()].map((slug) => [
+function unreachableUpstreams(): Environment {
+  const urls = [...getNetwork("mainnet").chains.keys()].map((slug) => [
     `RPC_URL_${slug.toUpperCase()}`,
     "http://127.0.0.1:1",
   ]);
@@ -176,11 +176,11 @@ function withoutUpstreams(): Environment {
 
 async function measure(environment: Environment, transfers: readonly SeededTransfer[]): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "hop-status-"));
-  const upstreams = await countUpstreams(environment);
+  const upstreams = await proxyUpstreams(environment);
   try {
     const index = `sqlite:${join(folder, "index")}`;
     await measureRates(folder);
-    await measureLookUps(upstreams, transfers, index);
+    await measureLookups(upstreams, transfers, index);
     await measureIdle(environment, upstreams, index);
   } finally {
     await upstreams.close();
@@ -188,4 +188,4 @@ async function measure(environment: Environment, transfers: readonly SeededTrans
   }
 }
 
-await runBench(() => overNetwork(measure), { gateway: serveGateway, raw: serveRaw });
+await runBench(() => withLocalNetwork(measure), { gateway: serveGateway, raw: serveRecordedResponse });

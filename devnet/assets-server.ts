@@ -2,10 +2,10 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { sdkConfig } from "@hop-protocol/sdk/config";
 import { hopChains } from "./chain/local-chains.js";
-import { attest } from "./deploy/attestation.js";
+import { signAttestation } from "./deploy/attestation.js";
 
 /** Token prices of the local network in US dollars: round numbers, the same on every run. */
-export const pricesUsd: Readonly<Record<string, number>> = {
+export const PRICES_USD: Readonly<Record<string, number>> = {
   ETH: 3000,
   WETH: 3000,
   MATIC: 0.7,
@@ -35,19 +35,19 @@ export interface AssetsServer {
  */
 export async function startAssetsServer(now: () => number = Date.now): Promise<AssetsServer> {
   const documents: Readonly<Record<string, () => unknown>> = {
-    "/mainnet/v1-core-config.json": () => coreConfig("mainnet"),
-    "/goerli/v1-core-config.json": () => coreConfig("goerli"),
-    "/mainnet/v1-available-liquidity.json": () => ({ timestamp: now(), data: liquidity() }),
+    "/mainnet/v1-core-config.json": () => buildCoreConfig("mainnet"),
+    "/goerli/v1-core-config.json": () => buildCoreConfig("goerli"),
+    "/mainnet/v1-available-liquidity.json": () => ({ timestamp: now(), data: buildLiquidity() }),
     "/goerli/v1-available-liquidity.json": () => ({ timestamp: now(), data: {} }),
-    "/token-prices.json": () => ({ timestamp: now(), prices: pricesUsd }),
+    "/token-prices.json": () => ({ timestamp: now(), prices: PRICES_USD }),
   };
 
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
     const hash = /^\/v1\/attestations\/(0x[0-9a-f]{64})$/i.exec(pathname)?.[1];
-    if (hash !== undefined) answer(response, 200, { status: "complete", attestation: attest(hash) });
-    else if (Object.hasOwn(documents, pathname)) answer(response, 200, documents[pathname]?.());
-    else answer(response, 404, { error: "not found" });
+    if (hash !== undefined) sendJson(response, 200, { status: "complete", attestation: signAttestation(hash) });
+    else if (Object.hasOwn(documents, pathname)) sendJson(response, 200, documents[pathname]?.());
+    else sendJson(response, 404, { error: "not found" });
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -63,7 +63,7 @@ export async function startAssetsServer(now: () => number = Date.now): Promise<A
   };
 }
 
-function answer(response: ServerResponse, status: number, body: unknown): void {
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
   const text = JSON.stringify(body);
   response.writeHead(status, {
     "content-type": "application/json; charset=utf-8",
@@ -72,7 +72,7 @@ function answer(response: ServerResponse, status: number, body: unknown): void {
   response.end(text);
 }
 
-function coreConfig(network: "mainnet" | "goerli"): unknown {
+function buildCoreConfig(network: "mainnet" | "goerli"): unknown {
   const {
     bonders,
     bonderFeeBps,
@@ -91,16 +91,16 @@ function coreConfig(network: "mainnet" | "goerli"): unknown {
   };
 }
 
-const plenty = `${10n ** 30n}`;
+const AMPLE_LIQUIDITY = `${10n ** 30n}`;
 
 /** What every bonder can front on every route, in the token's smallest unit: more than anyone sends here. */
-function liquidity(): Record<string, unknown> {
+function buildLiquidity(): Record<string, unknown> {
   const bonders: Record<string, Record<string, Record<string, string>>> = sdkConfig.mainnet.bonders;
   const data: Record<string, unknown> = {};
   for (const [token, bySource] of Object.entries(bonders)) {
     const routes = Object.entries(bySource).map(([source, byDestination]) => {
       const known = Object.keys(byDestination).filter((slug) => hopChains.has(slug));
-      return [source, Object.fromEntries(known.map((slug) => [slug, plenty]))];
+      return [source, Object.fromEntries(known.map((slug) => [slug, AMPLE_LIQUIDITY]))];
     });
     data[token] = {
       baseAvailableCredit: Object.fromEntries(routes),

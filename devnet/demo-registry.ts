@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { cacheFolder } from "./cache/project-folders.js";
+import { getCacheFolder } from "./cache/project-folders.js";
 
 /** Where a running demo can be reached. */
 export interface RunningDemo {
@@ -8,40 +8,40 @@ export interface RunningDemo {
   readonly chains: Readonly<Record<string, { readonly chainId: number; readonly url: string }>>;
 }
 
-interface Announcement {
+interface RegistryEntry {
   readonly demo: RunningDemo;
   /** When it was made, milliseconds since 1970. */
-  readonly since: number;
+  readonly registeredAtMs: number;
 }
 
 /** Holds one file for each demo, named after its process. */
-const defaultFolder = (): string => join(cacheFolder(), "running");
+const defaultRegistryFolder = (): string => join(getCacheFolder(), "running");
 
 /** Leaves word of a demo that runs in a process; gives what takes the word back. */
-export async function announceDemo(
+export async function registerDemo(
   demo: RunningDemo,
   pid: number = process.pid,
-  folder: string = defaultFolder(),
+  folder: string = defaultRegistryFolder(),
 ): Promise<() => Promise<void>> {
   const file = join(folder, `${pid}.json`);
   await mkdir(folder, { recursive: true });
   // Finer than milliseconds and than the times of files, so that two demos are never equally young.
-  const since = performance.timeOrigin + performance.now();
-  await writeFile(file, JSON.stringify({ demo, since } satisfies Announcement, undefined, 2));
+  const registeredAtMs = performance.timeOrigin + performance.now();
+  await writeFile(file, JSON.stringify({ demo, registeredAtMs } satisfies RegistryEntry, undefined, 2));
   return () => rm(file, { force: true });
 }
 
 /** The youngest of the demos that run; undefined: none. Takes back the word of those that were killed. */
-export async function findDemo(folder: string = defaultFolder()): Promise<RunningDemo | undefined> {
-  let youngest: Announcement | undefined;
+export async function findRunningDemo(folder: string = defaultRegistryFolder()): Promise<RunningDemo | undefined> {
+  let youngest: RegistryEntry | undefined;
   for (const name of await readdir(folder).catch(() => [])) {
     const file = join(folder, name);
     if (!isAlive(Number.parseInt(name, 10))) {
       await rm(file, { force: true });
       continue;
     }
-    const found = JSON.parse(await readFile(file, "utf8")) as Announcement;
-    if (youngest === undefined || found.since > youngest.since) youngest = found;
+    const found = JSON.parse(await readFile(file, "utf8")) as RegistryEntry;
+    if (youngest === undefined || found.registeredAtMs > youngest.registeredAtMs) youngest = found;
   }
   return youngest?.demo;
 }

@@ -2,8 +2,8 @@ import { createGateway } from "../src/app/gateway.js";
 import { stopOnSignals } from "../src/app/stop-on-signals.js";
 import { loadConfig } from "../src/config/config.js";
 import { hopChains } from "./chain/local-chains.js";
-import { announceDemo } from "./demo-registry.js";
-import { type Network, startNetwork } from "./network.js";
+import { registerDemo } from "./demo-registry.js";
+import { type LocalNetwork, startLocalNetwork } from "./network.js";
 import type { SeededTransfer } from "./seed/seeded-transfer.js";
 
 /** Runs the gateway over a local Hop network until Ctrl-C, and tells what to try. */
@@ -16,25 +16,25 @@ async function main(): Promise<void> {
   loadConfig(environment);
   const log = (line: string): void => console.log(`[${((Date.now() - began) / 1_000).toFixed(1)} s] ${line}`);
   log(`starting ${hopChains.size} local chains`);
-  const network = await startNetwork({ log });
+  const network = await startLocalNetwork({ log });
   try {
     // The local network's settings win over the user's own endpoints: nothing may leave this machine.
     const gateway = await createGateway(loadConfig({ ...environment, ...network.environment }));
     const { url } = await gateway.start();
-    const sayGoodbye = await announceDemo({ gatewayUrl: url, chains: network.chains });
+    const sayGoodbye = await registerDemo({ gatewayUrl: url, chains: network.chains });
     stopOnSignals(async () => {
       await Promise.all([gateway.stop(), sayGoodbye()]);
       await network.stop();
     });
     network.bonder.start();
-    console.log(page(url, network.transfers));
+    console.log(renderBanner(url, network.transfers));
   } catch (error) {
     await network.stop();
     throw error;
   }
 }
 
-function page(url: string, transfers: Network["transfers"]): string {
+function renderBanner(url: string, transfers: LocalNetwork["transfers"]): string {
   // HOP asks for no swap and so names no deadline: its hash and id are the same whenever the network was built.
   const bonded = transfers.find(({ name }) => name === "hop-arbitrum-optimism");
   const quote = "amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5";
@@ -49,7 +49,7 @@ function page(url: string, transfers: Network["transfers"]): string {
     grpcurl -plaintext -d '${message}' ${new URL(url).host} hop.bridge.v1.BridgeService/GetQuote
 
   ${bold("Transfers")} on these chains, by the hash of the transaction that sent them
-${transfers.map(row).join("\n")}
+${transfers.map(renderTransferRow).join("\n")}
 
   ${bold("Send one")} from another terminal and watch PENDING turn into BONDED after some seconds
     npm run devnet:send -- --token USDT --from polygon --to arbitrum --amount 25
@@ -58,7 +58,7 @@ ${transfers.map(row).join("\n")}
 `;
 }
 
-function row({ transactionHash, expectedState, description }: SeededTransfer): string {
+function renderTransferRow({ transactionHash, expectedState, description }: SeededTransfer): string {
   const state = expectedState === "NOT_FOUND" ? "NONE" : expectedState;
   return `    ${transactionHash}  ${state.padEnd(10)}  ${description}`;
 }

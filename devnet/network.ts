@@ -2,19 +2,19 @@ import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { networkOf } from "../src/hop/networks.js";
+import { getNetwork } from "../src/hop/networks.js";
 import { startAssetsServer } from "./assets-server.js";
-import { cacheFolder } from "./cache/project-folders.js";
-import { openState, type SavedState, saveState, stateName } from "./cache/saved-state.js";
+import { getCacheFolder } from "./cache/project-folders.js";
+import { computeStateName, openSavedState, type SavedState, saveChainState } from "./cache/saved-state.js";
 import { type Anvil, startAnvil } from "./chain/anvil.js";
-import { chainIdOf, connectChains, gasPriceOn, hopChains } from "./chain/local-chains.js";
+import { connectChains, getChainId, getGasPrice, hopChains } from "./chain/local-chains.js";
 import { deployChain } from "./deploy/deploy-chain.js";
-import { endAll } from "./run-cleanups.js";
-import { pastSeconds, seedChains } from "./seed/seed-chains.js";
+import { runCleanups } from "./run-cleanups.js";
+import { SEED_HISTORY_SECONDS, seedChains } from "./seed/seed-chains.js";
 import type { SeededTransfer } from "./seed/seeded-transfer.js";
 import { type Bonder, createBonder } from "./transfer/bonder.js";
 
-export interface NetworkOptions {
+export interface LocalNetworkOptions {
   /** The chains to run, by slug. Default: every chain of the SDK's mainnet address book. */
   readonly slugs?: readonly string[];
   /** Where built states are kept; false: nowhere, build anew. Default: the project's `.devnet`. */
@@ -26,7 +26,7 @@ export interface NetworkOptions {
 }
 
 /** A local Hop network: chains with Hop's contracts and a past, and what Hop and Circle serve beside them. */
-export interface Network {
+export interface LocalNetwork {
   readonly chains: Readonly<Record<string, { readonly chainId: number; readonly url: string }>>;
   readonly assetsUrl: string;
   readonly attestationUrl: string;
@@ -41,21 +41,21 @@ export interface Network {
 }
 
 /** Nobody listens there. For the chains that do not run here: their public endpoints would be asked otherwise. */
-const nowhere = "http://127.0.0.1:1";
+const UNREACHABLE_URL = "http://127.0.0.1:1";
 
 /**
  * Starts the network. The first start builds it (deploys, then makes a past of some days) and keeps the state; every
  * start runs from a kept state, so that the first is no different from the others.
  */
-export async function startNetwork(options: NetworkOptions = {}): Promise<Network> {
-  const { slugs = [...hopChains.keys()], stateDir = cacheFolder(), log = () => {}, bondDelaySeconds } = options;
+export async function startLocalNetwork(options: LocalNetworkOptions = {}): Promise<LocalNetwork> {
+  const { slugs = [...hopChains.keys()], stateDir = getCacheFolder(), log = () => {}, bondDelaySeconds } = options;
   const stops: (() => Promise<unknown>)[] = [];
   // What was started last needs what was started first.
-  const stop = (): Promise<void> => endAll(stops.splice(0).reverse());
+  const stop = (): Promise<void> => runCleanups(stops.splice(0).reverse());
   try {
-    const { state, forget } = await keptOrBuilt(slugs, stateDir, log);
-    const anvils = await startAll(slugs, (slug) => ({ stateFile: state.chainFile(slug) })).finally(forget);
-    stops.push(() => stopAll(anvils));
+    const { state, forget } = await openOrBuildState(slugs, stateDir, log);
+    const anvils = await startAnvils(slugs, (slug) => ({ stateFile: state.chainFile(slug) })).finally(forget);
+    stops.push(() => stopAnvils(anvils));
     const chains = connectChains(Object.fromEntries(anvils));
     // A first block of today: a chain whose head is days old would look stuck.
     await Promise.all([...chains.values()].map(({ rpc }) => rpc("evm_mine")));
@@ -72,8 +72,8 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<Networ
       attestationUrl: assets.url,
       transfers: state.transfers,
       environment: {
-        ...rpcUrls("RPC_URL_", hopChains.keys(), anvils),
-        ...rpcUrls("GOERLI_RPC_URL_", networkOf("goerli").chains.keys(), new Map()),
+        ...buildRpcEnvironment("RPC_URL_", hopChains.keys(), anvils),
+        ...buildRpcEnvironment("GOERLI_RPC_URL_", getNetwork("goerli").chains.keys(), new Map()),
         ASSETS_URL: assets.url,
         ATTESTATION_API_URL: assets.url,
         EXPLORER_API_URL: "off",
@@ -89,16 +89,18 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<Networ
   }
 }
 
-function rpcUrls(
+function buildRpcEnvironment(
   prefix: string,
   slugs: Iterable<string>,
   anvils: ReadonlyMap<string, Anvil>,
 ): Readonly<Record<string, string>> {
-  const urls = [...slugs].map((slug) => [`${prefix}${slug.toUpperCase()}`, anvils.get(slug)?.url ?? nowhere] as const);
+  const urls = [...slugs].map(
+    (slug) => [`${prefix}${slug.toUpperCase()}`, anvils.get(slug)?.url ?? UNREACHABLE_URL] as const,
+  );
   return Object.fromEntries(urls);
 }
 
-async function keptOrBuilt(
+async function openOrBuildState(
   slugs: readonly string[],
   stateDir: string | false,
   log: (line: string) => void,
@@ -107,13 +109,13 @@ async function keptOrBuilt(
   const forget = async (): Promise<void> => {
     if (stateDir === false) await rm(parent, { recursive: true, force: true });
   };
-  const folder = join(parent, stateDir === false ? randomUUID() : await stateName(slugs));
-  const kept = await openState(folder);
+  const folder = join(parent, stateDir === false ? randomUUID() : await computeStateName(slugs));
+  const kept = await openSavedState(folder);
   if (kept !== undefined) return { state: kept, forget };
   try {
     await mkdir(parent, { recursive: true });
-    await build(folder, slugs, log);
-    const state = await openState(folder);
+    await buildState(folder, slugs, log);
+    const state = await openSavedState(folder);
     if (state === undefined) throw new Error("the built state is gone");
     return { state, forget };
   } catch (error) {
@@ -122,36 +124,39 @@ async function keptOrBuilt(
   }
 }
 
-async function build(folder: string, slugs: readonly string[], log: (line: string) => void): Promise<void> {
+async function buildState(folder: string, slugs: readonly string[], log: (line: string) => void): Promise<void> {
   const nowSeconds = Math.floor(Date.now() / 1_000);
-  const anvils = await startAll(slugs, () => ({ timestamp: nowSeconds - pastSeconds }));
+  const anvils = await startAnvils(slugs, () => ({ timestamp: nowSeconds - SEED_HISTORY_SECONDS }));
   try {
     const chains = connectChains(Object.fromEntries(anvils));
     log("deploying Hop's contracts");
     await Promise.all([...chains.values()].map(deployChain));
     log("sending transfers");
     const transfers = await seedChains(chains, nowSeconds);
-    await saveState(folder, chains, transfers);
+    await saveChainState(folder, chains, transfers);
   } finally {
-    await stopAll(anvils);
+    await stopAnvils(anvils);
   }
 }
 
-type Start = Pick<Parameters<typeof startAnvil>[0], "timestamp" | "stateFile">;
+type AnvilStartOptions = Pick<Parameters<typeof startAnvil>[0], "timestamp" | "stateFile">;
 
-async function startAll(slugs: readonly string[], start: (slug: string) => Start): Promise<ReadonlyMap<string, Anvil>> {
+async function startAnvils(
+  slugs: readonly string[],
+  start: (slug: string) => AnvilStartOptions,
+): Promise<ReadonlyMap<string, Anvil>> {
   const starts = slugs.map(async (slug) => {
-    const anvil = await startAnvil({ chainId: chainIdOf(slug), gasPrice: gasPriceOn(slug), ...start(slug) });
+    const anvil = await startAnvil({ chainId: getChainId(slug), gasPrice: getGasPrice(slug), ...start(slug) });
     return [slug, anvil] as const;
   });
   const results = await Promise.allSettled(starts);
   const anvils = new Map(results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : [])));
   const failed = results.find((result) => result.status === "rejected");
   if (failed === undefined) return anvils;
-  await stopAll(anvils).catch(() => {});
+  await stopAnvils(anvils).catch(() => {});
   throw failed.reason;
 }
 
-function stopAll(anvils: ReadonlyMap<string, Anvil>): Promise<void> {
-  return endAll([...anvils.values()].map((anvil) => anvil.stop));
+function stopAnvils(anvils: ReadonlyMap<string, Anvil>): Promise<void> {
+  return runCleanups([...anvils.values()].map((anvil) => anvil.stop));
 }

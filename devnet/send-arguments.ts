@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
 import { utils } from "ethers";
-import { networkOf } from "../src/hop/networks.js";
+import { getNetwork } from "../src/hop/networks.js";
 import { findToken, type Token } from "../src/hop/tokens.js";
 
-export const usage = `usage: npm run devnet:send -- --token USDT --from polygon --to arbitrum --amount 25 [options]
+export const USAGE = `usage: npm run devnet:send -- --token USDT --from polygon --to arbitrum --amount 25 [options]
 
 Sends a transfer on the local network that "npm run demo" runs: asks the gateway for a quote, then sends what it quotes.
   --token      token symbol
@@ -30,45 +30,54 @@ export interface SendArguments {
   readonly recipient: string | undefined;
 }
 
-const text = { type: "string" } as const;
-const texts = { token: text, from: text, to: text, amount: text, slippage: text, recipient: text };
-const options = { ...texts, help: { type: "boolean" } } as const;
+const STRING_OPTION = { type: "string" } as const;
+const STRING_OPTIONS = {
+  token: STRING_OPTION,
+  from: STRING_OPTION,
+  to: STRING_OPTION,
+  amount: STRING_OPTION,
+  slippage: STRING_OPTION,
+  recipient: STRING_OPTION,
+};
+const OPTIONS = { ...STRING_OPTIONS, help: { type: "boolean" } } as const;
 
 /**
  * Gives undefined where help was asked for.
  * @throws UsageError
  */
-export function readSendArguments(argv: readonly string[]): SendArguments | undefined {
-  const { help, ...values } = parse(argv);
+export function parseSendArguments(argv: readonly string[]): SendArguments | undefined {
+  const { help, ...values } = parseOptions(argv);
   if (help === true) return undefined;
   const required = (name: "token" | "from" | "to" | "amount"): string => {
     const value = values[name];
     if (value === undefined || value === "") throw new UsageError(`--${name} is missing`);
     return value;
   };
-  const token = findToken(networkOf("mainnet"), required("token"));
+  const token = findToken(getNetwork("mainnet"), required("token"));
   if (token === undefined) throw new UsageError(`no token is called ${values.token}`);
   const { slippage = "0.5", recipient } = values;
   if (recipient !== undefined && !utils.isAddress(recipient)) throw new UsageError(`${recipient} is no address`);
-  const [from, to] = [chain(required("from")), chain(required("to"))];
-  return { token, from, to, amount: rawAmount(required("amount"), token.decimals), slippage, recipient };
+  const [from, to] = [parseChainSlug(required("from")), parseChainSlug(required("to"))];
+  return { token, from, to, amount: parseTokenAmount(required("amount"), token.decimals), slippage, recipient };
 }
 
-function parse(argv: readonly string[]): Partial<Record<keyof typeof texts, string>> & { help?: boolean } {
+function parseOptions(
+  argv: readonly string[],
+): Partial<Record<keyof typeof STRING_OPTIONS, string>> & { help?: boolean } {
   try {
-    return parseArgs({ args: [...argv], options }).values;
+    return parseArgs({ args: [...argv], options: OPTIONS }).values;
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
 }
 
-function chain(slug: string): string {
-  const { chains } = networkOf("mainnet");
+function parseChainSlug(slug: string): string {
+  const { chains } = getNetwork("mainnet");
   if (!chains.has(slug)) throw new UsageError(`no chain is called ${slug}: there are ${[...chains.keys()].join(", ")}`);
   return slug;
 }
 
-function rawAmount(amount: string, decimals: number): bigint {
+function parseTokenAmount(amount: string, decimals: number): bigint {
   const parts = /^\d+(?:\.(\d+))?$/.exec(amount);
   if (parts === null || (parts[1] ?? "").length > decimals) {
     throw new UsageError(`${amount} is no amount with at most ${decimals} decimals`);

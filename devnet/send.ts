@@ -1,12 +1,12 @@
 import { utils } from "ethers";
-import { bonderOf, chainOf, connectChains } from "./chain/local-chains.js";
-import { giveTokens } from "./chain/tokens.js";
-import { findDemo } from "./demo-registry.js";
-import { readSendArguments, UsageError, usage } from "./send-arguments.js";
+import { connectChains, getBonder, getLocalChain } from "./chain/local-chains.js";
+import { fundAccount } from "./chain/tokens.js";
+import { findRunningDemo } from "./demo-registry.js";
+import { parseSendArguments, USAGE, UsageError } from "./send-arguments.js";
 import { sendTransfer } from "./transfer/send-transfer.js";
 
 /** What is read of a quote. */
-interface Quote {
+interface QuoteResponse {
   readonly amountOutMin: string;
   readonly destinationAmountOutMin: string;
   readonly bonderFee: string;
@@ -15,22 +15,22 @@ interface Quote {
 }
 
 async function main(): Promise<void> {
-  const given = readSendArguments(process.argv.slice(2));
-  if (given === undefined) return console.log(usage);
+  const given = parseSendArguments(process.argv.slice(2));
+  if (given === undefined) return console.log(USAGE);
   const { token, from, to, amount, slippage, recipient } = given;
-  const demo = await findDemo();
+  const demo = await findRunningDemo();
   if (demo === undefined) throw new Error('no local network is running: start one with "npm run demo"');
 
   const asked = { amount: `${amount}`, token: token.symbol, fromChain: from, toChain: to, slippage };
-  const quote = (await getJson(`${demo.gatewayUrl}/v1/quote?${new URLSearchParams(asked)}`)) as Quote;
+  const quote = (await getJson(`${demo.gatewayUrl}/v1/quote?${new URLSearchParams(asked)}`)) as QuoteResponse;
   const bonderFee = BigInt(quote.bonderFee);
   if (bonderFee >= amount) {
     throw new Error(`send more: the fee alone is ${utils.formatUnits(bonderFee, token.decimals)} ${token.symbol}`);
   }
 
   const chains = connectChains(demo.chains);
-  const [sender = ""] = (await chainOf(chains, from).rpc("eth_accounts")) as string[];
-  await giveTokens(chains, from, token.symbol, sender, amount);
+  const [sender = ""] = (await getLocalChain(chains, from).rpc("eth_accounts")) as string[];
+  await fundAccount(chains, from, token.symbol, sender, amount);
   const { transactionHash } = await sendTransfer(chains, {
     token: token.symbol,
     source: from,
@@ -43,7 +43,7 @@ async function main(): Promise<void> {
     deadline: quote.deadline,
     destinationAmountOutMin: BigInt(quote.destinationAmountOutMin),
     destinationDeadline: quote.destinationDeadline,
-    ...(from === "ethereum" && bonderFee > 0n ? { relayer: bonderOf(token.symbol, from, to) } : {}),
+    ...(from === "ethereum" && bonderFee > 0n ? { relayer: getBonder(token.symbol, from, to) } : {}),
   });
   console.log(`sent ${transactionHash}\n`);
   console.log(`curl '${demo.gatewayUrl}/v1/transfer-status?transactionHash=${transactionHash}'`);
@@ -62,6 +62,6 @@ try {
   await main();
 } catch (error) {
   const { message } = error as Error;
-  console.error(error instanceof UsageError ? `${message}\n\n${usage}` : message);
+  console.error(error instanceof UsageError ? `${message}\n\n${USAGE}` : message);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }

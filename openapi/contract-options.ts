@@ -11,18 +11,18 @@ import {
 } from "../gen/hop/rules/v1/rules_pb.js";
 
 /** What the contract says of a field beyond its type. */
-export interface Rules extends Omit<FieldRules, "kind" | "keyKind"> {
+export interface FieldOptions extends Omit<FieldRules, "kind" | "keyKind"> {
   readonly kind: Kind | undefined;
   readonly keyKind: Kind | undefined;
 }
 
 /** Throws where the field names a kind that its file does not have. */
-export function rulesOf(field: DescField): Rules {
+export function getFieldOptions(field: DescField): FieldOptions {
   const rules = getOption(field, fieldOption);
-  return { ...rules, kind: kindOf(field, rules.kind), keyKind: kindOf(field, rules.keyKind) };
+  return { ...rules, kind: resolveKind(field, rules.kind), keyKind: resolveKind(field, rules.keyKind) };
 }
 
-function kindOf(field: DescField, name: string): Kind | undefined {
+function resolveKind(field: DescField, name: string): Kind | undefined {
   if (name === "") return undefined;
   const { file, typeName } = field.parent;
   const kind = getOption(file, kindOption).find((each) => each.name === name);
@@ -30,12 +30,12 @@ function kindOf(field: DescField, name: string): Kind | undefined {
   return kind;
 }
 
-export function rulesOfMethod(method: DescMethod): MethodRules {
+export function getMethodOptions(method: DescMethod): MethodRules {
   return getOption(method, methodOption);
 }
 
 /** Fields at least one of which a request must have. Throws where the request has no such field. */
-export function alternativesOf(message: DescMessage): DescField[] {
+export function listAlternativeFields(message: DescMessage): DescField[] {
   const { atLeastOneOf }: MessageRules = getOption(message, messageOption);
   return atLeastOneOf.map((name) => {
     const field = message.fields.find((each) => each.name === name);

@@ -1,13 +1,13 @@
 /** A JSON object; its members come in the order in which they are put in. */
-export type Json = { readonly [name: string]: unknown };
+export type JsonObject = { readonly [name: string]: unknown };
 
 /** Without what is undefined, empty text, or an empty list. */
-export function given(members: Json): Json {
+export function omitEmpty(members: JsonObject): JsonObject {
   const isGiven = (value: unknown) =>
     value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
   return Object.fromEntries(Object.entries(members).filter(([, value]) => isGiven(value)));
 }
 
-export function ref(place: "schemas" | "responses" | "headers" | "parameters", name: string): Json {
+export function componentRef(place: "schemas" | "responses" | "headers" | "parameters", name: string): JsonObject {
   return { $ref: `#/components/${place}/${name}` };
 }

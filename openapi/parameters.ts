@@ -1,12 +1,12 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { alternativesOf, rulesOf } from "./contract-options.js";
-import { wordsOf } from "./doc-comments.js";
-import { exampleOf } from "./examples.js";
-import { given, type Json, ref } from "./json-object.js";
-import type { Schemas } from "./schemas.js";
+import { getFieldOptions, listAlternativeFields } from "./contract-options.js";
+import { getComment } from "./doc-comments.js";
+import { getScalarExample } from "./examples.js";
+import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
+import type { SchemaRegistry } from "./schemas.js";
 
 /** Parameters of every operation. */
-export const sharedParameters = {
+export const SHARED_PARAMETERS = {
   Refresh: {
     name: "refresh",
     in: "query",
@@ -26,31 +26,31 @@ export const sharedParameters = {
     description: "The `ETag` of an answer that is at hand. Where it is still right, the answer is 304 without a body.",
     schema: { type: "string" },
   },
-} satisfies Record<string, Json>;
+} satisfies Record<string, JsonObject>;
 
 /** The fields of a request, then what every operation takes. */
-export function parametersOf(request: DescMessage, schemas: Schemas): Json[] {
-  const shared = Object.keys(sharedParameters).map((name) => ref("parameters", name));
-  return [...request.fields.map((field) => parameterOf(field, schemas)), ...shared];
+export function toParameters(request: DescMessage, schemas: SchemaRegistry): JsonObject[] {
+  const shared = Object.keys(SHARED_PARAMETERS).map((name) => componentRef("parameters", name));
+  return [...request.fields.map((field) => toParameter(field, schemas)), ...shared];
 }
 
-function parameterOf(field: DescField, schemas: Schemas): Json {
-  const { required, defaultValue } = rulesOf(field);
+function toParameter(field: DescField, schemas: SchemaRegistry): JsonObject {
+  const { required, defaultValue } = getFieldOptions(field);
   const isMap = field.fieldKind === "map";
-  const example = isMap ? {} : exampleOf(field);
-  return given({
+  const example = isMap ? {} : getScalarExample(field);
+  return omitEmpty({
     name: field.jsonName,
     in: "query",
-    description: wordsOf(field),
+    description: getComment(field),
     required: required || undefined,
     style: isMap ? "deepObject" : undefined,
     explode: isMap ? true : undefined,
-    schema: { ...schemas.ofField(field), ...given({ default: defaultValue }) },
+    schema: { ...schemas.forField(field), ...omitEmpty({ default: defaultValue }) },
     example: field.fieldKind === "list" && example !== undefined ? [example] : example,
   });
 }
 
 /** Names of parameters at least one of which must be given. OpenAPI has no word for it. */
-export function atLeastOneOf(request: DescMessage): string[] {
-  return alternativesOf(request).map(({ jsonName }) => jsonName);
+export function listAlternativeNames(request: DescMessage): string[] {
+  return listAlternativeFields(request).map(({ jsonName }) => jsonName);
 }

@@ -10,24 +10,24 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { runNodeJs } from "@bufbuild/protoplugin";
 import { findPackageRoot } from "../src/app/package-root.js";
-import { type About, toOpenApi } from "./document.js";
+import { generateOpenApi, type PackageInfo } from "./document.js";
 
 // A plugin of buf and protoc: the OpenAPI description of every method that google.api.http puts under GET.
 
-const name = "openapi.json";
-const features = BigInt(Feature.PROTO3_OPTIONAL | Feature.SUPPORTS_EDITIONS);
+const OUTPUT_FILE = "openapi.json";
+const pluginFeatures = BigInt(Feature.PROTO3_OPTIONAL | Feature.SUPPORTS_EDITIONS);
 
-function run({ protoFile, fileToGenerate }: CodeGeneratorRequest): CodeGeneratorResponse {
+function runPlugin({ protoFile, fileToGenerate }: CodeGeneratorRequest): CodeGeneratorResponse {
   const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: protoFile }));
   const files = [...registry.files].filter(({ proto }) => fileToGenerate.includes(proto.name));
-  const about = JSON.parse(readFileSync(new URL("package.json", findPackageRoot().url), "utf8")) as About;
-  const content = `${JSON.stringify(toOpenApi(files, about), undefined, 2)}\n`;
+  const about = JSON.parse(readFileSync(new URL("package.json", findPackageRoot().url), "utf8")) as PackageInfo;
+  const content = `${JSON.stringify(generateOpenApi(files, about), undefined, 2)}\n`;
   return create(CodeGeneratorResponseSchema, {
-    supportedFeatures: features,
+    supportedFeatures: pluginFeatures,
     minimumEdition: Edition.EDITION_PROTO2,
     maximumEdition: Edition.EDITION_2023,
-    file: [{ name, content }],
+    file: [{ name: OUTPUT_FILE, content }],
   });
 }
 
-runNodeJs({ name: "protoc-gen-openapi", version: "v1", run });
+runNodeJs({ name: "protoc-gen-openapi", version: "v1", run: runPlugin });

@@ -1,10 +1,10 @@
 import type { Header } from "../gen/hop/rules/v1/rules_pb.js";
-import { given, type Json, ref } from "./json-object.js";
+import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
 
-const wholeNumber = { type: "integer", minimum: 0 };
+const WHOLE_NUMBER = { type: "integer", minimum: 0 };
 
 /** Headers of answers, by name. */
-export const headers = {
+export const RESPONSE_HEADERS = {
   "X-Request-Id": {
     description: "Id of the request: the one that it brought in this header, or a new one. The log has it too.",
     required: true,
@@ -13,7 +13,7 @@ export const headers = {
   },
   Age: {
     description: "How many seconds old the facts are from which the answer was made.",
-    schema: wholeNumber,
+    schema: WHOLE_NUMBER,
     example: 1,
   },
   "Cache-Control": {
@@ -49,7 +49,7 @@ export const headers = {
   },
   "RateLimit-Remaining": {
     description: "How many are left in this window.",
-    schema: wholeNumber,
+    schema: WHOLE_NUMBER,
     example: 99,
   },
   "RateLimit-Reset": {
@@ -57,25 +57,25 @@ export const headers = {
     schema: { type: "integer", minimum: 1 },
     example: 1,
   },
-} satisfies Record<string, Json>;
+} satisfies Record<string, JsonObject>;
 
-type HeaderName = keyof typeof headers;
+type HeaderName = keyof typeof RESPONSE_HEADERS;
 
-const always: readonly HeaderName[] = ["X-Request-Id", "Cache-Control"];
-const ofLimit: readonly HeaderName[] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+const COMMON_HEADERS: readonly HeaderName[] = ["X-Request-Id", "Cache-Control"];
+const RATE_LIMIT_HEADERS: readonly HeaderName[] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
 
 /** Headers of an answer with the given status; `own` are those of its operation alone, which errors do not have. */
-export function headersOfStatus(status: number, own: readonly Header[]): Json {
-  const names: HeaderName[] = [...always];
+export function headersForStatus(status: number, own: readonly Header[]): JsonObject {
+  const names: HeaderName[] = [...COMMON_HEADERS];
   if (status < 400) names.push("Age", "ETag", "Vary");
   if (status === 405) names.push("Allow");
   if (status === 429 || status === 503) names.push("Retry-After");
-  names.push(...ofLimit);
-  const shared = names.map((name) => [name, ref("headers", name)] as const);
-  const more = status < 400 ? own.map((header) => [header.name, ofHeader(header)] as const) : [];
+  names.push(...RATE_LIMIT_HEADERS);
+  const shared = names.map((name) => [name, componentRef("headers", name)] as const);
+  const more = status < 400 ? own.map((header) => [header.name, toHeaderObject(header)] as const) : [];
   return Object.fromEntries([...shared, ...more]);
 }
 
-function ofHeader({ description, values, format, example }: Header): Json {
-  return given({ description, schema: given({ type: "string", enum: values, format }), example });
+function toHeaderObject({ description, values, format, example }: Header): JsonObject {
+  return omitEmpty({ description, schema: omitEmpty({ type: "string", enum: values, format }), example });
 }

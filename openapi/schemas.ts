@@ -1,27 +1,27 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import type { Kind } from "../gen/hop/rules/v1/rules_pb.js";
-import { rulesOf } from "./contract-options.js";
-import { wordsOf } from "./doc-comments.js";
-import { answeredValues } from "./enum-values.js";
-import { typedValue } from "./examples.js";
-import { given, type Json, ref } from "./json-object.js";
+import { getFieldOptions } from "./contract-options.js";
+import { getComment } from "./doc-comments.js";
+import { listSpecifiedValues } from "./enum-values.js";
+import { parseScalar } from "./examples.js";
+import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
 
 /** The schemas of one description. */
-export interface Schemas {
+export interface SchemaRegistry {
   /** Those that have a name, under it: of messages, enums and kinds that were asked for. */
-  readonly named: ReadonlyMap<string, Json>;
+  readonly named: ReadonlyMap<string, JsonObject>;
   /** Of an answer. Every field is required: defaults are printed. Only members of a oneof can be missing. */
-  ofMessage(message: DescMessage): Json;
+  forMessage(message: DescMessage): JsonObject;
   /** Of a field in an answer or a query, without words about it. */
-  ofField(field: DescField): Json;
+  forField(field: DescField): JsonObject;
 }
 
-export function createSchemas(): Schemas {
-  const named = new Map<string, Json>();
+export function createSchemaRegistry(): SchemaRegistry {
+  const named = new Map<string, JsonObject>();
   /** Whose schema stands under a name. */
   const owners = new Map<string, unknown>();
 
-  function name(wanted: string, owner: unknown, make: () => Json): Json {
+  function name(wanted: string, owner: unknown, make: () => JsonObject): JsonObject {
     const known = owners.get(wanted);
     if (known === undefined) {
       owners.set(wanted, owner);
@@ -29,60 +29,60 @@ export function createSchemas(): Schemas {
       named.set(wanted, {});
       named.set(wanted, make());
     } else if (known !== owner) throw new Error(`two schemas want the name ${wanted}`);
-    return ref("schemas", wanted);
+    return componentRef("schemas", wanted);
   }
 
-  function ofMessage(message: DescMessage): Json {
-    return name(shortName(message), message, () => {
+  function forMessage(message: DescMessage): JsonObject {
+    return name(toSchemaName(message), message, () => {
       const { fields } = message;
-      return given({
+      return omitEmpty({
         type: "object",
-        description: wordsOf(message),
+        description: getComment(message),
         properties: Object.fromEntries(
-          fields.map((field) => [field.jsonName, { ...ofField(field), description: wordsOf(field) }]),
+          fields.map((field) => [field.jsonName, { ...forField(field), description: getComment(field) }]),
         ),
         required: fields.filter(({ oneof }) => oneof === undefined).map(({ jsonName }) => jsonName),
       });
     });
   }
 
-  function ofEnum(type: DescEnum): Json {
-    return name(shortName(type), type, () => {
-      const values = answeredValues(type);
-      const words = values.map((value) => `- \`${value.name}\`: ${wordsOf(value)}`);
-      return given({
+  function ofEnum(type: DescEnum): JsonObject {
+    return name(toSchemaName(type), type, () => {
+      const values = listSpecifiedValues(type);
+      const words = values.map((value) => `- \`${value.name}\`: ${getComment(value)}`);
+      return omitEmpty({
         type: "string",
-        description: [wordsOf(type), words.join("\n")].join("\n\n"),
+        description: [getComment(type), words.join("\n")].join("\n\n"),
         enum: values.map((value) => value.name),
       });
     });
   }
 
   /** A kind has no type of its own: it is that of the fields that are of this kind, and of all of them the same. */
-  function ofKind(kind: Kind, scalar: ScalarType): Json {
+  function ofKind(kind: Kind, scalar: ScalarType): JsonObject {
     return name(kind.name, `${kind.name} ${ScalarType[scalar]}`, () => {
       const { description, pattern, values, format, minimum, below, example } = kind;
       return {
-        ...ofScalar(scalar),
-        ...given({ description, pattern, enum: values, format, minimum, exclusiveMaximum: below }),
-        ...(example === "" ? {} : { examples: [typedValue(scalar, example)] }),
+        ...toScalarSchema(scalar),
+        ...omitEmpty({ description, pattern, enum: values, format, minimum, exclusiveMaximum: below }),
+        ...(example === "" ? {} : { examples: [parseScalar(scalar, example)] }),
       };
     });
   }
 
-  function ofValue(field: DescField): Json {
-    if (field.message !== undefined) return ofMessage(field.message);
+  function ofValue(field: DescField): JsonObject {
+    if (field.message !== undefined) return forMessage(field.message);
     if (field.enum !== undefined) return ofEnum(field.enum);
-    const { kind, orEmpty } = rulesOf(field);
+    const { kind, orEmpty } = getFieldOptions(field);
     const scalar = field.scalar as ScalarType;
-    const schema = kind === undefined ? ofScalar(scalar) : ofKind(kind, scalar);
+    const schema = kind === undefined ? toScalarSchema(scalar) : ofKind(kind, scalar);
     return orEmpty ? { anyOf: [schema, { type: "string", const: "" }] } : schema;
   }
 
-  function ofField(field: DescField): Json {
+  function forField(field: DescField): JsonObject {
     if (field.fieldKind === "list") return { type: "array", items: ofValue(field) };
     if (field.fieldKind !== "map") return ofValue(field);
-    const keys = rulesOf(field).keyKind?.values ?? [];
+    const keys = getFieldOptions(field).keyKind?.values ?? [];
     const value = ofValue(field);
     if (keys.length === 0) return { type: "object", additionalProperties: value };
     return {
@@ -92,16 +92,16 @@ export function createSchemas(): Schemas {
     };
   }
 
-  return { named, ofMessage, ofField };
+  return { named, forMessage, forField };
 }
 
 /** A type's name without its package. */
-function shortName({ typeName, file }: DescMessage | DescEnum): string {
+function toSchemaName({ typeName, file }: DescMessage | DescEnum): string {
   return typeName.slice(file.proto.package.length + 1).replaceAll(".", "");
 }
 
 /** As the GET layer prints and reads it: 64-bit integers are numbers, and none that a double does not hold. */
-function ofScalar(scalar: ScalarType): Json {
+function toScalarSchema(scalar: ScalarType): JsonObject {
   switch (scalar) {
     case ScalarType.STRING:
       return { type: "string" };

@@ -17,16 +17,16 @@
 import { ConnectError } from "@connectrpc/connect";
 import { ErrorInfoSchema } from "../gen/google/rpc/error_details_pb.js";
 import { BridgeService } from "../gen/hop/bridge/v1/bridge_pb.js";
-import type { Reason } from "./errors.js";
+import type { ErrorReason } from "./errors.js";
 
 // biome-ignore lint/performance/noBarrelFile: the one file that clients import; the rest of the package is closed to them
 export * from "../gen/hop/bridge/v1/bridge_pb.js";
-export type { Reason };
+export type { ErrorReason };
 
 /** Why the service refused a call. */
 export interface Fault {
   /** Does not change. Later versions may know more of them. */
-  readonly reason: Reason;
+  readonly reason: ErrorReason;
   /** For people; may change. */
   readonly message: string;
   /** Name of the one parameter at fault, in lowerCamelCase. */
@@ -46,7 +46,7 @@ export function faultOf(error: unknown): Fault | undefined {
   if (info === undefined) return undefined;
   const retryAfter = failure.metadata.get("retry-after");
   return {
-    reason: info.reason as Reason,
+    reason: info.reason as ErrorReason,
     message: failure.rawMessage,
     field: info.metadata.field,
     retryAfterSeconds: retryAfter === null ? undefined : Number(retryAfter),

@@ -1,5 +1,5 @@
 /** Every reason for which a call can fail, as interface and clients know it. Stable. */
-export type Reason =
+export type ErrorReason =
   | "MISSING_PARAMETER"
   | "INVALID_PARAMETER"
   | "UNKNOWN_PARAMETER"
@@ -32,11 +32,11 @@ export interface ServiceErrorOptions {
  */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
-  readonly reason: Reason;
+  readonly reason: ErrorReason;
   readonly field: string | undefined;
   readonly retryAfterSeconds: number | undefined;
 
-  constructor(reason: Reason, message: string, options: ServiceErrorOptions = {}) {
+  constructor(reason: ErrorReason, message: string, options: ServiceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.reason = reason;
     this.field = options.field;
@@ -45,6 +45,6 @@ export class ServiceError extends Error {
 }
 
 /** What went wrong, in a line, for the log. */
-export function messageOf(error: unknown): string {
+export function getErrorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

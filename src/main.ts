@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-import { type Command, readCommandLine, UsageError } from "./commands/command-line.js";
+import { type Command, parseCommandLine, UsageError } from "./commands/command-line.js";
 
 /** Each command loads what it needs, and no more. */
-async function run(command: Command): Promise<number> {
+async function runCommand(command: Command): Promise<number> {
   const { env, stdout } = process;
   switch (command.name) {
     case "serve":
@@ -11,9 +11,9 @@ async function run(command: Command): Promise<number> {
     case "check":
       return (await import("./commands/check.js")).checkEndpoints(command, env, stdout);
     case "index":
-      return (await import("./commands/backfill-index.js")).indexHistory(command.from, env);
+      return (await import("./commands/backfill-index.js")).runBackfill(command.from, env);
     case "help":
-      stdout.write((await import("./commands/help.js")).helpText(command.of, stdout.columns ?? 80));
+      stdout.write((await import("./commands/help.js")).formatHelp(command.of, stdout.columns ?? 80));
       return 0;
     case "version":
       stdout.write(`${(await import("./app/package-root.js")).findPackageRoot().version}\n`);
@@ -22,22 +22,22 @@ async function run(command: Command): Promise<number> {
 }
 
 /** Exit code of a command that is written wrong. */
-const usageCode = 2;
+const USAGE_EXIT_CODE = 2;
 
 // Whoever started us may not read what we say.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-let failureCode = 1;
+let failureExitCode = 1;
 try {
-  const command = readCommandLine(process.argv.slice(2));
+  const command = parseCommandLine(process.argv.slice(2));
   // What it finds has codes of its own.
-  if (command.name === "check") failureCode = usageCode;
-  process.exitCode = await run(command);
+  if (command.name === "check") failureExitCode = USAGE_EXIT_CODE;
+  process.exitCode = await runCommand(command);
 } catch (error) {
   if (error instanceof UsageError) {
     process.stderr.write(`hop-gateway: ${error.message}; hop-gateway --help says what there is\n`);
-    process.exit(usageCode);
+    process.exit(USAGE_EXIT_CODE);
   }
-  const { describeFailure } = await import("./app/startup-error.js");
-  process.stderr.write(`hop-gateway: ${describeFailure(error)}\n`);
-  process.exit(failureCode);
+  const { describeStartupError } = await import("./app/startup-error.js");
+  process.stderr.write(`hop-gateway: ${describeStartupError(error)}\n`);
+  process.exit(failureExitCode);
 }

@@ -2,10 +2,10 @@
 
 declare const SwaggerUIBundle: (options: Readonly<Record<string, unknown>>) => unknown;
 
-const darkness = matchMedia("(prefers-color-scheme: dark)");
-const followSystem = () => document.documentElement.classList.toggle("dark-mode", darkness.matches);
-darkness.addEventListener("change", followSystem);
-followSystem();
+const darkModeQuery = matchMedia("(prefers-color-scheme: dark)");
+const applySystemTheme = () => document.documentElement.classList.toggle("dark-mode", darkModeQuery.matches);
+darkModeQuery.addEventListener("change", applySystemTheme);
+applySystemTheme();
 
 SwaggerUIBundle({
   url: "/openapi.json",

@@ -1,15 +1,15 @@
 import { createChainsView } from "./chains/chains-view.js";
 import { createQuoteView } from "./quote/quote-view.js";
 import { createRoutesView } from "./routes/routes-view.js";
-import { createDecimalsBook, createRouteBook } from "./shared/cached-loaders.js";
-import { find } from "./shared/dom.js";
-import { type Place, parsePlace, printPlace, type ViewName, viewNames } from "./shared/location-hash.js";
-import { keepAges } from "./shared/value-elements.js";
-import type { Go, View } from "./shared/view.js";
-import { startTheme } from "./theme.js";
+import { createDecimalsLoader, createRouteLoader } from "./shared/cached-loaders.js";
+import { getElement } from "./shared/dom.js";
+import { formatHash, parseHash, VIEW_NAMES, type ViewLocation, type ViewName } from "./shared/location-hash.js";
+import { startAgeUpdates } from "./shared/value-elements.js";
+import type { Navigate, View } from "./shared/view.js";
+import { setUpThemeSwitch } from "./theme.js";
 import { createTransferView } from "./transfer/transfer-view.js";
 
-const titles: Readonly<Record<ViewName, string>> = {
+const VIEW_TITLES: Readonly<Record<ViewName, string>> = {
   quote: "Quote",
   transfer: "Transfer",
   chains: "Chains",
@@ -17,9 +17,9 @@ const titles: Readonly<Record<ViewName, string>> = {
 };
 
 /** The whole page. What it shows stands in the address: every change of it is shown, and goes back by the back button. */
-function start(): void {
-  const routes = createRouteBook();
-  const decimals = createDecimalsBook();
+function startPage(): void {
+  const routes = createRouteLoader();
+  const decimals = createDecimalsLoader();
   const views: Readonly<Record<ViewName, View>> = {
     quote: createQuoteView({ routes, decimals, go }),
     transfer: createTransferView({ decimals, go }),
@@ -28,46 +28,46 @@ function start(): void {
   };
   let shown: ViewName | undefined;
 
-  function go(place: Place, how: Parameters<Go>[1]): void {
-    const address = printPlace(place);
+  function go(place: ViewLocation, how: Parameters<Navigate>[1]): void {
+    const address = formatHash(place);
     if (how === "push" && address !== location.hash) history.pushState(null, "", address);
     else history.replaceState(null, "", address);
     if (how === "correct") linkTo(place);
     else show(place);
   }
 
-  function show(place: Place): void {
-    const { view, values } = place;
+  function show(place: ViewLocation): void {
+    const { view, parameters } = place;
     const isOther = shown !== undefined && shown !== view;
     if (isOther && shown !== undefined) views[shown].hide();
-    for (const name of viewNames) find(`view-${name}`, HTMLElement).hidden = name !== view;
-    for (const name of viewNames) {
-      const link = find(`link-${name}`, HTMLAnchorElement);
+    for (const name of VIEW_NAMES) getElement(`view-${name}`, HTMLElement).hidden = name !== view;
+    for (const name of VIEW_NAMES) {
+      const link = getElement(`link-${name}`, HTMLAnchorElement);
       if (name === view) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    document.title = `${titles[view]} · hop-gateway`;
+    document.title = `${VIEW_TITLES[view]} · hop-gateway`;
     linkTo(place);
     shown = view;
-    views[view].show(values);
+    views[view].show(parameters);
     // Those who hear the page are told where they are now.
-    if (isOther) find(`title-${view}`, HTMLElement).focus({ preventScroll: true });
+    if (isOther) getElement(`title-${view}`, HTMLElement).focus({ preventScroll: true });
     if (isOther) scrollTo(0, 0);
   }
 
   /** The way back to a view leads to what it showed last. */
-  function linkTo(place: Place): void {
-    find(`link-${place.view}`, HTMLAnchorElement).href = printPlace(place);
+  function linkTo(place: ViewLocation): void {
+    getElement(`link-${place.view}`, HTMLAnchorElement).href = formatHash(place);
   }
 
-  addEventListener("hashchange", () => show(parsePlace(location.hash)));
-  find("skip", HTMLAnchorElement).addEventListener("click", (event) => {
+  addEventListener("hashchange", () => show(parseHash(location.hash)));
+  getElement("skip", HTMLAnchorElement).addEventListener("click", (event) => {
     // An address of its own would be taken for a view's.
     event.preventDefault();
-    find("main", HTMLElement).focus();
+    getElement("main", HTMLElement).focus();
   });
-  startTheme(find("theme", HTMLButtonElement));
-  keepAges();
+  setUpThemeSwitch(getElement("theme", HTMLButtonElement));
+  startAgeUpdates();
   // Goerli is offered where it has routes.
   routes("goerli").then(
     (found) => {
@@ -75,7 +75,7 @@ function start(): void {
     },
     () => {},
   );
-  show(parsePlace(location.hash));
+  show(parseHash(location.hash));
 }
 
-start();
+startPage();

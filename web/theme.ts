@@ -1,26 +1,26 @@
-const key = "theme";
-const themes = ["auto", "light", "dark"] as const;
-type Theme = (typeof themes)[number];
+const STORAGE_KEY = "theme";
+const THEMES = ["auto", "light", "dark"] as const;
+type Theme = (typeof THEMES)[number];
 
-const labels: Readonly<Record<Theme, string>> = {
+const THEME_LABELS: Readonly<Record<Theme, string>> = {
   auto: "Theme: as the system",
   light: "Theme: light",
   dark: "Theme: dark",
 };
 
 /** The button that goes through the themes. The choice is kept in the browser, where it lets us. */
-export function startTheme(button: HTMLButtonElement): void {
-  let theme = themes.find((known) => known === stored()) ?? "auto";
+export function setUpThemeSwitch(button: HTMLButtonElement): void {
+  let theme = THEMES.find((known) => known === readStoredTheme()) ?? "auto";
   const apply = (): void => {
     document.documentElement.dataset.theme = theme;
-    button.setAttribute("aria-label", labels[theme]);
-    button.title = labels[theme];
+    button.setAttribute("aria-label", THEME_LABELS[theme]);
+    button.title = THEME_LABELS[theme];
     document.dispatchEvent(new Event("themechange"));
   };
   button.addEventListener("click", () => {
-    theme = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "auto";
+    theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? "auto";
     try {
-      localStorage.setItem(key, theme);
+      localStorage.setItem(STORAGE_KEY, theme);
     } catch {
       // It holds for this visit then.
     }
@@ -30,9 +30,9 @@ export function startTheme(button: HTMLButtonElement): void {
   apply();
 }
 
-function stored(): string | null {
+function readStoredTheme(): string | null {
   try {
-    return localStorage.getItem(key);
+    return localStorage.getItem(STORAGE_KEY);
   } catch {
     return null;
   }

@@ -1,8 +1,15 @@
 import { connect } from "node:net";
-import type { Load } from "./http-load-generator.js";
-import { clientStart, createFrameReader, encodeHeaders, flags, frame, frameTypes } from "./http2-frames.js";
+import type { LoadResult } from "./http-load-generator.js";
+import {
+  createFrameReader,
+  encodeClientPreface,
+  encodeFrame,
+  encodeHeaders,
+  FRAME_FLAGS,
+  FRAME_TYPES,
+} from "./http2-frames.js";
 
-export interface GrpcLoad {
+export interface GrpcLoadOptions {
   readonly url: string;
   /** Such as "/hop.bridge.v1.BridgeService/GetQuote". */
   readonly path: string;
@@ -13,20 +20,20 @@ export interface GrpcLoad {
   /** The encoded request message, by its number. */
   message(index: number): Uint8Array;
   /** Length of every encoded response message: what is not so long is no right answer. */
-  readonly answerBytes: number;
+  readonly responseBytes: number;
 }
 
 /** Bytes of gRPC before each message. */
-const prefixBytes = 5;
+const GRPC_PREFIX_BYTES = 5;
 /** `:status: 200` in the compression's own table. */
-const status200 = 0x88;
+const HPACK_STATUS_200 = 0x88;
 /** Says how large the table of earlier headers is; comes first in the first headers of a connection. */
-const noTable = 0x20;
+const HPACK_TABLE_SIZE_ZERO = 0x20;
 
 /** Makes unary gRPC calls over cleartext HTTP/2. Rejects at any answer that is not as it should be. */
-export async function loadGrpc(options: GrpcLoad): Promise<Load> {
+export async function runGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult> {
   const { connections, seconds } = options;
-  const state = { sent: 0, answered: 0, isOver: false };
+  const state = { sent: 0, completed: 0, isOver: false };
   const opened = await Promise.all(Array.from({ length: connections }, () => open(options, state)));
   const began = performance.now();
   const cpuBefore = process.cpuUsage();
@@ -36,9 +43,9 @@ export async function loadGrpc(options: GrpcLoad): Promise<Load> {
     await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, seconds * 1000))]);
     const took = (performance.now() - began) / 1000;
     const { user, system } = process.cpuUsage(cpuBefore);
-    const result = { answered: state.answered, seconds: took, generatorBusy: (user + system) / 1e6 / took };
+    const result = { completed: state.completed, seconds: took, generatorUtilization: (user + system) / 1e6 / took };
     state.isOver = true;
-    while (state.answered < state.sent) await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 1))]);
+    while (state.completed < state.sent) await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 1))]);
     return result;
   } finally {
     state.isOver = true;
@@ -47,8 +54,8 @@ export async function loadGrpc(options: GrpcLoad): Promise<Load> {
 }
 
 async function open(
-  { url, path, concurrency, message, answerBytes }: GrpcLoad,
-  state: { sent: number; answered: number; isOver: boolean },
+  { url, path, concurrency, message, responseBytes }: GrpcLoadOptions,
+  state: { sent: number; completed: number; isOver: boolean },
 ) {
   const { hostname, port, host } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -79,12 +86,14 @@ async function open(
     const stream = nextStream;
     nextStream += 2;
     const body = message(state.sent++);
-    const prefixed = Buffer.alloc(prefixBytes + body.length);
+    const prefixed = Buffer.alloc(GRPC_PREFIX_BYTES + body.length);
     prefixed.writeUInt32BE(body.length, 1);
-    prefixed.set(body, prefixBytes);
+    prefixed.set(body, GRPC_PREFIX_BYTES);
     received.set(stream, 0);
-    out.push(frame(frameTypes.headers, flags.endHeaders, stream, stream === 1 ? headers.first : headers.later));
-    out.push(frame(frameTypes.data, flags.endStream, stream, prefixed));
+    out.push(
+      encodeFrame(FRAME_TYPES.headers, FRAME_FLAGS.endHeaders, stream, stream === 1 ? headers.first : headers.later),
+    );
+    out.push(encodeFrame(FRAME_TYPES.data, FRAME_FLAGS.endStream, stream, prefixed));
   }
 
   function flush(): void {
@@ -94,29 +103,29 @@ async function open(
   }
 
   function onHeaders(flagBits: number, stream: number, payload: Buffer): void {
-    const block = payload[0] === noTable ? payload.subarray(1) : payload;
-    if ((flagBits & flags.endStream) === 0) {
-      if (block[0] !== status200) fail(new Error("an answer without status 200"));
+    const block = payload[0] === HPACK_TABLE_SIZE_ZERO ? payload.subarray(1) : payload;
+    if ((flagBits & FRAME_FLAGS.endStream) === 0) {
+      if (block[0] !== HPACK_STATUS_200) fail(new Error("an answer without status 200"));
       return;
     }
     // The caller has seen a right answer of this server; all others end in the same bytes, `grpc-status: 0` among them.
     trailers ??= Buffer.from(block);
     const bytes = received.get(stream);
     received.delete(stream);
-    if (bytes !== prefixBytes + answerBytes) fail(new Error(`an answer of ${bytes} bytes`));
+    if (bytes !== GRPC_PREFIX_BYTES + responseBytes) fail(new Error(`an answer of ${bytes} bytes`));
     if (!block.equals(trailers)) fail(new Error(`trailers ${block.toString("hex")}, not ${trailers.toString("hex")}`));
-    state.answered += 1;
+    state.completed += 1;
     if (!state.isOver) call();
   }
 
   const read = createFrameReader((type, flagBits, stream, payload) => {
-    if (type === frameTypes.data) received.set(stream, (received.get(stream) ?? 0) + payload.length);
-    else if (type === frameTypes.headers) onHeaders(flagBits, stream, payload);
-    else if (type === frameTypes.settings && (flagBits & flags.ack) === 0) {
-      out.push(frame(frameTypes.settings, flags.ack, 0, Buffer.alloc(0)));
-    } else if (type === frameTypes.ping && (flagBits & flags.ack) === 0) {
-      out.push(frame(frameTypes.ping, flags.ack, 0, payload));
-    } else if (type === frameTypes.reset || type === frameTypes.goAway) {
+    if (type === FRAME_TYPES.data) received.set(stream, (received.get(stream) ?? 0) + payload.length);
+    else if (type === FRAME_TYPES.headers) onHeaders(flagBits, stream, payload);
+    else if (type === FRAME_TYPES.settings && (flagBits & FRAME_FLAGS.ack) === 0) {
+      out.push(encodeFrame(FRAME_TYPES.settings, FRAME_FLAGS.ack, 0, Buffer.alloc(0)));
+    } else if (type === FRAME_TYPES.ping && (flagBits & FRAME_FLAGS.ack) === 0) {
+      out.push(encodeFrame(FRAME_TYPES.ping, FRAME_FLAGS.ack, 0, payload));
+    } else if (type === FRAME_TYPES.reset || type === FRAME_TYPES.goAway) {
       fail(new Error(`the server ends a call: frame ${type}, ${payload.toString("hex")}`));
     }
   });
@@ -128,7 +137,7 @@ async function open(
   socket.on("close", () => {
     if (!isClosed) fail(new Error("the server closed a connection"));
   });
-  socket.write(clientStart());
+  socket.write(encodeClientPreface());
   return {
     failed,
     begin() {

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 // A load generator has to cost less than the servers that it measures, and on two cores a general one does not: this
 // one writes requests as they are given and reads of answers only status and length.
 
-export interface HttpLoad {
+export interface HttpLoadOptions {
   readonly url: string;
   readonly connections: number;
   readonly seconds: number;
@@ -12,36 +12,43 @@ export interface HttpLoad {
   /** How many to send a second; default: as many as are answered. */
   readonly perSecond?: number;
   /** Told of each answer: its status, and milliseconds since its request. Where it is given, any status is taken. */
-  readonly onAnswer?: (status: number, tookMs: number) => void;
+  readonly onResponse?: (status: number, tookMs: number) => void;
 }
 
 /** What a load came to. */
-export interface Load {
-  readonly answered: number;
+export interface LoadResult {
+  readonly completed: number;
   readonly seconds: number;
   /** Share of the time in which the generator itself was busy: near 1 it is what was measured. */
-  readonly generatorBusy: number;
+  readonly generatorUtilization: number;
 }
 
-const tickMs = 5;
-const lastChunk = Buffer.from("0\r\n\r\n");
+const TICK_MS = 5;
+const lastChunkBytes = Buffer.from("0\r\n\r\n");
 
-/** A GET request, for {@link HttpLoad}. */
-export function getRequest(path: string): string {
+/** A GET request, for {@link HttpLoadOptions}. */
+export function buildGetRequest(path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: bench\r\n\r\n`;
 }
 
-/** A POST request, for {@link HttpLoad}. */
-export function postRequest(path: string, contentType: string, body: string): string {
+/** A POST request, for {@link HttpLoadOptions}. */
+export function buildPostRequest(path: string, contentType: string, body: string): string {
   const length = Buffer.byteLength(body);
   return `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Type: ${contentType}\r\nContent-Length: ${length}\r\n\r\n${body}`;
 }
 
 /** Asks over HTTP/1.1, one request at a time on each connection. Rejects at any answer but 200, but see `onAnswer`. */
-export async function loadHttp({ url, connections, seconds, request, perSecond, onAnswer }: HttpLoad): Promise<Load> {
+export async function runHttpLoad({
+  url,
+  connections,
+  seconds,
+  request,
+  perSecond,
+  onResponse,
+}: HttpLoadOptions): Promise<LoadResult> {
   const { hostname, port } = new URL(url);
   let sent = 0;
-  let answered = 0;
+  let completed = 0;
   let isOver = false;
   const idle: Caller[] = [];
   let fail = (_error: Error): void => {};
@@ -55,8 +62,8 @@ export async function loadHttp({ url, connections, seconds, request, perSecond, 
   const callers = await Promise.all(
     Array.from({ length: connections }, () =>
       openCaller(hostname, Number(port), fail, (caller, status, tookMs) => {
-        answered += 1;
-        if (onAnswer !== undefined) onAnswer(status, tookMs);
+        completed += 1;
+        if (onResponse !== undefined) onResponse(status, tookMs);
         else if (status !== 200) fail(new Error(`an answer with status ${status}`));
         next(caller);
       }),
@@ -72,12 +79,12 @@ export async function loadHttp({ url, connections, seconds, request, perSecond, 
       : setInterval(() => {
           const due = ((performance.now() - began) / 1000) * perSecond;
           while (sent < due && idle.length > 0) idle.shift()?.send(request(sent++));
-        }, tickMs);
+        }, TICK_MS);
   try {
     await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, seconds * 1000))]);
     const took = (performance.now() - began) / 1000;
     const { user, system } = process.cpuUsage(cpuBefore);
-    const result = { answered, seconds: took, generatorBusy: (user + system) / 1e6 / took };
+    const result = { completed, seconds: took, generatorUtilization: (user + system) / 1e6 / took };
     isOver = true;
     clearInterval(pace);
     while (idle.length < callers.length) await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 1))]);
@@ -129,7 +136,7 @@ async function openCaller(
     // One answer at a time is under way, so what ends like the last chunk is the end.
     const isWhole =
       length === undefined
-        ? received.subarray(-5).equals(lastChunk)
+        ? received.subarray(-5).equals(lastChunkBytes)
         : received.length === headersEnd + 4 + Number(length);
     if (!isWhole) return;
     received = Buffer.alloc(0);

@@ -1,48 +1,52 @@
 // As much of HTTP/2 (RFC 9113) and of its header compression (RFC 7541) as a load generator needs.
 
-export const frameTypes = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7 } as const;
-export const flags = { ack: 1, endStream: 1, endHeaders: 4 } as const;
+export const FRAME_TYPES = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7 } as const;
+export const FRAME_FLAGS = { ack: 1, endStream: 1, endHeaders: 4 } as const;
 
-const frameHeaderBytes = 9;
-const settingHeaderTableSize = 1;
-const settingInitialWindow = 4;
-const windowUpdate = 8;
+const FRAME_HEADER_BYTES = 9;
+const SETTINGS_HEADER_TABLE_SIZE = 1;
+const SETTINGS_INITIAL_WINDOW_SIZE = 4;
+const WINDOW_UPDATE_FRAME = 8;
 /** What a connection may receive before anybody says more. */
-const defaultWindow = 65_535;
-const largestWindow = 2 ** 31 - 1;
+const DEFAULT_WINDOW = 65_535;
+const MAX_WINDOW = 2 ** 31 - 1;
 /** Where the table of headers that were sent before begins. */
-const firstDynamicIndex = 62;
+const FIRST_DYNAMIC_INDEX = 62;
 
 /** What a client sends first. It asks for headers without references to earlier ones, which it need not keep then. */
-export function clientStart(): Buffer {
+export function encodeClientPreface(): Buffer {
   const settings = Buffer.alloc(12);
-  settings.writeUInt16BE(settingHeaderTableSize, 0);
-  settings.writeUInt16BE(settingInitialWindow, 6);
-  settings.writeUInt32BE(largestWindow, 8);
+  settings.writeUInt16BE(SETTINGS_HEADER_TABLE_SIZE, 0);
+  settings.writeUInt16BE(SETTINGS_INITIAL_WINDOW_SIZE, 6);
+  settings.writeUInt32BE(MAX_WINDOW, 8);
   const more = Buffer.alloc(4);
-  more.writeUInt32BE(largestWindow - defaultWindow);
+  more.writeUInt32BE(MAX_WINDOW - DEFAULT_WINDOW);
   const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-  return Buffer.concat([preface, frame(frameTypes.settings, 0, 0, settings), frame(windowUpdate, 0, 0, more)]);
+  return Buffer.concat([
+    preface,
+    encodeFrame(FRAME_TYPES.settings, 0, 0, settings),
+    encodeFrame(WINDOW_UPDATE_FRAME, 0, 0, more),
+  ]);
 }
 
-export function frame(type: number, flagBits: number, stream: number, payload: Uint8Array): Buffer {
-  const bytes = Buffer.alloc(frameHeaderBytes + payload.length);
+export function encodeFrame(type: number, flagBits: number, stream: number, payload: Uint8Array): Buffer {
+  const bytes = Buffer.alloc(FRAME_HEADER_BYTES + payload.length);
   bytes.writeUIntBE(payload.length, 0, 3);
   bytes[3] = type;
   bytes[4] = flagBits;
   bytes.writeUInt32BE(stream, 5);
-  bytes.set(payload, frameHeaderBytes);
+  bytes.set(payload, FRAME_HEADER_BYTES);
   return bytes;
 }
 
 /** Headers of equal requests: the first one on a connection names them, those after it refer to them. */
 export function encodeHeaders(headers: readonly (readonly [string, string])[]): { first: Buffer; later: Buffer } {
-  const literals = headers.flatMap(([name, value]) => [Buffer.from([0x40]), text(name), text(value)]);
-  const references = headers.map((_, index) => 0x80 | (firstDynamicIndex + headers.length - 1 - index));
+  const literals = headers.flatMap(([name, value]) => [Buffer.from([0x40]), encodeString(name), encodeString(value)]);
+  const references = headers.map((_, index) => 0x80 | (FIRST_DYNAMIC_INDEX + headers.length - 1 - index));
   return { first: Buffer.concat(literals), later: Buffer.from(references) };
 }
 
-function text(value: string): Buffer {
+function encodeString(value: string): Buffer {
   if (value.length > 126) throw new RangeError("a header too long for one byte of length");
   return Buffer.concat([Buffer.from([value.length]), Buffer.from(value, "latin1")]);
 }
@@ -55,10 +59,10 @@ export function createFrameReader(
   return (chunk) => {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     let at = 0;
-    while (bytes.length - at >= frameHeaderBytes) {
-      const end = at + frameHeaderBytes + bytes.readUIntBE(at, 3);
+    while (bytes.length - at >= FRAME_HEADER_BYTES) {
+      const end = at + FRAME_HEADER_BYTES + bytes.readUIntBE(at, 3);
       if (end > bytes.length) break;
-      const payload = bytes.subarray(at + frameHeaderBytes, end);
+      const payload = bytes.subarray(at + FRAME_HEADER_BYTES, end);
       onFrame(bytes[at + 3] ?? 0, bytes[at + 4] ?? 0, bytes.readUInt32BE(at + 5), payload);
       at = end;
     }

@@ -1,13 +1,13 @@
-import { createRpc } from "../../devnet/chain/json-rpc.js";
-import { networkOf } from "../../src/hop/networks.js";
+import { createJsonRpc } from "../../devnet/chain/json-rpc.js";
+import { getNetwork } from "../../src/hop/networks.js";
 
 /** Anvil's shortest interval. */
-const leastSeconds = 1;
+const MIN_INTERVAL_SECONDS = 1;
 
 /** Has the local chains make blocks about as often as the real ones. */
-export async function mineInIntervals(environment: Readonly<Record<string, string>>): Promise<void> {
-  for (const { slug, blockMs } of networkOf("mainnet").chains.values()) {
+export async function enableIntervalMining(environment: Readonly<Record<string, string>>): Promise<void> {
+  for (const { slug, blockTimeMs } of getNetwork("mainnet").chains.values()) {
     const url = environment[`RPC_URL_${slug.toUpperCase()}`] ?? "";
-    await createRpc(url)("evm_setIntervalMining", [Math.max(Math.round(blockMs / 1000), leastSeconds)]);
+    await createJsonRpc(url)("evm_setIntervalMining", [Math.max(Math.round(blockTimeMs / 1000), MIN_INTERVAL_SECONDS)]);
   }
 }

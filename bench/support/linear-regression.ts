@@ -7,7 +7,7 @@ export interface Slope {
 }
 
 /** Least squares; the interval takes the measurements' errors for independent and normal. At least three are needed. */
-export function slopeOf(points: readonly { readonly at: number; readonly value: number }[]): Slope {
+export function fitSlope(points: readonly { readonly at: number; readonly value: number }[]): Slope {
   const count = points.length;
   const meanAt = points.reduce((sum, { at }) => sum + at, 0) / count;
   const meanValue = points.reduce((sum, { value }) => sum + value, 0) / count;
@@ -19,11 +19,11 @@ export function slopeOf(points: readonly { readonly at: number; readonly value: 
   }
   const perUnit = shared / spread;
   const squares = points.reduce((sum, { at, value }) => sum + (value - meanValue - perUnit * (at - meanAt)) ** 2, 0);
-  return { perUnit, margin: quantile(count - 2) * Math.sqrt(squares / (count - 2) / spread) };
+  return { perUnit, margin: studentQuantile(count - 2) * Math.sqrt(squares / (count - 2) / spread) };
 }
 
 /** The 97.5 % point of Student's distribution, to a hundredth from three degrees of freedom on (Cornish-Fisher). */
-function quantile(freedom: number): number {
+function studentQuantile(freedom: number): number {
   const z = 1.959964;
   const first = (z ** 3 + z) / 4;
   const second = (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96;

@@ -1,14 +1,14 @@
-import { startNetwork } from "../../devnet/network.js";
+import { startLocalNetwork } from "../../devnet/network.js";
 import type { SeededTransfer } from "../../devnet/seed/seeded-transfer.js";
 import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../../test/support/stubs/rpc-proxy.js";
 
 type Environment = Readonly<Record<string, string>>;
 
 /** Runs something over the local Hop network; a gateway over it is configured by the given environment. */
-export async function overNetwork(
+export async function withLocalNetwork(
   run: (environment: Environment, transfers: readonly SeededTransfer[]) => Promise<void>,
 ): Promise<void> {
-  const network = await startNetwork({ log: (line) => console.log(`(local network: ${line})`) });
+  const network = await startLocalNetwork({ log: (line) => console.log(`(local network: ${line})`) });
   try {
     await run(network.environment, network.transfers);
   } finally {
@@ -17,7 +17,7 @@ export async function overNetwork(
 }
 
 /** Proxies in front of everything that the gateway asks. */
-export interface Upstreams {
+export interface ProxiedUpstreams {
   /** Configuration of a gateway behind them. */
   readonly environment: Environment;
   /** What the chains were asked since the last reset. */
@@ -32,7 +32,7 @@ export interface Upstreams {
 }
 
 /** Puts a counting proxy in front of each of the URLs that an environment names. */
-export async function countUpstreams(environment: Environment): Promise<Upstreams> {
+export async function proxyUpstreams(environment: Environment): Promise<ProxiedUpstreams> {
   const proxies = new Map<string, RpcProxy>();
   const changed: Record<string, string> = {};
   for (const [name, value] of Object.entries(environment)) {

@@ -4,14 +4,14 @@ import { createGateway } from "../../src/app/gateway.js";
 import { loadConfig } from "../../src/config/config.js";
 
 /** An answer, byte for byte but for what node:http adds to every one (Date, Connection, Keep-Alive). */
-export interface RecordedAnswer {
+export interface RecordedResponse {
   readonly status: number;
   /** Names and values in turn. */
   readonly headers: readonly string[];
   readonly body: string;
 }
 
-const addedByNode = new Set(["date", "connection", "keep-alive"]);
+const HEADERS_ADDED_BY_NODE = new Set(["date", "connection", "keep-alive"]);
 
 /** Serves the gateway, quietly, as the environment configures it. */
 export async function serveGateway(environment: Readonly<Record<string, string>>): Promise<string> {
@@ -22,9 +22,9 @@ export async function serveGateway(environment: Readonly<Record<string, string>>
 }
 
 /** Gives the same answer to every request, with nothing but node:http. */
-export async function serveRaw({ status, headers, body }: RecordedAnswer): Promise<string> {
+export async function serveRecordedResponse({ status, headers, body }: RecordedResponse): Promise<string> {
   const bytes = Buffer.from(body);
-  return listen(
+  return listenOnFreePort(
     createServer((request, response) => {
       // A body has to be read before the next request on its connection can be.
       if (request.method === "POST") {
@@ -34,17 +34,17 @@ export async function serveRaw({ status, headers, body }: RecordedAnswer): Promi
   );
 }
 
-/** Records what a server answers, for {@link serveRaw}. */
-export async function recordAnswer(url: string, init: RequestInit = {}): Promise<RecordedAnswer> {
+/** Records what a server answers, for {@link serveRecordedResponse}. */
+export async function recordResponse(url: string, init: RequestInit = {}): Promise<RecordedResponse> {
   const response = await fetch(url, init);
   const body = await response.text();
   if (!response.ok) throw new Error(`${url} answers ${response.status}: ${body}`);
-  const headers = [...response.headers].filter(([name]) => !addedByNode.has(name)).flat();
+  const headers = [...response.headers].filter(([name]) => !HEADERS_ADDED_BY_NODE.has(name)).flat();
   return { status: response.status, headers, body };
 }
 
 /** Listens on a free port of 127.0.0.1. */
-export async function listen(server: Server): Promise<string> {
+export async function listenOnFreePort(server: Server): Promise<string> {
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

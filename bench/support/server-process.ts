@@ -7,7 +7,7 @@ import { runInNewContext } from "node:vm";
 // A bench program forks itself for each server that it measures, so that a server shares its process with nothing else.
 
 /** What a process holds once its garbage is collected. */
-export interface Held {
+export interface ResourceUsage {
   /** Bytes of JavaScript's heap. */
   readonly heapBytes: number;
   readonly residentBytes: number;
@@ -23,32 +23,32 @@ export interface ServerProcess {
   /** CPU time that its process has used so far, in microseconds. */
   cpuMicros(): Promise<number>;
   /** Collects the garbage of its process first. */
-  held(): Promise<Held>;
+  resourceUsage(): Promise<ResourceUsage>;
   /** Ends the process and waits until it is gone. */
   stop(): Promise<void>;
 }
 
 /** Starts a server and gives its address. It gets what {@link startServer} is given, as JSON carries it. */
-export type Serve = (input: never) => Promise<string>;
+export type ServerRole = (input: never) => Promise<string>;
 
-type Question = { readonly input: unknown } | "cpu" | "held";
-type Answer = { readonly url: string } | { readonly cpuMicros: number } | { readonly held: Held };
+type ServerCommand = { readonly input: unknown } | "cpu" | "held";
+type ServerReply = { readonly url: string } | { readonly cpuMicros: number } | { readonly held: ResourceUsage };
 
 /** Runs this process in its role: as one of the servers, or as what starts and measures them. */
-export async function runBench(measure: () => Promise<void>, servers: Readonly<Record<string, Serve>> = {}) {
+export async function runBench(measure: () => Promise<void>, servers: Readonly<Record<string, ServerRole>> = {}) {
   const [, , role] = process.argv;
   const serve = role === undefined ? measure : servers[role];
   if (serve === undefined) throw new Error(`no server is called ${role}`);
   if (serve === measure) await measure();
-  else await serveParent(serve as Serve);
+  else await serveCommands(serve as ServerRole);
 }
 
 /** @param stdout a file descriptor for the server's standard output; default: ours */
 export async function startServer(role: string, input: unknown, stdout?: number): Promise<ServerProcess> {
   const child = fork(process.argv[1] ?? "", [role], { stdio: ["ignore", stdout ?? "inherit", "inherit", "ipc"] });
   const exited = once(child, "exit");
-  async function ask(question: Question): Promise<Answer> {
-    const answer = once(child, "message") as Promise<[Answer]>;
+  async function ask(question: ServerCommand): Promise<ServerReply> {
+    const answer = once(child, "message") as Promise<[ServerReply]>;
     child.send(question);
     const ended = exited.then(([code]) => Promise.reject(new Error(`server ${role} ended with ${code}`)));
     const [given] = await Promise.race([answer, ended]);
@@ -62,7 +62,7 @@ export async function startServer(role: string, input: unknown, stdout?: number)
       const answer = await ask("cpu");
       return "cpuMicros" in answer ? answer.cpuMicros : Number.NaN;
     },
-    async held() {
+    async resourceUsage() {
       const answer = await ask("held");
       if (!("held" in answer)) throw new Error(`server ${role} does not tell what it holds`);
       return answer.held;
@@ -74,20 +74,20 @@ export async function startServer(role: string, input: unknown, stdout?: number)
   };
 }
 
-async function serveParent(serve: Serve): Promise<void> {
-  const tell = (answer: Answer): void => void process.send?.(answer);
+async function serveCommands(serve: ServerRole): Promise<void> {
+  const tell = (answer: ServerReply): void => void process.send?.(answer);
   process.on("disconnect", () => process.exit());
-  process.on("message", (question: Question) => {
+  process.on("message", (question: ServerCommand) => {
     if (question === "cpu") {
       const { user, system } = process.cpuUsage();
       tell({ cpuMicros: user + system });
     } else if (question === "held") {
-      tell({ held: held() });
+      tell({ held: measureResourceUsage() });
     } else void serve(question.input as never).then((url) => tell({ url }));
   });
 }
 
-function held(): Held {
+function measureResourceUsage(): ResourceUsage {
   setFlagsFromString("--expose-gc");
   const collectGarbage = runInNewContext("gc") as () => void;
   collectGarbage();

@@ -1,44 +1,44 @@
 import { randomBytes } from "node:crypto";
-import { networkOf } from "../../src/hop/networks.js";
+import { getNetwork } from "../../src/hop/networks.js";
 import { openIndex } from "../../src/transfers/index/store/open-index.js";
 import type { DeliveryRow, SendRow } from "../../src/transfers/index/store/schema.js";
 
 /** What stands in an index that was made up. */
-export interface FullIndex {
+export interface SyntheticIndex {
   readonly transferIds: readonly string[];
   /** Of sending and of delivering transactions. */
   readonly transactionHashes: readonly string[];
 }
 
 /** Transfers that are written in one step. */
-const batch = 5_000;
-const optimism = 10;
-const arbitrum = 42161;
-const startSeconds = 1_700_000_000;
+const BATCH_SIZE = 5_000;
+const OPTIMISM_CHAIN_ID = 10;
+const ARBITRUM_CHAIN_ID = 42161;
+const START_SECONDS = 1_700_000_000;
 
 /** Fills an index with made-up transfers from optimism to arbitrum, all of them delivered: two rows each. */
-export async function fillIndex(file: string, transfers: number): Promise<FullIndex> {
-  const index = await openIndex(file, networkOf("mainnet"));
+export async function createSyntheticIndex(file: string, transfers: number): Promise<SyntheticIndex> {
+  const index = await openIndex(file, getNetwork("mainnet"));
   const transferIds: string[] = [];
   const transactionHashes: string[] = [];
   try {
-    const first = { number: 1, hash: hex(randomBytes(32)), timestamp: startSeconds };
-    await index.store.begin(optimism, first);
-    await index.store.begin(arbitrum, first);
+    const first = { number: 1, hash: toHex(randomBytes(32)), timestamp: START_SECONDS };
+    await index.store.initializeCursor(OPTIMISM_CHAIN_ID, first);
+    await index.store.initializeCursor(ARBITRUM_CHAIN_ID, first);
     for (let block = 2; transferIds.length < transfers; block++) {
-      const pairs = Array.from({ length: batch }, (_, log) => madeUp(block, log));
+      const pairs = Array.from({ length: BATCH_SIZE }, (_, log) => createTransferRows(block, log));
       for (const { send, delivery } of pairs) {
-        transferIds.push(hex(send.arrival_key));
-        transactionHashes.push(hex(send.transaction_hash), hex(delivery.transaction_hash));
+        transferIds.push(toHex(send.arrival_key));
+        transactionHashes.push(toHex(send.transaction_hash), toHex(delivery.transaction_hash));
       }
-      const to = { number: block, hash: hex(randomBytes(32)), timestamp: startSeconds + block };
+      const to = { number: block, hash: toHex(randomBytes(32)), timestamp: START_SECONDS + block };
       for (const [chainId, rows] of [
-        [optimism, { sends: pairs.map(({ send }) => send), deliveries: [] }],
-        [arbitrum, { sends: [], deliveries: pairs.map(({ delivery }) => delivery) }],
+        [OPTIMISM_CHAIN_ID, { sends: pairs.map(({ send }) => send), deliveries: [] }],
+        [ARBITRUM_CHAIN_ID, { sends: [], deliveries: pairs.map(({ delivery }) => delivery) }],
       ] as const) {
-        const cursor = await index.store.cursor(chainId);
+        const cursor = await index.store.readCursor(chainId);
         if (cursor === undefined) throw new Error("the index has no beginning");
-        await index.store.advance(cursor, rows, { to, isFinal: true, observedAt: to.timestamp * 1_000 });
+        await index.store.advance(cursor, rows, { to, isFinal: true, observedAtMs: to.timestamp * 1_000 });
       }
     }
   } finally {
@@ -47,27 +47,27 @@ export async function fillIndex(file: string, transfers: number): Promise<FullIn
   return { transferIds, transactionHashes };
 }
 
-function madeUp(block: number, log: number): { send: SendRow; delivery: DeliveryRow } {
+function createTransferRows(block: number, log: number): { send: SendRow; delivery: DeliveryRow } {
   const shared = { block_number: block, log_index: log, token: "USDC.e", arrival_key: randomBytes(32) };
   return {
     send: {
       ...shared,
-      chain_id: optimism,
+      chain_id: OPTIMISM_CHAIN_ID,
       transaction_hash: randomBytes(32),
       kind: "l2",
-      destination_chain_id: arbitrum,
+      destination_chain_id: ARBITRUM_CHAIN_ID,
       recipient: randomBytes(20),
       amount: "1234567890123456789",
       amount_out_min: "1234567890123456",
-      deadline: String(startSeconds),
+      deadline: String(START_SECONDS),
       bonder_fee: "123456789012345",
       relayer: null,
       account: randomBytes(20),
-      timestamp: startSeconds + block,
+      timestamp: START_SECONDS + block,
     },
     delivery: {
       ...shared,
-      chain_id: arbitrum,
+      chain_id: ARBITRUM_CHAIN_ID,
       transaction_hash: randomBytes(32),
       bonder: randomBytes(20),
       timestamp: null,
@@ -75,6 +75,6 @@ function madeUp(block: number, log: number): { send: SendRow; delivery: Delivery
   };
 }
 
-function hex(bytes: Uint8Array): string {
+function toHex(bytes: Uint8Array): string {
   return `0x${Buffer.from(bytes).toString("hex")}`;
 }

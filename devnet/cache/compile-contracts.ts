@@ -2,9 +2,9 @@ import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { cacheFolder, projectFolder } from "./project-folders.js";
+import { findProjectFolder, getCacheFolder } from "./project-folders.js";
 
-export interface Artifact {
+export interface ContractArtifact {
   readonly abi: readonly unknown[];
   /** Creation code, 0x-prefixed hex. */
   readonly bytecode: string;
@@ -32,7 +32,7 @@ interface CompilerOutput {
 const require = createRequire(import.meta.url);
 
 /** Code for `london` runs under every later rule set too, so the nodes may be run with any of them. */
-const settings = {
+const COMPILER_SETTINGS = {
   evmVersion: "london",
   optimizer: { enabled: true, runs: 200 },
   outputSelection: { "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
@@ -44,23 +44,23 @@ const settings = {
  *
  * @throws Error with the compiler's own messages when a source does not compile.
  */
-export function compileContracts(): Record<string, Artifact> {
+export function compileContracts(): Record<string, ContractArtifact> {
   // The sources are never copied to where the built files are.
-  const sources = readSources(join(projectFolder(), "devnet", "contracts"));
+  const sources = readSources(join(findProjectFolder(), "devnet", "contracts"));
   const { version } = JSON.parse(readFileSync(require.resolve("solc/package.json"), "utf8")) as { version: string };
   const key = createHash("sha256")
-    .update(JSON.stringify([version, settings, sources]))
+    .update(JSON.stringify([version, COMPILER_SETTINGS, sources]))
     .digest("hex")
     .slice(0, 16);
-  const cache = join(cacheFolder(), `artifacts-${key}.json`);
+  const cache = join(getCacheFolder(), `artifacts-${key}.json`);
   if (existsSync(cache)) {
     // A sign of use: what has none for long is forgotten.
     utimesSync(cache, new Date(), new Date());
-    return JSON.parse(readFileSync(cache, "utf8")) as Record<string, Artifact>;
+    return JSON.parse(readFileSync(cache, "utf8")) as Record<string, ContractArtifact>;
   }
 
   const artifacts = compile(sources);
-  mkdirSync(cacheFolder(), { recursive: true });
+  mkdirSync(getCacheFolder(), { recursive: true });
   // Another process may compile at the same time: a rename never shows half a file.
   const draft = `${cache}.${randomUUID()}`;
   writeFileSync(draft, JSON.stringify(artifacts));
@@ -68,14 +68,14 @@ export function compileContracts(): Record<string, Artifact> {
   return artifacts;
 }
 
-function compile(sources: Record<string, { content: string }>): Record<string, Artifact> {
+function compile(sources: Record<string, { content: string }>): Record<string, ContractArtifact> {
   // Loaded here because the compiler takes a second to load and is needed only when a source changed.
   const solc = require("solc") as { compile(input: string): string };
-  const input = JSON.stringify({ language: "Solidity", sources, settings });
+  const input = JSON.stringify({ language: "Solidity", sources, settings: COMPILER_SETTINGS });
   const output = JSON.parse(solc.compile(input)) as CompilerOutput;
   const errors = (output.errors ?? []).filter((error) => error.severity === "error");
   if (errors.length > 0) throw new Error(errors.map((error) => error.formattedMessage).join("\n"));
-  const artifacts: Record<string, Artifact> = {};
+  const artifacts: Record<string, ContractArtifact> = {};
   for (const contracts of Object.values(output.contracts ?? {})) {
     for (const [name, { abi, evm }] of Object.entries(contracts)) {
       artifacts[name] = {

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** The project's folder: the same from the sources and from the built files. */
-export function projectFolder(): string {
+export function findProjectFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, "package.json"))) {
     const parent = dirname(folder);
@@ -14,6 +14,6 @@ export function projectFolder(): string {
 }
 
 /** Where the local network keeps what it can make again. */
-export function cacheFolder(): string {
-  return join(projectFolder(), ".devnet");
+export function getCacheFolder(): string {
+  return join(findProjectFolder(), ".devnet");
 }

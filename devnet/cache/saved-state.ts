@@ -5,13 +5,13 @@ import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import type { LocalChains } from "../chain/local-chains.js";
 import type { SeededTransfer } from "../seed/seeded-transfer.js";
-import { projectFolder } from "./project-folders.js";
+import { findProjectFolder } from "./project-folders.js";
 
-const transfersFile = "transfers.json";
+const TRANSFERS_FILE = "transfers.json";
 /** What can be made again: states, and compiled contracts. */
-const forgettable = /^(?:state|artifacts)-/;
+const DISPOSABLE_NAME = /^(?:state|artifacts)-/;
 /** What nobody has used for this long is likely of sources that have changed. */
-const forgetAfterMs = 24 * 3600 * 1000;
+const UNUSED_TTL_MS = 24 * 3600 * 1000;
 
 /** The state of every chain of a built network, on disk. Never changed once it is there. */
 export interface SavedState {
@@ -21,8 +21,8 @@ export interface SavedState {
 }
 
 /** Name of the state of these chains: another as soon as anything that makes it has changed. */
-export async function stateName(slugs: readonly string[]): Promise<string> {
-  const project = projectFolder();
+export async function computeStateName(slugs: readonly string[]): Promise<string> {
+  const project = findProjectFolder();
   const hash = createHash("sha256").update(JSON.stringify(slugs));
   // package.json pins the node, the compiler and the address book.
   hash.update(await readFile(join(project, "package.json")));
@@ -35,11 +35,11 @@ export async function stateName(slugs: readonly string[]): Promise<string> {
 }
 
 /** Opens a saved state, or gives undefined where there is none. */
-export async function openState(folder: string): Promise<SavedState | undefined> {
+export async function openSavedState(folder: string): Promise<SavedState | undefined> {
   if (!existsSync(folder)) return undefined;
   await utimes(folder, new Date(), new Date());
   return {
-    transfers: JSON.parse(await readFile(join(folder, transfersFile), "utf8")) as SeededTransfer[],
+    transfers: JSON.parse(await readFile(join(folder, TRANSFERS_FILE), "utf8")) as SeededTransfer[],
     chainFile: (slug) => join(folder, `${slug}.json`),
   };
 }
@@ -48,7 +48,7 @@ export async function openState(folder: string): Promise<SavedState | undefined>
  * Saves the chains as they are. The folder appears with everything in it or not at all, so that several processes may
  * build the same state at once: the first wins, the others' work is dropped.
  */
-export async function saveState(
+export async function saveChainState(
   folder: string,
   chains: LocalChains,
   transfers: readonly SeededTransfer[],
@@ -61,9 +61,9 @@ export async function saveState(
       await writeFile(join(draft, `${slug}.json`), gunzipSync(Buffer.from(dump.slice(2), "hex")));
     });
     await Promise.all(dumps);
-    await writeFile(join(draft, transfersFile), JSON.stringify(transfers, undefined, 2));
+    await writeFile(join(draft, TRANSFERS_FILE), JSON.stringify(transfers, undefined, 2));
     await rename(draft, folder);
-    await forgetUnused(dirname(folder));
+    await deleteUnused(dirname(folder));
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
     if (!existsSync(folder)) throw error;
@@ -71,9 +71,9 @@ export async function saveState(
 }
 
 /** Every change of the sources makes others; those of the past would pile up. */
-async function forgetUnused(parent: string): Promise<void> {
-  for (const name of (await readdir(parent)).filter((entry) => forgettable.test(entry))) {
+async function deleteUnused(parent: string): Promise<void> {
+  for (const name of (await readdir(parent)).filter((entry) => DISPOSABLE_NAME.test(entry))) {
     const { mtimeMs } = await stat(join(parent, name));
-    if (Date.now() - mtimeMs > forgetAfterMs) await rm(join(parent, name), { recursive: true, force: true });
+    if (Date.now() - mtimeMs > UNUSED_TTL_MS) await rm(join(parent, name), { recursive: true, force: true });
   }
 }

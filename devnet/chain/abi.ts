@@ -3,18 +3,18 @@ import { utils } from "ethers";
 // The part of each contract that the local network calls or reads. Names and types are those of the real ones, but
 // for `mint`, `owner` and `messenger`: how the local tokens and bridges name who may mint and who brings messages.
 
-export const erc20 = new utils.Interface([
+export const erc20Abi = new utils.Interface([
   "function approve(address spender, uint256 amount) returns (bool)",
   "function owner() view returns (address)",
   "function mint(address account, uint256 amount)",
 ]);
 
-export const l1Bridge = new utils.Interface([
+export const l1BridgeAbi = new utils.Interface([
   "function sendToL2(uint256 chainId, address recipient, uint256 amount, uint256 amountOutMin, uint256 deadline, address relayer, uint256 relayerFee) payable",
   "event TransferSentToL2(uint256 indexed chainId, address indexed recipient, uint256 amount, uint256 amountOutMin, uint256 deadline, address indexed relayer, uint256 relayerFee)",
 ]);
 
-export const l2Bridge = new utils.Interface([
+export const l2BridgeAbi = new utils.Interface([
   "function send(uint256 chainId, address recipient, uint256 amount, uint256 bonderFee, uint256 amountOutMin, uint256 deadline)",
   "function bondWithdrawal(address recipient, uint256 amount, bytes32 transferNonce, uint256 bonderFee)",
   "function bondWithdrawalAndDistribute(address recipient, uint256 amount, bytes32 transferNonce, uint256 bonderFee, uint256 amountOutMin, uint256 deadline)",
@@ -26,21 +26,21 @@ export const l2Bridge = new utils.Interface([
   "event TransferSent(bytes32 indexed transferId, uint256 indexed chainId, address indexed recipient, uint256 amount, bytes32 transferNonce, uint256 bonderFee, uint256 index, uint256 amountOutMin, uint256 deadline)",
 ]);
 
-export const ammWrapper = new utils.Interface([
+export const ammWrapperAbi = new utils.Interface([
   "function swapAndSend(uint256 chainId, address recipient, uint256 amount, uint256 bonderFee, uint256 amountOutMin, uint256 deadline, uint256 destinationAmountOutMin, uint256 destinationDeadline) payable",
 ]);
 
-export const cctpBridge = new utils.Interface([
+export const cctpBridgeAbi = new utils.Interface([
   "function send(uint256 chainId, address recipient, uint256 amount, uint256 bonderFee)",
   "function swapAndSend(uint256 chainId, address recipient, uint256 amount, uint256 bonderFee, (bytes path, address recipient, uint256 amountIn, uint256 amountOutMinimum) swapParams)",
   "event CCTPTransferSent(uint64 indexed cctpNonce, uint256 indexed chainId, address indexed recipient, uint256 amount, uint256 bonderFee)",
 ]);
 
-export const messageTransmitter = new utils.Interface([
+export const messageTransmitterAbi = new utils.Interface([
   "function receiveMessage(bytes message, bytes attestation) returns (bool)",
   "event MessageSent(bytes message)",
 ]);
 
-export const multicall3 = new utils.Interface([
+export const multicall3Abi = new utils.Interface([
   "function aggregate3((address target, bool allowFailure, bytes callData)[] calls) payable returns ((bool success, bytes returnData)[])",
 ]);

@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { WebSocket } from "undici";
-import { createRpc, type Rpc, toQuantity } from "./json-rpc.js";
+import { createJsonRpc, type JsonRpc, toHexQuantity } from "./json-rpc.js";
 
 export interface AnvilOptions {
   readonly chainId: number;
@@ -17,37 +17,40 @@ export interface AnvilOptions {
 export interface Anvil {
   readonly chainId: number;
   readonly url: string;
-  readonly rpc: Rpc;
+  readonly rpc: JsonRpc;
   /** Ends the process and waits until it is gone. Harmless when it is gone already. */
   stop(): Promise<void>;
 }
 
 /** Old enough to run code for London, young enough for everything that wallets ask for; fixed, so that states last. */
-const hardfork = "cancun";
-const blockGasLimit = 200_000_000;
+const HARDFORK = "cancun";
+const BLOCK_GAS_LIMIT = 200_000_000;
 /** States of past blocks that can be read. Without a limit anvil writes them to the user's home and leaves them there. */
-const keptStates = 256;
-const startTimeoutMs = 20_000;
+const MAX_HISTORICAL_STATES = 256;
+const START_TIMEOUT_MS = 20_000;
 
 /**
  * Runs the node and kills it as soon as standard input ends, which the operating system sees to even when our process
  * is killed outright. The shell lets go of the node's output, so that the end of that output is the end of the node.
  */
-const watchdog = `"$@" </dev/null & node=$!; exec >/dev/null 2>&1; while read -r _; do :; done; kill -9 $node; wait $node`;
+const WATCHDOG_SCRIPT = `"$@" </dev/null & node=$!; exec >/dev/null 2>&1; while read -r _; do :; done; kill -9 $node; wait $node`;
 
 /** Starts one local chain on a free port of 127.0.0.1. It mines a block for every transaction, at once. */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   const { chainId, gasPrice, timestamp, stateFile } = options;
-  const args = ["--host", "127.0.0.1", "--port", "0", "--chain-id", `${chainId}`, "--hardfork", hardfork];
-  args.push("--gas-limit", `${blockGasLimit}`, "--auto-impersonate", "--color", "never");
-  args.push("--prune-history", `${keptStates}`);
+  const args = ["--host", "127.0.0.1", "--port", "0", "--chain-id", `${chainId}`, "--hardfork", HARDFORK];
+  args.push("--gas-limit", `${BLOCK_GAS_LIMIT}`, "--auto-impersonate", "--color", "never");
+  args.push("--prune-history", `${MAX_HISTORICAL_STATES}`);
   // Gas price = base fee: the minimum tip that anvil would add is not what these chains charge.
   args.push("--base-fee", `${gasPrice}`, "--disable-min-priority-fee");
   if (timestamp !== undefined) args.push("--timestamp", `${timestamp}`);
   if (stateFile !== undefined) args.push("--load-state", stateFile);
 
   // A process group of its own: Ctrl-C in a terminal is ours to act on, not the node's.
-  const child = spawn("sh", ["-c", watchdog, "sh", anvilPath(), ...args], { stdio: "pipe", detached: true });
+  const child = spawn("sh", ["-c", WATCHDOG_SCRIPT, "sh", resolveAnvilPath(), ...args], {
+    stdio: "pipe",
+    detached: true,
+  });
   await once(child, "spawn").catch((cause: unknown) => {
     throw new Error("anvil could not be started", { cause });
   });
@@ -61,9 +64,9 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   child.stdin.on("error", () => {});
   try {
     const url = `http://127.0.0.1:${await readPort(child)}`;
-    const rpc = createRpc(url);
+    const rpc = createJsonRpc(url);
     await rpc("anvil_setLoggingEnabled", [false]);
-    const keeper = await keepGasPrice(url, rpc, gasPrice);
+    const keeper = await pinGasPrice(url, rpc, gasPrice);
     return {
       chainId,
       url,
@@ -80,7 +83,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
 }
 
 /** The node's own binary, from the package for this platform; the launcher script beside it would be one more process. */
-function anvilPath(): string {
+function resolveAnvilPath(): string {
   const require = createRequire(import.meta.url);
   const architecture = process.arch === "x64" ? "amd64" : process.arch;
   const launcher = createRequire(require.resolve("@foundry-rs/anvil/package.json"));
@@ -91,7 +94,7 @@ function anvilPath(): string {
 async function readPort(child: ChildProcessWithoutNullStreams): Promise<string> {
   let said = "";
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`anvil did not start: ${said}`)), startTimeoutMs);
+    const timer = setTimeout(() => reject(new Error(`anvil did not start: ${said}`)), START_TIMEOUT_MS);
     const hear = (chunk: Buffer): void => {
       said += chunk.toString();
       const port = /Listening on \S+:(\d+)/.exec(said)?.[1];
@@ -115,8 +118,8 @@ async function readPort(child: ChildProcessWithoutNullStreams): Promise<string> 
  * Anvil lowers the base fee by an eighth after every nearly empty block and has no setting against it (with a base fee
  * it ignores --gas-price). So the fee is put back after every block, whoever sent the transaction.
  */
-async function keepGasPrice(url: string, rpc: Rpc, gasPrice: bigint): Promise<{ close(): void }> {
-  const restore = (): Promise<unknown> => rpc("anvil_setNextBlockBaseFeePerGas", [toQuantity(gasPrice)]);
+async function pinGasPrice(url: string, rpc: JsonRpc, gasPrice: bigint): Promise<{ close(): void }> {
+  const restore = (): Promise<unknown> => rpc("anvil_setNextBlockBaseFeePerGas", [toHexQuantity(gasPrice)]);
   const socket = new WebSocket(url.replace("http", "ws"));
   await new Promise<void>((resolve, reject) => {
     socket.addEventListener("error", () => reject(new Error("anvil takes no subscription")), { once: true });

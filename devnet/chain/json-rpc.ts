@@ -1,10 +1,10 @@
 /** Calls one JSON-RPC method of a chain and gives its result. */
-export type Rpc = (method: string, params?: readonly unknown[]) => Promise<unknown>;
+export type JsonRpc = (method: string, params?: readonly unknown[]) => Promise<unknown>;
 
-const timeoutMs = 30_000;
+const REQUEST_TIMEOUT_MS = 30_000;
 
 /** A JSON-RPC client for one local node, which is trusted and near: no retries, no failover, a generous time limit. */
-export function createRpc(url: string): Rpc {
+export function createJsonRpc(url: string): JsonRpc {
   let lastId = 0;
   return async (method, params = []) => {
     lastId += 1;
@@ -12,7 +12,7 @@ export function createRpc(url: string): Rpc {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ jsonrpc: "2.0", id: lastId, method, params }),
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     });
     const answer = (await response.json()) as { result?: unknown; error?: { message?: string; data?: unknown } };
     if (answer.error !== undefined) {
@@ -24,6 +24,6 @@ export function createRpc(url: string): Rpc {
 }
 
 /** A JSON-RPC quantity. */
-export function toQuantity(value: bigint | number): string {
+export function toHexQuantity(value: bigint | number): string {
   return `0x${value.toString(16)}`;
 }

@@ -1,71 +1,71 @@
 import { sdkConfig } from "@hop-protocol/sdk/config";
-import { networkOf } from "../../src/hop/networks.js";
-import { createRpc, type Rpc } from "./json-rpc.js";
+import { getNetwork } from "../../src/hop/networks.js";
+import { createJsonRpc, type JsonRpc } from "./json-rpc.js";
 
 /** A running local chain. */
 export interface LocalChain {
   readonly slug: string;
   readonly chainId: number;
-  readonly rpc: Rpc;
+  readonly rpc: JsonRpc;
 }
 
 export type LocalChains = ReadonlyMap<string, LocalChain>;
 
 /** The chains of the SDK's mainnet address book, by slug, in its order. */
-export const hopChains = networkOf("mainnet").chains;
+export const hopChains = getNetwork("mainnet").chains;
 
-const gwei = 1_000_000_000n;
+const GWEI = 1_000_000_000n;
 
-const gasPrices: Readonly<Record<string, bigint>> = { ethereum: 10n * gwei, polygon: 40n * gwei, gnosis: 2n * gwei };
+const GAS_PRICES: Readonly<Record<string, bigint>> = { ethereum: 10n * GWEI, polygon: 40n * GWEI, gnosis: 2n * GWEI };
 
 /** What gas costs on a local chain, in wei: about what it costs on the real one, and the same on every run. */
-export function gasPriceOn(slug: string): bigint {
-  return gasPrices[slug] ?? gwei / 20n;
+export function getGasPrice(slug: string): bigint {
+  return GAS_PRICES[slug] ?? GWEI / 20n;
 }
 
 /** The running chains at these addresses. */
 export function connectChains(
   urls: Readonly<Record<string, { readonly chainId: number; readonly url: string }>>,
 ): LocalChains {
-  const chains = Object.entries(urls).map(([slug, { chainId, url }]) => ({ slug, chainId, rpc: createRpc(url) }));
+  const chains = Object.entries(urls).map(([slug, { chainId, url }]) => ({ slug, chainId, rpc: createJsonRpc(url) }));
   return new Map(chains.map((chain) => [chain.slug, chain]));
 }
 
 /** The running chain of a slug. */
-export function chainOf(chains: LocalChains, slug: string): LocalChain {
+export function getLocalChain(chains: LocalChains, slug: string): LocalChain {
   const chain = chains.get(slug);
   if (chain === undefined) throw new Error(`chain ${slug} is not running`);
   return chain;
 }
 
 /** Chain id of a Hop chain. */
-export function chainIdOf(slug: string): number {
+export function getChainId(slug: string): number {
   const chain = hopChains.get(slug);
   if (chain === undefined) throw new Error(`no Hop chain is called ${slug}`);
   return chain.chainId;
 }
 
 /** Slug of a Hop chain id. */
-export function slugOfChainId(chainId: number): string {
+export function getSlugByChainId(chainId: number): string {
   for (const chain of hopChains.values()) if (chain.chainId === chainId) return chain.slug;
   throw new Error(`no Hop chain has the id ${chainId}`);
 }
 
 /** Address of a token's contract under its name in the SDK's address book; undefined where the token has none there. */
 export function findContract(token: string, slug: string, name: string): string | undefined {
-  const address = networkOf("mainnet").contracts.get(token)?.get(slug)?.[name];
+  const address = getNetwork("mainnet").contracts.get(token)?.get(slug)?.[name];
   return typeof address === "string" ? address : undefined;
 }
 
 /** Like {@link findContract}, for a contract that must be there. */
-export function contractOf(token: string, slug: string, name: string): string {
+export function getContract(token: string, slug: string, name: string): string {
   const address = findContract(token, slug, name);
   if (address === undefined) throw new Error(`${token} has no ${name} on ${slug}`);
   return address;
 }
 
 /** The bonder whom the SDK names for a route. */
-export function bonderOf(token: string, source: string, destination: string): string {
+export function getBonder(token: string, source: string, destination: string): string {
   const bonders: Record<string, Record<string, Record<string, string>>> = sdkConfig.mainnet.bonders;
   const bonder = bonders[token]?.[source]?.[destination];
   if (bonder === undefined) throw new Error(`the SDK names no bonder of ${token} from ${source} to ${destination}`);
@@ -74,7 +74,7 @@ export function bonderOf(token: string, source: string, destination: string): st
 }
 
 /** Where Multicall3 stands on a chain. */
-export function multicallOn(slug: string): string {
+export function getMulticallAddress(slug: string): string {
   const chains: Record<string, { readonly multicall: string } | undefined> = sdkConfig.mainnet.chains;
   const address = chains[slug]?.multicall;
   if (address === undefined) throw new Error(`the SDK knows no Multicall3 on ${slug}`);

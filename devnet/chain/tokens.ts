@@ -1,35 +1,42 @@
 import { utils } from "ethers";
-import { decimalsOf } from "../../src/hop/tokens.js";
-import { erc20 } from "./abi.js";
-import { toQuantity } from "./json-rpc.js";
-import { chainOf, contractOf, findContract, isNativeCoin, type LocalChains } from "./local-chains.js";
-import { call, transact } from "./transactions.js";
+import { getTokenDecimals } from "../../src/hop/tokens.js";
+import { erc20Abi } from "./abi.js";
+import { toHexQuantity } from "./json-rpc.js";
+import { findContract, getContract, getLocalChain, isNativeCoin, type LocalChains } from "./local-chains.js";
+import { callContract, sendTransaction } from "./transactions.js";
 
 /** Address of the token that people hold on a chain. */
-export function tokenOn(token: string, slug: string): string {
-  return findContract(token, slug, "l1CanonicalToken") ?? contractOf(token, slug, "l2CanonicalToken");
+export function getTokenAddress(token: string, slug: string): string {
+  return findContract(token, slug, "l1CanonicalToken") ?? getContract(token, slug, "l2CanonicalToken");
 }
 
 /** An amount of whole tokens, such as "0.5", in the token's smallest unit. */
-export function rawAmount(token: string, amount: string): bigint {
-  return utils.parseUnits(amount, decimalsOf(token)).toBigInt();
+export function parseTokenAmount(token: string, amount: string): bigint {
+  return utils.parseUnits(amount, getTokenDecimals(token)).toBigInt();
 }
 
 /** Gives an account tokens (the coin itself where the token is the chain's coin), in the token's smallest unit. */
-export async function giveTokens(
+export async function fundAccount(
   chains: LocalChains,
   slug: string,
   token: string,
   account: string,
   amount: bigint,
 ): Promise<void> {
-  const chain = chainOf(chains, slug);
+  const chain = getLocalChain(chains, slug);
   if (isNativeCoin(token, slug)) {
     const balance = BigInt((await chain.rpc("eth_getBalance", [account, "latest"])) as string);
-    await chain.rpc("anvil_setBalance", [account, toQuantity(balance + amount)]);
+    await chain.rpc("anvil_setBalance", [account, toHexQuantity(balance + amount)]);
     return;
   }
-  const to = tokenOn(token, slug);
-  const [owner] = erc20.decodeFunctionResult("owner", await call(chain, to, erc20.encodeFunctionData("owner")));
-  await transact(chain, { from: owner as string, to, data: erc20.encodeFunctionData("mint", [account, amount]) });
+  const to = getTokenAddress(token, slug);
+  const [owner] = erc20Abi.decodeFunctionResult(
+    "owner",
+    await callContract(chain, to, erc20Abi.encodeFunctionData("owner")),
+  );
+  await sendTransaction(chain, {
+    from: owner as string,
+    to,
+    data: erc20Abi.encodeFunctionData("mint", [account, amount]),
+  });
 }

@@ -1,19 +1,19 @@
-import { toQuantity } from "./json-rpc.js";
-import { gasPriceOn, type LocalChain } from "./local-chains.js";
+import { toHexQuantity } from "./json-rpc.js";
+import { getGasPrice, type LocalChain } from "./local-chains.js";
 
-export interface Log {
+export interface EventLog {
   readonly address: string;
   readonly topics: readonly string[];
   readonly data: string;
 }
 
-export interface Receipt {
+export interface TransactionReceipt {
   readonly transactionHash: string;
   readonly status: string;
-  readonly logs: readonly Log[];
+  readonly logs: readonly EventLog[];
 }
 
-export interface Call {
+export interface TransactionRequest {
   /** Any account: the local chains let everyone be anyone. */
   readonly from: string;
   readonly to: string;
@@ -22,26 +22,26 @@ export interface Call {
   readonly value?: bigint;
 }
 
-const gasMoney = 10n ** 18n;
+const GAS_RESERVE = 10n ** 18n;
 
 /**
  * Sends a transaction, waits until it is mined and gives its receipt. A sender short of coins is given some first.
  * @throws Error when it reverts.
  */
-export async function transact(chain: LocalChain, call: Call): Promise<Receipt> {
+export async function sendTransaction(chain: LocalChain, call: TransactionRequest): Promise<TransactionReceipt> {
   const { from, to, data, value = 0n } = call;
-  const needed = value + gasMoney;
+  const needed = value + GAS_RESERVE;
   const balance = BigInt((await chain.rpc("eth_getBalance", [from, "latest"])) as string);
-  if (balance < needed) await chain.rpc("anvil_setBalance", [from, toQuantity(needed + 100n * gasMoney)]);
+  if (balance < needed) await chain.rpc("anvil_setBalance", [from, toHexQuantity(needed + 100n * GAS_RESERVE)]);
   // Said outright: on cheap chains anvil's own guess is a tip above the fee that it caps.
-  const fees = { maxFeePerGas: toQuantity(2n * gasPriceOn(chain.slug)), maxPriorityFeePerGas: "0x0" };
-  const transaction = { from, to, data, value: toQuantity(value), ...fees };
-  const receipt = (await chain.rpc("eth_sendTransactionSync", [transaction])) as Receipt;
+  const fees = { maxFeePerGas: toHexQuantity(2n * getGasPrice(chain.slug)), maxPriorityFeePerGas: "0x0" };
+  const transaction = { from, to, data, value: toHexQuantity(value), ...fees };
+  const receipt = (await chain.rpc("eth_sendTransactionSync", [transaction])) as TransactionReceipt;
   if (receipt.status !== "0x1") throw new Error(`transaction ${receipt.transactionHash} on ${chain.slug} reverted`);
   return receipt;
 }
 
 /** Reads from a contract: the raw answer. */
-export async function call(chain: LocalChain, to: string, data: string): Promise<string> {
+export async function callContract(chain: LocalChain, to: string, data: string): Promise<string> {
   return (await chain.rpc("eth_call", [{ to, data }, "latest"])) as string;
 }

@@ -4,18 +4,18 @@ import { utils } from "ethers";
  * Accounts and contracts that only the local network has. Nobody holds a key of them: the local chains let everyone be
  * anyone.
  */
-export const deployer = addressNamed("deployer");
+export const deployer = deriveAddress("deployer");
 /** Owns the canonical tokens and mints them. */
-export const faucet = addressNamed("faucet");
+export const faucet = deriveAddress("faucet");
 /** Brings deposits from L1 and the roots of settled transfers. */
-export const messenger = addressNamed("messenger");
+export const messenger = deriveAddress("messenger");
 /** Holds the LP tokens of every pool and may ramp its amplification. */
-export const poolOwner = addressNamed("pool owner");
+export const poolOwner = deriveAddress("pool owner");
 /** Gets the fees of CCTP transfers. */
-export const feeCollector = addressNamed("fee collector");
-export const tokenMinter = addressNamed("CCTP token minter");
-export const uniswapLiquidityProvider = addressNamed("Uniswap liquidity provider");
+export const feeCollector = deriveAddress("fee collector");
+export const tokenMinter = deriveAddress("CCTP token minter");
+export const uniswapLiquidityProvider = deriveAddress("Uniswap liquidity provider");
 
-function addressNamed(name: string): string {
+function deriveAddress(name: string): string {
   return utils.getAddress(utils.hexDataSlice(utils.id(`hop local network: ${name}`), 12));
 }

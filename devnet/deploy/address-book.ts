@@ -1,11 +1,11 @@
 import { sdkConfig } from "@hop-protocol/sdk/config";
 import { constants, utils } from "ethers";
-import { networkOf } from "../../src/hop/networks.js";
-import { decimalsOf } from "../../src/hop/tokens.js";
+import { getNetwork } from "../../src/hop/networks.js";
+import { getTokenDecimals } from "../../src/hop/tokens.js";
 import { findContract, hopChains } from "../chain/local-chains.js";
 
 /** A token's contracts on one chain, by the SDK's names; a name whose contract the token does not have there is absent. */
-export interface TokenOnChain {
+export interface TokenContracts {
   readonly token: string;
   readonly decimals: number;
   find(name: string): string | undefined;
@@ -14,12 +14,12 @@ export interface TokenOnChain {
 }
 
 /** Every token that the SDK has on a chain, in its order. */
-export function tokensOn(slug: string): readonly TokenOnChain[] {
-  const tokens = [...networkOf("mainnet").contracts.entries()].filter(([, byChain]) => byChain.has(slug));
-  return tokens.map(([token]) => tokenOnChain(token, slug));
+export function listTokenContracts(slug: string): readonly TokenContracts[] {
+  const tokens = [...getNetwork("mainnet").contracts.entries()].filter(([, byChain]) => byChain.has(slug));
+  return tokens.map(([token]) => getTokenContracts(token, slug));
 }
 
-export function tokenOnChain(token: string, slug: string): TokenOnChain {
+export function getTokenContracts(token: string, slug: string): TokenContracts {
   const find = (name: string): string | undefined => {
     const address = findContract(token, slug, name);
     // The SDK writes the zero address for "none" (as it does for ETH on L1), and some addresses without checksum.
@@ -30,11 +30,11 @@ export function tokenOnChain(token: string, slug: string): TokenOnChain {
     if (address === undefined) throw new Error(`the SDK has no ${name} of ${token} on ${slug}`);
     return address;
   };
-  return { token, decimals: decimalsOf(token), find, get };
+  return { token, decimals: getTokenDecimals(token), find, get };
 }
 
 /** Ids of the chains on which a token has a Hop bridge, other than this one. */
-export function bridgedChainIds(token: string, except: string): readonly number[] {
+export function listBridgedChainIds(token: string, except: string): readonly number[] {
   const hasBridge = (slug: string): boolean =>
     (findContract(token, slug, "l1Bridge") ?? findContract(token, slug, "l2Bridge")) !== undefined;
   const chains = [...hopChains.values()].filter(({ slug }) => slug !== except && hasBridge(slug));
@@ -42,7 +42,7 @@ export function bridgedChainIds(token: string, except: string): readonly number[
 }
 
 /** Whoever the SDK names as bonder of a route that ends on this chain. */
-export function bondersTo(token: string, slug: string): readonly string[] {
+export function listBonders(token: string, slug: string): readonly string[] {
   const byToken: Record<string, Record<string, Record<string, string>>> = sdkConfig.mainnet.bonders;
   // One of the SDK's addresses ends in a space.
   const bonders = Object.values(byToken[token] ?? {}).flatMap((byDestination) => byDestination[slug]?.trim() ?? []);
@@ -50,9 +50,9 @@ export function bondersTo(token: string, slug: string): readonly string[] {
 }
 
 /** What each bonder of a token has at stake, in its smallest unit. */
-export function bonderStake(token: string): bigint {
+export function getBonderStake(token: string): bigint {
   const stakes: Record<string, number> = sdkConfig.mainnet.bonderTotalStake;
   const whole = stakes[token];
   if (whole === undefined) throw new Error(`the SDK names no bonder stake of ${token}`);
-  return BigInt(whole) * 10n ** BigInt(decimalsOf(token));
+  return BigInt(whole) * 10n ** BigInt(getTokenDecimals(token));
 }

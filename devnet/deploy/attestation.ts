@@ -1,19 +1,19 @@
 import { utils } from "ethers";
 
 /** The attesters whom the local message transmitters believe: keys that everybody knows, in the order of their addresses. */
-const keys = ["hop local network: attester 1", "hop local network: attester 2"]
+const attesterKeys = ["hop local network: attester 1", "hop local network: attester 2"]
   .map((name) => new utils.SigningKey(utils.id(name)))
   .sort((one, other) => (addressOf(one).toLowerCase() < addressOf(other).toLowerCase() ? -1 : 1));
 
-export const attesters: readonly string[] = keys.map(addressOf);
+export const attesters: readonly string[] = attesterKeys.map(addressOf);
 
 /**
  * The attestation of a CCTP message: every attester's signature of its hash, in the order of their addresses.
  *
  * @param messageHash keccak256 of the message.
  */
-export function attest(messageHash: string): string {
-  return utils.hexConcat(keys.map((key) => utils.joinSignature(key.signDigest(messageHash))));
+export function signAttestation(messageHash: string): string {
+  return utils.hexConcat(attesterKeys.map((key) => utils.joinSignature(key.signDigest(messageHash))));
 }
 
 function addressOf(key: utils.SigningKey): string {

@@ -1,19 +1,19 @@
 import { utils } from "ethers";
-import { cctpDomainOf, tokenMessengers } from "../../src/hop/cctp/cctp.js";
+import { getCctpDomain, TOKEN_MESSENGERS } from "../../src/hop/cctp/cctp.js";
 import { hopChains } from "../chain/local-chains.js";
 import { feeCollector, tokenMinter } from "./accounts.js";
-import { tokenOnChain } from "./address-book.js";
+import { getTokenContracts } from "./address-book.js";
 import { attesters } from "./attestation.js";
-import type { Placement } from "./contract-placement.js";
-import { findUniswap } from "./uniswap-contracts.js";
+import type { ContractPlacement } from "./contract-placement.js";
+import { findUniswapContracts } from "./uniswap-contracts.js";
 
 /** Fee that a Hop CCTP bridge asks at least, in units of USDC. */
-const minBonderFees: Readonly<Record<string, number>> = { ethereum: 0, polygon: 120_000 };
-const otherMinBonderFee = 100_000;
+const MIN_BONDER_FEES: Readonly<Record<string, number>> = { ethereum: 0, polygon: 120_000 };
+const DEFAULT_MIN_BONDER_FEE = 100_000;
 /** The most that one CCTP message may burn, in units of USDC: a million. */
-const burnLimit = 1_000_000_000_000n;
+const BURN_LIMIT = 1_000_000_000_000n;
 /** Far above the nonces of the SDK's own messages, which must stay unused, and apart from other domains' nonces. */
-const firstNonceOf = (domain: number): number => (domain + 1) * 1_000_000;
+const firstNonceOfDomain = (domain: number): number => (domain + 1) * 1_000_000;
 
 interface CctpChain {
   readonly slug: string;
@@ -24,22 +24,22 @@ interface CctpChain {
 }
 
 /** Circle's contracts and Hop's entry to them; nothing on a chain without CCTP. */
-export function cctpPlacements(slug: string): readonly Placement[] {
-  const chains = cctpChains();
+export function placeCctpContracts(slug: string): readonly ContractPlacement[] {
+  const chains = listCctpChains();
   const here = chains.find((chain) => chain.slug === slug);
   if (here === undefined) return [];
   const elsewhere = chains.filter((chain) => chain !== here);
-  const transmitter = tokenOnChain("USDC", slug).get("cctpMessageTransmitter");
+  const transmitter = getTokenContracts("USDC", slug).get("cctpMessageTransmitter");
   return [
     {
       contract: "MessageTransmitter",
       address: transmitter,
-      setUp: { method: "initialize", values: [here.domain, firstNonceOf(here.domain), attesters] },
+      initializer: { method: "initialize", values: [here.domain, firstNonceOfDomain(here.domain), attesters] },
     },
     {
       contract: "TokenMessenger",
       address: here.tokenMessenger,
-      setUp: {
+      initializer: {
         method: "initialize",
         values: [
           transmitter,
@@ -51,39 +51,39 @@ export function cctpPlacements(slug: string): readonly Placement[] {
     {
       contract: "TokenMinter",
       address: tokenMinter,
-      setUp: {
+      initializer: {
         method: "initialize",
         values: [
           here.tokenMessenger,
           here.usdc,
-          burnLimit,
+          BURN_LIMIT,
           elsewhere.map(({ domain, usdc }) => ({ domain, token: toBytes32(usdc) })),
         ],
       },
     },
-    hopBridge(here, elsewhere),
+    placeHopBridge(here, elsewhere),
   ];
 }
 
-function hopBridge(here: CctpChain, elsewhere: readonly CctpChain[]): Placement {
-  const token = tokenOnChain("USDC", here.slug);
+function placeHopBridge(here: CctpChain, elsewhere: readonly CctpChain[]): ContractPlacement {
+  const token = getTokenContracts("USDC", here.slug);
   const destinations = elsewhere.map(({ chainId, domain }) => ({ chainId, domain }));
-  const minBonderFee = minBonderFees[here.slug] ?? otherMinBonderFee;
+  const minBonderFee = MIN_BONDER_FEES[here.slug] ?? DEFAULT_MIN_BONDER_FEE;
   const values = [here.usdc, here.tokenMessenger, feeCollector, minBonderFee, destinations];
   const l1 = token.find("cctpL1Bridge");
-  if (l1 !== undefined) return { contract: "L1HopCctp", address: l1, setUp: { method: "initialize", values } };
-  const bridged = tokenOnChain("USDC.e", here.slug).get("l2CanonicalToken");
-  const setUp = { method: "initializeL2", values: [...values, bridged, findUniswap(here.slug)?.router] };
-  return { contract: "L2HopCctp", address: token.get("cctpL2Bridge"), setUp };
+  if (l1 !== undefined) return { contract: "L1HopCctp", address: l1, initializer: { method: "initialize", values } };
+  const bridged = getTokenContracts("USDC.e", here.slug).get("l2CanonicalToken");
+  const initializer = { method: "initializeL2", values: [...values, bridged, findUniswapContracts(here.slug)?.router] };
+  return { contract: "L2HopCctp", address: token.get("cctpL2Bridge"), initializer };
 }
 
-function cctpChains(): readonly CctpChain[] {
+function listCctpChains(): readonly CctpChain[] {
   return [...hopChains.values()].flatMap((chain) => {
     const { slug, chainId } = chain;
-    const token = tokenOnChain("USDC", slug);
+    const token = getTokenContracts("USDC", slug);
     const usdc = token.find("l1CanonicalToken") ?? token.find("l2CanonicalToken");
-    const domain = cctpDomainOf(chain);
-    const tokenMessenger = tokenMessengers[slug];
+    const domain = getCctpDomain(chain);
+    const tokenMessenger = TOKEN_MESSENGERS[slug];
     if (usdc === undefined || domain === undefined || tokenMessenger === undefined) return [];
     return [{ slug, chainId, domain, usdc, tokenMessenger }];
   });

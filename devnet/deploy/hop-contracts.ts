@@ -1,34 +1,41 @@
 import { constants } from "ethers";
 import { hopChains, isNativeCoin } from "../chain/local-chains.js";
 import { messenger, poolOwner } from "./accounts.js";
-import { bonderStake, bondersTo, bridgedChainIds, type TokenOnChain, tokenOnChain, tokensOn } from "./address-book.js";
-import type { Placement } from "./contract-placement.js";
-import { poolState } from "./pool-state.js";
-import type { Holding } from "./token-contracts.js";
+import {
+  getBonderStake,
+  getTokenContracts,
+  listBonders,
+  listBridgedChainIds,
+  listTokenContracts,
+  type TokenContracts,
+} from "./address-book.js";
+import type { ContractPlacement } from "./contract-placement.js";
+import { getInitialPoolState } from "./pool-state.js";
+import type { InitialBalance } from "./token-contracts.js";
 
-const minBonderBps = 2;
+const MIN_BONDER_BPS = 2;
 /** Least bonder fee that an L2 bridge takes, in the token's smallest unit; 0 where none is named. */
-const minBonderFees: Readonly<Record<string, bigint>> = {
+const MIN_BONDER_FEES: Readonly<Record<string, bigint>> = {
   "ETH.gnosis": 500_000_000_000_000n,
   "ETH.polygon": 250_000_000_000_000n,
 };
 
 /** The bridges of every token on a chain, with their pools and wrappers. */
-export function hopPlacements(slug: string): readonly Placement[] {
-  return tokensOn(slug).flatMap((token) => {
-    if (token.find("l1Bridge") !== undefined) return [l1Bridge(token, slug)];
+export function placeHopContracts(slug: string): readonly ContractPlacement[] {
+  return listTokenContracts(slug).flatMap((token) => {
+    if (token.find("l1Bridge") !== undefined) return [placeL1Bridge(token, slug)];
     if (token.find("l2Bridge") === undefined) return [];
-    if (token.find("l2SaddleSwap") === undefined) return [l2Bridge(token, slug)];
-    return [l2Bridge(token, slug), pool(token, slug), ammWrapper(token, slug)];
+    if (token.find("l2SaddleSwap") === undefined) return [placeL2Bridge(token, slug)];
+    return [placeL2Bridge(token, slug), placePool(token, slug), placeAmmWrapper(token, slug)];
   });
 }
 
 /** What lies in the pools and in the L1 bridges at the start, and who holds the LP tokens. */
-export function hopHoldings(slug: string): readonly Holding[] {
-  return tokensOn(slug).flatMap((token) => {
+export function listHopBalances(slug: string): readonly InitialBalance[] {
+  return listTokenContracts(slug).flatMap((token) => {
     const holder = token.find("l2SaddleSwap");
     if (holder !== undefined) {
-      const { canonical, hToken, lpSupply } = poolState(token.token, slug);
+      const { canonical, hToken, lpSupply } = getInitialPoolState(token.token, slug);
       return [
         { token: token.get("l2CanonicalToken"), holder, amount: canonical },
         { token: token.get("l2HopBridgeToken"), holder, amount: hToken },
@@ -38,41 +45,41 @@ export function hopHoldings(slug: string): readonly Holding[] {
     const bridge = token.find("l1Bridge");
     const canonical = token.find("l1CanonicalToken");
     if (bridge === undefined || canonical === undefined) return [];
-    return [{ token: canonical, holder: bridge, amount: backing(token.token) }];
+    return [{ token: canonical, holder: bridge, amount: computeL1BridgeBalance(token.token) }];
   });
 }
 
-function l1Bridge(token: TokenOnChain, slug: string): Placement {
+function placeL1Bridge(token: TokenContracts, slug: string): ContractPlacement {
   const canonical = token.find("l1CanonicalToken");
-  const values = [canonical ?? constants.AddressZero, ...bridgeSetUp(token.token, slug)];
+  const values = [canonical ?? constants.AddressZero, ...bridgeInitializerValues(token.token, slug)];
   return {
     contract: "L1Bridge",
     address: token.get("l1Bridge"),
-    setUp: { method: "initialize", values },
-    ...(canonical === undefined ? { balance: backing(token.token) } : {}),
+    initializer: { method: "initialize", values },
+    ...(canonical === undefined ? { balance: computeL1BridgeBalance(token.token) } : {}),
   };
 }
 
-function l2Bridge(token: TokenOnChain, slug: string): Placement {
+function placeL2Bridge(token: TokenContracts, slug: string): ContractPlacement {
   const wrapper = token.find("l2AmmWrapper") ?? constants.AddressZero;
-  const [chainIds, ...bonding] = bridgeSetUp(token.token, slug);
-  const minBonderFee = minBonderFees[`${token.token}.${slug}`] ?? 0n;
-  const values = [token.get("l2HopBridgeToken"), wrapper, chainIds, minBonderBps, minBonderFee, ...bonding];
-  return { contract: "L2Bridge", address: token.get("l2Bridge"), setUp: { method: "initialize", values } };
+  const [chainIds, ...bonding] = bridgeInitializerValues(token.token, slug);
+  const minBonderFee = MIN_BONDER_FEES[`${token.token}.${slug}`] ?? 0n;
+  const values = [token.get("l2HopBridgeToken"), wrapper, chainIds, MIN_BONDER_BPS, minBonderFee, ...bonding];
+  return { contract: "L2Bridge", address: token.get("l2Bridge"), initializer: { method: "initialize", values } };
 }
 
-function bridgeSetUp(token: string, slug: string): readonly unknown[] {
-  return [bridgedChainIds(token, slug), messenger, bondersTo(token, slug), bonderStake(token)];
+function bridgeInitializerValues(token: string, slug: string): readonly unknown[] {
+  return [listBridgedChainIds(token, slug), messenger, listBonders(token, slug), getBonderStake(token)];
 }
 
 /** What an L1 bridge holds: the counterpart of every hToken on the L2s, and the bonders' stake. */
-function backing(token: string): bigint {
-  const l2s = [...hopChains.keys()].filter((slug) => tokenOnChain(token, slug).find("l2SaddleSwap") !== undefined);
-  return l2s.reduce((sum, slug) => sum + poolState(token, slug).hToken, bonderStake(token));
+function computeL1BridgeBalance(token: string): bigint {
+  const l2s = [...hopChains.keys()].filter((slug) => getTokenContracts(token, slug).find("l2SaddleSwap") !== undefined);
+  return l2s.reduce((sum, slug) => sum + getInitialPoolState(token, slug).hToken, getBonderStake(token));
 }
 
-function pool(token: TokenOnChain, slug: string): Placement {
-  const { canonical, hToken, a, swapFee } = poolState(token.token, slug);
+function placePool(token: TokenContracts, slug: string): ContractPlacement {
+  const { canonical, hToken, a, swapFee } = getInitialPoolState(token.token, slug);
   const parameters = {
     initialA: a,
     futureA: a,
@@ -85,10 +92,10 @@ function pool(token: TokenOnChain, slug: string): Placement {
   };
   const tokens = [token.get("l2CanonicalToken"), token.get("l2HopBridgeToken")];
   const values = [poolOwner, tokens, token.decimals, [canonical, hToken], parameters];
-  return { contract: "StableSwap", address: token.get("l2SaddleSwap"), setUp: { method: "initialize", values } };
+  return { contract: "StableSwap", address: token.get("l2SaddleSwap"), initializer: { method: "initialize", values } };
 }
 
-function ammWrapper(token: TokenOnChain, slug: string): Placement {
+function placeAmmWrapper(token: TokenContracts, slug: string): ContractPlacement {
   const values = [
     token.get("l2Bridge"),
     token.get("l2CanonicalToken"),
@@ -96,5 +103,5 @@ function ammWrapper(token: TokenOnChain, slug: string): Placement {
     token.get("l2HopBridgeToken"),
     token.get("l2SaddleSwap"),
   ];
-  return { contract: "AmmWrapper", address: token.get("l2AmmWrapper"), setUp: { method: "initialize", values } };
+  return { contract: "AmmWrapper", address: token.get("l2AmmWrapper"), initializer: { method: "initialize", values } };
 }

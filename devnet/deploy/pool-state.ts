@@ -1,5 +1,5 @@
 /** State of a pool at the start, in the tokens' smallest unit; the LP supply has 18 decimals. */
-export interface PoolState {
+export interface InitialPoolState {
   readonly canonical: bigint;
   readonly hToken: bigint;
   readonly lpSupply: bigint;
@@ -9,13 +9,13 @@ export interface PoolState {
   readonly swapFee: bigint;
 }
 
-const a = 20_000n;
-const fourBps = 4_000_000n;
+const AMPLIFICATION = 20_000n;
+const FOUR_BPS = 4_000_000n;
 /** The pools of these chains were made later, with a lower fee. */
-const oneBpsChains: ReadonlySet<string> = new Set(["nova", "polygonzk"]);
+const ONE_BPS_CHAINS: ReadonlySet<string> = new Set(["nova", "polygonzk"]);
 
 /** Canonical tokens, hTokens and LP supply: unequal on purpose, so that swaps have a price. */
-const balances: Readonly<Record<string, readonly [bigint, bigint, bigint]>> = {
+const POOL_BALANCES: Readonly<Record<string, readonly [bigint, bigint, bigint]>> = {
   "USDC.e.gnosis": [1_000_000_000_000n, 820_000_012_345n, 1_819_955_294_125_327_125_875_832n],
   "USDC.e.polygon": [1_000_000_000_000n, 1_210_000_012_345n, 2_209_949_924_765_822_409_965_859n],
   "USDC.e.optimism": [1_000_000_000_000n, 1_030_000_012_345n, 2_029_998_909_244_892_604_819_150n],
@@ -80,9 +80,15 @@ const balances: Readonly<Record<string, readonly [bigint, bigint, bigint]>> = {
 };
 
 /** @throws Error for a token without a pool on that chain. */
-export function poolState(token: string, slug: string): PoolState {
-  const found = balances[`${token}.${slug}`];
+export function getInitialPoolState(token: string, slug: string): InitialPoolState {
+  const found = POOL_BALANCES[`${token}.${slug}`];
   if (found === undefined) throw new Error(`no pool of ${token} on ${slug}`);
   const [canonical, hToken, lpSupply] = found;
-  return { canonical, hToken, lpSupply, a, swapFee: oneBpsChains.has(slug) ? fourBps / 4n : fourBps };
+  return {
+    canonical,
+    hToken,
+    lpSupply,
+    a: AMPLIFICATION,
+    swapFee: ONE_BPS_CHAINS.has(slug) ? FOUR_BPS / 4n : FOUR_BPS,
+  };
 }

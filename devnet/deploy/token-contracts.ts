@@ -1,10 +1,10 @@
 import { isNativeCoin } from "../chain/local-chains.js";
 import { faucet, tokenMinter } from "./accounts.js";
-import { type TokenOnChain, tokensOn } from "./address-book.js";
-import type { Placement } from "./contract-placement.js";
+import { listTokenContracts, type TokenContracts } from "./address-book.js";
+import type { ContractPlacement } from "./contract-placement.js";
 
 /** Tokens that somebody holds from the start, in the token's smallest unit. */
-export interface Holding {
+export interface InitialBalance {
   /** Address of the token. */
   readonly token: string;
   readonly holder: string;
@@ -16,7 +16,7 @@ interface TokenName {
   readonly symbol: string;
 }
 
-const names: Readonly<Record<string, TokenName>> = {
+const TOKEN_NAMES: Readonly<Record<string, TokenName>> = {
   USDC: { name: "USD Coin", symbol: "USDC" },
   "USDC.e": { name: "USD Coin Bridged", symbol: "USDC.e" },
   USDT: { name: "Tether USD", symbol: "USDT" },
@@ -31,16 +31,16 @@ const names: Readonly<Record<string, TokenName>> = {
 };
 
 /** Canonical tokens that are a chain's own coin, wrapped, where the SDK's token is not already named after that. */
-const wrappedNames: Readonly<Record<string, TokenName>> = {
+const WRAPPED_TOKEN_NAMES: Readonly<Record<string, TokenName>> = {
   MATIC: { name: "Wrapped Matic", symbol: "WMATIC" },
   DAI: { name: "Wrapped XDAI", symbol: "WXDAI" },
 };
 
 /** Every token contract of a chain: canonical tokens, hTokens and LP tokens, with the given holdings. */
-export function tokenPlacements(slug: string, holdings: readonly Holding[]): readonly Placement[] {
-  const placements = new Map<string, Placement>();
-  for (const token of tokensOn(slug)) {
-    for (const placement of placementsOf(token, slug, holdings)) {
+export function placeTokenContracts(slug: string, holdings: readonly InitialBalance[]): readonly ContractPlacement[] {
+  const placements = new Map<string, ContractPlacement>();
+  for (const token of listTokenContracts(slug)) {
+    for (const placement of placeToken(token, slug, holdings)) {
       // USDC and USDC.e are one token on L1; the first has the name.
       if (!placements.has(placement.address)) placements.set(placement.address, placement);
     }
@@ -48,30 +48,34 @@ export function tokenPlacements(slug: string, holdings: readonly Holding[]): rea
   return [...placements.values()];
 }
 
-function placementsOf(token: TokenOnChain, slug: string, holdings: readonly Holding[]): readonly Placement[] {
-  const { name, symbol } = nameOf(token.token);
+function placeToken(
+  token: TokenContracts,
+  slug: string,
+  holdings: readonly InitialBalance[],
+): readonly ContractPlacement[] {
+  const { name, symbol } = getTokenName(token.token);
   const canonical = token.find("l1CanonicalToken") ?? token.find("l2CanonicalToken");
   const hToken = token.find("l2HopBridgeToken");
   const lpToken = token.find("l2SaddleLpToken");
-  const held = (address: string): Pick<Holding, "holder" | "amount">[] =>
+  const held = (address: string): Pick<InitialBalance, "holder" | "amount">[] =>
     holdings.filter((holding) => holding.token === address);
 
-  const plain = (address: string, title: TokenName, decimals: number, owner: string): Placement => ({
+  const plain = (address: string, title: TokenName, decimals: number, owner: string): ContractPlacement => ({
     contract: "Token",
     address,
-    setUp: {
+    initializer: {
       method: "initialize",
       values: [title.name, title.symbol, decimals, owner, token.token === "USDC" ? [tokenMinter] : [], held(address)],
     },
   });
-  const wrapped = (address: string): Placement => {
-    const title = wrappedNames[token.token] ?? { name, symbol };
+  const wrapped = (address: string): ContractPlacement => {
+    const title = WRAPPED_TOKEN_NAMES[token.token] ?? { name, symbol };
     const balance = held(address).reduce((sum, { amount }) => sum + amount, 0n);
     const values = [title.name, title.symbol, held(address)];
-    return { contract: "WrappedNative", address, setUp: { method: "initialize", values }, balance };
+    return { contract: "WrappedNative", address, initializer: { method: "initialize", values }, balance };
   };
 
-  const placements: Placement[] = [];
+  const placements: ContractPlacement[] = [];
   // HOP has no hToken beside it: what the bridge burns and mints is HOP itself.
   if (canonical !== undefined && canonical !== hToken) {
     const isWrapped = isNativeCoin(token.token, slug);
@@ -88,8 +92,8 @@ function placementsOf(token: TokenOnChain, slug: string, holdings: readonly Hold
   return placements;
 }
 
-function nameOf(token: string): TokenName {
-  const found = names[token];
+function getTokenName(token: string): TokenName {
+  const found = TOKEN_NAMES[token];
   if (found === undefined) throw new Error(`no name for token ${token}`);
   return found;
 }

@@ -1,10 +1,10 @@
 import { createRequire } from "node:module";
 import { utils } from "ethers";
-import type { Rpc } from "../chain/json-rpc.js";
+import type { JsonRpc } from "../chain/json-rpc.js";
 import { uniswapLiquidityProvider } from "./accounts.js";
-import { tokenOnChain } from "./address-book.js";
-import type { ContractCall, Placement } from "./contract-placement.js";
-import type { Holding } from "./token-contracts.js";
+import { getTokenContracts } from "./address-book.js";
+import type { ContractCall, ContractPlacement } from "./contract-placement.js";
+import type { InitialBalance } from "./token-contracts.js";
 
 const require = createRequire(import.meta.url);
 
@@ -22,7 +22,7 @@ const readQuoter2 = (): UniswapArtifact =>
   require("@uniswap/v3-periphery/artifacts/contracts/lens/QuoterV2.sol/QuoterV2.json");
 
 /** Uniswap v3 on one chain: Uniswap's own contracts, at the addresses that the SDK has inside. */
-interface Uniswap {
+interface UniswapContracts {
   /** Where the factory stands decides the address of every pool. */
   readonly factory: string;
   readonly quoter: string;
@@ -30,17 +30,17 @@ interface Uniswap {
   readonly router: string;
 }
 
-const usual: Uniswap = {
+const defaultContracts: UniswapContracts = {
   factory: "0x1F98431c8aD98523631AE4a59f267346ea31F984",
   quoter: "0xb27308f9F90D607463bb33eA1BeBb41C27CE5AB6",
   readQuoter: readQuoter1,
   router: "0x68b3465833fb72A70ecDF485E0e4C7bD8665Fc45",
 };
 
-const chains: Readonly<Record<string, Uniswap>> = {
-  polygon: usual,
-  optimism: usual,
-  arbitrum: usual,
+const contractsByChain: Readonly<Record<string, UniswapContracts>> = {
+  polygon: defaultContracts,
+  optimism: defaultContracts,
+  arbitrum: defaultContracts,
   base: {
     factory: "0x33128a8fC17869897dcE68Ed026d694621f6FDfD",
     quoter: "0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a",
@@ -49,47 +49,47 @@ const chains: Readonly<Record<string, Uniswap>> = {
   },
 };
 
-const pairFee = 100;
-const tickSpacing = 1;
+const POOL_FEE = 100;
+const TICK_SPACING = 1;
 
 /** Price of the pair at the start, token 1 in token 0 as a square root times 2^96: a few hundredths of a percent off 1. */
-const sqrtPrices: Readonly<Record<string, bigint>> = { polygon: 79_216_277_398_436_411_886_513_684_480n };
-const otherSqrtPrice = 79_240_049_413_260_447_610_577_092_608n;
+const SQRT_PRICES: Readonly<Record<string, bigint>> = { polygon: 79_216_277_398_436_411_886_513_684_480n };
+const DEFAULT_SQRT_PRICE = 79_240_049_413_260_447_610_577_092_608n;
 
 /** Ranges of ticks and the liquidity in them: everywhere, around the price, at it, and away from it, so that swaps cross ticks. */
-const positions: readonly (readonly [lower: number, upper: number, liquidity: bigint])[] = [
+const POSITIONS: readonly (readonly [lower: number, upper: number, liquidity: bigint])[] = [
   [-887_272, 887_272, 50_000_000_000n],
   [-100, 100, 1_000_000_000_000_000n],
   [-40, -10, 1_500_000_000_000_000n],
   [10, 40, 1_500_000_000_000_000n],
 ];
-const narrowRange = 8;
-const narrowLiquidity: Readonly<Record<string, bigint>> = { polygon: 3_900_000_000_000_000n };
-const otherNarrowLiquidity = 2_400_000_000_000_000n;
+const NARROW_RANGE_TICKS = 8;
+const NARROW_LIQUIDITY: Readonly<Record<string, bigint>> = { polygon: 3_900_000_000_000_000n };
+const DEFAULT_NARROW_LIQUIDITY = 2_400_000_000_000_000n;
 /** Raw units of each token that the liquidity provider starts with, more than the positions take. */
-const providerFunds = 20_000_000_000_000n;
+const PROVIDER_FUNDS = 20_000_000_000_000n;
 
-export function findUniswap(slug: string): Uniswap | undefined {
-  return chains[slug];
+export function findUniswapContracts(slug: string): UniswapContracts | undefined {
+  return contractsByChain[slug];
 }
 
 /** Our own helpers beside Uniswap's contracts. */
-export function uniswapPlacements(slug: string): readonly Placement[] {
-  const uniswap = chains[slug];
+export function placeUniswapContracts(slug: string): readonly ContractPlacement[] {
+  const uniswap = contractsByChain[slug];
   if (uniswap === undefined) return [];
   return [
     {
       contract: "ExactInputRouter",
       address: uniswap.router,
-      setUp: { method: "initialize", values: [uniswap.factory] },
+      initializer: { method: "initialize", values: [uniswap.factory] },
     },
     { contract: "LiquidityProvider", address: uniswapLiquidityProvider },
   ];
 }
 
-export function uniswapHoldings(slug: string): readonly Holding[] {
-  if (chains[slug] === undefined) return [];
-  return pair(slug).map((token) => ({ token, holder: uniswapLiquidityProvider, amount: providerFunds }));
+export function listUniswapBalances(slug: string): readonly InitialBalance[] {
+  if (contractsByChain[slug] === undefined) return [];
+  return getTokenPair(slug).map((token) => ({ token, holder: uniswapLiquidityProvider, amount: PROVIDER_FUNDS }));
 }
 
 /**
@@ -98,56 +98,62 @@ export function uniswapHoldings(slug: string): readonly Holding[] {
  * @param makeCalls Makes calls in a transaction and waits for it.
  */
 export async function deployUniswap(
-  rpc: Rpc,
+  rpc: JsonRpc,
   slug: string,
   makeCalls: (calls: readonly ContractCall[]) => Promise<void>,
 ): Promise<void> {
-  const uniswap = chains[slug];
+  const uniswap = contractsByChain[slug];
   if (uniswap === undefined) return;
   const factoryArtifact = readFactory();
   const quoterArtifact = uniswap.readQuoter();
-  const wrappedNative = tokenOnChain("ETH", slug).get("l2CanonicalToken");
+  const wrappedNative = getTokenContracts("ETH", slug).get("l2CanonicalToken");
   const quoterArguments = utils.defaultAbiCoder.encode(["address", "address"], [uniswap.factory, wrappedNative]);
 
   await rpc("anvil_setCode", [uniswap.factory, factoryArtifact.bytecode]);
   await rpc("anvil_setCode", [uniswap.quoter, utils.hexConcat([quoterArtifact.bytecode, quoterArguments])]);
   // The factory's constructor writes its owner (whoever makes this call) and the usual fees.
   await makeCalls([{ to: uniswap.factory, data: "0x" }]);
-  await Promise.all([uniswap.factory, uniswap.quoter].map((address) => replaceByItsResult(rpc, address)));
+  await Promise.all([uniswap.factory, uniswap.quoter].map((address) => replaceCodeByReturnData(rpc, address)));
 
   const factory = new utils.Interface(factoryArtifact.abi);
   await makeCalls([
-    { to: uniswap.factory, data: factory.encodeFunctionData("enableFeeAmount", [pairFee, tickSpacing]) },
-    { to: uniswap.factory, data: factory.encodeFunctionData("createPool", [...pair(slug), pairFee]) },
+    { to: uniswap.factory, data: factory.encodeFunctionData("enableFeeAmount", [POOL_FEE, TICK_SPACING]) },
+    { to: uniswap.factory, data: factory.encodeFunctionData("createPool", [...getTokenPair(slug), POOL_FEE]) },
   ]);
-  const getPool = { to: uniswap.factory, data: factory.encodeFunctionData("getPool", [...pair(slug), pairFee]) };
+  const getPool = {
+    to: uniswap.factory,
+    data: factory.encodeFunctionData("getPool", [...getTokenPair(slug), POOL_FEE]),
+  };
   const [pool] = factory.decodeFunctionResult("getPool", (await rpc("eth_call", [getPool, "latest"])) as string);
-  await makeCalls(openPool(slug, pool as string));
+  await makeCalls(buildPoolInitialization(slug, pool as string));
 }
 
 /**
  * Runs the creation code that lies at an address and puts the runtime code that it returns there. So immutables come
  * out right, this contract's own address among them.
  */
-async function replaceByItsResult(rpc: Rpc, address: string): Promise<void> {
+async function replaceCodeByReturnData(rpc: JsonRpc, address: string): Promise<void> {
   await rpc("anvil_setCode", [address, await rpc("eth_call", [{ to: address, data: "0x" }, "latest"])]);
 }
 
-function openPool(slug: string, pool: string): readonly ContractCall[] {
+function buildPoolInitialization(slug: string, pool: string): readonly ContractCall[] {
   const poolAbi = new utils.Interface(["function initialize(uint160 sqrtPriceX96)"]);
   const providerAbi = new utils.Interface([
     "function provide(address pool, int24 lower, int24 upper, uint128 liquidity)",
   ]);
-  const narrow = [-narrowRange, narrowRange, narrowLiquidity[slug] ?? otherNarrowLiquidity] as const;
+  const narrow = [-NARROW_RANGE_TICKS, NARROW_RANGE_TICKS, NARROW_LIQUIDITY[slug] ?? DEFAULT_NARROW_LIQUIDITY] as const;
   return [
-    { to: pool, data: poolAbi.encodeFunctionData("initialize", [sqrtPrices[slug] ?? otherSqrtPrice]) },
-    ...[...positions, narrow].map(([lower, upper, liquidity]) => ({
+    { to: pool, data: poolAbi.encodeFunctionData("initialize", [SQRT_PRICES[slug] ?? DEFAULT_SQRT_PRICE]) },
+    ...[...POSITIONS, narrow].map(([lower, upper, liquidity]) => ({
       to: uniswapLiquidityProvider,
       data: providerAbi.encodeFunctionData("provide", [pool, lower, upper, liquidity]),
     })),
   ];
 }
 
-function pair(slug: string): readonly [string, string] {
-  return [tokenOnChain("USDC", slug).get("l2CanonicalToken"), tokenOnChain("USDC.e", slug).get("l2CanonicalToken")];
+function getTokenPair(slug: string): readonly [string, string] {
+  return [
+    getTokenContracts("USDC", slug).get("l2CanonicalToken"),
+    getTokenContracts("USDC.e", slug).get("l2CanonicalToken"),
+  ];
 }

@@ -1,30 +1,30 @@
 import { utils } from "ethers";
-import { l2Bridge, multicall3 } from "../chain/abi.js";
-import { chainIdOf, chainOf, contractOf, multicallOn } from "../chain/local-chains.js";
-import { giveTokens, rawAmount } from "../chain/tokens.js";
-import { type Receipt, transact } from "../chain/transactions.js";
-import { withdraw } from "../transfer/deliver-transfer.js";
-import { readSentTransfers } from "../transfer/sent-transfer.js";
-import { routeOf, type Seed } from "./seed.js";
-import type { Stage } from "./seed-context.js";
+import { l2BridgeAbi, multicall3Abi } from "../chain/abi.js";
+import { getChainId, getContract, getLocalChain, getMulticallAddress } from "../chain/local-chains.js";
+import { fundAccount, parseTokenAmount } from "../chain/tokens.js";
+import { sendTransaction, type TransactionReceipt } from "../chain/transactions.js";
+import { withdrawTransfer } from "../transfer/deliver-transfer.js";
+import { parseSentTransfers } from "../transfer/sent-transfer.js";
+import { describeRoute, type Seed } from "./seed.js";
+import type { SeedContext } from "./seed-context.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
 
-const usdt = { token: "USDT", source: "optimism", amount: "220" } as const;
+const USDT_TRANSFER = { token: "USDT", source: "optimism", amount: "220" } as const;
 
-const withdrawn: Seed = {
+const withdrawnTransfer: Seed = {
   source: "optimism",
   destination: "arbitrum",
   hoursAgo: 25,
   async run(stage) {
-    const { receipt, transfer } = await stage.send({ ...usdt, destination: "arbitrum", minutesAgo: 25 * 60 });
+    const { receipt, transfer } = await stage.send({ ...USDT_TRANSFER, destination: "arbitrum", minutesAgo: 25 * 60 });
     if (transfer.kind !== "from-l2") throw new Error("not sent over Hop's own bridge");
     await stage.setClock("arbitrum", 24 * 60);
-    await withdraw(stage.chains, transfer);
+    await withdrawTransfer(stage.chains, transfer);
     return [
       {
         name: "usdt-optimism-arbitrum-withdrawn",
         description: "USDT between L2s that no bonder took, withdrawn after its settlement",
-        ...routeOf("USDT", "optimism", "arbitrum"),
+        ...describeRoute("USDT", "optimism", "arbitrum"),
         transferId: transfer.transferId,
         transactionHash: receipt.transactionHash,
         expectedState: "BONDED",
@@ -33,19 +33,19 @@ const withdrawn: Seed = {
   },
 };
 
-const unbondable: Seed = {
+const unbondableTransfer: Seed = {
   source: "optimism",
   destination: "ethereum",
   hoursAgo: 8,
   async run(stage) {
-    const plan = { ...usdt, destination: "ethereum", minutesAgo: 8 * 60, swapOnL1: true };
+    const plan = { ...USDT_TRANSFER, destination: "ethereum", minutesAgo: 8 * 60, swapOnL1: true };
     const { receipt, transfer } = await stage.send(plan);
     if (transfer.kind !== "from-l2") throw new Error("not sent over Hop's own bridge");
     return [
       {
         name: "usdt-optimism-ethereum-unbondable",
         description: "USDT to L1 that asks for a swap there, which no bonder can do",
-        ...routeOf("USDT", "optimism", "ethereum"),
+        ...describeRoute("USDT", "optimism", "ethereum"),
         transferId: transfer.transferId,
         transactionHash: receipt.transactionHash,
         expectedState: "UNBONDABLE",
@@ -55,7 +55,7 @@ const unbondable: Seed = {
 };
 
 /** Equal in everything but the transaction: only the order of arrivals tells which of the two has arrived. */
-const twins: Seed = {
+const duplicateTransfers: Seed = {
   source: "ethereum",
   destination: "optimism",
   hoursAgo: 12,
@@ -65,10 +65,10 @@ const twins: Seed = {
     const first = await stage.send(plan);
     const second = await stage.send({ ...plan, minutesAgo: minutesAgo - 1, quotedMinutesAgo: minutesAgo });
     await stage.deliver(first.transfer, minutesAgo - 11);
-    const twin = (number: string, { receipt }: { receipt: Receipt }, arrived: boolean): SeededTransfer => ({
+    const twin = (number: string, { receipt }: { receipt: TransactionReceipt }, arrived: boolean): SeededTransfer => ({
       name: `eth-ethereum-optimism-twin-${number}`,
       description: `ETH from L1, the ${number} of two equal sends, ${arrived ? "completed" : "not arrived yet"}`,
-      ...routeOf("ETH", "ethereum", "optimism"),
+      ...describeRoute("ETH", "ethereum", "optimism"),
       transferId: receipt.transactionHash,
       transactionHash: receipt.transactionHash,
       expectedState: arrived ? "BONDED" : "PENDING",
@@ -78,29 +78,29 @@ const twins: Seed = {
 };
 
 /** What an aggregator does: one transaction, several sends; and a look-alike event before them. */
-const batch: Seed = {
+const batchedTransfers: Seed = {
   source: "optimism",
   destination: "arbitrum",
   hoursAgo: 16,
   async run(stage) {
-    const optimism = chainOf(stage.chains, "optimism");
-    const amount = rawAmount("HOP", "1500");
+    const optimism = getLocalChain(stage.chains, "optimism");
+    const amount = parseTokenAmount("HOP", "1500");
     const send = (destination: string): string =>
-      l2Bridge.encodeFunctionData("send", [chainIdOf(destination), stage.recipient, amount, amount / 50n, 0, 0]);
-    const multicall = multicallOn("optimism");
-    await placeLookAlike(stage);
+      l2BridgeAbi.encodeFunctionData("send", [getChainId(destination), stage.recipient, amount, amount / 50n, 0, 0]);
+    const multicall = getMulticallAddress("optimism");
+    await placeImpostor(stage);
     await stage.setClock("optimism", 16 * 60);
     // The bridge burns what its caller holds, and its caller is the batching contract.
-    await giveTokens(stage.chains, "optimism", "HOP", multicall, amount * 2n);
-    const bridge = contractOf("HOP", "optimism", "l2Bridge");
+    await fundAccount(stage.chains, "optimism", "HOP", multicall, amount * 2n);
+    const bridge = getContract("HOP", "optimism", "l2Bridge");
     const calls = [
-      [lookAlikeAddress, false, lookAlikeCall(stage)],
+      [IMPOSTOR_ADDRESS, false, encodeImpostorCall(stage)],
       [bridge, false, send("arbitrum")],
       [bridge, false, send("ethereum")],
     ];
-    const data = multicall3.encodeFunctionData("aggregate3", [calls]);
-    const receipt = await transact(optimism, { from: stage.sender, to: multicall, data });
-    const [bonded, pending] = readSentTransfers("optimism", receipt.logs);
+    const data = multicall3Abi.encodeFunctionData("aggregate3", [calls]);
+    const receipt = await sendTransaction(optimism, { from: stage.sender, to: multicall, data });
+    const [bonded, pending] = parseSentTransfers("optimism", receipt.logs);
     if (bonded?.kind !== "from-l2" || pending?.kind !== "from-l2") throw new Error("the batch sent no two transfers");
     await stage.deliver(bonded, 16 * 60 - 2);
     const { transactionHash } = receipt;
@@ -108,7 +108,7 @@ const batch: Seed = {
       {
         name: "hop-batch-first",
         description: "HOP, the first of two transfers in one transaction, bonded",
-        ...routeOf("HOP", "optimism", "arbitrum"),
+        ...describeRoute("HOP", "optimism", "arbitrum"),
         transferId: bonded.transferId,
         transactionHash,
         expectedState: "BONDED",
@@ -116,7 +116,7 @@ const batch: Seed = {
       {
         name: "hop-batch-second",
         description: "HOP to L1, the second of two transfers in one transaction, not bonded yet",
-        ...routeOf("HOP", "optimism", "ethereum"),
+        ...describeRoute("HOP", "optimism", "ethereum"),
         transferId: pending.transferId,
         transactionHash,
         expectedState: "PENDING",
@@ -125,21 +125,21 @@ const batch: Seed = {
   },
 };
 
-const lookAlike: Seed = {
+const impostorEvent: Seed = {
   source: "optimism",
   destination: "arbitrum",
   hoursAgo: 5,
   async run(stage) {
-    await placeLookAlike(stage);
+    await placeImpostor(stage);
     await stage.setClock("optimism", 5 * 60);
-    const call = { from: stage.sender, to: lookAlikeAddress, data: lookAlikeCall(stage) };
-    const { transactionHash } = await transact(chainOf(stage.chains, "optimism"), call);
+    const call = { from: stage.sender, to: IMPOSTOR_ADDRESS, data: encodeImpostorCall(stage) };
+    const { transactionHash } = await sendTransaction(getLocalChain(stage.chains, "optimism"), call);
     return [
       {
         name: "look-alike",
         description: "Another contract's event in the shape of a Hop transfer: not one",
-        ...routeOf("ETH", "optimism", "arbitrum"),
-        transferId: lookAlikeId,
+        ...describeRoute("ETH", "optimism", "arbitrum"),
+        transferId: impostorTransferId,
         transactionHash,
         expectedState: "NOT_FOUND",
       },
@@ -147,26 +147,32 @@ const lookAlike: Seed = {
   },
 };
 
-export const unusualSeeds: readonly Seed[] = [withdrawn, batch, twins, unbondable, lookAlike];
+export const edgeCaseSeeds: readonly Seed[] = [
+  withdrawnTransfer,
+  batchedTransfers,
+  duplicateTransfers,
+  unbondableTransfer,
+  impostorEvent,
+];
 
-const lookAlikeAddress = "0x00000000000000000000000000000000c0ffee00";
-const lookAlikeId = utils.id("look-alike");
+const IMPOSTOR_ADDRESS = "0x00000000000000000000000000000000c0ffee00";
+const impostorTransferId = utils.id("look-alike");
 
 /**
  * Code of a contract that logs whatever it is told: the first four words of the call are the topics, the rest is the
  * data. Copies the rest to memory (36 6080 90 03 80 6080 6000 37), pushes the topics from last to first (6060 35 ...),
  * logs (84 6000 a4).
  */
-const lookAlikeCode = "0x3660809003806080600037606035604035602035600035846000a400";
+const IMPOSTOR_CODE = "0x3660809003806080600037606035604035602035600035846000a400";
 
-async function placeLookAlike(stage: Stage): Promise<void> {
-  await chainOf(stage.chains, "optimism").rpc("anvil_setCode", [lookAlikeAddress, lookAlikeCode]);
+async function placeImpostor(stage: SeedContext): Promise<void> {
+  await getLocalChain(stage.chains, "optimism").rpc("anvil_setCode", [IMPOSTOR_ADDRESS, IMPOSTOR_CODE]);
 }
 
-function lookAlikeCall(stage: Stage): string {
-  const { data, topics } = l2Bridge.encodeEventLog(l2Bridge.getEvent("TransferSent"), [
-    lookAlikeId,
-    chainIdOf("arbitrum"),
+function encodeImpostorCall(stage: SeedContext): string {
+  const { data, topics } = l2BridgeAbi.encodeEventLog(l2BridgeAbi.getEvent("TransferSent"), [
+    impostorTransferId,
+    getChainId("arbitrum"),
     stage.recipient,
     utils.parseEther("1"),
     utils.id("no nonce"),

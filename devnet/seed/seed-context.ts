@@ -1,12 +1,12 @@
-import { chainOf, type LocalChains } from "../chain/local-chains.js";
-import { giveTokens, rawAmount } from "../chain/tokens.js";
-import type { Receipt } from "../chain/transactions.js";
-import { deliver } from "../transfer/deliver-transfer.js";
-import { sendByBridge, sendTransfer, type TransferOrder } from "../transfer/send-transfer.js";
-import { readSentTransfers, type SentTransfer } from "../transfer/sent-transfer.js";
+import { getLocalChain, type LocalChains } from "../chain/local-chains.js";
+import { fundAccount, parseTokenAmount } from "../chain/tokens.js";
+import type { TransactionReceipt } from "../chain/transactions.js";
+import { deliverTransfer } from "../transfer/deliver-transfer.js";
+import { sendTransfer, sendTransferByBridge, type TransferOrder } from "../transfer/send-transfer.js";
+import { parseSentTransfers, type SentTransfer } from "../transfer/sent-transfer.js";
 
 /** The chains while their past is being made. */
-export interface Stage {
+export interface SeedContext {
   readonly chains: LocalChains;
   /** Accounts of people, funded. */
   readonly sender: string;
@@ -14,12 +14,12 @@ export interface Stage {
   /** Sets a chain's clock to a time in the past that is later than its last block; it runs on from there. */
   setClock(slug: string, minutesAgo: number): Promise<void>;
   /** Sends a transfer as its sender would who asks for 3 % slippage at most and grants a fee of 1 %. */
-  send(plan: SendPlan): Promise<Sent>;
+  send(plan: TransferPlan): Promise<SeededSend>;
   /** Delivers it on its destination at that time. */
   deliver(transfer: SentTransfer, minutesAgo: number): Promise<void>;
 }
 
-export interface SendPlan {
+export interface TransferPlan {
   readonly token: string;
   readonly source: string;
   readonly destination: string;
@@ -31,25 +31,25 @@ export interface SendPlan {
   /** From ethereum: pays the bonder of the route for relaying. */
   readonly relayer?: string;
   /** USDC.e over Hop's own bridge instead of CCTP. */
-  readonly overBridge?: boolean;
+  readonly viaHopBridge?: boolean;
   /** Asks for a swap at the destination even where there is none. */
-  readonly swapOnL1?: boolean;
+  readonly requestsSwapOnL1?: boolean;
 }
 
-export interface Sent {
-  readonly receipt: Receipt;
+export interface SeededSend {
+  readonly receipt: TransactionReceipt;
   readonly transfer: SentTransfer;
 }
 
-const weekSeconds = 7 * 24 * 3600;
+const WEEK_SECONDS = 7 * 24 * 3600;
 
-export async function createStage(chains: LocalChains, nowSeconds: number): Promise<Stage> {
+export async function createSeedContext(chains: LocalChains, nowSeconds: number): Promise<SeedContext> {
   const anyChain = [...chains.values()][0];
   const [, sender, recipient] = ((await anyChain?.rpc("eth_accounts")) ?? []) as string[];
   if (sender === undefined || recipient === undefined) throw new Error("the chains have no accounts");
 
   async function setClock(slug: string, minutesAgo: number): Promise<void> {
-    await chainOf(chains, slug).rpc("evm_setNextBlockTimestamp", [nowSeconds - minutesAgo * 60]);
+    await getLocalChain(chains, slug).rpc("evm_setNextBlockTimestamp", [nowSeconds - minutesAgo * 60]);
   }
 
   return {
@@ -58,10 +58,10 @@ export async function createStage(chains: LocalChains, nowSeconds: number): Prom
     recipient,
     setClock,
     async send(plan) {
-      const { token, source, destination, minutesAgo, relayer, overBridge, swapOnL1 } = plan;
-      const amount = rawAmount(token, plan.amount);
-      const deadline = nowSeconds - (plan.quotedMinutesAgo ?? minutesAgo) * 60 + weekSeconds;
-      const swapsThere = source !== "ethereum" && (destination !== "ethereum" || swapOnL1 === true);
+      const { token, source, destination, minutesAgo, relayer, viaHopBridge, requestsSwapOnL1 } = plan;
+      const amount = parseTokenAmount(token, plan.amount);
+      const deadline = nowSeconds - (plan.quotedMinutesAgo ?? minutesAgo) * 60 + WEEK_SECONDS;
+      const swapsThere = source !== "ethereum" && (destination !== "ethereum" || requestsSwapOnL1 === true);
       const order: TransferOrder = {
         token,
         source,
@@ -77,15 +77,15 @@ export async function createStage(chains: LocalChains, nowSeconds: number): Prom
         ...(relayer === undefined ? {} : { relayer }),
       };
       await setClock(source, minutesAgo);
-      await giveTokens(chains, source, token, sender, amount);
-      const receipt = await (overBridge ? sendByBridge : sendTransfer)(chains, order);
-      const [transfer] = readSentTransfers(source, receipt.logs);
+      await fundAccount(chains, source, token, sender, amount);
+      const receipt = await (viaHopBridge ? sendTransferByBridge : sendTransfer)(chains, order);
+      const [transfer] = parseSentTransfers(source, receipt.logs);
       if (transfer === undefined) throw new Error(`${receipt.transactionHash} on ${source} sent no transfer`);
       return { receipt, transfer };
     },
     async deliver(transfer, minutesAgo) {
       await setClock(transfer.destination, minutesAgo);
-      const receipt = await deliver(chains, transfer);
+      const receipt = await deliverTransfer(chains, transfer);
       if (receipt === undefined) throw new Error(`no bonder can deliver to ${transfer.destination}`);
     },
   };

@@ -1,6 +1,6 @@
-import type { Receipt } from "../chain/transactions.js";
+import type { TransactionReceipt } from "../chain/transactions.js";
 import type { SentTransfer } from "../transfer/sent-transfer.js";
-import type { Stage } from "./seed-context.js";
+import type { SeedContext } from "./seed-context.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
 
 /** Something that happened on the local chains before they were first started. */
@@ -10,11 +10,11 @@ export interface Seed {
   readonly destination: string;
   /** When it was sent. Seeds run in this order, so nothing of an older one may happen after a younger one begins. */
   readonly hoursAgo: number;
-  run(stage: Stage): Promise<readonly SeededTransfer[]>;
+  run(stage: SeedContext): Promise<readonly SeededTransfer[]>;
 }
 
 /** What a seeded transfer tells of its way; over Hop's own bridge unless said otherwise. */
-export function routeOf(
+export function describeRoute(
   token: string,
   sourceSlug: string,
   destinationSlug: string,
@@ -25,7 +25,7 @@ export function routeOf(
 }
 
 /** The id under which the service knows a transfer. */
-export function idOf(transfer: SentTransfer, receipt: Receipt): string {
+export function getTransferId(transfer: SentTransfer, receipt: TransactionReceipt): string {
   if (transfer.kind === "from-l2") return transfer.transferId;
   return transfer.kind === "cctp" ? transfer.nonce.toString() : receipt.transactionHash;
 }

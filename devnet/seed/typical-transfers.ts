@@ -1,9 +1,9 @@
-import { bonderOf } from "../chain/local-chains.js";
-import { idOf, routeOf, type Seed } from "./seed.js";
+import { getBonder } from "../chain/local-chains.js";
+import { describeRoute, getTransferId, type Seed } from "./seed.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
 
 /** A transfer like thousands of others: sent, and delivered some minutes later or still under way. */
-interface OrdinaryTransfer {
+interface TypicalTransfer {
   readonly name: string;
   readonly description: string;
   readonly token: string;
@@ -20,7 +20,7 @@ interface OrdinaryTransfer {
   readonly overBridge?: boolean;
 }
 
-const transfers: readonly OrdinaryTransfer[] = [
+const TYPICAL_TRANSFERS: readonly TypicalTransfer[] = [
   {
     name: "eth-ethereum-arbitrum",
     description: "ETH from L1, relayed for a fee, completed",
@@ -213,12 +213,22 @@ const transfers: readonly OrdinaryTransfer[] = [
   },
 ];
 
-export const ordinarySeeds: readonly Seed[] = transfers.map((plan) => ({
+export const typicalSeeds: readonly Seed[] = TYPICAL_TRANSFERS.map((plan) => ({
   source: plan.source,
   destination: plan.destination,
   hoursAgo: plan.hoursAgo,
   async run(stage): Promise<readonly SeededTransfer[]> {
-    const { name, description, token, source, destination, amount, deliveredAfter, relayed, overBridge } = plan;
+    const {
+      name,
+      description,
+      token,
+      source,
+      destination,
+      amount,
+      deliveredAfter,
+      relayed,
+      overBridge: viaHopBridge,
+    } = plan;
     const minutesAgo = plan.hoursAgo * 60;
     const { receipt, transfer } = await stage.send({
       token,
@@ -226,16 +236,16 @@ export const ordinarySeeds: readonly Seed[] = transfers.map((plan) => ({
       destination,
       amount,
       minutesAgo,
-      ...(relayed ? { relayer: bonderOf(token, source, destination) } : {}),
-      ...(overBridge ? { overBridge } : {}),
+      ...(relayed ? { relayer: getBonder(token, source, destination) } : {}),
+      ...(viaHopBridge ? { viaHopBridge } : {}),
     });
     if (deliveredAfter !== undefined) await stage.deliver(transfer, minutesAgo - deliveredAfter);
     return [
       {
         name,
         description,
-        ...routeOf(transfer.token, source, destination, transfer.kind === "cctp"),
-        transferId: idOf(transfer, receipt),
+        ...describeRoute(transfer.token, source, destination, transfer.kind === "cctp"),
+        transferId: getTransferId(transfer, receipt),
         transactionHash: receipt.transactionHash,
         expectedState: deliveredAfter === undefined ? "PENDING" : "BONDED",
       },

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { toQuantity } from "../chain/json-rpc.js";
+import { toHexQuantity } from "../chain/json-rpc.js";
 import type { LocalChain, LocalChains } from "../chain/local-chains.js";
-import type { Log, Receipt } from "../chain/transactions.js";
-import { deliver } from "./deliver-transfer.js";
-import { bridgesOn, readSentTransfers, type SentTransfer, sentTopics } from "./sent-transfer.js";
+import type { EventLog, TransactionReceipt } from "../chain/transactions.js";
+import { deliverTransfer } from "./deliver-transfer.js";
+import { listBridges, parseSentTransfers, type SentTransfer, transferSentTopics } from "./sent-transfer.js";
 
 export interface Bonder {
   /** Begins to deliver new transfers, each some seconds after it was sent. */
@@ -14,7 +14,7 @@ export interface Bonder {
    * Delivers every transfer sent so far and not delivered yet, at once. Works whether started or not.
    * @throws Error when a chain cannot be read, after everything that is known of the others is delivered.
    */
-  bondAll(): Promise<void>;
+  deliverPending(): Promise<void>;
 }
 
 export interface BonderOptions {
@@ -25,7 +25,7 @@ export interface BonderOptions {
   readonly now?: () => number;
 }
 
-const lookEveryMs = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 /**
  * The bonder of every route, the relayer from ethereum and the one who brings CCTP messages over, in one. It knows
@@ -34,8 +34,8 @@ const lookEveryMs = 1_000;
 export async function createBonder(options: BonderOptions): Promise<Bonder> {
   const { chains, delaySeconds = 8, log = () => {}, now = Date.now } = options;
   const nextBlock = new Map<string, number>();
-  for (const chain of chains.values()) nextBlock.set(chain.slug, (await headOf(chain)) + 1);
-  const bridges = new Map([...chains.keys()].map((slug) => [slug, [...bridgesOn(slug).keys()]]));
+  for (const chain of chains.values()) nextBlock.set(chain.slug, (await readBlockNumber(chain)) + 1);
+  const bridges = new Map([...chains.keys()].map((slug) => [slug, [...listBridges(slug).keys()]]));
 
   /** What keeps a chain from being read, by slug. */
   const troubles = new Map<string, string>();
@@ -46,20 +46,20 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
 
   async function look(chain: LocalChain): Promise<void> {
     const from = nextBlock.get(chain.slug) ?? 0;
-    const head = await headOf(chain);
+    const head = await readBlockNumber(chain);
     if (head < from) return;
     const logs = (await chain.rpc("eth_getLogs", [
       {
-        fromBlock: toQuantity(from),
-        toBlock: toQuantity(head),
+        fromBlock: toHexQuantity(from),
+        toBlock: toHexQuantity(head),
         address: bridges.get(chain.slug),
-        topics: [sentTopics],
+        topics: [transferSentTopics],
       },
-    ])) as (Log & { readonly transactionHash: string })[];
+    ])) as (EventLog & { readonly transactionHash: string })[];
     const found: SentTransfer[] = [];
     for (const hash of new Set(logs.map((entry) => entry.transactionHash))) {
-      const receipt = (await chain.rpc("eth_getTransactionReceipt", [hash])) as Receipt;
-      found.push(...readSentTransfers(chain.slug, receipt.logs));
+      const receipt = (await chain.rpc("eth_getTransactionReceipt", [hash])) as TransactionReceipt;
+      found.push(...parseSentTransfers(chain.slug, receipt.logs));
     }
     // Only now: where a read fails, the next look begins at the same block again.
     nextBlock.set(chain.slug, head + 1);
@@ -68,7 +68,7 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
 
   /** Says only what is new: a dead chain would fill the log. */
   async function lookAndTell(chain: LocalChain): Promise<void> {
-    const trouble = await look(chain).then(() => undefined, messageOf);
+    const trouble = await look(chain).then(() => undefined, errorMessage);
     if (trouble === troubles.get(chain.slug)) return;
     if (trouble === undefined) {
       troubles.delete(chain.slug);
@@ -86,10 +86,10 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
       const { token, source, destination } = transfer;
       const route = `${token} ${source} -> ${destination}`;
       try {
-        const receipt = await deliver(chains, transfer);
+        const receipt = await deliverTransfer(chains, transfer);
         log(receipt === undefined ? `left alone: ${route}` : `delivered: ${route} ${receipt.transactionHash}`);
       } catch (error) {
-        log(`could not deliver: ${route}: ${messageOf(error)}`);
+        log(`could not deliver: ${route}: ${errorMessage(error)}`);
       }
     }
   }
@@ -111,7 +111,7 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
       loop = (async () => {
         while (!signal.aborted) {
           await work(now);
-          await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
+          await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => {});
         }
       })();
     },
@@ -121,7 +121,7 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
       await loop;
       await turn;
     },
-    async bondAll() {
+    async deliverPending() {
       await work(() => Number.POSITIVE_INFINITY);
       const [trouble] = troubles;
       if (trouble !== undefined) throw new Error(`${trouble[0]} cannot be read: ${trouble[1]}`);
@@ -129,10 +129,10 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
   };
 }
 
-function messageOf(error: unknown): string {
+function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function headOf(chain: LocalChain): Promise<number> {
+async function readBlockNumber(chain: LocalChain): Promise<number> {
   return Number(await chain.rpc("eth_blockNumber"));
 }

@@ -1,8 +1,8 @@
 import { utils } from "ethers";
-import { ammWrapper, cctpBridge, erc20, l1Bridge, l2Bridge } from "../chain/abi.js";
-import { chainIdOf, chainOf, contractOf, isNativeCoin, type LocalChains } from "../chain/local-chains.js";
-import { tokenOn } from "../chain/tokens.js";
-import { type Call, type Receipt, transact } from "../chain/transactions.js";
+import { ammWrapperAbi, cctpBridgeAbi, erc20Abi, l1BridgeAbi, l2BridgeAbi } from "../chain/abi.js";
+import { getChainId, getContract, getLocalChain, isNativeCoin, type LocalChains } from "../chain/local-chains.js";
+import { getTokenAddress } from "../chain/tokens.js";
+import { sendTransaction, type TransactionReceipt, type TransactionRequest } from "../chain/transactions.js";
 
 /** A transfer to be sent. Amounts in the token's smallest unit, times in Unix seconds. */
 export interface TransferOrder {
@@ -25,51 +25,51 @@ export interface TransferOrder {
   readonly relayer?: string;
 }
 
-const zeroAddress = `0x${"0".repeat(40)}`;
+const ZERO_ADDRESS = `0x${"0".repeat(40)}`;
 
 /**
  * Sends a transfer as a wallet would: USDC and USDC.e through CCTP, HOP straight over its bridge, everything else
  * over bridge (from ethereum) or AMM wrapper. The sender must own the tokens; the allowance is seen to here.
  */
-export async function sendTransfer(chains: LocalChains, order: TransferOrder): Promise<Receipt> {
+export async function sendTransfer(chains: LocalChains, order: TransferOrder): Promise<TransactionReceipt> {
   const { token, source, destination, recipient, amount, bonderFee, amountOutMin, deadline } = order;
-  const chainId = chainIdOf(destination);
+  const chainId = getChainId(destination);
 
   if (token === "USDC" || token === "USDC.e") {
-    const bridge = contractOf(token, source, source === "ethereum" ? "cctpL1Bridge" : "cctpL2Bridge");
+    const bridge = getContract(token, source, source === "ethereum" ? "cctpL1Bridge" : "cctpL2Bridge");
     const data =
       token === "USDC"
-        ? cctpBridge.encodeFunctionData("send", [chainId, recipient, amount, bonderFee])
-        : cctpBridge.encodeFunctionData("swapAndSend", [
+        ? cctpBridgeAbi.encodeFunctionData("send", [chainId, recipient, amount, bonderFee])
+        : cctpBridgeAbi.encodeFunctionData("swapAndSend", [
             chainId,
             recipient,
             amount,
             bonderFee,
-            uniswapLeg(order, bridge),
+            buildUniswapSwap(order, bridge),
           ]);
-    return spend(chains, order, { to: bridge, data });
+    return transactWithAllowance(chains, order, { to: bridge, data });
   }
   if (source === "ethereum") {
     const swap = hasPool(token) ? [amountOutMin, deadline] : [0, 0];
-    const values = [chainId, recipient, amount, ...swap, order.relayer ?? zeroAddress, bonderFee];
-    const data = l1Bridge.encodeFunctionData("sendToL2", values);
-    return spend(chains, order, { to: contractOf(token, source, "l1Bridge"), data });
+    const values = [chainId, recipient, amount, ...swap, order.relayer ?? ZERO_ADDRESS, bonderFee];
+    const data = l1BridgeAbi.encodeFunctionData("sendToL2", values);
+    return transactWithAllowance(chains, order, { to: getContract(token, source, "l1Bridge"), data });
   }
-  return sendByBridge(chains, order);
+  return sendTransferByBridge(chains, order);
 }
 
 /** Sends from an L2 over Hop's own bridge, also what wallets send by CCTP today (USDC.e). */
-export async function sendByBridge(chains: LocalChains, order: TransferOrder): Promise<Receipt> {
-  const chainId = chainIdOf(order.destination);
+export async function sendTransferByBridge(chains: LocalChains, order: TransferOrder): Promise<TransactionReceipt> {
+  const chainId = getChainId(order.destination);
   const { token, source, recipient, amount, bonderFee } = order;
   if (!hasPool(token)) {
-    const data = l2Bridge.encodeFunctionData("send", [chainId, recipient, amount, bonderFee, 0, 0]);
-    return spend(chains, order, { to: contractOf(token, source, "l2Bridge"), data });
+    const data = l2BridgeAbi.encodeFunctionData("send", [chainId, recipient, amount, bonderFee, 0, 0]);
+    return transactWithAllowance(chains, order, { to: getContract(token, source, "l2Bridge"), data });
   }
   const swaps = [order.amountOutMin, order.deadline, order.destinationAmountOutMin, order.destinationDeadline];
   const values = [chainId, recipient, amount, bonderFee, ...swaps];
-  const data = ammWrapper.encodeFunctionData("swapAndSend", values);
-  return spend(chains, order, { to: contractOf(token, source, "l2AmmWrapper"), data });
+  const data = ammWrapperAbi.encodeFunctionData("swapAndSend", values);
+  return transactWithAllowance(chains, order, { to: getContract(token, source, "l2AmmWrapper"), data });
 }
 
 /** HOP crosses 1:1: asking for a swap would be asking for what nobody can do. */
@@ -78,22 +78,26 @@ function hasPool(token: string): boolean {
 }
 
 /** The leg USDC.e -> USDC on Uniswap's pool with a fee of 0.01 %, at most 1 % below par. */
-function uniswapLeg(order: TransferOrder, bridge: string): readonly unknown[] {
+function buildUniswapSwap(order: TransferOrder, bridge: string): readonly unknown[] {
   const { source, amount } = order;
-  const from = contractOf("USDC.e", source, "l2CanonicalToken");
-  const to = contractOf("USDC", source, "l2CanonicalToken");
+  const from = getContract("USDC.e", source, "l2CanonicalToken");
+  const to = getContract("USDC", source, "l2CanonicalToken");
   const path = utils.solidityPack(["address", "uint24", "address"], [from, 100, to]);
   return [path, bridge, amount, (amount * 99n) / 100n];
 }
 
-async function spend(chains: LocalChains, order: TransferOrder, call: Omit<Call, "from">): Promise<Receipt> {
+async function transactWithAllowance(
+  chains: LocalChains,
+  order: TransferOrder,
+  call: Omit<TransactionRequest, "from">,
+): Promise<TransactionReceipt> {
   const { token, source, from, amount } = order;
-  const chain = chainOf(chains, source);
-  if (isNativeCoin(token, source)) return transact(chain, { ...call, from, value: amount });
-  await transact(chain, {
+  const chain = getLocalChain(chains, source);
+  if (isNativeCoin(token, source)) return sendTransaction(chain, { ...call, from, value: amount });
+  await sendTransaction(chain, {
     from,
-    to: tokenOn(token, source),
-    data: erc20.encodeFunctionData("approve", [call.to, amount]),
+    to: getTokenAddress(token, source),
+    data: erc20Abi.encodeFunctionData("approve", [call.to, amount]),
   });
-  return transact(chain, { ...call, from });
+  return sendTransaction(chain, { ...call, from });
 }

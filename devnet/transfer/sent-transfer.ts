@@ -1,10 +1,10 @@
 import type { utils } from "ethers";
-import { networkOf } from "../../src/hop/networks.js";
-import { cctpBridge, l1Bridge, l2Bridge, messageTransmitter } from "../chain/abi.js";
-import { findContract, slugOfChainId } from "../chain/local-chains.js";
-import type { Log } from "../chain/transactions.js";
+import { getNetwork } from "../../src/hop/networks.js";
+import { cctpBridgeAbi, l1BridgeAbi, l2BridgeAbi, messageTransmitterAbi } from "../chain/abi.js";
+import { findContract, getSlugByChainId } from "../chain/local-chains.js";
+import type { EventLog } from "../chain/transactions.js";
 
-interface Leg {
+interface TransferLeg {
   readonly token: string;
   /** Chain slugs. */
   readonly source: string;
@@ -15,7 +15,7 @@ interface Leg {
 
 /** A transfer as its source chain tells of it. Amounts in the token's smallest unit, times in Unix seconds. */
 export type SentTransfer =
-  | (Leg & {
+  | (TransferLeg & {
       readonly kind: "from-l2";
       readonly transferId: string;
       readonly transferNonce: string;
@@ -23,28 +23,28 @@ export type SentTransfer =
       readonly amountOutMin: bigint;
       readonly deadline: bigint;
     })
-  | (Leg & {
+  | (TransferLeg & {
       readonly kind: "from-l1";
       readonly amountOutMin: bigint;
       readonly deadline: bigint;
       readonly relayer: string;
       readonly relayerFee: bigint;
     })
-  | (Leg & { readonly kind: "cctp"; readonly nonce: bigint; readonly message: string });
+  | (TransferLeg & { readonly kind: "cctp"; readonly nonce: bigint; readonly message: string });
 
-const topicOf = (contract: utils.Interface, event: string): string => contract.getEventTopic(event);
+const eventTopic = (contract: utils.Interface, event: string): string => contract.getEventTopic(event);
 
 /** First topics of the events that tell of a sent transfer. */
-export const sentTopics: readonly string[] = [
-  topicOf(l2Bridge, "TransferSent"),
-  topicOf(l1Bridge, "TransferSentToL2"),
-  topicOf(cctpBridge, "CCTPTransferSent"),
+export const transferSentTopics: readonly string[] = [
+  eventTopic(l2BridgeAbi, "TransferSent"),
+  eventTopic(l1BridgeAbi, "TransferSentToL2"),
+  eventTopic(cctpBridgeAbi, "CCTPTransferSent"),
 ];
 
 /** Hop's bridges on a chain: lower-case address to token. */
-export function bridgesOn(slug: string): ReadonlyMap<string, string> {
+export function listBridges(slug: string): ReadonlyMap<string, string> {
   const bridges = new Map<string, string>();
-  for (const [token, byChain] of networkOf("mainnet").contracts) {
+  for (const [token, byChain] of getNetwork("mainnet").contracts) {
     const contracts = byChain.get(slug) ?? {};
     for (const name of ["l1Bridge", "l2Bridge", ...(token === "USDC" ? ["cctpL1Bridge", "cctpL2Bridge"] : [])]) {
       const address = contracts[name];
@@ -55,29 +55,29 @@ export function bridgesOn(slug: string): ReadonlyMap<string, string> {
 }
 
 /** The transfers that a transaction on `source` sent, in log order. Events of other contracts do not count. */
-export function readSentTransfers(source: string, logs: readonly Log[]): readonly SentTransfer[] {
-  const bridges = bridgesOn(source);
+export function parseSentTransfers(source: string, logs: readonly EventLog[]): readonly SentTransfer[] {
+  const bridges = listBridges(source);
   const transmitter = findContract("USDC", source, "cctpMessageTransmitter")?.toLowerCase();
   const messages = logs
     .filter((log) => log.address.toLowerCase() === transmitter)
-    .filter((log) => log.topics[0] === topicOf(messageTransmitter, "MessageSent"))
-    .map((log) => messageTransmitter.parseLog({ ...log, topics: [...log.topics] }).args.message as string);
+    .filter((log) => log.topics[0] === eventTopic(messageTransmitterAbi, "MessageSent"))
+    .map((log) => messageTransmitterAbi.parseLog({ ...log, topics: [...log.topics] }).args.message as string);
   const transfers: SentTransfer[] = [];
   for (const log of logs) {
     const token = bridges.get(log.address.toLowerCase());
     if (token === undefined) continue;
-    const contract = [l2Bridge, l1Bridge, cctpBridge][sentTopics.indexOf(log.topics[0] ?? "")];
+    const contract = [l2BridgeAbi, l1BridgeAbi, cctpBridgeAbi][transferSentTopics.indexOf(log.topics[0] ?? "")];
     if (contract === undefined) continue;
     const { args } = contract.parseLog({ ...log, topics: [...log.topics] });
     const number = (name: string): bigint => BigInt(args[name].toString());
     const leg = {
       token,
       source,
-      destination: slugOfChainId(Number(number("chainId"))),
+      destination: getSlugByChainId(Number(number("chainId"))),
       recipient: args.recipient as string,
       amount: number("amount"),
     };
-    if (contract === l2Bridge) {
+    if (contract === l2BridgeAbi) {
       transfers.push({
         kind: "from-l2",
         ...leg,
@@ -87,7 +87,7 @@ export function readSentTransfers(source: string, logs: readonly Log[]): readonl
         amountOutMin: number("amountOutMin"),
         deadline: number("deadline"),
       });
-    } else if (contract === l1Bridge) {
+    } else if (contract === l1BridgeAbi) {
       transfers.push({
         kind: "from-l1",
         ...leg,

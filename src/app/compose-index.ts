@@ -1,19 +1,19 @@
 import type { Chains } from "../chain/chains.js";
-import type { BlockTimes } from "../chain/read/block-finder.js";
+import type { BlockFinder } from "../chain/read/block-finder.js";
 import type { Config } from "../config/config.js";
-import { messageOf } from "../errors.js";
-import { networkOf } from "../hop/networks.js";
+import { getErrorMessage } from "../errors.js";
+import { getNetwork } from "../hop/networks.js";
 import type { Logger } from "../observability/log.js";
-import { pause, steadyNow } from "../resilience/clock.js";
-import type { OpenIndex } from "../transfers/index/store/open-index.js";
+import { monotonicNow, sleep } from "../resilience/clock.js";
+import type { IndexHandle } from "../transfers/index/store/open-index.js";
 import type { IndexCoverage } from "../transfers/index/store/transfer-index.js";
-import type { IndexEvents } from "../transfers/index/sync/index-sync.js";
-import { pollMsOf } from "../transfers/index/sync/reorg-detection.js";
+import type { IndexSyncListener } from "../transfers/index/sync/index-sync.js";
+import { getPollIntervalMs } from "../transfers/index/sync/reorg-detection.js";
 import { createIndexSource, type IndexSource } from "../transfers/sources/index-source.js";
-import { StartFailure } from "./startup-error.js";
+import { StartupError } from "./startup-error.js";
 
 /** The index of transfers as the service runs it. */
-export interface Indexing {
+export interface IndexModule {
   readonly source: IndexSource;
   /** How much of a chain is there; undefined: nothing yet. */
   coverage(slug: string): IndexCoverage | undefined;
@@ -25,56 +25,57 @@ export interface Indexing {
   stop(): Promise<void>;
 }
 
-export interface IndexingOptions {
+export interface ComposeIndexOptions {
   readonly config: NonNullable<Config["index"]>;
   readonly chains: Chains;
-  readonly blockTimes: BlockTimes;
+  readonly blockTimes: BlockFinder;
   readonly logger: Logger;
 }
 
-export function createIndexing({ config, chains, blockTimes, logger }: IndexingOptions): Indexing {
-  const network = networkOf("mainnet");
+export function composeIndex({ config, chains, blockTimes, logger }: ComposeIndexOptions): IndexModule {
+  const network = getNetwork("mainnet");
   const closing = new AbortController();
-  let open: OpenIndex | undefined;
+  let open: IndexHandle | undefined;
   let following: Promise<void> | undefined;
 
-  const events: IndexEvents = {
-    onTrouble: (chain, error) => logger.warn({ chain, problem: messageOf(error) }, "the index could not be kept up"),
+  const events: IndexSyncListener = {
+    onError: (chain, error) =>
+      logger.warn({ chain, problem: getErrorMessage(error) }, "the index could not be kept up"),
     onReorg: (chain, depth) => logger.info({ chain, depth }, "blocks were undone: the index reads them again"),
-    onHeld: (chain, { pid }) => logger.info({ chain, pid }, "another process keeps this part of the index"),
-    onHistory: (progress) => logger.debug({ ...progress }, "the index goes back"),
+    onLeaseHeld: (chain, { pid }) => logger.info({ chain, pid }, "another process keeps this part of the index"),
+    onBackfillProgress: (progress) => logger.debug({ ...progress }, "the index goes back"),
   };
 
   return {
     source: createIndexSource({
-      index: () => open?.reader,
+      getIndex: () => open?.reader,
       network,
-      pollMs: pollMsOf,
+      getPollIntervalMs,
       now: Date.now,
     }),
-    coverage: (slug) => open?.reader.coverage(slug),
+    coverage: (slug) => open?.reader.getCoverage(slug),
     async start() {
       // What the index needs is loaded only where there is one.
       const { openIndex } = await import("../transfers/index/store/open-index.js");
-      const { followIndex } = await import("../transfers/index/sync/index-sync.js");
+      const { syncIndex } = await import("../transfers/index/sync/index-sync.js");
       open = await openIndex(config.file, network).catch((error: unknown) => {
-        throw new StartFailure(messageOf(error));
+        throw new StartupError(getErrorMessage(error));
       });
-      following = followIndex({
+      following = syncIndex({
         index: open,
         network,
-        chains: chains.of(network.slug),
-        blockAt: blockTimes.blockAt,
+        chains: chains.forNetwork(network.slug),
+        blockAt: blockTimes.findBlockAt,
         from: config.from,
         wallNow: Date.now,
-        steadyNow,
-        sleep: pause,
+        monotonicNow,
+        sleep,
         pid: process.pid,
         events,
         signal: closing.signal,
       });
       following.catch((error: unknown) =>
-        logger.error({ problem: messageOf(error) }, "the index is not kept up any more"),
+        logger.error({ problem: getErrorMessage(error) }, "the index is not kept up any more"),
       );
     },
     async stop() {

@@ -2,31 +2,31 @@ import cluster from "node:cluster";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { type ChainEndpoints, createChains } from "../chain/chains.js";
 import type { Config } from "../config/config.js";
-import { type NetworkSlug, networkOf } from "../hop/networks.js";
-import type { FixedDocument, Report } from "../http/documents.js";
-import { mount } from "../http/request/mounted-service.js";
+import { getNetwork, type NetworkSlug } from "../hop/networks.js";
+import type { DynamicDocument, StaticDocument } from "../http/documents.js";
+import { mountService } from "../http/request/mounted-service.js";
 import { createHttpServer } from "../http/server.js";
 import { createLogger, type Logger } from "../observability/log.js";
-import { tellMetrics } from "../observability/metrics/cluster-metrics.js";
-import { metricsType } from "../observability/metrics/media-type.js";
-import { createMetrics, type Load } from "../observability/metrics/metrics.js";
+import { createWorkerMetricsClient } from "../observability/metrics/cluster-metrics.js";
+import { PROMETHEUS_MEDIA_TYPE } from "../observability/metrics/media-type.js";
+import { createMetrics, type ServiceLoad } from "../observability/metrics/metrics.js";
 import { createMetricsListener } from "../observability/metrics/metrics-listener.js";
-import { createSharedText } from "../observability/metrics/throttled-scrape.js";
+import { createThrottledScrape } from "../observability/metrics/throttled-scrape.js";
 import { createProbes } from "../observability/probes.js";
 import { createGetQuote } from "../operations/get-quote.js";
 import { createGetTransferStatus } from "../operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "../operations/list-available-routes.js";
 import type { Operation } from "../operations/operation.js";
 import { withDeadline } from "../operations/with-deadline.js";
-import { createGate } from "../resilience/adaptive-limiter.js";
-import { steadyNow } from "../resilience/clock.js";
-import { createPlaces } from "../resilience/fair-quota.js";
-import { createQuoting } from "./compose-quotes.js";
-import { createStatuses } from "./compose-transfers.js";
-import { createStateReader } from "./dependency-status.js";
-import { createUpstreams } from "./off-chain-sources.js";
+import { createAdaptiveLimiter } from "../resilience/adaptive-limiter.js";
+import { monotonicNow } from "../resilience/clock.js";
+import { createFairQuota } from "../resilience/fair-quota.js";
+import { composeQuotes } from "./compose-quotes.js";
+import { composeTransfers } from "./compose-transfers.js";
+import { createDependencyMonitor } from "./dependency-status.js";
+import { createOffChainSources } from "./off-chain-sources.js";
 import { findPackageRoot } from "./package-root.js";
-import { readPages } from "./static-assets.js";
+import { collectStaticAssets } from "./static-assets.js";
 
 /** The whole service. */
 export interface Gateway {
@@ -41,54 +41,67 @@ export interface Gateway {
 }
 
 /** How long calls that run may take to finish after a stop, beyond the longest that any answer may take. */
-const graceMs = 1_000;
+const SHUTDOWN_GRACE_MS = 1_000;
 
 /** Calls that may wait at a time for what is not at hand, a few kilobytes each. */
-const mostWaiting = 10_000;
+const MAX_PENDING_REQUESTS = 10_000;
 
 /** Puts the parts together: the only place that knows them all. */
 export async function createGateway(config: Config, logger: Logger = createLogger(config.logLevel)): Promise<Gateway> {
   const { url: root, version } = findPackageRoot();
-  const clocks = { now: () => Date.now(), steady: steadyNow };
+  const clocks = { now: () => Date.now(), monotonicNow };
   let isDraining = false;
-  const tracing = config.tracing ? (await import("../observability/tracing.js")).createTracing(version) : undefined;
-  const metrics = createMetrics({ version, state: () => state.read(), load, ...clocks });
+  const tracing = config.isTracingEnabled
+    ? (await import("../observability/tracing.js")).createTracing(version)
+    : undefined;
+  const metrics = createMetrics({ version, getDependencyStatus: () => dependencies.read(), getLoad, ...clocks });
   const chains = createChains({
-    networks: { mainnet: endpointsOf(config, "mainnet"), goerli: endpointsOf(config, "goerli") },
-    customUrls: config.customRpcUrls,
-    customPorts: config.customRpcPorts,
+    networks: { mainnet: selectEndpoints(config, "mainnet"), goerli: selectEndpoints(config, "goerli") },
+    customUrlPolicy: config.customRpcUrlPolicy,
+    customUrlPorts: config.customRpcPorts,
     onFailure: (failure) => logger.warn(failure, "an RPC endpoint gave no answer"),
-    onExchange: tracing === undefined ? metrics.onExchange : both(metrics.onExchange, tracing.onExchange),
+    onEndpointRequest:
+      tracing === undefined
+        ? metrics.onEndpointRequest
+        : combineObservers(metrics.onEndpointRequest, tracing.onEndpointRequest),
   });
-  const upstreams = createUpstreams(config, logger);
+  const upstreams = createOffChainSources(config, logger);
   const { settings, prices } = upstreams;
-  const gate = createGate(steadyNow);
-  const quoting = createQuoting({ config, chains, upstreams, gate, clocks, metrics, tracing, logger });
+  const limiter = createAdaptiveLimiter(monotonicNow);
+  const quoting = composeQuotes({ config, chains, upstreams, limiter, clocks, metrics, tracing, logger });
   const limit = config.requestTimeoutMs;
-  const statuses = createStatuses({ config, chains, gate, logger });
-  const places = createPlaces(() => mostWaiting);
-  const state = createStateReader({ chains, upstreams, statuses, ...clocks });
-  const probes = createProbes({ version, state, isDraining: () => isDraining, ...clocks });
+  const statuses = composeTransfers({ config, chains, limiter, logger });
+  const callerQuota = createFairQuota(() => MAX_PENDING_REQUESTS);
+  const dependencies = createDependencyMonitor({ chains, upstreams, statuses, ...clocks });
+  const probes = createProbes({ version, dependencies, isDraining: () => isDraining, ...clocks });
   // Of several processes each answers for all.
-  const metricsText = createSharedText(cluster.isWorker ? tellMetrics(metrics.take) : metrics.text);
-  const metricsReport = async () => ({ status: 200, type: metricsType, text: await metricsText() });
+  const metricsText = createThrottledScrape(
+    cluster.isWorker ? createWorkerMetricsClient(metrics.collectJson) : metrics.renderText,
+  );
+  const metricsReport = async () => ({ status: 200, contentType: PROMETHEUS_MEDIA_TYPE, body: await metricsText() });
   const metricsListener = ownMetricsPort();
-  const documents = new Map<string, FixedDocument | (() => Report | Promise<Report>)>([
-    ...readPages(root),
+  const documents = new Map<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>([
+    ...collectStaticAssets(root),
     ...probes,
     ...(config.metricsPort === undefined ? [["/metrics", metricsReport] as const] : []),
   ]);
   /** What wraps every operation. */
   const wrap = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
-    withDeadline(operation, { longestMs: limit, places });
+    withDeadline(operation, { maxTimeoutMs: limit, callerQuota });
   const server = createHttpServer({
     host: config.host,
     port: config.port,
     services: [
-      mount(BridgeService, {
+      mountService(BridgeService, {
         getQuote: wrap(createGetQuote({ chains, settings, engine: quoting.engine })),
         getTransferStatus: wrap(
-          createGetTransferStatus({ chains, statuses: statuses.book, prices, longestMs: limit, ...clocks }),
+          createGetTransferStatus({
+            chains,
+            statusCache: statuses.statusCache,
+            prices,
+            maxTimeoutMs: limit,
+            ...clocks,
+          }),
         ),
         listAvailableRoutes: wrap(createListAvailableRoutes({ settings })),
       }),
@@ -100,7 +113,7 @@ export async function createGateway(config: Config, logger: Logger = createLogge
       if (line.operation.startsWith("/")) logger.debug(line, "request");
       else logger.info(line, "request");
     },
-    tracer: tracing?.calls,
+    tracer: tracing?.callTracer,
     trustProxy: config.trustProxy,
     rateLimit: config.rateLimit && {
       ...config.rateLimit,
@@ -114,16 +127,16 @@ export async function createGateway(config: Config, logger: Logger = createLogge
     const { host, metricsPort: port } = config;
     return port === undefined || cluster.isWorker
       ? undefined
-      : createMetricsListener({ host, port, text: metricsText });
+      : createMetricsListener({ host, port, renderText: metricsText });
   }
 
-  function load(): Load {
+  function getLoad(): ServiceLoad {
     return {
-      ...server.load(),
-      gate: gate.load(),
-      callsWaiting: places.taken(),
-      customEndpoints: chains.customEndpoints(),
-      routesKept: quoting.routesKept(),
+      ...server.getLoad(),
+      limiter: limiter.load(),
+      pendingRequests: callerQuota.heldCount(),
+      customEndpoints: chains.countCustomEndpoints(),
+      activeRoutes: quoting.countActiveRoutes(),
     };
   }
 
@@ -136,15 +149,15 @@ export async function createGateway(config: Config, logger: Logger = createLogge
         throw error;
       });
       if (metricsUrl !== undefined) logger.info({ url: metricsUrl }, "metrics have a port of their own");
-      if (tracing?.isHeard() === false)
+      if (tracing?.isSdkRegistered() === false)
         logger.warn("spans are wanted, and no OpenTelemetry SDK is loaded to take them");
       upstreams.warmUp();
-      metrics.load().catch((err: unknown) => logger.error({ err }, "metrics cannot be told"));
+      metrics.loadRegistry().catch((err: unknown) => logger.error({ err }, "metrics cannot be told"));
       return { url, metricsUrl };
     },
     async stop() {
       isDraining = true;
-      await server.close(limit + graceMs);
+      await server.close(limit + SHUTDOWN_GRACE_MS);
       quoting.close();
       await statuses.stop();
       await Promise.all([metricsListener?.close(), chains.close(), upstreams.close()]);
@@ -153,7 +166,7 @@ export async function createGateway(config: Config, logger: Logger = createLogge
 }
 
 /** Tells both of a thing that begins, and of its end. */
-function both<Thing, End>(
+function combineObservers<Thing, End>(
   first: (thing: Thing) => (end: End) => void,
   second: (thing: Thing) => (end: End) => void,
 ): (thing: Thing) => (end: End) => void {
@@ -165,7 +178,7 @@ function both<Thing, End>(
   };
 }
 
-function endpointsOf({ rpcUrls }: Config, slug: NetworkSlug): ReadonlyMap<string, ChainEndpoints> {
-  const { chains } = networkOf(slug);
+function selectEndpoints({ rpcUrls }: Config, slug: NetworkSlug): ReadonlyMap<string, ChainEndpoints> {
+  const { chains } = getNetwork(slug);
   return new Map([...chains].map(([name, { chainId }]) => [name, { chainId, urls: rpcUrls[slug].get(name) ?? [] }]));
 }

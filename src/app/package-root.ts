@@ -8,7 +8,7 @@ export interface PackageRoot {
   readonly version: string;
 }
 
-const packageName = "hop-gateway";
+const PACKAGE_NAME = "hop-gateway";
 
 /** Throws where this code lies in no package of ours. */
 export function findPackageRoot(): PackageRoot {
@@ -16,8 +16,8 @@ export function findPackageRoot(): PackageRoot {
     const file = fileURLToPath(new URL("package.json", url));
     if (existsSync(file)) {
       const { name, version } = JSON.parse(readFileSync(file, "utf8")) as { name?: unknown; version?: unknown };
-      if (name === packageName && typeof version === "string") return { url, version };
+      if (name === PACKAGE_NAME && typeof version === "string") return { url, version };
     }
-    if (url.pathname === "/") throw new Error(`this code is not in the package ${packageName}`);
+    if (url.pathname === "/") throw new Error(`this code is not in the package ${PACKAGE_NAME}`);
   }
 }

@@ -2,9 +2,9 @@ import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { FixedDocument } from "../http/documents.js";
+import type { StaticDocument } from "../http/documents.js";
 
-const types: Readonly<Record<string, string>> = {
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
@@ -15,7 +15,7 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /** A page runs and shows only what is served beside it, asks only us, and stands in nobody's frame. */
-const pageHeaders = [
+const PAGE_HEADERS = [
   ...[
     "content-security-policy",
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -24,7 +24,7 @@ const pageHeaders = [
 ];
 
 /** Pages by path: the file of each in the folder that `npm run build` makes. Every other file there is under /assets/. */
-const pages: ReadonlyMap<string, string> = new Map([
+const pagePaths: ReadonlyMap<string, string> = new Map([
   ["index.html", "/"],
   ["docs.html", "/docs"],
 ]);
@@ -34,14 +34,17 @@ const pages: ReadonlyMap<string, string> = new Map([
  * paths than those of files that are there now; each is read when it is first asked for.
  * @param root the package's folder
  */
-export function readPages(root: URL): Map<string, FixedDocument> {
-  const found = new Map<string, FixedDocument>();
+export function collectStaticAssets(root: URL): Map<string, StaticDocument> {
+  const found = new Map<string, StaticDocument>();
   const openApi = new URL("gen/openapi.json", root);
-  if (existsSync(openApi)) found.set("/openapi.json", documentOf(openApi));
+  if (existsSync(openApi)) found.set("/openapi.json", createAssetDocument(openApi));
   const folder = new URL("dist/web/", root);
   for (const name of existsSync(folder) ? listFiles(folder) : []) {
-    const page = pages.get(name);
-    found.set(page ?? `/assets/${name}`, documentOf(new URL(name, folder), page === undefined ? [] : pageHeaders));
+    const page = pagePaths.get(name);
+    found.set(
+      page ?? `/assets/${name}`,
+      createAssetDocument(new URL(name, folder), page === undefined ? [] : PAGE_HEADERS),
+    );
   }
   return found;
 }
@@ -53,9 +56,9 @@ function listFiles(folder: URL): string[] {
     .map((entry) => relative(fileURLToPath(folder), join(entry.parentPath, entry.name)).replaceAll(sep, "/"));
 }
 
-function documentOf(file: URL, headers: readonly string[] = []): FixedDocument {
+function createAssetDocument(file: URL, headers: readonly string[] = []): StaticDocument {
   const extension = file.pathname.slice(file.pathname.lastIndexOf(".") + 1);
-  const type = types[extension];
-  if (type === undefined) throw new Error(`${file.pathname} has no media type`);
-  return { type, read: () => readFile(file), headers };
+  const contentType = MEDIA_TYPES[extension];
+  if (contentType === undefined) throw new Error(`${file.pathname} has no media type`);
+  return { contentType, read: () => readFile(file), headers };
 }

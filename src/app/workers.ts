@@ -5,37 +5,37 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { RateLimiterClusterMaster } from "rate-limiter-flexible";
 import type { Config } from "../config/config.js";
 import { createLogger } from "../observability/log.js";
-import { createWorkersMetrics } from "../observability/metrics/cluster-metrics.js";
+import { createClusterMetrics } from "../observability/metrics/cluster-metrics.js";
 import { createMetricsListener } from "../observability/metrics/metrics-listener.js";
 import type { Gateway } from "./gateway.js";
-import { describeFailure, StartFailure } from "./startup-error.js";
+import { describeStartupError, StartupError } from "./startup-error.js";
 import { exitAfter } from "./stop-on-signals.js";
 
 /** What a worker tells the primary. */
-type Report = { readonly listensOn: string } | { readonly cannotStart: string };
+type WorkerMessage = { readonly listensOn: string } | { readonly cannotStart: string };
 
 /** What the primary tells a worker. */
-const stopMessage = "stop";
+const STOP_MESSAGE = "stop";
 
 /** What a worker may take to stop, beyond the longest that any answer may take. */
-const stopMarginMs = 3_000;
+const STOP_MARGIN_MS = 3_000;
 /** A worker that lived this long did not die of what killed the one before it. */
-const steadyMs = 10_000;
-const firstPauseMs = 100;
-const longestPauseMs = 30_000;
+const MIN_STABLE_UPTIME_MS = 10_000;
+const INITIAL_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 30_000;
 
-interface Death {
+interface WorkerExit {
   readonly code: number | null;
   readonly signal: string | null;
-  readonly livedMs: number;
+  readonly uptimeMs: number;
 }
 
 /** A forked process. */
-interface Running {
+interface WorkerHandle {
   readonly worker: Worker;
   /** Rejects with StartFailure where it ends before it listens. */
   readonly url: Promise<string>;
-  readonly ended: Promise<Death>;
+  readonly exited: Promise<WorkerExit>;
   isListening(): boolean;
 }
 
@@ -45,23 +45,25 @@ export const isWorker = cluster.isWorker;
  * Runs the gateway in `config.workers` processes that share one port and one limit per caller. A worker that dies is
  * replaced; a start of which any worker dies fails.
  */
-export function createWorkers(config: Config): Gateway {
+export function createWorkerSupervisor(config: Config): Gateway {
   const logger = createLogger(config.logLevel);
-  const running = new Set<Running>();
+  const running = new Set<WorkerHandle>();
   const stopping = new AbortController();
-  const metrics = createWorkersMetrics();
+  const metrics = createClusterMetrics();
   const { host, metricsPort } = config;
   const metricsListener =
-    metricsPort === undefined ? undefined : createMetricsListener({ host, port: metricsPort, text: metrics.text });
+    metricsPort === undefined
+      ? undefined
+      : createMetricsListener({ host, port: metricsPort, renderText: metrics.renderText });
 
-  function launch(port: number): Running {
+  function launch(port: number): WorkerHandle {
     // Workers that ask for a free port themselves would get another one when all of them had died.
     const worker = cluster.fork({ PORT: `${port}` });
     const began = performance.now();
     let isListening = false;
-    const ended = new Promise<Death>((resolve) => {
+    const exited = new Promise<WorkerExit>((resolve) => {
       const end = (code: number | null, signal: string | null): void =>
-        resolve({ code, signal, livedMs: performance.now() - began });
+        resolve({ code, signal, uptimeMs: performance.now() - began });
       worker.once("exit", end);
       worker.on("error", (error) => {
         logger.warn({ worker: worker.process.pid, problem: error.message }, "a worker cannot be reached");
@@ -69,32 +71,34 @@ export function createWorkers(config: Config): Gateway {
       });
     });
     const url = new Promise<string>((resolve, reject) => {
-      worker.on("message", (message: Report) => {
+      worker.on("message", (message: WorkerMessage) => {
         if ("listensOn" in message) {
           isListening = true;
           resolve(message.listensOn);
-        } else if ("cannotStart" in message) reject(new StartFailure(message.cannotStart));
+        } else if ("cannotStart" in message) reject(new StartupError(message.cannotStart));
       });
-      void ended.then(({ code, signal }) => reject(new StartFailure(`a worker died at its start (${signal ?? code})`)));
+      void exited.then(({ code, signal }) =>
+        reject(new StartupError(`a worker died at its start (${signal ?? code})`)),
+      );
     });
-    const started = { worker, url, ended, isListening: () => isListening };
+    const started = { worker, url, exited, isListening: () => isListening };
     running.add(started);
-    metrics.add(worker);
-    void ended.then(() => running.delete(started));
+    metrics.addWorker(worker);
+    void exited.then(() => running.delete(started));
     return started;
   }
 
   /** Puts another worker in the place of every one that dies, after a pause that grows while they die quickly. */
-  async function replace(first: Running, port: number): Promise<void> {
+  async function replace(first: WorkerHandle, port: number): Promise<void> {
     let quickDeaths = 0;
     for (let current = first; ; current = launch(port)) {
       current.url.catch((error: Error) => {
         if (!stopping.signal.aborted) logger.error({ problem: error.message }, "a worker did not start");
       });
-      const { code, signal, livedMs } = await current.ended;
+      const { code, signal, uptimeMs } = await current.exited;
       if (stopping.signal.aborted) return;
-      const pauseMs = Math.min(firstPauseMs * 2 ** quickDeaths, longestPauseMs);
-      quickDeaths = livedMs < steadyMs ? quickDeaths + 1 : 0;
+      const pauseMs = Math.min(INITIAL_BACKOFF_MS * 2 ** quickDeaths, MAX_BACKOFF_MS);
+      quickDeaths = uptimeMs < MIN_STABLE_UPTIME_MS ? quickDeaths + 1 : 0;
       logger.error({ worker: current.worker.process.pid, code, signal, pauseMs }, "a worker died: another will follow");
       await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {});
       if (stopping.signal.aborted) return;
@@ -112,8 +116,8 @@ export function createWorkers(config: Config): Gateway {
       process.once("exit", kill);
       const metricsUrl = (await metricsListener?.listen())?.url;
       if (metricsUrl !== undefined) logger.info({ url: metricsUrl }, "metrics have a port of their own");
-      const port = config.port === 0 ? await freePort(config.host) : config.port;
-      const first = Array.from({ length: config.workers }, () => launch(port));
+      const port = config.port === 0 ? await findFreePort(config.host) : config.port;
+      const first = Array.from({ length: config.workerCount }, () => launch(port));
       const [url = ""] = await Promise.all(first.map((each) => each.url)).catch((error: unknown) => {
         // What a stop ends has not failed, and the stop ends this process.
         if (stopping.signal.aborted) return new Promise<never>(() => {});
@@ -126,40 +130,40 @@ export function createWorkers(config: Config): Gateway {
       stopping.abort();
       const draining = [...running].filter((each) => each.isListening());
       for (const each of running) {
-        if (each.isListening()) each.worker.send(stopMessage);
+        if (each.isListening()) each.worker.send(STOP_MESSAGE);
         // It has nothing to finish.
         else each.worker.process.kill("SIGKILL");
       }
-      const cut = setTimeout(kill, config.requestTimeoutMs + stopMarginMs);
-      const deaths = await Promise.all(draining.map((each) => each.ended));
+      const cut = setTimeout(kill, config.requestTimeoutMs + STOP_MARGIN_MS);
+      const deaths = await Promise.all(draining.map((each) => each.exited));
       clearTimeout(cut);
       await metricsListener?.close();
       const failed = deaths.filter(({ code }) => code !== 0).length;
-      if (failed > 0) throw new StartFailure(`${failed} of ${deaths.length} workers did not stop as they should`);
+      if (failed > 0) throw new StartupError(`${failed} of ${deaths.length} workers did not stop as they should`);
     },
   };
 }
 
 /** Serves in a forked process and stops when the primary says so. */
 export async function serveAsWorker(createGateway: () => Promise<Gateway>): Promise<void> {
-  const report = (message: Report): Promise<void> =>
+  const report = (message: WorkerMessage): Promise<void> =>
     new Promise((resolve) => process.send?.(message, undefined, undefined, () => resolve()));
   // Ctrl-C and service managers signal every process there is; the primary then says what to do, once.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
   try {
     const gateway = await createGateway();
     process.on("message", (message) => {
-      if (message === stopMessage) exitAfter(gateway.stop());
+      if (message === STOP_MESSAGE) exitAfter(gateway.stop());
     });
     const { url } = await gateway.start();
     await report({ listensOn: url });
   } catch (error) {
-    await report({ cannotStart: describeFailure(error) });
+    await report({ cannotStart: describeStartupError(error) });
     process.exit(1);
   }
 }
 
-async function freePort(host: string): Promise<number> {
+async function findFreePort(host: string): Promise<number> {
   const server = createServer().listen(0, host);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

@@ -7,7 +7,7 @@ export interface RpcCall {
    * Whether a result can be this call's answer, beyond the form that its method gives. One that cannot is trouble of the
    * endpoint: another is asked.
    */
-  readonly isAnswer?: ((result: unknown) => boolean) | undefined;
+  readonly validate?: ((result: unknown) => boolean) | undefined;
 }
 
 /** What one call of a batch gave: the node's result, or the revert of the contract that it ran. */
@@ -26,7 +26,7 @@ export interface LogFilter {
 }
 
 /** What a node gave for the logs of a range of blocks. */
-export interface LogAnswer {
+export interface LogsResult {
   readonly result: unknown;
   readonly range: BlockRange;
 }
@@ -44,14 +44,14 @@ export interface ChainClient {
     method: string,
     params: readonly unknown[],
     signal: AbortSignal,
-    isAnswer?: RpcCall["isAnswer"],
+    isAnswer?: RpcCall["validate"],
   ): Promise<unknown>;
   /**
    * Calls several methods on one endpoint, in one HTTP request where the endpoint takes batches, and gives their
    * outcomes in the order of the calls.
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain answers all of them.
    */
-  batch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
+  sendBatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
   /**
    * Searches logs in a range of blocks, or in as much of it as an endpoint takes at once: its beginning, or its end when
    * the newest come first. The answer names the blocks that were searched.
@@ -59,15 +59,20 @@ export interface ChainClient {
    * @returns undefined when such a range without an end is more than any endpoint takes
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain gives an answer.
    */
-  logs(filter: LogFilter, range: BlockRange, newestFirst: boolean, signal: AbortSignal): Promise<LogAnswer | undefined>;
+  getLogs(
+    filter: LogFilter,
+    range: BlockRange,
+    newestFirst: boolean,
+    signal: AbortSignal,
+  ): Promise<LogsResult | undefined>;
 }
 
 /** The result of a call; undefined where there is none, or where it reverted. */
-export function resultOf(outcome: RpcOutcome | undefined): unknown {
+export function getResult(outcome: RpcOutcome | undefined): unknown {
   return outcome !== undefined && "result" in outcome ? outcome.result : undefined;
 }
 
-export function isRevert(outcome: RpcOutcome | undefined): boolean {
+export function isReverted(outcome: RpcOutcome | undefined): boolean {
   return outcome !== undefined && "revert" in outcome;
 }
 
@@ -77,7 +82,7 @@ export function toQuantity(value: number): string {
 }
 
 /** Whether a value is bytes as JSON-RPC writes them; none are `0x`. */
-export function isBytes(value: unknown): value is string {
+export function isHexData(value: unknown): value is string {
   return typeof value === "string" && /^0x[0-9a-f]*$/i.test(value);
 }
 

@@ -1,13 +1,13 @@
 import { Agent } from "undici";
-import { checkPeers } from "../chain/diagnose/diagnose-endpoints.js";
+import { diagnoseEndpoints } from "../chain/diagnose/diagnose-endpoints.js";
 import { type Config, loadConfig } from "../config/config.js";
-import { type BridgeBook, createBridgeBook } from "../hop/contract-registry.js";
-import { type Chain, type NetworkSlug, networkOf } from "../hop/networks.js";
-import { topics } from "../hop/transfer-events.js";
-import { steadyNow } from "../resilience/clock.js";
-import { createLimit } from "../resilience/fetch-json.js";
-import { type CheckedChain, formatTable, isServed } from "./check-table.js";
-import { judge } from "./endpoint-assessment.js";
+import { type ContractRegistry, createContractRegistry } from "../hop/contract-registry.js";
+import { type Chain, getNetwork, type NetworkSlug } from "../hop/networks.js";
+import { eventTopics } from "../hop/transfer-events.js";
+import { monotonicNow } from "../resilience/clock.js";
+import { createAbortScope } from "../resilience/fetch-json.js";
+import { type CheckedChain, formatCheckTable, isChainServed } from "./check-table.js";
+import { assessEndpoint } from "./endpoint-assessment.js";
 
 export interface CheckOptions {
   readonly network: NetworkSlug;
@@ -18,12 +18,12 @@ export interface CheckOptions {
 }
 
 /** Longest time for one request: who takes longer than that is as good as away. */
-const longestAttemptMs = 5_000;
+const MAX_ATTEMPT_MS = 5_000;
 /** Steps of a check: all endpoints of a chain say which it is, then their heads, then what they can do. */
-const steps = 3;
-const connectMs = 3_000;
+const CHECK_STEPS = 3;
+const CONNECT_TIMEOUT_MS = 3_000;
 /** No transfer has this id: a search for it finds nothing. */
-const nobodysId = `0x${"0".repeat(64)}`;
+const UNUSED_TRANSFER_ID = `0x${"0".repeat(64)}`;
 
 /**
  * Asks every configured endpoint of a network's chains what it can do, and prints it.
@@ -35,74 +35,76 @@ export async function checkEndpoints(
   output: { write(text: string): unknown },
 ): Promise<number> {
   const config = loadConfig(environment);
-  const limit = createLimit(new AbortController().signal, timeoutMs);
-  const dispatcher = new Agent({ connect: { timeout: connectMs } });
-  const network = networkOf(slug);
-  const book = createBridgeBook(network);
+  const limit = createAbortScope(new AbortController().signal, timeoutMs);
+  const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
+  const network = getNetwork(slug);
+  const book = createContractRegistry(network);
   try {
     const chains = await Promise.all([...network.chains.values()].map(checkChain));
     output.write(
-      isJson ? inJson(slug, chains) : formatTable(chains, slug === "mainnet" ? "RPC_URL_" : "GOERLI_RPC_URL_"),
+      isJson
+        ? formatCheckJson(slug, chains)
+        : formatCheckTable(chains, slug === "mainnet" ? "RPC_URL_" : "GOERLI_RPC_URL_"),
     );
-    return isGood(chains) ? 0 : 1;
+    return hasPassed(chains) ? 0 : 1;
   } finally {
-    limit.end();
+    limit.cancel();
     await dispatcher.destroy();
   }
 
   async function checkChain(chain: Chain): Promise<CheckedChain> {
-    const { chainId, multicall } = chain;
+    const { chainId, multicallAddress } = chain;
     const options = {
       chainId,
-      multicall,
-      urls: urlsOf(config, slug, chain),
-      filter: filterFor(book, chain),
+      multicall: multicallAddress,
+      urls: selectRpcUrls(config, slug, chain),
+      filter: createTransferFilter(book, chain),
       dispatcher,
       // One that never answers leaves the others their time.
-      attemptMs: Math.min(longestAttemptMs, timeoutMs / steps),
-      now: steadyNow,
+      attemptTimeoutMs: Math.min(MAX_ATTEMPT_MS, timeoutMs / CHECK_STEPS),
+      now: monotonicNow,
       wallNow: Date.now,
     };
-    const reports = await checkPeers(options, limit.signal);
-    const expected = { chainId, hasMulticall: multicall !== undefined };
+    const reports = await diagnoseEndpoints(options, limit.signal);
+    const expected = { chainId, hasMulticall: multicallAddress !== undefined };
     return {
       slug: chain.slug,
       chainId,
-      endpoints: reports.map((report) => ({ report, verdict: judge(report, expected) })),
+      endpoints: reports.map((report) => ({ report, assessment: assessEndpoint(report, expected) })),
     };
   }
 }
 
-function urlsOf({ rpcUrls }: Config, network: NetworkSlug, { slug }: Chain): readonly string[] {
+function selectRpcUrls({ rpcUrls }: Config, network: NetworkSlug, { slug }: Chain): readonly string[] {
   return rpcUrls[network].get(slug) ?? [];
 }
 
 /** As the service searches for the transfer of an id. */
-function filterFor(book: BridgeBook, chain: Chain) {
-  const address = [...book.senders(chain).keys()];
-  return { address, topics: [[topics.transferSent, topics.withdrawalBonded], nobodysId] };
+function createTransferFilter(book: ContractRegistry, chain: Chain) {
+  const address = [...book.getSendingContracts(chain).keys()];
+  return { address, topics: [[eventTopics.transferSent, eventTopics.withdrawalBonded], UNUSED_TRANSFER_ID] };
 }
 
-function isGood(chains: readonly CheckedChain[]): boolean {
+function hasPassed(chains: readonly CheckedChain[]): boolean {
   const isMisnamed = ({ endpoints }: CheckedChain): boolean =>
-    endpoints.some(({ verdict }) => verdict.problems.includes("wrong chain"));
-  return chains.every(isServed) && !chains.some(isMisnamed);
+    endpoints.some(({ assessment }) => assessment.problems.includes("wrong chain"));
+  return chains.every(isChainServed) && !chains.some(isMisnamed);
 }
 
-function inJson(network: NetworkSlug, chains: readonly CheckedChain[]): string {
+function formatCheckJson(network: NetworkSlug, chains: readonly CheckedChain[]): string {
   const listed = chains.map((chain) => ({
     chain: chain.slug,
     chainId: chain.chainId,
-    usable: isServed(chain),
-    endpoints: chain.endpoints.map(({ report: { name, logBlocks, ...found }, verdict }) => ({
+    usable: isChainServed(chain),
+    endpoints: chain.endpoints.map(({ report: { name, logBlocks, ...found }, assessment }) => ({
       endpoint: name,
-      usable: verdict.isUsable,
-      problems: verdict.problems,
-      verdict: verdict.words,
+      usable: assessment.isUsable,
+      problems: assessment.problems,
+      verdict: assessment.summary,
       ...found,
       // JSON knows no infinity.
       ...(logBlocks === undefined ? {} : { logBlocks: logBlocks === Number.POSITIVE_INFINITY ? "all" : logBlocks }),
     })),
   }));
-  return `${JSON.stringify({ network, ok: isGood(chains), chains: listed }, undefined, 2)}\n`;
+  return `${JSON.stringify({ network, ok: hasPassed(chains), chains: listed }, undefined, 2)}\n`;
 }

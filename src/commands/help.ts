@@ -1,7 +1,7 @@
-import { variables } from "../config/environment-table.js";
-import { type CommandName, defaultCheckSeconds } from "./command-line.js";
+import { ENVIRONMENT_VARIABLES } from "../config/environment-table.js";
+import { type CommandName, DEFAULT_CHECK_TIMEOUT_SECONDS } from "./command-line.js";
 
-const overview = `hop-gateway: quotes, transfer status and routes of the Hop v1 bridge over gRPC, gRPC-Web, Connect and GET with JSON, on one port. It reads and never sends.
+const OVERVIEW = `hop-gateway: quotes, transfer status and routes of the Hop v1 bridge over gRPC, gRPC-Web, Connect and GET with JSON, on one port. It reads and never sends.
 
   hop-gateway [serve]     serves; prints its address once it listens; SIGTERM and SIGINT stop it
   hop-gateway check       asks every RPC endpoint what it can do, and says whether that is enough
@@ -12,16 +12,16 @@ const overview = `hop-gateway: quotes, transfer status and routes of the Hop v1 
 Exit code: 0 all went well, 1 it did not, 2 no such command or option.
 `;
 
-const environment = `The environment configures it. All of it is optional; a wrong value stops the start.
+const ENVIRONMENT_INTRO = `The environment configures it. All of it is optional; a wrong value stops the start.
 `;
 
-const usages: Readonly<Record<Exclude<CommandName, "serve">, string>> = {
+const COMMAND_USAGES: Readonly<Record<Exclude<CommandName, "serve">, string>> = {
   check: `Asks every RPC endpoint of every chain what it can do, all at the same time, and says whether that is enough.
 
   hop-gateway check [--network mainnet|goerli] [--timeout <seconds>] [--json]
 
   --network   whose chains (mainnet)
-  --timeout   most seconds for all of it (${defaultCheckSeconds})
+  --timeout   most seconds for all of it (${DEFAULT_CHECK_TIMEOUT_SECONDS})
   --json      prints an object for machines instead of a table
 
 Endpoints are those of RPC_URL_<CHAIN> and GOERLI_RPC_URL_<CHAIN>, or else the SDK's public list. They are shown as their host and six digits that stand for the URL. The log says both, the metrics the digits. A - is what is not known.
@@ -48,26 +48,26 @@ Exit code: 0 all of it is there, 1 it is not, 2 a wrong option.
 };
 
 /** What `--help` prints. @param columns of the terminal; what is wider is wrapped */
-export function helpText(command: CommandName | undefined, columns: number): string {
-  const width = Math.max(columns, narrowest);
-  if (command === "check" || command === "index") return wrap(usages[command], width);
-  const listed = variables.map(({ name, fallback, meaning }) => {
-    const head = wrap(plain(`  ${name} (default: ${fallback})`), width);
-    return `${head}\n${wrap(plain(`      ${meaning}`), width)}`;
+export function formatHelp(command: CommandName | undefined, columns: number): string {
+  const width = Math.max(columns, MIN_COLUMNS);
+  if (command === "check" || command === "index") return wrapText(COMMAND_USAGES[command], width);
+  const listed = ENVIRONMENT_VARIABLES.map(({ name, defaultText, description }) => {
+    const head = wrapText(stripMarkdown(`  ${name} (default: ${defaultText})`), width);
+    return `${head}\n${wrapText(stripMarkdown(`      ${description}`), width)}`;
   });
-  return `${wrap(overview, width)}\n${wrap(environment, width)}\n${listed.join("\n")}\n`;
+  return `${wrapText(OVERVIEW, width)}\n${wrapText(ENVIRONMENT_INTRO, width)}\n${listed.join("\n")}\n`;
 }
 
 /** Fewer columns than these are not wrapped for. */
-const narrowest = 40;
+const MIN_COLUMNS = 40;
 
 /** Without the marks of Markdown. */
-function plain(text: string): string {
+function stripMarkdown(text: string): string {
   return text.replaceAll("`", "");
 }
 
 /** Breaks lines that are too long at spaces, and goes on under the text of the line: behind what stands in its first column. */
-function wrap(text: string, width: number): string {
+function wrapText(text: string, width: number): string {
   return text
     .split("\n")
     .map((line) => wrapLine(line, width))

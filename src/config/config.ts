@@ -1,10 +1,10 @@
-import { type CustomUrlPolicy, defaultPorts } from "../chain/custom-endpoints/ssrf-guard.js";
-import { type NetworkSlug, networkOf } from "../hop/networks.js";
+import { type CustomUrlPolicy, DEFAULT_CUSTOM_URL_PORTS } from "../chain/custom-endpoints/ssrf-guard.js";
+import { getNetwork, type NetworkSlug } from "../hop/networks.js";
 import {
-  defaultIndexFrom,
-  type IndexFrom,
-  parseIndexFrom,
+  getDefaultIndexStart,
+  type IndexStart,
   parseIndexLocation,
+  parseIndexStart,
 } from "../transfers/index/index-options.js";
 
 /** Everything that the environment decides, checked. */
@@ -20,13 +20,13 @@ export interface Config {
   /** Explorer APIs; undefined: not asked. */
   readonly explorerApiUrl: string | undefined;
   /** The index of transfers: its file, and where it begins; undefined: none. */
-  readonly index: { readonly file: string; readonly from: IndexFrom } | undefined;
+  readonly index: { readonly file: string; readonly from: IndexStart } | undefined;
   /** CCTP attestation API; undefined: not asked. */
   readonly attestationApiUrl: string | undefined;
   /** Requests that one caller may make in a window; undefined: no limit. */
   readonly rateLimit: { readonly requests: number; readonly windowMs: number } | undefined;
   readonly trustProxy: boolean;
-  readonly customRpcUrls: CustomUrlPolicy;
+  readonly customRpcUrlPolicy: CustomUrlPolicy;
   /** Ports of the public endpoints that callers may name. */
   readonly customRpcPorts: readonly number[];
   readonly requestTimeoutMs: number;
@@ -38,19 +38,19 @@ export interface Config {
   /** How old they may be while upstreams do not answer. */
   readonly quoteMaxStaleMs: number;
   /** Processes that share the port. */
-  readonly workers: number;
+  readonly workerCount: number;
   /** Port of a listener for nothing but metrics; undefined: they stand beside everything else. */
   readonly metricsPort: number | undefined;
   /** Whether spans are wanted: somebody named where to send them. */
-  readonly tracing: boolean;
+  readonly isTracingEnabled: boolean;
   readonly logLevel: LogLevel;
 }
 
-export const quoteEngines = ["snapshot", "sdk"] as const;
-export type QuoteEngineName = (typeof quoteEngines)[number];
+export const QUOTE_ENGINES = ["snapshot", "sdk"] as const;
+export type QuoteEngineName = (typeof QUOTE_ENGINES)[number];
 
-export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-export type LogLevel = (typeof logLevels)[number];
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Every wrong value of the environment, one line each. No line repeats a value that may hold a key. */
 export class ConfigError extends Error {
@@ -103,32 +103,37 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
       "TOKEN_PRICES",
       new Map(),
       "a JSON object of positive numbers",
-      parsePrices,
+      parseTokenPrices,
     ),
     explorerApiUrl: urlOrOff("EXPLORER_API_URL", "https://explorer-api.hop.exchange"),
     index: index(),
     attestationApiUrl: urlOrOff("ATTESTATION_API_URL", "https://iris-api.circle.com"),
     rateLimit: rateLimit(),
     trustProxy: choice("TRUST_PROXY", "false", ["false", "true"]) === "true",
-    customRpcUrls: choice("CUSTOM_RPC_URLS", "public", ["public", "any", "off"]),
-    customRpcPorts: read("CUSTOM_RPC_PORTS", defaultPorts, "a comma-separated list of ports", parsePorts),
+    customRpcUrlPolicy: choice("CUSTOM_RPC_URLS", "public", ["public", "any", "off"]),
+    customRpcPorts: read("CUSTOM_RPC_PORTS", DEFAULT_CUSTOM_URL_PORTS, "a comma-separated list of ports", parsePorts),
     requestTimeoutMs: integer("REQUEST_TIMEOUT_MS", 10_000, 1, 600_000),
-    quoteEngine: choice("QUOTE_ENGINE", "snapshot", quoteEngines),
-    quoteVerifyRate: read("QUOTE_VERIFY_RATE", 0, "a number from 0 to 1", parseShare),
+    quoteEngine: choice("QUOTE_ENGINE", "snapshot", QUOTE_ENGINES),
+    quoteVerifyRate: read("QUOTE_VERIFY_RATE", 0, "a number from 0 to 1", parseRatio),
     quoteMaxAgeMs: integer("QUOTE_MAX_AGE_MS", 0, 1, 600_000) || undefined,
     quoteMaxStaleMs: integer("QUOTE_MAX_STALE_MS", 30_000, 1, 600_000),
-    workers: integer("WORKERS", 1, 1, 256),
+    workerCount: integer("WORKERS", 1, 1, 256),
     // 0 picks a free one.
     metricsPort: read<number | undefined>("METRICS_PORT", undefined, "a port", (text) => parsePort(text, 0)),
-    tracing: read("OTEL_EXPORTER_OTLP_ENDPOINT", false, "an http(s) URL", (text) => isHttpUrl(text) || undefined),
-    logLevel: choice("LOG_LEVEL", "info", logLevels),
+    isTracingEnabled: read(
+      "OTEL_EXPORTER_OTLP_ENDPOINT",
+      false,
+      "an http(s) URL",
+      (text) => isHttpUrl(text) || undefined,
+    ),
+    logLevel: choice("LOG_LEVEL", "info", LOG_LEVELS),
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
 
   function index(): Config["index"] {
     const now = Date.now();
-    const slugs = new Set(networkOf("mainnet").chains.keys());
+    const slugs = new Set(getNetwork("mainnet").chains.keys());
     const { file } = read<{ file: string | undefined }>(
       "INDEX",
       { file: undefined },
@@ -136,7 +141,7 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
       parseIndexLocation,
     );
     const expected = "a date (2024-01-01) in the past, blocks of chains (ethereum:19000000), or both, comma-separated";
-    const from = read("INDEX_FROM", defaultIndexFrom(now), expected, (text) => parseIndexFrom(text, slugs, now));
+    const from = read("INDEX_FROM", getDefaultIndexStart(now), expected, (text) => parseIndexStart(text, slugs, now));
     return file === undefined ? undefined : { file, from };
   }
 
@@ -147,7 +152,7 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   }
 
   function rpcUrls(networkSlug: NetworkSlug, prefix: string): ReadonlyMap<string, readonly string[]> {
-    const { chains } = networkOf(networkSlug);
+    const { chains } = getNetwork(networkSlug);
     const names = new Map([...chains.keys()].map((slug) => [`${prefix}${slug.toUpperCase()}`, slug]));
     for (const name of Object.keys(environment)) {
       if (name.startsWith(prefix) && !names.has(name)) {
@@ -158,13 +163,13 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
       [...names].map(([name, slug]) => {
         const publicUrls = chains.get(slug)?.publicRpcUrls ?? [];
         const expected = "a comma-separated list of http(s) URLs";
-        return [slug, read(name, publicUrls, expected, parseUrls)] as const;
+        return [slug, read(name, publicUrls, expected, parseHttpUrls)] as const;
       }),
     );
   }
 }
 
-function parseUrls(text: string): readonly string[] | undefined {
+function parseHttpUrls(text: string): readonly string[] | undefined {
   const urls = text.split(",").map((url) => url.trim());
   return urls.every(isHttpUrl) ? urls : undefined;
 }
@@ -183,11 +188,11 @@ function parsePort(text: string, least: number): number | undefined {
   return port >= least && port <= 65_535 ? port : undefined;
 }
 
-function parseShare(text: string): number | undefined {
+function parseRatio(text: string): number | undefined {
   return /^(?:0|1|0?\.[0-9]{1,9}|1\.0+)$/.test(text) ? Number(text) : undefined;
 }
 
-function parsePrices(text: string): ReadonlyMap<string, number> | undefined {
+function parseTokenPrices(text: string): ReadonlyMap<string, number> | undefined {
   try {
     const parsed: unknown = JSON.parse(text);
     if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return undefined;

@@ -20,7 +20,7 @@ export interface FeeSettings {
   readonly bridgeDeprecated: ByToken<boolean>;
 }
 
-const names = [
+const SETTING_NAMES = [
   "bonders",
   "bonderFeeBps",
   "destinationFeeGasPriceMultiplier",
@@ -29,32 +29,34 @@ const names = [
   "bridgeDeprecated",
 ] as const satisfies readonly (keyof FeeSettings)[];
 
-type Check = (value: unknown) => boolean;
+type Validator = (value: unknown) => boolean;
 
-const isTableOf =
-  (check: Check): Check =>
+const isRecordOf =
+  (check: Validator): Validator =>
   (value) =>
     typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).every(check);
-const isBps: Check = (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 10_000;
-const isFlag: Check = (value) => typeof value === "boolean";
-const isWei: Check = (value) => typeof value === "string" && /^[0-9]{1,30}$/.test(value);
+const isBps: Validator = (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 10_000;
+const isBoolean: Validator = (value) => typeof value === "boolean";
+const isWei: Validator = (value) => typeof value === "string" && /^[0-9]{1,30}$/.test(value);
 /** Spaces around an address are the SDK's own: its bonder of DAI from ethereum to optimism ends in one. */
-const isAddress: Check = (value) => typeof value === "string" && /^\s*0x[0-9a-f]{40}\s*$/i.test(value);
-const isFactor: Check = (value) => typeof value === "number" && value >= 0 && value < 1_000;
+const isPaddedAddress: Validator = (value) => typeof value === "string" && /^\s*0x[0-9a-f]{40}\s*$/i.test(value);
+const isMultiplier: Validator = (value) => typeof value === "number" && value >= 0 && value < 1_000;
 
 /** The form of each part: nothing else may reach the arithmetic. */
-const forms: Readonly<Record<keyof FeeSettings, Check>> = {
-  bonders: isTableOf(isTableOf(isTableOf(isAddress))),
-  bonderFeeBps: isTableOf(isTableOf(isBps)),
-  destinationFeeGasPriceMultiplier: isFactor,
-  relayerFeeEnabled: isTableOf(isFlag),
-  relayerFeeWei: isTableOf(isWei),
-  bridgeDeprecated: isTableOf(isFlag),
+const settingValidators: Readonly<Record<keyof FeeSettings, Validator>> = {
+  bonders: isRecordOf(isRecordOf(isRecordOf(isPaddedAddress))),
+  bonderFeeBps: isRecordOf(isRecordOf(isBps)),
+  destinationFeeGasPriceMultiplier: isMultiplier,
+  relayerFeeEnabled: isRecordOf(isBoolean),
+  relayerFeeWei: isRecordOf(isWei),
+  bridgeDeprecated: isRecordOf(isBoolean),
 };
 
 /** The settings that the SDK is shipped with. */
-export function builtInFeeSettings(network: NetworkSlug): FeeSettings {
-  return withBridgedUsdc(pick(sdkConfig[network] as unknown as Record<string, unknown>) as unknown as FeeSettings);
+export function getBuiltInFeeSettings(network: NetworkSlug): FeeSettings {
+  return withUsdcDefaults(
+    pickSettings(sdkConfig[network] as unknown as Record<string, unknown>) as unknown as FeeSettings,
+  );
 }
 
 /**
@@ -62,26 +64,31 @@ export function builtInFeeSettings(network: NetworkSlug): FeeSettings {
  * @throws TypeError when the document is no object or a part of it has another form than the SDK's own.
  */
 export function parseFeeSettings(network: NetworkSlug, document: unknown): FeeSettings {
-  const builtIn = builtInFeeSettings(network);
+  const builtIn = getBuiltInFeeSettings(network);
   if (typeof document !== "object" || document === null || Array.isArray(document))
     throw new TypeError("core config is no object");
-  const given = pick(document as Record<string, unknown>);
+  const given = pickSettings(document as Record<string, unknown>);
   for (const [name, value] of Object.entries(given)) {
-    if (!forms[name as keyof FeeSettings](value)) throw new TypeError(`core config: ${name} has another form`);
+    if (!settingValidators[name as keyof FeeSettings](value))
+      throw new TypeError(`core config: ${name} has another form`);
   }
-  return withBridgedUsdc({ ...builtIn, ...given } as FeeSettings);
+  return withUsdcDefaults({ ...builtIn, ...given } as FeeSettings);
 }
 
-function pick(source: Record<string, unknown>): Record<string, unknown> {
+function pickSettings(source: Record<string, unknown>): Record<string, unknown> {
   // The SDK takes a part over only where it is truthy: null, 0 and absent leave its own value standing.
-  return Object.fromEntries(names.filter((name) => source[name]).map((name) => [name, source[name]]));
+  return Object.fromEntries(SETTING_NAMES.filter((name) => source[name]).map((name) => [name, source[name]]));
 }
 
 /** USDC.e has the settings of USDC where it has none of its own. */
-function withBridgedUsdc(settings: FeeSettings): FeeSettings {
-  return { ...settings, bonders: share(settings.bonders), bonderFeeBps: share(settings.bonderFeeBps) };
+function withUsdcDefaults(settings: FeeSettings): FeeSettings {
+  return {
+    ...settings,
+    bonders: copyUsdcToBridgedUsdc(settings.bonders),
+    bonderFeeBps: copyUsdcToBridgedUsdc(settings.bonderFeeBps),
+  };
 }
 
-function share<T>(byToken: ByToken<T>): ByToken<T> {
+function copyUsdcToBridgedUsdc<T>(byToken: ByToken<T>): ByToken<T> {
   return byToken.USDC && !byToken["USDC.e"] ? { ...byToken, "USDC.e": byToken.USDC } : byToken;
 }

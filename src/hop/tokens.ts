@@ -4,7 +4,7 @@ import type { Network } from "./networks.js";
  * Decimals by token symbol. The SDK's own table stands behind its root import only, which is too heavy for a start;
  * a test holds this one against it.
  */
-const decimals: Readonly<Record<string, number>> = {
+const TOKEN_DECIMALS: Readonly<Record<string, number>> = {
   ETH: 18,
   "USDC.e": 6,
   USDC: 6,
@@ -21,7 +21,7 @@ const decimals: Readonly<Record<string, number>> = {
 };
 
 /** Names that the SDK takes for a token beside its symbol. */
-const aliases: Readonly<Record<string, string>> = { WETH: "ETH", WMATIC: "MATIC", XDAI: "DAI", WXDAI: "DAI" };
+const TOKEN_ALIASES: Readonly<Record<string, string>> = { WETH: "ETH", WMATIC: "MATIC", XDAI: "DAI", WXDAI: "DAI" };
 
 export interface Token {
   /** The symbol under which the address book has the token. */
@@ -30,41 +30,41 @@ export interface Token {
    * The symbol as asked for, in the SDK's letter case. The SDK prices some aliases unlike the token itself: DAI that
    * leaves gnosis as `XDAI` has its own fee, and `WETH` from ethereum pays no relayer.
    */
-  readonly name: string;
+  readonly requestedSymbol: string;
   readonly decimals: number;
 }
 
 /** Tokens by lower-case symbol or alias, made once for each network. */
-const tokensOf = new WeakMap<Network, ReadonlyMap<string, Token>>();
+const tokensByNetwork = new WeakMap<Network, ReadonlyMap<string, Token>>();
 
 /** The token that a symbol or alias names on this network, in any letter case, or undefined. */
 export function findToken(network: Network, name: string): Token | undefined {
-  let tokens = tokensOf.get(network);
+  let tokens = tokensByNetwork.get(network);
   if (tokens === undefined) {
-    tokens = namedTokens(network);
-    tokensOf.set(network, tokens);
+    tokens = indexTokensByName(network);
+    tokensByNetwork.set(network, tokens);
   }
   return tokens.get(name) ?? tokens.get(name.toLowerCase());
 }
 
-function namedTokens({ contracts }: Network): ReadonlyMap<string, Token> {
+function indexTokensByName({ contracts }: Network): ReadonlyMap<string, Token> {
   const tokens = new Map<string, Token>();
-  for (const [alias, symbol] of Object.entries(aliases)) {
-    if (contracts.has(symbol)) tokens.set(alias.toLowerCase(), tokenOf(symbol, alias));
+  for (const [alias, symbol] of Object.entries(TOKEN_ALIASES)) {
+    if (contracts.has(symbol)) tokens.set(alias.toLowerCase(), createToken(symbol, alias));
   }
-  for (const symbol of contracts.keys()) tokens.set(symbol.toLowerCase(), tokenOf(symbol, symbol));
+  for (const symbol of contracts.keys()) tokens.set(symbol.toLowerCase(), createToken(symbol, symbol));
   // As most callers write them: these need no other case.
-  for (const token of [...tokens.values()]) tokens.set(token.name, token);
+  for (const token of [...tokens.values()]) tokens.set(token.requestedSymbol, token);
   return tokens;
 }
 
 /** Decimals of a token of the address book. */
-export function decimalsOf(symbol: string): number {
-  const found = decimals[symbol];
+export function getTokenDecimals(symbol: string): number {
+  const found = TOKEN_DECIMALS[symbol];
   if (found === undefined) throw new Error(`no decimals for token ${symbol}`);
   return found;
 }
 
-function tokenOf(symbol: string, name: string): Token {
-  return { symbol, name, decimals: decimalsOf(symbol) };
+function createToken(symbol: string, requestedSymbol: string): Token {
+  return { symbol, requestedSymbol, decimals: getTokenDecimals(symbol) };
 }

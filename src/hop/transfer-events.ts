@@ -3,18 +3,22 @@ import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
 import type { Log } from "../chain/read/chain-reads.js";
 
 /** Topic 0 of the events that tell of a transfer. */
-export const topics = {
-  transferSent: eventTopic("TransferSent(bytes32,uint256,address,uint256,bytes32,uint256,uint256,uint256,uint256)"),
-  transferSentToL2: eventTopic("TransferSentToL2(uint256,address,uint256,uint256,uint256,address,uint256)"),
-  cctpTransferSent: eventTopic("CCTPTransferSent(uint64,uint256,address,uint256,uint256)"),
-  withdrawalBonded: eventTopic("WithdrawalBonded(bytes32,uint256)"),
-  withdrew: eventTopic("Withdrew(bytes32,address,uint256,bytes32)"),
-  transferFromL1Completed: eventTopic("TransferFromL1Completed(address,uint256,uint256,uint256,address,uint256)"),
-  messageReceived: eventTopic("MessageReceived(address,uint32,uint64,bytes32,bytes)"),
+export const eventTopics = {
+  transferSent: computeEventTopic(
+    "TransferSent(bytes32,uint256,address,uint256,bytes32,uint256,uint256,uint256,uint256)",
+  ),
+  transferSentToL2: computeEventTopic("TransferSentToL2(uint256,address,uint256,uint256,uint256,address,uint256)"),
+  cctpTransferSent: computeEventTopic("CCTPTransferSent(uint64,uint256,address,uint256,uint256)"),
+  withdrawalBonded: computeEventTopic("WithdrawalBonded(bytes32,uint256)"),
+  withdrew: computeEventTopic("Withdrew(bytes32,address,uint256,bytes32)"),
+  transferFromL1Completed: computeEventTopic(
+    "TransferFromL1Completed(address,uint256,uint256,uint256,address,uint256)",
+  ),
+  messageReceived: computeEventTopic("MessageReceived(address,uint32,uint64,bytes32,bytes)"),
 } as const;
 
 /** What an event says of the transfer that it sends. Amounts in the token's smallest unit, deadline in Unix seconds. */
-export interface SentEvent {
+export interface TransferSentEvent {
   /** The transfer ID; undefined from L1, where there is none. For CCTP the decimal nonce. */
   readonly transferId: string | undefined;
   readonly destinationChainId: number;
@@ -28,63 +32,66 @@ export interface SentEvent {
 }
 
 /** What an event says of the transfer that it delivers. Which of them a transfer has depends on how it was sent. */
-export type ReceivedEvent =
+export type TransferReceivedEvent =
   | { readonly kind: "l2"; readonly transferId: string; readonly isBond: boolean }
   | { readonly kind: "cctp"; readonly sourceDomain: number; readonly nonce: bigint }
-  | ({ readonly kind: "l1" } & CompletedValues);
+  | ({ readonly kind: "l1" } & L1CompletionFields);
 
 /** All that TransferFromL1Completed says: it names no transfer. */
-export type CompletedValues = Pick<SentEvent, "recipient" | "amount" | "amountOutMin" | "deadline" | "bonderFee"> & {
+export type L1CompletionFields = Pick<
+  TransferSentEvent,
+  "recipient" | "amount" | "amountOutMin" | "deadline" | "bonderFee"
+> & {
   readonly relayer: string;
 };
 
 /** Words of data that each event has. */
-const wordsOf: Readonly<Record<string, number>> = {
-  [topics.transferSent]: 6,
-  [topics.transferSentToL2]: 4,
-  [topics.cctpTransferSent]: 2,
-  [topics.withdrawalBonded]: 1,
-  [topics.withdrew]: 2,
-  [topics.transferFromL1Completed]: 4,
-  [topics.messageReceived]: 1,
+const dataWordsByTopic: Readonly<Record<string, number>> = {
+  [eventTopics.transferSent]: 6,
+  [eventTopics.transferSentToL2]: 4,
+  [eventTopics.cctpTransferSent]: 2,
+  [eventTopics.withdrawalBonded]: 1,
+  [eventTopics.withdrew]: 2,
+  [eventTopics.transferFromL1Completed]: 4,
+  [eventTopics.messageReceived]: 1,
 };
 
 /** Reads the log of a sending contract; undefined when it is another event. */
-export function decodeSent(log: Log): SentEvent | undefined {
+export function decodeSentEvent(log: Log): TransferSentEvent | undefined {
   const [topic0, first, second, third] = log.topics;
-  const word = reader(log);
+  const word = createWordReader(log);
   if (word === undefined || first === undefined || second === undefined || third === undefined) return undefined;
   switch (topic0) {
-    case topics.transferSent:
+    case eventTopics.transferSent:
       // data: amount, transferNonce, bonderFee, index, amountOutMin, deadline
       return {
         transferId: first.toLowerCase(),
         destinationChainId: Number(BigInt(second)),
-        recipient: addressOf(third),
+        recipient: decodeAddressTopic(third),
         amount: word(0),
         bonderFee: word(2),
         amountOutMin: word(4),
         deadline: word(5),
         relayer: undefined,
       };
-    case topics.transferSentToL2:
+    case eventTopics.transferSentToL2:
       // data: amount, amountOutMin, deadline, relayerFee
       return {
         transferId: undefined,
         destinationChainId: Number(BigInt(first)),
-        recipient: addressOf(second),
+        recipient: decodeAddressTopic(second),
         amount: word(0),
         amountOutMin: word(1),
         deadline: word(2),
         bonderFee: word(3),
-        relayer: addressOf(third),
+        relayer: decodeAddressTopic(third),
       };
-    case topics.cctpTransferSent:
+    case eventTopics.cctpTransferSent:
       // data: amount, bonderFee
       return {
         transferId: BigInt(first).toString(),
         destinationChainId: Number(BigInt(second)),
-        recipient: addressOf(third),
+        recipient: decodeAddressTopic(third),
         amount: word(0),
         bonderFee: word(1),
         amountOutMin: 0n,
@@ -97,25 +104,25 @@ export function decodeSent(log: Log): SentEvent | undefined {
 }
 
 /** Reads the log of a contract on which transfers arrive; undefined when it is another event. */
-export function decodeReceived(log: Log): ReceivedEvent | undefined {
+export function decodeReceivedEvent(log: Log): TransferReceivedEvent | undefined {
   const [topic0, first, second] = log.topics;
-  const word = reader(log);
+  const word = createWordReader(log);
   if (word === undefined || first === undefined) return undefined;
   switch (topic0) {
-    case topics.withdrawalBonded:
-    case topics.withdrew:
-      return { kind: "l2", transferId: first.toLowerCase(), isBond: topic0 === topics.withdrawalBonded };
-    case topics.messageReceived:
+    case eventTopics.withdrawalBonded:
+    case eventTopics.withdrew:
+      return { kind: "l2", transferId: first.toLowerCase(), isBond: topic0 === eventTopics.withdrawalBonded };
+    case eventTopics.messageReceived:
       // topics: caller, nonce; data: sourceDomain, sender, messageBody
       if (second === undefined) return undefined;
       return { kind: "cctp", sourceDomain: Number(word(0)), nonce: BigInt(second) };
-    case topics.transferFromL1Completed:
+    case eventTopics.transferFromL1Completed:
       // data: amount, amountOutMin, deadline, relayerFee
       if (second === undefined) return undefined;
       return {
         kind: "l1",
-        recipient: addressOf(first),
-        relayer: addressOf(second),
+        recipient: decodeAddressTopic(first),
+        relayer: decodeAddressTopic(second),
         amount: word(0),
         amountOutMin: word(1),
         deadline: word(2),
@@ -127,7 +134,7 @@ export function decodeReceived(log: Log): ReceivedEvent | undefined {
 }
 
 /** Whether an event from L1 sends a transfer with these values, or a completion of it has them. */
-export function haveEqualValues(a: SentEvent | CompletedValues, b: CompletedValues): boolean {
+export function hasSameTransferFields(a: TransferSentEvent | L1CompletionFields, b: L1CompletionFields): boolean {
   return (
     a.recipient === b.recipient &&
     a.relayer === b.relayer &&
@@ -139,33 +146,33 @@ export function haveEqualValues(a: SentEvent | CompletedValues, b: CompletedValu
 }
 
 /** Calldata of a bridge's `isTransferIdSpent(bytes32)`. */
-export function isTransferIdSpentCall(transferId: string): string {
+export function encodeIsTransferIdSpentCall(transferId: string): string {
   return `0x3a7af631${transferId.slice(2)}`;
 }
 
 /** Calldata of a message transmitter's `usedNonces(bytes32)`: the key is keccak256 of domain and nonce, packed. */
-export function usedNoncesCall(sourceDomain: number, nonce: bigint): string {
+export function encodeUsedNoncesCall(sourceDomain: number, nonce: bigint): string {
   const packed = `${sourceDomain.toString(16).padStart(8, "0")}${nonce.toString(16).padStart(16, "0")}`;
   return `0xfeb61724${bytesToHex(keccak_256(hexToBytes(packed)))}`;
 }
 
 /** A number or address as a 32-byte topic. */
-export function topicOf(value: bigint | string): string {
+export function encodeTopic(value: bigint | string): string {
   const hex = typeof value === "bigint" ? value.toString(16) : value.slice(2);
   return `0x${hex.padStart(64, "0")}`;
 }
 
 /** Reads the n-th 32-byte word of an event's data as an unsigned integer; undefined for an event without such data. */
-function reader({ topics: [topic0 = ""], data }: Log): ((index: number) => bigint) | undefined {
-  const words = wordsOf[topic0];
+function createWordReader({ topics: [topic0 = ""], data }: Log): ((index: number) => bigint) | undefined {
+  const words = dataWordsByTopic[topic0];
   if (words === undefined || data.length < 2 + words * 64) return undefined;
   return (index) => BigInt(`0x${data.slice(2 + index * 64, 66 + index * 64)}`);
 }
 
-function addressOf(topic: string): string {
+function decodeAddressTopic(topic: string): string {
   return `0x${topic.slice(-40).toLowerCase()}`;
 }
 
-function eventTopic(signature: string): string {
+function computeEventTopic(signature: string): string {
   return `0x${bytesToHex(keccak_256(new TextEncoder().encode(signature)))}`;
 }

@@ -2,30 +2,41 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { ServiceError } from "../errors.js";
-import { DEFAULT_LIMITS, type HttpLimits } from "./connection/http-limits.js";
-import { CONNECT_METHOD, type Malformed } from "./connection/http1-server.js";
-import { createListener } from "./connection/listener.js";
-import { type Begun, createDispatch, hasTooMuch, headersTooLong, urlTooLong } from "./dispatch.js";
+import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
+import { CONNECT_METHOD, type ProtocolError } from "./connection/http1-server.js";
+import { createHttpListener } from "./connection/listener.js";
+import {
+  createDispatcher,
+  createHeadersTooLargeError,
+  createUrlTooLongError,
+  exceedsHeaderLimits,
+  type StreamFallback,
+} from "./dispatch.js";
 import { createDocumentHandlers, type Documents } from "./documents.js";
-import { codeNameOf } from "./request/error-mapping.js";
-import { createCalls } from "./request/in-flight-registry.js";
-import { type AnyOperation, around, type MountedService } from "./request/mounted-service.js";
-import { createLimitHandler, createRateLimit, type RateLimitOptions, type Refuse } from "./request/rate-limiter.js";
+import { toCodeName } from "./request/error-mapping.js";
+import { createInFlightRegistry } from "./request/in-flight-registry.js";
+import { type AnyOperation, decorateOperations, type MountedService } from "./request/mounted-service.js";
+import {
+  createRateLimiter,
+  createRateLimitMiddleware,
+  type RateLimitOptions,
+  type SendRejection,
+} from "./request/rate-limiter.js";
 import {
   type AccessLog,
   type CallTracer,
   type HttpRequest,
+  HttpRequestContext,
   type HttpResponse,
-  type InternalErrorReport,
-  OpenCall,
+  type InternalErrorReporter,
 } from "./request/request-context.js";
-import { newRequestId } from "./request/request-id.js";
-import { type HeaderList, type PathHandler, rawErrorAnswer } from "./request/response.js";
+import { createRequestId } from "./request/request-id.js";
+import { formatRawErrorResponse, type HeaderList, type PathHandler } from "./request/response.js";
 import { createRestHandlers } from "./rest/rest-handlers.js";
-import { createPlainConnect } from "./rpc/connect-fast-path.js";
-import { createPlainGrpc } from "./rpc/grpc-fast-path.js";
+import { createConnectFastPath } from "./rpc/connect-fast-path.js";
+import { createGrpcFastPath } from "./rpc/grpc-fast-path.js";
 import { createRpcHandlers } from "./rpc/rpc-handlers.js";
-import { refuseRpc } from "./rpc/send-rpc-error.js";
+import { sendRpcError } from "./rpc/send-rpc-error.js";
 
 export interface HttpServerOptions {
   /** Address to listen on. */
@@ -38,7 +49,7 @@ export interface HttpServerOptions {
   /** Called once for each request of any protocol and outcome, when its answer is out or its caller gone. */
   readonly log: AccessLog;
   /** Gets what lies behind an answer INTERNAL. */
-  readonly onInternalError: InternalErrorReport;
+  readonly onInternalError: InternalErrorReporter;
   /** Take callers' addresses from X-Forwarded-For: true behind a proxy that sets it. Default: false. */
   readonly trustProxy?: boolean;
   readonly limits?: Partial<HttpLimits>;
@@ -57,7 +68,7 @@ export interface HttpServer {
    */
   close(graceMs: number): Promise<void>;
   /** What is open now: connections, and requests that have no whole answer yet. */
-  load(): { readonly connections: number; readonly requests: number };
+  getLoad(): { readonly connections: number; readonly requests: number };
 }
 
 /**
@@ -69,32 +80,34 @@ export interface HttpServer {
  * const { url } = await server.listen();
  */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const draining = new AbortController();
   // Every open stream listens.
   setMaxListeners(0, draining.signal);
-  const calls = createCalls({ trustProxy: false, ...options });
+  const calls = createInFlightRegistry({ trustProxy: false, ...options });
   const services =
-    options.tracer === undefined ? options.services : options.services.map((each) => around(each, traced));
-  const { adapter, plain } = createRpcHandlers(services, limits, draining.signal);
-  const rateLimit = options.rateLimit && createRateLimit(options.rateLimit);
-  const limitHandler = createLimitHandler(rateLimit);
-  const handlers = new Map<string, PathHandler>(adapter);
-  for (const [path, method] of plain) {
-    const slow = adapter.get(path);
+    options.tracer === undefined
+      ? options.services
+      : options.services.map((each) => decorateOperations(each, traceOperation));
+  const { generalHandlers, fastPathMethods } = createRpcHandlers(services, limits, draining.signal);
+  const rateLimit = options.rateLimit && createRateLimiter(options.rateLimit);
+  const limitHandler = createRateLimitMiddleware(rateLimit);
+  const handlers = new Map<string, PathHandler>(generalHandlers);
+  for (const [path, method] of fastPathMethods) {
+    const slow = generalHandlers.get(path);
     if (slow === undefined) continue;
-    const handler = createPlainConnect(method, limits, slow);
-    const refuse: Refuse = (exchange, refusal) => refuseRpc(exchange, refusal, method.domain);
-    handlers.set(path, method.isLimited ? limitHandler(handler, method.name, refuse) : handler);
+    const handler = createConnectFastPath(method, limits, slow);
+    const refuse: SendRejection = (exchange, refusal) => sendRpcError(exchange, refusal, method.errorDomain);
+    handlers.set(path, method.isRateLimited ? limitHandler(handler, method.name, refuse) : handler);
   }
   for (const [path, handler] of createRestHandlers(services, limitHandler)) handlers.set(path, handler);
   for (const [path, handler] of createDocumentHandlers(options.documents ?? new Map())) {
     if (handlers.has(path)) throw new Error(`an operation and a document want ${path}`);
     handlers.set(path, handler);
   }
-  const servePlainGrpc = createPlainGrpc(plain, limits, calls, rateLimit);
-  const dispatch = createDispatch(handlers, limits, calls);
-  const handedOver = new WeakMap<ServerHttp2Stream, Begun>();
+  const servePlainGrpc = createGrpcFastPath(fastPathMethods, limits, calls, rateLimit);
+  const dispatch = createDispatcher(handlers, limits, calls);
+  const handedOver = new WeakMap<ServerHttp2Stream, StreamFallback>();
 
   function onRequest(req: HttpRequest, res: HttpResponse): void {
     dispatch(req, res, "stream" in req ? handedOver.get(req.stream) : undefined);
@@ -106,52 +119,61 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     rawHeaders: readonly string[],
     handOver: () => void,
   ): boolean {
-    if (hasTooMuch(rawHeaders, limits)) return false;
-    return servePlainGrpc(stream, headers, (call, given) => {
-      handedOver.set(stream, { call, given });
+    if (exceedsHeaderLimits(rawHeaders, limits)) return false;
+    return servePlainGrpc(stream, headers, (call, bufferedBody) => {
+      handedOver.set(stream, { context: call, bufferedBody });
       handOver();
     });
   }
 
-  function onMalformed(fault: Malformed, socket: Socket): string {
-    const { status, error, headers = [] } = refusalOf(fault, limits);
+  function onProtocolError(fault: ProtocolError, socket: Socket): string {
+    const { status, error, headers = [] } = toErrorResponse(fault, limits);
     const { reason } = error;
-    const call = calls.inProgress(socket);
+    const call = calls.findPending(socket);
     if (call !== undefined) {
-      Object.assign(call, { code: codeNameOf(reason), reason, malformed: true });
-      return rawErrorAnswer(call, status, error, headers);
+      Object.assign(call, { code: toCodeName(reason), reason, malformed: true });
+      return formatRawErrorResponse(call, status, error, headers);
     }
-    const requestId = newRequestId();
-    calls.refused(requestId, reason, fault.code);
-    return rawErrorAnswer({ requestId, rateHeaders: [] }, status, error, headers);
+    const requestId = createRequestId();
+    calls.logRejected(requestId, reason, fault.code);
+    return formatRawErrorResponse({ requestId, rateHeaders: [] }, status, error, headers);
   }
 
-  const listener = createListener({ host: options.host, port: options.port, limits, onRequest, onStream, onMalformed });
+  const listener = createHttpListener({
+    host: options.host,
+    port: options.port,
+    limits,
+    onRequest,
+    onStream,
+    onProtocolError,
+  });
   return {
     async listen() {
       const address = await listener.listen();
-      return { url: urlOf(address), port: address.port };
+      return { url: formatUrl(address), port: address.port };
     },
     close(graceMs) {
       draining.abort();
       return listener.close(graceMs);
     },
-    load: () => ({ connections: listener.connections(), requests: calls.count() }),
+    getLoad: () => ({ connections: listener.countConnections(), requests: calls.count() }),
   };
 }
 
 /** Runs an operation as a part of its call. */
-function traced(operation: AnyOperation): AnyOperation {
+function traceOperation(operation: AnyOperation): AnyOperation {
   // What operations see of a call is its record itself.
   return (request, context) =>
-    context instanceof OpenCall ? context.within(() => operation(request, context)) : operation(request, context);
+    context instanceof HttpRequestContext
+      ? context.runTraced(() => operation(request, context))
+      : operation(request, context);
 }
 
 /** Faults of HTTP/2 connections that are too much of something; the others are mistakes. */
-const TOO_MUCH: ReadonlySet<string> = new Set(["ERR_HTTP2_TOO_MANY_INVALID_FRAMES", "FLOOD"]);
+const FLOOD_ERROR_CODES: ReadonlySet<string> = new Set(["ERR_HTTP2_TOO_MANY_INVALID_FRAMES", "FLOOD"]);
 
-function refusalOf(
-  { code, packet }: Malformed,
+function toErrorResponse(
+  { code, rawPacket }: ProtocolError,
   limits: HttpLimits,
 ): { status: number; error: ServiceError; headers?: HeaderList } {
   if (code === CONNECT_METHOD) {
@@ -159,20 +181,21 @@ function refusalOf(
     return { status: 405, error, headers: ["allow", "GET, HEAD, POST, OPTIONS"] };
   }
   if (code === "HPE_HEADER_OVERFLOW") {
-    const line = packet.subarray(0, limits.urlBytes);
+    const line = rawPacket.subarray(0, limits.urlBytes);
     const isUrl = /^[A-Z]+ /.test(line.toString("latin1", 0, 10)) && !line.includes("\n");
-    if (isUrl) return { status: 414, error: urlTooLong(limits) };
-    return { status: 431, error: headersTooLong(limits) };
+    if (isUrl) return { status: 414, error: createUrlTooLongError(limits) };
+    return { status: 431, error: createHeadersTooLargeError(limits) };
   }
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
     return { status: 408, error: new ServiceError("INVALID_PARAMETER", "the request did not come in time") };
   }
-  if (TOO_MUCH.has(code)) return { status: 429, error: new ServiceError("RATE_LIMITED", "too much came at once") };
+  if (FLOOD_ERROR_CODES.has(code))
+    return { status: 429, error: new ServiceError("RATE_LIMITED", "too much came at once") };
   return { status: 400, error: new ServiceError("INVALID_PARAMETER", "this is no HTTP request") };
 }
 
 /** The address to call: where every address is listened on, the machine's own. */
-function urlOf({ address, family, port }: AddressInfo): string {
+function formatUrl({ address, family, port }: AddressInfo): string {
   if (family !== "IPv6") return `http://${address === "0.0.0.0" ? "127.0.0.1" : address}:${port}`;
   return `http://[${address === "::" ? "::1" : address}]:${port}`;
 }

@@ -10,17 +10,17 @@ export interface LogOutput {
  * Lines are written together, up to this many bytes: no more, since several processes may share one pipe, which keeps
  * only writes up to this size in one piece.
  */
-const chunkBytes = 4096;
+const CHUNK_BYTES = 4096;
 /** What is not yet that much is written after this time. */
-const flushMs = 200;
+const FLUSH_INTERVAL_MS = 200;
 /** After which time an output that could take nothing is tried again. */
-const retryMs = 5;
+const EAGAIN_RETRY_MS = 5;
 /** Where nobody reads the lines fast enough, more than this is dropped rather than kept. */
-const mostKeptBytes = 16 * 1024 * 1024;
+const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 /** How long the end of the process may be held up by what is not written yet. */
-const exitMs = 200;
+const EXIT_FLUSH_TIMEOUT_MS = 200;
 /** So long a write that is under way may take to be done when the process ends. */
-const lastWriteMs = 20;
+const PENDING_WRITE_WAIT_MS = 20;
 
 /**
  * Writes lines to a file descriptor without holding anything up: neither the requests that they tell of nor the end of
@@ -33,7 +33,7 @@ export function createLogOutput(output: number): LogOutput {
   /** Whole lines, each entry up to chunkBytes, or one longer line. */
   let chunks: string[] = [];
   /** The bytes of a chunk on their way: a character has up to three. */
-  const scratch = Buffer.allocUnsafeSlow(3 * chunkBytes);
+  const scratch = Buffer.allocUnsafeSlow(3 * CHUNK_BYTES);
   let keptBytes = 0;
   let dropped = 0;
   /** Whether the first chunk is being written, or is partly. */
@@ -46,7 +46,7 @@ export function createLogOutput(output: number): LogOutput {
   function add(line: string): void {
     const last = chunks.at(-1);
     // The first one may be under way.
-    const fits = last !== undefined && chunks.length > (isWriting ? 1 : 0) && last.length + line.length <= chunkBytes;
+    const fits = last !== undefined && chunks.length > (isWriting ? 1 : 0) && last.length + line.length <= CHUNK_BYTES;
     if (fits) chunks[chunks.length - 1] = last + line;
     else chunks.push(line);
     keptBytes += line.length;
@@ -55,7 +55,7 @@ export function createLogOutput(output: number): LogOutput {
   /** A whole chunk goes at once; lines that do not fill one wait for more, but not long. */
   function schedule(): void {
     if (chunks.length > 1) start();
-    else if (chunks.length === 1) timer ??= setTimeout(start, flushMs).unref();
+    else if (chunks.length === 1) timer ??= setTimeout(start, FLUSH_INTERVAL_MS).unref();
   }
 
   function start(): void {
@@ -64,7 +64,7 @@ export function createLogOutput(output: number): LogOutput {
     const [chunk] = chunks;
     if (isWriting || isGone || chunk === undefined) return;
     isWriting = true;
-    const isLong = chunk.length > chunkBytes;
+    const isLong = chunk.length > CHUNK_BYTES;
     send(isLong ? Buffer.from(chunk) : scratch.subarray(0, scratch.write(chunk)), chunk.length);
   }
 
@@ -73,7 +73,7 @@ export function createLogOutput(output: number): LogOutput {
     const written = (error: NodeJS.ErrnoException | null, count: number): void => {
       if (error?.code === "EAGAIN") {
         left = bytes;
-        setTimeout(() => send(bytes, length), retryMs).unref();
+        setTimeout(() => send(bytes, length), EAGAIN_RETRY_MS).unref();
         return;
       }
       if (error?.code === "EPIPE") {
@@ -114,8 +114,8 @@ export function createLogOutput(output: number): LogOutput {
   }
 
   function finish(): void {
-    const until = performance.now() + exitMs;
-    if (isWriting && left === undefined) sleep(lastWriteMs);
+    const until = performance.now() + EXIT_FLUSH_TIMEOUT_MS;
+    if (isWriting && left === undefined) sleepSync(PENDING_WRITE_WAIT_MS);
     if (isWriting) chunks.shift();
     const rest = [left ?? "", ...chunks].map((chunk) => Buffer.from(chunk));
     for (let bytes of isGone ? [] : rest) {
@@ -124,7 +124,7 @@ export function createLogOutput(output: number): LogOutput {
           bytes = bytes.subarray(writeSync(descriptor ?? output, bytes));
         } catch (error) {
           if ((error as NodeJS.ErrnoException).code !== "EAGAIN" || performance.now() > until) return;
-          sleep(1);
+          sleepSync(1);
         }
       }
     }
@@ -134,10 +134,10 @@ export function createLogOutput(output: number): LogOutput {
     write(line) {
       if (isGone) return;
       if (descriptor === undefined) {
-        descriptor = withoutBlocking(output);
+        descriptor = openNonBlocking(output);
         process.once("exit", finish);
       }
-      if (keptBytes + line.length > mostKeptBytes) {
+      if (keptBytes + line.length > MAX_BUFFERED_BYTES) {
         dropped += 1;
         return;
       }
@@ -151,7 +151,7 @@ export function createLogOutput(output: number): LogOutput {
  * A descriptor of the same pipe on which a write never waits for the reader: a write that waits, be it on another thread,
  * holds up the end of the process. What else stands behind a descriptor (a file, a terminal, a socket) is taken as it is.
  */
-function withoutBlocking(descriptor: number): number {
+function openNonBlocking(descriptor: number): number {
   try {
     // Not by a flag on the descriptor itself, which other processes may share.
     if (fstatSync(descriptor).isFIFO()) {
@@ -164,6 +164,6 @@ function withoutBlocking(descriptor: number): number {
 }
 
 /** Waits without letting anything else run: the process is ending. */
-function sleep(milliseconds: number): void {
+function sleepSync(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }

@@ -5,48 +5,49 @@ import {
   GetTransferStatusResponseSchema,
   GetTransferStatusResponse_State as State,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { ChainAccess, Chains } from "../chain/chains.js";
+import type { Chains, NetworkChains } from "../chain/chains.js";
 import { ServiceError } from "../errors.js";
-import { decimalsOf } from "../hop/tokens.js";
+import { getTokenDecimals } from "../hop/tokens.js";
 import type { TokenPrices } from "../prices/token-prices.js";
-import { within } from "../resilience/with-timeout.js";
-import type { Found, TransferQuery } from "../transfers/sources/transfer-source.js";
-import { isSettled, type TransferStatus } from "../transfers/status.js";
-import { type StatusBook, standsMs } from "../transfers/status-cache.js";
+import { withTimeout } from "../resilience/with-timeout.js";
+import type { LookupResult, TransferQuery } from "../transfers/sources/transfer-source.js";
+import { isImmutableStatus, type TransferStatus } from "../transfers/status.js";
+import { getStatusTtlMs, type StatusCache } from "../transfers/status-cache.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import { parseNetwork, parseRpcUrls } from "./parameters.js";
 
 /** How long a status that is known waits for a price, in milliseconds. */
-const pricePatienceMs = 1_000;
+const PRICE_TIMEOUT_MS = 1_000;
 /** How long callers may keep what will not change, in seconds. */
-const settledSeconds = 24 * 60 * 60;
+const SETTLED_MAX_AGE_SECONDS = 24 * 60 * 60;
 
-export interface TransferStatusOptions {
-  readonly chains: Pick<Chains, "of" | "use">;
-  readonly statuses: StatusBook;
+export interface GetTransferStatusDeps {
+  readonly chains: Pick<Chains, "forNetwork" | "withCustomEndpoints">;
+  readonly statusCache: StatusCache;
   readonly prices: TokenPrices;
   /** The longest time that any answer may take, in milliseconds. */
-  readonly longestMs: number;
+  readonly maxTimeoutMs: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds on a steady clock. */
-  readonly steady: () => number;
+  readonly monotonicNow: () => number;
 }
 
 export function createGetTransferStatus(
-  options: TransferStatusOptions,
+  options: GetTransferStatusDeps,
 ): Operation<GetTransferStatusRequest, GetTransferStatusResponse> {
-  const { chains, statuses, prices, longestMs, now, steady } = options;
-  const toMessage = createMessages();
-  const describe = createDescriptions();
+  const { chains, statusCache, prices, maxTimeoutMs, now, monotonicNow } = options;
+  const toMessage = createMessageMemo();
+  const describe = createDescriptionMemo();
 
   /** The price of a token now; without one the answer is still the answer: its USD fields are 0. */
   function priceOf({ sent: { token }, priceUsd }: TransferStatus, leftMs: () => number): number | Promise<number> {
     if (priceUsd !== undefined) return priceUsd;
-    const book = prices.peek([token]);
-    if (book === undefined) return within(prices.usd(token), Math.min(pricePatienceMs, Math.max(0, leftMs() / 2)), 0);
+    const book = prices.peekTable([token]);
+    if (book === undefined)
+      return withTimeout(prices.getUsdPrice(token), Math.min(PRICE_TIMEOUT_MS, Math.max(0, leftMs() / 2)), 0);
     try {
-      return book.usd(token);
+      return book.getUsdPrice(token);
     } catch {
       return 0;
     }
@@ -54,8 +55,8 @@ export function createGetTransferStatus(
 
   /** How an answer may be kept: one without a price is not what it should be for long. */
   function cachePolicy(found: TransferStatus, usd: number): CachePolicy {
-    const isForLong = isSettled(found) && usd > 0;
-    const maxAgeSeconds = isForLong ? settledSeconds : standsMs(found) / 1000;
+    const isForLong = isImmutableStatus(found) && usd > 0;
+    const maxAgeSeconds = isForLong ? SETTLED_MAX_AGE_SECONDS : getStatusTtlMs(found) / 1000;
     return { ageSeconds: (now() - found.observedAt) / 1000, maxAgeSeconds };
   }
 
@@ -64,11 +65,11 @@ export function createGetTransferStatus(
     { isPrivate, leftMs }: { readonly isPrivate: boolean; readonly leftMs: () => number },
     context: CallContext,
   ): GetTransferStatusResponse | Promise<GetTransferStatusResponse> {
-    const { facts, metadata } = describe(found);
-    context.note(facts);
-    context.metadata(metadata);
+    const { logFields, metadata } = describe(found);
+    context.addLogFields(logFields);
+    context.setResponseMetadata(metadata);
     const valued = (usd: number): GetTransferStatusResponse => {
-      context.cache(isPrivate ? "private" : cachePolicy(found, usd));
+      context.setCachePolicy(isPrivate ? "private" : cachePolicy(found, usd));
       return toMessage(found, usd);
     };
     const usd = priceOf(found, leftMs);
@@ -79,19 +80,19 @@ export function createGetTransferStatus(
     const query = parseQuery(request);
     const network = parseNetwork(request.network);
     const custom = parseRpcUrls(network, request.rpcUrl);
-    context.note({ network: network.slug });
+    context.addLogFields({ network: network.slug });
 
-    const dueAt = steady() + Math.min(context.timeoutMs ?? longestMs, longestMs);
-    const leftMs = (): number => dueAt - steady();
-    const conclude = (found: Found): GetTransferStatusResponse | Promise<GetTransferStatusResponse> => {
-      if (found !== undefined) return answer(found, { isPrivate: custom.size > 0, leftMs }, context);
+    const dueAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
+    const remainingMs = (): number => dueAt - monotonicNow();
+    const conclude = (found: LookupResult): GetTransferStatusResponse | Promise<GetTransferStatusResponse> => {
+      if (found !== undefined) return answer(found, { isPrivate: custom.size > 0, leftMs: remainingMs }, context);
       throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);
     };
-    const find = (access: ChainAccess): Found | Promise<Found> =>
-      statuses.find(query, {
+    const find = (access: NetworkChains): LookupResult | Promise<LookupResult> =>
+      statusCache.find(query, {
         network,
         chains: access,
-        leftMs,
+        remainingMs,
         caller: context.caller,
         // Not read by who answers at once: it costs something to make.
         get signal() {
@@ -99,8 +100,8 @@ export function createGetTransferStatus(
         },
       });
     if (custom.size > 0)
-      return chains.use(network.slug, custom, async (access) => find(access), context).then(conclude);
-    const found = find(chains.of(network.slug));
+      return chains.withCustomEndpoints(network.slug, custom, async (access) => find(access), context).then(conclude);
+    const found = find(chains.forNetwork(network.slug));
     return found instanceof Promise ? found.then(conclude) : conclude(found);
   };
 }
@@ -133,32 +134,32 @@ function parseTransferId(value: string): string | undefined {
 }
 
 /** Makes one message of a status as long as the price stands, so that what is made of it is made once too. */
-function createMessages(): (status: TransferStatus, usd: number) => GetTransferStatusResponse {
+function createMessageMemo(): (status: TransferStatus, usd: number) => GetTransferStatusResponse {
   const made = new WeakMap<TransferStatus, { readonly usd: number; readonly message: GetTransferStatusResponse }>();
   return (status, usd) => {
     const known = made.get(status);
     if (known?.usd === usd) return known.message;
-    const message = toMessage(status, usd);
+    const message = toResponseMessage(status, usd);
     made.set(status, { usd, message });
     return message;
   };
 }
 
 /** What is said of a status beside its message, made once. */
-interface Description {
+interface StatusDescription {
   /** For the log. */
-  readonly facts: Readonly<Record<string, string>>;
+  readonly logFields: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-function createDescriptions(): (status: TransferStatus) => Description {
-  const made = new WeakMap<TransferStatus, Description>();
+function createDescriptionMemo(): (status: TransferStatus) => StatusDescription {
+  const made = new WeakMap<TransferStatus, StatusDescription>();
   return (status) => {
     const known = made.get(status);
     if (known !== undefined) return known;
     const { sent, state, source, observedAt } = status;
     const description = {
-      facts: { token: sent.token, route: `${sent.source.slug}>${sent.destination.slug}`, state, source },
+      logFields: { token: sent.token, route: `${sent.source.slug}>${sent.destination.slug}`, state, source },
       metadata: { source, "observed-at": new Date(observedAt).toISOString() },
     };
     made.set(status, description);
@@ -166,13 +167,13 @@ function createDescriptions(): (status: TransferStatus) => Description {
   };
 }
 
-function toMessage(
+function toResponseMessage(
   { sent, delivery, state, otherTransferIds }: TransferStatus,
   usd: number,
 ): GetTransferStatusResponse {
   const { event, source, destination } = sent;
-  const amountFormatted = formatted(event.amount, sent.token);
-  const bonderFeeFormatted = formatted(event.bonderFee, sent.token);
+  const amountFormatted = toWholeTokens(event.amount, sent.token);
+  const bonderFeeFormatted = toWholeTokens(event.bonderFee, sent.token);
   return Object.freeze(
     create(GetTransferStatusResponseSchema, {
       transferId: sent.id,
@@ -186,7 +187,7 @@ function toMessage(
       amountFormatted,
       amountUsd: amountFormatted * usd,
       amountOutMin: event.amountOutMin.toString(),
-      deadline: event.deadline > maxInt64 ? maxInt64 : event.deadline,
+      deadline: event.deadline > MAX_INT64 ? MAX_INT64 : event.deadline,
       recipientAddress: event.recipient,
       bonderFee: event.bonderFee.toString(),
       bonderFeeFormatted,
@@ -203,9 +204,9 @@ function toMessage(
 }
 
 /** A sender may write any 256-bit deadline; the contract's field has 63 bits for it. */
-const maxInt64 = 2n ** 63n - 1n;
+const MAX_INT64 = 2n ** 63n - 1n;
 
 /** Whole tokens: the double nearest to amount / 10^decimals. */
-function formatted(amount: bigint, token: string): number {
-  return Number(`${amount}e-${decimalsOf(token)}`);
+function toWholeTokens(amount: bigint, token: string): number {
+  return Number(`${amount}e-${getTokenDecimals(token)}`);
 }

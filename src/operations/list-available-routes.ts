@@ -8,14 +8,14 @@ import {
 import type { FeeSettings } from "../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
 import type { Network } from "../hop/networks.js";
-import { availableRoutes } from "../routes/available-routes.js";
+import { findAvailableRoutes } from "../routes/available-routes.js";
 import type { CachePolicy, Operation } from "./operation.js";
 import { parseChain, parseNetwork, parseRpcUrls, parseToken } from "./parameters.js";
 
 /** Routes change when the settings do, which is seldom. */
-const cachePolicy: CachePolicy = { ageSeconds: 0, maxAgeSeconds: 60, staleWhileRevalidateSeconds: 300 };
+const CACHE_POLICY: CachePolicy = { ageSeconds: 0, maxAgeSeconds: 60, staleWhileRevalidateSeconds: 300 };
 
-interface Filter {
+interface RouteFilter {
   readonly token: string | undefined;
   readonly from: string | undefined;
   readonly to: string | undefined;
@@ -25,12 +25,12 @@ export function createListAvailableRoutes(deps: {
   readonly settings: FeeSettingsSource;
 }): Operation<ListAvailableRoutesRequest, ListAvailableRoutesResponse> {
   /** Answers change with the settings of their network and with nothing else. */
-  const answersBySettings = new WeakMap<FeeSettings, Answers>();
+  const answersBySettings = new WeakMap<FeeSettings, RouteListResponder>();
 
-  function answer(network: Network, settings: FeeSettings, filter: Filter): ListAvailableRoutesResponse {
+  function answer(network: Network, settings: FeeSettings, filter: RouteFilter): ListAvailableRoutesResponse {
     let answers = answersBySettings.get(settings);
     if (answers === undefined) {
-      answers = createAnswers(network, settings);
+      answers = createRouteListResponder(network, settings);
       answersBySettings.set(settings, answers);
     }
     return answers(filter);
@@ -38,25 +38,25 @@ export function createListAvailableRoutes(deps: {
 
   return (request, context) => {
     const network = parseNetwork(request.network);
-    context.note({ network: network.slug });
-    const filter: Filter = {
+    context.addLogFields({ network: network.slug });
+    const filter: RouteFilter = {
       token: request.token === "" ? undefined : parseToken(network, request.token).symbol,
       from: request.fromChain === "" ? undefined : parseChain(network, "fromChain", request.fromChain).slug,
       to: request.toChain === "" ? undefined : parseChain(network, "toChain", request.toChain).slug,
     };
     parseRpcUrls(network, request.rpcUrl);
-    context.cache(cachePolicy);
+    context.setCachePolicy(CACHE_POLICY);
     const known = deps.settings.peek(network.slug);
     if (known !== undefined) return answer(network, known, filter);
-    return deps.settings.bestKnown(network.slug).then((settings) => answer(network, settings, filter));
+    return deps.settings.getCurrentOrBuiltIn(network.slug).then((settings) => answer(network, settings, filter));
   };
 }
 
-type Answers = (filter: Filter) => ListAvailableRoutesResponse;
+type RouteListResponder = (filter: RouteFilter) => ListAvailableRoutesResponse;
 
 /** The answers of one network under one state of its settings, each made once and frozen: who prints one may keep that. */
-function createAnswers(network: Network, settings: FeeSettings): Answers {
-  const routes = availableRoutes(network, settings).map(({ token, source, destination }) =>
+function createRouteListResponder(network: Network, settings: FeeSettings): RouteListResponder {
+  const routes = findAvailableRoutes(network, settings).map(({ token, source, destination }) =>
     Object.freeze(
       create(RouteSchema, {
         token,

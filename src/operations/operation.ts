@@ -18,14 +18,14 @@ export interface CallContext {
   /** How long the caller will wait, in milliseconds; undefined: it did not say. */
   readonly timeoutMs: number | undefined;
   /** Adds facts to the one log line of this request. */
-  note(facts: Readonly<Record<string, string | number | boolean>>): void;
+  addLogFields(facts: Readonly<Record<string, string | number | boolean>>): void;
   /** Says how old the answer's facts are and how long it may be used; or that nobody may keep it. Not called: nothing is said. */
-  cache(policy: CachePolicy): void;
+  setCachePolicy(policy: CachePolicy): void;
   /**
    * Says something of the answer beside its message, which every protocol sends as headers; not with an error. Names
    * are lower case and none that a protocol uses itself, values visible ASCII: anything else is an error thrown.
    */
-  metadata(entries: Readonly<Record<string, string>>): void;
+  setResponseMetadata(entries: Readonly<Record<string, string>>): void;
 }
 
 /**

@@ -1,29 +1,29 @@
 import { ServiceError } from "../errors.js";
-import { type Chain, findChain, type Network, networkOf, networkSlugs } from "../hop/networks.js";
+import { type Chain, findChain, getNetwork, NETWORK_SLUGS, type Network } from "../hop/networks.js";
 import { findToken, type Token } from "../hop/tokens.js";
 
 // Every function here reads one request field: it gives the value or throws a ServiceError that names the field.
 
-const maxUint256 = 2n ** 256n - 1n;
+const MAX_UINT256 = 2n ** 256n - 1n;
 /** Digits of 2^256-1. */
-const maxAmountDigits = 78;
+const MAX_AMOUNT_DIGITS = 78;
 /** Most characters of a caller's value that an error repeats. */
-const maxEcho = 64;
+const MAX_ECHOED_CHARS = 64;
 
 /** @throws ServiceError MISSING_PARAMETER when the value is empty. */
-export function required(field: string, value: string): string {
+export function requireParameter(field: string, value: string): string {
   if (value === "") throw new ServiceError("MISSING_PARAMETER", `${field} is required`, { field });
   return value;
 }
 
 /** Empty is mainnet. @throws ServiceError UNSUPPORTED_NETWORK. */
 export function parseNetwork(value: string): Network {
-  const slug = networkSlugs.find((known) => known === (value || "mainnet"));
+  const slug = NETWORK_SLUGS.find((known) => known === (value || "mainnet"));
   if (slug === undefined) {
-    const message = `network ${echo(value)} is none of ${networkSlugs.join(", ")}`;
+    const message = `network ${quoteForError(value)} is none of ${NETWORK_SLUGS.join(", ")}`;
     throw new ServiceError("UNSUPPORTED_NETWORK", message, { field: "network" });
   }
-  return networkOf(slug);
+  return getNetwork(slug);
 }
 
 /** @throws ServiceError UNSUPPORTED_TOKEN. */
@@ -31,7 +31,7 @@ export function parseToken(network: Network, value: string): Token {
   const token = findToken(network, value);
   if (token === undefined) {
     const known = [...network.contracts.keys()].join(", ");
-    const message = `token ${echo(value)} is none of ${known} on ${network.slug}`;
+    const message = `token ${quoteForError(value)} is none of ${known} on ${network.slug}`;
     throw new ServiceError("UNSUPPORTED_TOKEN", message, { field: "token" });
   }
   return token;
@@ -42,7 +42,7 @@ export function parseChain(network: Network, field: string, value: string): Chai
   const chain = findChain(network, value);
   if (chain === undefined) {
     const known = [...network.chains.keys()].join(", ");
-    const message = `${field} ${echo(value)} is none of ${known} on ${network.slug}`;
+    const message = `${field} ${quoteForError(value)} is none of ${known} on ${network.slug}`;
     throw new ServiceError("UNSUPPORTED_CHAIN", message, { field });
   }
   return chain;
@@ -51,9 +51,9 @@ export function parseChain(network: Network, field: string, value: string): Chai
 /** An amount in the token's smallest unit, 1 to 2^256-1. @throws ServiceError INVALID_PARAMETER. */
 export function parseAmount(value: string): bigint {
   // The length is checked first: turning millions of digits into a number would hold everybody up.
-  if (value.length <= maxAmountDigits && /^[1-9][0-9]*$/.test(value)) {
+  if (value.length <= MAX_AMOUNT_DIGITS && /^[1-9][0-9]*$/.test(value)) {
     const amount = BigInt(value);
-    if (amount <= maxUint256) return amount;
+    if (amount <= MAX_UINT256) return amount;
   }
   const message = "amount is not a whole number from 1 to 2^256-1 in the token's smallest unit, in plain digits";
   throw new ServiceError("INVALID_PARAMETER", message, { field: "amount" });
@@ -77,8 +77,10 @@ export function parseRpcUrls(network: Network, urls: Readonly<Record<string, str
     const field = `rpcUrl[${name}]`;
     const chain = findChain(network, name);
     if (chain === undefined) {
-      const message = `rpcUrl names chain ${echo(name)}, which ${network.slug} does not have`;
-      throw new ServiceError("UNSUPPORTED_CHAIN", message, { field: name.length > maxEcho ? "rpcUrl" : field });
+      const message = `rpcUrl names chain ${quoteForError(name)}, which ${network.slug} does not have`;
+      throw new ServiceError("UNSUPPORTED_CHAIN", message, {
+        field: name.length > MAX_ECHOED_CHARS ? "rpcUrl" : field,
+      });
     }
     const { slug } = chain;
     if (bySlug.has(slug)) throw new ServiceError("INVALID_PARAMETER", `${slug} has two RPC URLs`, { field });
@@ -88,7 +90,7 @@ export function parseRpcUrls(network: Network, urls: Readonly<Record<string, str
 }
 
 /** A caller's value as an error may repeat it: short, printable, quoted. */
-function echo(value: string): string {
-  const short = value.length > maxEcho ? `${value.slice(0, maxEcho)}...` : value;
+function quoteForError(value: string): string {
+  const short = value.length > MAX_ECHOED_CHARS ? `${value.slice(0, MAX_ECHOED_CHARS)}...` : value;
   return JSON.stringify(short.replace(/[^\x20-\x7e]/g, "?"));
 }

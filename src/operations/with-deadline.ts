@@ -1,14 +1,14 @@
 import { setMaxListeners } from "node:events";
 import { ServiceError } from "../errors.js";
-import type { Places } from "../resilience/fair-quota.js";
+import type { FairQuota } from "../resilience/fair-quota.js";
 import type { CallContext, Operation } from "./operation.js";
 
 /** How calls may wait. */
-export interface WaitingRules {
+export interface DeadlineOptions {
   /** The longest time that any answer may take, in milliseconds. */
-  readonly longestMs: number;
+  readonly maxTimeoutMs: number;
   /** Where those wait that are not answered at once. */
-  readonly places: Places;
+  readonly callerQuota: FairQuota;
 }
 
 /**
@@ -19,30 +19,34 @@ export interface WaitingRules {
  */
 export function withDeadline<Request, Response>(
   operation: Operation<Request, Response>,
-  { longestMs, places }: WaitingRules,
+  { maxTimeoutMs, callerQuota }: DeadlineOptions,
 ): Operation<Request, Response> {
   return (request, context) => {
-    const timeoutMs = Math.min(context.timeoutMs ?? longestMs, longestMs);
+    const timeoutMs = Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
     if (timeoutMs <= 0) throw new ServiceError("DEADLINE_EXCEEDED", "the deadline had passed when the call came");
-    const ending = new Ending(context);
+    const ending = new DeadlineContext(context);
     let isOver = true;
     try {
       const answer = operation(request, ending);
       if (!(answer instanceof Promise)) return answer;
-      const leave = places.take(context.caller);
+      const leave = callerQuota.tryAcquire(context.caller);
       if (leave === undefined) {
         answer.catch(() => {});
         throw new ServiceError("OVERLOADED", "too many calls are waiting here", { retryAfterSeconds: 1 });
       }
       isOver = false;
-      return endedInTime(answer, ending, timeoutMs).finally(leave);
+      return raceDeadline(answer, ending, timeoutMs).finally(leave);
     } finally {
       if (isOver) ending.end();
     }
   };
 }
 
-async function endedInTime<Response>(answer: Promise<Response>, ending: Ending, timeoutMs: number): Promise<Response> {
+async function raceDeadline<Response>(
+  answer: Promise<Response>,
+  ending: DeadlineContext,
+  timeoutMs: number,
+): Promise<Response> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
@@ -63,31 +67,31 @@ async function endedInTime<Response>(answer: Promise<Response>, ending: Ending, 
  * A call's context whose signal fires at an end of our own too. A class, since there is one for each request: its
  * getters cost nothing where nobody reads them.
  */
-class Ending implements CallContext {
+class DeadlineContext implements CallContext {
   readonly requestId: string;
   readonly timeoutMs: number | undefined;
   private controller: AbortController | undefined = undefined;
-  private isOver = false;
+  private isEnded = false;
 
-  constructor(private readonly call: CallContext) {
-    this.requestId = call.requestId;
-    this.timeoutMs = call.timeoutMs;
+  constructor(private readonly innerContext: CallContext) {
+    this.requestId = innerContext.requestId;
+    this.timeoutMs = innerContext.timeoutMs;
   }
 
   get caller(): string {
-    return this.call.caller;
+    return this.innerContext.caller;
   }
 
-  get note(): CallContext["note"] {
-    return this.call.note;
+  get addLogFields(): CallContext["addLogFields"] {
+    return this.innerContext.addLogFields;
   }
 
-  get cache(): CallContext["cache"] {
-    return this.call.cache;
+  get setCachePolicy(): CallContext["setCachePolicy"] {
+    return this.innerContext.setCachePolicy;
   }
 
-  get metadata(): CallContext["metadata"] {
-    return this.call.metadata;
+  get setResponseMetadata(): CallContext["setResponseMetadata"] {
+    return this.innerContext.setResponseMetadata;
   }
 
   get signal(): AbortSignal {
@@ -96,18 +100,18 @@ class Ending implements CallContext {
       // One call asks many others, each of which listens.
       setMaxListeners(0, this.controller.signal);
       // Not AbortSignal.any: on Node.js 20 its signal is never collected once a listener stays on it.
-      if (this.isOver || this.call.signal.aborted) this.controller.abort();
-      else this.call.signal.addEventListener("abort", this.leave);
+      if (this.isEnded || this.innerContext.signal.aborted) this.controller.abort();
+      else this.innerContext.signal.addEventListener("abort", this.onCallerAbort);
     }
     return this.controller.signal;
   }
 
   end(): void {
-    this.isOver = true;
+    this.isEnded = true;
     if (this.controller === undefined) return;
-    this.call.signal.removeEventListener("abort", this.leave);
+    this.innerContext.signal.removeEventListener("abort", this.onCallerAbort);
     this.controller.abort();
   }
 
-  private readonly leave = (): void => this.controller?.abort();
+  private readonly onCallerAbort = (): void => this.controller?.abort();
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from "../errors.js";
-import type { Reading, RemoteDocument, SourceHealth } from "../resilience/stale-while-revalidate.js";
+import type { CacheEntry, SourceHealth, StaleWhileRevalidateCache } from "../resilience/stale-while-revalidate.js";
 
 /** What the price document says: when it was made (milliseconds since 1970) and USD by token symbol. */
 export interface PriceDocument {
@@ -8,39 +8,39 @@ export interface PriceDocument {
 }
 
 /** The prices that are known at one time. */
-export interface PriceBook {
+export interface PriceTable {
   /**
    * Price of one whole token in US dollars.
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no source has a usable price.
    */
-  usd(symbol: string): number;
+  getUsdPrice(symbol: string): number;
 }
 
 export interface TokenPrices {
   /** The newest prices of these tokens at least. */
-  book(symbols: readonly string[]): Promise<PriceBook>;
+  getTable(symbols: readonly string[]): Promise<PriceTable>;
   /** What book() would give without a wait; undefined where it would wait. The same object while nothing is new. */
-  peek(symbols: readonly string[]): PriceBook | undefined;
+  peekTable(symbols: readonly string[]): PriceTable | undefined;
   /** Price of one whole token, as in the newest book. */
-  usd(symbol: string): Promise<number>;
+  getUsdPrice(symbol: string): Promise<number>;
 }
 
 export interface TokenPricesOptions {
   /** Fixed prices by symbol: used before any source. */
-  readonly fixed: ReadonlyMap<string, number>;
+  readonly fixedPricesUsd: ReadonlyMap<string, number>;
   /** The price document; undefined: fixed prices only. */
-  readonly document: Pick<RemoteDocument<PriceDocument>, "get" | "peek"> | undefined;
+  readonly document: Pick<StaleWhileRevalidateCache<PriceDocument>, "get" | "peek"> | undefined;
   readonly now: () => number;
 }
 
 /** A price document older than this is not believed, as in the SDK. */
-const maxAgeMs = 10 * 60 * 1000;
+const MAX_PRICE_AGE_MS = 10 * 60 * 1000;
 
 /** No token is worth so much: whoever says so is mistaken. */
-const highestUsd = 1e9;
+const MAX_PRICE_USD = 1e9;
 
 /** Tokens that have the price of another, as in the SDK. */
-const samePrice: Readonly<Record<string, string>> = {
+const PRICE_ALIASES: Readonly<Record<string, string>> = {
   "USDC.e": "USDC",
   WETH: "ETH",
   WMATIC: "MATIC",
@@ -49,29 +49,29 @@ const samePrice: Readonly<Record<string, string>> = {
   XDAI: "DAI",
 };
 
-export function createTokenPrices({ fixed, document, now }: TokenPricesOptions): TokenPrices {
-  const fixedBySymbol = upperCased(fixed);
+export function createTokenPrices({ fixedPricesUsd, document, now }: TokenPricesOptions): TokenPrices {
+  const fixedBySymbol = upperCaseSymbols(fixedPricesUsd);
   const withoutDocument = bookOf(undefined);
-  let newest: { readonly reading: Reading<PriceDocument>; readonly book: PriceBook } | undefined;
+  let newest: { readonly reading: CacheEntry<PriceDocument>; readonly book: PriceTable } | undefined;
 
   const fixedUsd = (asked: string): number | undefined =>
-    fixedBySymbol.get(asked.toUpperCase()) ?? fixedBySymbol.get((samePrice[asked] ?? asked).toUpperCase());
+    fixedBySymbol.get(asked.toUpperCase()) ?? fixedBySymbol.get((PRICE_ALIASES[asked] ?? asked).toUpperCase());
 
-  function bookOf(read: PriceDocument | undefined): PriceBook {
+  function bookOf(read: PriceDocument | undefined): PriceTable {
     return {
-      usd(asked) {
-        const symbol = samePrice[asked] ?? asked;
-        const isCurrent = read !== undefined && read.timestamp > now() - maxAgeMs;
+      getUsdPrice(asked) {
+        const symbol = PRICE_ALIASES[asked] ?? asked;
+        const isCurrent = read !== undefined && read.timestamp > now() - MAX_PRICE_AGE_MS;
         const price = fixedUsd(asked) ?? (isCurrent ? read.prices.get(symbol.toUpperCase()) : undefined);
         if (price === undefined || !(price > 0)) {
           throw new ServiceError("UPSTREAM_UNAVAILABLE", `no price for ${symbol}`);
         }
-        return rounded(symbol, price);
+        return roundLikeSdk(symbol, price);
       },
     };
   }
 
-  function keep(reading: Reading<PriceDocument>): PriceBook {
+  function keep(reading: CacheEntry<PriceDocument>): PriceTable {
     // A host behind a cache may give an older document after a newer one; one from the future is no measure.
     const known = newest?.reading.value.timestamp ?? 0;
     const isNewer = reading.value.timestamp >= known || known > now();
@@ -86,33 +86,33 @@ export function createTokenPrices({ fixed, document, now }: TokenPricesOptions):
   /** Whether the fixed prices are all that is needed: then no source has to answer first. */
   const areFixed = (symbols: readonly string[]): boolean => symbols.every((symbol) => fixedUsd(symbol) !== undefined);
 
-  async function book(symbols: readonly string[]): Promise<PriceBook> {
+  async function getTable(symbols: readonly string[]): Promise<PriceTable> {
     if (document === undefined || areFixed(symbols)) return withoutDocument;
     return document.get().then(keep, () => withoutDocument);
   }
 
   return {
-    book,
-    peek(symbols) {
+    getTable,
+    peekTable(symbols) {
       if (document === undefined || areFixed(symbols)) return withoutDocument;
       const reading = document.peek();
       return reading === undefined ? undefined : keep(reading);
     },
-    usd: async (symbol) => (await book([symbol])).usd(symbol),
+    getUsdPrice: async (symbol) => (await getTable([symbol])).getUsdPrice(symbol),
   };
 }
 
 /** How a price document is, whose age counts from when it was made. */
-export function priceHealth(
-  document: Pick<RemoteDocument<PriceDocument>, "last" | "health">,
+export function getPriceSourceHealth(
+  document: Pick<StaleWhileRevalidateCache<PriceDocument>, "peekStale" | "health">,
   now: () => number,
 ): SourceHealth {
   const health = document.health();
-  const reading = document.last();
+  const reading = document.peekStale();
   if (reading === undefined) return health;
   const ageMs = Math.max(0, now() - reading.value.timestamp);
   // What is not believed any more is as good as not read.
-  return { state: ageMs < maxAgeMs ? health.state : "failing", ageMs };
+  return { state: ageMs < MAX_PRICE_AGE_MS ? health.state : "failing", ageMs };
 }
 
 /**
@@ -124,19 +124,19 @@ export function parsePriceDocument(document: unknown): PriceDocument {
   if (typeof timestamp !== "number" || typeof prices !== "object" || prices === null) {
     throw new TypeError("token prices have another form");
   }
-  const numbers = Object.entries(prices).filter((entry): entry is [string, number] => isPrice(entry[1]));
-  return { timestamp, prices: upperCased(new Map(numbers)) };
+  const numbers = Object.entries(prices).filter((entry): entry is [string, number] => isPlausiblePrice(entry[1]));
+  return { timestamp, prices: upperCaseSymbols(new Map(numbers)) };
 }
 
-function isPrice(value: unknown): boolean {
-  return typeof value === "number" && value > 0 && value < highestUsd;
+function isPlausiblePrice(value: unknown): boolean {
+  return typeof value === "number" && value > 0 && value < MAX_PRICE_USD;
 }
 
 /** The SDK rounds these two to six decimals before it computes with them. */
-function rounded(symbol: string, price: number): number {
+function roundLikeSdk(symbol: string, price: number): number {
   return symbol === "USDC" || symbol === "USDT" ? Number(price.toFixed(6)) : price;
 }
 
-function upperCased(prices: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+function upperCaseSymbols(prices: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
   return new Map([...prices].map(([symbol, price]) => [symbol.toUpperCase(), price]));
 }

@@ -1,4 +1,4 @@
-import type { ChainAccess } from "../chain/chains.js";
+import type { NetworkChains } from "../chain/chains.js";
 import type { Chain, NetworkSlug } from "../hop/networks.js";
 import type { Token } from "../hop/tokens.js";
 import type { Quote } from "./math/quote.js";
@@ -12,24 +12,24 @@ export interface QuoteRequest {
   /** In the token's smallest unit, 1 to 2^256-1. */
   readonly amountIn: bigint;
   /** Percent, 0 <= slippage < 100. */
-  readonly slippage: number;
+  readonly slippagePercent: number;
 }
 
 /** How old the facts of a quote are and how old they may grow, in milliseconds. */
-export interface Freshness {
+export interface QuoteFreshness {
   readonly ageMs: number;
   readonly maxAgeMs: number;
   /** About how often they are read again. */
   readonly refreshMs: number;
 }
 
-export interface DatedQuote {
+export interface TimestampedQuote {
   readonly quote: Quote;
-  readonly freshness: Freshness;
+  readonly freshness: QuoteFreshness;
 }
 
 /** Who waits for a quote; the signal is read only where there is something to wait for. */
-export interface Waiting {
+export interface QuoteRequester {
   readonly caller: string;
   readonly signal: AbortSignal;
 }
@@ -41,7 +41,7 @@ export interface Waiting {
  */
 export interface QuoteEngine {
   /** From what all callers share; without a promise where that is at hand. */
-  quote(request: QuoteRequest, waiting: Waiting): DatedQuote | Promise<DatedQuote>;
+  quote(request: QuoteRequest, waiting: QuoteRequester): TimestampedQuote | Promise<TimestampedQuote>;
   /** With endpoints that this caller named: nothing that they answer is kept or reaches anybody else. */
-  quotePrivately(request: QuoteRequest, chains: ChainAccess, waiting: Waiting): Promise<Quote>;
+  quoteWithCustomEndpoints(request: QuoteRequest, chains: NetworkChains, waiting: QuoteRequester): Promise<Quote>;
 }

@@ -1,47 +1,47 @@
 import type { ChainClient } from "../chain/chain-client.js";
-import type { ChainAccess } from "../chain/chains.js";
+import type { NetworkChains } from "../chain/chains.js";
 import type { NetworkSlug } from "../hop/networks.js";
 import type { Quote } from "./math/quote.js";
 import type { SdkEngine } from "./sdk-engine.js";
-import type { GivenQuote } from "./snapshot-engine.js";
-import type { ChainFacts } from "./state/chain-state.js";
+import type { ServedQuote } from "./snapshot-engine.js";
+import type { ChainState } from "./state/chain-state.js";
 
 /** What the SDK made of a quote that was given. */
-export interface Verdict {
-  readonly given: GivenQuote;
+export interface ComparisonResult {
+  readonly served: ServedQuote;
   /** undefined: the SDK could not say, as when the block is gone. */
-  readonly bySdk: Quote | undefined;
+  readonly referenceQuote: Quote | undefined;
   readonly isEqual: boolean;
   /** Verdicts since the start, this one among them. */
-  readonly counts: VerdictCounts;
+  readonly counts: ComparisonCounts;
 }
 
-export interface VerdictCounts {
+export interface ComparisonCounts {
   readonly equal: number;
   readonly different: number;
   readonly unknown: number;
 }
 
-export interface VerificationOptions {
+export interface ShadowComparisonOptions {
   /** Share of quotes, 0 to 1. */
-  readonly rate: number;
-  readonly engine: SdkEngine;
-  readonly chains: (network: NetworkSlug) => ChainAccess;
-  readonly onVerdict: (verdict: Verdict) => void;
+  readonly sampleRate: number;
+  readonly referenceEngine: SdkEngine;
+  readonly chains: (network: NetworkSlug) => NetworkChains;
+  readonly onResult: (verdict: ComparisonResult) => void;
   /** 0 to 1. */
   readonly random: () => number;
   readonly signal: AbortSignal;
 }
 
 /** Quotes that wait to be verified: the SDK takes milliseconds of CPU for each, and no caller is to notice. */
-const mostWaiting = 100;
+const MAX_PENDING_COMPARISONS = 100;
 
-const compared = ["amountOutMin", "destinationAmountOutMin", "bonderFee", "estimatedReceived"] as const;
+const COMPARED_FIELDS = ["amountOutMin", "destinationAmountOutMin", "bonderFee", "estimatedReceived"] as const;
 
 /** Takes quotes that were given to callers and has the SDK compute a share of them again, one after the other. */
-export function createVerification(options: VerificationOptions): (given: GivenQuote) => void {
-  const { rate, engine, chains, onVerdict, random, signal } = options;
-  const waiting: GivenQuote[] = [];
+export function createShadowComparison(options: ShadowComparisonOptions): (given: ServedQuote) => void {
+  const { sampleRate, referenceEngine, chains, onResult, random, signal } = options;
+  const waiting: ServedQuote[] = [];
   let isBusy = false;
   const counts = { equal: 0, different: 0, unknown: 0 };
 
@@ -49,48 +49,51 @@ export function createVerification(options: VerificationOptions): (given: GivenQ
     isBusy = true;
     for (let given = waiting.shift(); given !== undefined && !signal.aborted; given = waiting.shift()) {
       const verdict = await judge(given);
-      if (!signal.aborted) onVerdict(verdict);
+      if (!signal.aborted) onResult(verdict);
     }
     isBusy = false;
   }
 
-  async function judge(given: GivenQuote): Promise<Verdict> {
-    const { request, quote, source, destination } = given;
-    const access = asRead(
+  async function judge(served: ServedQuote): Promise<ComparisonResult> {
+    const { request, quote, sourceState, destinationState } = served;
+    const access = pinChainAccess(
       chains(request.network),
       new Map([
-        [request.source.slug, source],
-        [request.destination.slug, destination],
+        [request.source.slug, sourceState],
+        [request.destination.slug, destinationState],
       ]),
     );
     // Deadlines have a part in the price of deliveries alone.
-    const nowSeconds = destination?.nowSeconds ?? 0;
-    const bySdk = await engine.quoteAt(request, access, nowSeconds, signal).catch(() => undefined);
-    const isEqual = bySdk !== undefined && compared.every((field) => bySdk[field] === quote[field]);
-    counts[bySdk === undefined ? "unknown" : isEqual ? "equal" : "different"] += 1;
-    return { given, bySdk, isEqual, counts: { ...counts } };
+    const nowSeconds = destinationState?.readAtUnixSeconds ?? 0;
+    const referenceQuote = await referenceEngine
+      .quoteAtTime(request, access, nowSeconds, signal)
+      .catch(() => undefined);
+    const isEqual =
+      referenceQuote !== undefined && COMPARED_FIELDS.every((field) => referenceQuote[field] === quote[field]);
+    counts[referenceQuote === undefined ? "unknown" : isEqual ? "equal" : "different"] += 1;
+    return { served, referenceQuote, isEqual, counts: { ...counts } };
   }
 
   return (given) => {
-    if (random() >= rate || waiting.length >= mostWaiting) return;
+    if (random() >= sampleRate || waiting.length >= MAX_PENDING_COMPARISONS) return;
     waiting.push(given);
     if (!isBusy) void work();
   };
 }
 
 /** The chains as they were when facts were read: at those blocks, and at that price of gas. */
-function asRead(access: ChainAccess, facts: ReadonlyMap<string, ChainFacts | undefined>): ChainAccess {
+function pinChainAccess(access: NetworkChains, facts: ReadonlyMap<string, ChainState | undefined>): NetworkChains {
   return {
     ...access,
-    client(slug) {
-      const client = access.client(slug);
+    getClient(slug) {
+      const client = access.getClient(slug);
       const read = facts.get(slug);
-      return read === undefined ? client : pinned(client, read);
+      return read === undefined ? client : pinChainClient(client, read);
     },
   };
 }
 
-function pinned(client: ChainClient, facts: ChainFacts): ChainClient {
+function pinChainClient(client: ChainClient, facts: ChainState): ChainClient {
   const block = `0x${facts.block.number.toString(16)}`;
   return {
     ...client,

@@ -1,46 +1,46 @@
 import { ServiceError } from "../errors.js";
-import { createPlaces } from "./fair-quota.js";
-import { createTurns } from "./semaphore.js";
+import { createFairQuota } from "./fair-quota.js";
+import { createSemaphore } from "./semaphore.js";
 
 /** Lets through expensive work: as much at a time as the process bears, a short line behind it, and no more. */
-export interface Gate {
+export interface AdaptiveLimiter {
   /**
    * Does the work when it is its turn.
    * @param caller who wants it: nobody gets so much that others find no place
    * @throws ServiceError OVERLOADED, at once, when there is no place for this caller
    * @throws the signal's reason when it fires before the work begins
    */
-  pass<T>(caller: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  run<T>(caller: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   /**
    * For who has much to prepare before: to be sent away should cost little.
    * @throws ServiceError OVERLOADED where `pass` would
    */
-  check(caller: string): void;
-  load(): GateLoad;
+  assertCapacity(caller: string): void;
+  load(): LimiterLoad;
 }
 
 /** How much goes through a gate now. */
-export interface GateLoad {
+export interface LimiterLoad {
   /** Most works at a time. */
   readonly limit: number;
   /** Works under way, and those in line for it. */
-  readonly inside: number;
+  readonly inFlight: number;
 }
 
 /** Works at a time: at the start, the fewest and the most that it can become. Each takes some ten kilobytes. */
-const firstLimit = 64;
-const leastLimit = 16;
-const mostLimit = 2_048;
+const INITIAL_LIMIT = 64;
+const MIN_LIMIT = 16;
+const MAX_LIMIT = 2_048;
 /** How many of one caller may wait in line: what comes at once, as of a back end that starts, is done in a moment. */
-const lineOfOne = 64;
+const MAX_QUEUED_PER_CALLER = 64;
 /** How late the event loop may be, in milliseconds: so long does every answer wait that would be ready at once. */
-const bearableLagMs = 5;
+const MAX_EVENT_LOOP_LAG_MS = 5;
 /** Share of its time that it has work of ours when that makes it late: what makes an idle one late is another process. */
-const busyShare = 0.75;
+const BUSY_UTILIZATION = 0.75;
 /** How often that is looked at while there is work, in milliseconds. */
-const lookMs = 20;
-const growth = 1.1;
-const decline = 0.8;
+const SAMPLE_INTERVAL_MS = 20;
+const INCREASE_FACTOR = 1.1;
+const DECREASE_FACTOR = 0.8;
 
 /**
  * The limit grows while all of it is used and the event loop keeps up, so that work which only waits, as for an upstream
@@ -49,32 +49,36 @@ const decline = 0.8;
  * @param now milliseconds on a steady clock
  * @param busyMs for how much of its life the event loop has had work, in milliseconds
  */
-export function createGate(now: () => number, busyMs = () => performance.eventLoopUtilization().active): Gate {
-  let limit = firstLimit;
+export function createAdaptiveLimiter(
+  now: () => number,
+  busyMs = () => performance.eventLoopUtilization().active,
+): AdaptiveLimiter {
+  let limit = INITIAL_LIMIT;
   let atWork = 0;
   /** Those at work and in line. */
-  let inside = 0;
+  let inFlight = 0;
   /** Whether somebody was sent away, or found all at work, since the last look. */
   let wasFull = false;
   let isLooking = false;
-  const turns = createTurns(limit);
+  const turns = createSemaphore(limit);
   // A single caller gets half the places: all the work that is borne, and its line.
-  const places = createPlaces(() => 2 * (limit + lineOfOne));
+  const places = createFairQuota(() => 2 * (limit + MAX_QUEUED_PER_CALLER));
 
   function look(): void {
     isLooking = true;
     const [startedAt, busyBefore] = [now(), busyMs()];
     setTimeout(() => {
       const tookMs = now() - startedAt;
-      const isLate = tookMs > lookMs + bearableLagMs && busyMs() - busyBefore > busyShare * tookMs;
-      if (isLate) limit = Math.max(leastLimit, Math.floor(Math.min(limit, atWork) * decline));
-      else if (wasFull || inside > limit) limit = Math.min(mostLimit, Math.ceil(limit * growth));
-      if (inside === 0) limit = firstLimit;
-      turns.allow(limit);
+      const isLate =
+        tookMs > SAMPLE_INTERVAL_MS + MAX_EVENT_LOOP_LAG_MS && busyMs() - busyBefore > BUSY_UTILIZATION * tookMs;
+      if (isLate) limit = Math.max(MIN_LIMIT, Math.floor(Math.min(limit, atWork) * DECREASE_FACTOR));
+      else if (wasFull || inFlight > limit) limit = Math.min(MAX_LIMIT, Math.ceil(limit * INCREASE_FACTOR));
+      if (inFlight === 0) limit = INITIAL_LIMIT;
+      turns.setLimit(limit);
       wasFull = false;
       isLooking = false;
       if (atWork > 0) look();
-    }, lookMs).unref();
+    }, SAMPLE_INTERVAL_MS).unref();
   }
 
   function sendAway(): never {
@@ -84,15 +88,15 @@ export function createGate(now: () => number, busyMs = () => performance.eventLo
   }
 
   return {
-    check(caller) {
-      if (!places.hasOneFor(caller)) sendAway();
+    assertCapacity(caller) {
+      if (!places.hasCapacityFor(caller)) sendAway();
     },
-    async pass(caller, signal, work) {
-      const leave = places.take(caller) ?? sendAway();
-      wasFull ||= inside >= limit;
-      inside += 1;
+    async run(caller, signal, work) {
+      const leave = places.tryAcquire(caller) ?? sendAway();
+      wasFull ||= inFlight >= limit;
+      inFlight += 1;
       try {
-        return await turns.take(signal, async () => {
+        return await turns.acquire(signal, async () => {
           atWork += 1;
           if (!isLooking) look();
           try {
@@ -102,10 +106,10 @@ export function createGate(now: () => number, busyMs = () => performance.eventLo
           }
         });
       } finally {
-        inside -= 1;
+        inFlight -= 1;
         leave();
       }
     },
-    load: () => ({ limit, inside }),
+    load: () => ({ limit, inFlight }),
   };
 }

@@ -1,14 +1,14 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as delay } from "node:timers/promises";
 
 /**
  * Milliseconds on a clock that nobody sets: for ages, pauses and rests. The wall clock may be put back an hour, and what
  * is to be read again in a second would be read again in an hour and a second. Counts from about 1970, like the other.
  */
-export function steadyNow(): number {
+export function monotonicNow(): number {
   return performance.timeOrigin + performance.now();
 }
 
 /** Resolves when the time, in milliseconds, is over or the signal fires. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {});
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => {});
 }

@@ -1,11 +1,11 @@
 /** Places that callers share, of which whoever holds many leaves some for others. */
-export interface Places {
+export interface FairQuota {
   /** Takes a place and gives what gives it back, once; undefined where there is none for this caller. */
-  take(caller: string): (() => void) | undefined;
+  tryAcquire(caller: string): (() => void) | undefined;
   /** Whether it would get one. */
-  hasOneFor(caller: string): boolean;
+  hasCapacityFor(caller: string): boolean;
   /** How many are held. */
-  taken(): number;
+  heldCount(): number;
 }
 
 /**
@@ -13,16 +13,16 @@ export interface Places {
  * always finds one while others hold less than all.
  * @param capacity how many there are now
  */
-export function createPlaces(capacity: () => number): Places {
+export function createFairQuota(capacity: () => number): FairQuota {
   const heldBy = new Map<string, number>();
   let taken = 0;
   const held = (caller: string): number => heldBy.get(caller) ?? 0;
-  const hasOneFor = (caller: string): boolean => held(caller) < capacity() - taken;
+  const hasCapacityFor = (caller: string): boolean => held(caller) < capacity() - taken;
   return {
-    hasOneFor,
-    taken: () => taken,
-    take(caller) {
-      if (!hasOneFor(caller)) return undefined;
+    hasCapacityFor,
+    heldCount: () => taken,
+    tryAcquire(caller) {
+      if (!hasCapacityFor(caller)) return undefined;
       heldBy.set(caller, held(caller) + 1);
       taken += 1;
       return () => {

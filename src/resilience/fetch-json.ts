@@ -1,12 +1,12 @@
 import { setMaxListeners } from "node:events";
 import { type Dispatcher, request } from "undici";
-import { untilAborted } from "./race-abort.js";
+import { raceAbort } from "./race-abort.js";
 
 /**
  * What kind of failure an exchange with an upstream was. refused: it is there and gives no result; aborted: nobody waits
  * any more.
  */
-export type ExchangeFault =
+export type UpstreamErrorKind =
   | "refused"
   | "timeout"
   | "aborted"
@@ -16,48 +16,48 @@ export type ExchangeFault =
   | "wrong_chain";
 
 /** Why an exchange with an upstream gave no usable answer. Its message names no URL; the cause may. */
-export class ExchangeError extends Error {
-  override readonly name = "ExchangeError";
-  readonly fault: ExchangeFault;
+export class UpstreamError extends Error {
+  override readonly name = "UpstreamError";
+  readonly kind: UpstreamErrorKind;
   /** HTTP status, where there was an answer at all. */
   readonly status: number | undefined;
   /** For how long the upstream wants to be left alone, in milliseconds, where it says so. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, options: ExchangeErrorOptions = {}) {
+  constructor(message: string, options: UpstreamErrorOptions = {}) {
     super(message, { cause: options.cause });
-    this.fault = options.fault ?? "bad_answer";
+    this.kind = options.kind ?? "bad_answer";
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
   }
 }
 
-interface ExchangeErrorOptions {
+interface UpstreamErrorOptions {
   /** Default: an answer that is none. */
-  readonly fault?: ExchangeFault;
+  readonly kind?: UpstreamErrorKind;
   readonly status?: number;
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
 /** Why a signal fired whose time was over. */
-const timeOver = new DOMException("the time is over", "TimeoutError");
+const timeoutReason = new DOMException("the time is over", "TimeoutError");
 
 /** A signal of its own for work that ends with another signal or when its time is over. */
-export interface Limit {
+export interface AbortScope {
   readonly signal: AbortSignal;
   /** Aborts the signal and lets go of timer and outer signal. To be called in every case. */
-  end(): void;
+  cancel(): void;
 }
 
 /**
  * Neither AbortSignal.any nor AbortSignal.timeout: an outer signal that lives long keeps what `any` joins to it, and a
  * timeout that is joined is held weakly: once collected, it never fires.
  */
-export function createLimit(outer: AbortSignal, timeoutMs?: number): Limit {
+export function createAbortScope(outer: AbortSignal, timeoutMs?: number): AbortScope {
   const controller = new AbortController();
   const abort = (): void => controller.abort(outer.reason);
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => controller.abort(timeOver), timeoutMs);
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => controller.abort(timeoutReason), timeoutMs);
   if (outer.aborted) abort();
 
   // Any number of exchanges may end with one signal: that is no leak, of which Node would warn.
@@ -65,7 +65,7 @@ export function createLimit(outer: AbortSignal, timeoutMs?: number): Limit {
   outer.addEventListener("abort", abort);
   return {
     signal: controller.signal,
-    end() {
+    cancel() {
       clearTimeout(timer);
       outer.removeEventListener("abort", abort);
       controller.abort();
@@ -73,7 +73,7 @@ export function createLimit(outer: AbortSignal, timeoutMs?: number): Limit {
   };
 }
 
-export interface ExchangeOptions {
+export interface FetchJsonOptions {
   readonly dispatcher: Dispatcher;
   /** Longest time for the whole exchange, in milliseconds; undefined: as long as the signal lets it. */
   readonly timeoutMs?: number;
@@ -91,8 +91,8 @@ export interface ExchangeOptions {
  * compressed answer, so that a few bytes can never become many.
  * @throws ExchangeError for everything but a 2xx with a JSON body, also when aborted.
  */
-export async function exchangeJson(url: string, options: ExchangeOptions): Promise<unknown> {
-  const limit = createLimit(options.signal, options.timeoutMs);
+export async function fetchJson(url: string, options: FetchJsonOptions): Promise<unknown> {
+  const limit = createAbortScope(options.signal, options.timeoutMs);
   const { signal } = limit;
   let status: number;
   let text: string;
@@ -111,51 +111,51 @@ export async function exchangeJson(url: string, options: ExchangeOptions): Promi
       signal,
     });
     // Before there is a connection, the client looks at no signal.
-    const { statusCode, headers, body } = await untilAborted(sent, signal);
+    const { statusCode, headers, body } = await raceAbort(sent, signal);
     status = statusCode;
     if (status < 200 || status > 299) {
       // Not waited for: a body that never ends must not hold the answer.
       body.destroy();
       body.on("error", () => {});
-      const retryAfterMs = status === 429 ? readRetryAfter(headers["retry-after"]) : undefined;
-      throw new ExchangeError(`answered ${status}`, { fault: "http_error", status, retryAfterMs });
+      const retryAfterMs = status === 429 ? parseRetryAfter(headers["retry-after"]) : undefined;
+      throw new UpstreamError(`answered ${status}`, { kind: "http_error", status, retryAfterMs });
     }
     const encoding = headers["content-encoding"];
     if (encoding !== undefined && encoding !== "identity") {
       body.destroy();
       body.on("error", () => {});
-      throw new ExchangeError("answered compressed, unasked", { status });
+      throw new UpstreamError("answered compressed, unasked", { status });
     }
-    text = await readText(body, options.maxBytes);
+    text = await readBodyText(body, options.maxBytes);
   } catch (error) {
-    if (error instanceof ExchangeError) throw error;
-    if (!signal.aborted) throw new ExchangeError("could not be reached", { fault: "network_error", cause: error });
-    const fault = signal.reason === timeOver ? "timeout" : "aborted";
-    throw new ExchangeError("did not answer in time", { fault, cause: error });
+    if (error instanceof UpstreamError) throw error;
+    if (!signal.aborted) throw new UpstreamError("could not be reached", { kind: "network_error", cause: error });
+    const kind = signal.reason === timeoutReason ? "timeout" : "aborted";
+    throw new UpstreamError("did not answer in time", { kind, cause: error });
   } finally {
-    limit.end();
+    limit.cancel();
   }
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new ExchangeError("answered something that is not JSON", { status, cause: error });
+    throw new UpstreamError("answered something that is not JSON", { status, cause: error });
   }
 }
 
-async function readText(body: AsyncIterable<Buffer>, maxBytes: number): Promise<string> {
+async function readBodyText(body: AsyncIterable<Buffer>, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += chunk.length;
     // Leaving the loop destroys the stream.
-    if (size > maxBytes) throw new ExchangeError(`answered more than ${maxBytes} bytes`);
+    if (size > maxBytes) throw new UpstreamError(`answered more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, size).toString("utf8");
 }
 
 /** Reads a Retry-After header, which holds seconds or a date. */
-function readRetryAfter(value: string | string[] | undefined): number | undefined {
+function parseRetryAfter(value: string | string[] | undefined): number | undefined {
   if (typeof value !== "string") return undefined;
   const ms = /^[0-9]+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return Number.isNaN(ms) ? undefined : Math.max(ms, 0);

@@ -1,16 +1,16 @@
-import { createLimit } from "./fetch-json.js";
+import { createAbortScope } from "./fetch-json.js";
 
 /**
  * Asks several at once and takes the first that finds something; the others' signal fires then. That none finds anything
  * is sure only when all have answered.
  * @throws the first failure, where none has found anything and not all have answered
  */
-export async function firstFound<Asked, T>(
+export async function raceFirstDefined<Asked, T>(
   asked: readonly Asked[],
   look: (asked: Asked, signal: AbortSignal) => Promise<T | undefined>,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  const limit = createLimit(signal);
+  const limit = createAbortScope(signal);
   const failures: unknown[] = [];
   try {
     return await new Promise((resolve, reject) => {
@@ -36,6 +36,6 @@ export async function firstFound<Asked, T>(
       }
     });
   } finally {
-    limit.end();
+    limit.cancel();
   }
 }

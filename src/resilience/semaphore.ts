@@ -1,12 +1,12 @@
 /** So many at a time, the others in the order in which they came. */
-export interface Turns {
+export interface Semaphore {
   /** Does the work when it is its turn. Rejects, with the signal's reason, when the signal fires before that. */
-  take<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  acquire<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   /** Changes how many; whoever is at work goes on. */
-  allow(most: number): void;
+  setLimit(most: number): void;
 }
 
-export function createTurns(most: number): Turns {
+export function createSemaphore(most: number): Semaphore {
   const waiting = new Set<() => void>();
   let allowed = most;
   let taken = 0;
@@ -37,7 +37,7 @@ export function createTurns(most: number): Turns {
   }
 
   return {
-    async take(signal, work) {
+    async acquire(signal, work) {
       signal.throwIfAborted();
       if (taken < allowed) taken += 1;
       else await waitForTurn(signal);
@@ -48,7 +48,7 @@ export function createTurns(most: number): Turns {
         letIn();
       }
     },
-    allow(count) {
+    setLimit(count) {
       allowed = count;
       letIn();
     },

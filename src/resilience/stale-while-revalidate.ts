@@ -1,12 +1,12 @@
 /** A value read from elsewhere, with the time at which it was read (milliseconds on a steady clock). */
-export interface Reading<T> {
+export interface CacheEntry<T> {
   readonly value: T;
   readonly readAt: number;
 }
 
-export interface DocumentOptions<T> {
+export interface StaleWhileRevalidateOptions<T> {
   /** Reads the document and checks it. */
-  readonly read: (signal: AbortSignal) => Promise<T>;
+  readonly load: (signal: AbortSignal) => Promise<T>;
   readonly now: () => number;
   /** For how long a reading is used without asking again, in milliseconds. */
   readonly freshMs: number;
@@ -16,25 +16,25 @@ export interface DocumentOptions<T> {
    */
   readonly staleMs: number;
   /** After a failure, for how long the source is left alone, in milliseconds. */
-  readonly retryMs: number;
+  readonly errorTtlMs: number;
   readonly onError: (error: unknown) => void;
 }
 
 /** A remote document that is read when it is wanted and has grown old. */
-export interface RemoteDocument<T> {
+export interface StaleWhileRevalidateCache<T> {
   /**
    * The last good reading, read anew when it is no longer fresh. Callers share one read; a failed read leaves the older
    * reading standing, whose age is the caller's to judge.
    * @throws the read's error when there has never been a good one.
    */
-  get(): Promise<Reading<T>>;
+  get(): Promise<CacheEntry<T>>;
   /**
    * What get() would give without a wait, with the same effect; undefined where it would wait. The same object as long
    * as there is no newer reading.
    */
-  peek(): Reading<T> | undefined;
+  peek(): CacheEntry<T> | undefined;
   /** The last good reading, however old; asks nobody. */
-  last(): Reading<T> | undefined;
+  peekStale(): CacheEntry<T> | undefined;
   health(): SourceHealth;
   /** Ends a read that is under way. */
   close(): void;
@@ -47,15 +47,17 @@ export interface SourceHealth {
   readonly ageMs: number | undefined;
 }
 
-export function createRemoteDocument<T>(options: DocumentOptions<T>): RemoteDocument<T> {
+export function createStaleWhileRevalidateCache<T>(
+  options: StaleWhileRevalidateOptions<T>,
+): StaleWhileRevalidateCache<T> {
   const closing = new AbortController();
-  let last: Reading<T> | undefined;
+  let last: CacheEntry<T> | undefined;
   let failure: { readonly error: unknown; readonly at: number } | undefined;
   let reading: Promise<void> | undefined;
 
   async function refresh(): Promise<void> {
     try {
-      const value = await options.read(closing.signal);
+      const value = await options.load(closing.signal);
       last = { value, readAt: options.now() };
       failure = undefined;
     } catch (error) {
@@ -66,10 +68,10 @@ export function createRemoteDocument<T>(options: DocumentOptions<T>): RemoteDocu
     }
   }
 
-  function peek(): Reading<T> | undefined {
+  function peek(): CacheEntry<T> | undefined {
     const now = options.now();
     if (last !== undefined && now - last.readAt < options.freshMs) return last;
-    const resting = failure !== undefined && now - failure.at < options.retryMs;
+    const resting = failure !== undefined && now - failure.at < options.errorTtlMs;
     if (!resting) reading ??= refresh();
     // Once the source has failed nobody waits for it again as long as there is an older reading.
     return last !== undefined && (failure !== undefined || now - last.readAt < options.staleMs) ? last : undefined;
@@ -84,7 +86,7 @@ export function createRemoteDocument<T>(options: DocumentOptions<T>): RemoteDocu
       throw failure?.error;
     },
     peek,
-    last: () => last,
+    peekStale: () => last,
     health() {
       const state = failure !== undefined ? "failing" : last === undefined ? "unknown" : "ok";
       return { state, ageMs: last && options.now() - last.readAt };

@@ -1,5 +1,5 @@
 /** What a promise gives within some time, or else the fallback; also when it fails. */
-export async function within<T>(promise: Promise<T>, milliseconds: number, fallback: T): Promise<T> {
+export async function withTimeout<T>(promise: Promise<T>, milliseconds: number, fallback: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<T>((resolve) => {
     timer = setTimeout(() => resolve(fallback), milliseconds);

@@ -1,5 +1,5 @@
 import type { FeeSettings } from "../hop/fee-settings.js";
-import type { Chain, Contracts, Network } from "../hop/networks.js";
+import type { Chain, Network, TokenContracts } from "../hop/networks.js";
 
 /** A token with the chain that it leaves and the one where it arrives. */
 export interface Route {
@@ -12,7 +12,7 @@ export interface Route {
  * The routes on which a transfer can really be sent, in the order of the SDK's address book. The SDK's own list has
  * more: CCTP pairs that its `getIsSupportedCctpRoute` refuses, and sends from L1 over bridges that are deprecated.
  */
-export function availableRoutes(network: Network, settings: FeeSettings): readonly Route[] {
+export function findAvailableRoutes(network: Network, settings: FeeSettings): readonly Route[] {
   const routes: Route[] = [];
   for (const [token, byChain] of network.contracts) {
     for (const sourceSlug of byChain.keys()) {
@@ -21,7 +21,7 @@ export function availableRoutes(network: Network, settings: FeeSettings): readon
         const destination = network.chains.get(destinationSlug);
         if (source === undefined || destination === undefined) continue;
         const route = { token, source, destination };
-        if (exists(network, route) && isOpen(route, settings)) routes.push(route);
+        if (hasRouteContracts(network, route) && isRouteEnabled(route, settings)) routes.push(route);
       }
     }
   }
@@ -29,25 +29,25 @@ export function availableRoutes(network: Network, settings: FeeSettings): readon
 }
 
 /** Whether the contracts for a route are there, whatever the settings say. */
-export function exists(network: Network, { token, source, destination }: Route): boolean {
+export function hasRouteContracts(network: Network, { token, source, destination }: Route): boolean {
   const from = network.contracts.get(token)?.get(source.slug);
   const to = network.contracts.get(token)?.get(destination.slug);
   if (from === undefined || to === undefined || source === destination) return false;
-  if (!isCctp(token)) return true;
+  if (!isCctpSymbol(token)) return true;
   // A USDC.e that leaves L1 would be USDC: the swap that makes one of the other is on the L2s only.
   const isSwappedOnL1 = token === "USDC.e" && source.isL1;
-  return !isSwappedOnL1 && cctpBridge(from) !== undefined && cctpBridge(to) !== undefined;
+  return !isSwappedOnL1 && getCctpBridge(from) !== undefined && getCctpBridge(to) !== undefined;
 }
 
 /** Whether the settings let a route be used: a deprecated bridge takes nothing from L1 and still sends back. */
-export function isOpen({ token, source }: Route, settings: FeeSettings): boolean {
+export function isRouteEnabled({ token, source }: Route, settings: FeeSettings): boolean {
   return !(source.isL1 && settings.bridgeDeprecated[token]);
 }
 
-function isCctp(token: string): boolean {
+function isCctpSymbol(token: string): boolean {
   return token === "USDC" || token === "USDC.e";
 }
 
-function cctpBridge(contracts: Contracts): string | number | undefined {
+function getCctpBridge(contracts: TokenContracts): string | number | undefined {
   return contracts.cctpL1Bridge ?? contracts.cctpL2Bridge;
 }

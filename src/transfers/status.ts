@@ -1,16 +1,16 @@
-import type { Delivery, SentTransfer } from "./transfer.js";
+import type { SentTransfer, TransferDelivery } from "./transfer.js";
 
 export type TransferState = "PENDING" | "BONDED" | "UNBONDABLE";
 
 /** Who knew of a transfer. */
-export type SourceName = "chain" | "index" | "explorer";
+export type TransferSourceName = "chain" | "index" | "explorer";
 
 /** What is known beside the transfer itself and its arrival. */
-export interface StatusFacts {
+export interface StatusDetails {
   /** IDs of the other transfers of the same transaction, in log order. */
   readonly otherTransferIds: readonly string[];
   /** Who says all this. */
-  readonly source: SourceName;
+  readonly source: TransferSourceName;
   /** When it was so, in milliseconds since 1970. */
   readonly observedAt: number;
   /** Whether neither the sending nor the delivering block can be undone any more. */
@@ -20,14 +20,14 @@ export interface StatusFacts {
 }
 
 /** A transfer with what became of it. */
-export interface TransferStatus extends StatusFacts {
+export interface TransferStatus extends StatusDetails {
   readonly sent: SentTransfer;
-  readonly delivery: Delivery | undefined;
+  readonly delivery: TransferDelivery | undefined;
   readonly state: TransferState;
 }
 
 /** What each state may turn into, blocks that are undone aside. */
-const transitions: Readonly<Record<TransferState, readonly TransferState[]>> = {
+const STATE_TRANSITIONS: Readonly<Record<TransferState, readonly TransferState[]>> = {
   PENDING: ["BONDED"],
   // After settlement anyone may withdraw what no bonder could deliver.
   UNBONDABLE: ["BONDED"],
@@ -35,11 +35,15 @@ const transitions: Readonly<Record<TransferState, readonly TransferState[]>> = {
 };
 
 /** The status of a transfer that has been received so, or not at all. */
-export function status(sent: SentTransfer, received: Delivery | undefined, facts: StatusFacts): TransferStatus {
-  return { ...facts, sent, delivery: received, state: stateOf(sent, received) };
+export function buildTransferStatus(
+  sent: SentTransfer,
+  received: TransferDelivery | undefined,
+  facts: StatusDetails,
+): TransferStatus {
+  return { ...facts, sent, delivery: received, state: deriveState(sent, received) };
 }
 
-function stateOf(sent: SentTransfer, received: Delivery | undefined): TransferState {
+function deriveState(sent: SentTransfer, received: TransferDelivery | undefined): TransferState {
   if (received !== undefined) return "BONDED";
   const { amountOutMin, deadline } = sent.event;
   // A bonder cannot swap on L1: what asks for it can only be withdrawn after settlement.
@@ -48,6 +52,6 @@ function stateOf(sent: SentTransfer, received: Delivery | undefined): TransferSt
 }
 
 /** Whether nothing of a status will ever change: an end state in blocks that stay, with all that is to know of it. */
-export function isSettled({ state, isFinal, delivery }: TransferStatus): boolean {
-  return isFinal && transitions[state].length === 0 && delivery?.transactionHash !== undefined;
+export function isImmutableStatus({ state, isFinal, delivery }: TransferStatus): boolean {
+  return isFinal && STATE_TRANSITIONS[state].length === 0 && delivery?.transactionHash !== undefined;
 }

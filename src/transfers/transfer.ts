@@ -1,10 +1,10 @@
-import type { SenderKind } from "../hop/contract-registry.js";
+import type { TransferKind } from "../hop/contract-registry.js";
 import type { Chain } from "../hop/networks.js";
-import type { SentEvent } from "../hop/transfer-events.js";
+import type { TransferSentEvent } from "../hop/transfer-events.js";
 
 /** A transfer as its sending transaction tells of it. Hashes and addresses are lower case. */
 export interface SentTransfer {
-  readonly kind: SenderKind;
+  readonly kind: TransferKind;
   /** The transfer ID; from L1 the transaction's hash; for CCTP the decimal nonce. */
   readonly id: string;
   readonly token: string;
@@ -19,11 +19,11 @@ export interface SentTransfer {
   /** Who sent the transaction. */
   readonly account: string;
   /** The event's own values. */
-  readonly event: SentEvent;
+  readonly event: TransferSentEvent;
 }
 
 /** How a transfer arrived. What is not known, or did not take part, is undefined. */
-export interface Delivery {
+export interface TransferDelivery {
   /** The destination transaction. */
   readonly transactionHash: string | undefined;
   /** The block that holds it. */

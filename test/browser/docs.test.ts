@@ -1,13 +1,13 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openPage } from "../support/browser/browser-page.js";
-import { browserProgram, launchBrowser } from "../support/browser/launch-browser.js";
+import { openBrowserPage } from "../support/browser/browser-page.js";
+import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 const operations = ["getQuote", "getTransferStatus", "listAvailableRoutes"] as const;
 type Operation = (typeof operations)[number];
 
-describe.skipIf(browserProgram === undefined)("/docs (needs chromium)", () => {
+describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
@@ -18,8 +18,8 @@ describe.skipIf(browserProgram === undefined)("/docs (needs chromium)", () => {
     await gateway?.stop();
   });
 
-  async function openDocs(options?: Parameters<typeof openPage>[3]) {
-    const opened = await openPage(browser, gateway.url, "/docs", options);
+  async function openDocs(options?: Parameters<typeof openBrowserPage>[3]) {
+    const opened = await openBrowserPage(browser, gateway.url, "/docs", options);
     await opened.page.locator(".opblock").first().waitFor();
     return opened;
   }
@@ -44,20 +44,20 @@ describe.skipIf(browserProgram === undefined)("/docs (needs chromium)", () => {
   }
 
   test("shows all three operations, asks nobody else, and keeps to its policy", async () => {
-    const { page, complaints, close } = await openDocs();
+    const { page, consoleProblems, close } = await openDocs();
     expect(await page.title()).toContain("hop-gateway");
     const ids = await page.locator(".opblock").evaluateAll((blocks) => blocks.map(({ id }) => id));
     expect(ids).toEqual(operations.map((operation) => `operations-BridgeService-${operation}`));
     for (const operation of operations) await unfold(page, operation);
     expect(await page.locator(".errors-wrapper").count()).toBe(0);
-    expect(complaints).toEqual([]);
+    expect(consoleProblems).toEqual([]);
     await page.locator("nav a").click();
     await page.waitForURL(`${gateway.url}/`);
     await close();
   });
 
   test("asks for a quote as it is filled in, and shows the answer", async () => {
-    const { page, complaints, close } = await openDocs();
+    const { page, consoleProblems, close } = await openDocs();
     const { field, execute } = await unfold(page, "getQuote");
     await field("amount").fill("1000000");
     await field("token").fill("USDT");
@@ -81,7 +81,7 @@ describe.skipIf(browserProgram === undefined)("/docs (needs chromium)", () => {
     expect(Object.keys(body)).toEqual(Object.keys(direct));
     expect(Math.abs(Number(body.deadline) - Number(deadline))).toBeLessThan(60);
     expect(Math.abs(Number(body.destinationDeadline) - Number(destinationDeadline))).toBeLessThan(60);
-    expect(complaints).toEqual([]);
+    expect(consoleProblems).toEqual([]);
     await close();
   });
 

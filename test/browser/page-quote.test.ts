@@ -1,14 +1,14 @@
 import type { Browser, Page, Request } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { amountsAround } from "../../web/quote/rate-curve.js";
+import { sampleAmounts } from "../../web/quote/rate-curve.js";
 import { parseAmount } from "../../web/shared/amounts.js";
-import { openPage } from "../support/browser/browser-page.js";
-import { browserProgram, launchBrowser } from "../support/browser/launch-browser.js";
+import { openBrowserPage } from "../support/browser/browser-page.js";
+import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 type Quote = Readonly<Record<string, string | number>>;
 
-const route = "token=USDT&from=polygon&to=arbitrum";
+const ROUTE = "token=USDT&from=polygon&to=arbitrum";
 
 /** What stands beside the name of a field of the interface: the amount in whole tokens, and as the interface has it. */
 async function told(page: Page, field: string) {
@@ -37,7 +37,7 @@ async function answered(page: Page): Promise<void> {
   await page.locator('#quote-answer[aria-busy="false"] .facts').waitFor();
 }
 
-describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromium)", () => {
+describe.skipIf(browserPath === undefined)("a quote on the page (needs chromium)", () => {
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
@@ -47,14 +47,14 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
     await browser?.close();
     await gateway?.stop();
   });
-  const open = (address: string, options?: Parameters<typeof openPage>[3]) =>
-    openPage(browser, gateway.url, address, options);
+  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
+    openBrowserPage(browser, gateway.url, address, options);
   const quote = async (amount: string, rest = "token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5") =>
     (await gateway.get(`/v1/quote?amount=${amount}&${rest}`)).body as Quote;
 
   test("is the one that the interface gives, raw beside whole tokens", async () => {
     const asked: Request[] = [];
-    const { page, complaints, close } = await open(`/#quote?${route}&amount=25&slippage=0.5`, {
+    const { page, consoleProblems, close } = await open(`/#quote?${ROUTE}&amount=25&slippage=0.5`, {
       before: async (it) => {
         it.on("request", (request) => asked.push(request));
       },
@@ -76,7 +76,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
     expect(await page.locator("#quote-raw").textContent()).toBe("25 is 25000000 in the smallest unit.");
     expect(await page.locator("#quote-said").textContent()).toContain("of 25 USDT from Polygon arrive on Arbitrum");
     expect(await page.locator("#quote-answer .age").textContent()).toMatch(/were read \d+ s ago/);
-    expect(complaints).toEqual([]);
+    expect(consoleProblems).toEqual([]);
     await close();
   });
 
@@ -89,7 +89,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
   });
 
   test("has a curve that is drawn, and a table that is the interface's", async () => {
-    const { page, complaints, close } = await open(`/#quote?${route}&amount=20000&slippage=0.5`);
+    const { page, consoleProblems, close } = await open(`/#quote?${ROUTE}&amount=20000&slippage=0.5`);
     await page.locator('#curve[aria-busy="false"]').waitFor();
     // The line's own colour, in many places: not only axes were drawn.
     expect(await drawnIn(page, [91, 60, 196])).toBeGreaterThan(500);
@@ -98,7 +98,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
     expect(await drawnIn(page, [91, 60, 196])).toBe(0);
     await page.locator("#curve summary").click();
     const rows = await page.locator("#curve-table tbody tr").all();
-    const amounts = amountsAround(20_000_000_000n);
+    const amounts = sampleAmounts(20_000_000_000n);
     expect(rows).toHaveLength(amounts.length);
     for (const index of [0, 16, 24, 32]) {
       const [sent = "", received = "", fee = ""] = await (rows[index] as (typeof rows)[number])
@@ -119,13 +119,15 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
     expect(await page.locator("#quote-impact").textContent()).toBe(
       `${impacts[16]}, held against the rate for 200 USDT`,
     );
-    expect(complaints).toEqual([]);
+    expect(consoleProblems).toEqual([]);
     await close();
   });
 
   test("has its curve also where requests are limited: it waits as long as it is told to", async () => {
     const limited = await startGateway({ IP_RATE_LIMIT_REQ_PER_SEC: "8" });
-    const { page, close } = await openPage(browser, limited.url, `/#quote?${route}&amount=20000`, { mayFail: /429/ });
+    const { page, close } = await openBrowserPage(browser, limited.url, `/#quote?${ROUTE}&amount=20000`, {
+      mayFail: /429/,
+    });
     await page.locator('#curve[aria-busy="false"]').waitFor();
     expect(await page.locator("#curve-table tbody tr").count()).toBe(33);
     expect(await page.locator("#curve-table td[colspan]").count()).toBe(0);
@@ -134,7 +136,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
   });
 
   test("with a wrong parameter shows the service's words at its field", async () => {
-    const { page, close, complaints } = await open(`/#quote?${route}&amount=25&slippage=100`, { mayFail: /400/ });
+    const { page, close, consoleProblems } = await open(`/#quote?${ROUTE}&amount=25&slippage=100`, { mayFail: /400/ });
     const { body } = await gateway.get(
       "/v1/quote?amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=100",
     );
@@ -146,12 +148,12 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
     await page.locator("#quote-slippage").fill("1");
     await answered(page);
     expect(await page.locator("#quote-slippage").getAttribute("aria-invalid")).toBeNull();
-    expect(complaints).toEqual([]);
+    expect(consoleProblems).toEqual([]);
     await close();
   });
 
   test("of an amount that is none is not asked for", async () => {
-    const { page, close } = await open(`/#quote?${route}&amount=25`);
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=25`);
     await page.locator('#curve[aria-busy="false"]').waitFor();
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
@@ -165,7 +167,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
   });
 
   test("is in the smallest unit where the page does not know a token's decimals", async () => {
-    const { page, close } = await open(`/#quote?${route}&amount=25000000`, {
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=25000000`, {
       before: (it) => it.route("**/assets/tokens.json", (request) => request.fulfill({ json: {} })),
     });
     await answered(page);
@@ -177,7 +179,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
   test("is not given as long as it is not known what a whole token is", async () => {
     let isDown = true;
     const asked: string[] = [];
-    const { page, close } = await open(`/#quote?${route}&amount=25`, {
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=25`, {
       mayFail: /ERR_FAILED/,
       before: async (it) => {
         it.on("request", (request) => asked.push(request.url()));
@@ -194,7 +196,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
   });
 
   test("is as old as the service says", async () => {
-    const { page, close } = await open(`/#quote?${route}&amount=25`, {
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=25`, {
       before: (it) =>
         it.route("**/v1/quote?**", async (request) => {
           const response = await request.fetch();
@@ -208,7 +210,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
   test("that has to wait says why, and for how long", async () => {
     let waits = 1;
     const body = JSON.stringify({ message: "too many requests of this caller", reason: "RATE_LIMITED" });
-    const { page, close } = await open(`/#quote?${route}&amount=25`, {
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=25`, {
       mayFail: /429/,
       before: (it) =>
         it.route("**/v1/quote?**", (request) =>
@@ -225,7 +227,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
   });
 
   test("that is still being typed does not come in the way of another view", async () => {
-    const { page, close } = await open(`/#quote?${route}&amount=25`);
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=25`);
     await answered(page);
     await page.locator("#quote-amount").fill("26");
     await page.locator("#link-chains").click();
@@ -247,7 +249,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
   });
 
   test("of a fee far above the amount says so in words", async () => {
-    const { page, close } = await open(`/#quote?${route}&amount=0.000001`);
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=0.000001`);
     await answered(page);
     expect(await page.locator('dt:has(code:text-is("bonderFee")) + dd .note').textContent()).toBe(
       "more than the amount",
@@ -262,7 +264,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const { page, close } = await open(`/#quote?${route}&amount=25`, {
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=25`, {
       before: async (it) => {
         it.on("requestfailed", (request) => aborted.push(request.url()));
         await it.route(/amount=7000000&/, async (request) => {
@@ -285,7 +287,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
 
   test("that cannot be given says why, and can be tried again", async () => {
     let isDown = true;
-    const { page, close } = await open(`/#quote?${route}&amount=25`, {
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=25`, {
       mayFail: /503/,
       before: (it) =>
         it.route(/\/v1\/quote/, (request) =>
@@ -339,7 +341,7 @@ describe.skipIf(browserProgram === undefined)("a quote on the page (needs chromi
   });
 
   test("has an address: it can be shared, and the back button leads to the one before", async () => {
-    const { page, close } = await open(`/#quote?${route}&amount=25&slippage=1`);
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=25&slippage=1`);
     await answered(page);
     await page.locator("#quote-swap").click();
     await page.locator(".headline", { hasText: "Arrives on Polygon" }).waitFor();

@@ -1,25 +1,25 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { chainOf, connectChains, type LocalChains } from "../../devnet/chain/local-chains.js";
-import { giveTokens } from "../../devnet/chain/tokens.js";
-import { type Network, startNetwork } from "../../devnet/network.js";
-import { deliver } from "../../devnet/transfer/deliver-transfer.js";
+import { connectChains, getLocalChain, type LocalChains } from "../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../devnet/chain/tokens.js";
+import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
+import { deliverTransfer } from "../../devnet/transfer/deliver-transfer.js";
 import { sendTransfer } from "../../devnet/transfer/send-transfer.js";
-import { readSentTransfers } from "../../devnet/transfer/sent-transfer.js";
-import { openPage, setHidden } from "../support/browser/browser-page.js";
-import { browserProgram, launchBrowser } from "../support/browser/launch-browser.js";
+import { parseSentTransfers } from "../../devnet/transfer/sent-transfer.js";
+import { openBrowserPage, setPageHidden } from "../support/browser/browser-page.js";
+import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
-const hour = 3_600;
+const HOUR = 3_600;
 
 // The chains are the test's own: something is sent on them.
-describe.skipIf(browserProgram === undefined)("a transfer on the page (needs chromium)", () => {
-  let network: Network;
+describe.skipIf(browserPath === undefined)("a transfer on the page (needs chromium)", () => {
+  let network: LocalNetwork;
   let chains: LocalChains;
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
-    [network, browser] = await Promise.all([startNetwork(), launchBrowser()]);
+    [network, browser] = await Promise.all([startLocalNetwork(), launchBrowser()]);
     chains = connectChains(network.chains);
     gateway = await startGateway(network.environment);
   }, 60_000);
@@ -28,8 +28,8 @@ describe.skipIf(browserProgram === undefined)("a transfer on the page (needs chr
     await gateway?.stop();
     await network?.stop();
   });
-  const open = (address: string, options?: Parameters<typeof openPage>[3]) =>
-    openPage(browser, gateway.url, address, options);
+  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
+    openBrowserPage(browser, gateway.url, address, options);
 
   const seeded = (name: string) => {
     const found = network.transfers.find((transfer) => transfer.name === name);
@@ -39,23 +39,23 @@ describe.skipIf(browserProgram === undefined)("a transfer on the page (needs chr
 
   /** Sends 25 USDT from polygon to arbitrum, and gives a function that delivers them. */
   async function send() {
-    const [from = ""] = (await chainOf(chains, "polygon").rpc("eth_accounts")) as string[];
+    const [from = ""] = (await getLocalChain(chains, "polygon").rpc("eth_accounts")) as string[];
     const amount = 25_000_000n;
-    await giveTokens(chains, "polygon", "USDT", from, amount);
-    const deadline = Math.floor(Date.now() / 1000) + hour;
+    await fundAccount(chains, "polygon", "USDT", from, amount);
+    const deadline = Math.floor(Date.now() / 1000) + HOUR;
     const receipt = await sendTransfer(chains, {
       ...{ token: "USDT", source: "polygon", destination: "arbitrum", from, recipient: from, amount },
       ...{ bonderFee: 600_000n, amountOutMin: 24_000_000n, deadline },
       ...{ destinationAmountOutMin: 23_000_000n, destinationDeadline: deadline },
     });
-    const [sent] = readSentTransfers("polygon", receipt.logs);
+    const [sent] = parseSentTransfers("polygon", receipt.logs);
     if (sent === undefined) throw new Error("nothing was sent");
-    return { hash: receipt.transactionHash, deliver: () => deliver(chains, sent) };
+    return { hash: receipt.transactionHash, deliver: () => deliverTransfer(chains, sent) };
   }
 
   test("is watched from pending until it is received, and then no longer", async () => {
     const sent = await send();
-    const { page, complaints, close } = await open("/#transfer");
+    const { page, consoleProblems, close } = await open("/#transfer");
     await page.getByLabel("Transaction hash or transfer id").fill(sent.hash);
     await page.keyboard.press("Enter");
     const state = page.locator("#transfer-answer .state");
@@ -82,7 +82,7 @@ describe.skipIf(browserProgram === undefined)("a transfer on the page (needs chr
     ]) {
       expect(answer).toContain(known);
     }
-    expect(complaints).toEqual([]);
+    expect(consoleProblems).toEqual([]);
     await close();
   });
 
@@ -94,14 +94,14 @@ describe.skipIf(browserProgram === undefined)("a transfer on the page (needs chr
       },
     });
     await page.locator("#transfer-answer .state", { hasText: "Pending" }).waitFor();
-    await setHidden(page, true);
+    await setPageHidden(page, true);
     const before = asked.length;
     // Longer than the first pause.
     await page.waitForTimeout(3_500);
     expect(asked.length).toBe(before);
     const copy = page.getByRole("button", { name: "Copy the curl command" });
     await copy.focus();
-    await setHidden(page, false);
+    await setPageHidden(page, false);
     await expect.poll(() => asked.length).toBeGreaterThan(before);
     await page.locator("#transfer-watching", { hasText: "looks again in" }).waitFor();
     // The same is shown again: what has the focus stays.

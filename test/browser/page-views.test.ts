@@ -1,7 +1,13 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { findBarriers, hiddenWidth, openPage, setHidden, sizes } from "../support/browser/browser-page.js";
-import { browserProgram, launchBrowser } from "../support/browser/launch-browser.js";
+import {
+  findAccessibilityViolations,
+  measureHorizontalOverflow,
+  openBrowserPage,
+  setPageHidden,
+  VIEWPORTS,
+} from "../support/browser/browser-page.js";
+import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 interface Route {
@@ -10,7 +16,7 @@ interface Route {
   readonly destinationChainSlug: string;
 }
 
-describe.skipIf(browserProgram === undefined)("the page (needs chromium)", () => {
+describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
@@ -20,8 +26,8 @@ describe.skipIf(browserProgram === undefined)("the page (needs chromium)", () =>
     await browser?.close();
     await gateway?.stop();
   });
-  const open = (address: string, options?: Parameters<typeof openPage>[3]) =>
-    openPage(browser, gateway.url, address, options);
+  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
+    openBrowserPage(browser, gateway.url, address, options);
 
   const received = inject("network").transfers.find(({ expectedState }) => expectedState === "BONDED");
   /** 2^256-1 in USDC's smallest unit. */
@@ -48,22 +54,25 @@ describe.skipIf(browserProgram === undefined)("the page (needs chromium)", () =>
     test.each(views)(
       "shows its %s without barriers, complaints or anything out of sight",
       async (_, address, shown) => {
-        const { page, complaints, close } = await open(`/${address}`, { viewport: sizes[size], mayFail: /400/ });
+        const { page, consoleProblems, close } = await open(`/${address}`, {
+          viewport: VIEWPORTS[size],
+          mayFail: /400/,
+        });
         await page.locator(shown).first().waitFor();
         await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");
         for (const colorScheme of ["light", "dark"] as const) {
           await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-          expect(await findBarriers(page), colorScheme).toEqual([]);
+          expect(await findAccessibilityViolations(page), colorScheme).toEqual([]);
         }
-        expect(await hiddenWidth(page)).toBeLessThanOrEqual(0);
-        expect(complaints).toEqual([]);
+        expect(await measureHorizontalOverflow(page)).toBeLessThanOrEqual(0);
+        expect(consoleProblems).toEqual([]);
         await close();
       },
     );
   });
 
   test("leads from view to view and back, and says where one is", async () => {
-    const { page, complaints, close } = await open("/");
+    const { page, consoleProblems, close } = await open("/");
     await page.locator('#curve[aria-busy="false"]').waitFor();
     for (const name of ["Transfer", "Chains", "Routes"]) {
       await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name }).click();
@@ -74,7 +83,7 @@ describe.skipIf(browserProgram === undefined)("the page (needs chromium)", () =>
     }
     await page.goBack();
     await expect.poll(() => page.title()).toBe("Chains · hop-gateway");
-    expect(complaints).toEqual([]);
+    expect(consoleProblems).toEqual([]);
     await close();
   });
 
@@ -89,7 +98,7 @@ describe.skipIf(browserProgram === undefined)("the page (needs chromium)", () =>
   });
 
   test("lists every route once, and leads from it to its quote", async () => {
-    const { page, complaints, close } = await open("/#routes");
+    const { page, consoleProblems, close } = await open("/#routes");
     await page.locator("#routes-answer table").first().waitFor();
     const routes = (await gateway.get("/v1/available-routes")).body as readonly Route[];
     const links = await page.locator("#routes-answer a").all();
@@ -110,7 +119,7 @@ describe.skipIf(browserProgram === undefined)("the page (needs chromium)", () =>
     expect(await page.locator("#quote-from").inputValue()).toBe("arbitrum");
     await page.goBack();
     await expect.poll(() => page.locator("#routes-token").inputValue()).toBe("rETH");
-    expect(complaints).toEqual([]);
+    expect(consoleProblems).toEqual([]);
     await close();
   });
 
@@ -164,12 +173,12 @@ describe.skipIf(browserProgram === undefined)("the page (needs chromium)", () =>
       },
     });
     await page.locator("#chains-answer .cards").first().waitFor();
-    await setHidden(page, true);
+    await setPageHidden(page, true);
     const before = count();
     // Longer than the first pause.
     await page.waitForTimeout(2_500);
     expect(count()).toBe(before);
-    await setHidden(page, false);
+    await setPageHidden(page, false);
     await expect.poll(count, { timeout: 15_000 }).toBeGreaterThan(before);
     await page.getByRole("link", { name: "Routes", exact: true }).click();
     await page.locator("#routes-answer table").first().waitFor();

@@ -1,22 +1,22 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { browserProgram, launchBrowser } from "../support/browser/launch-browser.js";
-import { smallPng } from "../support/browser/quantize-png.js";
+import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
+import { quantizePng } from "../support/browser/quantize-png.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 // The pictures of the documentation. `npm run screenshots` takes them anew; else they are held to what they should be.
 
 const folder = new URL("../../docs/images/", import.meta.url);
 const isUpdate = process.env.UPDATE_SCREENSHOTS === "1";
-const mostBytes = 100_000;
+const MAX_BYTES = 100_000;
 /** What commands in the pictures show: nobody needs to listen there. */
-const shownUrl = "http://127.0.0.1:8000";
+const SHOWN_URL = "http://127.0.0.1:8000";
 
 const desk = { width: 1280, height: 900 };
 const phone = { width: 390, height: 844 };
-const quote = "#quote?token=USDT&from=polygon&to=arbitrum&amount=20000&slippage=0.5";
-const curve = '#curve[aria-busy="false"]';
+const QUOTE = "#quote?token=USDT&from=polygon&to=arbitrum&amount=20000&slippage=0.5";
+const CURVE = '#curve[aria-busy="false"]';
 
 interface Scene {
   readonly name: string;
@@ -36,12 +36,12 @@ const received = (): string => {
 const all = { viewport: desk, colorScheme: "light", fullPage: true } as const;
 const onPhone = { viewport: phone, fullPage: false } as const;
 const scenes: readonly Scene[] = [
-  { name: "quote", address: () => quote, shown: curve, ...all },
-  { name: "quote-dark", address: () => quote, shown: curve, ...all, colorScheme: "dark" },
+  { name: "quote", address: () => QUOTE, shown: CURVE, ...all },
+  { name: "quote-dark", address: () => QUOTE, shown: CURVE, ...all, colorScheme: "dark" },
   { name: "transfer", address: received, shown: "#transfer-answer .facts", ...all },
   { name: "chains-dark", address: () => "#chains", shown: ".sources [data-state=ok]", ...all, colorScheme: "dark" },
   { name: "routes", address: () => "#routes", shown: "#routes-answer table", ...all },
-  { name: "quote-phone", address: () => quote, shown: curve, ...onPhone, fullPage: true, colorScheme: "light" },
+  { name: "quote-phone", address: () => QUOTE, shown: CURVE, ...onPhone, fullPage: true, colorScheme: "light" },
   {
     name: "routes-phone-dark",
     address: () => "#routes?token=ETH",
@@ -51,7 +51,7 @@ const scenes: readonly Scene[] = [
   },
 ];
 
-describe.skipIf(!isUpdate || browserProgram === undefined)("screenshots are taken (needs chromium):", () => {
+describe.skipIf(!isUpdate || browserPath === undefined)("screenshots are taken (needs chromium):", () => {
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
@@ -71,11 +71,11 @@ describe.skipIf(!isUpdate || browserProgram === undefined)("screenshots are take
       timezoneId: "UTC",
       reducedMotion: "reduce",
     });
-    await page.route(`${shownUrl}/**`, (route) => answerFrom(gateway.url, route));
-    await page.goto(`${shownUrl}/${address()}`);
+    await page.route(`${SHOWN_URL}/**`, (route) => answerFrom(gateway.url, route));
+    await page.goto(`${SHOWN_URL}/${address()}`);
     await page.locator(shown).first().waitFor();
     await settled(page);
-    writeFileSync(new URL(`${name}.png`, folder), smallPng(await page.screenshot({ fullPage })));
+    writeFileSync(new URL(`${name}.png`, folder), quantizePng(await page.screenshot({ fullPage })));
     await page.close();
   });
 });
@@ -86,7 +86,7 @@ describe("pictures of the page", () => {
     expect(png.subarray(1, 4).toString()).toBe("PNG");
     // The header's first field.
     expect(png.readUInt32BE(16)).toBe(viewport.width);
-    expect(png.length).toBeLessThan(mostBytes);
+    expect(png.length).toBeLessThan(MAX_BYTES);
   });
 });
 

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { toolAt } from "../support/find-tool.js";
+import { findTool } from "../support/find-tool.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
-import { temporaryFolder } from "../support/temporary-folder.js";
+import { useTemporaryFolder } from "../support/temporary-folder.js";
 
 // Every example of docs/clients.md prints what the service answers to the same questions over GET.
 
@@ -120,8 +120,8 @@ async function follow(heading: string, place: string): Promise<{ stdout: string;
 }
 
 describe("by the commands of docs/clients.md", () => {
-  const place = temporaryFolder();
-  const protoc = toolAt("protobuf-compiler", "/usr/bin/protoc");
+  const place = useTemporaryFolder();
+  const protoc = findTool("protobuf-compiler", "/usr/bin/protoc");
 
   test("curl", async () => {
     const { stdout, code } = await follow("A shell", place());
@@ -132,8 +132,8 @@ describe("by the commands of docs/clients.md", () => {
 
   const canPython =
     protoc &&
-    toolAt("protobuf-compiler-grpc", "/usr/bin/grpc_python_plugin") &&
-    toolAt("python3-grpcio", "/usr/lib/python3/dist-packages/grpc");
+    findTool("protobuf-compiler-grpc", "/usr/bin/grpc_python_plugin") &&
+    findTool("python3-grpcio", "/usr/lib/python3/dist-packages/grpc");
   test.skipIf(!canPython)("Python (needs protobuf-compiler-grpc, python3-grpcio)", async () => {
     const { stdout, code } = await follow("Python", place());
     expect({ lines: stdout.trim().split("\n"), code }).toEqual({ lines, code: 0 });
@@ -141,11 +141,11 @@ describe("by the commands of docs/clients.md", () => {
 
   const canCompile =
     protoc &&
-    toolAt("protobuf-compiler-grpc", "/usr/bin/grpc_cpp_plugin") &&
-    toolAt("g++", "/usr/bin/g++") &&
-    toolAt("pkg-config", "/usr/bin/pkg-config") &&
-    toolAt("libgrpc++-dev", "/usr/include/grpcpp/grpcpp.h") &&
-    toolAt("libprotobuf-dev", "/usr/include/google/protobuf/message.h");
+    findTool("protobuf-compiler-grpc", "/usr/bin/grpc_cpp_plugin") &&
+    findTool("g++", "/usr/bin/g++") &&
+    findTool("pkg-config", "/usr/bin/pkg-config") &&
+    findTool("libgrpc++-dev", "/usr/include/grpcpp/grpcpp.h") &&
+    findTool("libprotobuf-dev", "/usr/include/google/protobuf/message.h");
   test.skipIf(!canCompile)(
     "C++ (needs g++, pkg-config, protobuf-compiler-grpc, libgrpc++-dev, libprotobuf-dev)",
     async () => {
@@ -156,7 +156,7 @@ describe("by the commands of docs/clients.md", () => {
   );
 });
 
-const shellcheck = toolAt("shellcheck", "/usr/bin/shellcheck");
+const shellcheck = findTool("shellcheck", "/usr/bin/shellcheck");
 test.skipIf(shellcheck === undefined)("the shell example is a clean one (needs shellcheck)", async () => {
   await run(shellcheck ?? "", [join(project, "examples/curl.sh")]);
 });

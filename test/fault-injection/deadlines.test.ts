@@ -7,15 +7,15 @@ import { GetQuoteRequestSchema, GetTransferStatusRequestSchema } from "../../gen
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 import { type FaultName, faults } from "./faults.js";
-import { isUpdating, show, shown, type Table, withoutTimes } from "./faults-document.js";
+import { isUpdatingDocument, readTable, stripTimes, type Table, writeTable } from "./faults-document.js";
 
 // Whatever upstreams do: a call ends in its time, and what nobody waits for ends too.
 
-const limitMs = 2_000;
-const shortMs = 400;
-const longMs = 60_000;
+const LIMIT_MS = 2_000;
+const SHORT_MS = 400;
+const LONG_MS = 60_000;
 /** A shared machine may be late by so much. */
-const leewayMs = 1_000;
+const LEEWAY_MS = 1_000;
 
 const { chains, transfers } = inject("network");
 const transfer = transfers.find(({ name }) => name === "usdt-polygon-arbitrum");
@@ -31,7 +31,7 @@ const byId = { transferId: transfer?.transferId ?? "" };
 const quotePath = `/v1/quote?${new URLSearchParams({ ...quote, slippage: "0.5" })}`;
 const statusPath = `/v1/transfer-status?${new URLSearchParams(byHash)}`;
 
-const questions = {
+const queries = {
   quote: {
     path: quotePath,
     rpc: "GetQuote",
@@ -51,33 +51,33 @@ const questions = {
     binary: toBinary(GetTransferStatusRequestSchema, create(GetTransferStatusRequestSchema, byId)),
   },
 } as const;
-type Question = (typeof questions)[keyof typeof questions];
+type Query = (typeof queries)[keyof typeof queries];
 
 const open: { close(): Promise<void> }[] = [];
 const closeAll = () => Promise.all(open.splice(0).map((each) => each.close()));
 
 async function gatewayOn(environment: Readonly<Record<string, string>>): Promise<TestGateway> {
-  const gateway = await startGateway({ REQUEST_TIMEOUT_MS: String(limitMs), ...environment });
+  const gateway = await startGateway({ REQUEST_TIMEOUT_MS: String(LIMIT_MS), ...environment });
   open.push({ close: () => gateway.stop() });
   return gateway;
 }
 
 async function proxyOf(slug: string, fault?: FaultName): Promise<FaultProxy> {
   const proxy = await startFaultProxy(chains[slug]?.url ?? "");
-  if (fault !== undefined) await proxy.become(faults[fault]);
+  if (fault !== undefined) await proxy.setFault(faults[fault]);
   open.push(proxy);
   return proxy;
 }
 
 /** A call by one of the ways in, with the caller's deadline; gives how it ended, as that way says it. */
-type Way = (gateway: TestGateway, question: Question, timeoutMs: number) => Promise<unknown>;
+type Transport = (gateway: TestGateway, question: Query, timeoutMs: number) => Promise<unknown>;
 
-const overRest: Way = async (gateway, { path }) => {
+const overRest: Transport = async (gateway, { path }) => {
   const { body } = await gateway.get(path);
   return (body as { code?: string }).code;
 };
 
-const overConnect: Way = async ({ url }, { rpc, json }, timeoutMs) => {
+const overConnect: Transport = async ({ url }, { rpc, json }, timeoutMs) => {
   const response = await fetch(`${url}/hop.bridge.v1.BridgeService/${rpc}`, {
     method: "POST",
     headers: { "content-type": "application/json", "connect-timeout-ms": String(timeoutMs) },
@@ -87,7 +87,7 @@ const overConnect: Way = async ({ url }, { rpc, json }, timeoutMs) => {
 };
 
 /** By hand: a gRPC client would end the call by itself. */
-const overGrpc: Way = async ({ url }, { rpc, binary }, timeoutMs) => {
+const overGrpc: Transport = async ({ url }, { rpc, binary }, timeoutMs) => {
   const session: ClientHttp2Session = connect(url);
   try {
     const stream = session.request({
@@ -113,12 +113,12 @@ const overGrpc: Way = async ({ url }, { rpc, binary }, timeoutMs) => {
 };
 
 const late = { rest: "deadline_exceeded", grpc: "4" };
-const calls: readonly { name: string; way: Way; timeoutMs: number; dueMs: number; code: string }[] = [
-  { name: "GET", way: overRest, timeoutMs: longMs, dueMs: limitMs, code: late.rest },
-  { name: "Connect, caller allows 0.4 s", way: overConnect, timeoutMs: shortMs, dueMs: shortMs, code: late.rest },
-  { name: "Connect, caller allows 60 s", way: overConnect, timeoutMs: longMs, dueMs: limitMs, code: late.rest },
-  { name: "gRPC, caller allows 0.4 s", way: overGrpc, timeoutMs: shortMs, dueMs: shortMs, code: late.grpc },
-  { name: "gRPC, caller allows 60 s", way: overGrpc, timeoutMs: longMs, dueMs: limitMs, code: late.grpc },
+const calls: readonly { name: string; way: Transport; timeoutMs: number; dueMs: number; code: string }[] = [
+  { name: "GET", way: overRest, timeoutMs: LONG_MS, dueMs: LIMIT_MS, code: late.rest },
+  { name: "Connect, caller allows 0.4 s", way: overConnect, timeoutMs: SHORT_MS, dueMs: SHORT_MS, code: late.rest },
+  { name: "Connect, caller allows 60 s", way: overConnect, timeoutMs: LONG_MS, dueMs: LIMIT_MS, code: late.rest },
+  { name: "gRPC, caller allows 0.4 s", way: overGrpc, timeoutMs: SHORT_MS, dueMs: SHORT_MS, code: late.grpc },
+  { name: "gRPC, caller allows 60 s", way: overGrpc, timeoutMs: LONG_MS, dueMs: LIMIT_MS, code: late.grpc },
 ];
 /** Faults that make an upstream take long. */
 const slow = ["hang", "slow drip", "endless body"] as const satisfies readonly FaultName[];
@@ -137,7 +137,7 @@ describe("a call ends in its time", () => {
       environment = Object.fromEntries(proxies.map(([slug, { url }]) => [`RPC_URL_${slug.toUpperCase()}`, url]));
       const assets = await startFaultProxy(assetsUrl);
       open.push(assets);
-      await assets.become(faults[fault]);
+      await assets.setFault(faults[fault]);
       Object.assign(environment, {
         ASSETS_URL: assets.url,
         ATTESTATION_API_URL: assets.url,
@@ -149,16 +149,16 @@ describe("a call ends in its time", () => {
     test.each(calls)("$name", async ({ name, way, timeoutMs, dueMs, code }) => {
       // A gateway of its own: none knows already that an upstream is down.
       const gateway = await gatewayOn(environment);
-      const ends = Object.values(questions).map(async (question) => {
+      const ends = Object.values(queries).map(async (question) => {
         const from = performance.now();
         const said = await way(gateway, question, timeoutMs);
         return { said, ms: performance.now() - from };
       });
       for (const { said, ms } of await Promise.all(ends)) {
         // What has answered too much is known to be of no use before that.
-        if (dueMs === shortMs && fault !== "endless body") expect(said).toBe(code);
+        if (dueMs === SHORT_MS && fault !== "endless body") expect(said).toBe(code);
         else expect([code, "unavailable", "14"]).toContain(said);
-        expect(ms).toBeLessThan(dueMs + leewayMs);
+        expect(ms).toBeLessThan(dueMs + LEEWAY_MS);
         const key = `${name} ${fault}`;
         overMs.set(key, Math.max(overMs.get(key) ?? 0, ms - dueMs));
       }
@@ -172,10 +172,10 @@ describe("a call ends in its time", () => {
     };
     const rows = calls.map(({ name }) => [name, ...slow.map((fault) => cell(name, fault))]);
     const table: Table = [["call", ...slow], ...rows];
-    if (isUpdating) show("deadlines", table);
+    if (isUpdatingDocument) writeTable("deadlines", table);
     const names = (each: Table): Table =>
-      withoutTimes(each).map(([first = ""], place) => (place === 0 ? each[0] : undefined) ?? [first]);
-    expect(names(shown("deadlines"))).toEqual(names(table));
+      stripTimes(each).map(([first = ""], place) => (place === 0 ? each[0] : undefined) ?? [first]);
+    expect(names(readTable("deadlines"))).toEqual(names(table));
   });
 });
 
@@ -241,7 +241,7 @@ describe("a start with everything down", () => {
     const routes = await gateway.get("/v1/available-routes");
     expect(routes.status).toBe(200);
     expect((routes.body as unknown[]).length).toBeGreaterThan(200);
-    for (const { path } of Object.values(questions)) {
+    for (const { path } of Object.values(queries)) {
       const { status, body } = await gateway.get(path);
       expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
       expect((body as { message: string }).message).toMatch(/of [a-z]+ gives/);

@@ -9,14 +9,14 @@ import type { FaultName } from "./faults.js";
  */
 export type Outcome = "right" | "kept" | "refused";
 
-export interface Outcomes {
+export interface WarmAndColdOutcome {
   /** Where the upstream was well before. */
   readonly warm: Outcome;
   /** Where it was never well since the start. */
   readonly cold: Outcome;
 }
 
-export const upstreams = [
+export const UPSTREAMS = [
   "source chain",
   "destination chain",
   "one of two endpoints",
@@ -26,51 +26,72 @@ export const upstreams = [
   "explorer",
   "attestation",
 ] as const;
-export type Upstream = (typeof upstreams)[number];
+export type Upstream = (typeof UPSTREAMS)[number];
 
-const right: Outcomes = { warm: "right", cold: "right" };
-const chainDown: Outcomes = { warm: "kept", cold: "refused" };
-const documentDown: Outcomes = { warm: "right", cold: "refused" };
+const ALWAYS_CORRECT: WarmAndColdOutcome = { warm: "right", cold: "right" };
+const CHAIN_DOWN: WarmAndColdOutcome = { warm: "kept", cold: "refused" };
+const DOCUMENT_DOWN: WarmAndColdOutcome = { warm: "right", cold: "refused" };
 
-const inOrder = (...outcomes: readonly (Outcomes | undefined)[]): Readonly<Record<Upstream, Outcomes | undefined>> =>
-  Object.fromEntries(upstreams.map((upstream, index) => [upstream, outcomes[index]])) as never;
+const byUpstream = (
+  ...outcomes: readonly (WarmAndColdOutcome | undefined)[]
+): Readonly<Record<Upstream, WarmAndColdOutcome | undefined>> =>
+  Object.fromEntries(UPSTREAMS.map((upstream, index) => [upstream, outcomes[index]])) as never;
 
 /** What makes an upstream useless. */
-const useless = inOrder(chainDown, chainDown, right, chainDown, documentDown, documentDown, chainDown, documentDown);
+const disablesUpstream = byUpstream(
+  CHAIN_DOWN,
+  CHAIN_DOWN,
+  ALWAYS_CORRECT,
+  CHAIN_DOWN,
+  DOCUMENT_DOWN,
+  DOCUMENT_DOWN,
+  CHAIN_DOWN,
+  DOCUMENT_DOWN,
+);
 /** What makes a node useless, and nothing else can have. */
-const uselessNode = inOrder(chainDown, chainDown, right, chainDown);
-const harmless = inOrder(right, right, right, right, right, right, right, right);
-const harmlessNode = inOrder(right, right, right, right);
+const disablesNode = byUpstream(CHAIN_DOWN, CHAIN_DOWN, ALWAYS_CORRECT, CHAIN_DOWN);
+const harmlessEverywhere = byUpstream(
+  ALWAYS_CORRECT,
+  ALWAYS_CORRECT,
+  ALWAYS_CORRECT,
+  ALWAYS_CORRECT,
+  ALWAYS_CORRECT,
+  ALWAYS_CORRECT,
+  ALWAYS_CORRECT,
+  ALWAYS_CORRECT,
+);
+const harmlessNode = byUpstream(ALWAYS_CORRECT, ALWAYS_CORRECT, ALWAYS_CORRECT, ALWAYS_CORRECT);
 
 /** undefined: the fault does not apply to the upstream. */
-export const outcomes: Readonly<Record<FaultName, Readonly<Record<Upstream, Outcomes | undefined>>>> = {
-  latency: harmless,
-  hang: useless,
-  "connection refused": useless,
-  "connection reset": useless,
-  "slow drip": useless,
-  "truncated body": useless,
-  "half of the JSON": useless,
-  "garbage bytes": useless,
-  "endless body": useless,
-  "gzip bomb": useless,
-  "429, Retry-After 1 s": useless,
-  "429, Retry-After 3 years": useless,
-  "500": useless,
-  "HTML with status 200": useless,
-  "null for everything": useless,
-  "values of other types": useless,
-  "results of other types": uselessNode,
-  "hex of 50,000 bytes": uselessNode,
-  "empty 0x from contracts": uselessNode,
-  // Of the destination no block is read without which the answer is another.
-  "null for every block": inOrder(chainDown, right, right, chainDown),
-  "another chain": uselessNode,
-  "lagging head": harmlessNode,
-  "block number going back": harmlessNode,
-  "batch reordered": harmlessNode,
-  "batch with a member missing": harmlessNode,
-  "batch with a member twice": harmlessNode,
-  "batch refused": harmlessNode,
-  "one error for a batch": harmlessNode,
-};
+export const expectedOutcomes: Readonly<Record<FaultName, Readonly<Record<Upstream, WarmAndColdOutcome | undefined>>>> =
+  {
+    latency: harmlessEverywhere,
+    hang: disablesUpstream,
+    "connection refused": disablesUpstream,
+    "connection reset": disablesUpstream,
+    "slow drip": disablesUpstream,
+    "truncated body": disablesUpstream,
+    "half of the JSON": disablesUpstream,
+    "garbage bytes": disablesUpstream,
+    "endless body": disablesUpstream,
+    "gzip bomb": disablesUpstream,
+    "429, Retry-After 1 s": disablesUpstream,
+    "429, Retry-After 3 years": disablesUpstream,
+    "500": disablesUpstream,
+    "HTML with status 200": disablesUpstream,
+    "null for everything": disablesUpstream,
+    "values of other types": disablesUpstream,
+    "results of other types": disablesNode,
+    "hex of 50,000 bytes": disablesNode,
+    "empty 0x from contracts": disablesNode,
+    // Of the destination no block is read without which the answer is another.
+    "null for every block": byUpstream(CHAIN_DOWN, ALWAYS_CORRECT, ALWAYS_CORRECT, CHAIN_DOWN),
+    "another chain": disablesNode,
+    "lagging head": harmlessNode,
+    "block number going back": harmlessNode,
+    "batch reordered": harmlessNode,
+    "batch with a member missing": harmlessNode,
+    "batch with a member twice": harmlessNode,
+    "batch refused": harmlessNode,
+    "one error for a batch": harmlessNode,
+  };

@@ -5,14 +5,14 @@ import { readBody } from "../support/stubs/http-stub.js";
 import { type RpcProxy, startRpcProxy } from "../support/stubs/rpc-proxy.js";
 
 /** What a fault does with one request. */
-export interface Exchange {
+export interface InterceptedRequest {
   /** Body of the request. */
   readonly body: string;
   readonly response: ServerResponse;
   /** What the upstream itself answers; what the proxy behind is made to do is in it. */
   forward(): Promise<{ readonly status: number; readonly text: string }>;
   /** The same, from another chain. */
-  forwardElsewhere(): Promise<{ readonly status: number; readonly text: string }>;
+  forwardToOtherChain(): Promise<{ readonly status: number; readonly text: string }>;
 }
 
 /** A way of an upstream to be unwell. */
@@ -20,7 +20,7 @@ export interface Fault {
   /** Whether it makes sense for JSON-RPC only. */
   readonly isRpcOnly: boolean;
   /** undefined: nobody listens. */
-  readonly treat: ((exchange: Exchange, rpc: RpcProxy) => void | Promise<void>) | undefined;
+  readonly handle: ((exchange: InterceptedRequest, rpc: RpcProxy) => void | Promise<void>) | undefined;
 }
 
 /** Stands in front of an upstream of any kind, which it can make unwell at any time. */
@@ -31,19 +31,19 @@ export interface FaultProxy {
   /** Requests that the caller gave up before they were answered. */
   readonly aborted: number;
   /** Makes the upstream unwell, or well again. Requests that are under way end as they began, or are cut off. */
-  become(fault: Fault | undefined): Promise<void>;
+  setFault(fault: Fault | undefined): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface FaultProxyOptions {
   /** URL of another chain's node, for faults that answer from there. */
-  readonly elsewhere?: string;
+  readonly otherChainUrl?: string;
   /** The one path that is unwell; the others of that host are well as long as it listens. */
   readonly path?: string;
 }
 
 export async function startFaultProxy(target: string, options: FaultProxyOptions = {}): Promise<FaultProxy> {
-  const { elsewhere = target, path } = options;
+  const { otherChainUrl = target, path } = options;
   const rpc = await startRpcProxy(target);
   const agent = new Agent();
   let fault: Fault | undefined;
@@ -63,14 +63,14 @@ export async function startFaultProxy(target: string, options: FaultProxyOptions
       if (!response.writableFinished) aborted += 1;
     });
     const body = await readBody(incoming);
-    const exchange: Exchange = {
+    const exchange: InterceptedRequest = {
       body,
       response,
       forward: () => forward(rpc.url, incoming, body),
-      forwardElsewhere: () => forward(elsewhere, incoming, body),
+      forwardToOtherChain: () => forward(otherChainUrl, incoming, body),
     };
     const isUnwell = path === undefined || incoming.url === path;
-    if (isUnwell && fault?.treat !== undefined) return fault.treat(exchange, rpc);
+    if (isUnwell && fault?.handle !== undefined) return fault.handle(exchange, rpc);
     const { status, text } = await exchange.forward();
     response.writeHead(status, { "content-type": "application/json" }).end(text);
   }
@@ -100,10 +100,10 @@ export async function startFaultProxy(target: string, options: FaultProxyOptions
     get aborted() {
       return aborted;
     },
-    async become(next) {
+    async setFault(next) {
       fault = next;
       rpc.behaviour.lagBlocks = 0;
-      if (fault !== undefined && fault.treat === undefined) await stop();
+      if (fault !== undefined && fault.handle === undefined) await stop();
       else if (!server.listening) await listen(port);
     },
     async close() {

@@ -4,35 +4,35 @@ import { fileURLToPath } from "node:url";
 // docs/faults.md shows what the tests hold, with the times that they measured. `UPDATE_FAULTS=1` writes it anew.
 
 const path = fileURLToPath(new URL("../../docs/faults.md", import.meta.url));
-export const isUpdating = process.env.UPDATE_FAULTS === "1";
+export const isUpdatingDocument = process.env.UPDATE_FAULTS === "1";
 
 /** A table whose cells may have a measured time, as `0.4 s`. */
 export type Table = readonly (readonly string[])[];
 
 /** The table that stands between the marks of a name, without its times. */
-export function shown(name: string): Table {
-  const [, between = ""] = readFileSync(path, "utf8").split(marks(name));
+export function readTable(name: string): Table {
+  const [, between = ""] = readFileSync(path, "utf8").split(tableMarker(name));
   const lines = between.split("\n").filter((line) => line.startsWith("|") && !line.startsWith("|-"));
-  return withoutTimes(lines.map((line) => line.split("|").slice(1, -1)));
+  return stripTimes(lines.map((line) => line.split("|").slice(1, -1)));
 }
 
-export function withoutTimes(table: Table): Table {
+export function stripTimes(table: Table): Table {
   return table.map((row) => row.map((cell) => cell.replace(/ ?[0-9]+\.[0-9] s/g, "").trim()));
 }
 
-export function show(name: string, [head = [], ...rows]: Table): void {
+export function writeTable(name: string, [head = [], ...rows]: Table): void {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   const table = [line(head), `|${head.map(() => "---|").join("")}`, ...rows.map(line)].join("\n");
-  const [before = "", , after = ""] = readFileSync(path, "utf8").split(marks(name));
+  const [before = "", , after = ""] = readFileSync(path, "utf8").split(tableMarker(name));
   const mark = `<!-- ${name} -->`;
   writeFileSync(path, `${before}${mark}\n${table}\n${mark}${after}`);
 }
 
 /** @param ms undefined: not measured */
-export function time(ms: number | undefined): string {
+export function formatSeconds(ms: number | undefined): string {
   return ms === undefined ? "" : ` ${(Math.ceil(ms / 100) / 10).toFixed(1)} s`;
 }
 
-function marks(name: string): string {
+function tableMarker(name: string): string {
   return `<!-- ${name} -->`;
 }

@@ -1,32 +1,32 @@
 import { inject } from "vitest";
 import { type ExplorerStub, startExplorerStub } from "../support/stubs/explorer-stub.js";
-import { destination, source, type Truth } from "./baseline.js";
+import { type Baseline, DESTINATION_CHAIN, SOURCE_CHAIN } from "./baseline.js";
 import type { Upstream } from "./expected-outcomes.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 
 /** Limits of a gateway, in milliseconds. */
-export interface Limits {
+export interface GatewayLimits {
   readonly timeoutMs: number;
   readonly maxAgeMs: number;
   readonly maxStaleMs: number;
 }
 
 /** What a gateway is started with that has proxies before one upstream. */
-interface Surroundings {
+interface ProxiedUpstream {
   readonly proxies: readonly FaultProxy[];
   readonly environment: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
 
 /** Puts proxies in front of an upstream. */
-export async function surround(
+export async function proxyUpstream(
   upstream: Upstream,
-  { timeoutMs, maxAgeMs, maxStaleMs }: Limits,
-  truth: Truth,
-): Promise<Surroundings> {
+  { timeoutMs, maxAgeMs, maxStaleMs }: GatewayLimits,
+  truth: Baseline,
+): Promise<ProxiedUpstream> {
   const { chains, assetsUrl, attestationUrl } = inject("network");
   const urlOf = (slug: string): string => chains[slug]?.url ?? "";
-  const elsewhere = urlOf("gnosis");
+  const otherChainUrl = urlOf("gnosis");
   const limits = {
     REQUEST_TIMEOUT_MS: String(timeoutMs),
     QUOTE_MAX_AGE_MS: String(maxAgeMs),
@@ -38,13 +38,13 @@ export async function surround(
     switch (upstream) {
       case "source chain":
       case "destination chain": {
-        const slug = upstream === "source chain" ? source : destination;
-        const proxy = await startFaultProxy(urlOf(slug), { elsewhere });
+        const slug = upstream === "source chain" ? SOURCE_CHAIN : DESTINATION_CHAIN;
+        const proxy = await startFaultProxy(urlOf(slug), { otherChainUrl });
         return [[proxy], { [`RPC_URL_${slug.toUpperCase()}`]: proxy.url }];
       }
       case "one of two endpoints":
       case "all endpoints": {
-        const two = [1, 2].map(() => startFaultProxy(urlOf(source), { elsewhere }));
+        const two = [1, 2].map(() => startFaultProxy(urlOf(SOURCE_CHAIN), { otherChainUrl }));
         const both = await Promise.all(two);
         return [both, { RPC_URL_POLYGON: both.map(({ url }) => url).join(",") }];
       }
@@ -60,7 +60,9 @@ export async function surround(
       }
       case "explorer": {
         // It is asked for what the chains cannot tell.
-        explorer = await startExplorerStub([recordOf(truth.answers["status by id"] as Record<string, unknown>)]);
+        explorer = await startExplorerStub([
+          toExplorerRecord(truth.answers["status by id"] as Record<string, unknown>),
+        ]);
         const proxy = await startFaultProxy(explorer.url);
         return [[proxy], { EXPLORER_API_URL: proxy.url, RPC_URL_POLYGON: "http://127.0.0.1:1" }];
       }
@@ -78,7 +80,7 @@ export async function surround(
 }
 
 /** A transfer as the explorer tells of it. */
-function recordOf(status: Record<string, unknown>): Record<string, unknown> {
+function toExplorerRecord(status: Record<string, unknown>): Record<string, unknown> {
   const { state, otherTransferIds, amountUsd, bonderFeeUsd, ...same } = status;
   return { ...same, amountUsd, tokenPriceUsd: Number(amountUsd) / Number(status.amountFormatted) };
 }

@@ -1,20 +1,26 @@
 import { connect } from "node:net";
 import fc from "fast-check";
 import { afterEach, beforeAll, expect, test } from "vitest";
-import { clientStart, encodeHeaders, flags, frame, frameTypes } from "../../bench/support/http2-frames.js";
-import { DEFAULT_LIMITS } from "../../src/http/connection/http-limits.js";
+import {
+  encodeClientPreface,
+  encodeFrame,
+  encodeHeaders,
+  FRAME_FLAGS,
+  FRAME_TYPES,
+} from "../../bench/support/http2-frames.js";
+import { DEFAULT_HTTP_LIMITS } from "../../src/http/connection/http-limits.js";
 import { buildService } from "../support/service/service-process.js";
-import { type Attacked, startAttacked } from "./fuzz-target.js";
+import { type FuzzTarget, startFuzzTarget } from "./fuzz-target.js";
 
 // Bytes that are no requests, or not quite: the connections end, others are served meanwhile, and nothing is left of them.
 
-const connections = 4_000;
-const atOnce = 200;
+const CONNECTIONS = 4_000;
+const CONCURRENCY = 200;
 /** After which time our side ends a connection on which nothing more happens. */
-const patienceMs = 150;
+const TIMEOUT_MS = 150;
 
 let command: string;
-let service: Attacked | undefined;
+let service: FuzzTarget | undefined;
 beforeAll(async () => {
   command = await buildService("attack-bytes");
 }, 120_000);
@@ -77,7 +83,7 @@ const headers = encodeHeaders([
   [":path", "/v1/available-routes?token=HOP"],
   [":authority", "x"],
 ]).first;
-const ends = flags.endHeaders | flags.endStream;
+const ends = FRAME_FLAGS.endHeaders | FRAME_FLAGS.endStream;
 /** Frames that a right client might send, with anything of them wrong. */
 const frames: Bytes = fc
   .record({
@@ -115,21 +121,21 @@ const frames: Bytes = fc
     ),
   })
   .map(({ type, flagBits, stream, payload, lengthError }) => {
-    const bytes = frame(type, flagBits, stream, payload);
+    const bytes = encodeFrame(type, flagBits, stream, payload);
     if (lengthError !== 0) bytes.writeUIntBE(Math.max(0, payload.length + lengthError), 0, 3);
     return bytes;
   });
 const http2: Bytes = fc
   .tuple(
     fc.oneof(
-      { weight: 5, arbitrary: fc.constant(clientStart()) },
+      { weight: 5, arbitrary: fc.constant(encodeClientPreface()) },
       { weight: 1, arbitrary: latin1("PRI", "PRI * HTTP/2.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") },
     ),
     fc.array(
       fc.oneof(
         { weight: 4, arbitrary: frames },
         { weight: 1, arbitrary: noise },
-        { weight: 1, arbitrary: fc.constant(frame(frameTypes.headers, ends, 9, headers)) },
+        { weight: 1, arbitrary: fc.constant(encodeFrame(FRAME_TYPES.headers, ends, 9, headers)) },
       ),
       { maxLength: 8 },
     ),
@@ -160,7 +166,7 @@ function visit(port: number, { bytes, parts, end }: Visit): Promise<Buffer> {
       socket.destroy();
       resolve(Buffer.concat(got));
     };
-    const timer = setTimeout(finish, patienceMs);
+    const timer = setTimeout(finish, TIMEOUT_MS);
     socket.on("data", (chunk) => got.push(chunk));
     socket.on("error", () => {});
     socket.on("end", finish);
@@ -178,26 +184,26 @@ function blamesUs(answer: Buffer): boolean {
   return /(?:^|\r\n)HTTP\/1\.1 5/.test(text) || /"code":"(?:internal|unknown|data_loss)"/.test(text);
 }
 
-test(`${connections} connections that speak anything but well-formed HTTP end, and nothing is left of them`, {
+test(`${CONNECTIONS} connections that speak anything but well-formed HTTP end, and nothing is left of them`, {
   timeout: 300_000,
 }, async () => {
-  const attacked = await startAttacked(command, { ASSETS_URL: "off" });
+  const attacked = await startFuzzTarget(command, { ASSETS_URL: "off" });
   service = attacked;
-  await attacked.expectWell();
+  await attacked.expectHealthy();
   const sockets = async (): Promise<number> =>
-    (await attacked.held()).resources.filter((kind) => kind === "TCPSocketWrap").length;
-  const batch = fc.array(visits, { minLength: atOnce, maxLength: atOnce, size: "max" });
+    (await attacked.resourceUsage()).resources.filter((kind) => kind === "TCPSocketWrap").length;
+  const batch = fc.array(visits, { minLength: CONCURRENCY, maxLength: CONCURRENCY, size: "max" });
   const property = fc.asyncProperty(batch, async (all) => {
     const answers = Promise.all(
       all.map(async (one) => ({ said: one.bytes.toString("latin1"), answer: await visit(attacked.port, one) })),
     );
-    await attacked.expectWell();
+    await attacked.expectHealthy();
     expect((await answers).filter(({ answer }) => blamesUs(answer))).toEqual([]);
     expect(attacked.isRunning(), attacked.output().stderr).toBe(true);
   });
-  await fc.assert(property, { numRuns: connections / atOnce, endOnFailure: true });
-  await attacked.expectWell();
+  await fc.assert(property, { numRuns: CONNECTIONS / CONCURRENCY, endOnFailure: true });
+  await attacked.expectHealthy();
   // Node.js itself leaves connections of HTTP/2 open on which it gave up: they go when they give no sign of life.
-  await expect.poll(sockets, { timeout: 2 * DEFAULT_LIMITS.probeMs + 5_000, interval: 1_000 }).toBe(0);
-  await attacked.expectGoodEnd();
+  await expect.poll(sockets, { timeout: 2 * DEFAULT_HTTP_LIMITS.pingIntervalMs + 5_000, interval: 1_000 }).toBe(0);
+  await attacked.expectCleanExit();
 });

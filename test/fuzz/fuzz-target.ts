@@ -1,30 +1,30 @@
 import { expect, inject } from "vitest";
-import { createCallers } from "../support/service/http-connections.js";
-import { wrongInOutput } from "../support/service/response-invariants.js";
-import { type Service, startService } from "../support/service/service-process.js";
+import { createHttpConnections } from "../support/service/http-connections.js";
+import { findOutputProblems } from "../support/service/response-invariants.js";
+import { type ServiceProcess, startServiceProcess } from "../support/service/service-process.js";
 
 /** The service under attack, with what it must still be able to do. */
-export interface Attacked extends Service {
+export interface FuzzTarget extends ServiceProcess {
   /** Asks two right questions as a new caller; throws unless both answers are right. */
-  expectWell(): Promise<void>;
+  expectHealthy(): Promise<void>;
   /** Ends the service and checks what is left to check: how it ended, and all that it wrote. */
-  expectGoodEnd(): Promise<void>;
+  expectCleanExit(): Promise<void>;
 }
 
-export async function startAttacked(
+export async function startFuzzTarget(
   command: string,
   environment: Readonly<Record<string, string>> = {},
-): Promise<Attacked> {
-  const service = await startService(command, environment);
+): Promise<FuzzTarget> {
+  const service = await startServiceProcess(command, environment);
   return {
     ...service,
-    async expectWell() {
+    async expectHealthy() {
       if (!service.isRunning()) throw new Error(`the service has ended: ${service.output().stderr}`);
-      const callers = createCallers(service.port);
+      const callers = createHttpConnections(service.port);
       try {
         for (const isHttp2 of [false, true]) {
           const target = "/v1/available-routes?token=HOP&fromChain=base";
-          const answer = await callers.ask({ isHttp2, method: "GET", target, headers: [], body: undefined });
+          const answer = await callers.send({ isHttp2, method: "GET", target, headers: [], body: undefined });
           if (answer.kind !== "answer") throw new Error(`a right request is not answered: ${answer.kind}`);
           const routes = JSON.parse(answer.body.toString()) as { sourceChainSlug: string }[];
           expect(new Set(routes.map(({ sourceChainSlug }) => sourceChainSlug))).toEqual(new Set(["base"]));
@@ -33,15 +33,15 @@ export async function startAttacked(
         callers.close();
       }
     },
-    async expectGoodEnd() {
+    async expectCleanExit() {
       service.signal("SIGTERM");
-      expect(await service.ended).toBe(0);
-      expect(wrongInOutput(service.output()).slice(0, 5)).toEqual([]);
+      expect(await service.exitCode).toBe(0);
+      expect(findOutputProblems(service.output()).slice(0, 5)).toEqual([]);
     },
   };
 }
 
 /** The seeded transfers that a gateway finds. */
-export function knownTransfers(): readonly { readonly transferId: string; readonly transactionHash: string }[] {
+export function listKnownTransfers(): readonly { readonly transferId: string; readonly transactionHash: string }[] {
   return inject("network").transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
 }

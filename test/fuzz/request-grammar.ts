@@ -6,16 +6,16 @@ import {
   GetTransferStatusRequestSchema,
   ListAvailableRoutesRequestSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { Asked } from "../support/service/http-connections.js";
-import { callersKey } from "../support/service/planted-keys.js";
-import { intrusion } from "../support/service/response-invariants.js";
+import type { RawHttpRequest } from "../support/service/http-connections.js";
+import { CALLER_KEY } from "../support/service/planted-keys.js";
+import { INTRUSION_MARKER } from "../support/service/response-invariants.js";
 
 // Requests of every protocol: right ones with nothing, something or much of them spoilt.
 
-const service = "/hop.bridge.v1.BridgeService";
+const SERVICE_PATH = "/hop.bridge.v1.BridgeService";
 
 /** What gets through where a filter looks for what is usual. */
-const odd = fc.constantFrom(
+const oddValues = fc.constantFrom(
   ...["", "0", "-0", "01", "+1", "-1", " 1", "1 ", "1e9", "1.5", ".5", "0x10", "1_000", "NaN", "Infinity", "null"],
   ...["9".repeat(78), "9".repeat(79), "9".repeat(4_000), "100", "99.999999999999999999", "1e-400"],
   ...["１０００", "٣٤", "१२", "²", "①", "1\u200b", "\u00a01", "ＵＳＤＣ", "ﬀ", "İ", "ß", "K"],
@@ -23,18 +23,18 @@ const odd = fc.constantFrom(
   ...["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf", "__defineGetter__", "then"],
   ...["%", "%%", "%zz", "%f", "%ff", "%00", "%c0%af", "%ed%a0%80", "%25%30%30", "+", "&", "=", "#", "?", "/", "\\"],
   ...["../../etc/passwd", "[", "]", "[]", "a[b]", "a.b", "\u0024{jndi:ldap://127.0.0.1:1/x}", "{{7*7}}", "' OR 1=1 --"],
-  `\r\nX-Intrusion: ${intrusion}`,
-  `\r\n\r\nHTTP/1.1 200 OK\r\nX-Intrusion: ${intrusion}\r\n\r\n`,
-  `\n{"level":60,"msg":"${intrusion}"}\n`,
-  `","level":60,"msg":"${intrusion}`,
-  `\u001b[2J\u001b[31m${intrusion}`,
-  `\u2028${intrusion}\u2029`,
-  `\b\b\b${intrusion}`,
-  `<script>${intrusion}</script>`,
-  `%s%n%x${intrusion}`,
+  `\r\nX-Intrusion: ${INTRUSION_MARKER}`,
+  `\r\n\r\nHTTP/1.1 200 OK\r\nX-Intrusion: ${INTRUSION_MARKER}\r\n\r\n`,
+  `\n{"level":60,"msg":"${INTRUSION_MARKER}"}\n`,
+  `","level":60,"msg":"${INTRUSION_MARKER}`,
+  `\u001b[2J\u001b[31m${INTRUSION_MARKER}`,
+  `\u2028${INTRUSION_MARKER}\u2029`,
+  `\b\b\b${INTRUSION_MARKER}`,
+  `<script>${INTRUSION_MARKER}</script>`,
+  `%s%n%x${INTRUSION_MARKER}`,
 );
 const text = fc.oneof(
-  { weight: 6, arbitrary: odd },
+  { weight: 6, arbitrary: oddValues },
   { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 12 }) },
   { weight: 1, arbitrary: fc.string({ maxLength: 200 }) },
 );
@@ -46,22 +46,22 @@ const hash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => `0x$
 /** Endpoints that a caller may name: nobody there, forbidden, or no endpoint. */
 const rpcUrls = fc.oneof(
   fc.constantFrom(
-    `http://127.0.0.1:1/${callersKey}`,
-    `http://${callersKey}:${callersKey}@127.0.0.1:1/`,
-    `http://[::1]:1/?key=${callersKey}`,
-    `ftp://127.0.0.1/${callersKey}`,
-    `http://127.0.0.1:99999/${callersKey}`,
-    `https:///127.0.0.1:1/${callersKey}`,
-    `data:,${callersKey}`,
-    `//127.0.0.1:1/${callersKey}`,
-    `http://127.0.0.1:1/${"x".repeat(2_100)}${callersKey}`,
-    `http://127.0.0.1:1/\r\nX-Intrusion: ${intrusion}`,
+    `http://127.0.0.1:1/${CALLER_KEY}`,
+    `http://${CALLER_KEY}:${CALLER_KEY}@127.0.0.1:1/`,
+    `http://[::1]:1/?key=${CALLER_KEY}`,
+    `ftp://127.0.0.1/${CALLER_KEY}`,
+    `http://127.0.0.1:99999/${CALLER_KEY}`,
+    `https:///127.0.0.1:1/${CALLER_KEY}`,
+    `data:,${CALLER_KEY}`,
+    `//127.0.0.1:1/${CALLER_KEY}`,
+    `http://127.0.0.1:1/${"x".repeat(2_100)}${CALLER_KEY}`,
+    `http://127.0.0.1:1/\r\nX-Intrusion: ${INTRUSION_MARKER}`,
   ),
-  odd,
+  oddValues,
 );
 
 /** A transfer that is there. */
-export interface Known {
+export interface KnownTransfer {
   readonly transferId: string;
   readonly transactionHash: string;
 }
@@ -76,7 +76,7 @@ interface Method {
 }
 
 /** The methods, with right parameters of each by their names in JSON. */
-function methodsWith(known: readonly Known[]): readonly Method[] {
+function methodsWith(known: readonly KnownTransfer[]): readonly Method[] {
   const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 8 });
   const filled = (fields: Record<string, unknown>) =>
     Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
@@ -86,7 +86,7 @@ function methodsWith(known: readonly Known[]): readonly Method[] {
   );
   // Each of them opens connections: a few are enough.
   const rpcUrl = fc.oneof(
-    { weight: 1, arbitrary: fc.dictionary(fc.oneof(slugs, odd), rpcUrls, { minKeys: 1, maxKeys: 2 }) },
+    { weight: 1, arbitrary: fc.dictionary(fc.oneof(slugs, oddValues), rpcUrls, { minKeys: 1, maxKeys: 2 }) },
     { weight: 40, arbitrary: fc.constant(undefined) },
   );
   // What is not there is searched on the chains, each time anew: now and then is enough.
@@ -139,7 +139,7 @@ function methodsWith(known: readonly Known[]): readonly Method[] {
 }
 
 /** How often something is spoilt: mostly not, so that what is behind the first check is reached too. */
-const seldom = (odds: number) => fc.integer({ min: 0, max: odds - 1 }).map((drawn) => drawn === 0);
+const withOdds = (odds: number) => fc.integer({ min: 0, max: odds - 1 }).map((drawn) => drawn === 0);
 
 // The request's way of saying it.
 
@@ -167,7 +167,7 @@ function pairsOf(fields: Fields): [string, string][] {
   );
 }
 
-interface Spoiling {
+interface Mutation {
   readonly kind: "value" | "name" | "double" | "drop" | "add" | "snake" | "path";
   readonly at: number;
   readonly text: string;
@@ -179,7 +179,7 @@ const names = fc.constantFrom(
   ...["rpcUrl", "rpcUrl[", "rpcUrl[]", "rpcUrl[__proto__]", "rpcUrl[constructor]", "rpcUrl[optimism", "rpcUrl[a][b]"],
   ...["rpc_url[optimism]", "rpcUrl%5Boptimism%5D", "refresh", "__proto__", "constructor", "toString", "", "amount\0"],
 );
-const spoilings: fc.Arbitrary<readonly Spoiling[]> = fc.oneof(
+const mutations: fc.Arbitrary<readonly Mutation[]> = fc.oneof(
   { weight: 2, arbitrary: fc.constant([]) },
   {
     weight: 5,
@@ -195,7 +195,11 @@ const spoilings: fc.Arbitrary<readonly Spoiling[]> = fc.oneof(
   },
 );
 
-function spoil(path: string, fields: Fields, spoilt: readonly Spoiling[]): { path: string; pairs: [string, string][] } {
+function applyMutations(
+  path: string,
+  fields: Fields,
+  spoilt: readonly Mutation[],
+): { path: string; pairs: [string, string][] } {
   const pairs = pairsOf(fields);
   let changedPath = path;
   for (const { kind, at, text, name } of spoilt) {
@@ -247,27 +251,33 @@ const headerLists: fc.Arbitrary<readonly Header[]> = fc.oneof(
 const oneLine = (headers: readonly Header[]): readonly Header[] =>
   headers.map(([name, value]) => [name, value.replace(/[\r\n\0]/g, "")] as const);
 
-function asked(isHttp2: boolean, method: string, target: string, headers: readonly Header[], body?: Buffer): Asked {
+function toRequest(
+  isHttp2: boolean,
+  method: string,
+  target: string,
+  headers: readonly Header[],
+  body?: Buffer,
+): RawHttpRequest {
   return { isHttp2, method, target: visible(target), headers: isHttp2 ? oneLine(headers) : headers, body };
 }
 
-function gets(method: Method): fc.Arbitrary<Asked> {
+function getRequests(method: Method): fc.Arbitrary<RawHttpRequest> {
   return fc
-    .tuple(method.fields, spoilings, fc.nat(20), fc.boolean(), headerLists, fc.nat(30))
+    .tuple(method.fields, mutations, fc.nat(20), fc.boolean(), headerLists, fc.nat(30))
     .map(([fields, spoilt, encoding, isHttp2, headers, verb]) => {
-      const { path, pairs } = spoil(method.path, fields, spoilt);
+      const { path, pairs } = applyMutations(method.path, fields, spoilt);
       const encode = encodings[encoding % encodings.length] ?? encodeURIComponent;
       // Brackets come literally and encoded.
       const encodeName =
         encoding % 2 === 0 ? encode : (name: string) => visible(name.replace(/[&=#+%]/g, encodeURIComponent));
       const query = pairs.map(([name, value]) => `${encodeName(name)}=${encode(value)}`).join("&");
       const verbs = ["HEAD", "OPTIONS", "POST", "PUT", "DELETE", "TRACE", "PATCH", "PROPFIND"];
-      return asked(isHttp2, verbs[verb] ?? "GET", query === "" ? path : `${path}?${query}`, headers);
+      return toRequest(isHttp2, verbs[verb] ?? "GET", query === "" ? path : `${path}?${query}`, headers);
     });
 }
 
 /** The message's fields as text of JSON, with what was spoilt in it. */
-function jsonOf(fields: Fields, spoilt: readonly Spoiling[], value: unknown): string {
+function jsonOf(fields: Fields, spoilt: readonly Mutation[], value: unknown): string {
   const members: [string, unknown][] = Object.entries(fields);
   for (const { kind, at, text, name } of spoilt) {
     const member = members[at % Math.max(members.length, 1)];
@@ -281,7 +291,7 @@ function jsonOf(fields: Fields, spoilt: readonly Spoiling[], value: unknown): st
 }
 
 /** A message's bytes, cut, changed and grown. */
-interface Damage {
+interface ByteDamage {
   readonly cut: number;
   readonly at: number;
   readonly byte: number;
@@ -291,7 +301,7 @@ const damages = fc.option(
   fc.record({ cut: fc.nat(8), at: fc.nat(200), byte: fc.nat(255), more: fc.uint8Array({ maxLength: 12 }) }),
   { nil: undefined, freq: 2 },
 );
-function damaged(bytes: Uint8Array, damage: Damage | undefined): Buffer {
+function damageBytes(bytes: Uint8Array, damage: ByteDamage | undefined): Buffer {
   if (damage === undefined) return Buffer.from(bytes);
   const copy = Buffer.from(bytes.subarray(0, Math.max(0, bytes.length - damage.cut)));
   if (copy.length > 0) copy[damage.at % copy.length] = damage.byte;
@@ -309,13 +319,16 @@ interface Message {
 }
 function messages(method: Method): fc.Arbitrary<Message> {
   return fc
-    .tuple(method.fields, spoilings, fc.jsonValue({ maxDepth: 3 }), damages, padding)
+    .tuple(method.fields, mutations, fc.jsonValue({ maxDepth: 3 }), damages, padding)
     .map(([fields, spoilt, value, damage, pad]) => {
       const message = create(method.schema, fields as MessageInitShape<DescMessage>);
       const space = " ".repeat(pad);
       return {
-        json: damaged(Buffer.from(`${jsonOf(fields, spoilt, value)}${space}`), spoilt.length > 1 ? damage : undefined),
-        binary: Buffer.concat([damaged(toBinary(method.schema, message), damage), Buffer.from(space)]),
+        json: damageBytes(
+          Buffer.from(`${jsonOf(fields, spoilt, value)}${space}`),
+          spoilt.length > 1 ? damage : undefined,
+        ),
+        binary: Buffer.concat([damageBytes(toBinary(method.schema, message), damage), Buffer.from(space)]),
       };
     });
 }
@@ -337,7 +350,7 @@ const protoTypes = fc.constantFrom(
 );
 const contentEncodings = fc.constantFrom("gzip", "identity", "br", "deflate", "gzip, gzip", "x");
 
-function connectPosts(method: Method): fc.Arbitrary<Asked> {
+function connectPostRequests(method: Method): fc.Arbitrary<RawHttpRequest> {
   return fc
     .tuple(
       messages(method),
@@ -346,9 +359,9 @@ function connectPosts(method: Method): fc.Arbitrary<Asked> {
       protoTypes,
       headerLists,
       fc.boolean(),
-      seldom(12),
+      withOdds(12),
       contentEncodings,
-      seldom(2),
+      withOdds(2),
     )
     .map(([message, isBinary, jsonType, protoType, headers, isHttp2, isEncoded, encoding, isPacked]) => {
       const body = isBinary ? message.binary : message.json;
@@ -358,19 +371,19 @@ function connectPosts(method: Method): fc.Arbitrary<Asked> {
         ...(isEncoded ? [["content-encoding", encoding] as const] : []),
         ...headers,
       ];
-      return asked(
+      return toRequest(
         isHttp2,
         "POST",
-        `${service}/${method.procedure}`,
+        `${SERVICE_PATH}/${method.procedure}`,
         all,
         isEncoded && isPacked ? gzipSync(body) : body,
       );
     });
 }
 
-function connectGets(method: Method): fc.Arbitrary<Asked> {
+function connectGetRequests(method: Method): fc.Arbitrary<RawHttpRequest> {
   return fc
-    .tuple(messages(method), fc.nat(6), fc.boolean(), headerLists, spoilings)
+    .tuple(messages(method), fc.nat(6), fc.boolean(), headerLists, mutations)
     .map(([{ json, binary }, way, isHttp2, headers, spoilt]) => {
       const short = (bytes: Buffer): Buffer => bytes.subarray(0, 3_000);
       const params: Fields =
@@ -382,9 +395,9 @@ function connectGets(method: Method): fc.Arbitrary<Asked> {
               encoding: way % 3 === 1 ? "json" : "proto",
               message: short(way % 3 === 1 ? json : binary).toString("base64url"),
             };
-      const { path, pairs } = spoil(`${service}/${method.procedure}`, params, way < 4 ? [] : spoilt);
+      const { path, pairs } = applyMutations(`${SERVICE_PATH}/${method.procedure}`, params, way < 4 ? [] : spoilt);
       const query = pairs.map(([name, value]) => `${name}=${encodeURIComponent(wellFormed(value))}`).join("&");
-      return asked(isHttp2, "GET", `${path}?${query}`, headers);
+      return toRequest(isHttp2, "GET", `${path}?${query}`, headers);
     });
 }
 
@@ -399,9 +412,9 @@ const envelopes = fc.record({
     { weight: 1, arbitrary: fc.constantFrom(-3, -1, 1, 5, 70_000, 2 ** 31) },
   ),
   count: fc.oneof({ weight: 8, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constantFrom(0, 2, 5) }),
-  isPacked: seldom(10),
+  isPacked: withOdds(10),
 });
-function enveloped(
+function envelopeMessages(
   message: Buffer,
   { flags, lengthError, count, isPacked }: { flags: number; lengthError: number; count: number; isPacked: boolean },
 ): Buffer {
@@ -412,17 +425,17 @@ function enveloped(
   return Buffer.concat(Array.from({ length: count }, () => [head, body]).flat());
 }
 
-const others = fc.constantFrom(
+const otherContentTypes = fc.constantFrom(
   "/grpc.health.v1.Health/Check",
   "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
   "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-  `${service}/Nope`,
+  `${SERVICE_PATH}/Nope`,
   "/",
   "",
 );
 
 /** gRPC, and gRPC-Web which looks the same on its way in. */
-function grpcs(method: Method): fc.Arbitrary<Asked> {
+function grpcRequests(method: Method): fc.Arbitrary<RawHttpRequest> {
   const types = fc.constantFrom(
     "application/grpc",
     "application/grpc",
@@ -440,14 +453,14 @@ function grpcs(method: Method): fc.Arbitrary<Asked> {
       envelopes,
       types,
       headerLists,
-      seldom(20),
-      others,
+      withOdds(20),
+      otherContentTypes,
       fc.boolean(),
-      seldom(10),
+      withOdds(10),
       contentEncodings,
     )
     .map(([{ json, binary }, envelope, type, headers, isOther, other, isHttp2, isEncoded, encoding]) => {
-      const body = enveloped(type.endsWith("json") ? json : binary, envelope);
+      const body = envelopeMessages(type.endsWith("json") ? json : binary, envelope);
       const isEncodingSaid = isEncoded || (envelope.isPacked && encoding !== "x");
       const all: Header[] = [
         ["content-type", type],
@@ -455,12 +468,18 @@ function grpcs(method: Method): fc.Arbitrary<Asked> {
       ];
       if (isEncodingSaid) all.push(["grpc-encoding", isEncoded ? encoding : "gzip"]);
       const isOverHttp2 = isHttp2 || !type.includes("web");
-      return asked(isOverHttp2, "POST", isOther ? other : `${service}/${method.procedure}`, [...all, ...headers], body);
+      return toRequest(
+        isOverHttp2,
+        "POST",
+        isOther ? other : `${SERVICE_PATH}/${method.procedure}`,
+        [...all, ...headers],
+        body,
+      );
     });
 }
 
 /** Nothing in particular. */
-const anythings: fc.Arbitrary<Asked> = fc
+const arbitraryHttpRequests: fc.Arbitrary<RawHttpRequest> = fc
   .tuple(
     fc.boolean(),
     fc.constantFrom(
@@ -478,7 +497,7 @@ const anythings: fc.Arbitrary<Asked> = fc
       "get",
     ),
     fc.oneof(
-      others,
+      otherContentTypes,
       text.map((some) => `/${some}`),
       fc.constantFrom(
         "*",
@@ -500,7 +519,7 @@ const anythings: fc.Arbitrary<Asked> = fc
     ),
   )
   .map(([isHttp2, method, target, headers, body]) =>
-    asked(
+    toRequest(
       isHttp2,
       method,
       target,
@@ -510,19 +529,19 @@ const anythings: fc.Arbitrary<Asked> = fc
   );
 
 /** Requests of all kinds. */
-export function requests(known: readonly Known[]): fc.Arbitrary<Asked> {
+export function arbitraryRequest(known: readonly KnownTransfer[]): fc.Arbitrary<RawHttpRequest> {
   const methods = methodsWith(known);
   const each = methods.flatMap((method) => [
-    { weight: 4, arbitrary: gets(method) },
-    { weight: 3, arbitrary: connectPosts(method) },
-    { weight: 2, arbitrary: connectGets(method) },
-    { weight: 3, arbitrary: grpcs(method) },
+    { weight: 4, arbitrary: getRequests(method) },
+    { weight: 3, arbitrary: connectPostRequests(method) },
+    { weight: 2, arbitrary: connectGetRequests(method) },
+    { weight: 3, arbitrary: grpcRequests(method) },
   ]);
-  return fc.oneof(...each, { weight: 4, arbitrary: anythings });
+  return fc.oneof(...each, { weight: 4, arbitrary: arbitraryHttpRequests });
 }
 
 /** A request as a failure shows it. */
-export function describeRequest({ isHttp2, method, target, headers, body }: Asked): string {
+export function describeRequest({ isHttp2, method, target, headers, body }: RawHttpRequest): string {
   const shown = body === undefined ? "" : ` ${body.length > 300 ? `${body.length} bytes` : body.toString("base64")}`;
   return `${isHttp2 ? "HTTP/2" : "HTTP/1.1"} ${method} ${target} ${JSON.stringify(headers)}${shown}`;
 }

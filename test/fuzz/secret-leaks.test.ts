@@ -4,39 +4,51 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { type Asked, type Callers, createCallers } from "../support/service/http-connections.js";
-import { callersKey, findKeys, ourKey, plantKeys, searchFolder } from "../support/service/planted-keys.js";
-import { wrongInAnswer } from "../support/service/response-invariants.js";
-import { buildService, type Service, startService } from "../support/service/service-process.js";
+import {
+  createHttpConnections,
+  type HttpConnections,
+  type RawHttpRequest,
+} from "../support/service/http-connections.js";
+import {
+  CALLER_KEY,
+  findPlantedKeys,
+  findPlantedKeysInFolder,
+  OPERATOR_KEY,
+  plantKeys,
+} from "../support/service/planted-keys.js";
+import { findResponseProblem } from "../support/service/response-invariants.js";
+import { buildService, type ServiceProcess, startServiceProcess } from "../support/service/service-process.js";
 import { type RpcProxy, startRpcProxy } from "../support/stubs/rpc-proxy.js";
 
 // Keys in RPC URLs, ours and callers', and every kind of trouble with what they name: nobody may read them anywhere.
 // What the whole run wrote is searched once more at its end (test/support/service/local-network-setup.ts).
 
 describe("the search", () => {
-  const key = Buffer.from(ourKey);
+  const key = Buffer.from(OPERATOR_KEY);
   test.each([
-    ["as it is", `a ${ourKey} b`],
-    ["in lower case, as a host", `http://${ourKey.toLowerCase()}.example/`],
+    ["as it is", `a ${OPERATOR_KEY} b`],
+    ["in lower case, as a host", `http://${OPERATOR_KEY.toLowerCase()}.example/`],
     ["percent-encoded", [...key].map((byte) => `%${byte.toString(16)}`).join("")],
     ["as hex", key.toString("hex").toUpperCase()],
     ["as base64 alone", key.toString("base64")],
-    ["as base64 in user info", Buffer.from(`u:${ourKey}`).toString("base64")],
-    ["as base64 in longer text", Buffer.from(`{"a":"${ourKey}"}`).toString("base64url")],
+    ["as base64 in user info", Buffer.from(`u:${OPERATOR_KEY}`).toString("base64")],
+    ["as base64 in longer text", Buffer.from(`{"a":"${OPERATOR_KEY}"}`).toString("base64url")],
     ["as a printed buffer", JSON.stringify(key)],
   ])("finds a key %s", (_, text) => {
-    expect(findKeys(text)).not.toEqual([]);
+    expect(findPlantedKeys(text)).not.toEqual([]);
   });
 
   test("finds nothing in what holds no key", () => {
-    expect(findKeys(`127.0.0.1:8545#a1b2c3 ${Buffer.from("planted").toString("base64")}`)).toEqual([]);
+    expect(findPlantedKeys(`127.0.0.1:8545#a1b2c3 ${Buffer.from("planted").toString("base64")}`)).toEqual([]);
   });
 
   test("names the line of a file", async () => {
     const folder = await mkdtemp(join(tmpdir(), "hop-gateway-search-"));
     try {
-      await writeFile(join(folder, "log"), `one\n{"url":"http://x/${callersKey}"}\n`);
-      expect(await searchFolder(folder)).toEqual([expect.stringContaining(`{"url":"http://x/${callersKey}"}`)]);
+      await writeFile(join(folder, "log"), `one\n{"url":"http://x/${CALLER_KEY}"}\n`);
+      expect(await findPlantedKeysInFolder(folder)).toEqual([
+        expect.stringContaining(`{"url":"http://x/${CALLER_KEY}"}`),
+      ]);
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -47,23 +59,23 @@ describe("the search", () => {
       name.includes("RPC_URL_"),
     );
     expect(planted.length).toBeGreaterThan(10);
-    for (const [, url] of planted) expect(url).toContain(ourKey);
+    for (const [, url] of planted) expect(url).toContain(OPERATOR_KEY);
   });
 });
 
 describe("the service", () => {
-  let service: Service;
-  let callers: Callers;
+  let service: ServiceProcess;
+  let callers: HttpConnections;
   let proxy: RpcProxy;
   beforeAll(async () => {
     proxy = await startRpcProxy(inject("network").chains.polygon?.url ?? "");
-    service = await startService(await buildService("attack-secrets"), {
-      RPC_URL_POLYGON: `${proxy.url}/?v=3,${proxy.url}/v3/${ourKey}`,
+    service = await startServiceProcess(await buildService("attack-secrets"), {
+      RPC_URL_POLYGON: `${proxy.url}/?v=3,${proxy.url}/v3/${OPERATOR_KEY}`,
       QUOTE_MAX_AGE_MS: "1",
       QUOTE_MAX_STALE_MS: "1",
       REQUEST_TIMEOUT_MS: "2000",
     });
-    callers = createCallers(service.port);
+    callers = createHttpConnections(service.port);
   }, 120_000);
   afterAll(async () => {
     callers?.close();
@@ -75,7 +87,7 @@ describe("the service", () => {
   const procedure = "/hop.bridge.v1.BridgeService/GetQuote";
 
   /** The same question by GET and by Connect, over both versions of HTTP. */
-  function askedWith(rpcUrl: string | undefined): Asked[] {
+  function askedWith(rpcUrl: string | undefined): RawHttpRequest[] {
     const query = new URLSearchParams({
       ...quote,
       slippage: "0.5",
@@ -86,7 +98,7 @@ describe("the service", () => {
       slippage: 0.5,
       ...(rpcUrl === undefined ? {} : { rpcUrl: { polygon: rpcUrl } }),
     });
-    return [false, true].flatMap((isHttp2): Asked[] => [
+    return [false, true].flatMap((isHttp2): RawHttpRequest[] => [
       { isHttp2, method: "GET", target: `/v1/quote?${query}`, headers: [], body: undefined },
       {
         isHttp2,
@@ -100,11 +112,11 @@ describe("the service", () => {
 
   /** Asks, and gives the statuses; no answer may hold a key or blame us. */
   async function statusesOf(rpcUrl: string | undefined): Promise<number[]> {
-    const answers = await Promise.all(askedWith(rpcUrl).map((asked) => callers.ask(asked)));
+    const answers = await Promise.all(askedWith(rpcUrl).map((asked) => callers.send(asked)));
     return answers.map((answer) => {
       if (answer.kind !== "answer") throw new Error(`no answer: ${answer.kind}`);
-      expect(wrongInAnswer(answer)).toBeUndefined();
-      expect(findKeys(`${JSON.stringify(answer.headers)}${answer.body}`)).toEqual([]);
+      expect(findResponseProblem(answer)).toBeUndefined();
+      expect(findPlantedKeys(`${JSON.stringify(answer.headers)}${answer.body}`)).toEqual([]);
       return answer.status;
     });
   }
@@ -116,21 +128,25 @@ describe("the service", () => {
     ["hangs", { hang: true }, 504],
     [
       "answers with an error that repeats the URL",
-      { answer: () => ({ error: { code: -32000, message: `no such key ${ourKey} ${callersKey}` } }) },
+      { answer: () => ({ error: { code: -32000, message: `no such key ${OPERATOR_KEY} ${CALLER_KEY}` } }) },
       503,
     ],
     [
       "says that calls revert, in words that repeat the URL",
-      { answer: () => ({ error: { code: 3, message: `execution reverted: ${ourKey} ${callersKey}` } }) },
+      { answer: () => ({ error: { code: 3, message: `execution reverted: ${OPERATOR_KEY} ${CALLER_KEY}` } }) },
       200,
     ],
-    ["answers with a result that repeats the URL", { answer: () => ({ result: `${ourKey} ${callersKey}` }) }, 503],
+    [
+      "answers with a result that repeats the URL",
+      { answer: () => ({ result: `${OPERATOR_KEY} ${CALLER_KEY}` }) },
+      503,
+    ],
   ] as const;
   const well = { hang: false, failWith: undefined, answer: undefined };
 
   test.each(behaviours)("tells no key where an endpoint of ours or a caller's %s", async (_, behaviour, status) => {
     Object.assign(proxy.behaviour, well, behaviour);
-    for (const rpcUrl of [undefined, `${proxy.url}/?key=${callersKey}`]) {
+    for (const rpcUrl of [undefined, `${proxy.url}/?key=${CALLER_KEY}`]) {
       for (const each of await statusesOf(rpcUrl))
         expect([status, 503, 504].slice(status === 200 ? 0 : 1)).toContain(each);
     }
@@ -138,12 +154,12 @@ describe("the service", () => {
   });
 
   test.each([
-    `http://${callersKey}:${callersKey}@127.0.0.1:1/`,
-    `http://127.0.0.1:1/${callersKey}`,
-    `http://127.0.0.1:99999/${callersKey}`,
-    `ftp://127.0.0.1/${callersKey}`,
-    `${callersKey}`,
-    `http://127.0.0.1:1/${"x".repeat(2_100)}${callersKey}`,
+    `http://${CALLER_KEY}:${CALLER_KEY}@127.0.0.1:1/`,
+    `http://127.0.0.1:1/${CALLER_KEY}`,
+    `http://127.0.0.1:99999/${CALLER_KEY}`,
+    `ftp://127.0.0.1/${CALLER_KEY}`,
+    `${CALLER_KEY}`,
+    `http://127.0.0.1:1/${"x".repeat(2_100)}${CALLER_KEY}`,
   ])("tells no key of an endpoint that is refused or not there: %s", async (rpcUrl) => {
     for (const status of await statusesOf(rpcUrl)) expect([400, 503]).toContain(status);
   });
@@ -152,21 +168,25 @@ describe("the service", () => {
     await expect.poll(() => service.output().stdout).toContain("an RPC endpoint gave no answer");
     const { stdout, stderr } = service.output();
     expect(stdout).toMatch(/"endpoint":"127\.0\.0\.1:\d+#[0-9a-f]{6}"/);
-    expect(findKeys(`${stdout}${stderr}`)).toEqual([]);
+    expect(findPlantedKeys(`${stdout}${stderr}`)).toEqual([]);
   });
 
   test("shows no key in its title or arguments", async () => {
     const { stdout } = await promisify(execFile)("ps", ["-ww", "-o", "comm=,args=", "-p", String(service.pid)]);
     expect(stdout).toContain("main.js");
-    expect(findKeys(stdout)).toEqual([]);
+    expect(findPlantedKeys(stdout)).toEqual([]);
   });
 
   test("refuses a wrong endpoint at its start without telling it", async () => {
     const command = await buildService("attack-secrets");
     const { stderr } = await promisify(execFile)(process.execPath, [command], {
-      env: { RPC_URL_POLYGON: `ws://x/${ourKey}`, RPC_URL_BASE: `http://[${ourKey}`, ASSETS_URL: `x:${ourKey}` },
+      env: {
+        RPC_URL_POLYGON: `ws://x/${OPERATOR_KEY}`,
+        RPC_URL_BASE: `http://[${OPERATOR_KEY}`,
+        ASSETS_URL: `x:${OPERATOR_KEY}`,
+      },
     }).catch((error: { stderr: string }) => error);
     expect(stderr).toContain("RPC_URL_POLYGON");
-    expect(findKeys(stderr)).toEqual([]);
+    expect(findPlantedKeys(stderr)).toEqual([]);
   });
 });

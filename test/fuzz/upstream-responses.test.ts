@@ -3,12 +3,12 @@ import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { startGateway } from "../support/service/in-process-gateway.js";
-import { knownTransfers } from "./fuzz-target.js";
+import { listKnownTransfers } from "./fuzz-target.js";
 
 // Upstreams that answer anything: JSON of every form, and real answers with types changed, members gone and numbers
 // absurd. Whoever asks right is told so, and nobody that the fault is ours.
 
-const runs = 100;
+const RUNS = 100;
 
 /** What is done to the answers: by chance, but the same chance for the same seed. */
 interface Lies {
@@ -162,7 +162,7 @@ function wrongIn(path: string, { status, body }: { status: number; body: unknown
 test("answers of every form from upstreams end in a quote, a status or an honest 503 or 504", {
   timeout: 300_000,
 }, async () => {
-  const transfers = knownTransfers();
+  const transfers = listKnownTransfers();
   const outcomes = new Map<number, number>();
   const someLies = fc.record({
     seed: fc.integer(),
@@ -197,9 +197,9 @@ test("answers of every form from upstreams end in a quote, a status or an honest
       lies = undefined;
     }
   });
-  await fc.assert(property, { numRuns: runs, endOnFailure: true });
+  await fc.assert(property, { numRuns: RUNS, endOnFailure: true });
   process.stdout.write(`answers: ${JSON.stringify(Object.fromEntries(outcomes))}\n`);
   // Both sides of it were seen.
-  expect(outcomes.get(200)).toBeGreaterThan(runs);
+  expect(outcomes.get(200)).toBeGreaterThan(RUNS);
   expect(outcomes.get(503)).toBeGreaterThan(0);
 });

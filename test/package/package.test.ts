@@ -8,14 +8,14 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { publint } from "publint";
 import { beforeAll, describe, expect, test } from "vitest";
-import { temporaryFolder } from "../support/temporary-folder.js";
+import { useTemporaryFolder } from "../support/temporary-folder.js";
 
 // What `npm run tarball` makes, laid into another project as npm would (.ci/package.mjs has npm do it), is whole.
 
 const project = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
 const require = createRequire(import.meta.url);
-const folder = temporaryFolder();
+const folder = useTemporaryFolder();
 /** Where somebody else's project has it. */
 const installed = (): string => join(folder(), "node_modules/hop-gateway");
 let tarball: string;

@@ -1,24 +1,24 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient } from "../../src/chain/chain-client.js";
-import { builtInFeeSettings, type FeeSettings } from "../../src/hop/fee-settings.js";
+import { type FeeSettings, getBuiltInFeeSettings } from "../../src/hop/fee-settings.js";
 import { createFeeSettingsSource } from "../../src/hop/fee-settings-source.js";
-import { findChain, networkOf } from "../../src/hop/networks.js";
+import { findChain, getNetwork } from "../../src/hop/networks.js";
 import { findToken } from "../../src/hop/tokens.js";
 import { createTokenPrices } from "../../src/prices/token-prices.js";
 import type { QuoteEngine } from "../../src/quotes/quote-engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
-import { createGate } from "../../src/resilience/adaptive-limiter.js";
+import { createAdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
 import golden from "../golden/quotes.json" with { type: "json" };
 import type { Pool } from "../support/reference/stable-swap.js";
-import { fakeChain } from "../support/stubs/quote-chain-stub.js";
+import { createQuoteChainStub } from "../support/stubs/quote-chain-stub.js";
 
 const waiting = { caller: "a", signal: new AbortController().signal };
 
 type Case = (typeof golden.cases)[number];
 
-const sevenDays = 7 * 24 * 3600;
-const mainnet = networkOf("mainnet");
+const SEVEN_DAYS = 7 * 24 * 3600;
+const mainnet = getNetwork("mainnet");
 const { inputs } = golden;
 const poolsByChain = new Map<string, Map<string, Pool>>();
 for (const [name, pool] of Object.entries(inputs.pools)) {
@@ -45,7 +45,7 @@ function frozenChain(slug: string, { destination }: Case): ChainClient {
   const chain = inputs.chains[slug as keyof typeof inputs.chains];
   const cctp = (inputs.cctp as Record<string, { minBonderFee: string; uniswapV3?: RecordedUniswap }>)[slug];
   const uniswap = cctp?.uniswapV3;
-  return fakeChain({
+  return createQuoteChainStub({
     slug,
     pools: poolsByChain.get(slug) ?? new Map(),
     gasPrice: BigInt(chain.gasPrice),
@@ -76,9 +76,13 @@ function asBigInts({ sqrtPriceX96, liquidity, ...rest }: RecordedUniswap) {
 const upstreams = {
   settings: {
     ...createFeeSettingsSource(undefined),
-    current: async () => ({ ...builtInFeeSettings("mainnet"), ...inputs.config }) as FeeSettings,
+    current: async () => ({ ...getBuiltInFeeSettings("mainnet"), ...inputs.config }) as FeeSettings,
   },
-  prices: createTokenPrices({ fixed: new Map(Object.entries(inputs.pricesUsd)), document: undefined, now: Date.now }),
+  prices: createTokenPrices({
+    fixedPricesUsd: new Map(Object.entries(inputs.pricesUsd)),
+    document: undefined,
+    now: Date.now,
+  }),
   attestations: { find: async () => "0x00" },
   chains: (): never => {
     throw new Error("every golden case has chains of its own");
@@ -89,9 +93,9 @@ const engines: Readonly<Record<string, QuoteEngine>> = {
     ...upstreams,
     maxAgeMs: undefined,
     maxStaleMs: 30_000,
-    clocks: { now: () => Date.now(), steady: () => Date.now() },
+    clocks: { now: () => Date.now(), monotonicNow: () => Date.now() },
   }),
-  sdk: createSdkEngine({ ...upstreams, gate: createGate(Date.now) }),
+  sdk: createSdkEngine({ ...upstreams, limiter: createAdaptiveLimiter(Date.now) }),
 };
 
 describe.each(Object.entries(engines))(
@@ -104,7 +108,7 @@ describe.each(Object.entries(engines))(
     test.each(golden.cases.map((each, index) => [index, each] as const))("golden case %i", async (_, each) => {
       const { query, response } = each;
       // The second in which the recorded answer was computed, which may be the one after it was asked for.
-      vi.useFakeTimers({ toFake: ["Date"], now: (response.deadline - sevenDays) * 1000 });
+      vi.useFakeTimers({ toFake: ["Date"], now: (response.deadline - SEVEN_DAYS) * 1000 });
       const token = findToken(mainnet, query.token);
       const source = findChain(mainnet, query.fromChain);
       const destination = findChain(mainnet, query.toChain);
@@ -116,11 +120,11 @@ describe.each(Object.entries(engines))(
         source,
         destination,
         amountIn: BigInt(query.amount),
-        slippage: Number(query.slippage),
+        slippagePercent: Number(query.slippage),
       } as const;
 
-      const access = { client: (slug: string) => clients.get(slug) as ChainClient, isCustom: () => true };
-      const quote = await engine.quotePrivately(request, access, waiting);
+      const access = { getClient: (slug: string) => clients.get(slug) as ChainClient, hasCustomEndpoint: () => true };
+      const quote = await engine.quoteWithCustomEndpoints(request, access, waiting);
 
       expect({
         ...response,

@@ -3,20 +3,20 @@ import fc from "fast-check";
 import { Agent } from "undici";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type Anvil, startAnvil } from "../../devnet/chain/anvil.js";
-import { toQuantity } from "../../devnet/chain/json-rpc.js";
-import { chainIdOf, contractOf, gasPriceOn } from "../../devnet/chain/local-chains.js";
+import { toHexQuantity } from "../../devnet/chain/json-rpc.js";
+import { getChainId, getContract, getGasPrice } from "../../devnet/chain/local-chains.js";
 import { faucet, poolOwner } from "../../devnet/deploy/accounts.js";
 import { deployChain } from "../../devnet/deploy/deploy-chain.js";
-import type { ChainAccess } from "../../src/chain/chains.js";
+import type { NetworkChains } from "../../src/chain/chains.js";
 import { createEndpointPool } from "../../src/chain/endpoints/endpoint-pool.js";
 import { createFeeSettingsSource } from "../../src/hop/fee-settings-source.js";
-import { networkOf } from "../../src/hop/networks.js";
+import { getNetwork } from "../../src/hop/networks.js";
 import { findToken } from "../../src/hop/tokens.js";
 import { createTokenPrices } from "../../src/prices/token-prices.js";
 import type { QuoteEngine, QuoteRequest } from "../../src/quotes/quote-engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
-import { createGate } from "../../src/resilience/adaptive-limiter.js";
+import { createAdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
 
 // Two chains with Hop's contracts, on which a pool is traded in and its A ramps as time passes; after each step both
 // engines quote amounts drawn anew. Chains of this test's own, since it changes them.
@@ -30,14 +30,14 @@ const abi = new utils.Interface([
   "function getAPrecise() view returns (uint256)",
 ]);
 const trader = utils.getAddress(utils.hexDataSlice(utils.id("trader"), 12));
-const day = 24 * 3600;
+const DAY = 24 * 3600;
 
-const mainnet = networkOf("mainnet");
+const mainnet = getNetwork("mainnet");
 const slugs = ["polygon", "arbitrum"] as const;
 const anvils = new Map<string, Anvil>();
 const closing = new AbortController();
 const dispatcher = new Agent();
-let access: ChainAccess;
+let access: NetworkChains;
 let engines: readonly [QuoteEngine, QuoteEngine];
 
 const anvilOf = (slug: string): Anvil => {
@@ -49,26 +49,26 @@ const anvilOf = (slug: string): Anvil => {
 beforeAll(async () => {
   await Promise.all(
     slugs.map(async (slug) => {
-      const anvil = await startAnvil({ chainId: chainIdOf(slug), gasPrice: gasPriceOn(slug) });
+      const anvil = await startAnvil({ chainId: getChainId(slug), gasPrice: getGasPrice(slug) });
       anvils.set(slug, anvil);
       await deployChain({ slug, rpc: anvil.rpc });
       // The block to come is a second later than the last, whatever the clock: A depends on its time.
       await anvil.rpc("anvil_setBlockTimestampInterval", [1]);
-      await send(slug, faucet, contractOf("USDT", slug, "l2CanonicalToken"), "mint", trader, 10n ** 15n);
-      await send(slug, trader, contractOf("USDT", slug, "l2CanonicalToken"), "approve", poolOn(slug), 10n ** 15n);
+      await send(slug, faucet, getContract("USDT", slug, "l2CanonicalToken"), "mint", trader, 10n ** 15n);
+      await send(slug, trader, getContract("USDT", slug, "l2CanonicalToken"), "approve", poolOn(slug), 10n ** 15n);
     }),
   );
   const clients = new Map(
     slugs.map((slug) => {
       const { url } = anvilOf(slug);
-      const endpoint = { slug, chainId: chainIdOf(slug), urls: [url], dispatcher, maxBytes: 1e6 };
+      const endpoint = { slug, chainId: getChainId(slug), urls: [url], dispatcher, maxBytes: 1e6 };
       const client = createEndpointPool({ ...endpoint, onFailure: () => {}, closing: closing.signal });
       return [slug as string, client] as const;
     }),
   );
   access = {
-    isCustom: () => true,
-    client(slug) {
+    hasCustomEndpoint: () => true,
+    getClient(slug) {
       const client = clients.get(slug);
       if (client === undefined) throw new Error(`asked for ${slug}`);
       return client;
@@ -81,14 +81,14 @@ beforeAll(async () => {
   ]);
   const deps = {
     settings: createFeeSettingsSource(undefined),
-    prices: createTokenPrices({ fixed: prices, document: undefined, now: Date.now }),
+    prices: createTokenPrices({ fixedPricesUsd: prices, document: undefined, now: Date.now }),
     attestations: undefined,
     chains: () => access,
   };
-  const clocks = { now: () => Date.now(), steady: () => performance.now() };
+  const clocks = { now: () => Date.now(), monotonicNow: () => performance.now() };
   engines = [
     createSnapshotEngine({ ...deps, maxAgeMs: undefined, maxStaleMs: 30_000, clocks }),
-    createSdkEngine({ ...deps, gate: createGate(Date.now) }),
+    createSdkEngine({ ...deps, limiter: createAdaptiveLimiter(Date.now) }),
   ];
   // The second is in the calldata that is estimated.
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
@@ -100,13 +100,13 @@ afterAll(async () => {
   await Promise.all([dispatcher.destroy(), ...[...anvils.values()].map((anvil) => anvil.stop())]);
 });
 
-const poolOn = (slug: string): string => contractOf("USDT", slug, "l2SaddleSwap");
+const poolOn = (slug: string): string => getContract("USDT", slug, "l2SaddleSwap");
 
 async function send(slug: string, from: string, to: string, method: string, ...values: unknown[]): Promise<void> {
   const { rpc } = anvilOf(slug);
   await rpc("anvil_impersonateAccount", [from]);
-  await rpc("anvil_setBalance", [from, toQuantity(10n ** 24n)]);
-  const fees = { gas: toQuantity(5_000_000n), maxFeePerGas: toQuantity(10n ** 13n), maxPriorityFeePerGas: "0x0" };
+  await rpc("anvil_setBalance", [from, toHexQuantity(10n ** 24n)]);
+  const fees = { gas: toHexQuantity(5_000_000n), maxFeePerGas: toHexQuantity(10n ** 13n), maxPriorityFeePerGas: "0x0" };
   const transaction = { from, to, data: abi.encodeFunctionData(method, values), ...fees };
   const { status } = (await rpc("eth_sendTransactionSync", [transaction])) as { status: string };
   if (status !== "0x1") throw new Error(`${method} reverted`);
@@ -132,14 +132,14 @@ async function pass(slug: string, seconds: number): Promise<void> {
 async function settle(): Promise<void> {
   for (const slug of slugs) {
     const price = async (): Promise<bigint> => BigInt((await anvilOf(slug).rpc("eth_gasPrice", [])) as string);
-    await vi.waitUntil(async () => (await price()) === gasPriceOn(slug), { timeout: 5_000, interval: 20 });
+    await vi.waitUntil(async () => (await price()) === getGasPrice(slug), { timeout: 5_000, interval: 20 });
   }
 }
 
-function request(from: string, to: string, amountIn: bigint, slippage: number): QuoteRequest {
+function request(from: string, to: string, amountIn: bigint, slippagePercent: number): QuoteRequest {
   const [token, source, destination] = [findToken(mainnet, "USDT"), mainnet.chains.get(from), mainnet.chains.get(to)];
   if (!token || !source || !destination) throw new Error("no such route");
-  return { network: "mainnet", token, source, destination, amountIn, slippage };
+  return { network: "mainnet", token, source, destination, amountIn, slippagePercent };
 }
 
 /** Both engines' quotes of some amounts, which must be equal; gives the first. */
@@ -154,7 +154,7 @@ async function compare(): Promise<string> {
         const [ours, theirs] = await Promise.all(
           engines.map((engine) =>
             engine
-              .quotePrivately(asked, access, { caller: "a", signal: closing.signal })
+              .quoteWithCustomEndpoints(asked, access, { caller: "a", signal: closing.signal })
               .catch((error: Error) => error.message),
           ),
         );
@@ -172,7 +172,7 @@ test("quotes stay the SDK's while a pool and its A move", { timeout: 60_000 }, a
   await send("polygon", trader, poolOn("polygon"), "swap", 0, 1, 400_000n * 10n ** 6n, 0, 10n ** 12n);
   seen.push(await compare());
 
-  await pass("polygon", 2 * day);
+  await pass("polygon", 2 * DAY);
   const before = await read("polygon", "getAPrecise");
   await send(
     "polygon",
@@ -180,10 +180,10 @@ test("quotes stay the SDK's while a pool and its A move", { timeout: 60_000 }, a
     poolOn("polygon"),
     "rampA",
     (await read("polygon", "getA")) * 2n,
-    (await timeOn("polygon")) + 15 * day,
+    (await timeOn("polygon")) + 15 * DAY,
   );
   for (let step = 0; step < 4; step++) {
-    await pass("polygon", 3 * day + 12_345);
+    await pass("polygon", 3 * DAY + 12_345);
     seen.push(await compare());
   }
   expect(await read("polygon", "getAPrecise")).toBeGreaterThan(before);

@@ -2,24 +2,24 @@ import { utils } from "ethers";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ServiceError } from "../../src/errors.js";
-import { builtInFeeSettings, type FeeSettings } from "../../src/hop/fee-settings.js";
-import { type Chain, type NetworkSlug, networkOf } from "../../src/hop/networks.js";
+import { type FeeSettings, getBuiltInFeeSettings } from "../../src/hop/fee-settings.js";
+import { type Chain, getNetwork, type NetworkSlug } from "../../src/hop/networks.js";
 import { findToken, type Token } from "../../src/hop/tokens.js";
 import { createTokenPrices } from "../../src/prices/token-prices.js";
 import type { QuoteEngine, QuoteRequest } from "../../src/quotes/quote-engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
-import { createGate } from "../../src/resilience/adaptive-limiter.js";
-import { availableRoutes } from "../../src/routes/available-routes.js";
+import { createAdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
+import { findAvailableRoutes } from "../../src/routes/available-routes.js";
 import type { Pool } from "../support/reference/stable-swap.js";
-import { type FakeChainState, fakeChain } from "../support/stubs/quote-chain-stub.js";
+import { createQuoteChainStub, type QuoteChainState } from "../support/stubs/quote-chain-stub.js";
 
 const waiting = { caller: "a", signal: new AbortController().signal };
 
 // The SDK's own code is the judge, on chains whose every number is drawn anew: pools in any balance and under any A,
 // prices of gas, estimates that come or revert, L1 fees, least fees, token prices and fee settings.
 
-const runs = 250;
+const RUNS = 250;
 
 /** Numbers of every magnitude up to so many bits. */
 const magnitude = (bits: number): fc.Arbitrary<bigint> =>
@@ -77,17 +77,24 @@ function price(): fc.Arbitrary<number> {
 }
 
 function anyRequest(slug: NetworkSlug): fc.Arbitrary<QuoteRequest> {
-  const network = networkOf(slug);
-  const routes = availableRoutes(network, builtInFeeSettings(slug)).flatMap(({ token, source, destination }) =>
+  const network = getNetwork(slug);
+  const routes = findAvailableRoutes(network, getBuiltInFeeSettings(slug)).flatMap(({ token, source, destination }) =>
     namesOf(token).map((name) => ({ network: slug, token: findToken(network, name) as Token, source, destination })),
   );
   return fc
     .record({
       route: fc.constantFrom(...routes),
       amountIn: fc.oneof(magnitude(100), fc.bigInt({ min: 1n, max: 10n ** 24n }), magnitude(255)),
-      slippage: fc.oneof(fc.constantFrom(0, 0.1, 0.5, 1, 3, 99.99), fc.double({ min: 0, max: 99.999, noNaN: true })),
+      slippagePercent: fc.oneof(
+        fc.constantFrom(0, 0.1, 0.5, 1, 3, 99.99),
+        fc.double({ min: 0, max: 99.999, noNaN: true }),
+      ),
     })
-    .map(({ route, amountIn, slippage }) => ({ ...route, amountIn: amountIn === 0n ? 1n : amountIn, slippage }));
+    .map(({ route, amountIn, slippagePercent }) => ({
+      ...route,
+      amountIn: amountIn === 0n ? 1n : amountIn,
+      slippagePercent,
+    }));
 }
 
 const namesByToken: Readonly<Record<string, readonly string[]>> = {
@@ -97,8 +104,8 @@ const namesByToken: Readonly<Record<string, readonly string[]>> = {
 };
 const namesOf = (token: string): readonly string[] => namesByToken[token] ?? [token];
 
-function chainOf(chain: Chain, { network, token }: QuoteRequest, drawn: AnyChain): FakeChainState {
-  const address = networkOf(network).contracts.get(token.symbol)?.get(chain.slug)?.l2SaddleSwap;
+function chainOf(chain: Chain, { network, token }: QuoteRequest, drawn: AnyChain): QuoteChainState {
+  const address = getNetwork(network).contracts.get(token.symbol)?.get(chain.slug)?.l2SaddleSwap;
   const unit = 10n ** BigInt(token.decimals);
   const [canonical, hTokens] = drawn.pool.balances;
   const pool: Pool = { ...drawn.pool, decimals: token.decimals, balances: [canonical * unit, hTokens * unit] };
@@ -130,7 +137,7 @@ function fingerprint(asked: readonly (string | undefined)[]): bigint {
 }
 
 function settingsOf({ network, token, source, destination }: QuoteRequest, drawn: AnySettings): FeeSettings {
-  const builtIn = builtInFeeSettings(network);
+  const builtIn = getBuiltInFeeSettings(network);
   const { bonder } = drawn;
   return {
     ...builtIn,
@@ -145,18 +152,18 @@ function settingsOf({ network, token, source, destination }: QuoteRequest, drawn
 async function outcomeOf(
   engine: QuoteEngine,
   request: QuoteRequest,
-  source: FakeChainState,
-  destination: FakeChainState,
+  source: QuoteChainState,
+  destination: QuoteChainState,
 ) {
-  const clients = new Map([source, destination].map((state) => [state.slug, fakeChain(state)]));
-  const isCustom = (): boolean => true;
-  const client = (slug: string) => {
+  const clients = new Map([source, destination].map((state) => [state.slug, createQuoteChainStub(state)]));
+  const hasCustomEndpoint = (): boolean => true;
+  const getClient = (slug: string) => {
     const found = clients.get(slug);
     if (found === undefined) throw new Error(`asked for chain ${slug}`);
     return found;
   };
   try {
-    return await engine.quotePrivately(request, { client, isCustom }, waiting);
+    return await engine.quoteWithCustomEndpoints(request, { getClient, hasCustomEndpoint }, waiting);
   } catch (error) {
     if (error instanceof ServiceError) return { reason: error.reason, field: error.field };
     throw error;
@@ -178,18 +185,18 @@ type AnyCase = ReturnType<typeof anyCase> extends fc.Arbitrary<infer T> ? T : ne
 /** What both engines make of the same chains, prices and settings. */
 async function outcomesOf({ request, source, destination, settings, prices: [token, native] }: AnyCase) {
   const { symbol } = request.token;
-  const fixed = new Map([[symbol === "USDC.e" ? "USDC" : symbol, token]]);
-  if (!fixed.has(nativeOf(request))) fixed.set(nativeOf(request), native);
+  const fixedPricesUsd = new Map([[symbol === "USDC.e" ? "USDC" : symbol, token]]);
+  if (!fixedPricesUsd.has(nativeOf(request))) fixedPricesUsd.set(nativeOf(request), native);
   const current = settingsOf(request, settings);
   const shared = {
-    settings: { current: async () => current, peek: () => current, bestKnown: async () => current },
-    prices: createTokenPrices({ fixed, document: undefined, now: Date.now }),
+    settings: { getCurrent: async () => current, peek: () => current, getCurrentOrBuiltIn: async () => current },
+    prices: createTokenPrices({ fixedPricesUsd, document: undefined, now: Date.now }),
     attestations: { find: async () => `0x${"5a".repeat(65)}` },
     chains: (): never => {
       throw new Error("every case has chains of its own");
     },
   };
-  const clocks = { now: () => Date.now(), steady: () => Date.now() };
+  const clocks = { now: () => Date.now(), monotonicNow: () => Date.now() };
   const ours = createSnapshotEngine({ ...shared, maxAgeMs: undefined, maxStaleMs: 30_000, clocks });
   const chains = [
     chainOf(request.source, request, source),
@@ -197,7 +204,7 @@ async function outcomesOf({ request, source, destination, settings, prices: [tok
   ] as const;
   return {
     snapshot: await outcomeOf(ours, request, ...chains),
-    sdk: await outcomeOf(createSdkEngine({ ...shared, gate: createGate(Date.now) }), request, ...chains),
+    sdk: await outcomeOf(createSdkEngine({ ...shared, limiter: createAdaptiveLimiter(Date.now) }), request, ...chains),
   };
 }
 
@@ -210,9 +217,9 @@ describe.each(["mainnet", "goerli"] as const)("on %s, snapshots give what the SD
         expect(snapshot).toEqual(sdk);
         counts["reason" in sdk ? "refused" : "quoted"] += 1;
       }),
-      { numRuns: runs },
+      { numRuns: RUNS },
     );
-    expect(counts.quoted).toBeGreaterThan(runs / 2);
+    expect(counts.quoted).toBeGreaterThan(RUNS / 2);
     expect(counts.refused).toBeGreaterThan(0);
   });
 

@@ -1,18 +1,18 @@
 import { utils } from "ethers";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { type Anvil, startAnvil } from "../../devnet/chain/anvil.js";
-import { createRpc, toQuantity } from "../../devnet/chain/json-rpc.js";
-import { chainIdOf, gasPriceOn, type LocalChain } from "../../devnet/chain/local-chains.js";
+import { createJsonRpc, toHexQuantity } from "../../devnet/chain/json-rpc.js";
+import { getChainId, getGasPrice, type LocalChain } from "../../devnet/chain/local-chains.js";
 import { faucet, uniswapLiquidityProvider } from "../../devnet/deploy/accounts.js";
 import { deployChain } from "../../devnet/deploy/deploy-chain.js";
-import { findUniswap } from "../../devnet/deploy/uniswap-contracts.js";
+import { findUniswapContracts } from "../../devnet/deploy/uniswap-contracts.js";
 import type { ChainClient } from "../../src/chain/chain-client.js";
-import { type Chain, networkOf } from "../../src/hop/networks.js";
-import { type UsdcSwap, usdcSwapOn } from "../../src/hop/usdc-swap-pools.js";
-import { SwapReverts } from "../../src/quotes/math/stable-swap.js";
-import { sqrtPriceAt, type UniswapPool } from "../../src/quotes/math/uniswap-v3.js";
-import { type ChainFacts, readChainFacts } from "../../src/quotes/state/chain-state.js";
-import { createUniswapWindow, type UniswapWindow } from "../../src/quotes/state/uniswap-tick-window.js";
+import { type Chain, getNetwork } from "../../src/hop/networks.js";
+import { findUsdcSwapPool, type UsdcSwapPool } from "../../src/hop/usdc-swap-pools.js";
+import { SwapRevertError } from "../../src/quotes/math/stable-swap.js";
+import { getSqrtPriceAtTick, type UniswapV3Pool } from "../../src/quotes/math/uniswap-v3.js";
+import { type ChainState, readChainState } from "../../src/quotes/state/chain-state.js";
+import { createUniswapTickWindow, type UniswapTickWindow } from "../../src/quotes/state/uniswap-tick-window.js";
 import { swapInSteps } from "../support/reference/uniswap-v3.js";
 
 // The judge is Uniswap's own bytecode: its pool, asked through its quoter in the block in which the facts were read.
@@ -34,65 +34,65 @@ const trader = utils.getAddress(utils.hexDataSlice(utils.id("trader"), 12));
 interface Setting {
   readonly chain: Chain;
   readonly local: LocalChain;
-  readonly swap: UsdcSwap;
+  readonly swap: UsdcSwapPool;
   readonly zeroForOne: boolean;
 }
 
 function settingOf(slug: string, url: string): Setting {
-  const chain = networkOf("mainnet").chains.get(slug);
-  const swap = usdcSwapOn(slug);
+  const chain = getNetwork("mainnet").chains.get(slug);
+  const swap = findUsdcSwapPool(slug);
   if (chain === undefined || swap === undefined) throw new Error(`USDC.e is not swapped on ${slug}`);
-  const local = { slug, chainId: chain.chainId, rpc: createRpc(url) };
-  return { chain, local, swap, zeroForOne: BigInt(swap.bridged) < BigInt(swap.native) };
+  const local = { slug, chainId: chain.chainId, rpc: createJsonRpc(url) };
+  return { chain, local, swap, zeroForOne: BigInt(swap.bridgedUsdc) < BigInt(swap.nativeUsdc) };
 }
 
 /** Reads as the service does; a window learns from it. */
-function read({ chain, local, swap }: Setting, window: UniswapWindow): Promise<ChainFacts> {
+function read({ chain, local, swap }: Setting, window: UniswapTickWindow): Promise<ChainState> {
   const client: ChainClient = {
     slug: chain.slug,
     send: local.rpc,
-    batch: (calls) =>
+    sendBatch: (calls) =>
       Promise.all(calls.map(async ({ method, params }) => ({ result: await local.rpc(method, params) }))),
-    logs: () => Promise.reject(new Error("nothing here searches logs")),
+    getLogs: () => Promise.reject(new Error("nothing here searches logs")),
   };
   const needs = {
     pools: new Map(),
-    numbers: new Map(),
+    uintCalls: new Map(),
     deliveries: new Map(),
-    windows: new Map([[swap.pool, window]]),
-    gasPrice: false,
+    tickWindows: new Map([[swap.address, window]]),
+    includesGasPrice: false,
   };
-  return readChainFacts(client, chain, [needs], { readAt: 0, nowSeconds: 0 }, AbortSignal.timeout(20_000));
+  return readChainState(client, chain, [needs], { readAt: 0, readAtUnixSeconds: 0 }, AbortSignal.timeout(20_000));
 }
 
 async function ask({ local }: Setting, to: string, method: string, values: readonly unknown[], block?: bigint) {
   const data = abi.encodeFunctionData(method, values);
-  const at = block === undefined ? "latest" : toQuantity(block);
+  const at = block === undefined ? "latest" : toHexQuantity(block);
   return abi.decodeFunctionResult(method, (await local.rpc("eth_call", [{ to, data }, at])) as string);
 }
 
 /** Where the price is. */
 async function priceOf(setting: Setting, block?: bigint): Promise<{ sqrtPriceX96: bigint; tick: number }> {
-  const { sqrtPriceX96, tick } = await ask(setting, setting.swap.pool, "slot0", [], block);
+  const { sqrtPriceX96, tick } = await ask(setting, setting.swap.address, "slot0", [], block);
   return { sqrtPriceX96: sqrtPriceX96.toBigInt(), tick };
 }
 
 async function quoted(setting: Setting, amountIn: bigint, block: bigint): Promise<bigint | "reverts"> {
   const { swap } = setting;
-  const path = utils.solidityPack(["address", "uint24", "address"], [swap.bridged, swap.fee, swap.native]);
+  const path = utils.solidityPack(["address", "uint24", "address"], [swap.bridgedUsdc, swap.feePips, swap.nativeUsdc]);
   try {
-    return (await ask(setting, swap.quoter, "quoteExactInput", [path, amountIn], block))[0].toBigInt();
+    return (await ask(setting, swap.quoterAddress, "quoteExactInput", [path, amountIn], block))[0].toBigInt();
   } catch (error) {
     if (error instanceof Error && /revert|overflow/i.test(error.message)) return "reverts";
     throw error;
   }
 }
 
-function computed(facts: ChainFacts, { swap }: Setting, amountIn: bigint): bigint | "reverts" | undefined {
+function computed(facts: ChainState, { swap }: Setting, amountIn: bigint): bigint | "reverts" | undefined {
   try {
-    return facts.uniswapSwap(swap.pool)?.(amountIn);
+    return facts.findUniswapSwap(swap.address)?.(amountIn);
   } catch (error) {
-    if (error instanceof SwapReverts) return "reverts";
+    if (error instanceof SwapRevertError) return "reverts";
     throw error;
   }
 }
@@ -100,31 +100,31 @@ function computed(facts: ChainFacts, { swap }: Setting, amountIn: bigint): bigin
 /** The stops of the price, as amounts in, as far as five words reach. */
 async function stopsOf(setting: Setting, block?: bigint): Promise<readonly bigint[]> {
   const { swap, zeroForOne } = setting;
-  const poolSays = (method: string, ...values: unknown[]) => ask(setting, swap.pool, method, values, block);
+  const poolSays = (method: string, ...values: unknown[]) => ask(setting, swap.address, method, values, block);
   const { sqrtPriceX96, tick } = await priceOf(setting, block);
   const [liquidity] = await poolSays("liquidity");
   const places = Array.from({ length: 5 }, (_, index) => (tick >> 8) + index - 2);
-  const words = new Map(
+  const bitmapWords = new Map(
     await Promise.all(
       places.map(async (place) => [place, (await poolSays("tickBitmap", place))[0].toBigInt()] as const),
     ),
   );
-  const initialised = [...words].flatMap(([place, word]: readonly [number, bigint]) =>
+  const initialised = [...bitmapWords].flatMap(([place, word]: readonly [number, bigint]) =>
     Array.from({ length: 256 }, (_, bit) => bit)
       .filter((bit) => (word >> BigInt(bit)) & 1n)
       .map((bit) => place * 256 + bit),
   );
   const nets = initialised.map(async (each) => [each, (await poolSays("ticks", each)).net.toBigInt()] as const);
-  const pool: UniswapPool = {
+  const pool: UniswapV3Pool = {
     sqrtPriceX96,
     tick,
     liquidity: liquidity.toBigInt(),
-    fee: swap.fee,
+    feePips: swap.feePips,
     tickSpacing: 1,
-    words,
+    bitmapWords,
     liquidityNet: new Map(await Promise.all(nets)),
   };
-  return swapInSteps(pool, zeroForOne, 1n << 200n).stops;
+  return swapInSteps(pool, zeroForOne, 1n << 200n).amountsInAtStops;
 }
 
 /** Every magnitude up to 2^47, about 140 million USDC, and both sides of every stop. */
@@ -137,7 +137,7 @@ function amountsOf(stops: readonly bigint[]): readonly bigint[] {
 }
 
 /** Holds all amounts against the quoter. @returns the largest that was told without it */
-async function compare(setting: Setting, facts: ChainFacts, amounts: readonly bigint[]): Promise<bigint> {
+async function compare(setting: Setting, facts: ChainState, amounts: readonly bigint[]): Promise<bigint> {
   let largest = 0n;
   const left = [...amounts];
   const work = async (): Promise<void> => {
@@ -157,13 +157,13 @@ describe.each(["polygon", "optimism", "arbitrum", "base"])("USDC.e on %s", (slug
   const setting = settingOf(slug, inject("network").chains[slug]?.url ?? "");
 
   test("is swapped in a pool of the fee that is taken for it", async () => {
-    expect(BigInt((await ask(setting, setting.swap.pool, "fee", []))[0])).toBe(setting.swap.fee);
+    expect(BigInt((await ask(setting, setting.swap.address, "fee", []))[0])).toBe(setting.swap.feePips);
   });
 
   test("gives what the quoter says, at every magnitude and at every stop of the price", {
     timeout: 60_000,
   }, async () => {
-    const window = createUniswapWindow(setting.swap);
+    const window = createUniswapTickWindow(setting.swap);
     const first = await read(setting, window);
     const facts = await read(setting, window);
     const amounts = amountsOf(await stopsOf(setting, facts.block.number));
@@ -174,7 +174,7 @@ describe.each(["polygon", "optimism", "arbitrum", "base"])("USDC.e on %s", (slug
   });
 
   test("is left to the quoter, or reverts as there, beyond what is known", { timeout: 60_000 }, async () => {
-    const facts = await read(setting, createUniswapWindow(setting.swap));
+    const facts = await read(setting, createUniswapTickWindow(setting.swap));
     for (const amountIn of [1n << 60n, 1n << 100n, (1n << 255n) - 1n]) {
       expect(computed(facts, setting, amountIn)).toBeUndefined();
       expect(await quoted(setting, amountIn, facts.block.number)).toBeTypeOf("bigint");
@@ -190,35 +190,39 @@ describe.each(["polygon", "optimism", "arbitrum", "base"])("USDC.e on %s", (slug
 describe.each(["polygon", "base"])("a pool that moves on %s", (slug) => {
   let anvil: Anvil;
   let setting: Setting;
-  let window: UniswapWindow;
+  let window: UniswapTickWindow;
 
   beforeAll(async () => {
-    anvil = await startAnvil({ chainId: chainIdOf(slug), gasPrice: gasPriceOn(slug) });
+    anvil = await startAnvil({ chainId: getChainId(slug), gasPrice: getGasPrice(slug) });
     await deployChain({ slug, rpc: anvil.rpc });
     setting = settingOf(slug, anvil.url);
-    window = createUniswapWindow(setting.swap);
-    for (const token of [setting.swap.bridged, setting.swap.native]) {
+    window = createUniswapTickWindow(setting.swap);
+    for (const token of [setting.swap.bridgedUsdc, setting.swap.nativeUsdc]) {
       await send(faucet, token, "mint", trader, 10n ** 32n);
-      await send(trader, token, "approve", findUniswap(slug)?.router, 10n ** 32n);
+      await send(trader, token, "approve", findUniswapContracts(slug)?.router, 10n ** 32n);
     }
   }, 60_000);
   afterAll(() => anvil?.stop());
 
   async function send(from: string, to: string, method: string, ...values: unknown[]): Promise<void> {
     const { rpc } = setting.local;
-    await rpc("anvil_setBalance", [from, toQuantity(10n ** 24n)]);
+    await rpc("anvil_setBalance", [from, toHexQuantity(10n ** 24n)]);
     // As much gas as it may take: a second later than the node's estimate, the pool writes more of its history.
-    const fees = { gas: toQuantity(100_000_000n), maxFeePerGas: toQuantity(10n ** 13n), maxPriorityFeePerGas: "0x0" };
+    const fees = {
+      gas: toHexQuantity(100_000_000n),
+      maxFeePerGas: toHexQuantity(10n ** 13n),
+      maxPriorityFeePerGas: "0x0",
+    };
     const transaction = { from, to, data: abi.encodeFunctionData(method, values), ...fees };
     const { status } = (await rpc("eth_sendTransactionSync", [transaction])) as { status: string };
     if (status !== "0x1") throw new Error(`${method} reverted`);
   }
   const provide = (lower: number, upper: number, liquidity: bigint) =>
-    send(uniswapLiquidityProvider, uniswapLiquidityProvider, "provide", setting.swap.pool, lower, upper, liquidity);
+    send(uniswapLiquidityProvider, uniswapLiquidityProvider, "provide", setting.swap.address, lower, upper, liquidity);
 
   function trade(tokenIn: string, tokenOut: string, amountIn: bigint) {
-    const path = utils.solidityPack(["address", "uint24", "address"], [tokenIn, setting.swap.fee, tokenOut]);
-    return send(trader, findUniswap(slug)?.router ?? "", "exactInput", [path, trader, amountIn, 0n]);
+    const path = utils.solidityPack(["address", "uint24", "address"], [tokenIn, setting.swap.feePips, tokenOut]);
+    return send(trader, findUniswapContracts(slug)?.router ?? "", "exactInput", [path, trader, amountIn, 0n]);
   }
 
   /** After a change: nothing wrong from what is left of the knowledge before it, and from the next reading all again. */
@@ -231,7 +235,7 @@ describe.each(["polygon", "base"])("a pool that moves on %s", (slug) => {
   }
 
   test("is told as it is after every move", { timeout: 180_000 }, async () => {
-    const { bridged, native } = setting.swap;
+    const { bridgedUsdc, nativeUsdc } = setting.swap;
     const towards = setting.zeroForOne ? -1 : 1;
     await expectEqual(5n * 10n ** 12n);
 
@@ -241,17 +245,17 @@ describe.each(["polygon", "base"])("a pool that moves on %s", (slug) => {
 
     // A swap that ends on a tick to the unit, where the pool's tick is not the price's own in one of the directions.
     const [, , third] = await stopsOf(setting);
-    await trade(bridged, native, third ?? 0n);
+    await trade(bridgedUsdc, nativeUsdc, third ?? 0n);
     const there = await priceOf(setting);
-    expect(there.sqrtPriceX96).toBe(sqrtPriceAt(setting.zeroForOne ? there.tick + 1 : there.tick));
+    expect(there.sqrtPriceX96).toBe(getSqrtPriceAtTick(setting.zeroForOne ? there.tick + 1 : there.tick));
     await expectEqual(5n * 10n ** 12n);
 
     // Back, and over to the other side.
-    await trade(native, bridged, 3n * 10n ** 12n);
+    await trade(nativeUsdc, bridgedUsdc, 3n * 10n ** 12n);
     await expectEqual(5n * 10n ** 12n);
 
     // Far away, into other words, where there is hardly anything; then liquidity there.
-    await trade(bridged, native, 12n * 10n ** 12n);
+    await trade(bridgedUsdc, nativeUsdc, 12n * 10n ** 12n);
     await expectEqual(10n ** 8n);
     const { tick } = await priceOf(setting);
     expect(tick * towards).toBeGreaterThan(100);
@@ -260,7 +264,7 @@ describe.each(["polygon", "base"])("a pool that moves on %s", (slug) => {
     await expectEqual(10n ** 9n);
 
     // To the very limit: nothing more can be swapped.
-    await trade(bridged, native, 10n ** 31n);
+    await trade(bridgedUsdc, nativeUsdc, 10n ** 31n);
     const facts = await read(setting, window);
     const atLimit = [1n, 10n ** 6n, 10n ** 12n];
     await compare(setting, facts, atLimit);
@@ -269,7 +273,7 @@ describe.each(["polygon", "base"])("a pool that moves on %s", (slug) => {
     for (const amountIn of atLimit) expect(computed(again, setting, amountIn)).toBe("reverts");
 
     // And back from there.
-    await trade(native, bridged, 13n * 10n ** 12n);
+    await trade(nativeUsdc, bridgedUsdc, 13n * 10n ** 12n);
     await expectEqual(10n ** 8n);
   });
 });

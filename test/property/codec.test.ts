@@ -12,11 +12,11 @@ import {
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import { createBinaryReader } from "../../src/http/codec/read-binary.js";
-import { createJsonReader } from "../../src/http/codec/read-json.js";
+import { createFastPathBinaryReader } from "../../src/http/codec/read-binary.js";
+import { createFastPathJsonReader } from "../../src/http/codec/read-json.js";
 import { createBinaryWriter } from "../../src/http/codec/write-binary.js";
 import { createJsonWriter } from "../../src/http/codec/write-json.js";
-import { messageOf } from "../unit/http/support/test-contract.js";
+import { getTestMessage } from "../unit/http/support/test-contract.js";
 
 // Our own codec must say what the library says wherever it says anything. Values of a wrong kind are among what is
 // written: there both must fail.
@@ -80,7 +80,11 @@ const outcome = <T>(run: () => T): T | "fails" => {
   }
 };
 
-const outputs = [...BridgeService.methods.map(({ output }) => output), messageOf("Kinds"), messageOf("Nested")];
+const outputs = [
+  ...BridgeService.methods.map(({ output }) => output),
+  getTestMessage("Kinds"),
+  getTestMessage("Nested"),
+];
 describe.each(outputs.map((schema) => [schema.typeName, schema] as const))("%s is written", (_, schema) => {
   const writeBinary = createBinaryWriter(schema);
   const writeJson = createJsonWriter(schema);
@@ -96,10 +100,10 @@ describe.each(outputs.map((schema) => [schema.typeName, schema] as const))("%s i
   });
 });
 
-const inputs = [...BridgeService.methods.map(({ input }) => input), messageOf("Kinds")];
+const inputs = [...BridgeService.methods.map(({ input }) => input), getTestMessage("Kinds")];
 describe.each(inputs.map((schema) => [schema.typeName, schema] as const))("%s is read", (_, schema) => {
-  const readBinary = createBinaryReader(schema);
-  const readJson = createJsonReader(schema);
+  const readBinary = createFastPathBinaryReader(schema);
+  const readJson = createFastPathJsonReader(schema);
 
   test("as the library reads it, or not at all", () => {
     let plain = 0;

@@ -14,25 +14,25 @@ import {
   GetTransferStatusResponseSchema,
   ListAvailableRoutesResponseSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import { type Reason, ServiceError } from "../../src/errors.js";
-import { DEFAULT_LIMITS } from "../../src/http/connection/http-limits.js";
-import { createListener } from "../../src/http/connection/listener.js";
-import { createDispatch } from "../../src/http/dispatch.js";
-import { createCalls } from "../../src/http/request/in-flight-registry.js";
-import { type MountedService, mount } from "../../src/http/request/mounted-service.js";
-import type { AccessLine } from "../../src/http/request/request-context.js";
+import { type ErrorReason, ServiceError } from "../../src/errors.js";
+import { DEFAULT_HTTP_LIMITS } from "../../src/http/connection/http-limits.js";
+import { createHttpListener } from "../../src/http/connection/listener.js";
+import { createDispatcher } from "../../src/http/dispatch.js";
+import { createInFlightRegistry } from "../../src/http/request/in-flight-registry.js";
+import { type MountedService, mountService } from "../../src/http/request/mounted-service.js";
+import type { AccessLogEntry } from "../../src/http/request/request-context.js";
 import { createRpcHandlers } from "../../src/http/rpc/rpc-handlers.js";
 import { createHttpServer } from "../../src/http/server.js";
 import type { CallContext } from "../../src/operations/operation.js";
 import { withDeadline } from "../../src/operations/with-deadline.js";
-import { createPlaces } from "../../src/resilience/fair-quota.js";
+import { createFairQuota } from "../../src/resilience/fair-quota.js";
 
 // Two servers with the same operations: the whole one, with its short ways, and Connect's adapter alone. Whatever is
 // asked, both must give the same answer: status, headers, trailers, every byte of the body, and the line in the log.
 
-const limits = { ...DEFAULT_LIMITS, requestBytes: 4000, responseBytes: 20_000 };
+const limits = { ...DEFAULT_HTTP_LIMITS, requestBytes: 4000, responseBytes: 20_000 };
 
-const reasons: readonly Reason[] = [
+const reasons: readonly ErrorReason[] = [
   "MISSING_PARAMETER",
   "INVALID_PARAMETER",
   "UNKNOWN_PARAMETER",
@@ -66,7 +66,7 @@ const behaviours = [
 /** Answers as the field `network` says. */
 function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse | Promise<GetQuoteResponse> {
   const { network, amount, slippage, rpcUrl, token } = request;
-  context.note({ amount });
+  context.addLogFields({ amount });
   const answer = create(GetQuoteResponseSchema, {
     amountIn: amount,
     slippage: slippage ?? 0,
@@ -74,16 +74,17 @@ function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse
     bonderFee: token,
     deadline: 1_700_000_000n,
   });
-  if (network !== "") context.cache({ ageSeconds: 1.5, maxAgeSeconds: 4, staleWhileRevalidateSeconds: 30 });
-  if (slippage !== undefined) context.metadata({ source: "chain", "observed-at": "2026-07-01T12:00:00.000Z" });
+  if (network !== "") context.setCachePolicy({ ageSeconds: 1.5, maxAgeSeconds: 4, staleWhileRevalidateSeconds: 30 });
+  if (slippage !== undefined)
+    context.setResponseMetadata({ source: "chain", "observed-at": "2026-07-01T12:00:00.000Z" });
   switch (network) {
     case "async":
       return Promise.resolve(answer);
     case "brief":
-      context.cache({ ageSeconds: 0, maxAgeSeconds: 4 });
+      context.setCachePolicy({ ageSeconds: 0, maxAgeSeconds: 4 });
       return Object.freeze(answer);
     case "private":
-      context.cache("private");
+      context.setCachePolicy("private");
       return Object.freeze(answer);
     case "odd":
       return create(GetQuoteResponseSchema, { ...answer, bonderFee: 'é"\\\n\ud800', deadline: -5n });
@@ -107,8 +108,8 @@ function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse
 }
 
 const services: readonly MountedService[] = [
-  mount(BridgeService, {
-    getQuote: withDeadline(quote, { longestMs: 60_000, places: createPlaces(() => 1_000) }),
+  mountService(BridgeService, {
+    getQuote: withDeadline(quote, { maxTimeoutMs: 60_000, callerQuota: createFairQuota(() => 1_000) }),
     getTransferStatus: ({ transferId }) =>
       create(GetTransferStatusResponseSchema, { transferId, state: 2, bonded: true, amountUsd: -0, sourceChainId: 10 }),
     listAvailableRoutes: ({ token }) =>
@@ -118,19 +119,19 @@ const services: readonly MountedService[] = [
 
 interface Server {
   readonly port: number;
-  readonly lines: AccessLine[];
+  readonly lines: AccessLogEntry[];
   readonly session: ClientHttp2Session;
   readonly agent: Agent;
   close(): Promise<void>;
 }
 
 async function open(
-  start: (log: (line: AccessLine) => void) => {
+  start: (log: (line: AccessLogEntry) => void) => {
     listen(): Promise<{ port: number }>;
     close(graceMs: number): Promise<void>;
   },
 ): Promise<Server> {
-  const lines: AccessLine[] = [];
+  const lines: AccessLogEntry[] = [];
   const server = start((line) => lines.push(line));
   const { port } = await server.listen();
   const session = connectHttp2(`http://127.0.0.1:${port}`).setMaxListeners(0);
@@ -156,11 +157,11 @@ let adapterAlone: Server;
 beforeAll(async () => {
   whole = await open((log) => createHttpServer({ ...address, services, limits, log, onInternalError }));
   adapterAlone = await open((log) => {
-    const calls = createCalls({ log, onInternalError, trustProxy: false });
-    const { adapter } = createRpcHandlers(services, limits, new AbortController().signal);
-    const dispatch = createDispatch(adapter, limits, calls);
+    const calls = createInFlightRegistry({ log, onInternalError, trustProxy: false });
+    const { generalHandlers } = createRpcHandlers(services, limits, new AbortController().signal);
+    const dispatch = createDispatcher(generalHandlers, limits, calls);
     const onRequest = (...[req, res]: Parameters<typeof dispatch>) => dispatch(req, res);
-    return createListener({ ...address, limits, onRequest, onStream: () => false, onMalformed: () => "" });
+    return createHttpListener({ ...address, limits, onRequest, onStream: () => false, onProtocolError: () => "" });
   });
 });
 afterAll(() => Promise.all([whole.close(), adapterAlone.close()]));

@@ -1,8 +1,8 @@
 import { connect as connectHttp2 } from "node:http2";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { http1, http2On, rawSocket } from "../unit/http/support/raw-client.js";
-import { QUOTE_PATH, type RunningServer, startServer } from "../unit/http/support/test-server.js";
+import { openRawSocket, sendHttp1, sendHttp2On } from "../unit/http/support/raw-client.js";
+import { QUOTE_PATH, startTestServer, type TestServer } from "../unit/http/support/test-server.js";
 
 // Whatever comes in: no answer blames us, nothing is reported as our fault, and the server is there afterwards.
 
@@ -97,23 +97,25 @@ const requests = fc.record({
   body: bytes,
 });
 
-async function expectWell({ port, faults, lines }: RunningServer): Promise<void> {
-  expect(faults).toEqual([]);
-  expect(lines.filter(({ code }) => ["internal", "unknown", "data_loss", "unavailable"].includes(code))).toEqual([]);
-  expect((await http1(port, "/v1/quote?amount=1")).status).toBe(200);
+async function expectWell({ port, internalErrors, accessLines }: TestServer): Promise<void> {
+  expect(internalErrors).toEqual([]);
+  expect(accessLines.filter(({ code }) => ["internal", "unknown", "data_loss", "unavailable"].includes(code))).toEqual(
+    [],
+  );
+  expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
 }
 
 test("no request over HTTP/1.1 or HTTP/2 is answered with a 5xx", async () => {
-  const server = await startServer();
+  const server = await startTestServer();
   const session = connectHttp2(server.url);
   const property = fc.asyncProperty(requests, async ({ method, path, headers: some, body }) => {
     const sent = method === "POST" ? { body: Buffer.from(body) } : {};
     const request = { method, headers: some as Record<string, string>, ...sent };
-    const first = await http1(server.port, path, request);
+    const first = await sendHttp1(server.port, path, request);
     expect(first.status).toBeLessThan(500);
     // HTTP/2 itself forbids these.
     if (!path.startsWith("/")) return;
-    const second = await http2On(session, path, request);
+    const second = await sendHttp2On(session, path, request);
     expect(second.status).toBeLessThan(500);
     for (const { headers: given } of [first, second]) expect(given["x-request-id"]).toMatch(/^[\w.-]{1,128}$/);
   });
@@ -123,7 +125,7 @@ test("no request over HTTP/1.1 or HTTP/2 is answered with a 5xx", async () => {
 });
 
 test("no bytes are answered with a 5xx", async () => {
-  const server = await startServer();
+  const server = await startTestServer();
   const pieces = fc.oneof(
     fc.uint8Array({ maxLength: 60 }).map((some) => Buffer.from(some)),
     fc
@@ -146,7 +148,7 @@ test("no bytes are answered with a 5xx", async () => {
       .map((some) => Buffer.from(some, "latin1")),
   );
   const property = fc.asyncProperty(fc.array(pieces, { maxLength: 8 }), fc.boolean(), async (parts, reset) => {
-    const socket = await rawSocket(server.port);
+    const socket = await openRawSocket(server.port);
     const got: Buffer[] = [];
     socket.on("data", (chunk: Buffer) => got.push(chunk));
     for (const part of parts) socket.write(part);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { createQueryBinder } from "../../src/http/rest/query-binder.js";
-import { messageOf } from "../unit/http/support/test-contract.js";
+import { getTestMessage } from "../unit/http/support/test-contract.js";
 
 // What a query can say: an empty text is no value outside a list, an enum has only its declared numbers, and a number
 // that is none cannot be written. `__proto__` as a map's key has its own test, since `create` itself loses it.
@@ -145,7 +145,7 @@ function requests(schema: DescMessage): fc.Arbitrary<{ message: Message; query: 
   });
 }
 
-const schemas = [...BridgeService.methods.map(({ input }) => input), messageOf("Kinds")];
+const schemas = [...BridgeService.methods.map(({ input }) => input), getTestMessage("Kinds")];
 
 describe.each(schemas.map((schema) => [schema.typeName, schema] as const))("%s", (_, schema) => {
   const bind = createQueryBinder(schema);

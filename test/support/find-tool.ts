@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
  * then skipped. Throws instead where the variable REQUIRE_TOOLS is set, as CI does, so that no test is left out there.
  * @param name as a newcomer would look for it, for the message
  */
-export function toolAt(name: string, ...places: readonly string[]): string | undefined {
+export function findTool(name: string, ...places: readonly string[]): string | undefined {
   const found = places.find((place) => existsSync(place));
   if (found === undefined && process.env.REQUIRE_TOOLS) {
     throw new Error(`${name} is not on this machine: none of ${places.join(", ")}`);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 
 /** A folder of its own for the tests around; gone after them. */
-export function temporaryFolder(parent: string = tmpdir()): () => string {
+export function useTemporaryFolder(parent: string = tmpdir()): () => string {
   let folder: string | undefined;
   beforeAll(async () => {
     folder = await mkdtemp(join(parent, "hop-gateway-"));

@@ -1,16 +1,16 @@
-import type { Answer } from "../shared/api-client.js";
-import type { ChainReadiness, Readiness, SourceReadiness } from "../shared/api-types.js";
-import { chainName } from "../shared/chain-names.js";
-import { make } from "../shared/dom.js";
-import { ageText, fact, note } from "../shared/value-elements.js";
+import type { ApiResponse } from "../shared/api-client.js";
+import type { ChainReadiness, ReadinessResponse, SourceReadiness } from "../shared/api-types.js";
+import { formatChainName } from "../shared/chain-names.js";
+import { createElement } from "../shared/dom.js";
+import { createAge, createDescription, createNote } from "../shared/value-elements.js";
 
-const meanings: Readonly<Record<string, string>> = {
+const STATUS_TEXTS: Readonly<Record<string, string>> = {
   ready: "Everything asked so far answers.",
   degraded: "It serves what it can.",
   unready: "It takes no requests.",
 };
 
-const sourceNames: Readonly<Record<string, string>> = {
+const SOURCE_LABELS: Readonly<Record<string, string>> = {
   settings_mainnet: "Fee settings of mainnet",
   settings_goerli: "Fee settings of goerli",
   prices: "Token prices",
@@ -19,54 +19,75 @@ const sourceNames: Readonly<Record<string, string>> = {
 };
 
 /** How the service is, in a few words. */
-export function readinessSaid({ status, reason }: Readiness): string {
+export function describeReadiness({ status, reason }: ReadinessResponse): string {
   const why = reason === undefined ? "" : ` ${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
-  return `${meanings[status] ?? ""}${why}`;
+  return `${STATUS_TEXTS[status] ?? ""}${why}`;
 }
 
 /** A card for each chain, by network, and what else the service reads. */
-export function readinessCards({ body, at }: Answer<Readiness>): readonly HTMLElement[] {
-  const parts: HTMLElement[] = [make("p", { class: "summary" }, state(body.status), " ", readinessSaid(body))];
+export function renderReadiness({ body, receivedAtMs }: ApiResponse<ReadinessResponse>): readonly HTMLElement[] {
+  const parts: HTMLElement[] = [
+    createElement("p", { class: "summary" }, renderState(body.status), " ", describeReadiness(body)),
+  ];
   for (const network of new Set(body.chains.map((chain) => chain.network))) {
     const chains = body.chains.filter((chain) => chain.network === network);
     const lagOf = (chain: string): number | undefined =>
       network === "mainnet" ? body.index?.find((each) => each.chain === chain)?.lagBlocks : undefined;
-    const cards = chains.map((chain) => chainCard(chain, lagOf(chain.chain), at));
+    const cards = chains.map((chain) => renderChainCard(chain, lagOf(chain.chain), receivedAtMs));
     const title = `Chains of ${network}`;
-    parts.push(make("h2", {}, title), make("ul", { class: "cards" }, ...cards));
+    parts.push(createElement("h2", {}, title), createElement("ul", { class: "cards" }, ...cards));
   }
-  const sources = body.sources.map((source) => sourceLine(source, at));
-  if (sources.length > 0) parts.push(make("h2", {}, "Other sources"), make("ul", { class: "sources" }, ...sources));
+  const sources = body.sources.map((source) => renderSource(source, receivedAtMs));
+  if (sources.length > 0)
+    parts.push(createElement("h2", {}, "Other sources"), createElement("ul", { class: "sources" }, ...sources));
   return parts;
 }
 
-function chainCard(chain: ChainReadiness, lagBlocks: number | undefined, at: number): HTMLElement {
+function renderChainCard(chain: ChainReadiness, lagBlocks: number | undefined, at: number): HTMLElement {
   const { head } = chain;
-  const unknown = (): HTMLElement => note("not known yet");
+  const unknown = (): HTMLElement => createNote("not known yet");
   const endpoints = chain.endpoints.map((each) =>
-    make("span", { class: "endpoint" }, make("code", {}, each.endpoint), " ", state(each.state)),
+    createElement(
+      "span",
+      { class: "endpoint" },
+      createElement("code", {}, each.endpoint),
+      " ",
+      renderState(each.state),
+    ),
   );
   const facts = [
-    fact("Head", undefined, head === undefined ? unknown() : make("span", {}, head.number.toLocaleString("en"))),
-    fact("Age", undefined, head === undefined ? unknown() : ageText(at - head.ageSeconds * 1000)),
-    fact(endpoints.length === 1 ? "Endpoint" : "Endpoints", undefined, ...endpoints),
-    lagBlocks === undefined ? [] : fact("Index", undefined, make("span", {}, `${lagBlocks} blocks behind`)),
+    createDescription(
+      "Head",
+      undefined,
+      head === undefined ? unknown() : createElement("span", {}, head.number.toLocaleString("en")),
+    ),
+    createDescription("Age", undefined, head === undefined ? unknown() : createAge(at - head.ageSeconds * 1000)),
+    createDescription(endpoints.length === 1 ? "Endpoint" : "Endpoints", undefined, ...endpoints),
+    lagBlocks === undefined
+      ? []
+      : createDescription("Index", undefined, createElement("span", {}, `${lagBlocks} blocks behind`)),
   ];
-  const title = make("h3", {}, chainName(chain.chain), " ", note(`chain ${chain.chainId}`));
-  return make(
+  const title = createElement("h3", {}, formatChainName(chain.chain), " ", createNote(`chain ${chain.chainId}`));
+  return createElement(
     "li",
     {},
-    make("div", { class: "card-head" }, title, state(chain.state)),
-    make("dl", {}, ...facts.flat()),
+    createElement("div", { class: "card-head" }, title, renderState(chain.state)),
+    createElement("dl", {}, ...facts.flat()),
   );
 }
 
-function sourceLine({ source, state: word, ageSeconds }: SourceReadiness, at: number): HTMLElement {
-  const age = ageSeconds === undefined ? [] : [ageText(at - ageSeconds * 1000), " old"];
-  return make("li", {}, make("span", {}, sourceNames[source] ?? source), state(word), note(...age));
+function renderSource({ source, state: word, ageSeconds }: SourceReadiness, at: number): HTMLElement {
+  const age = ageSeconds === undefined ? [] : [createAge(at - ageSeconds * 1000), " old"];
+  return createElement(
+    "li",
+    {},
+    createElement("span", {}, SOURCE_LABELS[source] ?? source),
+    renderState(word),
+    createNote(...age),
+  );
 }
 
 /** A state, as the word that it is and a colour. */
-function state(word: string): HTMLElement {
-  return make("span", { class: "state", "data-state": word }, word);
+function renderState(word: string): HTMLElement {
+  return createElement("span", { class: "state", "data-state": word }, word);
 }

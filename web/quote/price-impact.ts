@@ -1,4 +1,4 @@
-import { ratioOf } from "../shared/amounts.js";
+import { toRatio } from "../shared/amounts.js";
 
 /** What a quote says of an amount; all in the token's smallest unit. */
 export interface QuotePoint {
@@ -8,27 +8,27 @@ export interface QuotePoint {
 }
 
 /** What arrives for each unit sent, the fee taken off. */
-export function receivedPerSent({ received, sent }: QuotePoint): number {
-  return ratioOf(received, sent);
+export function effectiveRate({ received, sent }: QuotePoint): number {
+  return toRatio(received, sent);
 }
 
 /**
  * What the swaps give for each unit sent, before the fee; undefined where the fee takes everything, since the quote
  * does not tell then.
  */
-export function swappedPerSent({ received, fee, sent }: QuotePoint): number | undefined {
-  return received === 0n ? undefined : ratioOf(received + fee, sent);
+export function swapRate({ received, fee, sent }: QuotePoint): number | undefined {
+  return received === 0n ? undefined : toRatio(received + fee, sent);
 }
 
 /** Of less, whole units are too coarse to tell a rate: rounding would pass for a price. */
-const leastTelling = 1_000_000n;
+const MIN_RATE_AMOUNT = 1_000_000n;
 
 /**
  * The smallest amount that tells what the swaps give where no pool is moved: of which something arrives, and not too
  * small for a rate. Points in order of amounts.
  */
-export function smallAmountOf(points: readonly QuotePoint[]): QuotePoint | undefined {
-  return points.find(({ received, fee }) => received > 0n && received + fee >= leastTelling);
+export function findReferencePoint(points: readonly QuotePoint[]): QuotePoint | undefined {
+  return points.find(({ received, fee }) => received > 0n && received + fee >= MIN_RATE_AMOUNT);
 }
 
 /**
@@ -37,19 +37,23 @@ export function smallAmountOf(points: readonly QuotePoint[]): QuotePoint | undef
  * smaller one.
  */
 export function priceImpact(point: QuotePoint, small: QuotePoint): number | undefined {
-  const rate = swappedPerSent(point);
-  const smallRate = swappedPerSent(small);
+  const rate = swapRate(point);
+  const smallRate = swapRate(small);
   if (rate === undefined || smallRate === undefined || point.sent < small.sent) return undefined;
   return 1 - rate / smallRate;
 }
 
 /** The first of the points at which the price impact is above a share; undefined: none. */
-export function firstAbove(share: number, points: readonly QuotePoint[], small: QuotePoint): QuotePoint | undefined {
+export function findFirstAboveImpact(
+  share: number,
+  points: readonly QuotePoint[],
+  small: QuotePoint,
+): QuotePoint | undefined {
   return points.find((point) => (priceImpact(point, small) ?? 0) > share);
 }
 
 /** A share in percent, with as many digits as tell something. */
-export function formatShare(share: number): string {
+export function formatPercent(share: number): string {
   const percent = share * 100;
   const digits = Number.isInteger(percent) ? 0 : Math.abs(percent) >= 10 ? 1 : Math.abs(percent) >= 0.1 ? 2 : 3;
   const shown = percent.toFixed(digits);

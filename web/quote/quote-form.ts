@@ -1,21 +1,28 @@
-import { AmountProblem, formatAmount, groupThousands, parseAmount } from "../shared/amounts.js";
-import { chainName } from "../shared/chain-names.js";
-import { find, make, setAttribute } from "../shared/dom.js";
-import { destinationsOf, isRoute, nearestRoute, type Route, sourcesOf, tokensOf } from "../shared/route-selection.js";
-import type { QuoteWish } from "./quote-input.js";
+import { AmountError, formatAmount, groupThousands, parseAmount } from "../shared/amounts.js";
+import { formatChainName } from "../shared/chain-names.js";
+import { createElement, getElement, setAttribute } from "../shared/dom.js";
+import {
+  hasRoute,
+  listDestinationChains,
+  listSourceChains,
+  listTokens,
+  type Route,
+  selectNearestRoute,
+} from "../shared/route-selection.js";
+import type { QuoteInput } from "./quote-input.js";
 
 export interface QuoteForm {
   /** Shows a wish, and beside it what else could be wished for. */
-  fill(wish: QuoteWish, routes: readonly Route[], decimals: number | undefined): void;
+  fill(wish: QuoteInput, routes: readonly Route[], decimals: number | undefined): void;
   /** Shows at a parameter of the interface what is wrong with it; returns false where the form has no such field. */
-  mark(parameter: string, message: string): boolean;
-  unmark(): void;
+  showFieldError(parameter: string, message: string): boolean;
+  clearFieldErrors(): void;
   /** What is just being typed is no wish: nobody sees the form any more. */
-  leave(): void;
+  cancelPendingInput(): void;
 }
 
 /** Fields of the form by the parameter that they make. */
-const fields: Readonly<Record<string, string>> = {
+const FIELD_IDS: Readonly<Record<string, string>> = {
   network: "quote-network",
   token: "quote-token",
   fromChain: "quote-from",
@@ -24,21 +31,21 @@ const fields: Readonly<Record<string, string>> = {
   slippage: "quote-slippage",
 };
 /** So long after the last key the amount counts as typed. */
-const typedMs = 350;
+const INPUT_DEBOUNCE_MS = 350;
 
 /** @param onWish told of every wish: chosen or sent (a new one), or still being typed */
-export function createQuoteForm(onWish: (wish: QuoteWish, how: "push" | "replace") => void): QuoteForm {
-  const form = find("quote-form", HTMLFormElement);
+export function createQuoteForm(onWish: (wish: QuoteInput, how: "push" | "replace") => void): QuoteForm {
+  const form = getElement("quote-form", HTMLFormElement);
   const [network, token, from, to] = ["quote-network", "quote-token", "quote-from", "quote-to"].map((id) =>
-    find(id, HTMLSelectElement),
+    getElement(id, HTMLSelectElement),
   ) as [HTMLSelectElement, HTMLSelectElement, HTMLSelectElement, HTMLSelectElement];
-  const amount = find("quote-amount", HTMLInputElement);
-  const slippage = find("quote-slippage", HTMLInputElement);
-  const swap = find("quote-swap", HTMLButtonElement);
+  const amount = getElement("quote-amount", HTMLInputElement);
+  const slippage = getElement("quote-slippage", HTMLInputElement);
+  const swap = getElement("quote-swap", HTMLButtonElement);
   let routes: readonly Route[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  const read = (): QuoteWish => ({
+  const read = (): QuoteInput => ({
     network: network.value,
     token: token.value,
     from: from.value,
@@ -46,7 +53,7 @@ export function createQuoteForm(onWish: (wish: QuoteWish, how: "push" | "replace
     amount: amount.value.trim(),
     slippage: slippage.value.trim(),
   });
-  const wishNow = (how: "push" | "replace", change: Partial<QuoteWish> = {}): void => {
+  const wishNow = (how: "push" | "replace", change: Partial<QuoteInput> = {}): void => {
     clearTimeout(timer);
     onWish({ ...read(), ...change }, how);
   };
@@ -57,12 +64,12 @@ export function createQuoteForm(onWish: (wish: QuoteWish, how: "push" | "replace
   network.addEventListener("change", () => wishNow("push"));
   for (const select of [token, from, to]) {
     // Another token or source may not have the rest.
-    select.addEventListener("change", () => wishNow("push", nearestRoute(routes, read())));
+    select.addEventListener("change", () => wishNow("push", selectNearestRoute(routes, read())));
   }
   for (const input of [amount, slippage]) {
     input.addEventListener("input", () => {
       clearTimeout(timer);
-      timer = setTimeout(() => wishNow("replace"), typedMs);
+      timer = setTimeout(() => wishNow("replace"), INPUT_DEBOUNCE_MS);
     });
   }
   swap.addEventListener("click", () => wishNow("push", { from: to.value, to: from.value }));
@@ -72,34 +79,34 @@ export function createQuoteForm(onWish: (wish: QuoteWish, how: "push" | "replace
       routes = known;
       const { token: symbol } = wish;
       network.value = wish.network;
-      offer(token, tokensOf(routes), symbol, String);
-      offer(from, sourcesOf(routes, symbol), wish.from, chainName);
-      offer(to, destinationsOf(routes, symbol, wish.from), wish.to, chainName);
-      swap.disabled = !isRoute(routes, { token: symbol, from: wish.to, to: wish.from });
+      setOptions(token, listTokens(routes), symbol, String);
+      setOptions(from, listSourceChains(routes, symbol), wish.from, formatChainName);
+      setOptions(to, listDestinationChains(routes, symbol, wish.from), wish.to, formatChainName);
+      swap.disabled = !hasRoute(routes, { token: symbol, from: wish.to, to: wish.from });
       // What is being typed is left as it is.
       if (amount.value.trim() !== wish.amount) amount.value = wish.amount;
       if (slippage.value.trim() !== wish.slippage) slippage.value = wish.slippage;
-      find("quote-unit", HTMLElement).textContent = decimals === undefined ? "smallest unit" : symbol;
-      find("quote-raw", HTMLElement).textContent = rawHint(wish.amount, decimals);
+      getElement("quote-unit", HTMLElement).textContent = decimals === undefined ? "smallest unit" : symbol;
+      getElement("quote-raw", HTMLElement).textContent = describeRawAmount(wish.amount, decimals);
     },
-    mark(parameter, message) {
-      const id = Object.hasOwn(fields, parameter) ? fields[parameter] : undefined;
+    showFieldError(parameter, message) {
+      const id = Object.hasOwn(FIELD_IDS, parameter) ? FIELD_IDS[parameter] : undefined;
       if (id === undefined) return false;
-      find(id, HTMLElement).setAttribute("aria-invalid", "true");
-      find(`${id}-problem`, HTMLElement).textContent = message;
+      getElement(id, HTMLElement).setAttribute("aria-invalid", "true");
+      getElement(`${id}-problem`, HTMLElement).textContent = message;
       return true;
     },
-    unmark() {
-      for (const id of Object.values(fields)) {
-        setAttribute(find(id, HTMLElement), "aria-invalid", undefined);
-        find(`${id}-problem`, HTMLElement).textContent = "";
+    clearFieldErrors() {
+      for (const id of Object.values(FIELD_IDS)) {
+        setAttribute(getElement(id, HTMLElement), "aria-invalid", undefined);
+        getElement(`${id}-problem`, HTMLElement).textContent = "";
       }
     },
-    leave: () => clearTimeout(timer),
+    cancelPendingInput: () => clearTimeout(timer),
   };
 }
 
-function offer(
+function setOptions(
   select: HTMLSelectElement,
   values: readonly string[],
   chosen: string,
@@ -108,18 +115,18 @@ function offer(
   // Made anew only where it is another list: an open one must not close.
   const offered = [...select.options].map(({ value }) => value);
   if (offered.join() !== values.join()) {
-    select.replaceChildren(...values.map((value) => make("option", { value }, name(value))));
+    select.replaceChildren(...values.map((value) => createElement("option", { value }, name(value))));
   }
   select.value = chosen;
 }
 
-function rawHint(amount: string, decimals: number | undefined): string {
+function describeRawAmount(amount: string, decimals: number | undefined): string {
   if (decimals === undefined) return "This page does not know the token's decimals.";
   try {
     const raw = parseAmount(amount, decimals);
     return `${groupThousands(formatAmount(raw, decimals))} is ${raw} in the smallest unit.`;
   } catch (error) {
-    if (error instanceof AmountProblem) return `1 is ${10n ** BigInt(decimals)} in the smallest unit.`;
+    if (error instanceof AmountError) return `1 is ${10n ** BigInt(decimals)} in the smallest unit.`;
     throw error;
   }
 }

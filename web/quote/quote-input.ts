@@ -1,9 +1,9 @@
-import { chainName } from "../shared/chain-names.js";
-import type { Values } from "../shared/location-hash.js";
-import { nearestRoute, type Route } from "../shared/route-selection.js";
+import { formatChainName } from "../shared/chain-names.js";
+import type { ViewParameters } from "../shared/location-hash.js";
+import { type Route, selectNearestRoute } from "../shared/route-selection.js";
 
 /** What a quote is wanted for; amount and slippage as they were typed. */
-export interface QuoteWish {
+export interface QuoteInput {
   readonly network: string;
   readonly token: string;
   readonly from: string;
@@ -13,7 +13,7 @@ export interface QuoteWish {
 }
 
 /** A wish as the values of an address. An amount or slippage that was emptied stays so: a blank stands for it. */
-export function valuesOf({ network, token, from, to, amount, slippage }: QuoteWish): Values {
+export function toViewParameters({ network, token, from, to, amount, slippage }: QuoteInput): ViewParameters {
   const values = {
     network: network === "mainnet" ? "" : network,
     token,
@@ -29,25 +29,25 @@ export function valuesOf({ network, token, from, to, amount, slippage }: QuoteWi
  * The wish that an address tells: what it leaves open is as it was last, and the chains are those of a route that there is.
  * @throws Error where the network has no route at all
  */
-export function completeWish(given: Values, last: Values, routes: readonly Route[]): QuoteWish {
+export function resolveQuoteInput(given: ViewParameters, last: ViewParameters, routes: readonly Route[]): QuoteInput {
   const network = given.get("network") ?? "mainnet";
   const value = (name: string): string => (given.get(name) ?? last.get(name) ?? "").trim();
-  const route = nearestRoute(routes, { token: value("token"), from: value("from"), to: value("to") });
+  const route = selectNearestRoute(routes, { token: value("token"), from: value("from"), to: value("to") });
   if (route === undefined) throw new Error(`Nothing can be sent on ${network}.`);
   return { network, ...route, amount: value("amount"), slippage: value("slippage") };
 }
 
 /** Says that an address asks for a route that there is not; undefined: it does not. */
-export function noticeOf(given: Values, { token, from, to }: QuoteWish): string | undefined {
+export function describeRouteChange(given: ViewParameters, { token, from, to }: QuoteInput): string | undefined {
   const asked = { token: given.get("token") ?? token, from: given.get("from") ?? from, to: given.get("to") ?? to };
   const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
   if (isSame(asked.token, token) && isSame(asked.from, from) && isSame(asked.to, to)) return undefined;
-  const unknown = `No route of ${asked.token} from ${chainName(asked.from)} to ${chainName(asked.to)} is listed.`;
-  return `${unknown} This is ${token} from ${chainName(from)} to ${chainName(to)}.`;
+  const unknown = `No route of ${asked.token} from ${formatChainName(asked.from)} to ${formatChainName(asked.to)} is listed.`;
+  return `${unknown} This is ${token} from ${formatChainName(from)} to ${formatChainName(to)}.`;
 }
 
 /** @param amount in the token's smallest unit */
-export function parametersOf(wish: QuoteWish, amount: string): Readonly<Record<string, string>> {
+export function toQueryParameters(wish: QuoteInput, amount: string): Readonly<Record<string, string>> {
   const { network, token, from, to, slippage } = wish;
   return {
     amount,
@@ -60,7 +60,7 @@ export function parametersOf(wish: QuoteWish, amount: string): Readonly<Record<s
 }
 
 /** The same as a gRPC message in JSON. */
-export function messageOf(parameters: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
+export function toGrpcMessage(parameters: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
   const filled = Object.entries(parameters).filter(([, value]) => value !== "");
   // A number as people write one; the service says what is wrong with anything else.
   const isNumber = (name: string, value: string): boolean => name === "slippage" && /^[0-9]+(\.[0-9]+)?$/.test(value);

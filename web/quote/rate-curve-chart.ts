@@ -1,36 +1,36 @@
 import type uPlot from "../uPlot.esm.js";
-import { formatShare, priceImpact, type QuotePoint, receivedPerSent, swappedPerSent } from "./price-impact.js";
+import { effectiveRate, formatPercent, priceImpact, type QuotePoint, swapRate } from "./price-impact.js";
 
-export interface CurveChart {
+export interface RateCurveChart {
   /** Draws it again, in the colours of now. */
-  recolour(): void;
+  redraw(): void;
   destroy(): void;
 }
 
-interface Curve {
+interface RateCurveOptions {
   readonly token: string;
   /** Amounts as numbers are only drawn, never reckoned with. */
   readonly toNumber: (raw: bigint) => number;
   readonly points: readonly QuotePoint[];
   /** What impacts are held against. */
-  readonly small: QuotePoint | undefined;
-  readonly asked: bigint;
+  readonly reference: QuotePoint | undefined;
+  readonly quotedAmount: bigint;
   /** Told of the point under the pointer; undefined: none. */
   readonly onPoint: (text: string | undefined) => void;
 }
 
-const height = 260;
+const CHART_HEIGHT_PX = 260;
 
 /** Draws received per sent over amounts. The library is fetched with the first curve. */
-export async function drawCurve(root: HTMLElement, curve: Curve): Promise<CurveChart> {
+export async function drawRateCurve(root: HTMLElement, curve: RateCurveOptions): Promise<RateCurveChart> {
   const { default: Plot } = await import("../uPlot.esm.js");
-  const { token, toNumber, points, small, asked, onPoint } = curve;
+  const { token, toNumber, points, reference, quotedAmount, onPoint } = curve;
   const data: uPlot.AlignedData = [
     points.map(({ sent }) => toNumber(sent)),
-    points.map((point) => swappedPerSent(point) ?? null),
-    points.map(receivedPerSent),
+    points.map((point) => swapRate(point) ?? null),
+    points.map(effectiveRate),
   ];
-  const colours = (name: string) => () => colourOf(root, name);
+  const colours = (name: string) => () => readCssColour(root, name);
   const width = (): number => Math.max(200, root.clientWidth);
   const font = "12px system-ui, sans-serif";
   const axis = {
@@ -43,12 +43,12 @@ export async function drawCurve(root: HTMLElement, curve: Curve): Promise<CurveC
   const plot = new Plot(
     {
       width: width(),
-      height,
+      height: CHART_HEIGHT_PX,
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
       scales: {
         x: { time: false, distr: 3, range: (_, min, max) => [min, max] },
-        y: { range: (_, min, max) => padded(min, max) },
+        y: { range: (_, min, max) => padRange(min, max) },
       },
       axes: [
         {
@@ -58,12 +58,12 @@ export async function drawCurve(root: HTMLElement, curve: Curve): Promise<CurveC
           labelSize: 18,
           labelFont: font,
           labelGap: 0,
-          values: (_, splits) => splits.map(compact),
-          splits: (_, __, min, max) => decadesBetween(min, max),
+          values: (_, splits) => splits.map(formatCompact),
+          splits: (_, __, min, max) => powersOfTenBetween(min, max),
           // There are few of them: each has its label, however narrow the chart is.
           filter: (_, splits) => splits,
         },
-        { ...axis, size: 62, values: (_, splits) => splits.map((value) => digitsFor(splits, value)) },
+        { ...axis, size: 62, values: (_, splits) => splits.map((value) => fractionDigitsFor(splits, value)) },
       ],
       series: [
         {},
@@ -71,11 +71,11 @@ export async function drawCurve(root: HTMLElement, curve: Curve): Promise<CurveC
         { ...line, stroke: colours("--accent") },
       ],
       hooks: {
-        draw: [(self) => mark(self, toNumber(asked), colourOf(root, "--text"))],
+        draw: [(self) => drawMarker(self, toNumber(quotedAmount), readCssColour(root, "--text"))],
         setCursor: [
           ({ cursor }) => {
             const point = cursor.idx === null || cursor.idx === undefined ? undefined : points[cursor.idx];
-            onPoint(point && describe(point, small, token, toNumber));
+            onPoint(point && describePoint(point, reference, token, toNumber));
           },
         ],
       },
@@ -85,11 +85,11 @@ export async function drawCurve(root: HTMLElement, curve: Curve): Promise<CurveC
   );
   const observer = new ResizeObserver(() => {
     // Another view is shown where it has no width.
-    if (root.clientWidth > 0) plot.setSize({ width: width(), height });
+    if (root.clientWidth > 0) plot.setSize({ width: width(), height: CHART_HEIGHT_PX });
   });
   observer.observe(root);
   return {
-    recolour: () => plot.redraw(false, true),
+    redraw: () => plot.redraw(false, true),
     destroy() {
       observer.disconnect();
       plot.destroy();
@@ -98,7 +98,7 @@ export async function drawCurve(root: HTMLElement, curve: Curve): Promise<CurveC
 }
 
 /** The amount asked for: a line through the curve, and the point on it. */
-function mark(plot: uPlot, amount: number, colour: string): void {
+function drawMarker(plot: uPlot, amount: number, colour: string): void {
   const { ctx, bbox, data } = plot;
   const [amounts, , rates] = data;
   const index = amounts.indexOf(amount);
@@ -121,19 +121,19 @@ function mark(plot: uPlot, amount: number, colour: string): void {
   ctx.restore();
 }
 
-function describe(
+function describePoint(
   point: QuotePoint,
   small: QuotePoint | undefined,
   token: string,
   toNumber: (raw: bigint) => number,
 ): string {
   const impact = small && priceImpact(point, small);
-  const told = impact === undefined ? "" : `, price impact ${formatShare(impact)}`;
-  return `Of ${compact(toNumber(point.sent))} ${token}: ${receivedPerSent(point).toFixed(6)} per unit sent${told}`;
+  const told = impact === undefined ? "" : `, price impact ${formatPercent(impact)}`;
+  return `Of ${formatCompact(toNumber(point.sent))} ${token}: ${effectiveRate(point).toFixed(6)} per unit sent${told}`;
 }
 
 /** A custom property may be a function of the theme: what it comes to, only an element tells. */
-function colourOf(root: HTMLElement, name: string): string {
+function readCssColour(root: HTMLElement, name: string): string {
   const probe = document.createElement("i");
   probe.style.color = `var(${name})`;
   root.append(probe);
@@ -142,24 +142,24 @@ function colourOf(root: HTMLElement, name: string): string {
   return color;
 }
 
-function padded(min: number, max: number): [number, number] {
+function padRange(min: number, max: number): [number, number] {
   const pad = (max - min) * 0.08 || 0.001;
   return [min === 0 ? 0 : min - pad, max + pad];
 }
 
 /** In a few characters, however much or little it is. */
-function compact(value: number): string {
+function formatCompact(value: number): string {
   if (value >= 1e15 || value < 1e-6) return Number(value.toPrecision(3)).toExponential().replace("+", "");
   return value.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 3 });
 }
 
-function decadesBetween(min: number, max: number): number[] {
+function powersOfTenBetween(min: number, max: number): number[] {
   const first = Math.ceil(Math.log10(min) - 1e-9);
   return Array.from({ length: 5 }, (_, index) => 10 ** (first + index)).filter((value) => value <= max * (1 + 1e-9));
 }
 
 /** With as many decimals as the steps of the axis have. */
-function digitsFor(splits: readonly number[], value: number): string {
+function fractionDigitsFor(splits: readonly number[], value: number): string {
   const step = Math.abs((splits[1] ?? 1) - (splits[0] ?? 0)) || 1;
   return value.toFixed(Math.min(8, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))));
 }

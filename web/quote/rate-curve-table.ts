@@ -1,10 +1,10 @@
 import { formatAmount, groupThousands } from "../shared/amounts.js";
-import { make } from "../shared/dom.js";
-import { formatShare, priceImpact, type QuotePoint, receivedPerSent } from "./price-impact.js";
+import { createElement } from "../shared/dom.js";
+import { effectiveRate, formatPercent, priceImpact, type QuotePoint } from "./price-impact.js";
 import type { CurvePoint } from "./rate-curve.js";
 
 /** The curve for those who read it: a row for each amount. */
-export function curveTable(
+export function renderRateCurveTable(
   points: readonly CurvePoint[],
   small: QuotePoint | undefined,
   { token, decimals, asked }: { readonly token: string; readonly decimals: number; readonly asked: bigint },
@@ -13,24 +13,29 @@ export function curveTable(
   const heads = ["Sent", "Received", "Fee", "Per unit sent", "Price impact"];
   const body = points.map((point) => {
     const { sent } = point;
-    const head = make("th", { scope: "row" }, amount(sent));
+    const head = createElement("th", { scope: "row" }, amount(sent));
     const current = sent === asked ? { "aria-current": "true" } : {};
-    if ("problem" in point) return make("tr", current, head, make("td", { colspan: "4" }, point.problem));
+    if ("problem" in point)
+      return createElement("tr", current, head, createElement("td", { colspan: "4" }, point.problem));
     const { quote } = point;
     const impact = small && priceImpact(quote, small);
     const cells = [
       amount(quote.received),
       amount(quote.fee),
-      receivedPerSent(quote).toFixed(6),
-      impact === undefined ? "not known" : formatShare(impact),
+      effectiveRate(quote).toFixed(6),
+      impact === undefined ? "not known" : formatPercent(impact),
     ];
-    return make("tr", current, head, ...cells.map((cell) => make("td", {}, cell)));
+    return createElement("tr", current, head, ...cells.map((cell) => createElement("td", {}, cell)));
   });
-  return make(
+  return createElement(
     "table",
     {},
-    make("caption", {}, `What arrives of ${token}, by amount, in whole tokens`),
-    make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
-    make("tbody", {}, ...body),
+    createElement("caption", {}, `What arrives of ${token}, by amount, in whole tokens`),
+    createElement(
+      "thead",
+      {},
+      createElement("tr", {}, ...heads.map((head) => createElement("th", { scope: "col" }, head))),
+    ),
+    createElement("tbody", {}, ...body),
   );
 }

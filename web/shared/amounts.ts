@@ -1,5 +1,5 @@
 /** What is wrong with an amount, in a sentence for whoever typed it. */
-export class AmountProblem extends Error {}
+export class AmountError extends Error {}
 
 /**
  * An amount as people write it, in the token's smallest unit. Exact: no part of it is ever a floating-point number.
@@ -9,15 +9,15 @@ export class AmountProblem extends Error {}
  */
 export function parseAmount(text: string, decimals: number): bigint {
   const trimmed = text.trim();
-  if (trimmed === "") throw new AmountProblem("Enter an amount.");
+  if (trimmed === "") throw new AmountError("Enter an amount.");
   const [, whole = "", fraction = ""] = /^([0-9]*)(?:\.([0-9]*))?$/.exec(trimmed) ?? [];
   if (whole + fraction === "") {
-    throw new AmountProblem("Write the amount in plain digits, with a point before the fraction: 1234.5");
+    throw new AmountError("Write the amount in plain digits, with a point before the fraction: 1234.5");
   }
   const significant = fraction.replace(/0+$/, "");
   if (significant.length > decimals) {
     const most = decimals === 0 ? "no decimals" : `at most ${decimals} decimals`;
-    throw new AmountProblem(`This token has ${most}; the amount has ${significant.length}.`);
+    throw new AmountError(`This token has ${most}; the amount has ${significant.length}.`);
   }
   return BigInt(whole + significant.padEnd(decimals, "0"));
 }
@@ -40,7 +40,7 @@ export function groupThousands(number: string): string {
 }
 
 /** How much one amount is of another, near enough to draw or to compare. The second is not 0. */
-export function ratioOf(part: bigint, whole: bigint): number {
+export function toRatio(part: bigint, whole: bigint): number {
   const scale = 10n ** 15n;
   return Number((part * scale) / whole) / Number(scale);
 }

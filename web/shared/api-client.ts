@@ -1,7 +1,7 @@
-import { pause } from "./time.js";
+import { sleep } from "./time.js";
 
 /** Why there is no answer, as the service says it. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   /** 0 where the service was not reached. */
   readonly status: number;
   /** Empty where what answered gave none. */
@@ -22,15 +22,15 @@ export class Refusal extends Error {
   }
 }
 
-export interface Answer<Body> {
+export interface ApiResponse<Body> {
   readonly body: Body;
   readonly headers: Headers;
   /** When it came, in milliseconds of the Unix epoch. */
-  readonly at: number;
+  readonly receivedAtMs: number;
 }
 
 /** A path of the interface with its parameters; those that are empty are left out. */
-export function pathOf(path: string, parameters: Readonly<Record<string, string>>): string {
+export function buildPath(path: string, parameters: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== ""));
   return query.size === 0 ? path : `${path}?${query}`;
 }
@@ -40,27 +40,27 @@ export function pathOf(path: string, parameters: Readonly<Record<string, string>
  * @param isAnswer knows an answer by its body; without it, an answer is what has a status of success
  * @throws Refusal, or what the signal was aborted with
  */
-export async function ask<Body>(
+export async function fetchApi<Body>(
   path: string,
   signal: AbortSignal,
   isAnswer?: (body: unknown) => boolean,
-): Promise<Answer<Body>> {
+): Promise<ApiResponse<Body>> {
   const response = await fetch(path, { signal, cache: "no-store" }).catch((error: unknown) => {
     signal.throwIfAborted();
-    throw new Refusal("The gateway cannot be reached.", { status: 0, reason: String((error as Error).message) });
+    throw new ApiError("The gateway cannot be reached.", { status: 0, reason: String((error as Error).message) });
   });
   const body: unknown = await response.json().catch(() => undefined);
   signal.throwIfAborted();
   const isGood = isAnswer === undefined ? response.ok && body !== undefined : isAnswer(body);
-  if (!isGood) throw toRefusal(response, body);
-  return { body: body as Body, headers: response.headers, at: Date.now() };
+  if (!isGood) throw toApiError(response, body);
+  return { body: body as Body, headers: response.headers, receivedAtMs: Date.now() };
 }
 
-function toRefusal({ status, headers }: Response, body: unknown): Refusal {
+function toApiError({ status, headers }: Response, body: unknown): ApiError {
   const said = (typeof body === "object" && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
   const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
-  return new Refusal(text(said.message) ?? "What answers here is not the gateway.", {
+  return new ApiError(text(said.message) ?? "What answers here is not the gateway.", {
     status,
     reason: text(said.reason) ?? "",
     field: text(said.field),
@@ -69,25 +69,25 @@ function toRefusal({ status, headers }: Response, body: unknown): Refusal {
 }
 
 /** Of many who ask at a time, each gets a turn. */
-const mostTries = 8;
+const MAX_ATTEMPTS = 8;
 
 /**
  * Asks again, some times, when the service says how long to wait.
  * @param onWait told each time why there is no answer yet
- * @throws as {@link ask} does
+ * @throws as {@link fetchApi} does
  */
-export async function askPatiently<Body>(
+export async function fetchApiWithRetry<Body>(
   path: string,
   signal: AbortSignal,
-  onWait: (why: Refusal) => void = () => {},
-): Promise<Answer<Body>> {
-  for (let triesLeft = mostTries; ; triesLeft--) {
+  onWait: (why: ApiError) => void = () => {},
+): Promise<ApiResponse<Body>> {
+  for (let triesLeft = MAX_ATTEMPTS; ; triesLeft--) {
     try {
-      return await ask<Body>(path, signal);
+      return await fetchApi<Body>(path, signal);
     } catch (error) {
-      if (!(error instanceof Refusal) || error.retryAfterSeconds === undefined || triesLeft === 1) throw error;
+      if (!(error instanceof ApiError) || error.retryAfterSeconds === undefined || triesLeft === 1) throw error;
       onWait(error);
-      await pause(Math.min(error.retryAfterSeconds, 10) * 1000, signal);
+      await sleep(Math.min(error.retryAfterSeconds, 10) * 1000, signal);
     }
   }
 }

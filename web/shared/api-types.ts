@@ -1,6 +1,6 @@
 // What this page reads of the service's answers; /docs and /openapi.json say what each field means.
 
-export interface Quote {
+export interface QuoteResponse {
   readonly amountIn: string;
   readonly amountOutMin: string;
   readonly destinationAmountOutMin: string;
@@ -10,7 +10,7 @@ export interface Quote {
   readonly destinationDeadline: number;
 }
 
-export interface TransferStatus {
+export interface TransferStatusResponse {
   readonly transferId: string;
   readonly transactionHash: string;
   readonly sourceChainSlug: string;
@@ -31,7 +31,7 @@ export interface TransferStatus {
   readonly otherTransferIds: readonly string[];
 }
 
-interface Head {
+interface ChainHead {
   readonly number: number;
   /** Since the time of the block. */
   readonly ageSeconds: number;
@@ -42,7 +42,7 @@ export interface ChainReadiness {
   readonly chain: string;
   readonly chainId: number;
   readonly state: string;
-  readonly head?: Head;
+  readonly head?: ChainHead;
   readonly endpoints: readonly { readonly endpoint: string; readonly state: string }[];
 }
 
@@ -52,7 +52,7 @@ export interface SourceReadiness {
   readonly ageSeconds?: number;
 }
 
-export interface Readiness {
+export interface ReadinessResponse {
   readonly status: string;
   readonly reason?: string;
   readonly version?: string;

@@ -1,10 +1,10 @@
 /** Chains whose slug is not their name in small letters. */
-const names: Readonly<Record<string, string>> = {
+const CHAIN_NAMES: Readonly<Record<string, string>> = {
   nova: "Arbitrum Nova",
   polygonzk: "Polygon zkEVM",
 };
 
 /** What people call a chain; one that this page does not know is called by its slug. */
-export function chainName(slug: string): string {
-  return Object.hasOwn(names, slug) ? (names[slug] ?? slug) : slug.charAt(0).toUpperCase() + slug.slice(1);
+export function formatChainName(slug: string): string {
+  return Object.hasOwn(CHAIN_NAMES, slug) ? (CHAIN_NAMES[slug] ?? slug) : slug.charAt(0).toUpperCase() + slug.slice(1);
 }

@@ -3,7 +3,7 @@ type Child = Node | string | undefined;
 type Attributes = Readonly<Record<string, string | true | undefined>>;
 
 /** A new element. Strings become text and nothing else: what comes from outside cannot become markup. */
-export function make<Tag extends keyof HTMLElementTagNameMap>(
+export function createElement<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
   ...children: readonly Child[]
@@ -17,7 +17,7 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
 }
 
 /** The element that the page has under this id. */
-export function find<Type extends HTMLElement>(id: string, type: abstract new () => Type): Type {
+export function getElement<Type extends HTMLElement>(id: string, type: abstract new () => Type): Type {
   const element = document.getElementById(id);
   if (!(element instanceof type)) throw new Error(`the page has no ${type.name} called ${id}`);
   return element;
@@ -29,7 +29,7 @@ export function setAttribute(element: Element, name: string, value: string | und
 }
 
 /** Resolves as soon as the page is seen, at once where the signal aborts. */
-export async function seen(signal: AbortSignal): Promise<void> {
+export async function waitUntilVisible(signal: AbortSignal): Promise<void> {
   while (document.hidden && !signal.aborted) {
     await new Promise<void>((resolve) => {
       document.addEventListener("visibilitychange", () => resolve(), { once: true, signal });

@@ -13,7 +13,7 @@ export function formatTime(unixSeconds: number): string {
 }
 
 /** Resolves after a while, at once where the signal aborts. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);

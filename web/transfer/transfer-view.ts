@@ -1,29 +1,29 @@
-import { pathOf } from "../shared/api-client.js";
-import type { DecimalsBook } from "../shared/cached-loaders.js";
-import { createTerminalBox } from "../shared/command-box.js";
-import { find, make, setAttribute } from "../shared/dom.js";
-import { curlCommand, grpcurlCommand } from "../shared/shell-commands.js";
-import type { Go, View } from "../shared/view.js";
-import { questionsOf, type TransferQuestion } from "./transfer-query.js";
-import { followTransfer } from "./watch-transfer.js";
+import { buildPath } from "../shared/api-client.js";
+import type { LoadDecimals } from "../shared/cached-loaders.js";
+import { createCommandBox } from "../shared/command-box.js";
+import { createElement, getElement, setAttribute } from "../shared/dom.js";
+import { buildCurlCommand, buildGrpcurlCommand } from "../shared/shell-commands.js";
+import type { Navigate, View } from "../shared/view.js";
+import { type TransferQuery, toTransferQueries } from "./transfer-query.js";
+import { watchTransfer } from "./watch-transfer.js";
 
-const method = "hop.bridge.v1.BridgeService/GetTransferStatus";
+const GRPC_METHOD = "hop.bridge.v1.BridgeService/GetTransferStatus";
 
-export function createTransferView({ decimals, go }: { decimals: DecimalsBook; go: Go }): View {
-  const form = find("transfer-form", HTMLFormElement);
-  const input = find("transfer-of", HTMLInputElement);
-  const network = find("transfer-network", HTMLSelectElement);
-  const problem = find("transfer-of-problem", HTMLElement);
-  const answer = find("transfer-answer", HTMLElement);
-  const said = find("transfer-said", HTMLElement);
-  const watching = find("transfer-watching", HTMLElement);
-  const showCommands = createTerminalBox(find("transfer-terminal", HTMLElement));
+export function createTransferView({ decimals, go }: { decimals: LoadDecimals; go: Navigate }): View {
+  const form = getElement("transfer-form", HTMLFormElement);
+  const input = getElement("transfer-of", HTMLInputElement);
+  const network = getElement("transfer-network", HTMLSelectElement);
+  const problem = getElement("transfer-of-problem", HTMLElement);
+  const answer = getElement("transfer-answer", HTMLElement);
+  const said = getElement("transfer-said", HTMLElement);
+  const watching = getElement("transfer-watching", HTMLElement);
+  const showCommands = createCommandBox(getElement("transfer-terminal", HTMLElement));
   let current: AbortController | undefined;
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const values = { of: input.value.trim(), network: network.value === "mainnet" ? "" : network.value };
-    go({ view: "transfer", values: new Map(Object.entries(values)) }, "push");
+    go({ view: "transfer", parameters: new Map(Object.entries(values)) }, "push");
   });
   network.addEventListener("change", () => {
     if (input.value.trim() !== "") form.requestSubmit();
@@ -34,11 +34,11 @@ export function createTransferView({ decimals, go }: { decimals: DecimalsBook; g
     problem.textContent = message ?? "";
   }
 
-  function showQuestion(question: TransferQuestion): void {
+  function showQuestion(question: TransferQuery): void {
     const { origin } = location;
     showCommands({
-      curl: curlCommand(origin, pathOf("/v1/transfer-status", question)),
-      grpcurl: grpcurlCommand(origin, method, question),
+      curl: buildCurlCommand(origin, buildPath("/v1/transfer-status", question)),
+      grpcurl: buildGrpcurlCommand(origin, GRPC_METHOD, question),
     });
   }
 
@@ -55,13 +55,17 @@ export function createTransferView({ decimals, go }: { decimals: DecimalsBook; g
     if (text === "") {
       showCommands({});
       answer.replaceChildren(
-        make("p", { class: "empty" }, "What became of the transfer is shown here, and watched until it is received."),
+        createElement(
+          "p",
+          { class: "empty" },
+          "What became of the transfer is shown here, and watched until it is received.",
+        ),
       );
       return;
     }
-    answer.replaceChildren(make("p", { class: "empty" }, "Asking the chains…"));
-    void followTransfer({
-      questions: questionsOf(values),
+    answer.replaceChildren(createElement("p", { class: "empty" }, "Asking the chains…"));
+    void watchTransfer({
+      questions: toTransferQueries(values),
       decimals,
       signal,
       onQuestion: showQuestion,

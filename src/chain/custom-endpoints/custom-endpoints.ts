@@ -1,16 +1,16 @@
 import type { LookupFunction } from "node:net";
 import { Agent, buildConnector } from "undici";
 import { ServiceError } from "../../errors.js";
-import { steadyNow } from "../../resilience/clock.js";
-import { createLimit } from "../../resilience/fetch-json.js";
+import { monotonicNow } from "../../resilience/clock.js";
+import { createAbortScope } from "../../resilience/fetch-json.js";
 import type { ChainClient } from "../chain-client.js";
-import type { ExchangeObserver } from "../endpoints/endpoint.js";
+import type { EndpointRequestObserver } from "../endpoints/endpoint.js";
 import { createEndpointPool, type EndpointFailure } from "../endpoints/endpoint-pool.js";
 import type { ResolvedAddress } from "./resolve-host.js";
-import { createUrlGuard, type UrlGuardOptions } from "./ssrf-guard.js";
+import { createSsrfGuard, type SsrfGuardOptions } from "./ssrf-guard.js";
 
 /** Who names an endpoint. */
-export interface Caller {
+export interface EndpointCaller {
   /** By which callers are told apart. */
   readonly caller: string;
   /** Fires when the caller is gone. */
@@ -31,46 +31,46 @@ export interface CustomEndpoints {
    * @throws ServiceError RPC_URL_FORBIDDEN as the guard does; RATE_LIMITED when this caller, OVERLOADED when all
    * callers together have too many open.
    */
-  open(chain: OpenedChain, text: string, { caller, signal }: Caller): Promise<CustomEndpoint>;
+  open(chain: CustomEndpointChain, text: string, { caller, signal }: EndpointCaller): Promise<CustomEndpoint>;
   /** How many are open. */
   count(): number;
 }
 
 /** The chain that an endpoint is opened for. */
-export interface OpenedChain {
+export interface CustomEndpointChain {
   readonly slug: string;
   readonly chainId: number;
-  readonly onExchange?: ExchangeObserver | undefined;
+  readonly onEndpointRequest?: EndpointRequestObserver | undefined;
 }
 
-export interface CustomEndpointsOptions extends UrlGuardOptions {
+export interface CustomEndpointsOptions extends SsrfGuardOptions {
   readonly onFailure: (failure: EndpointFailure) => void;
 }
 
-const maxAnswerBytes = 1024 * 1024;
+const MAX_RESPONSE_BYTES = 1024 * 1024;
 /** Longest time for one read, with all its attempts and the look-up of the host before it, in milliseconds. */
-const readMs = 3_000;
+const READ_TIMEOUT_MS = 3_000;
 /** Connections to one endpoint. */
-const maxConnections = 4;
+const MAX_CONNECTIONS = 4;
 /** Endpoints that one caller may have open: more than a network has chains. */
-const maxPerCaller = 16;
+const MAX_OPEN_PER_CALLER = 16;
 /** Endpoints open at all; with every connection reading the longest answer they need 256 MiB. */
-const maxInTotal = 64;
+const MAX_OPEN = 64;
 
 export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEndpoints {
   const { onFailure } = options;
-  const guard = createUrlGuard(options);
+  const guard = createSsrfGuard(options);
   const openByCaller = new Map<string, number>();
   let openInTotal = 0;
 
   /** Takes a place and gives what gives it back. */
   function takePlace(caller: string, field: string): () => void {
     const count = openByCaller.get(caller) ?? 0;
-    if (count >= maxPerCaller) {
+    if (count >= MAX_OPEN_PER_CALLER) {
       const message = "too many endpoints that this address names are in use";
       throw new ServiceError("RATE_LIMITED", message, { field, retryAfterSeconds: 1 });
     }
-    if (openInTotal >= maxInTotal) {
+    if (openInTotal >= MAX_OPEN) {
       const message = "too many endpoints that callers name are in use";
       throw new ServiceError("OVERLOADED", message, { field, retryAfterSeconds: 1 });
     }
@@ -86,38 +86,41 @@ export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEn
 
   return {
     count: () => openInTotal,
-    async open({ slug, chainId, onExchange }, text, { caller, signal }) {
+    async open({ slug, chainId, onEndpointRequest }, text, { caller, signal }) {
       const field = `rpcUrl[${slug}]`;
-      const startedAt = steadyNow();
-      const place = shared(takePlace(caller, field));
+      const startedAt = monotonicNow();
+      const place = createRefCount(takePlace(caller, field));
       try {
-        const { href, addresses } = await guard(text, field, readMs, signal);
+        const { href, addresses } = await guard(text, field, READ_TIMEOUT_MS, signal);
         const closing = new AbortController();
         const dispatcher = new Agent({
-          connect: held(place, buildConnector({ timeout: readMs, ...(addresses && { lookup: pinned(addresses) }) })),
-          connections: maxConnections,
-          maxResponseSize: maxAnswerBytes,
+          connect: holdWhileConnecting(
+            place,
+            buildConnector({ timeout: READ_TIMEOUT_MS, ...(addresses && { lookup: createPinnedLookup(addresses) }) }),
+          ),
+          connections: MAX_CONNECTIONS,
+          maxResponseSize: MAX_RESPONSE_BYTES,
         });
         const client = createEndpointPool({
           slug,
           chainId,
           urls: [href],
           dispatcher,
-          maxBytes: maxAnswerBytes,
+          maxBytes: MAX_RESPONSE_BYTES,
           onFailure,
-          onExchange,
+          onEndpointRequest,
           closing: closing.signal,
         });
         return {
-          client: bounded(client, readMs - (steadyNow() - startedAt)),
+          client: withReadTimeout(client, READ_TIMEOUT_MS - (monotonicNow() - startedAt)),
           async close() {
             closing.abort();
             await dispatcher.destroy();
-            place.leave();
+            place.release();
           },
         };
       } catch (error) {
-        place.leave();
+        place.release();
         throw error;
       }
     },
@@ -125,19 +128,19 @@ export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEn
 }
 
 /** A place that is given back when all have left who are in it. */
-interface Place {
-  enter(): void;
-  leave(): void;
+interface RefCount {
+  retain(): void;
+  release(): void;
 }
 
 /** A place with one in it. */
-function shared(giveBack: () => void): Place {
+function createRefCount(giveBack: () => void): RefCount {
   let inside = 1;
   return {
-    enter() {
+    retain() {
       inside += 1;
     },
-    leave() {
+    release() {
       inside -= 1;
       if (inside === 0) giveBack();
     },
@@ -145,20 +148,20 @@ function shared(giveBack: () => void): Place {
 }
 
 /** Nothing ends a connection that is being made but its own time limit: until then it keeps the place. */
-function held(place: Place, connect: buildConnector.connector): buildConnector.connector {
+function holdWhileConnecting(place: RefCount, connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) => {
-    place.enter();
+    place.retain();
     connect(options, (...made) => {
-      place.leave();
+      place.release();
       callback(...made);
     });
   };
 }
 
 /** Ends every read in time, and says the same of each that fails: how it failed would tell what is at the address. */
-function bounded(client: ChainClient, timeoutMs: number): ChainClient {
+function withReadTimeout(client: ChainClient, timeoutMs: number): ChainClient {
   async function within<T>(outer: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const limit = createLimit(outer, timeoutMs);
+    const limit = createAbortScope(outer, timeoutMs);
     try {
       return await read(limit.signal);
     } catch (error) {
@@ -166,20 +169,20 @@ function bounded(client: ChainClient, timeoutMs: number): ChainClient {
       const message = `no RPC endpoint of ${client.slug} gives an answer`;
       throw new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: error });
     } finally {
-      limit.end();
+      limit.cancel();
     }
   }
   return {
     slug: client.slug,
     send: (method, params, outer, isAnswer) => within(outer, (signal) => client.send(method, params, signal, isAnswer)),
-    batch: (calls, outer) => within(outer, (signal) => client.batch(calls, signal)),
-    logs: (filter, range, newestFirst, outer) =>
-      within(outer, (signal) => client.logs(filter, range, newestFirst, signal)),
+    sendBatch: (calls, outer) => within(outer, (signal) => client.sendBatch(calls, signal)),
+    getLogs: (filter, range, newestFirst, outer) =>
+      within(outer, (signal) => client.getLogs(filter, range, newestFirst, signal)),
   };
 }
 
 /** Gives the addresses that were checked, whatever the name has become since. */
-function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
+function createPinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_host, options, callback) => {
     const [first] = addresses;
     if (options.all) callback(null, [...addresses]);

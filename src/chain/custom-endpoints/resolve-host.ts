@@ -6,8 +6,8 @@ export interface ResolvedAddress {
 }
 
 /** Patience with a name server for one try, in milliseconds; the second takes twice as long. */
-const tryMs = 700;
-const tries = 2;
+const DNS_TIMEOUT_MS = 700;
+const DNS_TRIES = 2;
 
 /**
  * The addresses that the public DNS has for a name, IPv4 first. Not by the system's look-up: that keeps one of the few
@@ -17,7 +17,7 @@ const tries = 2;
  */
 export async function resolveHost(name: string, signal: AbortSignal): Promise<readonly ResolvedAddress[]> {
   signal.throwIfAborted();
-  const resolver = new Resolver({ timeout: tryMs, tries });
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   const cancel = (): void => resolver.cancel();
   signal.addEventListener("abort", cancel);
   try {

@@ -1,27 +1,27 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 import { ServiceError } from "../../errors.js";
-import { createLimit } from "../../resilience/fetch-json.js";
+import { createAbortScope } from "../../resilience/fetch-json.js";
 import { type ResolvedAddress, resolveHost } from "./resolve-host.js";
 
 /** What `rpcUrl[...]` may name: public addresses only, anything (development), or nothing. */
 export type CustomUrlPolicy = "public" | "any" | "off";
 
 /** Ports of a public endpoint, unless the operator lists others. */
-export const defaultPorts: readonly number[] = [443, 8545];
+export const DEFAULT_CUSTOM_URL_PORTS: readonly number[] = [443, 8545];
 
-export interface UrlGuardOptions {
+export interface SsrfGuardOptions {
   readonly policy: CustomUrlPolicy;
   /** Ports that a public URL may name. */
-  readonly ports?: readonly number[];
+  readonly allowedPorts?: readonly number[];
   /** All addresses of a host name. */
-  readonly resolve?: (host: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>;
+  readonly resolveHost?: (host: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>;
   /** The addresses of this machine. */
-  readonly ownAddresses?: () => readonly string[];
+  readonly listLocalAddresses?: () => readonly string[];
 }
 
 /** A URL that may be connected to. */
-export interface AdmittedUrl {
+export interface AllowedUrl {
   readonly href: string;
   /** Where exactly it may be connected to; undefined: anywhere. */
   readonly addresses: readonly ResolvedAddress[] | undefined;
@@ -34,20 +34,21 @@ export interface AdmittedUrl {
  * @throws ServiceError RPC_URL_FORBIDDEN with the rule, and no word about which part of it was broken: nobody may scan a
  * network by asking. A name that does not resolve here, or not in time, is refused with the same text.
  */
-export type UrlGuard = (text: string, field: string, timeoutMs: number, signal: AbortSignal) => Promise<AdmittedUrl>;
+export type SsrfGuard = (text: string, field: string, timeoutMs: number, signal: AbortSignal) => Promise<AllowedUrl>;
 
-const maxUrlLength = 2048;
+const MAX_URL_LENGTH = 2048;
 
 /** Only full names of letters, digits and hyphens, as public servers have them: at least one dot, none at the end. */
-const fullName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/;
+const FULLY_QUALIFIED_NAME =
+  /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/;
 
 /** Last labels that are kept for private use, for tests or for other systems of names, by registry or by habit. */
-const privateLabels = new Set(
+const PRIVATE_TOP_LEVEL_LABELS = new Set(
   "alt arpa corp example home internal intranet invalid lan local localdomain localhost onion private test".split(" "),
 );
 
 /** IANA's special-purpose blocks, multicast, and what is public by its number alone. */
-const special = blockList([
+const specialPurposeBlocks = parseBlockList([
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
@@ -78,11 +79,16 @@ const special = blockList([
 ]);
 
 /** The only global unicast range of IPv6: IPv4 inside IPv6, NAT64, link-local and private ranges all are outside. */
-const globalV6 = blockList(["2000::/3"]);
+const globalUnicastV6 = parseBlockList(["2000::/3"]);
 
-export function createUrlGuard(options: UrlGuardOptions): UrlGuard {
-  const { policy, ports = defaultPorts, resolve = resolveHost, ownAddresses = addressesOfThisMachine } = options;
-  const rule = describe(policy, ports);
+export function createSsrfGuard(options: SsrfGuardOptions): SsrfGuard {
+  const {
+    policy,
+    allowedPorts = DEFAULT_CUSTOM_URL_PORTS,
+    resolveHost: resolve = resolveHost,
+    listLocalAddresses: ownAddresses = listLocalAddresses,
+  } = options;
+  const rule = describePolicy(policy, allowedPorts);
 
   /** The addresses of a host of a parsed URL, if all of them are public; else none. */
   async function publicAddresses(
@@ -93,35 +99,37 @@ export function createUrlGuard(options: UrlGuardOptions): UrlGuard {
     const bare = host.replace(/^\[|\]$/g, "");
     const family = isIP(bare);
     const addresses = family !== 0 ? [{ address: bare, family }] : await resolved(bare, timeoutMs, signal);
-    const own = addressList(ownAddresses());
-    return addresses.every(({ address }) => isPublic(address) && !contains(own, address)) ? addresses : [];
+    const own = createAddressList(ownAddresses());
+    return addresses.every(({ address }) => isPublicAddress(address) && !containsAddress(own, address))
+      ? addresses
+      : [];
   }
 
   async function resolved(name: string, timeoutMs: number, signal: AbortSignal): Promise<readonly ResolvedAddress[]> {
     const lastLabel = name.slice(name.lastIndexOf(".") + 1);
-    if (!fullName.test(name) || privateLabels.has(lastLabel)) return [];
-    const limit = createLimit(signal, timeoutMs);
+    if (!FULLY_QUALIFIED_NAME.test(name) || PRIVATE_TOP_LEVEL_LABELS.has(lastLabel)) return [];
+    const limit = createAbortScope(signal, timeoutMs);
     try {
       return await resolve(name, limit.signal);
     } catch {
       return [];
     } finally {
-      limit.end();
+      limit.cancel();
     }
   }
 
   return async (text, field, timeoutMs, signal) => {
     const forbidden = (): ServiceError => new ServiceError("RPC_URL_FORBIDDEN", rule, { field });
-    if (policy === "off" || text.length > maxUrlLength || !URL.canParse(text)) throw forbidden();
+    if (policy === "off" || text.length > MAX_URL_LENGTH || !URL.canParse(text)) throw forbidden();
     // From here on only what the parser made of it counts: it knows every spelling of an address.
     const { href, protocol, username, password, port, hostname } = new URL(text);
-    if (href.length > maxUrlLength || username !== "" || password !== "") throw forbidden();
+    if (href.length > MAX_URL_LENGTH || username !== "" || password !== "") throw forbidden();
     if (policy === "any") {
       if (protocol !== "https:" && protocol !== "http:") throw forbidden();
       return { href, addresses: undefined };
     }
     // The default port of a protocol has the empty name.
-    if (protocol !== "https:" || !ports.includes(port === "" ? 443 : Number(port))) throw forbidden();
+    if (protocol !== "https:" || !allowedPorts.includes(port === "" ? 443 : Number(port))) throw forbidden();
     const addresses = await publicAddresses(hostname, timeoutMs, signal);
     if (addresses.length === 0) throw forbidden();
     return { href, addresses };
@@ -129,7 +137,7 @@ export function createUrlGuard(options: UrlGuardOptions): UrlGuard {
 }
 
 /** What callers are told. */
-function describe(policy: CustomUrlPolicy, ports: readonly number[]): string {
+function describePolicy(policy: CustomUrlPolicy, ports: readonly number[]): string {
   if (policy === "off") return "this server takes no rpcUrl";
   if (policy === "any") return "rpcUrl must be an http or https URL of at most 2048 bytes without user info";
   const port = ports.join(" or ");
@@ -137,17 +145,19 @@ function describe(policy: CustomUrlPolicy, ports: readonly number[]): string {
 }
 
 /** Whether an address is global unicast, as far as numbers tell. */
-function isPublic(address: string): boolean {
+function isPublicAddress(address: string): boolean {
   // A zone says by which wire, which is nothing that a public address needs.
   if (isIP(address) === 0 || address.includes("%")) return false;
-  return !contains(special, address) && (!isIPv6(address) || contains(globalV6, address));
+  return (
+    !containsAddress(specialPurposeBlocks, address) && (!isIPv6(address) || containsAddress(globalUnicastV6, address))
+  );
 }
 
-function contains(list: BlockList, address: string): boolean {
+function containsAddress(list: BlockList, address: string): boolean {
   return list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
 }
 
-function blockList(blocks: readonly string[]): BlockList {
+function parseBlockList(blocks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const block of blocks) {
     const [net, prefix] = block.split("/") as [string, string];
@@ -156,13 +166,13 @@ function blockList(blocks: readonly string[]): BlockList {
   return list;
 }
 
-function addressList(addresses: readonly string[]): BlockList {
+function createAddressList(addresses: readonly string[]): BlockList {
   const list = new BlockList();
   for (const address of addresses) list.addAddress(address, isIPv6(address) ? "ipv6" : "ipv4");
   return list;
 }
 
 /** To itself a machine answers at its public addresses too, past the firewall in front of it. Read anew: they change. */
-function addressesOfThisMachine(): readonly string[] {
+function listLocalAddresses(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
 }

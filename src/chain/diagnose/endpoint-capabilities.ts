@@ -1,14 +1,19 @@
-import { ExchangeError } from "../../resilience/fetch-json.js";
-import { selectorOf } from "../abi/abi-encoding.js";
+import { UpstreamError } from "../../resilience/fetch-json.js";
+import { toFunctionSelector } from "../abi/abi-encoding.js";
 import { decodeMulticall, encodeMulticall } from "../abi/multicall.js";
-import { type BlockRange, isBytes, isRevert, type LogFilter, type RpcCall, toQuantity } from "../chain-client.js";
-import { fewestBlocks, firstGuess, isAboutWidth, namedBy } from "../endpoints/adaptive-block-range.js";
-import { areLogsOf } from "../json-rpc/parse-results.js";
-import { CallRefused, UnfitResult } from "../json-rpc/rpc-codec.js";
-import { type EndpointProbe, unlessTrouble } from "./endpoint-probe.js";
+import { type BlockRange, isHexData, isReverted, type LogFilter, type RpcCall, toQuantity } from "../chain-client.js";
+import {
+  DEFAULT_MAX_BLOCK_RANGE,
+  isBlockRangeError,
+  MIN_BLOCK_RANGE,
+  parseSuggestedBlockRange,
+} from "../endpoints/adaptive-block-range.js";
+import { areLogsMatching } from "../json-rpc/parse-results.js";
+import { InvalidResultError, RpcError } from "../json-rpc/rpc-codec.js";
+import { type EndpointProbe, ignoreUpstreamError } from "./endpoint-probe.js";
 
 /** What an endpoint can do. What is undefined is not known. */
-export interface Abilities {
+export interface EndpointCapabilities {
   /** Median of a few small calls, in milliseconds. */
   readonly latencyMs: number | undefined;
   /** How it calls contracts: many at a time through Multicall3, only singly since none is there, or not at all. */
@@ -19,35 +24,35 @@ export interface Abilities {
   readonly logBlocks: number | undefined;
 }
 
-export interface AbilitiesOptions {
+export interface DetectCapabilitiesOptions {
   readonly multicall: string | undefined;
   readonly filter: LogFilter;
   readonly now: () => number;
 }
 
-const latencySamples = 3;
+const LATENCY_SAMPLES = 3;
 /** Sizes of batches that are tried, up to the first that is not taken. */
-export const batchSizes = [2, 5, 10, 20, 50];
+export const PROBED_BATCH_SIZES = [2, 5, 10, 20, 50];
 /** Widths of searches that are tried, down to the first that is taken, where a refusal names no other. */
-const logWidths = [Number.POSITIVE_INFINITY, 1_000_000, 100_000, 10_000, 1_000, 100, fewestBlocks];
+const PROBED_BLOCK_RANGES = [Number.POSITIVE_INFINITY, 1_000_000, 100_000, 10_000, 1_000, 100, MIN_BLOCK_RANGE];
 /** Searches that are tried at most. */
-const mostSearches = 10;
+const MAX_LOG_SEARCHES = 10;
 
-const smallCall: RpcCall = { method: "eth_blockNumber", params: [] };
-const getBlockNumber = selectorOf("getBlockNumber()");
-const zeroAddress = `0x${"0".repeat(40)}`;
+const BLOCK_NUMBER_CALL: RpcCall = { method: "eth_blockNumber", params: [] };
+const getBlockNumberSelector = toFunctionSelector("getBlockNumber()");
+const ZERO_ADDRESS = `0x${"0".repeat(40)}`;
 
 /**
  * One thing after the other: an endpoint that serves few requests a second should not seem to serve none. Never rejects
  * because of what it answers.
  * @param head number of its newest block
  */
-export async function readAbilities(
+export async function detectCapabilities(
   probe: EndpointProbe,
   head: number,
-  { multicall, filter, now }: AbilitiesOptions,
+  { multicall, filter, now }: DetectCapabilitiesOptions,
   signal: AbortSignal,
-): Promise<Abilities> {
+): Promise<EndpointCapabilities> {
   return {
     latencyMs: await latency(),
     contracts: await contracts(),
@@ -57,34 +62,34 @@ export async function readAbilities(
 
   async function latency(): Promise<number | undefined> {
     const times: number[] = [];
-    for (let sample = 0; sample < latencySamples; sample++) {
+    for (let sample = 0; sample < LATENCY_SAMPLES; sample++) {
       const began = now();
-      if ((await unlessTrouble(probe.call(smallCall, signal))) !== undefined) times.push(now() - began);
+      if ((await ignoreUpstreamError(probe.send(BLOCK_NUMBER_CALL, signal))) !== undefined) times.push(now() - began);
     }
     return times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
   }
 
-  async function contracts(): Promise<Abilities["contracts"]> {
-    const data = multicall === undefined ? "0x" : encodeMulticall([{ to: multicall, data: getBlockNumber }]);
-    const isAnswer = (result: unknown): boolean =>
-      multicall === undefined || (isBytes(result) && decodeMulticall(result, 1)?.[0] !== undefined);
-    const call = { method: "eth_call", params: [{ to: multicall ?? zeroAddress, data }, "latest"], isAnswer };
+  async function contracts(): Promise<EndpointCapabilities["contracts"]> {
+    const data = multicall === undefined ? "0x" : encodeMulticall([{ to: multicall, data: getBlockNumberSelector }]);
+    const validate = (result: unknown): boolean =>
+      multicall === undefined || (isHexData(result) && decodeMulticall(result, 1)?.[0] !== undefined);
+    const call = { method: "eth_call", params: [{ to: multicall ?? ZERO_ADDRESS, data }, "latest"], validate };
     try {
-      const outcome = await probe.call(call, signal);
-      if (isRevert(outcome)) return "none";
+      const outcome = await probe.send(call, signal);
+      if (isReverted(outcome)) return "none";
       return multicall === undefined ? "singly" : "together";
     } catch (error) {
-      if (error instanceof UnfitResult) return error.isEmpty ? "singly" : "none";
-      if (error instanceof CallRefused) return isBusy(error) ? undefined : "none";
-      if (error instanceof ExchangeError) return undefined;
+      if (error instanceof InvalidResultError) return error.isEmpty ? "singly" : "none";
+      if (error instanceof RpcError) return isRateLimited(error) ? undefined : "none";
+      if (error instanceof UpstreamError) return undefined;
       throw error;
     }
   }
 
   async function batch(): Promise<number | undefined> {
     let most: number | undefined;
-    for (const size of batchSizes) {
-      const isTaken = await probe.takesBatch(Array<RpcCall>(size).fill(smallCall), signal);
+    for (const size of PROBED_BATCH_SIZES) {
+      const isTaken = await probe.supportsBatch(Array<RpcCall>(size).fill(BLOCK_NUMBER_CALL), signal);
       if (isTaken !== true) return most ?? (isTaken === false ? 1 : undefined);
       most = size;
     }
@@ -93,21 +98,21 @@ export async function readAbilities(
 
   /** Goes down as the service does when it is refused. */
   async function logBlocks(): Promise<number | undefined> {
-    let width = logWidths[0];
-    for (let searches = 0; width !== undefined && searches < mostSearches; searches++) {
+    let width = PROBED_BLOCK_RANGES[0];
+    for (let searches = 0; width !== undefined && searches < MAX_LOG_SEARCHES; searches++) {
       const range = rangeOf(width);
       try {
         await search(range);
         return width;
       } catch (error) {
-        if (!(error instanceof ExchangeError)) throw error;
-        if (error instanceof CallRefused && error.refusal?.about === "absent") return 0;
+        if (!(error instanceof UpstreamError)) throw error;
+        if (error instanceof RpcError && error.classification?.kind === "absent") return 0;
         // What comes late was too long, unless it was short.
-        const isLate = error.fault === "timeout" && width > firstGuess;
-        if (!isLate && !isAboutWidth(error)) return undefined;
-        const named = isLate ? undefined : namedBy(error, range);
+        const isLate = error.kind === "timeout" && width > DEFAULT_MAX_BLOCK_RANGE;
+        if (!isLate && !isBlockRangeError(error)) return undefined;
+        const named = isLate ? undefined : parseSuggestedBlockRange(error, range);
         const tried = width;
-        width = named ?? logWidths.find((each) => each < tried && each <= Math.max(head, fewestBlocks));
+        width = named ?? PROBED_BLOCK_RANGES.find((each) => each < tried && each <= Math.max(head, MIN_BLOCK_RANGE));
       }
     }
     return 0;
@@ -121,11 +126,11 @@ export async function readAbilities(
   async function search(range: BlockRange): Promise<void> {
     const toBlock = range.to === Number.POSITIVE_INFINITY ? "latest" : toQuantity(range.to);
     const params = [{ ...filter, fromBlock: toQuantity(range.from), toBlock }];
-    const isAnswer = (result: unknown): boolean => areLogsOf(result, filter, range);
-    await probe.call({ method: "eth_getLogs", params, isAnswer }, signal);
+    const validate = (result: unknown): boolean => areLogsMatching(result, filter, range);
+    await probe.send({ method: "eth_getLogs", params, validate }, signal);
   }
 }
 
-function isBusy({ refusal }: CallRefused): boolean {
-  return refusal?.about === "busy";
+function isRateLimited({ classification }: RpcError): boolean {
+  return classification?.kind === "busy";
 }

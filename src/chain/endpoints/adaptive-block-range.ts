@@ -1,94 +1,102 @@
-import type { ExchangeError } from "../../resilience/fetch-json.js";
-import { type BlockRange, type ChainClient, resultOf, toQuantity } from "../chain-client.js";
-import { areLogsOf } from "../json-rpc/parse-results.js";
-import { CallRefused } from "../json-rpc/rpc-codec.js";
-import type { Member, Reader } from "./hedged-requests.js";
+import type { UpstreamError } from "../../resilience/fetch-json.js";
+import { type BlockRange, type ChainClient, getResult, toQuantity } from "../chain-client.js";
+import { areLogsMatching } from "../json-rpc/parse-results.js";
+import { RpcError } from "../json-rpc/rpc-codec.js";
+import type { HedgedRequester, Upstream } from "./hedged-requests.js";
 
-export interface LogReaderOptions {
-  readonly members: readonly Member[];
+export interface AdaptiveLogReaderOptions {
+  readonly upstreams: readonly Upstream[];
   /** Whether an endpoint is as good as it should be. */
-  readonly isWell: (member: Member) => boolean;
-  readonly read: Reader;
+  readonly isHealthy: (member: Upstream) => boolean;
+  readonly request: HedgedRequester;
   /** Milliseconds on a steady clock. */
   readonly now: () => number;
 }
 
 /** What an endpoint was found to take at most, and until when that is believed, in milliseconds on the steady clock. */
-interface WidthLimit {
-  readonly blocks: number;
-  readonly until: number;
+interface BlockRangeLimit {
+  readonly maxBlocks: number;
+  readonly expiresAt: number;
 }
 
 /** What an endpoint that refuses more, and does not say how much it takes, is asked next, in blocks. */
-export const firstGuess = 10_000;
+export const DEFAULT_MAX_BLOCK_RANGE = 10_000;
 /** Fewer blocks are not tried: who refuses these does not mean their number. */
-export const fewestBlocks = 10;
+export const MIN_BLOCK_RANGE = 10;
 /** For how long a limit is believed: it may have been a bad moment, or have been lifted. */
-const limitMs = 10 * 60_000;
+const RANGE_LIMIT_TTL_MS = 10 * 60_000;
 /** The same where the width was not what was meant. */
-const uncertainMs = 30_000;
+const UNCERTAIN_LIMIT_TTL_MS = 30_000;
 /** HTTP statuses for a question or an answer that is too long, or took too long. */
-const tooMuch: ReadonlySet<number | undefined> = new Set([400, 408, 413, 504, 524]);
+const TOO_LARGE_STATUSES: ReadonlySet<number | undefined> = new Set([400, 408, 413, 504, 524]);
 
 /** Searches logs over endpoints each of which takes another number of blocks at once, which shows when it refuses more. */
-export function createLogReader({ members, isWell, read, now }: LogReaderOptions): ChainClient["logs"] {
-  const limits = new Map<Member, WidthLimit>();
+export function createAdaptiveLogReader({
+  upstreams,
+  isHealthy,
+  request,
+  now,
+}: AdaptiveLogReaderOptions): ChainClient["getLogs"] {
+  const limits = new Map<Upstream, BlockRangeLimit>();
 
-  function mostOf(member: Member): number {
+  function mostOf(member: Upstream): number {
     const limit = limits.get(member);
-    return limit === undefined || now() >= limit.until ? Number.POSITIVE_INFINITY : limit.blocks;
+    return limit === undefined || now() >= limit.expiresAt ? Number.POSITIVE_INFINITY : limit.maxBlocks;
   }
 
   /** Learns from a refusal. @param named what the refusal says to be the most */
-  function narrow(member: Member, width: number, named: number | undefined): void {
+  function narrow(member: Upstream, width: number, named: number | undefined): void {
     const last = limits.get(member);
-    const half = Math.max(Math.min(Math.floor(width / 2), firstGuess), fewestBlocks);
+    const half = Math.max(Math.min(Math.floor(width / 2), DEFAULT_MAX_BLOCK_RANGE), MIN_BLOCK_RANGE);
     // What was found before is likely still so. Twice as much, in order that one bad moment does not count for ever.
-    const isKnown = last !== undefined && last.blocks > fewestBlocks && last.blocks < width;
-    const isBelieved = isKnown && now() < last.until;
-    const guess = isKnown ? Math.min(last.blocks * (isBelieved ? 1 : 2), Math.max(half, last.blocks)) : half;
+    const isKnown = last !== undefined && last.maxBlocks > MIN_BLOCK_RANGE && last.maxBlocks < width;
+    const isBelieved = isKnown && now() < last.expiresAt;
+    const guess = isKnown ? Math.min(last.maxBlocks * (isBelieved ? 1 : 2), Math.max(half, last.maxBlocks)) : half;
     const blocks = named ?? guess;
-    limits.set(member, { blocks: isBelieved ? Math.min(blocks, last.blocks) : blocks, until: now() + limitMs });
+    limits.set(member, {
+      maxBlocks: isBelieved ? Math.min(blocks, last.maxBlocks) : blocks,
+      expiresAt: now() + RANGE_LIMIT_TTL_MS,
+    });
   }
 
   return async (filter, range, newestFirst, signal) => {
     /** Endpoints that failed, and not because of the width. */
-    const failed = new Set<Member>();
+    const failed = new Set<Upstream>();
     let failure: unknown = new Error("a chain without endpoints");
     for (;;) {
-      const left = members.filter((member) => !failed.has(member));
+      const left = upstreams.filter((member) => !failed.has(member));
       if (left.length === 0) throw failure;
       // Rather two searches of an endpoint that is well than one of another.
-      const well = left.filter(isWell);
-      const asked = cut(range, Math.max(...(well.length > 0 ? well : left).map(mostOf)), newestFirst);
+      const well = left.filter(isHealthy);
+      const asked = truncateRange(range, Math.max(...(well.length > 0 ? well : left).map(mostOf)), newestFirst);
       if (asked === undefined) return undefined;
-      const width = widthOf(asked);
+      const width = countBlocks(asked);
       const fitting = new Set(left.filter((member) => mostOf(member) >= width));
       let wasAsked = false;
       try {
         const call = {
           method: "eth_getLogs",
-          params: [{ ...filter, ...inQuantities(asked) }],
+          params: [{ ...filter, ...encodeBlockRange(asked) }],
           // Who gives what was not asked for has not searched for what was.
-          isAnswer: (found: unknown) => areLogsOf(found, filter, asked),
+          validate: (found: unknown) => areLogsMatching(found, filter, asked),
         };
-        const [outcome] = await read([call], signal, {
-          mayAsk: (member) => fitting.has(member),
-          isTooWide(member, error, isLate) {
+        const [outcome] = await request([call], signal, {
+          isEligible: (member) => fitting.has(member),
+          isRangeTooWide(member, error, isLate) {
             wasAsked = true;
-            const isRefusal = isAboutWidth(error);
-            if (isRefusal && width <= fewestBlocks) {
-              limits.set(member, { blocks: fewestBlocks, until: now() + uncertainMs });
+            const isRefusal = isBlockRangeError(error);
+            if (isRefusal && width <= MIN_BLOCK_RANGE) {
+              limits.set(member, { maxBlocks: MIN_BLOCK_RANGE, expiresAt: now() + UNCERTAIN_LIMIT_TTL_MS });
             } else if (isRefusal || isLate) {
-              narrow(member, width, isRefusal ? namedBy(error, asked) : undefined);
+              narrow(member, width, isRefusal ? parseSuggestedBlockRange(error, asked) : undefined);
               // Who is late with little is late with everything.
-              if (isRefusal || width > firstGuess) return true;
+              if (isRefusal || width > DEFAULT_MAX_BLOCK_RANGE) return true;
             }
             failed.add(member);
             return false;
           },
         });
-        return { result: resultOf(outcome), range: asked };
+        return { result: getResult(outcome), range: asked };
       } catch (error) {
         failure = error;
         // They rest, or nobody waits any more.
@@ -99,37 +107,37 @@ export function createLogReader({ members, isWell, read, now }: LogReaderOptions
 }
 
 /** The part of a range that has at most so many blocks; undefined when it is not known where that ends. */
-function cut(range: BlockRange, blocks: number, newestFirst: boolean): BlockRange | undefined {
+function truncateRange(range: BlockRange, blocks: number, newestFirst: boolean): BlockRange | undefined {
   const { from, to } = range;
-  if (widthOf(range) <= blocks) return range;
+  if (countBlocks(range) <= blocks) return range;
   if (to === Number.POSITIVE_INFINITY) return undefined;
   return newestFirst ? { from: to - blocks + 1, to } : { from, to: from + blocks - 1 };
 }
 
-function widthOf({ from, to }: BlockRange): number {
+function countBlocks({ from, to }: BlockRange): number {
   return to - from + 1;
 }
 
-function inQuantities({ from, to }: BlockRange) {
+function encodeBlockRange({ from, to }: BlockRange) {
   return { fromBlock: toQuantity(from), toBlock: to === Number.POSITIVE_INFINITY ? "latest" : toQuantity(to) };
 }
 
-export function isAboutWidth(error: ExchangeError): boolean {
-  if (error instanceof CallRefused) return error.refusal?.about === undefined;
-  return tooMuch.has(error.status) || isTooLong(error);
+export function isBlockRangeError(error: UpstreamError): boolean {
+  if (error instanceof RpcError) return error.classification?.kind === undefined;
+  return TOO_LARGE_STATUSES.has(error.status) || isResponseTooLarge(error);
 }
 
 /** Whether an answer had more bytes than are read, which two parts watch over: the HTTP client, and the exchange. */
-function isTooLong({ message, cause }: ExchangeError): boolean {
+function isResponseTooLarge({ message, cause }: UpstreamError): boolean {
   const { code } = (cause ?? {}) as { code?: unknown };
   return code === "UND_ERR_RES_EXCEEDED_MAX_SIZE" || message.startsWith("answered more than");
 }
 
 /** The most blocks that a refusal names, where it plausibly does. */
-export function namedBy(error: ExchangeError, asked: BlockRange): number | undefined {
-  if (!(error instanceof CallRefused)) return undefined;
-  const numbers = (error.refusal?.numbers ?? []).filter(
-    (each) => each >= fewestBlocks && each < widthOf(asked) && each !== asked.from && each !== asked.to,
+export function parseSuggestedBlockRange(error: UpstreamError, asked: BlockRange): number | undefined {
+  if (!(error instanceof RpcError)) return undefined;
+  const numbers = (error.classification?.numbers ?? []).filter(
+    (each) => each >= MIN_BLOCK_RANGE && each < countBlocks(asked) && each !== asked.from && each !== asked.to,
   );
   return numbers.length === 0 ? undefined : Math.min(...numbers);
 }

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 
 /** Name of an RPC endpoint for logs: its host and the six hex digits that tell URLs of one host apart. */
-export function endpointName(url: string): string {
-  return `${URL.canParse(url) ? new URL(url).host : "invalid"}#${endpointDigits(url)}`;
+export function deriveEndpointName(url: string): string {
+  return `${URL.canParse(url) ? new URL(url).host : "invalid"}#${deriveEndpointId(url)}`;
 }
 
 /** The six hex digits alone: what callers and metrics may know of an RPC endpoint. */
-export function endpointDigits(url: string): string {
+export function deriveEndpointId(url: string): string {
   return createHash("sha256").update(url).digest("hex").slice(0, 6);
 }

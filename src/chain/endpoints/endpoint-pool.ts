@@ -1,14 +1,14 @@
 import type { Dispatcher } from "undici";
 import { ServiceError } from "../../errors.js";
-import { createHealth, type HealthState } from "../../resilience/circuit-breaker.js";
-import { steadyNow } from "../../resilience/clock.js";
-import { createLimit, ExchangeError } from "../../resilience/fetch-json.js";
-import { createTurns } from "../../resilience/semaphore.js";
-import { type ChainClient, type RpcCall, resultOf } from "../chain-client.js";
-import { createLogReader } from "./adaptive-block-range.js";
-import { createEndpoint, type ExchangeObserver } from "./endpoint.js";
-import { createHeads, furthest, type Head, readHead, type SeenHead } from "./head-tracker.js";
-import { createReader, type Member } from "./hedged-requests.js";
+import { type CircuitBreakerState, createCircuitBreaker } from "../../resilience/circuit-breaker.js";
+import { monotonicNow } from "../../resilience/clock.js";
+import { createAbortScope, UpstreamError } from "../../resilience/fetch-json.js";
+import { createSemaphore } from "../../resilience/semaphore.js";
+import { type ChainClient, getResult, type RpcCall } from "../chain-client.js";
+import { createAdaptiveLogReader } from "./adaptive-block-range.js";
+import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
+import { type ChainHead, createHeadTracker, type ObservedHead, parseHead, selectHighestHead } from "./head-tracker.js";
+import { createHedgedRequester, type Upstream } from "./hedged-requests.js";
 
 export interface EndpointPoolOptions {
   readonly slug: string;
@@ -19,13 +19,13 @@ export interface EndpointPoolOptions {
   readonly dispatcher: Dispatcher;
   /** Most bytes of an answer. */
   readonly maxBytes: number;
-  readonly onExchange?: ExchangeObserver | undefined;
+  readonly onEndpointRequest?: EndpointRequestObserver | undefined;
   /** Told of every attempt that failed, and of an endpoint that lost its place for being slow. */
   readonly onFailure: (failure: EndpointFailure) => void;
   /** Ends background work; after it no read is sent again and nothing is held against an endpoint. */
   readonly closing: AbortSignal;
   /** Longest time for one attempt at quick methods, in milliseconds. */
-  readonly attemptMs?: number;
+  readonly attemptTimeoutMs?: number;
   /** Milliseconds on a steady clock. */
   readonly now?: () => number;
   /** From 0 up to 1. */
@@ -42,160 +42,168 @@ export interface EndpointFailure {
 
 /** A chain's endpoints as one client, which tells how they are. */
 export interface EndpointPool extends ChainClient {
-  state(): PoolState;
+  state(): EndpointPoolState;
   /** Asks the endpoints for their heads in the background, each once in ten seconds at most. */
-  look(): void;
+  probe(): void;
   /** Notes the chain's latest block, where something that was read tells it. */
-  noteHead(head: Head): void;
+  recordHead(head: ChainHead): void;
 }
 
-export interface PoolState {
+export interface EndpointPoolState {
   /** The furthest head that is known. */
-  readonly head: SeenHead | undefined;
+  readonly head: ObservedHead | undefined;
   /** In order of preference. */
   readonly endpoints: readonly EndpointState[];
   /** When something was read last, in milliseconds on the steady clock; undefined: never. */
-  readonly usedAt: number | undefined;
+  readonly lastUsedAt: number | undefined;
 }
 
 export interface EndpointState {
   /** Its digits. */
   readonly endpoint: string;
   /** lagging: it answers, and is behind its peers. */
-  readonly state: HealthState | "lagging";
-  readonly head: SeenHead | undefined;
+  readonly state: CircuitBreakerState | "lagging";
+  readonly head: ObservedHead | undefined;
 }
 
 /** Longest time for one attempt, unless told otherwise. */
-const quickMs = 1_500;
+const DEFAULT_ATTEMPT_TIMEOUT_MS = 1_500;
 /** Searches of logs that go on at the same time, whoever began them. */
-const maxSearches = 16;
+const MAX_CONCURRENT_LOG_SEARCHES = 16;
 /** How often an endpoint that rests is tried all the same, where no other is well. */
-const tryMs = 2_000;
+const COOLDOWN_PROBE_INTERVAL_MS = 2_000;
 
-const latestBlock: RpcCall = { method: "eth_getBlockByNumber", params: ["latest", false] };
+const LATEST_BLOCK_CALL: RpcCall = { method: "eth_getBlockByNumber", params: ["latest", false] };
 
 /**
  * A chain's endpoints as one client. Endpoints that fail often or lag behind their peers come last, so that there is
  * always one to ask; those that have asked to be left alone for a while, or serve another chain, hardly ever.
  */
 export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
-  const { slug, onFailure, closing, attemptMs = quickMs, now = steadyNow, random = Math.random } = options;
-  const members = options.urls.map(
-    (url): Member => ({ endpoint: createEndpoint({ ...options, url, now }), health: createHealth(now) }),
-  );
-  const heads = createHeads({ peers: members, readLatest, now });
-  const read = createReader({
+  const {
     slug,
-    inOrder,
-    isWell,
+    onFailure,
+    closing,
+    attemptTimeoutMs = DEFAULT_ATTEMPT_TIMEOUT_MS,
+    now = monotonicNow,
+    random = Math.random,
+  } = options;
+  const upstreams = options.urls.map(
+    (url): Upstream => ({ endpoint: createEndpoint({ ...options, url, now }), breaker: createCircuitBreaker(now) }),
+  );
+  const heads = createHeadTracker({ peers: upstreams, fetchLatestBlock, now });
+  const request = createHedgedRequester({
+    slug,
+    listCandidates,
+    isHealthy,
     onFailure: ({ endpoint }, method, problem) => onFailure({ chain: slug, endpoint: endpoint.name, method, problem }),
     closing,
-    attemptMs,
+    attemptTimeoutMs,
     now,
     random,
   });
 
-  let usedAt: number | undefined;
-  let notedHead: SeenHead | undefined;
-  const searches = createTurns(maxSearches);
-  const readLogs = createLogReader({ members, isWell, read, now });
+  let lastUsedAt: number | undefined;
+  let notedHead: ObservedHead | undefined;
+  const searches = createSemaphore(MAX_CONCURRENT_LOG_SEARCHES);
+  const readLogs = createAdaptiveLogReader({ upstreams, isHealthy, request, now });
 
-  async function readLatest({ endpoint, health }: Member): Promise<unknown> {
-    if (health.isResting()) return undefined;
-    const limit = createLimit(closing, attemptMs);
+  async function fetchLatestBlock({ endpoint, breaker }: Upstream): Promise<unknown> {
+    if (breaker.isCoolingDown()) return undefined;
+    const limit = createAbortScope(closing, attemptTimeoutMs);
     try {
-      const [outcome] = await endpoint.ask([latestBlock], limit.signal);
-      const block = resultOf(outcome);
-      health.noteLook(readHead(block) !== undefined);
+      const [outcome] = await endpoint.sendBatch([LATEST_BLOCK_CALL], limit.signal);
+      const block = getResult(outcome);
+      breaker.recordProbe(parseHead(block) !== undefined);
       return block;
     } catch (error) {
-      if (!closing.aborted) health.noteLook(false);
+      if (!closing.aborted) breaker.recordProbe(false);
       // Only what the endpoint asks for counts: a look at its head says little of how it does its work.
-      if (error instanceof ExchangeError && error.retryAfterMs !== undefined) health.rest(error.retryAfterMs);
+      if (error instanceof UpstreamError && error.retryAfterMs !== undefined) breaker.startCooldown(error.retryAfterMs);
       throw error;
     } finally {
-      limit.end();
+      limit.cancel();
     }
   }
 
-  function rank(member: Member): number {
-    return (heads.lags(member) ? 2 : 0) + (member.health.isOpen() ? 1 : 0);
+  function rank(member: Upstream): number {
+    return (heads.isLagging(member) ? 2 : 0) + (member.breaker.isOpen() ? 1 : 0);
   }
 
-  function isWell(member: Member): boolean {
+  function isHealthy(member: Upstream): boolean {
     return rank(member) === 0;
   }
 
   /** The endpoints that may be asked, best first. */
-  function inOrder(): readonly Member[] {
-    return members.filter(({ health }) => !health.isResting()).sort((a, b) => rank(a) - rank(b));
+  function listCandidates(): readonly Upstream[] {
+    return upstreams.filter(({ breaker }) => !breaker.isCoolingDown()).sort((a, b) => rank(a) - rank(b));
   }
 
   /** Where none is well, tries those that rest: they may be well again before their time. Nobody waits for it. */
   function tryResting(): void {
-    const isGood = (member: Member): boolean => !member.health.isResting() && isWell(member);
-    if (members.some(isGood)) return;
-    for (const member of members) {
-      if (member.health.isResting() && member.health.restedMs() >= tryMs) void tryOne(member);
+    const isGood = (member: Upstream): boolean => !member.breaker.isCoolingDown() && isHealthy(member);
+    if (upstreams.some(isGood)) return;
+    for (const member of upstreams) {
+      if (member.breaker.isCoolingDown() && member.breaker.cooldownElapsedMs() >= COOLDOWN_PROBE_INTERVAL_MS)
+        void tryOne(member);
     }
   }
 
   /** Asks an endpoint for no more than its chain's id. */
-  async function tryOne({ endpoint, health }: Member): Promise<void> {
-    const attempt = health.begin();
-    const limit = createLimit(closing, attemptMs);
+  async function tryOne({ endpoint, breaker }: Upstream): Promise<void> {
+    const attempt = breaker.beginAttempt();
+    const limit = createAbortScope(closing, attemptTimeoutMs);
     try {
-      await endpoint.ask([], limit.signal);
-      attempt.succeeded(undefined);
+      await endpoint.sendBatch([], limit.signal);
+      attempt.recordSuccess(undefined);
     } catch (error) {
-      attempt.wasted();
-      if (error instanceof ExchangeError && error.retryAfterMs !== undefined) health.rest(error.retryAfterMs);
+      attempt.ignore();
+      if (error instanceof UpstreamError && error.retryAfterMs !== undefined) breaker.startCooldown(error.retryAfterMs);
     } finally {
-      limit.end();
+      limit.cancel();
     }
   }
 
   /** What is done beside every read. */
   function lookAround(): void {
-    usedAt = now();
+    lastUsedAt = now();
     // Where there is no choice, how far an endpoint is changes nothing.
-    if (members.length > 1) heads.refresh();
+    if (upstreams.length > 1) heads.refresh();
     tryResting();
   }
 
-  function stateOf(member: Member): EndpointState {
-    const state = member.health.state();
-    const isLagging = state === "ok" && heads.lags(member);
-    return { endpoint: member.endpoint.digits, state: isLagging ? "lagging" : state, head: heads.of(member) };
+  function stateOf(member: Upstream): EndpointState {
+    const state = member.breaker.state();
+    const isLagging = state === "ok" && heads.isLagging(member);
+    return { endpoint: member.endpoint.id, state: isLagging ? "lagging" : state, head: heads.getHead(member) };
   }
 
   return {
     slug,
     state() {
-      const endpoints = members.map(stateOf);
-      return { head: furthest([notedHead, ...endpoints.map(({ head }) => head)]), endpoints, usedAt };
+      const endpoints = upstreams.map(stateOf);
+      return { head: selectHighestHead([notedHead, ...endpoints.map(({ head }) => head)]), endpoints, lastUsedAt };
     },
-    look: heads.refresh,
-    noteHead(head) {
-      notedHead = { ...head, seenAt: now() };
+    probe: heads.refresh,
+    recordHead(head) {
+      notedHead = { ...head, observedAt: now() };
     },
-    async send(method, params, signal, isAnswer) {
+    async send(method, params, signal, validate) {
       lookAround();
-      const [outcome] = await read([{ method, params, isAnswer }], signal);
+      const [outcome] = await request([{ method, params, validate }], signal);
       if (outcome === undefined) throw new Error("a read without an outcome");
       if ("revert" in outcome) throw outcome.revert;
       return outcome.result;
     },
-    async batch(calls, signal) {
+    async sendBatch(calls, signal) {
       if (calls.length === 0) return [];
       lookAround();
-      return read(calls, signal);
+      return request(calls, signal);
     },
-    async logs(filter, range, newestFirst, signal) {
+    async getLogs(filter, range, newestFirst, signal) {
       lookAround();
       try {
-        return await searches.take(signal, () => readLogs(filter, range, newestFirst, signal));
+        return await searches.acquire(signal, () => readLogs(filter, range, newestFirst, signal));
       } catch (error) {
         if (error !== signal.reason) throw error;
         throw new ServiceError("UPSTREAM_UNAVAILABLE", `the logs of ${slug} could not be searched in time`);

@@ -1,26 +1,33 @@
 import { unescape as decode } from "node:querystring";
 import type { Dispatcher } from "undici";
-import { ExchangeError, type ExchangeFault, exchangeJson } from "../../resilience/fetch-json.js";
-import { type RpcCall, type RpcOutcome, resultOf } from "../chain-client.js";
-import { CallRefused, encodeCalls, readAnswer, readAnswers, refusesBatch, UnfitResult } from "../json-rpc/rpc-codec.js";
-import { endpointDigits, endpointName } from "./endpoint-id.js";
+import { fetchJson, UpstreamError, type UpstreamErrorKind } from "../../resilience/fetch-json.js";
+import { getResult, type RpcCall, type RpcOutcome } from "../chain-client.js";
+import {
+  encodeRequest,
+  InvalidResultError,
+  isBatchRejected,
+  parseBatchResponse,
+  parseResponse,
+  RpcError,
+} from "../json-rpc/rpc-codec.js";
+import { deriveEndpointId, deriveEndpointName } from "./endpoint-id.js";
 
 /** One RPC endpoint of a chain. */
 export interface Endpoint {
   /** Its name for logs, without anything secret. */
   readonly name: string;
   /** The part of it that anybody may know. */
-  readonly digits: string;
+  readonly id: string;
   /**
    * Calls methods, in one HTTP request where the endpoint takes batches, and gives their outcomes in order. Nothing
    * is given out unless the endpoint has named the right chain just now: it is asked for it along with the calls.
    * @throws ExchangeError when there is no answer to believe to each of them.
    */
-  ask(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
+  sendBatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
 }
 
 /** One HTTP request to an endpoint. */
-export interface RpcExchange {
+export interface EndpointRequest {
   /** Digits of the endpoint. */
   readonly endpoint: string;
   /** The method; `batch` where there are several calls. */
@@ -28,10 +35,12 @@ export interface RpcExchange {
   readonly calls: number;
 }
 
-export type ExchangeOutcome = "ok" | ExchangeFault;
+export type EndpointRequestOutcome = "ok" | UpstreamErrorKind;
 
 /** Told of each request that goes out; what it gives is told, once, how that ended. */
-export type ExchangeObserver<Exchange = RpcExchange> = (exchange: Exchange) => (outcome: ExchangeOutcome) => void;
+export type EndpointRequestObserver<Exchange = EndpointRequest> = (
+  exchange: Exchange,
+) => (outcome: EndpointRequestOutcome) => void;
 
 export interface EndpointOptions {
   readonly url: string;
@@ -41,27 +50,34 @@ export interface EndpointOptions {
   /** Most bytes of an answer. */
   readonly maxBytes: number;
   readonly now: () => number;
-  readonly onExchange?: ExchangeObserver | undefined;
+  readonly onEndpointRequest?: EndpointRequestObserver | undefined;
 }
 
 /** After which time a batch of a size that was refused is tried again. */
-const batchRetryMs = 10 * 60_000;
+const BATCH_RETRY_MS = 10 * 60_000;
 /** The same where a server error may have been meant so, or have been just that. */
-const uncertainRetryMs = 30_000;
+const UNCERTAIN_BATCH_RETRY_MS = 30_000;
 /** After so many server errors in a row, batches that once went well are taken to be refused. */
-const manyServerErrors = 3;
+const MAX_CONSECUTIVE_SERVER_ERRORS = 3;
 /** Most requests at a time in place of a batch. */
-const maxParallel = 16;
+const MAX_PARALLEL_REQUESTS = 16;
 /** How long its word on which chain it serves stands, unless it fails: behind one address may be several nodes. */
-const verifiedMs = 250;
+const CHAIN_ID_TTL_MS = 250;
 /** For how long an endpoint of another chain is left alone. */
-const wrongChainRestMs = 30_000;
+const WRONG_CHAIN_COOLDOWN_MS = 30_000;
 
-const chainIdCall: RpcCall = { method: "eth_chainId", params: [] };
+const CHAIN_ID_CALL: RpcCall = { method: "eth_chainId", params: [] };
 
-export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExchange }: EndpointOptions): Endpoint {
-  const address = withoutUserInfo(url);
-  const digits = endpointDigits(url);
+export function createEndpoint({
+  url,
+  chainId,
+  dispatcher,
+  maxBytes,
+  now,
+  onEndpointRequest,
+}: EndpointOptions): Endpoint {
+  const address = extractBasicAuth(url);
+  const id = deriveEndpointId(url);
   let lastId = 0;
   /** When it was asked last which chain it serves, and named the right one. */
   let verifiedAt = Number.NEGATIVE_INFINITY;
@@ -70,7 +86,7 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExch
   let largestBatch = 1;
   let refused: { readonly size: number; readonly at: number; readonly ms: number } | undefined;
   /** For how long the last refusal counts. */
-  let refusalMs = batchRetryMs;
+  let refusalMs = BATCH_RETRY_MS;
   /** Batches in a row that were answered with a server error. */
   let serverErrors = 0;
 
@@ -85,17 +101,17 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExch
   ): Promise<T> {
     const firstId = lastId + 1;
     lastId += calls.length;
-    const body = encodeCalls(calls, firstId);
+    const body = encodeRequest(calls, firstId);
     const method = calls.length === 1 ? (calls[0]?.method ?? "") : "batch";
-    const ended = onExchange?.({ endpoint: digits, method, calls: calls.length });
-    let outcome: ExchangeOutcome = "bad_answer";
+    const ended = onEndpointRequest?.({ endpoint: id, method, calls: calls.length });
+    let outcome: EndpointRequestOutcome = "bad_answer";
     try {
-      const answer = await exchangeJson(address.url, { ...address.headers, dispatcher, maxBytes, signal, body });
+      const answer = await fetchJson(address.url, { ...address.headers, dispatcher, maxBytes, signal, body });
       const found = read(answer, firstId);
       outcome = found === undefined ? "refused" : "ok";
       return found;
     } catch (error) {
-      if (error instanceof ExchangeError) outcome = error.fault;
+      if (error instanceof UpstreamError) outcome = error.kind;
       throw error;
     } finally {
       ended?.(outcome);
@@ -104,13 +120,13 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExch
 
   /** @throws ExchangeError where the first call is the one for the chain's id, and another chain is named */
   function checkChain([call]: readonly RpcCall[], [outcome]: readonly RpcOutcome[]): void {
-    if (call !== chainIdCall || Number(resultOf(outcome)) === chainId) return;
-    throw new ExchangeError("serves another chain", { fault: "wrong_chain", retryAfterMs: wrongChainRestMs });
+    if (call !== CHAIN_ID_CALL || Number(getResult(outcome)) === chainId) return;
+    throw new UpstreamError("serves another chain", { kind: "wrong_chain", retryAfterMs: WRONG_CHAIN_COOLDOWN_MS });
   }
 
   function single(call: RpcCall, signal: AbortSignal): Promise<RpcOutcome> {
     return post([call], signal, (answer, firstId) => {
-      const outcome = readAnswer(answer, call, firstId);
+      const outcome = parseResponse(answer, call, firstId);
       checkChain([call], [outcome]);
       return outcome;
     });
@@ -123,7 +139,7 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExch
     const work = async (): Promise<void> => {
       for (const [index, call] of queue) outcomes[index] = await single(call, signal);
     };
-    await Promise.all(Array.from({ length: Math.min(maxParallel, calls.length) }, work));
+    await Promise.all(Array.from({ length: Math.min(MAX_PARALLEL_REQUESTS, calls.length) }, work));
     return outcomes;
   }
 
@@ -136,8 +152,8 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExch
     const mayRefuse = calls.length > largestBatch;
     const outcomes = await post(calls, signal, (answer, firstId) => {
       serverErrors = 0;
-      if (refusesBatch(answer)) {
-        refusalMs = batchRetryMs;
+      if (isBatchRejected(answer)) {
+        refusalMs = BATCH_RETRY_MS;
         if (mayRefuse) return undefined;
         largestBatch = 1;
       }
@@ -145,13 +161,13 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExch
       if (listed !== undefined) checkChain(calls, listed);
       return listed;
     }).catch((error: unknown) => {
-      if (error instanceof ExchangeError && isRefusal(error.status)) {
+      if (error instanceof UpstreamError && isPossibleBatchRejection(error.status)) {
         const isServerError = Number(error.status) >= 500;
         serverErrors = isServerError ? serverErrors + 1 : 0;
-        refusalMs = isServerError ? uncertainRetryMs : batchRetryMs;
+        refusalMs = isServerError ? UNCERTAIN_BATCH_RETRY_MS : BATCH_RETRY_MS;
         if (mayRefuse) return undefined;
         // A server error is mostly just that.
-        if (!isServerError || serverErrors >= manyServerErrors) largestBatch = 1;
+        if (!isServerError || serverErrors >= MAX_CONSECUTIVE_SERVER_ERRORS) largestBatch = 1;
       }
       throw error;
     });
@@ -164,10 +180,10 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExch
   /** The outcomes in the answer to a batch; undefined when it is a list that mixes them up. */
   function inList(answer: unknown, calls: readonly RpcCall[], firstId: number): readonly RpcOutcome[] | undefined {
     try {
-      return readAnswers(Array.isArray(answer) ? answer : [], calls, firstId);
+      return parseBatchResponse(Array.isArray(answer) ? answer : [], calls, firstId);
     } catch (error) {
-      if (!Array.isArray(answer) || error instanceof CallRefused || error instanceof UnfitResult) throw error;
-      refusalMs = uncertainRetryMs;
+      if (!Array.isArray(answer) || error instanceof RpcError || error instanceof InvalidResultError) throw error;
+      refusalMs = UNCERTAIN_BATCH_RETRY_MS;
       largestBatch = 1;
       return undefined;
     }
@@ -193,17 +209,17 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExch
   async function runVerifying(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
     // How a search is refused tells how much the endpoint takes: one that goes alone stays alone, once one went together.
     const isLoneSearch = calls.length === 1 && calls[0]?.method === "eth_getLogs";
-    if (!wasVerified || !isLoneSearch) return run([chainIdCall, ...calls], signal);
-    return (await Promise.all([singles([chainIdCall], signal), run(calls, signal)])).flat();
+    if (!wasVerified || !isLoneSearch) return run([CHAIN_ID_CALL, ...calls], signal);
+    return (await Promise.all([singles([CHAIN_ID_CALL], signal), run(calls, signal)])).flat();
   }
 
   return {
-    name: endpointName(url),
-    digits,
-    async ask(calls, signal) {
+    name: deriveEndpointName(url),
+    id,
+    async sendBatch(calls, signal) {
       const askedAt = now();
       try {
-        if (askedAt - verifiedAt < verifiedMs) return await run(calls, signal);
+        if (askedAt - verifiedAt < CHAIN_ID_TTL_MS) return await run(calls, signal);
         // Who asks while that is under way asks for itself: nobody waits for another, or fails with it.
         const [, ...outcomes] = await runVerifying(calls, signal);
         verifiedAt = askedAt;
@@ -211,7 +227,7 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExch
         return outcomes;
       } catch (error) {
         // It may be another node that answers next.
-        if (!(error instanceof CallRefused)) verifiedAt = Number.NEGATIVE_INFINITY;
+        if (!(error instanceof RpcError)) verifiedAt = Number.NEGATIVE_INFINITY;
         throw error;
       }
     },
@@ -219,17 +235,17 @@ export function createEndpoint({ url, chainId, dispatcher, maxBytes, now, onExch
 }
 
 /** Whether an HTTP status may mean that batches are not taken: not access denied, and not too much asked. */
-function isRefusal(status: number | undefined): boolean {
+function isPossibleBatchRejection(status: number | undefined): boolean {
   return status !== undefined && ![401, 403, 429].includes(status);
 }
 
-interface Address {
+interface RequestTarget {
   readonly url: string;
   readonly headers: { readonly authorization?: string };
 }
 
 /** User and password of a URL, which no HTTP client sends by itself, as the header that servers read. */
-export function withoutUserInfo(text: string): Address {
+export function extractBasicAuth(text: string): RequestTarget {
   const url = new URL(text);
   const { username, password } = url;
   if (username === "" && password === "") return { url: text, headers: {} };

@@ -34,48 +34,48 @@ export interface Receipt {
 }
 
 /** A receipt; undefined: there is no such transaction. */
-export function receiptIn(client: ChainClient, answer: unknown): Receipt | undefined {
+export function parseReceipt(client: ChainClient, answer: unknown): Receipt | undefined {
   if (answer === null) return undefined;
-  if (!isObject(answer)) throw malformed(client);
+  if (!isObject(answer)) throw invalidResponse(client);
   const { transactionHash, blockHash, from, logs } = answer;
-  if (!isHex(transactionHash, 64) || !isHex(blockHash, 64) || !isHex(from, 40)) throw malformed(client);
-  const checked = logsIn(client, logs);
+  if (!isHex(transactionHash, 64) || !isHex(blockHash, 64) || !isHex(from, 40)) throw invalidResponse(client);
+  const checked = parseLogs(client, logs);
   const isIts = (log: Log): boolean =>
-    isEqual(log.transactionHash, transactionHash) && isEqual(log.blockHash, blockHash);
-  if (!checked.every(isIts)) throw malformed(client);
+    isEqualIgnoringCase(log.transactionHash, transactionHash) && isEqualIgnoringCase(log.blockHash, blockHash);
+  if (!checked.every(isIts)) throw invalidResponse(client);
   return { transactionHash, blockHash, from, logs: checked };
 }
 
-function isEqual(a: string, b: string): boolean {
+function isEqualIgnoringCase(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }
 
 /** The header of a block; undefined: there is no such block. */
-export function headerIn(client: ChainClient, answer: unknown): BlockHeader | undefined {
+export function parseBlockHeader(client: ChainClient, answer: unknown): BlockHeader | undefined {
   if (answer === null) return undefined;
-  if (!isObject(answer)) throw malformed(client);
+  if (!isObject(answer)) throw invalidResponse(client);
   const { number, hash, timestamp } = answer;
-  if (!isQuantity(number) || !isHex(hash, 64) || !isTime(timestamp)) throw malformed(client);
+  if (!isQuantity(number) || !isHex(hash, 64) || !isTimestamp(timestamp)) throw invalidResponse(client);
   // Beyond that, one block more is the same number.
-  if (!Number.isSafeInteger(Number(number))) throw malformed(client);
+  if (!Number.isSafeInteger(Number(number))) throw invalidResponse(client);
   return { number: Number(number), hash: hash.toLowerCase(), timestamp: Number(timestamp) };
 }
 
 /** Logs that stand. */
-export function logsIn(client: ChainClient, answer: unknown): readonly Log[] {
-  if (!Array.isArray(answer) || !answer.every(isLog)) throw malformed(client);
-  return answer.filter(({ removed }) => removed !== true).map(inLowerCase);
+export function parseLogs(client: ChainClient, answer: unknown): readonly Log[] {
+  if (!Array.isArray(answer) || !answer.every(isLog)) throw invalidResponse(client);
+  return answer.filter(({ removed }) => removed !== true).map(lowercaseTopics);
 }
 
 /** Whether a result is a list of logs, all of which a search asked for. */
-export function areLogsOf(result: unknown, filter: LogFilter, range: BlockRange): boolean {
-  return Array.isArray(result) && result.every((log) => isLog(log) && isLogOf(log, filter, range));
+export function areLogsMatching(result: unknown, filter: LogFilter, range: BlockRange): boolean {
+  return Array.isArray(result) && result.every((log) => isLog(log) && isLogMatching(log, filter, range));
 }
 
 /** Whether a search asked for a log. */
-export function isLogOf(log: Log, { address, topics }: LogFilter, { from, to }: BlockRange): boolean {
+export function isLogMatching(log: Log, { address, topics }: LogFilter, { from, to }: BlockRange): boolean {
   const isOneOf = (value: string | undefined, wanted: string | readonly string[]): boolean =>
-    value !== undefined && [wanted].flat().some((each) => isEqual(each, value));
+    value !== undefined && [wanted].flat().some((each) => isEqualIgnoringCase(each, value));
   return (
     isOneOf(log.address, address) &&
     topics.every((wanted, index) => wanted === null || isOneOf(log.topics[index], wanted)) &&
@@ -85,12 +85,12 @@ export function isLogOf(log: Log, { address, topics }: LogFilter, { from, to }: 
 }
 
 /** Who sent a transaction, lower case. */
-export function senderIn(client: ChainClient, answer: unknown): string {
-  if (!isObject(answer) || !isHex(answer.from, 40)) throw malformed(client);
+export function parseSender(client: ChainClient, answer: unknown): string {
+  if (!isObject(answer) || !isHex(answer.from, 40)) throw invalidResponse(client);
   return answer.from.toLowerCase();
 }
 
-export function malformed(client: ChainClient): ServiceError {
+export function invalidResponse(client: ChainClient): ServiceError {
   return new ServiceError("UPSTREAM_UNAVAILABLE", `${client.slug} gives an answer that Hop's chain could not give`);
 }
 
@@ -99,12 +99,12 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Topics are compared as text. */
-function inLowerCase(log: Log): Log {
+function lowercaseTopics(log: Log): Log {
   return { ...log, topics: log.topics.map((topic) => topic.toLowerCase()) };
 }
 
 /** A time in seconds, up to the year 8921556. */
-function isTime(value: unknown): value is string {
+function isTimestamp(value: unknown): value is string {
   return typeof value === "string" && /^0x[0-9a-f]{1,12}$/i.test(value);
 }
 

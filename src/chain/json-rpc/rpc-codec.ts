@@ -1,21 +1,21 @@
-import { ExchangeError } from "../../resilience/fetch-json.js";
-import { isBytes, isQuantity, type RpcCall, type RpcOutcome } from "../chain-client.js";
-import { type Refusal, readRefusal } from "./classify-rpc-error.js";
-import { readRevert } from "./revert-error.js";
+import { UpstreamError } from "../../resilience/fetch-json.js";
+import { isHexData, isQuantity, type RpcCall, type RpcOutcome } from "../chain-client.js";
+import { classifyRpcError, type RpcErrorClassification } from "./classify-rpc-error.js";
+import { parseRevert } from "./revert-error.js";
 
 /** A node's own refusal of a call: it is there and answers, but gives no result for this one. */
-export class CallRefused extends ExchangeError {
-  readonly refusal: Refusal | undefined;
+export class RpcError extends UpstreamError {
+  readonly classification: RpcErrorClassification | undefined;
 
-  constructor(message: string, refusal?: Refusal) {
-    super(message, { fault: "refused" });
+  constructor(message: string, refusal?: RpcErrorClassification) {
+    super(message, { kind: "refused" });
     // Not in logs: its numbers are the upstream's words.
-    Object.defineProperty(this, "refusal", { value: refusal, enumerable: false });
+    Object.defineProperty(this, "classification", { value: refusal, enumerable: false });
   }
 }
 
 /** A result that the chain cannot have given: the node lacks what is asked for, or makes something up. */
-export class UnfitResult extends ExchangeError {
+export class InvalidResultError extends UpstreamError {
   /** Whether it is no bytes at all: what a contract answers that is not there. */
   readonly isEmpty: boolean;
 
@@ -28,9 +28,9 @@ export class UnfitResult extends ExchangeError {
 const isObjectOrNull = (result: unknown): boolean => typeof result === "object" && !Array.isArray(result);
 
 /** The form of each method's results. */
-const forms: ReadonlyMap<string, (result: unknown) => boolean> = new Map([
+const RESULT_VALIDATORS: ReadonlyMap<string, (result: unknown) => boolean> = new Map([
   ["eth_blockNumber", isQuantity],
-  ["eth_call", isBytes],
+  ["eth_call", isHexData],
   ["eth_chainId", isQuantity],
   ["eth_estimateGas", isQuantity],
   ["eth_gasPrice", isQuantity],
@@ -42,7 +42,7 @@ const forms: ReadonlyMap<string, (result: unknown) => boolean> = new Map([
 ]);
 
 /** JSON text of calls with ids that count up from `firstId`: an object for one, a list for several. */
-export function encodeCalls(calls: readonly RpcCall[], firstId: number): string {
+export function encodeRequest(calls: readonly RpcCall[], firstId: number): string {
   const requests = calls.map(({ method, params }, index) => ({ jsonrpc: "2.0", id: firstId + index, method, params }));
   return JSON.stringify(requests.length === 1 ? requests[0] : requests);
 }
@@ -52,49 +52,49 @@ export function encodeCalls(calls: readonly RpcCall[], firstId: number): string 
  * @throws ExchangeError when it is no JSON-RPC answer to this id; CallRefused for an error that is no revert, and where
  * the node does not have what is there; UnfitResult
  */
-export function readAnswer(answer: unknown, { method, isAnswer }: RpcCall, id: number): RpcOutcome {
-  if (typeof answer !== "object" || answer === null) throw noJsonRpc();
+export function parseResponse(answer: unknown, { method, validate }: RpcCall, id: number): RpcOutcome {
+  if (typeof answer !== "object" || answer === null) throw invalidRpcResponse();
   const { id: answered, result, error } = answer as { id?: unknown; result?: unknown; error?: unknown };
   if (error !== undefined && error !== null) {
-    const revert = readRevert(method, error);
+    const revert = parseRevert(method, error);
     if (revert !== undefined) return { revert };
     const { code } = error as { code?: unknown };
     const message = `answered JSON-RPC error ${typeof code === "number" ? code : "without a code"}`;
-    throw new CallRefused(message, readRefusal(error));
+    throw new RpcError(message, classifyRpcError(error));
   }
-  if (result === undefined || answered !== id) throw noJsonRpc();
-  if (forms.get(method)?.(result) === false) throw new UnfitResult(result);
-  if (isAnswer?.(result) !== false) return { result };
+  if (result === undefined || answered !== id) throw invalidRpcResponse();
+  if (RESULT_VALIDATORS.get(method)?.(result) === false) throw new InvalidResultError(result);
+  if (validate?.(result) !== false) return { result };
   // A node may keep no old blocks or transactions, and be well otherwise.
-  throw result === null ? new CallRefused("does not have what its chain has") : new UnfitResult(result);
+  throw result === null ? new RpcError("does not have what its chain has") : new InvalidResultError(result);
 }
 
 /**
  * Outcomes of a batch, whose answers may come in any order.
  * @throws ExchangeError unless each call has exactly one answer; CallRefused for an error that is no revert; UnfitResult
  */
-export function readAnswers(
+export function parseBatchResponse(
   answers: readonly unknown[],
   calls: readonly RpcCall[],
   firstId: number,
 ): readonly RpcOutcome[] {
   const byId = new Map(answers.map((answer) => [(answer as { id?: unknown } | null)?.id, answer]));
-  if (answers.length !== calls.length || byId.size !== calls.length) throw noJsonRpc();
-  return calls.map((call, index) => readAnswer(byId.get(firstId + index), call, firstId + index));
+  if (answers.length !== calls.length || byId.size !== calls.length) throw invalidRpcResponse();
+  return calls.map((call, index) => parseResponse(byId.get(firstId + index), call, firstId + index));
 }
 
 /** Whether an answer refuses a batch as a whole: it is no list, or a list of nothing but errors that are no reverts. */
-export function refusesBatch(answer: unknown): boolean {
+export function isBatchRejected(answer: unknown): boolean {
   if (!Array.isArray(answer)) return true;
-  return answer.length > 0 && answer.every(isRefusal);
+  return answer.length > 0 && answer.every(isErrorResponse);
 }
 
-function isRefusal(answer: unknown): boolean {
+function isErrorResponse(answer: unknown): boolean {
   if (typeof answer !== "object" || answer === null) return false;
   const { error } = answer as { error?: unknown };
-  return error !== undefined && error !== null && readRevert("eth_call", error) === undefined;
+  return error !== undefined && error !== null && parseRevert("eth_call", error) === undefined;
 }
 
-function noJsonRpc(): ExchangeError {
-  return new ExchangeError("answered no JSON-RPC");
+function invalidRpcResponse(): UpstreamError {
+  return new UpstreamError("answered no JSON-RPC");
 }

@@ -1,9 +1,9 @@
 import type { ChainClient } from "../chain-client.js";
-import { type BlockHeader, readHead, readKnownHeader } from "./chain-reads.js";
-import { type BlockTime, searchBlock } from "./interpolation-search.js";
+import { type BlockHeader, readLatestBlockHeader, readRequiredBlockHeader } from "./chain-reads.js";
+import { type BlockTimestamp, searchBlockByTime } from "./interpolation-search.js";
 
 /** Which block had which time. */
-export interface BlockTimes {
+export interface BlockFinder {
   /**
    * The number of a block whose time is at or before a time, and not much before it: some minutes or some hundred blocks.
    * 0 for a time before the chain's first blocks, the head for one after it.
@@ -11,36 +11,36 @@ export interface BlockTimes {
    * @param blockMs about how long a block takes now, in milliseconds
    * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not tell
    */
-  blockAt(client: ChainClient, timeSeconds: number, blockMs: number, signal: AbortSignal): Promise<number>;
+  findBlockAt(client: ChainClient, timeSeconds: number, blockMs: number, signal: AbortSignal): Promise<number>;
 }
 
-interface Known {
+interface CachedBlocks {
   head: { readonly header: BlockHeader; readonly readAt: number } | undefined;
   /** Times of blocks by number, oldest reading first. */
-  readonly times: Map<number, number>;
+  readonly timestamps: Map<number, number>;
   /** Since when they are kept, in milliseconds on the steady clock. */
-  since: number;
+  cachedSince: number;
 }
 
 /** A block so much older than the head, in seconds, keeps its time: no chain undoes that many. */
-const settledSeconds = 3_600;
-const maxTimes = 128;
+const SETTLED_AGE_SECONDS = 3_600;
+const MAX_CACHED_TIMESTAMPS = 128;
 /** How long a head is used below which blocks are looked for, in milliseconds. */
-const headMs = 60_000;
+const HEAD_TTL_MS = 60_000;
 /** For how long times are believed: an endpoint may have told a wrong one. */
-const believedMs = 60 * 60_000;
+const TIMESTAMPS_TTL_MS = 60 * 60_000;
 /** Of the first block the time need not be known. */
-const genesis: BlockTime = { number: 0, timestamp: Number.NEGATIVE_INFINITY };
+const GENESIS_BLOCK: BlockTimestamp = { number: 0, timestamp: Number.NEGATIVE_INFINITY };
 
 /**
  * Remembers what it reads by client, so that what a caller's own endpoint says is for that caller alone.
  * @param now milliseconds on a steady clock
  */
-export function createBlockTimes({ now }: { readonly now: () => number }): BlockTimes {
-  const chains = new WeakMap<ChainClient, Known>();
+export function createBlockFinder({ now }: { readonly now: () => number }): BlockFinder {
+  const chains = new WeakMap<ChainClient, CachedBlocks>();
 
-  function knownOf(client: ChainClient): Known {
-    const known = chains.get(client) ?? { head: undefined, times: new Map(), since: now() };
+  function knownOf(client: ChainClient): CachedBlocks {
+    const known = chains.get(client) ?? { head: undefined, timestamps: new Map(), cachedSince: now() };
     chains.set(client, known);
     return known;
   }
@@ -50,39 +50,43 @@ export function createBlockTimes({ now }: { readonly now: () => number }): Block
     const known = knownOf(client);
     if (known.head !== undefined && now() - known.head.readAt < blockMs) return known.head.header;
     const readAt = now();
-    const header = await readHead(client, signal);
+    const header = await readLatestBlockHeader(client, signal);
     known.head = { header, readAt };
     return header;
   }
 
   return {
-    async blockAt(client, timeSeconds, blockMs, signal) {
+    async findBlockAt(client, timeSeconds, blockMs, signal) {
       const known = knownOf(client);
-      if (now() - known.since >= believedMs) {
-        known.times.clear();
-        known.since = now();
+      if (now() - known.cachedSince >= TIMESTAMPS_TTL_MS) {
+        known.timestamps.clear();
+        known.cachedSince = now();
       }
       // Above a time any head will do that is after it; for a while, since an endpoint may have told something wrong.
-      const isRecent = known.head !== undefined && now() - known.head.readAt < headMs;
-      let head: BlockTime | undefined = isRecent ? known.head?.header : undefined;
+      const isRecent = known.head !== undefined && now() - known.head.readAt < HEAD_TTL_MS;
+      let head: BlockTimestamp | undefined = isRecent ? known.head?.header : undefined;
       if (head === undefined || head.timestamp <= timeSeconds) head = await headOf(client, blockMs, signal);
       if (head.timestamp <= timeSeconds) return head.number;
 
-      const settled = head.timestamp - settledSeconds;
-      const read = async (number: number): Promise<BlockTime> => {
-        const header = await readKnownHeader(client, number, signal);
-        if (header.timestamp <= settled) keep(known.times, header);
+      const settled = head.timestamp - SETTLED_AGE_SECONDS;
+      const read = async (number: number): Promise<BlockTimestamp> => {
+        const header = await readRequiredBlockHeader(client, number, signal);
+        if (header.timestamp <= settled) cacheTimestamp(known.timestamps, header);
         return header;
       };
-      const [low, high] = around(timeSeconds, known.times, head);
-      return (await searchBlock(low, high, timeSeconds, blockMs / 1000, read)).number;
+      const [low, high] = findBracket(timeSeconds, known.timestamps, head);
+      return (await searchBlockByTime(low, high, timeSeconds, blockMs / 1000, read)).number;
     },
   };
 }
 
 /** The nearest known blocks before and after a time. */
-function around(timeSeconds: number, times: ReadonlyMap<number, number>, head: BlockTime): [BlockTime, BlockTime] {
-  let [low, high] = [genesis, head];
+function findBracket(
+  timeSeconds: number,
+  times: ReadonlyMap<number, number>,
+  head: BlockTimestamp,
+): [BlockTimestamp, BlockTimestamp] {
+  let [low, high] = [GENESIS_BLOCK, head];
   for (const [number, timestamp] of times) {
     if (timestamp <= timeSeconds && number > low.number) low = { number, timestamp };
     if (timestamp > timeSeconds && number < high.number) high = { number, timestamp };
@@ -90,8 +94,8 @@ function around(timeSeconds: number, times: ReadonlyMap<number, number>, head: B
   return [low, high];
 }
 
-function keep(times: Map<number, number>, { number, timestamp }: BlockTime): void {
+function cacheTimestamp(times: Map<number, number>, { number, timestamp }: BlockTimestamp): void {
   times.delete(number);
   times.set(number, timestamp);
-  for (const oldest of [...times.keys()].slice(0, -maxTimes)) times.delete(oldest);
+  for (const oldest of [...times.keys()].slice(0, -MAX_CACHED_TIMESTAMPS)) times.delete(oldest);
 }

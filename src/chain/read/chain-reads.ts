@@ -1,15 +1,15 @@
 import { type BlockRange, type ChainClient, type LogFilter, toQuantity } from "../chain-client.js";
 import {
   type BlockHeader,
-  headerIn,
+  invalidResponse,
   isHex,
-  isLogOf,
+  isLogMatching,
   type Log,
-  logsIn,
-  malformed,
+  parseBlockHeader,
+  parseLogs,
+  parseReceipt,
+  parseSender,
   type Receipt,
-  receiptIn,
-  senderIn,
 } from "../json-rpc/parse-results.js";
 import { RevertError } from "../json-rpc/revert-error.js";
 
@@ -39,21 +39,24 @@ export async function readReceipt(
   hash: string,
   signal: AbortSignal,
 ): Promise<Receipt | undefined> {
-  return ask(client, ...receiptCall(hash), signal, (answer) => receiptOf(client, hash, answer));
+  return sendValidated(client, ...receiptCall(hash), signal, (answer) => parseReceiptOf(client, hash, answer));
 }
 
 /** The receipt of a transaction that is there: where one endpoint does not have it, another is asked. */
-export async function readKnownReceipt(client: ChainClient, hash: string, signal: AbortSignal): Promise<Receipt> {
-  return ask(client, ...receiptCall(hash), signal, (answer) => present(client, receiptOf(client, hash, answer)));
+export async function readRequiredReceipt(client: ChainClient, hash: string, signal: AbortSignal): Promise<Receipt> {
+  return sendValidated(client, ...receiptCall(hash), signal, (answer) =>
+    requirePresent(client, parseReceiptOf(client, hash, answer)),
+  );
 }
 
 function receiptCall(hash: string): [method: string, params: readonly unknown[]] {
   return ["eth_getTransactionReceipt", [hash]];
 }
 
-function receiptOf(client: ChainClient, hash: string, answer: unknown): Receipt | undefined {
-  const receipt = receiptIn(client, answer);
-  if (receipt !== undefined && receipt.transactionHash.toLowerCase() !== hash.toLowerCase()) throw malformed(client);
+function parseReceiptOf(client: ChainClient, hash: string, answer: unknown): Receipt | undefined {
+  const receipt = parseReceipt(client, answer);
+  if (receipt !== undefined && receipt.transactionHash.toLowerCase() !== hash.toLowerCase())
+    throw invalidResponse(client);
   return receipt;
 }
 
@@ -61,29 +64,31 @@ function receiptOf(client: ChainClient, hash: string, answer: unknown): Receipt 
  * The header of a block; undefined when the chain does not have it.
  * @param block its number, its hash, or what it is to the chain
  */
-export async function readHeader(
+export async function readBlockHeader(
   client: ChainClient,
   block: number | string,
   signal: AbortSignal,
 ): Promise<BlockHeader | undefined> {
-  return ask(client, ...headerCall(block), signal, (answer) => headerOf(client, block, answer));
+  return sendValidated(client, ...headerCall(block), signal, (answer) => parseHeaderOf(client, block, answer));
 }
 
 /**
  * The header of a block that is there: where one endpoint does not have it, another is asked.
  * @param block as for readHeader
  */
-export async function readKnownHeader(
+export async function readRequiredBlockHeader(
   client: ChainClient,
   block: number | string,
   signal: AbortSignal,
 ): Promise<BlockHeader> {
-  return ask(client, ...headerCall(block), signal, (answer) => present(client, headerOf(client, block, answer)));
+  return sendValidated(client, ...headerCall(block), signal, (answer) =>
+    requirePresent(client, parseHeaderOf(client, block, answer)),
+  );
 }
 
 /** The header of the newest block. */
-export async function readHead(client: ChainClient, signal: AbortSignal): Promise<BlockHeader> {
-  return readKnownHeader(client, "latest", signal);
+export async function readLatestBlockHeader(client: ChainClient, signal: AbortSignal): Promise<BlockHeader> {
+  return readRequiredBlockHeader(client, "latest", signal);
 }
 
 function headerCall(block: number | string): [method: string, params: readonly unknown[]] {
@@ -91,15 +96,15 @@ function headerCall(block: number | string): [method: string, params: readonly u
   return [isHex(block, 64) ? "eth_getBlockByHash" : "eth_getBlockByNumber", [named, false]];
 }
 
-function headerOf(client: ChainClient, block: number | string, answer: unknown): BlockHeader | undefined {
-  const header = headerIn(client, answer);
-  if (isHex(block, 64) && header !== undefined && header.hash !== block.toLowerCase()) throw malformed(client);
-  if (typeof block === "number" && header !== undefined && header.number !== block) throw malformed(client);
+function parseHeaderOf(client: ChainClient, block: number | string, answer: unknown): BlockHeader | undefined {
+  const header = parseBlockHeader(client, answer);
+  if (isHex(block, 64) && header !== undefined && header.hash !== block.toLowerCase()) throw invalidResponse(client);
+  if (typeof block === "number" && header !== undefined && header.number !== block) throw invalidResponse(client);
   return header;
 }
 
-function present<T>(client: ChainClient, found: T | undefined): T {
-  if (found === undefined) throw malformed(client);
+function requirePresent<T>(client: ChainClient, found: T | undefined): T {
+  if (found === undefined) throw invalidResponse(client);
   return found;
 }
 
@@ -119,10 +124,10 @@ export async function readLogPage(
     const all = await readLogsToHead(client, filter, from, signal);
     if (all !== undefined) return all;
   }
-  const end = to === "latest" ? (await readHead(client, signal)).number : to;
+  const end = to === "latest" ? (await readLatestBlockHeader(client, signal)).number : to;
   if (end < from) return { logs: [], range: { from, to: end } };
-  const page = await readPage(client, filter, { from, to: end }, newestFirst, signal);
-  if (page === undefined) throw malformed(client);
+  const page = await fetchLogPage(client, filter, { from, to: end }, newestFirst, signal);
+  if (page === undefined) throw invalidResponse(client);
   return page;
 }
 
@@ -133,38 +138,38 @@ export function readLogsToHead(
   from: number,
   signal: AbortSignal,
 ): Promise<LogPage | undefined> {
-  return readPage(client, filter, { from, to: Number.POSITIVE_INFINITY }, false, signal);
+  return fetchLogPage(client, filter, { from, to: Number.POSITIVE_INFINITY }, false, signal);
 }
 
-async function readPage(
+async function fetchLogPage(
   client: ChainClient,
   filter: LogFilter,
   asked: BlockRange,
   newestFirst: boolean,
   signal: AbortSignal,
 ): Promise<LogPage | undefined> {
-  const answer = await client.logs(filter, asked, newestFirst, signal);
+  const answer = await client.getLogs(filter, asked, newestFirst, signal);
   if (answer === undefined) return undefined;
   const { result, range } = answer;
-  const logs = logsIn(client, result).filter((log) => isLogOf(log, filter, range));
-  return { logs: logs.sort(inOrder), range };
+  const logs = parseLogs(client, result).filter((log) => isLogMatching(log, filter, range));
+  return { logs: logs.sort(compareLogs), range };
 }
 
 /** Who sent a transaction, lower case. */
 export async function readSender(client: ChainClient, hash: string, signal: AbortSignal): Promise<string> {
-  return ask(client, "eth_getTransactionByHash", [hash], signal, (answer) => senderIn(client, answer));
+  return sendValidated(client, "eth_getTransactionByHash", [hash], signal, (answer) => parseSender(client, answer));
 }
 
 /** The answer of a contract to a call, as an unsigned integer. */
 export async function readUint(client: ChainClient, to: string, data: string, signal: AbortSignal): Promise<bigint> {
-  return ask(client, "eth_call", [{ to, data }, "latest"], signal, (answer) => {
-    if (!isHex(answer, 64)) throw malformed(client);
+  return sendValidated(client, "eth_call", [{ to, data }, "latest"], signal, (answer) => {
+    if (!isHex(answer, 64)) throw invalidResponse(client);
     return BigInt(answer);
   });
 }
 
 /** What `read` makes of an answer. One that it throws at is an endpoint's trouble: another is asked. */
-async function ask<T>(
+async function sendValidated<T>(
   client: ChainClient,
   method: string,
   params: readonly unknown[],
@@ -183,11 +188,11 @@ async function ask<T>(
     return read(await client.send(method, params, signal, isAnswer));
   } catch (error) {
     // None of these reads can revert on a chain that has Hop's contracts.
-    if (error instanceof RevertError) throw malformed(client);
+    if (error instanceof RevertError) throw invalidResponse(client);
     throw error;
   }
 }
 
-function inOrder(a: Log, b: Log): number {
+function compareLogs(a: Log, b: Log): number {
   return Number(a.blockNumber) - Number(b.blockNumber) || Number(a.logIndex) - Number(b.logIndex);
 }

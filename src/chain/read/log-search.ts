@@ -1,20 +1,27 @@
-import { createLimit } from "../../resilience/fetch-json.js";
+import { createAbortScope } from "../../resilience/fetch-json.js";
 import type { BlockRange, ChainClient, LogFilter } from "../chain-client.js";
-import { type Log, type LogPage, type LogRange, readHead, readLogPage, readLogsToHead } from "./chain-reads.js";
+import {
+  type Log,
+  type LogPage,
+  type LogRange,
+  readLatestBlockHeader,
+  readLogPage,
+  readLogsToHead,
+} from "./chain-reads.js";
 
 interface LogPagesOptions {
   /** Whether to begin at the range's end. */
   readonly newestFirst: boolean;
   /** Most requests at a time. */
-  readonly parallel?: number;
+  readonly maxParallel?: number;
 }
 
 export interface LogSearchOptions extends LogPagesOptions {
   /** Whether what was found is enough; given all logs so far, in the order of the search. */
-  readonly until?: (logs: readonly Log[]) => boolean;
+  readonly isComplete?: (logs: readonly Log[]) => boolean;
 }
 
-const defaultParallel = 8;
+const DEFAULT_MAX_PARALLEL = 8;
 
 /**
  * All logs in a range of blocks, in the order of the chain, or from the newest on. Up to the head costs one request where
@@ -28,11 +35,11 @@ export async function searchLogs(
   options: LogSearchOptions,
   signal: AbortSignal,
 ): Promise<readonly Log[]> {
-  const { newestFirst, until = () => false } = options;
+  const { newestFirst, isComplete = () => false } = options;
   const found: Log[] = [];
   for await (const { logs } of pagesOf()) {
     found.push(...(newestFirst ? logs.toReversed() : logs));
-    if (until(found)) break;
+    if (isComplete(found)) break;
   }
   return found;
 
@@ -42,7 +49,7 @@ export async function searchLogs(
       yield all;
       return;
     }
-    const end = to === "latest" ? (await readHead(client, signal)).number : to;
+    const end = to === "latest" ? (await readLatestBlockHeader(client, signal)).number : to;
     yield* readLogPages(client, filter, { from, to: end }, options, signal);
   }
 }
@@ -56,11 +63,11 @@ async function* readLogPages(
   client: ChainClient,
   filter: LogFilter,
   range: BlockRange,
-  { newestFirst, parallel = defaultParallel }: LogPagesOptions,
+  { newestFirst, maxParallel = DEFAULT_MAX_PARALLEL }: LogPagesOptions,
   signal: AbortSignal,
 ): AsyncGenerator<LogPage, void> {
   if (range.to < range.from) return;
-  const limit = createLimit(signal);
+  const limit = createAbortScope(signal);
 
   const read = (part: BlockRange): Promise<LogPage> => readLogPage(client, filter, part, { newestFirst }, limit.signal);
 
@@ -71,7 +78,7 @@ async function* readLogPages(
       const page: LogPage = await read(rest);
       if (newestFirst) logs.unshift(...page.logs);
       else logs.push(...page.logs);
-      rest = without(rest, page.range, newestFirst);
+      rest = subtractRange(rest, page.range, newestFirst);
     }
     return { logs, range: part };
   }
@@ -81,10 +88,10 @@ async function* readLogPages(
     const first = await read(range);
     yield first;
     const width = first.range.to - first.range.from + 1;
-    let rest = without(range, first.range, newestFirst);
+    let rest = subtractRange(range, first.range, newestFirst);
     const running: Promise<LogPage>[] = [];
     while (rest !== undefined || running.length > 0) {
-      while (rest !== undefined && running.length < parallel) {
+      while (rest !== undefined && running.length < maxParallel) {
         const part: BlockRange = newestFirst
           ? { from: Math.max(rest.to - width + 1, rest.from), to: rest.to }
           : { from: rest.from, to: Math.min(rest.from + width - 1, rest.to) };
@@ -92,18 +99,18 @@ async function* readLogPages(
         // It may fail while another is waited for, or when nobody waits any more.
         page.catch(() => {});
         running.push(page);
-        rest = without(rest, part, newestFirst);
+        rest = subtractRange(rest, part, newestFirst);
       }
       const next = await running.shift();
       if (next !== undefined) yield next;
     }
   } finally {
-    limit.end();
+    limit.cancel();
   }
 }
 
 /** What of a range is left after its beginning, or its end; undefined: nothing. */
-function without(range: BlockRange, part: BlockRange, newestFirst: boolean): BlockRange | undefined {
+function subtractRange(range: BlockRange, part: BlockRange, newestFirst: boolean): BlockRange | undefined {
   const rest = newestFirst ? { from: range.from, to: part.from - 1 } : { from: part.to + 1, to: range.to };
   return rest.to < rest.from ? undefined : rest;
 }

@@ -3,10 +3,10 @@ import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
 import type { Chain } from "../networks.js";
 
 /** Circle's number for a chain in CCTP messages, by slug. The SDK has the same table behind its root import. */
-const domains: Readonly<Record<string, number>> = { ethereum: 0, optimism: 2, arbitrum: 3, base: 6, polygon: 7 };
+const CCTP_DOMAINS: Readonly<Record<string, number>> = { ethereum: 0, optimism: 2, arbitrum: 3, base: 6, polygon: 7 };
 
 /** Circle's contracts that burn and mint, by slug. The address book does not have them; the SDK's messages do. */
-export const tokenMessengers: Readonly<Record<string, string>> = {
+export const TOKEN_MESSENGERS: Readonly<Record<string, string>> = {
   ethereum: "0xBd3fa81B58Ba92a82136038B25aDec7066af3155",
   polygon: "0x9daF8c91AEFAE50b9c0E69629D3F6Ca40cA3B3FE",
   optimism: "0x2B4069517957735bE00ceE0fadAE88a26365528f",
@@ -15,7 +15,7 @@ export const tokenMessengers: Readonly<Record<string, string>> = {
 };
 
 /** USDC where the messages below burn it. */
-const burnTokens: Readonly<Record<string, string>> = {
+const BURN_TOKENS: Readonly<Record<string, string>> = {
   polygon: "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359",
   arbitrum: "0xaf88d065e77c8cC2239327C5EDb3A432268e5831",
 };
@@ -24,7 +24,7 @@ const burnTokens: Readonly<Record<string, string>> = {
  * One message towards each chain that was really sent and is kept unreceived, so that receiving it can be estimated: its
  * source and its nonce there. The SDK has the same messages inside.
  */
-const samples: Readonly<Record<string, { readonly source: string; readonly nonce: number }>> = {
+const SAMPLE_MESSAGES: Readonly<Record<string, { readonly source: string; readonly nonce: number }>> = {
   ethereum: { source: "polygon", nonce: 0xbe73 },
   optimism: { source: "polygon", nonce: 0xbe71 },
   polygon: { source: "arbitrum", nonce: 0x1a4bb },
@@ -32,12 +32,12 @@ const samples: Readonly<Record<string, { readonly source: string; readonly nonce
   base: { source: "polygon", nonce: 0xbe6d },
 };
 /** Who sent the samples, to itself, and how much: one hundredth of a USDC. */
-const sampleSender = "0x9997da3de3ec197c853bcc96caecf08a81de9d69";
-const sampleAmount = 10_000n;
+const SAMPLE_SENDER = "0x9997da3de3ec197c853bcc96caecf08a81de9d69";
+const SAMPLE_AMOUNT = 10_000n;
 
 /** undefined for a chain without CCTP. */
-export function cctpDomainOf(chain: Chain): number | undefined {
-  return domains[chain.slug];
+export function getCctpDomain(chain: Chain): number | undefined {
+  return CCTP_DOMAINS[chain.slug];
 }
 
 export interface CctpMessage {
@@ -48,28 +48,33 @@ export interface CctpMessage {
 }
 
 /** The message by which delivering to a chain is estimated; undefined for a chain without CCTP. */
-export function sampleMessage(destinationSlug: string): CctpMessage | undefined {
-  const sample = samples[destinationSlug];
+export function buildSampleCctpMessage(destinationSlug: string): CctpMessage | undefined {
+  const sample = SAMPLE_MESSAGES[destinationSlug];
   if (sample === undefined) return undefined;
   const { source, nonce } = sample;
   const header = [
-    number(0, 4),
-    number(domains[source] ?? 0, 4),
-    number(domains[destinationSlug] ?? 0, 4),
-    number(nonce, 8),
-    address(tokenMessengers[source]),
-    address(tokenMessengers[destinationSlug]),
-    number(0, 32),
+    encodeUint(0, 4),
+    encodeUint(CCTP_DOMAINS[source] ?? 0, 4),
+    encodeUint(CCTP_DOMAINS[destinationSlug] ?? 0, 4),
+    encodeUint(nonce, 8),
+    encodeAddressWord(TOKEN_MESSENGERS[source]),
+    encodeAddressWord(TOKEN_MESSENGERS[destinationSlug]),
+    encodeUint(0, 32),
   ];
-  const body = [number(0, 4), address(burnTokens[source]), address(sampleSender), number(sampleAmount, 32)];
-  const hex = [...header, ...body, address(sampleSender)].join("");
+  const body = [
+    encodeUint(0, 4),
+    encodeAddressWord(BURN_TOKENS[source]),
+    encodeAddressWord(SAMPLE_SENDER),
+    encodeUint(SAMPLE_AMOUNT, 32),
+  ];
+  const hex = [...header, ...body, encodeAddressWord(SAMPLE_SENDER)].join("");
   return { bytes: `0x${hex}`, hash: `0x${bytesToHex(keccak_256(hexToBytes(hex)))}` };
 }
 
-function number(value: number | bigint, bytes: number): string {
+function encodeUint(value: number | bigint, bytes: number): string {
   return value.toString(16).padStart(bytes * 2, "0");
 }
 
-function address(hex = ""): string {
+function encodeAddressWord(hex = ""): string {
   return hex.slice(2).toLowerCase().padStart(64, "0");
 }

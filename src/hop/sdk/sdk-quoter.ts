@@ -1,25 +1,25 @@
 import type { BigNumber, providers } from "ethers";
 import type { FeeSettings } from "../fee-settings.js";
 import type { NetworkSlug } from "../networks.js";
-import type { Send } from "./sdk-provider.js";
+import type { SendRpc } from "./sdk-provider.js";
 
 /** Everything that the SDK would otherwise fetch from hosts of its own choice. */
-export interface SdkSources {
+export interface SdkDataSources {
   /** How each chain is asked; the SDK may use no other. */
   readonly chains: readonly SdkChain[];
   readonly settings: FeeSettings;
   /** Price of a token in US dollars. */
-  readonly usd: (symbol: string) => Promise<number>;
+  readonly getUsdPrice: (symbol: string) => Promise<number>;
   /** Circle's signature under a CCTP message, or undefined. */
-  readonly attestation: (messageHash: string) => Promise<string | undefined>;
+  readonly findAttestation: (messageHash: string) => Promise<string | undefined>;
   /** The time from which deadlines count, Unix seconds; undefined: now. */
-  readonly nowSeconds?: (() => number) | undefined;
+  readonly getNowSeconds?: (() => number) | undefined;
 }
 
 export interface SdkChain {
   readonly slug: string;
   readonly chainId: number;
-  readonly send: Send;
+  readonly send: SendRpc;
 }
 
 /** A quote in the SDK's words; from L1 it leaves the destination's fields null. */
@@ -39,10 +39,10 @@ export interface SdkQuoteRequest {
   readonly sourceSlug: string;
   readonly destinationSlug: string;
   readonly amountIn: bigint;
-  readonly slippage: number;
+  readonly slippagePercent: number;
 }
 
-export type SdkQuoter = (request: SdkQuoteRequest, sources: SdkSources) => Promise<SdkQuote>;
+export type SdkQuoter = (request: SdkQuoteRequest, sources: SdkDataSources) => Promise<SdkQuote>;
 
 /**
  * Loads the SDK (hundreds of milliseconds, once) and gives a function that quotes through `getSendData` and
@@ -55,10 +55,10 @@ export async function loadSdkQuoter(): Promise<SdkQuoter> {
 
   /** A bridge that leaves nothing to the SDK's own fetching. */
   class InjectedBridge extends sdk.HopBridge {
-    readonly #sources: SdkSources;
+    readonly #sources: SdkDataSources;
     readonly #providers: Readonly<Record<string, providers.Provider>>;
 
-    constructor(network: NetworkSlug, token: string, sources: SdkSources) {
+    constructor(network: NetworkSlug, token: string, sources: SdkDataSources) {
       const chainProviders = Object.fromEntries(
         sources.chains.map(({ send, ...chain }) => [chain.slug, new SdkProvider(chain, send)]),
       );
@@ -76,11 +76,11 @@ export async function loadSdkQuoter(): Promise<SdkQuoter> {
     }
 
     override getPriceByTokenSymbol(symbol: string): Promise<number> {
-      return this.#sources.usd(symbol);
+      return this.#sources.getUsdPrice(symbol);
     }
 
     override async getCctpMessageAttestation(messageHash: string): Promise<string> {
-      const attestation = await this.#sources.attestation(messageHash);
+      const attestation = await this.#sources.findAttestation(messageHash);
       if (attestation === undefined) throw new Error("no attestation");
       return attestation;
     }
@@ -94,8 +94,10 @@ export async function loadSdkQuoter(): Promise<SdkQuoter> {
     }
 
     override get defaultDeadlineSeconds(): number {
-      const { nowSeconds } = this.#sources;
-      return nowSeconds === undefined ? super.defaultDeadlineSeconds : nowSeconds() + this.defaultDeadlineMinutes * 60;
+      const { getNowSeconds } = this.#sources;
+      return getNowSeconds === undefined
+        ? super.defaultDeadlineSeconds
+        : getNowSeconds() + this.defaultDeadlineMinutes * 60;
     }
 
     // Liquidity is no part of a quote; asking for it costs fetches and calls.
@@ -108,10 +110,10 @@ export async function loadSdkQuoter(): Promise<SdkQuoter> {
     }
   }
 
-  return async ({ network, token, sourceSlug, destinationSlug, amountIn, slippage }, sources) => {
+  return async ({ network, token, sourceSlug, destinationSlug, amountIn, slippagePercent }, sources) => {
     const bridge = new InjectedBridge(network, token, sources);
     const data = await bridge.getSendData(amountIn.toString(), sourceSlug, destinationSlug);
-    const minimums = bridge.getSendDataAmountOutMins(data, slippage);
+    const minimums = bridge.getSendDataAmountOutMins(data, slippagePercent);
     return {
       totalFee: data.totalFee.toBigInt(),
       estimatedReceived: data.estimatedReceived.toBigInt(),

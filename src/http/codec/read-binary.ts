@@ -5,18 +5,18 @@ import { createMessageFactory } from "./message-factory.js";
  * Reads a plain message: single strings of ASCII and doubles, each field as its type wants it. Undefined for any other,
  * right or wrong, which the library then reads or refuses.
  */
-export type PlainBinaryReader = (bytes: Buffer) => Message | undefined;
+export type FastPathBinaryReader = (bytes: Buffer) => Message | undefined;
 
-const WIRE_DOUBLE = 1;
-const WIRE_LENGTH = 2;
+const WIRE_TYPE_FIXED64 = 1;
+const WIRE_TYPE_LENGTH_DELIMITED = 2;
 
 /** A reader for one type of message, equal to the library's `fromBinary` in all that it reads. */
-export function createBinaryReader(schema: DescMessage): PlainBinaryReader {
+export function createFastPathBinaryReader(schema: DescMessage): FastPathBinaryReader {
   const newMessage = createMessageFactory(schema);
   /** Names by tag: tags of one byte alone are plain. */
   const names: (string | undefined)[] = [];
   for (const field of schema.fields) {
-    const wire = plainWire(field);
+    const wire = getFastPathWireType(field);
     if (wire !== undefined && field.number < 16) names[(field.number << 3) | wire] = field.localName;
   }
   return (bytes) => {
@@ -27,7 +27,7 @@ export function createBinaryReader(schema: DescMessage): PlainBinaryReader {
       const tag = bytes[at++] ?? 0;
       const name = names[tag];
       if (name === undefined) return undefined;
-      if ((tag & 7) === WIRE_DOUBLE) {
+      if ((tag & 7) === WIRE_TYPE_FIXED64) {
         if (at + 8 > end) return undefined;
         message[name] = bytes.readDoubleLE(at);
         at += 8;
@@ -44,8 +44,8 @@ export function createBinaryReader(schema: DescMessage): PlainBinaryReader {
   };
 }
 
-function plainWire(field: DescField): number | undefined {
+function getFastPathWireType(field: DescField): number | undefined {
   if (field.fieldKind !== "scalar" || field.oneof !== undefined) return undefined;
-  if (field.scalar === ScalarType.STRING) return WIRE_LENGTH;
-  return field.scalar === ScalarType.DOUBLE ? WIRE_DOUBLE : undefined;
+  if (field.scalar === ScalarType.STRING) return WIRE_TYPE_LENGTH_DELIMITED;
+  return field.scalar === ScalarType.DOUBLE ? WIRE_TYPE_FIXED64 : undefined;
 }

@@ -1,34 +1,34 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { createMessageFactory } from "./message-factory.js";
-import { PLAIN_TEXT } from "./unescaped-json-text.js";
+import { UNESCAPED_JSON_TEXT } from "./unescaped-json-text.js";
 
 /**
  * Reads a plain message: one flat object of strings that need no escape and numbers for doubles, each field once.
  * Undefined for any other, right or wrong, which the library then reads or refuses.
  */
-export type PlainJsonReader = (text: string) => Message | undefined;
+export type FastPathJsonReader = (text: string) => Message | undefined;
 
-const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
+const NUMBER_PATTERN = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
-const OPEN = 0x7b;
-const CLOSE = 0x7d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
 
-interface Member {
+interface JsonField {
   readonly name: string;
   readonly bit: number;
   readonly isText: boolean;
 }
 
 /** A reader for one type of message, equal to the library's `fromJsonString` in all that it reads. */
-export function createJsonReader(schema: DescMessage): PlainJsonReader {
+export function createFastPathJsonReader(schema: DescMessage): FastPathJsonReader {
   const newMessage = createMessageFactory(schema);
-  const members = new Map<string, Member>();
+  const members = new Map<string, JsonField>();
   schema.fields.forEach((field, index) => {
     // There are no more bits for a number to hold.
-    if (index > 30 || !isPlain(field)) return;
+    if (index > 30 || !isFastPathField(field)) return;
     const member = { name: field.localName, bit: 2 ** index, isText: field.scalar === ScalarType.STRING };
     members.set(field.name, member).set(field.jsonName, member);
   });
@@ -36,10 +36,10 @@ export function createJsonReader(schema: DescMessage): PlainJsonReader {
   return (text) => {
     const message = newMessage() as Message & Record<string, unknown>;
     let given = 0;
-    let at = skipSpace(text, 0);
-    if (text.charCodeAt(at) !== OPEN) return undefined;
-    at = skipSpace(text, at + 1);
-    if (text.charCodeAt(at) === CLOSE) return skipSpace(text, at + 1) === text.length ? message : undefined;
+    let at = skipWhitespace(text, 0);
+    if (text.charCodeAt(at) !== OPEN_BRACE) return undefined;
+    at = skipWhitespace(text, at + 1);
+    if (text.charCodeAt(at) === CLOSE_BRACE) return skipWhitespace(text, at + 1) === text.length ? message : undefined;
     for (;;) {
       if (text.charCodeAt(at) !== QUOTE) return undefined;
       const nameEnd = text.indexOf('"', at + 1);
@@ -47,40 +47,40 @@ export function createJsonReader(schema: DescMessage): PlainJsonReader {
       const member = members.get(text.slice(at + 1, nameEnd));
       if (member === undefined || (given & member.bit) !== 0) return undefined;
       given |= member.bit;
-      at = skipSpace(text, nameEnd + 1);
+      at = skipWhitespace(text, nameEnd + 1);
       if (text.charCodeAt(at) !== COLON) return undefined;
-      at = skipSpace(text, at + 1);
+      at = skipWhitespace(text, at + 1);
       if (member.isText) {
         if (text.charCodeAt(at) !== QUOTE) return undefined;
         const end = text.indexOf('"', at + 1);
         if (end === -1) return undefined;
         const value = text.slice(at + 1, end);
-        if (!PLAIN_TEXT.test(value)) return undefined;
+        if (!UNESCAPED_JSON_TEXT.test(value)) return undefined;
         message[member.name] = value;
         at = end + 1;
       } else {
-        const end = numberEnd(text, at);
+        const end = findNumberEnd(text, at);
         const digits = text.slice(at, end);
         const value = Number(digits);
-        if (!NUMBER.test(digits) || !Number.isFinite(value)) return undefined;
+        if (!NUMBER_PATTERN.test(digits) || !Number.isFinite(value)) return undefined;
         message[member.name] = value;
         at = end;
       }
-      at = skipSpace(text, at);
+      at = skipWhitespace(text, at);
       const next = text.charCodeAt(at);
-      at = skipSpace(text, at + 1);
-      if (next === CLOSE) return at === text.length ? message : undefined;
+      at = skipWhitespace(text, at + 1);
+      if (next === CLOSE_BRACE) return at === text.length ? message : undefined;
       if (next !== COMMA) return undefined;
     }
   };
 }
 
-function isPlain(field: DescField): boolean {
+function isFastPathField(field: DescField): boolean {
   const isScalar = field.fieldKind === "scalar" && field.oneof === undefined;
   return isScalar && (field.scalar === ScalarType.STRING || field.scalar === ScalarType.DOUBLE);
 }
 
-function skipSpace(text: string, from: number): number {
+function skipWhitespace(text: string, from: number): number {
   let at = from;
   for (;;) {
     const code = text.charCodeAt(at);
@@ -90,7 +90,7 @@ function skipSpace(text: string, from: number): number {
 }
 
 /** Where the characters end of which numbers are made. */
-function numberEnd(text: string, from: number): number {
+function findNumberEnd(text: string, from: number): number {
   let at = from;
   for (;;) {
     const code = text.charCodeAt(at);

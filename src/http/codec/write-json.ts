@@ -1,38 +1,38 @@
 import { type DescField, type DescMessage, type Message, ScalarType, toJsonString } from "@bufbuild/protobuf";
-import { PLAIN_TEXT } from "./unescaped-json-text.js";
+import { UNESCAPED_JSON_TEXT } from "./unescaped-json-text.js";
 
 /** Writes a message as Protobuf's own JSON. Throws where the message does not serialise. */
 export type JsonWriter = (message: Message) => string;
 
 type Fields = Readonly<Record<string, unknown>>;
 /** The text of a value; undefined where it is none for a plain hand: the library then writes or refuses all. */
-type Print = (value: unknown) => string | undefined;
+type PrintValue = (value: unknown) => string | undefined;
 
-interface Member {
+interface JsonField {
   readonly name: string;
   /** `"name":` */
   readonly head: string;
   /** Whether the value is the one that is not written. */
   readonly isDefault: (value: unknown) => boolean;
-  readonly print: Print;
+  readonly print: PrintValue;
 }
 
 const UINT32_LIMIT = 2 ** 32;
 /** How a field without a presence of its own is described. */
-const IMPLICIT = 2;
+const IMPLICIT_PRESENCE = 2;
 
 /** A writer for one type of message, equal to the library's `toJsonString`, which it calls for all that is not plain. */
 export function createJsonWriter(schema: DescMessage): JsonWriter {
-  const print = messagePrint(schema, []);
+  const print = createMessagePrinter(schema, []);
   return (message) => print?.(message) ?? toJsonString(schema, message);
 }
 
 /** Undefined where the type has a field that only the library writes. */
-function messagePrint(schema: DescMessage, within: readonly DescMessage[]): Print | undefined {
+function createMessagePrinter(schema: DescMessage, within: readonly DescMessage[]): PrintValue | undefined {
   if (within.includes(schema) || schema.typeName.startsWith("google.protobuf.")) return undefined;
-  const members: Member[] = [];
+  const members: JsonField[] = [];
   for (const field of [...schema.fields].sort((a, b) => a.number - b.number)) {
-    const member = toMember(field, [...within, schema]);
+    const member = createJsonField(field, [...within, schema]);
     // JavaScript would put such a name in front of all others.
     if (member === undefined || /^[0-9]+$/.test(field.jsonName)) return undefined;
     members.push(member);
@@ -52,28 +52,28 @@ function messagePrint(schema: DescMessage, within: readonly DescMessage[]): Prin
   };
 }
 
-function toMember(field: DescField, within: readonly DescMessage[]): Member | undefined {
+function createJsonField(field: DescField, within: readonly DescMessage[]): JsonField | undefined {
   if (field.oneof !== undefined || field.fieldKind === "map") return undefined;
   const common = { name: field.localName, head: `${JSON.stringify(field.jsonName)}:` };
-  const print = valuePrint(field, within);
+  const print = createValuePrinter(field, within);
   if (print === undefined) return undefined;
   if (field.fieldKind === "list") {
     const isDefault = (value: unknown) => Array.isArray(value) && value.length === 0;
     return { ...common, isDefault, print: (value) => (Array.isArray(value) ? printList(value, print) : undefined) };
   }
-  if (field.presence !== IMPLICIT) return undefined;
+  if (field.presence !== IMPLICIT_PRESENCE) return undefined;
   if (field.scalar === ScalarType.DOUBLE) return { ...common, isDefault: (value) => Object.is(value, 0), print };
-  const zero = zeroOf(field);
+  const zero = getDefaultValue(field);
   return { ...common, isDefault: (value) => value === zero, print };
 }
 
-function zeroOf({ scalar }: DescField): unknown {
+function getDefaultValue({ scalar }: DescField): unknown {
   if (scalar === ScalarType.STRING) return "";
   if (scalar === ScalarType.BOOL) return false;
   return scalar === ScalarType.INT64 ? 0n : 0;
 }
 
-function printList(values: readonly unknown[], print: Print): string | undefined {
+function printList(values: readonly unknown[], print: PrintValue): string | undefined {
   let out = "";
   for (const value of values) {
     const text = print(value);
@@ -83,8 +83,8 @@ function printList(values: readonly unknown[], print: Print): string | undefined
   return `[${out}]`;
 }
 
-function valuePrint(field: DescField, within: readonly DescMessage[]): Print | undefined {
-  if (field.message !== undefined) return messagePrint(field.message, within);
+function createValuePrinter(field: DescField, within: readonly DescMessage[]): PrintValue | undefined {
+  if (field.message !== undefined) return createMessagePrinter(field.message, within);
   if (field.enum !== undefined) {
     if (field.enum.values[0]?.number !== 0) return undefined;
     const names = new Map<unknown, string>(
@@ -94,7 +94,7 @@ function valuePrint(field: DescField, within: readonly DescMessage[]): Print | u
   }
   switch (field.scalar) {
     case ScalarType.STRING:
-      return printText;
+      return printString;
     case ScalarType.DOUBLE:
       return (value) => (typeof value === "number" && Number.isFinite(value) ? String(value) : undefined);
     case ScalarType.BOOL:
@@ -111,7 +111,7 @@ function valuePrint(field: DescField, within: readonly DescMessage[]): Print | u
   }
 }
 
-function printText(value: unknown): string | undefined {
+function printString(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
-  return PLAIN_TEXT.test(value) ? `"${value}"` : JSON.stringify(value);
+  return UNESCAPED_JSON_TEXT.test(value) ? `"${value}"` : JSON.stringify(value);
 }

@@ -1,29 +1,29 @@
 import type { Socket } from "node:net";
-import { callerOf } from "../request/caller.js";
+import { identifyCaller } from "../request/caller.js";
 
 /** The connections of a server. */
-export interface Connections extends Iterable<Socket> {
+export interface ConnectionRegistry extends Iterable<Socket> {
   /** Takes a new one in. Where all places are taken another one gives way, or it is cut itself: then false. */
-  add(socket: Socket): boolean;
+  tryAdd(socket: Socket): boolean;
   count(): number;
 }
 
 /** Share of the file descriptors that callers may take: upstreams, the index and the log need some too. */
-const DESCRIPTOR_SHARE = 0.8;
+const FILE_DESCRIPTOR_SHARE = 0.8;
 
 /** Connections that are looked at each time to find one that is idle. */
-const MOST_LOOKED_AT = 64;
+const MAX_EVICTION_SCAN = 64;
 
 /**
  * The most connections that can be had: those that are wanted, as far as the process may open that many files.
  * Asking takes some ten milliseconds.
  */
-export function bearableConnections(wanted: number): number {
+export function capToFileDescriptorLimit(wanted: number): number {
   // Else it would look for the names of all other ends, which can take long.
   const report = Object.assign(process.report, { excludeNetwork: true });
   const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
   const files = Number(userLimits?.open_files?.soft);
-  return files > 0 ? Math.min(wanted, Math.floor(files * DESCRIPTOR_SHARE)) : wanted;
+  return files > 0 ? Math.min(wanted, Math.floor(files * FILE_DESCRIPTOR_SHARE)) : wanted;
 }
 
 /**
@@ -31,7 +31,7 @@ export function bearableConnections(wanted: number): number {
  * connections makes room: by one that is idle, an old one first, or, for a newcomer with less than half as many, by
  * an old one that is not. So nobody keeps others out alone, and a proxy that brings everybody loses no request.
  */
-export function createConnections(most: number, isIdle: (socket: Socket) => boolean): Connections {
+export function createConnectionRegistry(most: number, isIdle: (socket: Socket) => boolean): ConnectionRegistry {
   const callers = new Map<Socket, string>();
   const byCaller = new Map<string, Set<Socket>>();
 
@@ -40,7 +40,7 @@ export function createConnections(most: number, isIdle: (socket: Socket) => bool
     let held = new Set<Socket>();
     for (const sockets of byCaller.values()) if (sockets.size > held.size) held = sockets;
     const [oldest] = held;
-    let left = Math.min(held.size, MOST_LOOKED_AT);
+    let left = Math.min(held.size, MAX_EVICTION_SCAN);
     for (const socket of held) {
       if (isIdle(socket)) return socket;
       // To the end, so that the next look is at others: these may be busy for hours.
@@ -62,8 +62,8 @@ export function createConnections(most: number, isIdle: (socket: Socket) => bool
   }
 
   return {
-    add(socket) {
-      const caller = callerOf(socket.remoteAddress, undefined);
+    tryAdd(socket) {
+      const caller = identifyCaller(socket.remoteAddress, undefined);
       if (callers.size >= most) {
         const victim = findVictim(byCaller.get(caller)?.size ?? 0) ?? socket;
         forget(victim);

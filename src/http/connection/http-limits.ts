@@ -23,12 +23,12 @@ export interface HttpLimits {
   /** How long an HTTP/2 connection stays open without a request, and a stream of requests without a message. */
   readonly idleMs: number;
   /** How often an HTTP/2 connection is asked for a sign of life, which it has to give before it is asked again. */
-  readonly probeMs: number;
+  readonly pingIntervalMs: number;
   /** How long a caller may leave an answer unread. */
   readonly stallMs: number;
 }
 
-export const DEFAULT_LIMITS: HttpLimits = {
+export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   connections: 10_000,
   headerBytes: 16 * 1024,
   headers: 128,
@@ -41,6 +41,6 @@ export const DEFAULT_LIMITS: HttpLimits = {
   // Above the 60 seconds of common load balancers, so that it is they who close, never we under their next request.
   keepAliveMs: 65_000,
   idleMs: 300_000,
-  probeMs: 30_000,
+  pingIntervalMs: 30_000,
   stallMs: 60_000,
 };

@@ -8,33 +8,33 @@ import {
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { HttpRequest, HttpResponse } from "../request/request-context.js";
-import { bearableConnections, createConnections } from "./connection-registry.js";
+import { capToFileDescriptorLimit, createConnectionRegistry } from "./connection-registry.js";
 import type { HttpLimits } from "./http-limits.js";
 import { type Http1Options, serveHttp1 } from "./http1-server.js";
-import { createHttp2Sessions, SESSION_FAULTS } from "./http2-session-monitor.js";
-import { sniff } from "./protocol-sniffer.js";
+import { createHttp2SessionMonitor, SESSION_ERROR_CODES } from "./http2-session-monitor.js";
+import { sniffProtocol } from "./protocol-sniffer.js";
 
 /** Between the notice that no more requests are taken and the end of what brings none: some are still on their way. */
-const NOTICE_MS = 100;
-const HIGHEST_STREAM_ID = 2 ** 31 - 1;
+const GOAWAY_NOTICE_MS = 100;
+const MAX_STREAM_ID = 2 ** 31 - 1;
 
 /** Connections that wait to be accepted are still taken, but not for ever: more may come all the time. */
-const ACCEPT_MS = 1000;
+const ACCEPT_DRAIN_MS = 1000;
 
 /** How long a connection is silent before it is asked whether its other end is still there. */
-const KEEP_ALIVE_PROBE_MS = 60_000;
+const TCP_KEEP_ALIVE_DELAY_MS = 60_000;
 
 /** How often the times of HTTP/1.1 connections are checked. */
-const CHECK_MS = 1000;
+const TIMEOUT_CHECK_INTERVAL_MS = 1000;
 
 /** Errors of an HTTP/2 connection for what came on it: not those for its end. */
-const FAULTS: ReadonlySet<string | undefined> = new Set([
+const REPORTED_SESSION_ERRORS: ReadonlySet<string | undefined> = new Set([
   "ERR_HTTP2_ERROR",
   "ERR_HTTP2_TOO_MANY_INVALID_FRAMES",
-  ...SESSION_FAULTS,
+  ...SESSION_ERROR_CODES,
 ]);
 
-export interface ListenerOptions {
+export interface HttpListenerOptions {
   readonly host: string;
   readonly port: number;
   readonly limits: HttpLimits;
@@ -50,22 +50,29 @@ export interface ListenerOptions {
     handOver: () => void,
   ): boolean;
   /** What came is no HTTP, or not in time: told once of a connection, which ends. Over HTTP/1.1 with the answer given. */
-  onMalformed: Http1Options["onMalformed"];
+  onProtocolError: Http1Options["onProtocolError"];
 }
 
-export interface Listener {
+export interface HttpListener {
   /** Starts to accept connections. Rejects where the address cannot be had. */
   listen(): Promise<AddressInfo>;
   /** Takes no more connections and requests, waits up to `graceMs` for those in progress, then cuts what is left. */
   close(graceMs: number): Promise<void>;
   /** Connections that are open. */
-  connections(): number;
+  countConnections(): number;
 }
 
 /** HTTP/1.1 and cleartext HTTP/2 with prior knowledge on one port. */
-export function createListener({ host, port, limits, onRequest, onStream, onMalformed }: ListenerOptions): Listener {
+export function createHttpListener({
+  host,
+  port,
+  limits,
+  onRequest,
+  onStream,
+  onProtocolError,
+}: HttpListenerOptions): HttpListener {
   const undecided = new Set<Socket>();
-  const sessions = createHttp2Sessions(limits);
+  const sessions = createHttp2SessionMonitor(limits);
   const sessionOf = new WeakMap<Socket, ServerHttp2Session>();
   let accepted = 0;
   let draining = false;
@@ -76,10 +83,10 @@ export function createListener({ host, port, limits, onRequest, onStream, onMalf
     headersTimeout: Math.min(limits.headersMs, limits.requestMs),
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,
-    connectionsCheckingInterval: CHECK_MS,
+    connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     // A caller that vanished without a word is noticed, also where its connection is busy.
     keepAlive: true,
-    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+    keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY_MS,
     // Node would answer without a body; our handler checks it.
     requireHostHeader: false,
   });
@@ -98,10 +105,10 @@ export function createListener({ host, port, limits, onRequest, onStream, onMalf
   http1.removeAllListeners("connection");
   http1.on("connection", (socket: Socket) => {
     accepted += 1;
-    if (!sockets.add(socket)) return;
+    if (!sockets.tryAdd(socket)) return;
     undecided.add(socket);
     socket.once("close", () => undecided.delete(socket));
-    sniff(socket, limits.headersMs, (isHttp2) => {
+    sniffProtocol(socket, limits.headersMs, (isHttp2) => {
       undecided.delete(socket);
       if (!isHttp2) {
         takeHttp1.call(http1, socket);
@@ -116,7 +123,7 @@ export function createListener({ host, port, limits, onRequest, onStream, onMalf
     });
   });
 
-  const openOn = serveHttp1(http1, { limits, isDraining: () => draining, onRequest, onMalformed });
+  const openOn = serveHttp1(http1, { limits, isDraining: () => draining, onRequest, onProtocolError });
   http2.on("request", onRequest);
   // What makes requests of streams is a listener too; it gets those that are not served below it.
   const [makeRequest] = http2.listeners("stream");
@@ -131,25 +138,25 @@ export function createListener({ host, port, limits, onRequest, onStream, onMalf
   http2.on("checkExpectation", onRequest);
   http2.on("session", (session) => {
     if (!session.destroyed) sessions.add(session);
-    session.on("stream", (stream) => resetWhenUnread(stream, limits.stallMs));
+    session.on("stream", (stream) => resetStalledStream(stream, limits.stallMs));
     if (draining) session.close();
   });
   http2.on("sessionError", ({ code = "" }: NodeJS.ErrnoException, session) => {
-    if (FAULTS.has(code)) onMalformed({ code, packet: Buffer.alloc(0) }, session.socket);
+    if (REPORTED_SESSION_ERRORS.has(code)) onProtocolError({ code, rawPacket: Buffer.alloc(0) }, session.socket);
   });
 
   const isIdle = (socket: Socket): boolean => {
     const session = sessionOf.get(socket);
     return session === undefined ? openOn(socket).length === 0 : sessions.isIdle(session);
   };
-  const sockets = createConnections(bearableConnections(limits.connections), isIdle);
+  const sockets = createConnectionRegistry(capToFileDescriptorLimit(limits.connections), isIdle);
 
   /**
    * Waits until no made connection is left that was not accepted: the end of listening would reset it, with the request
    * that it has brought already. Node.js accepts one in each turn of its event loop; the first turn may be over already.
    */
   async function acceptWaiting(): Promise<void> {
-    const until = performance.now() + ACCEPT_MS;
+    const until = performance.now() + ACCEPT_DRAIN_MS;
     for (let turnsWithout = 0; turnsWithout < 2 && performance.now() < until; ) {
       const before = accepted;
       await new Promise((resolve) => setImmediate(resolve));
@@ -168,7 +175,7 @@ export function createListener({ host, port, limits, onRequest, onStream, onMalf
       for (const res of openOn(socket)) if (!res.headersSent) res.setHeader("Connection", "close");
     }
     for (const session of sessions) {
-      if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, HIGHEST_STREAM_ID);
+      if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, MAX_STREAM_ID);
     }
     const notice = setTimeout(
       // After another look at what has come: a busy process may not have read it yet.
@@ -182,7 +189,7 @@ export function createListener({ host, port, limits, onRequest, onStream, onMalf
             if (!sessionOf.has(socket) && openOn(socket).length === 0) socket.destroySoon();
           }
         }),
-      Math.min(NOTICE_MS, graceMs),
+      Math.min(GOAWAY_NOTICE_MS, graceMs),
     );
     const cut = setTimeout(() => {
       for (const session of sessions) session.destroy();
@@ -208,12 +215,12 @@ export function createListener({ host, port, limits, onRequest, onStream, onMalf
       closed ??= drain(graceMs);
       return closed;
     },
-    connections: sockets.count,
+    countConnections: sockets.count,
   };
 }
 
 /** Ends a stream whose caller leaves the answer unread; one that just has nothing to say goes on. */
-function resetWhenUnread(stream: ServerHttp2Stream, stallMs: number): void {
+function resetStalledStream(stream: ServerHttp2Stream, stallMs: number): void {
   stream.setTimeout(stallMs, () => {
     if (stream.writableLength > 0) stream.close(constants.NGHTTP2_CANCEL);
   });

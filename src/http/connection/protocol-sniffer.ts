@@ -1,14 +1,14 @@
 import type { Socket } from "node:net";
 
 /** The first bytes of every HTTP/2 connection, and of no HTTP/1.1 request. */
-const HTTP2_START = "PRI";
+const HTTP2_PREFACE_START = "PRI";
 
 /**
  * Finds out which HTTP a new connection speaks and hands it on, its first bytes given back. One that ends before, or says
  * too little within `waitMs`, is cut.
  * @param decide called once, unless the connection is gone by then
  */
-export function sniff(socket: Socket, waitMs: number, decide: (isHttp2: boolean) => void): void {
+export function sniffProtocol(socket: Socket, waitMs: number, decide: (isHttp2: boolean) => void): void {
   let start: Buffer = Buffer.alloc(0);
   const silent = setTimeout(cut, waitMs);
 
@@ -16,10 +16,10 @@ export function sniff(socket: Socket, waitMs: number, decide: (isHttp2: boolean)
     const chunk: Buffer | null = socket.read();
     if (chunk === null) return;
     start = start.length === 0 ? chunk : Buffer.concat([start, chunk]);
-    if (start.length < HTTP2_START.length) return;
+    if (start.length < HTTP2_PREFACE_START.length) return;
     end();
     socket.unshift(start);
-    decide(start.toString("latin1", 0, HTTP2_START.length) === HTTP2_START);
+    decide(start.toString("latin1", 0, HTTP2_PREFACE_START.length) === HTTP2_PREFACE_START);
   }
   function end(): void {
     clearTimeout(silent);

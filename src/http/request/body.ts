@@ -13,33 +13,33 @@ export interface BodyLimits {
 }
 
 /** What has been read of a body by someone who then left it to another. */
-export interface GivenBody {
+export interface BufferedBody {
   readonly chunks: readonly Uint8Array[];
   /** The rest did not come in time. */
-  readonly isLate: boolean;
+  readonly isTimedOut: boolean;
 }
 
 /** In front of each message in gRPC, and in a stream of Connect's: a byte of flags and the length. */
 export const ENVELOPE_BYTES = 5;
 
 /** A piece of a body takes some 300 bytes, however small it is. */
-const MOST_PIECES = 64;
+const MAX_PENDING_CHUNKS = 64;
 
 /** Adds to what has come of a body, and makes one of many pieces, so that they take not much more than they hold. */
-export function collect(pieces: Buffer[], piece: Buffer): void {
+export function appendChunk(pieces: Buffer[], piece: Buffer): void {
   pieces.push(piece);
-  if (pieces.length === MOST_PIECES) pieces.splice(0, MOST_PIECES, Buffer.concat(pieces));
+  if (pieces.length === MAX_PENDING_CHUNKS) pieces.splice(0, MAX_PENDING_CHUNKS, Buffer.concat(pieces));
 }
 
 /** The bytes of a body that has been read, whole or as far as it is of use, with the errors of `readBody`. */
-export async function* givenBody({ chunks, isLate }: GivenBody, maxBytes: number): AsyncGenerator<Uint8Array> {
+export async function* replayBody({ chunks, isTimedOut }: BufferedBody, maxBytes: number): AsyncGenerator<Uint8Array> {
   let size = 0;
   for (const chunk of chunks) {
     size += chunk.length;
-    if (size > maxBytes) throw tooLarge(maxBytes);
+    if (size > maxBytes) throw createBodyTooLargeError(maxBytes);
     yield chunk;
   }
-  if (isLate) throw late();
+  if (isTimedOut) throw createBodyTimeoutError();
 }
 
 /**
@@ -65,7 +65,7 @@ export async function* readBody(
   const timer = setTimeout(onStop, waitMs);
   function onData(piece: Buffer): void {
     size += piece.length;
-    collect(pieces, piece);
+    appendChunk(pieces, piece);
     if (isEndless) timer.refresh();
     if (size < wanted) return;
     req.pause();
@@ -78,9 +78,9 @@ export async function* readBody(
   try {
     for (;;) {
       if (size >= wanted) {
-        if (!isEndless) throw tooLarge(maxBytes);
+        if (!isEndless) throw createBodyTooLargeError(maxBytes);
         const bytes = Buffer.concat(pieces);
-        const { whole, next } = splitMessages(bytes);
+        const { whole, next } = measureEnvelopes(bytes);
         // Whoever decodes it says what is wrong with a message that is too large.
         const ready = next > maxBytes ? size : whole;
         pieces.splice(0, pieces.length, bytes.subarray(ready));
@@ -97,7 +97,7 @@ export async function* readBody(
         if (size > 0) yield Buffer.concat(pieces);
         return;
       } else if (end === "stop" && isEndless) return;
-      else throw end === "stop" ? late() : new ConnectError("the request broke off", Code.Canceled);
+      else throw end === "stop" ? createBodyTimeoutError() : new ConnectError("the request broke off", Code.Canceled);
     }
   } finally {
     clearTimeout(timer);
@@ -109,7 +109,7 @@ export async function* readBody(
 }
 
 /** Of bytes that begin with an envelope: how many are whole messages, and how many the one after those will have. */
-function splitMessages(bytes: Buffer): { whole: number; next: number } {
+function measureEnvelopes(bytes: Buffer): { whole: number; next: number } {
   let whole = 0;
   for (;;) {
     if (bytes.length - whole < ENVELOPE_BYTES) return { whole, next: ENVELOPE_BYTES };
@@ -119,10 +119,10 @@ function splitMessages(bytes: Buffer): { whole: number; next: number } {
   }
 }
 
-function late(): ConnectError {
+function createBodyTimeoutError(): ConnectError {
   return new ConnectError("the request body did not come in time", Code.InvalidArgument);
 }
 
-function tooLarge(maxBytes: number): ConnectError {
+function createBodyTooLargeError(maxBytes: number): ConnectError {
   return new ConnectError(`the request is larger than ${maxBytes} bytes`, Code.ResourceExhausted);
 }

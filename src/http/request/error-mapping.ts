@@ -1,9 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
-import { type Reason, ServiceError } from "../../errors.js";
+import { type ErrorReason, ServiceError } from "../../errors.js";
 
-const FAULTS: Readonly<Record<Reason, { readonly code: Code; readonly status: number }>> = {
+const STATUS_BY_REASON: Readonly<Record<ErrorReason, { readonly code: Code; readonly status: number }>> = {
   MISSING_PARAMETER: { code: Code.InvalidArgument, status: 400 },
   INVALID_PARAMETER: { code: Code.InvalidArgument, status: 400 },
   UNKNOWN_PARAMETER: { code: Code.InvalidArgument, status: 400 },
@@ -24,20 +24,20 @@ const FAULTS: Readonly<Record<Reason, { readonly code: Code; readonly status: nu
 };
 
 /** Longest text about a request that does not parse: it can hold what the caller sent, at any length. */
-const REQUEST_FAULT_LENGTH = 200;
+const MAX_ERROR_TEXT_LENGTH = 200;
 
 /** HTTP status of a reason. */
-export function httpStatusOf(reason: Reason): number {
-  return FAULTS[reason].status;
+export function toHttpStatus(reason: ErrorReason): number {
+  return STATUS_BY_REASON[reason].status;
 }
 
 /** Name of a reason's code, such as `invalid_argument`. */
-export function codeNameOf(reason: Reason): string {
-  return codeToString(FAULTS[reason].code);
+export function toCodeName(reason: ErrorReason): string {
+  return codeToString(STATUS_BY_REASON[reason].code);
 }
 
 /** Headers that come with an error, on every protocol. */
-export function headersOf({ retryAfterSeconds }: ServiceError): Readonly<Record<string, string>> {
+export function toErrorHeaders({ retryAfterSeconds }: ServiceError): Readonly<Record<string, string>> {
   return retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
 }
 
@@ -50,7 +50,7 @@ export function toServiceError(error: unknown): ServiceError {
 /** Body of an error over plain HTTP. */
 export function toErrorBody(error: ServiceError): string {
   const { reason, message, field } = error;
-  return JSON.stringify({ code: codeNameOf(reason), message, error: message, reason, field });
+  return JSON.stringify({ code: toCodeName(reason), message, error: message, reason, field });
 }
 
 /** The error over gRPC, gRPC-Web and Connect; `domain` says who defines its reason. */
@@ -60,19 +60,19 @@ export function toConnectError(error: ServiceError, domain: string): ConnectErro
   const message = error.message.replace(/\p{Surrogate}/gu, "\ufffd");
   const metadata: Record<string, string> = field === undefined ? {} : { field };
   const detail = { desc: ErrorInfoSchema, value: { reason, domain, metadata } };
-  return new ConnectError(message, FAULTS[reason].code, headersOf(error), [detail], error);
+  return new ConnectError(message, STATUS_BY_REASON[reason].code, toErrorHeaders(error), [detail], error);
 }
 
 /**
  * The error for a request that could not be read. Connect calls some of these internal or unknown, yet nobody but the
  * caller is at fault. Too large and not supported keep their codes.
  */
-export function toRequestFault(error: unknown, domain: string): ConnectError {
+export function toMalformedRequestError(error: unknown, domain: string): ConnectError {
   const known = error instanceof ConnectError ? error : undefined;
   // Connect's word for what it cannot explain; it speaks of a fault of ours.
   const said = known === undefined || known.rawMessage === "internal error" ? undefined : known.rawMessage;
   const message = (said ?? "the request does not parse").replace(/[^\x20-\x7e]/g, "?");
-  const short = message.slice(0, REQUEST_FAULT_LENGTH);
+  const short = message.slice(0, MAX_ERROR_TEXT_LENGTH);
   if (known?.code === Code.ResourceExhausted || known?.code === Code.Unimplemented) {
     return new ConnectError(short, known.code, known.metadata);
   }

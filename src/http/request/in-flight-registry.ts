@@ -2,28 +2,28 @@ import type { EventEmitter } from "node:events";
 import type { IncomingHttpHeaders } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { Reason } from "../../errors.js";
-import { codeNameOf } from "./error-mapping.js";
-import { removeFrom } from "./remove-item.js";
+import type { ErrorReason } from "../../errors.js";
+import { toCodeName } from "./error-mapping.js";
+import { removeItem } from "./remove-item.js";
 import {
-  type Call,
-  type CallOptions,
   type HttpRequest,
+  HttpRequestContext,
   type HttpResponse,
-  OpenCall,
-  type StreamCall,
+  type RequestContext,
+  type RequestContextOptions,
+  type StreamRequestContext,
 } from "./request-context.js";
 
 /** The calls that are in progress. */
-export interface Calls {
+export interface InFlightRegistry {
   /** Starts the record of a request. It ends, with its log line, when the answer is out or the caller gone. */
-  open(req: HttpRequest, res: HttpResponse, known?: StreamCall): Call;
+  register(req: HttpRequest, res: HttpResponse, known?: StreamRequestContext): RequestContext;
   /** The same for a stream of HTTP/2. Where a request is made of it later, that is opened with the record known. */
-  openStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): StreamCall;
+  registerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): StreamRequestContext;
   /** The last request opened on an HTTP/1.1 connection whose answer is not out yet. */
-  inProgress(socket: Socket): Call | undefined;
+  findPending(socket: Socket): RequestContext | undefined;
   /** Logs a request that never became one, because its bytes are no HTTP; `fault` says what is wrong with them. */
-  refused(requestId: string, reason: Reason, fault: string): void;
+  logRejected(requestId: string, reason: ErrorReason, fault: string): void;
   /** How many are in progress. */
   count(): number;
 }
@@ -31,27 +31,27 @@ export interface Calls {
 /** How long a caller who has the answer may go on with the request. */
 const LINGER_MS = 1000;
 
-export function createCalls(options: CallOptions): Calls {
+export function createInFlightRegistry(options: RequestContextOptions): InFlightRegistry {
   let count = 0;
-  const counted: CallOptions = {
+  const counted: RequestContextOptions = {
     ...options,
     log(line, reason) {
       count -= 1;
       options.log(line, reason);
     },
   };
-  function begin(headers: IncomingHttpHeaders, socket: Socket | undefined): OpenCall {
+  function begin(headers: IncomingHttpHeaders, socket: Socket | undefined): HttpRequestContext {
     count += 1;
-    return new OpenCall(headers, socket, counted);
+    return new HttpRequestContext(headers, socket, counted);
   }
-  const openByConnection = new WeakMap<EventEmitter, OpenCall[]>();
+  const openByConnection = new WeakMap<EventEmitter, HttpRequestContext[]>();
 
   // The end of a connection must end its calls whatever their own events say: HTTP/1.1 answers that wait in line are
   // told nothing then, nor are HTTP/2 streams with unread data.
-  function openOn(connection: EventEmitter): OpenCall[] {
+  function openOn(connection: EventEmitter): HttpRequestContext[] {
     const known = openByConnection.get(connection);
     if (known !== undefined) return known;
-    const open: OpenCall[] = [];
+    const open: HttpRequestContext[] = [];
     openByConnection.set(connection, open);
     connection.once("close", () => {
       for (const call of open.splice(0)) call.end(false);
@@ -60,9 +60,9 @@ export function createCalls(options: CallOptions): Calls {
   }
 
   return {
-    open(req, res, known) {
-      req.on("error", ignore);
-      res.on("error", ignore);
+    register(req, res, known) {
+      req.on("error", ignoreError);
+      res.on("error", ignoreError);
       if (!("stream" in req)) {
         const { socket } = req;
         const call = begin(req.headers, socket);
@@ -71,7 +71,7 @@ export function createCalls(options: CallOptions): Calls {
         open.push(call);
         // What a connection that is cut leaves unsent finishes too.
         res.on("finish", () => {
-          if (removeFrom(open, call)) call.end(!socket.destroyed);
+          if (removeItem(open, call)) call.end(!socket.destroyed);
         });
         return call;
       }
@@ -81,7 +81,7 @@ export function createCalls(options: CallOptions): Calls {
       const open = openOn(stream.session ?? stream);
       if (known === undefined) open.push(call);
       function end(finished: boolean): void {
-        if (removeFrom(open, call)) call.end(finished);
+        if (removeItem(open, call)) call.end(finished);
       }
       // The answer to HEAD ends without a "finish".
       const isHead = req.method === "HEAD";
@@ -97,26 +97,26 @@ export function createCalls(options: CallOptions): Calls {
       });
       return call;
     },
-    openStream(stream, headers) {
+    registerStream(stream, headers) {
       const { session } = stream;
       const call = begin(headers, session?.socket);
       const open = openOn(session ?? stream);
       open.push(call);
-      stream.on("error", ignore);
+      stream.on("error", ignoreError);
       stream.on("close", () => {
-        if (removeFrom(open, call)) call.end(call.answered && stream.rstCode === constants.NGHTTP2_NO_ERROR);
+        if (removeItem(open, call)) call.end(call.hasResponded && stream.rstCode === constants.NGHTTP2_NO_ERROR);
       });
       return call;
     },
-    inProgress(socket) {
+    findPending(socket) {
       return openByConnection.get(socket)?.at(-1);
     },
-    refused(requestId, reason, fault) {
-      options.log({ requestId, protocol: "rest", operation: "", code: codeNameOf(reason), ms: 0, fault }, reason);
+    logRejected(requestId, reason, fault) {
+      options.log({ requestId, protocol: "rest", operation: "", code: toCodeName(reason), ms: 0, fault }, reason);
     },
     count: () => count,
   };
 }
 
 // A connection that breaks shows in the answer's own end; without a listener it would end the process.
-function ignore(): void {}
+function ignoreError(): void {}

@@ -22,19 +22,19 @@ type Operations<S extends DescService> = {
  * @example
  * mount(BridgeService, { getQuote, getTransferStatus, listAvailableRoutes })
  */
-export function mount<S extends DescService>(service: S, operations: Operations<S>): MountedService {
+export function mountService<S extends DescService>(service: S, operations: Operations<S>): MountedService {
   return { service, operations: operations as MountedService["operations"] };
 }
 
 /** The operation of a method. Throws where the service was mounted without it. */
-export function operationOf({ service, operations }: MountedService, localName: string): AnyOperation {
+export function getOperation({ service, operations }: MountedService, localName: string): AnyOperation {
   const operation = operations[localName];
   if (operation === undefined) throw new Error(`${service.typeName} is mounted without ${localName}`);
   return operation;
 }
 
 /** The same service, with something around each of its operations. */
-export function around(
+export function decorateOperations(
   { service, operations }: MountedService,
   wrap: (operation: AnyOperation) => AnyOperation,
 ): MountedService {

@@ -1,8 +1,8 @@
 import cluster from "node:cluster";
 import { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { ServiceError } from "../../errors.js";
-import type { Call } from "./request-context.js";
-import type { Exchange, PathHandler } from "./response.js";
+import type { RequestContext } from "./request-context.js";
+import type { HttpExchange, PathHandler } from "./response.js";
 
 /** How many calls one caller may make in each window. */
 export interface RateLimitOptions {
@@ -17,16 +17,16 @@ export interface RateLimitOptions {
  * @returns RATE_LIMITED, with the time after which the caller may come back, where it has had too many already. Never
  * rejects: a call that cannot be counted is let pass.
  */
-export type RateLimit = (call: Call) => Promise<ServiceError | undefined>;
+export type RateLimiter = (call: RequestContext) => Promise<ServiceError | undefined>;
 
 /** How long the process that counts for all may take; without its word a call is let pass. */
-const countMs = 500;
+const COUNT_TIMEOUT_MS = 500;
 
 /**
  * Callers that are counted at a time, some 500 bytes each. Beyond them the one whose window is the oldest starts anew:
  * that takes nothing from anybody, and whoever has so many addresses is not held by a limit for each of them.
  */
-const mostCallers = 100_000;
+const MAX_TRACKED_CALLERS = 100_000;
 
 /**
  * So many calls in each window, which begins with a caller's first one. At the edge of two windows twice as many can come
@@ -36,11 +36,11 @@ const mostCallers = 100_000;
  * The headers are the three fields of the IETF's drafts up to the sixth, with seconds to go in the last: what clients
  * and gateways read. Later drafts put all into one structured field, whose form changed from draft to draft.
  */
-export function createRateLimit({ requests, windowMs, onFailure }: RateLimitOptions): RateLimit {
+export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOptions): RateLimiter {
   const options = { points: requests, duration: windowMs / 1000 };
   // Several processes on one port count together, in the one that started them.
   const limiter = cluster.isWorker
-    ? new RateLimiterCluster({ ...options, timeoutMs: countMs })
+    ? new RateLimiterCluster({ ...options, timeoutMs: COUNT_TIMEOUT_MS })
     : new RateLimiterMemory(options);
   /** When the windows that began here end, the oldest first. */
   const ends = new Map<string, number>();
@@ -50,7 +50,7 @@ export function createRateLimit({ requests, windowMs, onFailure }: RateLimitOpti
     ends.delete(caller);
     ends.set(caller, now + msLeft);
     for (const [oldest, end] of ends) {
-      if (end > now && ends.size <= mostCallers) break;
+      if (end > now && ends.size <= MAX_TRACKED_CALLERS) break;
       ends.delete(oldest);
       if (end > now) limiter.delete(oldest).catch(onFailure);
     }
@@ -84,27 +84,27 @@ export function createRateLimit({ requests, windowMs, onFailure }: RateLimitOpti
 }
 
 /** Answers a call that is refused. */
-export type Refuse = (exchange: Exchange, refusal: ServiceError) => void;
+export type SendRejection = (exchange: HttpExchange, refusal: ServiceError) => void;
 
 /** Puts the limit in front of the handler of an operation's path; `name` is the operation's, for the log. */
-export type LimitHandler = (handler: PathHandler, name: string, refuse: Refuse) => PathHandler;
+export type RateLimitMiddleware = (handler: PathHandler, name: string, refuse: SendRejection) => PathHandler;
 
 /**
  * What cannot be read counts too, else a flood of it would be free. Questions of browsers before a request do not, nor
  * does anything outside of operations: unknown paths, health and reflection cost no more than a refusal.
  */
-export function createLimitHandler(rateLimit: RateLimit | undefined): LimitHandler {
+export function createRateLimitMiddleware(rateLimit: RateLimiter | undefined): RateLimitMiddleware {
   if (rateLimit === undefined) return (handler) => handler;
   return (handler, name, refuse) => (exchange, query) => {
-    const { req, call, given } = exchange;
+    const { req, context, bufferedBody } = exchange;
     // A call of whose body something has been read was counted before that.
-    if (given !== undefined || req.method === "OPTIONS") {
+    if (bufferedBody !== undefined || req.method === "OPTIONS") {
       handler(exchange, query);
       return;
     }
-    call.operation = name;
-    void rateLimit(call).then((refusal) => {
-      if (call.isGone) return;
+    context.operation = name;
+    void rateLimit(context).then((refusal) => {
+      if (context.isAborted) return;
       if (refusal === undefined) handler(exchange, query);
       else refuse(exchange, refusal);
     });

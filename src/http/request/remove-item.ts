@@ -4,7 +4,7 @@
  * For what comes and goes with every request on a connection that stays: a Set leaves a chain of outgrown tables there,
  * which keep what they once held alive until a full garbage collection.
  */
-export function removeFrom<T>(list: T[], item: T): boolean {
+export function removeItem<T>(list: T[], item: T): boolean {
   const index = list.indexOf(item);
   if (index === -1) return false;
   list.copyWithin(index, index + 1);

@@ -1,23 +1,23 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import type { Reason, ServiceError } from "../../errors.js";
+import type { ErrorReason, ServiceError } from "../../errors.js";
 import type { CachePolicy, CallContext } from "../../operations/operation.js";
-import { cacheHeaders } from "./cache-headers.js";
-import { callerOf } from "./caller.js";
-import { codeNameOf, toServiceError } from "./error-mapping.js";
-import { requestIdOf } from "./request-id.js";
-import { checkMetadata } from "./response-metadata.js";
+import { buildCacheHeaders } from "./cache-headers.js";
+import { identifyCaller } from "./caller.js";
+import { toCodeName, toServiceError } from "./error-mapping.js";
+import { resolveRequestId } from "./request-id.js";
+import { assertValidMetadata } from "./response-metadata.js";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
 
 export type Protocol = "grpc" | "grpc-web" | "connect" | "connect-get" | "rest";
 
-type Facts = Readonly<Record<string, string | number | boolean>>;
+type LogFields = Readonly<Record<string, string | number | boolean>>;
 
 /** The one log line of a request. It holds no URL and no query: those can carry keys. */
-export interface AccessLine extends Facts {
+export interface AccessLogEntry extends LogFields {
   readonly requestId: string;
   readonly protocol: Protocol;
   /** Full name of service and method, as in `hop.bridge.v1.BridgeService/GetQuote`; a document's path; empty where there is neither. */
@@ -29,12 +29,12 @@ export interface AccessLine extends Facts {
 }
 
 /** @param reason for which the request was refused or failed, as its caller is told; empty: for none */
-export type AccessLog = (line: AccessLine, reason: Reason | "") => void;
+export type AccessLog = (line: AccessLogEntry, reason: ErrorReason | "") => void;
 
 /** Follows calls of operations, such as by spans. */
 export interface CallTracer {
   /** Follows a call; undefined: not this one. */
-  begin(call: TracedCall): CallTrace | undefined;
+  startTrace(call: TracedCall): CallTrace | undefined;
 }
 
 export interface TracedCall {
@@ -44,27 +44,27 @@ export interface TracedCall {
   /** Where the caller may say what the call is a part of. */
   readonly headers: IncomingHttpHeaders;
   /** On the clock of `performance.now()`. */
-  readonly start: number;
+  readonly startedAt: number;
 }
 
 export interface CallTrace {
   /** Runs work so that everything it begins is known to be a part of the call. */
   run<T>(work: () => T): T;
   /** @param res undefined where the call had none of its own */
-  end(line: AccessLine, reason: Reason | "", res: HttpResponse | undefined): void;
+  end(line: AccessLogEntry, reason: ErrorReason | "", res: HttpResponse | undefined): void;
 }
 
 /** Gets what lies behind an answer INTERNAL. */
-export type InternalErrorReport = (error: unknown, requestId: string) => void;
+export type InternalErrorReporter = (error: unknown, requestId: string) => void;
 
 /** One request in progress; whoever handles it writes down what the log is to say. */
-export interface Call {
+export interface RequestContext {
   readonly requestId: string;
   protocol: Protocol;
   operation: string;
   code: string;
   /** Why it failed; empty where it did not, or its protocol's own words say why. */
-  reason: Reason | "";
+  reason: ErrorReason | "";
   /** The request broke off because it is malformed: that is the code to log, not `canceled`. */
   malformed: boolean;
   /** What every answer to it says of the caller's rate limit, names and values in turn: nothing where there is none. */
@@ -72,28 +72,28 @@ export interface Call {
   /** By what callers are told apart. */
   readonly caller: string;
   /** Whether the call ended before its answer did. */
-  readonly isGone: boolean;
+  readonly isAborted: boolean;
   /** Fires when the caller is gone. Made when it is first read. */
   readonly signal: AbortSignal;
   /** Whether the operation said that its answer may be kept for some time. */
-  readonly isKeepable: boolean;
+  readonly isCacheable: boolean;
   /** What the operation said of its answer, as headers: names and values in turn. For an answer that succeeded. */
-  answerHeaders(): readonly string[];
+  buildResponseHeaders(): readonly string[];
   /** What an operation may know of this call; `timeoutMs` as in CallContext. */
-  context(timeoutMs: number | undefined): CallContext;
+  toCallContext(timeoutMs: number | undefined): CallContext;
   /** Notes that the call failed, reports a fault of ours, and gives what the caller is told. */
-  fail(error: unknown): ServiceError;
+  recordFailure(error: unknown): ServiceError;
 }
 
 /** A call on a stream of HTTP/2 below Node's requests and responses. */
-export type StreamCall = OpenCall;
+export type StreamRequestContext = HttpRequestContext;
 
 const NO_HEADERS: readonly string[] = [];
 
 /** What all calls share. */
-export interface CallOptions {
+export interface RequestContextOptions {
   readonly log: AccessLog;
-  readonly onInternalError: InternalErrorReport;
+  readonly onInternalError: InternalErrorReporter;
   /** Take the caller's address from X-Forwarded-For: true behind a proxy that sets it. */
   readonly trustProxy: boolean;
   readonly tracer?: CallTracer | undefined;
@@ -103,120 +103,126 @@ export interface CallOptions {
  * The record of a call, which is also what its operation sees of it. A class, since there is one for each request: its
  * getters make what few requests need only when it is asked for, and cost the others nothing.
  */
-export class OpenCall implements Call, CallContext, TracedCall {
+export class HttpRequestContext implements RequestContext, CallContext, TracedCall {
   readonly requestId: string;
   protocol: Protocol = "rest";
   operation = "";
   code = "unknown";
-  reason: Reason | "" = "";
+  reason: ErrorReason | "" = "";
   malformed = false;
   rateHeaders: readonly string[] = NO_HEADERS;
-  isGone = false;
+  isAborted = false;
   /** Where its answer goes; undefined on a stream. */
   res: HttpResponse | undefined = undefined;
   /** On a stream: whether the whole answer has been given to it. */
-  answered = false;
+  hasResponded = false;
   timeoutMs: number | undefined = undefined;
   private cachePolicy: CachePolicy | undefined = undefined;
-  private said: Readonly<Record<string, string>> | undefined = undefined;
-  private facts: Facts | undefined = undefined;
-  private controller: AbortController | undefined = undefined;
+  private responseMetadata: Readonly<Record<string, string>> | undefined = undefined;
+  private logFields: LogFields | undefined = undefined;
+  private abortController: AbortController | undefined = undefined;
   private trace: CallTrace | undefined = undefined;
-  readonly start = performance.now();
+  readonly startedAt = performance.now();
 
   constructor(
     readonly headers: IncomingHttpHeaders,
     private readonly socket: { readonly remoteAddress?: string | undefined } | undefined,
-    private readonly options: CallOptions,
+    private readonly options: RequestContextOptions,
   ) {
-    this.requestId = requestIdOf(headers["x-request-id"]);
+    this.requestId = resolveRequestId(headers["x-request-id"]);
   }
 
   get caller(): string {
     const given = this.options.trustProxy ? this.headers["x-forwarded-for"] : undefined;
-    return callerOf(this.socket?.remoteAddress, given?.toString());
+    return identifyCaller(this.socket?.remoteAddress, given?.toString());
   }
 
   get signal(): AbortSignal {
-    if (this.controller === undefined) {
-      this.controller = new AbortController();
+    if (this.abortController === undefined) {
+      this.abortController = new AbortController();
       // One call asks many others, each of which listens: no leak, though Node.js warns of one.
-      setMaxListeners(0, this.controller.signal);
-      if (this.isGone) this.controller.abort();
+      setMaxListeners(0, this.abortController.signal);
+      if (this.isAborted) this.abortController.abort();
     }
-    return this.controller.signal;
+    return this.abortController.signal;
   }
 
   // Functions of their own, since an operation may take them out of the context.
 
-  get note(): CallContext["note"] {
+  get addLogFields(): CallContext["addLogFields"] {
     return (more) => {
-      this.facts = this.facts === undefined ? more : { ...this.facts, ...more };
+      this.logFields = this.logFields === undefined ? more : { ...this.logFields, ...more };
     };
   }
 
-  get cache(): CallContext["cache"] {
+  get setCachePolicy(): CallContext["setCachePolicy"] {
     return (policy) => {
       this.cachePolicy = policy;
     };
   }
 
-  get metadata(): CallContext["metadata"] {
+  get setResponseMetadata(): CallContext["setResponseMetadata"] {
     return (entries) => {
-      checkMetadata(entries);
-      this.said = this.said === undefined ? entries : { ...this.said, ...entries };
+      assertValidMetadata(entries);
+      this.responseMetadata = this.responseMetadata === undefined ? entries : { ...this.responseMetadata, ...entries };
     };
   }
 
-  get isKeepable(): boolean {
+  get isCacheable(): boolean {
     return this.cachePolicy !== undefined && this.cachePolicy !== "private";
   }
 
-  answerHeaders(): readonly string[] {
-    const caching = cacheHeaders(this.cachePolicy);
-    if (this.said === undefined) return caching;
+  buildResponseHeaders(): readonly string[] {
+    const caching = buildCacheHeaders(this.cachePolicy);
+    if (this.responseMetadata === undefined) return caching;
     const headers = [...caching];
-    for (const name in this.said) headers.push(name, this.said[name] ?? "");
+    for (const name in this.responseMetadata) headers.push(name, this.responseMetadata[name] ?? "");
     return headers;
   }
 
-  context(timeoutMs: number | undefined): CallContext {
+  toCallContext(timeoutMs: number | undefined): CallContext {
     this.timeoutMs = timeoutMs;
     return this;
   }
 
-  fail(error: unknown): ServiceError {
+  recordFailure(error: unknown): ServiceError {
     const told = toServiceError(error);
-    this.code = codeNameOf(told.reason);
+    this.code = toCodeName(told.reason);
     this.reason = told.reason;
-    this.note({ reason: told.reason });
+    this.addLogFields({ reason: told.reason });
     // What an operation throws when its caller leaves is no fault of ours.
-    if (told.reason === "INTERNAL" && !this.isGone) this.options.onInternalError(error, this.requestId);
+    if (told.reason === "INTERNAL" && !this.isAborted) this.options.onInternalError(error, this.requestId);
     return told;
   }
 
   /** Runs this call's operation as a part of it, where calls are followed. */
-  within<T>(work: () => T): T {
+  runTraced<T>(work: () => T): T {
     // What begins once the call has ended would have nobody to end it.
-    if (this.isGone) return work();
-    this.trace = this.options.tracer?.begin(this);
+    if (this.isAborted) return work();
+    this.trace = this.options.tracer?.startTrace(this);
     return this.trace === undefined ? work() : this.trace.run(work);
   }
 
   end(finished: boolean): void {
     if (!finished) {
-      this.isGone = true;
-      this.controller?.abort();
+      this.isAborted = true;
+      this.abortController?.abort();
     }
-    const { requestId, protocol, operation, facts } = this;
-    const ms = Math.round((performance.now() - this.start) * 1000) / 1000;
+    const { requestId, protocol, operation, logFields } = this;
+    const ms = Math.round((performance.now() - this.startedAt) * 1000) / 1000;
     const code = finished || this.malformed ? this.code : "canceled";
-    const line: AccessLine & Record<string, string | number | boolean> = { requestId, protocol, operation, code, ms };
+    const line: AccessLogEntry & Record<string, string | number | boolean> = {
+      requestId,
+      protocol,
+      operation,
+      code,
+      ms,
+    };
     // Not by spreading, which here costs more than all else in this function.
-    for (const name in facts) if (!(name in line)) line[name] = facts[name] ?? "";
+    for (const name in logFields) if (!(name in line)) line[name] = logFields[name] ?? "";
     this.options.log(line, this.reason);
     const { tracer } = this.options;
     // A call may be refused before its operation.
-    if (tracer !== undefined) (this.trace ?? tracer.begin(this))?.end(line, this.reason, this.res);
+    if (tracer !== undefined) (this.trace ?? tracer.startTrace(this))?.end(line, this.reason, this.res);
   }
 }

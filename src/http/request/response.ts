@@ -1,48 +1,48 @@
 import { STATUS_CODES } from "node:http";
 import { cors } from "@connectrpc/connect";
 import type { ServiceError } from "../../errors.js";
-import type { GivenBody } from "./body.js";
-import { NO_STORE } from "./cache-headers.js";
-import { codeNameOf, headersOf, httpStatusOf, toErrorBody } from "./error-mapping.js";
-import type { Call, HttpRequest, HttpResponse } from "./request-context.js";
+import type { BufferedBody } from "./body.js";
+import { NO_STORE_HEADERS } from "./cache-headers.js";
+import { toCodeName, toErrorBody, toErrorHeaders, toHttpStatus } from "./error-mapping.js";
+import type { HttpRequest, HttpResponse, RequestContext } from "./request-context.js";
 
 /** A request, the place for its answer, and its record. */
-export interface Exchange {
+export interface HttpExchange {
   readonly req: HttpRequest;
   readonly res: HttpResponse;
-  readonly call: Call;
+  readonly context: RequestContext;
   /** What has been read of the request's body already. */
-  readonly given?: GivenBody | undefined;
+  readonly bufferedBody?: BufferedBody | undefined;
 }
 
 /** Handles the requests to one path; `query` is what stands behind the `?`. */
-export type PathHandler = (exchange: Exchange, query: string) => void;
+export type PathHandler = (exchange: HttpExchange, query: string) => void;
 
 /** Names and values in turn: the form that Node.js writes without looking at each. */
 export type HeaderList = readonly string[];
 
-const JSON_TYPE = "application/json; charset=utf-8";
+const JSON_CONTENT_TYPE = "application/json; charset=utf-8";
 /** What operations say of their answers, and the validator that scripts ask with. */
-const SAID_HEADERS = ["Source", "Observed-At", "ETag"];
-const EXPOSED_HEADERS = ["X-Request-Id", "Retry-After", "Age", ...SAID_HEADERS, ...cors.exposedHeaders].join(", ");
-const EXPOSED_WITH_RATE = `${EXPOSED_HEADERS}, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset`;
+const METADATA_HEADERS = ["Source", "Observed-At", "ETag"];
+const EXPOSED_HEADERS = ["X-Request-Id", "Retry-After", "Age", ...METADATA_HEADERS, ...cors.exposedHeaders].join(", ");
+const EXPOSED_HEADERS_WITH_RATE_LIMIT = `${EXPOSED_HEADERS}, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset`;
 const ALLOWED_HEADERS = [...cors.allowedHeaders, "X-Request-Id"].join(", ");
 
 /** How long a browser may remember a preflight's answer; it never changes, and browsers cap this at two hours. */
-const PREFLIGHT_SECONDS = "7200";
+const PREFLIGHT_MAX_AGE_SECONDS = "7200";
 
 /** Of whom an answer without a call says so. */
-export type Answered = Pick<Call, "requestId" | "rateHeaders">;
+export type CommonHeaderValues = Pick<RequestContext, "requestId" | "rateHeaders">;
 
 /** Headers of every answer on every protocol. */
-export function commonHeaders({ requestId, rateHeaders }: Answered): string[] {
+export function buildCommonHeaders({ requestId, rateHeaders }: CommonHeaderValues): string[] {
   const headers = [
     "x-request-id",
     requestId,
     "access-control-allow-origin",
     "*",
     "access-control-expose-headers",
-    rateHeaders.length === 0 ? EXPOSED_HEADERS : EXPOSED_WITH_RATE,
+    rateHeaders.length === 0 ? EXPOSED_HEADERS : EXPOSED_HEADERS_WITH_RATE_LIMIT,
     "x-content-type-options",
     "nosniff",
   ];
@@ -78,62 +78,73 @@ export interface JsonBody {
  * Answers a request that succeeded with a JSON text, or to HEAD with its headers alone; with 304 where the caller may
  * keep it and has it already.
  */
-export function answerJson(exchange: Exchange, body: JsonBody): void {
-  const { req, res, call } = exchange;
-  call.code = "ok";
-  if (body.etag === undefined || !call.isKeepable) {
-    writeJson(exchange, 200, body, call.answerHeaders());
+export function sendJson(exchange: HttpExchange, body: JsonBody): void {
+  const { req, res, context } = exchange;
+  context.code = "ok";
+  if (body.etag === undefined || !context.isCacheable) {
+    writeJson(exchange, 200, body, context.buildResponseHeaders());
     return;
   }
-  const headers = ["etag", body.etag, ...call.answerHeaders()];
-  if (hasCurrent(req.headers["if-none-match"], body.etag)) {
-    writeHead(res, 304, [...commonHeaders(call), ...headers]);
+  const headers = ["etag", body.etag, ...context.buildResponseHeaders()];
+  if (matchesIfNoneMatch(req.headers["if-none-match"], body.etag)) {
+    writeHead(res, 304, [...buildCommonHeaders(context), ...headers]);
     res.end();
   } else writeJson(exchange, 200, body, headers);
 }
 
 /** Answers with the JSON form of an error; `status` where it is another than the reason's own. */
-export function answerError(
-  exchange: Exchange,
+export function sendError(
+  exchange: HttpExchange,
   error: ServiceError,
-  { status = httpStatusOf(error.reason), headers = [] }: { status?: number; headers?: HeaderList } = {},
+  { status = toHttpStatus(error.reason), headers = [] }: { status?: number; headers?: HeaderList } = {},
 ): void {
-  exchange.call.code = codeNameOf(error.reason);
-  exchange.call.reason = error.reason;
+  exchange.context.code = toCodeName(error.reason);
+  exchange.context.reason = error.reason;
   const text = toErrorBody(error);
   writeJson(exchange, status, { text, size: Buffer.byteLength(text) }, [
-    ...NO_STORE,
-    ...Object.entries(headersOf(error)).flat(),
+    ...NO_STORE_HEADERS,
+    ...Object.entries(toErrorHeaders(error)).flat(),
     ...headers,
   ]);
 }
 
 /** Answers OPTIONS, which is above all what browsers ask before a request to another origin. */
-export function answerOptions({ res, call }: Exchange, methods: string): void {
-  call.code = "ok";
+export function sendOptions({ res, context }: HttpExchange, methods: string): void {
+  context.code = "ok";
   writeHead(res, 204, [
-    ...commonHeaders(call),
+    ...buildCommonHeaders(context),
     ...["allow", methods],
     ...["access-control-allow-methods", methods],
     ...["access-control-allow-headers", ALLOWED_HEADERS],
-    ...["access-control-max-age", PREFLIGHT_SECONDS],
+    ...["access-control-max-age", PREFLIGHT_MAX_AGE_SECONDS],
   ]);
   res.end();
 }
 
 /** Answers gRPC or gRPC-Web with a status alone, in the headers: the short form of a failure before any message. */
-export function answerTrailersOnly({ res, call }: Exchange, status: HeaderList): void {
-  const type = call.protocol === "grpc" ? "application/grpc" : "application/grpc-web+proto";
-  const headers = [...commonHeaders(call), "content-type", type, ...status];
+export function sendTrailersOnly({ res, context }: HttpExchange, status: HeaderList): void {
+  const type = context.protocol === "grpc" ? "application/grpc" : "application/grpc-web+proto";
+  const headers = [...buildCommonHeaders(context), "content-type", type, ...status];
   // Not by writeHead: a status that is no trailer must come with the end of the stream in one frame.
   for (let i = 0; i + 1 < headers.length; i += 2) res.setHeader(headers[i] ?? "", headers[i + 1] ?? "");
   res.end();
 }
 
 /** A whole HTTP/1.1 answer as text, for a connection on which no request could be made out; it ends the connection. */
-export function rawErrorAnswer(answered: Answered, status: number, error: ServiceError, headers: HeaderList): string {
+export function formatRawErrorResponse(
+  answered: CommonHeaderValues,
+  status: number,
+  error: ServiceError,
+  headers: HeaderList,
+): string {
   const body = toErrorBody(error);
-  const all = [...jsonHeaders(answered, Buffer.byteLength(body)), ...NO_STORE, "connection", "close", ...headers];
+  const all = [
+    ...buildJsonHeaders(answered, Buffer.byteLength(body)),
+    ...NO_STORE_HEADERS,
+    "connection",
+    "close",
+    ...headers,
+  ];
   const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n${body}`;
 }
@@ -142,18 +153,18 @@ export function rawErrorAnswer(answered: Answered, status: number, error: Servic
  * Whether If-None-Match names a validator, compared weakly. Ours has neither comma nor quote inside, so that no part of
  * another's is taken for it.
  */
-export function hasCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
+export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((each) => each.trim().replace(/^W\//, "") === etag);
 }
 
 function writeJson(
-  { req, res, call }: Exchange,
+  { req, res, context }: HttpExchange,
   status: number,
   { text, size }: Pick<JsonBody, "text" | "size">,
   more: HeaderList,
 ): void {
-  const headers = jsonHeaders(call, size);
+  const headers = buildJsonHeaders(context, size);
   for (const each of more) headers.push(each);
   writeHead(res, status, headers);
   if (req.method === "HEAD") res.end();
@@ -161,8 +172,8 @@ function writeJson(
   else res.end(text, size === text.length ? "latin1" : "utf8");
 }
 
-function jsonHeaders(answered: Answered, size: number): string[] {
-  const headers = commonHeaders(answered);
-  headers.push("content-type", JSON_TYPE, "content-length", String(size));
+function buildJsonHeaders(answered: CommonHeaderValues, size: number): string[] {
+  const headers = buildCommonHeaders(answered);
+  headers.push("content-type", JSON_CONTENT_TYPE, "content-length", String(size));
   return headers;
 }

@@ -10,7 +10,7 @@ export interface GetRoute {
   readonly responseBody: string;
 }
 
-const PLAIN_PATH = /^(?:\/[A-Za-z0-9._~-]+)+$/;
+const LITERAL_PATH = /^(?:\/[A-Za-z0-9._~-]+)+$/;
 
 /**
  * The GET routes that a service's google.api.http annotations name. Throws for an annotation that asks for what is not
@@ -20,14 +20,14 @@ export function readGetRoutes(service: DescService): GetRoute[] {
   return service.methods.flatMap((method) => {
     if (!hasOption(method, httpOption)) return [];
     const rule = getOption(method, httpOption);
-    return [rule, ...rule.additionalBindings].map((each) => toRoute(method, each));
+    return [rule, ...rule.additionalBindings].map((each) => toGetRoute(method, each));
   });
 }
 
-function toRoute(method: DescMethod, { pattern, body, responseBody }: HttpRule): GetRoute {
+function toGetRoute(method: DescMethod, { pattern, body, responseBody }: HttpRule): GetRoute {
   const refuse = (why: string) => new Error(`google.api.http of ${method.parent.typeName}/${method.name}: ${why}`);
   if (method.methodKind !== "unary") throw refuse("a stream cannot answer GET");
   if (pattern.case !== "get" || body !== "") throw refuse("only get without a body is served");
-  if (!PLAIN_PATH.test(pattern.value)) throw refuse(`the path ${pattern.value} is not plain`);
+  if (!LITERAL_PATH.test(pattern.value)) throw refuse(`the path ${pattern.value} is not plain`);
   return { path: pattern.value, method, responseBody };
 }

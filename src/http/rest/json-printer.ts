@@ -1,23 +1,23 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
-import { PLAIN_TEXT } from "../codec/unescaped-json-text.js";
+import { UNESCAPED_JSON_TEXT } from "../codec/unescaped-json-text.js";
 
 /** Prints a response message as JSON text. */
-export type MessagePrinter = (message: Message) => string;
+export type RestJsonPrinter = (message: Message) => string;
 
 type Fields = Readonly<Record<string, unknown>>;
 /** Prints a field's value; where that is undefined, its default. */
-type Print = (value: unknown) => string;
+type PrintValue = (value: unknown) => string;
 
-interface Member {
+interface JsonField {
   /** `"name":` */
   readonly head: string;
-  readonly print: Print;
+  readonly print: PrintValue;
   /** Whether the message has the field at all: a member of a oneof only where it is the chosen one. */
   has(fields: Fields): boolean;
   read(fields: Fields): unknown;
 }
 
-const LARGEST = BigInt(Number.MAX_SAFE_INTEGER);
+const MAX_SAFE_BIGINT = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
  * A printer for one type of response, made once and then fast. Fields come in the order of their declaration, in
@@ -25,17 +25,17 @@ const LARGEST = BigInt(Number.MAX_SAFE_INTEGER);
  * by name, bytes as base64, and what is no finite number as 0. `onlyField` is the declared name of a field that alone
  * is printed. Throws for a type that contains itself, since its defaults would have no end, and for an unknown field.
  */
-export function createPrinter(schema: DescMessage, onlyField = ""): MessagePrinter {
-  if (onlyField === "") return messagePrint(schema, []);
+export function createRestJsonPrinter(schema: DescMessage, onlyField = ""): RestJsonPrinter {
+  if (onlyField === "") return createMessagePrinter(schema, []);
   const field = schema.fields.find(({ name }) => name === onlyField);
   if (field === undefined) throw new Error(`${schema.typeName} has no field ${onlyField}`);
-  const { read, print } = toMember(field, [schema]);
+  const { read, print } = createJsonField(field, [schema]);
   return (message) => print(read(message as unknown as Fields));
 }
 
-function messagePrint(schema: DescMessage, within: readonly DescMessage[]): Print {
+function createMessagePrinter(schema: DescMessage, within: readonly DescMessage[]): PrintValue {
   if (within.includes(schema)) throw new Error(`${schema.typeName} contains itself and cannot be printed`);
-  const members = schema.fields.map((field) => toMember(field, [...within, schema]));
+  const members = schema.fields.map((field) => createJsonField(field, [...within, schema]));
   return (message = {}) => {
     const fields = message as Fields;
     let out = "";
@@ -46,10 +46,10 @@ function messagePrint(schema: DescMessage, within: readonly DescMessage[]): Prin
   };
 }
 
-function toMember(field: DescField, within: readonly DescMessage[]): Member {
+function createJsonField(field: DescField, within: readonly DescMessage[]): JsonField {
   const { localName, oneof } = field;
   const head = `${JSON.stringify(field.jsonName)}:`;
-  const print = fieldPrint(field, within);
+  const print = createFieldPrinter(field, within);
   if (oneof === undefined) return { head, print, has: () => true, read: (fields) => fields[localName] };
   const chosen = (fields: Fields) => (fields[oneof.localName] ?? {}) as { case?: string; value?: unknown };
   return {
@@ -63,23 +63,23 @@ function toMember(field: DescField, within: readonly DescMessage[]): Member {
   };
 }
 
-function fieldPrint(field: DescField, within: readonly DescMessage[]): Print {
-  const print = valuePrint(field, within);
+function createFieldPrinter(field: DescField, within: readonly DescMessage[]): PrintValue {
+  const print = createValuePrinter(field, within);
   switch (field.fieldKind) {
     case "list":
       return (value = []) => `[${(value as unknown[]).map((each) => print(each)).join(",")}]`;
     case "map":
       return (value = {}) => {
         const entries = Object.entries(value as Fields);
-        return `{${entries.map(([key, each]) => `${printText(key)}:${print(each)}`).join(",")}}`;
+        return `{${entries.map(([key, each]) => `${printString(key)}:${print(each)}`).join(",")}}`;
       };
     default:
       return print;
   }
 }
 
-function valuePrint(field: DescField, within: readonly DescMessage[]): Print {
-  if (field.message !== undefined) return messagePrint(field.message, within);
+function createValuePrinter(field: DescField, within: readonly DescMessage[]): PrintValue {
+  if (field.message !== undefined) return createMessagePrinter(field.message, within);
   if (field.enum !== undefined) {
     const names = new Map(field.enum.values.map(({ name, number }) => [number, JSON.stringify(name)]));
     const first = field.enum.values[0]?.number ?? 0;
@@ -87,7 +87,7 @@ function valuePrint(field: DescField, within: readonly DescMessage[]): Print {
   }
   switch (field.scalar) {
     case ScalarType.STRING:
-      return printText;
+      return printString;
     case ScalarType.BOOL:
       return (value = false) => String(value);
     case ScalarType.BYTES:
@@ -97,19 +97,19 @@ function valuePrint(field: DescField, within: readonly DescMessage[]): Print {
     case ScalarType.SINT64:
     case ScalarType.FIXED64:
     case ScalarType.SFIXED64:
-      return printLong;
+      return printInt64;
     default:
       return (value = 0) => (Number.isFinite(value) ? String(value) : "0");
   }
 }
 
-function printText(value: unknown): string {
+function printString(value: unknown): string {
   const text = (value ?? "") as string;
-  return PLAIN_TEXT.test(text) ? `"${text}"` : JSON.stringify(text);
+  return UNESCAPED_JSON_TEXT.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-function printLong(value: unknown): string {
-  if (typeof value === "bigint" && value >= 0n && value <= LARGEST) return value.toString();
+function printInt64(value: unknown): string {
+  if (typeof value === "bigint" && value >= 0n && value <= MAX_SAFE_BIGINT) return value.toString();
   const long = BigInt((value ?? 0n) as bigint | string);
-  return String(long > LARGEST ? LARGEST : long < -LARGEST ? -LARGEST : long);
+  return String(long > MAX_SAFE_BIGINT ? MAX_SAFE_BIGINT : long < -MAX_SAFE_BIGINT ? -MAX_SAFE_BIGINT : long);
 }

@@ -1,53 +1,56 @@
 import { createHash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import { ServiceError } from "../../errors.js";
-import { keptForFrozen } from "../codec/memoize-frozen.js";
-import { type AnyOperation, type MountedService, operationOf } from "../request/mounted-service.js";
-import type { LimitHandler } from "../request/rate-limiter.js";
+import { memoizeFrozen } from "../codec/memoize-frozen.js";
+import { type AnyOperation, getOperation, type MountedService } from "../request/mounted-service.js";
+import type { RateLimitMiddleware } from "../request/rate-limiter.js";
 import {
-  answerError,
-  answerJson,
-  answerOptions,
-  type Exchange,
+  type HttpExchange,
   type JsonBody,
   type PathHandler,
+  sendError,
+  sendJson,
+  sendOptions,
 } from "../request/response.js";
 import { readGetRoutes } from "./get-routes.js";
-import { createPrinter } from "./json-printer.js";
+import { createRestJsonPrinter } from "./json-printer.js";
 import { createQueryBinder, type QueryBinder } from "./query-binder.js";
 
-const METHODS = "GET, HEAD, OPTIONS";
+const ALLOWED_METHODS = "GET, HEAD, OPTIONS";
 
 /** Handlers, by path, for the methods that google.api.http puts under GET. */
-export function createRestHandlers(services: readonly MountedService[], limit: LimitHandler): Map<string, PathHandler> {
+export function createRestHandlers(
+  services: readonly MountedService[],
+  limit: RateLimitMiddleware,
+): Map<string, PathHandler> {
   const handlers = new Map<string, PathHandler>();
   for (const mounted of services) {
     for (const { path, method, responseBody } of readGetRoutes(mounted.service)) {
       if (handlers.has(path)) throw new Error(`two methods want GET ${path}`);
-      const operation = operationOf(mounted, method.localName);
+      const operation = getOperation(mounted, method.localName);
       const bind = createQueryBinder(method.input);
-      const print = createPrinter(method.output, responseBody);
-      const write = keptForFrozen((message, isKept) => toBody(print(message), isKept));
+      const print = createRestJsonPrinter(method.output, responseBody);
+      const write = memoizeFrozen((message, isKept) => toJsonBody(print(message), isKept));
       const name = `${method.parent.typeName}/${method.name}`;
-      handlers.set(path, limit(createHandler(name, operation, bind, write), name, answerError));
+      handlers.set(path, limit(createRestHandler(name, operation, bind, write), name, sendError));
     }
   }
   return handlers;
 }
 
 /** Only a text that is given again and again is worth a validator. */
-function toBody(text: string, isKept: boolean): JsonBody {
+function toJsonBody(text: string, isKept: boolean): JsonBody {
   const etag = isKept ? `"${createHash("sha256").update(text).digest("base64url")}"` : undefined;
   return { text, size: Buffer.byteLength(text), etag };
 }
 
-function createHandler(
+function createRestHandler(
   name: string,
   operation: AnyOperation,
   bind: QueryBinder,
   write: (message: Message) => JsonBody,
 ): PathHandler {
-  function succeed(exchange: Exchange, answer: Message): void {
+  function succeed(exchange: HttpExchange, answer: Message): void {
     let body: JsonBody;
     try {
       body = write(answer);
@@ -55,15 +58,15 @@ function createHandler(
       fail(exchange, error);
       return;
     }
-    answerJson(exchange, body);
+    sendJson(exchange, body);
   }
-  function fail(exchange: Exchange, error: unknown): void {
-    answerError(exchange, exchange.call.fail(error));
+  function fail(exchange: HttpExchange, error: unknown): void {
+    sendError(exchange, exchange.context.recordFailure(error));
   }
-  function get(exchange: Exchange, query: string): void {
+  function get(exchange: HttpExchange, query: string): void {
     let answer: Message | Promise<Message>;
     try {
-      answer = operation(bind(query) as never, exchange.call.context(undefined));
+      answer = operation(bind(query) as never, exchange.context.toCallContext(undefined));
     } catch (error) {
       fail(exchange, error);
       return;
@@ -76,13 +79,13 @@ function createHandler(
     } else succeed(exchange, answer);
   }
   return (exchange, query) => {
-    const { req, call } = exchange;
-    call.operation = name;
+    const { req, context } = exchange;
+    context.operation = name;
     if (req.method === "GET" || req.method === "HEAD") get(exchange, query);
-    else if (req.method === "OPTIONS") answerOptions(exchange, METHODS);
+    else if (req.method === "OPTIONS") sendOptions(exchange, ALLOWED_METHODS);
     else {
-      const error = new ServiceError("METHOD_NOT_ALLOWED", `the method must be one of ${METHODS}`);
-      answerError(exchange, error, { headers: ["allow", METHODS] });
+      const error = new ServiceError("METHOD_NOT_ALLOWED", `the method must be one of ${ALLOWED_METHODS}`);
+      sendError(exchange, error, { headers: ["allow", ALLOWED_METHODS] });
     }
   };
 }

@@ -1,83 +1,86 @@
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 
 /** How a value of one type is written in a query. */
-export interface ValueText {
+export interface ValueParser {
   /** The value, or undefined where the text is none. */
   parse(text: string): unknown;
   /** Completes "the parameter must be ...". */
   readonly expected: string;
 }
 
-const WHOLE = /^(?:0|-?[1-9][0-9]*)$/;
-const DECIMAL = /^-?[0-9]+(?:\.[0-9]+)?$/;
-const BASE64URL = /^[A-Za-z0-9_-]*={0,2}$/;
+const INTEGER_PATTERN = /^(?:0|-?[1-9][0-9]*)$/;
+const DECIMAL_PATTERN = /^-?[0-9]+(?:\.[0-9]+)?$/;
+const BASE64URL_PATTERN = /^[A-Za-z0-9_-]*={0,2}$/;
 
-const INT32 = { from: -(2n ** 31n), to: 2n ** 31n - 1n };
-const UINT32 = { from: 0n, to: 2n ** 32n - 1n };
-const INT64 = { from: -(2n ** 63n), to: 2n ** 63n - 1n };
-const UINT64 = { from: 0n, to: 2n ** 64n - 1n };
+const INT32_RANGE = { from: -(2n ** 31n), to: 2n ** 31n - 1n };
+const UINT32_RANGE = { from: 0n, to: 2n ** 32n - 1n };
+const INT64_RANGE = { from: -(2n ** 63n), to: 2n ** 63n - 1n };
+const UINT64_RANGE = { from: 0n, to: 2n ** 64n - 1n };
 
-const STRING: ValueText = { parse: (text) => text, expected: "a string" };
+const stringParser: ValueParser = { parse: (text) => text, expected: "a string" };
 
-const BOOL: ValueText = {
+const boolParser: ValueParser = {
   parse: (text) => (text === "true" ? true : text === "false" ? false : undefined),
   expected: "true or false",
 };
 
-const BYTES: ValueText = {
+const bytesParser: ValueParser = {
   parse(text) {
     const digits = text.replace(/=+$/, "");
-    if (!BASE64URL.test(text) || digits.length % 4 === 1) return undefined;
+    if (!BASE64URL_PATTERN.test(text) || digits.length % 4 === 1) return undefined;
     return new Uint8Array(Buffer.from(digits, "base64url"));
   },
   expected: "base64url",
 };
 
-const DOUBLE = decimal((value) => value);
-const FLOAT = decimal(Math.fround);
+const doubleParser = createDecimalParser((value) => value);
+const floatParser = createDecimalParser(Math.fround);
 
 /** How a scalar is written. 64-bit integers come as bigint, or as strings where the descriptor says so. */
-export function scalarText(scalar: ScalarType, longAsString = false): ValueText {
+export function getScalarParser(scalar: ScalarType, longAsString = false): ValueParser {
   switch (scalar) {
     case ScalarType.STRING:
-      return STRING;
+      return stringParser;
     case ScalarType.BOOL:
-      return BOOL;
+      return boolParser;
     case ScalarType.BYTES:
-      return BYTES;
+      return bytesParser;
     case ScalarType.DOUBLE:
-      return DOUBLE;
+      return doubleParser;
     case ScalarType.FLOAT:
-      return FLOAT;
+      return floatParser;
     case ScalarType.INT32:
     case ScalarType.SINT32:
     case ScalarType.SFIXED32:
-      return whole(INT32, Number);
+      return createIntegerParser(INT32_RANGE, Number);
     case ScalarType.UINT32:
     case ScalarType.FIXED32:
-      return whole(UINT32, Number);
+      return createIntegerParser(UINT32_RANGE, Number);
     case ScalarType.INT64:
     case ScalarType.SINT64:
     case ScalarType.SFIXED64:
-      return whole(INT64, longAsString ? String : BigInt);
+      return createIntegerParser(INT64_RANGE, longAsString ? String : BigInt);
     case ScalarType.UINT64:
     case ScalarType.FIXED64:
-      return whole(UINT64, longAsString ? String : BigInt);
+      return createIntegerParser(UINT64_RANGE, longAsString ? String : BigInt);
   }
 }
 
 /** How an enum is written: by the name of a value, or its number. */
-export function enumText({ values }: DescEnum): ValueText {
+export function createEnumParser({ values }: DescEnum): ValueParser {
   const numbers = new Map(values.flatMap(({ name, number }) => [[name, number] as const, [String(number), number]]));
   return { parse: (text) => numbers.get(text), expected: `one of ${values.map(({ name }) => name).join(", ")}` };
 }
 
-function whole({ from, to }: { from: bigint; to: bigint }, convert: (value: bigint) => unknown): ValueText {
+function createIntegerParser(
+  { from, to }: { from: bigint; to: bigint },
+  convert: (value: bigint) => unknown,
+): ValueParser {
   // Longer texts are out of range, and would only cost time to read.
   const longest = Math.max(String(from).length, String(to).length);
   return {
     parse(text) {
-      if (text.length > longest || !WHOLE.test(text)) return undefined;
+      if (text.length > longest || !INTEGER_PATTERN.test(text)) return undefined;
       const value = BigInt(text);
       return value < from || value > to ? undefined : convert(value);
     },
@@ -85,10 +88,10 @@ function whole({ from, to }: { from: bigint; to: bigint }, convert: (value: bigi
   };
 }
 
-function decimal(convert: (value: number) => number): ValueText {
+function createDecimalParser(convert: (value: number) => number): ValueParser {
   return {
     parse(text) {
-      const value = DECIMAL.test(text) ? convert(Number(text)) : Number.NaN;
+      const value = DECIMAL_PATTERN.test(text) ? convert(Number(text)) : Number.NaN;
       return Number.isFinite(value) ? value : undefined;
     },
     expected: "a plain decimal number",

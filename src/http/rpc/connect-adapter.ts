@@ -4,23 +4,23 @@ import { createAsyncIterable, type UniversalHandler, type UniversalServerRespons
 import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { ServiceError } from "../../errors.js";
 import type { HttpLimits } from "../connection/http-limits.js";
-import { ENVELOPE_BYTES, givenBody, readBody } from "../request/body.js";
-import { toConnectError, toRequestFault } from "../request/error-mapping.js";
-import type { Call, HttpResponse } from "../request/request-context.js";
+import { ENVELOPE_BYTES, readBody, replayBody } from "../request/body.js";
+import { toConnectError, toMalformedRequestError } from "../request/error-mapping.js";
+import type { HttpResponse, RequestContext } from "../request/request-context.js";
 import {
-  answerError,
-  answerOptions,
-  commonHeaders,
-  type Exchange,
+  buildCommonHeaders,
+  type HttpExchange,
   type PathHandler,
+  sendError,
+  sendOptions,
   writeChunk,
   writeHead,
 } from "../request/response.js";
-import { failTrailer, noteTold, trailerFields } from "./rpc-errors.js";
-import { toHeaders } from "./rpc-headers.js";
+import { recordRpcError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
+import { toFetchHeaders } from "./rpc-headers.js";
 
 /** One method as Connect serves it. */
-export interface RpcRoute {
+export interface MethodHandlers {
   /** For the Connect protocol. */
   readonly connect: UniversalHandler;
   /** For gRPC and gRPC-Web. */
@@ -28,29 +28,29 @@ export interface RpcRoute {
 }
 
 /** One call in Connect's hands. */
-interface Rpc {
-  readonly call: Call;
+interface AdapterCall {
+  readonly context: RequestContext;
   /** Whether its request could be read as far as handing it on. */
-  started: boolean;
+  hasStarted: boolean;
 }
 
-const rpcKey = createContextKey<Rpc | undefined>(undefined);
+const adapterCallKey = createContextKey<AdapterCall | undefined>(undefined);
 
 /** HTTP statuses of the Connect protocol that would blame us, or a rate, for a request that cannot be read. */
-const REQUEST_FAULT_STATUS: Readonly<Partial<Record<Code, number>>> = {
+const MALFORMED_REQUEST_STATUS: Readonly<Partial<Record<Code, number>>> = {
   [Code.ResourceExhausted]: 413,
   [Code.Unimplemented]: 415,
 };
 
 /** The record of the call that Connect is serving. */
-export function rpcOf(values: ContextValues): Rpc {
-  const rpc = values.get(rpcKey);
+export function getAdapterCall(values: ContextValues): AdapterCall {
+  const rpc = values.get(adapterCallKey);
   if (rpc === undefined) throw new Error("a call without its record");
   return rpc;
 }
 
 /** Serves one method's path: Node's request into Connect, and Connect's answer out. */
-export function createRpcHandler(route: RpcRoute, limits: HttpLimits, draining: AbortSignal): PathHandler {
+export function createConnectAdapter(route: MethodHandlers, limits: HttpLimits, draining: AbortSignal): PathHandler {
   const { method, service, requestPath } = route.connect;
   const isUnary = method.methodKind === "unary";
   const isEndless = method.methodKind === "bidi_streaming";
@@ -61,19 +61,21 @@ export function createRpcHandler(route: RpcRoute, limits: HttpLimits, draining: 
     draining,
   };
 
-  async function serve(exchange: Exchange, handler: UniversalHandler, query: string): Promise<void> {
-    const { req, res, call } = exchange;
-    const header = toHeaders(req.headers);
+  async function serve(exchange: HttpExchange, handler: UniversalHandler, query: string): Promise<void> {
+    const { req, res, context } = exchange;
+    const header = toFetchHeaders(req.headers);
     if (header === undefined) {
-      answerError(exchange, new ServiceError("INVALID_PARAMETER", "a header holds what no header can"));
+      sendError(exchange, new ServiceError("INVALID_PARAMETER", "a header holds what no header can"));
       return;
     }
     // A stream may be silent for long; only an answer left unread ends its connection.
-    if (!isUnary) res.on("timeout", () => res.writableLength > 0 && cut(res));
-    const rpc: Rpc = { call, started: false };
-    const { given } = exchange;
+    if (!isUnary) res.on("timeout", () => res.writableLength > 0 && abortResponse(res));
+    const rpc: AdapterCall = { context, hasStarted: false };
+    const { bufferedBody } = exchange;
     const body =
-      given === undefined ? readBody(req, bodyLimits) : givenBody(given, limits.requestBytes + ENVELOPE_BYTES);
+      bufferedBody === undefined
+        ? readBody(req, bodyLimits)
+        : replayBody(bufferedBody, limits.requestBytes + ENVELOPE_BYTES);
     try {
       const answer = await handler({
         httpVersion: req.httpVersion,
@@ -81,11 +83,11 @@ export function createRpcHandler(route: RpcRoute, limits: HttpLimits, draining: 
         url: `http://localhost${requestPath}?${query}`,
         header,
         body,
-        signal: call.signal,
-        contextValues: createContextValues().set(rpcKey, rpc),
+        signal: context.signal,
+        contextValues: createContextValues().set(adapterCallKey, rpc),
       });
       if (answer.body === undefined) {
-        answerError(
+        sendError(
           exchange,
           new ServiceError(
             "INVALID_PARAMETER",
@@ -96,7 +98,10 @@ export function createRpcHandler(route: RpcRoute, limits: HttpLimits, draining: 
         return;
       }
       const isFailure = handler === route.connect && isUnary && answer.status !== 200;
-      await send(exchange, isFailure ? await correctFailure(answer, rpc, service.file.proto.package) : answer);
+      await sendUniversalResponse(
+        exchange,
+        isFailure ? await correctErrorResponse(answer, rpc, service.file.proto.package) : answer,
+      );
     } finally {
       // Connect does not always end what it has begun to read.
       void body.return(undefined);
@@ -104,77 +109,82 @@ export function createRpcHandler(route: RpcRoute, limits: HttpLimits, draining: 
   }
 
   return (exchange, query) => {
-    const { req, res, call } = exchange;
-    call.operation = `${service.typeName}/${method.name}`;
-    if (call.protocol === "rest") call.protocol = req.method === "GET" ? "connect-get" : "connect";
-    const handler = call.protocol.startsWith("connect") ? route.connect : route.grpc;
-    if (!accepts(handler, exchange, isEndless)) return;
+    const { req, res, context } = exchange;
+    context.operation = `${service.typeName}/${method.name}`;
+    if (context.protocol === "rest") context.protocol = req.method === "GET" ? "connect-get" : "connect";
+    const handler = context.protocol.startsWith("connect") ? route.connect : route.grpc;
+    if (!checkRequest(handler, exchange, isEndless)) return;
     serve(exchange, handler, query).catch((error: unknown) => {
-      const told = call.fail(error);
-      if (res.headersSent) cut(res);
-      else answerError(exchange, told);
+      const told = context.recordFailure(error);
+      if (res.headersSent) abortResponse(res);
+      else sendError(exchange, told);
     });
   };
 }
 
 /** Whether a handler takes a request of this method and type; where not, it is answered here. */
-function accepts(handler: UniversalHandler, exchange: Exchange, isEndless: boolean): boolean {
+function checkRequest(handler: UniversalHandler, exchange: HttpExchange, isEndless: boolean): boolean {
   const { req } = exchange;
   const methods = [...handler.allowedMethods, "OPTIONS"].join(", ");
-  if (req.method === "OPTIONS") answerOptions(exchange, methods);
+  if (req.method === "OPTIONS") sendOptions(exchange, methods);
   else if (!handler.allowedMethods.includes(req.method ?? "")) {
     const error = new ServiceError("METHOD_NOT_ALLOWED", `the method must be one of ${methods}`);
-    answerError(exchange, error, { headers: ["allow", methods] });
+    sendError(exchange, error, { headers: ["allow", methods] });
   } else if (req.method === "POST" && !handler.supportedContentType(req.headers["content-type"] ?? "")) {
-    answerError(exchange, new ServiceError("INVALID_PARAMETER", "this Content-Type is not served"), { status: 415 });
+    sendError(exchange, new ServiceError("INVALID_PARAMETER", "this Content-Type is not served"), { status: 415 });
   } else if (isEndless && req.httpVersionMajor < 2) {
-    answerError(exchange, new ServiceError("INVALID_PARAMETER", "a stream in both directions needs HTTP/2"));
+    sendError(exchange, new ServiceError("INVALID_PARAMETER", "a stream in both directions needs HTTP/2"));
   } else return true;
   return false;
 }
 
 /** Sends what Connect answered; one message or many, with trailers where gRPC has them. */
-async function send({ res, call }: Exchange, answer: UniversalServerResponse): Promise<void> {
+async function sendUniversalResponse({ res, context }: HttpExchange, answer: UniversalServerResponse): Promise<void> {
   const isFailure =
     answer.status !== 200 || (answer.trailer !== undefined && answer.trailer.get("grpc-status") !== "0");
-  const said = isFailure ? [] : call.answerHeaders();
-  writeHead(res, answer.status, [...(answer.header ?? [])].flat().concat(commonHeaders(call), said));
+  const said = isFailure ? [] : context.buildResponseHeaders();
+  writeHead(res, answer.status, [...(answer.header ?? [])].flat().concat(buildCommonHeaders(context), said));
   for await (const chunk of answer.body ?? []) {
-    if (call.signal.aborted) break;
-    if (!writeChunk(res, chunk)) await drained(res, call.signal);
+    if (context.signal.aborted) break;
+    if (!writeChunk(res, chunk)) await waitForDrain(res, context.signal);
   }
   const { trailer } = answer;
   if (trailer !== undefined) {
-    if (call.code === "unknown" && trailer.get("grpc-status") !== "0") {
-      failTrailer(trailer, call, new Error(trailer.get("grpc-message") ?? ""));
+    if (context.code === "unknown" && trailer.get("grpc-status") !== "0") {
+      setInternalErrorTrailers(trailer, context, new Error(trailer.get("grpc-message") ?? ""));
     }
-    res.addTrailers(trailerFields(trailer));
+    res.addTrailers(toNodeTrailers(trailer));
   }
   res.end();
 }
 
 /** What a failed unary Connect call answers, with the blame put right. */
-async function correctFailure(
+async function correctErrorResponse(
   answer: UniversalServerResponse,
-  rpc: Rpc,
+  rpc: AdapterCall,
   domain: string,
 ): Promise<UniversalServerResponse> {
   const header = new Headers(answer.header);
   header.set("cache-control", "no-store");
-  if (rpc.started && rpc.call.code !== "ok") return { ...answer, header };
+  if (rpc.hasStarted && rpc.context.code !== "ok") return { ...answer, header };
   const fallback = new ConnectError("the request does not parse", Code.InvalidArgument);
-  const given = header.has("content-encoding") ? fallback : await parseError(answer.body, fallback);
+  const given = header.has("content-encoding") ? fallback : await parseConnectError(answer.body, fallback);
   // Once the operation has answered, what fails is our own message, which does not serialise.
-  const told = rpc.started ? toConnectError(rpc.call.fail(given), domain) : toRequestFault(given, domain);
-  noteTold(rpc.call, told);
+  const told = rpc.hasStarted
+    ? toConnectError(rpc.context.recordFailure(given), domain)
+    : toMalformedRequestError(given, domain);
+  recordRpcError(rpc.context, told);
   const body = errorToJsonBytes(told, undefined);
   header.delete("content-encoding");
   header.set("content-length", String(body.length));
-  const status = (rpc.started ? undefined : REQUEST_FAULT_STATUS[told.code]) ?? codeToHttpStatus(told.code);
+  const status = (rpc.hasStarted ? undefined : MALFORMED_REQUEST_STATUS[told.code]) ?? codeToHttpStatus(told.code);
   return { status, header, body: createAsyncIterable([body]) };
 }
 
-async function parseError(body: AsyncIterable<Uint8Array> | undefined, fallback: ConnectError): Promise<ConnectError> {
+async function parseConnectError(
+  body: AsyncIterable<Uint8Array> | undefined,
+  fallback: ConnectError,
+): Promise<ConnectError> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of body ?? []) chunks.push(chunk);
   try {
@@ -184,7 +194,7 @@ async function parseError(body: AsyncIterable<Uint8Array> | undefined, fallback:
   }
 }
 
-function drained(res: HttpResponse, signal: AbortSignal): Promise<void> {
+function waitForDrain(res: HttpResponse, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     function done(): void {
       res.off("drain", done);
@@ -198,7 +208,7 @@ function drained(res: HttpResponse, signal: AbortSignal): Promise<void> {
 }
 
 /** Breaks off an answer that has begun. */
-function cut(res: HttpResponse): void {
+function abortResponse(res: HttpResponse): void {
   if ("stream" in res) res.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   else res.destroy();
 }

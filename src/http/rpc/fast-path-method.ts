@@ -1,57 +1,61 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { CallContext } from "../../operations/operation.js";
-import { keptForFrozen } from "../codec/memoize-frozen.js";
-import { createBinaryReader, type PlainBinaryReader } from "../codec/read-binary.js";
-import { createJsonReader, type PlainJsonReader } from "../codec/read-json.js";
+import { memoizeFrozen } from "../codec/memoize-frozen.js";
+import { createFastPathBinaryReader, type FastPathBinaryReader } from "../codec/read-binary.js";
+import { createFastPathJsonReader, type FastPathJsonReader } from "../codec/read-json.js";
 import { createBinaryWriter } from "../codec/write-binary.js";
 import { createJsonWriter } from "../codec/write-json.js";
 import { ENVELOPE_BYTES } from "../request/body.js";
 import type { AnyOperation } from "../request/mounted-service.js";
 
 /** A unary method as the short ways in front of Connect's adapter serve it. */
-export interface PlainMethod {
+export interface FastPathMethod {
   /** Full name of service and method, for the log. */
   readonly name: string;
   /** Who defines the reasons of its errors. */
-  readonly domain: string;
+  readonly errorDomain: string;
   /** Whether it may be asked by GET. */
   readonly isSafe: boolean;
   /** Whether its calls count against their callers' limit. */
-  readonly isLimited: boolean;
+  readonly isRateLimited: boolean;
   readonly operation: AnyOperation;
-  readonly readBinary: PlainBinaryReader;
-  readonly readJson: PlainJsonReader;
+  readonly readBinary: FastPathBinaryReader;
+  readonly readJson: FastPathJsonReader;
   readonly writeBinary: (message: Message) => Buffer;
   /** Binary behind the bytes that gRPC puts in front of a message, which say that it is not compressed. */
   readonly writeEnveloped: (message: Message) => Buffer;
   readonly writeJson: (message: Message) => Buffer;
 }
 
-export function createPlainMethod(method: DescMethod, operation: AnyOperation, isLimited: boolean): PlainMethod {
+export function createFastPathMethod(
+  method: DescMethod,
+  operation: AnyOperation,
+  isRateLimited: boolean,
+): FastPathMethod {
   const writeBinary = createBinaryWriter(method.output);
   const writeJson = createJsonWriter(method.output);
   return {
     name: `${method.parent.typeName}/${method.name}`,
-    domain: method.parent.file.proto.package,
+    errorDomain: method.parent.file.proto.package,
     isSafe: method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
-    isLimited,
+    isRateLimited,
     operation,
-    readBinary: createBinaryReader(method.input),
-    readJson: createJsonReader(method.input),
-    writeBinary: keptForFrozen((message) => writeBinary(message, 0)),
-    writeEnveloped: keptForFrozen((message) => {
+    readBinary: createFastPathBinaryReader(method.input),
+    readJson: createFastPathJsonReader(method.input),
+    writeBinary: memoizeFrozen((message) => writeBinary(message, 0)),
+    writeEnveloped: memoizeFrozen((message) => {
       const bytes = writeBinary(message, ENVELOPE_BYTES);
       bytes[0] = 0;
       bytes.writeUInt32BE(bytes.length - ENVELOPE_BYTES, 1);
       return bytes;
     }),
-    writeJson: keptForFrozen((message) => Buffer.from(writeJson(message))),
+    writeJson: memoizeFrozen((message) => Buffer.from(writeJson(message))),
   };
 }
 
 /** Runs an operation and hands on how it ended: at once where it answers at once. */
-export function run(
+export function invokeOperation(
   operation: AnyOperation,
   request: Message,
   context: CallContext,
@@ -70,10 +74,10 @@ export function run(
 }
 
 /** What is left of a deadline in milliseconds, as Connect counts it: by the clock, in whole milliseconds. */
-export function deadlineOf(timeoutMs: number | undefined): number | undefined {
+export function toDeadlineMs(timeoutMs: number | undefined): number | undefined {
   return timeoutMs === undefined ? undefined : Math.trunc(Date.now() + timeoutMs);
 }
 
-export function leftOf(deadline: number | undefined): number | undefined {
+export function toRemainingMs(deadline: number | undefined): number | undefined {
   return deadline === undefined ? undefined : deadline - Date.now();
 }

@@ -2,57 +2,63 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { HttpLimits } from "../connection/http-limits.js";
-import { collect, ENVELOPE_BYTES, type GivenBody } from "../request/body.js";
-import type { Calls } from "../request/in-flight-registry.js";
-import type { RateLimit } from "../request/rate-limiter.js";
-import type { StreamCall } from "../request/request-context.js";
-import { commonHeaders } from "../request/response.js";
-import { deadlineOf, leftOf, type PlainMethod, run } from "./fast-path-method.js";
-import { COMPRESS_MIN_BYTES, failTrailer, gzip, tellFailure, trailerFields } from "./rpc-errors.js";
-import { acceptsGzip, grpcTimeoutMs } from "./rpc-headers.js";
+import { appendChunk, type BufferedBody, ENVELOPE_BYTES } from "../request/body.js";
+import type { InFlightRegistry } from "../request/in-flight-registry.js";
+import type { RateLimiter } from "../request/rate-limiter.js";
+import type { StreamRequestContext } from "../request/request-context.js";
+import { buildCommonHeaders } from "../request/response.js";
+import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
+import {
+  COMPRESS_MIN_BYTES,
+  gzipCompression,
+  mapRpcError,
+  setInternalErrorTrailers,
+  toNodeTrailers,
+} from "./rpc-errors.js";
+import { acceptsGzip, parseGrpcTimeoutMs } from "./rpc-headers.js";
 
 /**
  * Serves a stream of HTTP/2 if it is a plain gRPC call; false where it is not. What turns out not to be plain later is
  * handed over: the stream is then to be served as if it had just come, but for the body, which is given.
  */
-export type PlainGrpc = (
+export type GrpcFastPath = (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  handOver: (call: StreamCall, given: GivenBody) => void,
+  handOver: (call: StreamRequestContext, given: BufferedBody) => void,
 ) => boolean;
 
 /** The flag of a message that is compressed. */
-const COMPRESSED = 1;
+const COMPRESSED_FLAG = 1;
 const OK_TRAILERS = { "grpc-status": "0" };
 
 /**
  * The short way for unary gRPC calls of known methods with one message that is not compressed. It works below Node's
  * requests and responses for HTTP/2, which cost as much as all the rest.
  */
-export function createPlainGrpc(
-  methods: ReadonlyMap<string, PlainMethod>,
+export function createGrpcFastPath(
+  methods: ReadonlyMap<string, FastPathMethod>,
   limits: HttpLimits,
-  calls: Calls,
-  rateLimit: RateLimit | undefined,
-): PlainGrpc {
+  calls: InFlightRegistry,
+  rateLimit: RateLimiter | undefined,
+): GrpcFastPath {
   const longest = limits.requestBytes + ENVELOPE_BYTES;
 
   function answer(
     stream: ServerHttp2Stream,
-    call: StreamCall,
+    call: StreamRequestContext,
     isGzip: boolean,
     bytes: Buffer,
     more: readonly string[],
   ) {
-    sendHead(stream, call, isGzip, more, OK_TRAILERS);
+    sendResponseHeaders(stream, call, isGzip, more, OK_TRAILERS);
     call.code = "ok";
     stream.end(bytes);
   }
 
   function succeed(
     stream: ServerHttp2Stream,
-    call: StreamCall,
-    method: PlainMethod,
+    call: StreamRequestContext,
+    method: FastPathMethod,
     isGzip: boolean,
     message: Message,
   ) {
@@ -63,19 +69,19 @@ export function createPlainGrpc(
       if (bytes.length > limits.responseBytes + ENVELOPE_BYTES) throw new Error("the response is too large");
     } catch (error) {
       const trailer = new Headers();
-      failTrailer(trailer, call, error);
+      setInternalErrorTrailers(trailer, call, error);
       end(stream, call, isGzip, trailer);
       return;
     }
-    const more = call.answerHeaders();
+    const more = call.buildResponseHeaders();
     if (!isGzip || bytes.length - ENVELOPE_BYTES < COMPRESS_MIN_BYTES) {
       answer(stream, call, isGzip, bytes, more);
       return;
     }
-    gzip.compress(bytes.subarray(ENVELOPE_BYTES)).then(
+    gzipCompression.compress(bytes.subarray(ENVELOPE_BYTES)).then(
       (packed) => {
         if (stream.destroyed || stream.closed) return;
-        const head = Buffer.from([COMPRESSED, 0, 0, 0, 0]);
+        const head = Buffer.from([COMPRESSED_FLAG, 0, 0, 0, 0]);
         head.writeUInt32BE(packed.length, 1);
         answer(stream, call, isGzip, Buffer.concat([head, packed]), more);
       },
@@ -83,28 +89,34 @@ export function createPlainGrpc(
     );
   }
 
-  function fail(stream: ServerHttp2Stream, call: StreamCall, method: PlainMethod, isGzip: boolean, error: unknown) {
+  function fail(
+    stream: ServerHttp2Stream,
+    call: StreamRequestContext,
+    method: FastPathMethod,
+    isGzip: boolean,
+    error: unknown,
+  ) {
     const trailer = new Headers();
-    setTrailerStatus(trailer, tellFailure(call, error, method.domain));
+    setTrailerStatus(trailer, mapRpcError(call, error, method.errorDomain));
     end(stream, call, isGzip, trailer);
   }
 
   /** Ends a call without a message. */
-  function end(stream: ServerHttp2Stream, call: StreamCall, isGzip: boolean, trailer: Headers): void {
+  function end(stream: ServerHttp2Stream, call: StreamRequestContext, isGzip: boolean, trailer: Headers): void {
     if (stream.destroyed || stream.closed) return;
-    sendHead(stream, call, isGzip, [], trailerFields(trailer));
+    sendResponseHeaders(stream, call, isGzip, [], toNodeTrailers(trailer));
     stream.end();
   }
 
   return (stream, headers, handOver) => {
     const method = methods.get(headers[":path"] ?? "");
-    if (method === undefined || !isPlain(headers) || stream.endAfterHeaders) return false;
+    if (method === undefined || !isFastPathEligible(headers) || stream.endAfterHeaders) return false;
     const timeout = headers["grpc-timeout"];
-    const timeoutMs = typeof timeout === "string" ? grpcTimeoutMs(timeout) : undefined;
+    const timeoutMs = typeof timeout === "string" ? parseGrpcTimeoutMs(timeout) : undefined;
     if (timeout !== undefined && timeoutMs === undefined) return false;
-    const deadline = deadlineOf(timeoutMs);
+    const deadline = toDeadlineMs(timeoutMs);
     const isGzip = acceptsGzip(headers["grpc-accept-encoding"] as string | undefined);
-    const call = calls.openStream(stream, headers);
+    const call = calls.registerStream(stream, headers);
     call.protocol = "grpc";
     call.operation = method.name;
 
@@ -114,15 +126,15 @@ export function createPlainGrpc(
       let size = 0;
       let isRead = false;
       const timer = setTimeout(() => giveUp(true), limits.requestMs);
-      function giveUp(isLate: boolean): void {
+      function giveUp(isTimedOut: boolean): void {
         if (isRead) return;
         isRead = true;
         clearTimeout(timer);
-        handOver(call, { chunks, isLate });
+        handOver(call, { chunks, isTimedOut });
       }
       stream.on("data", (chunk: Buffer) => {
         if (isRead) return;
-        collect(chunks, chunk);
+        appendChunk(chunks, chunk);
         size += chunk.length;
         if (size > longest) giveUp(false);
       });
@@ -132,26 +144,26 @@ export function createPlainGrpc(
       });
       stream.on("end", () => {
         if (isRead || stream.destroyed) return;
-        const request = readMessage(method, chunks);
+        const request = parseSingleMessage(method, chunks);
         if (request === undefined) {
           giveUp(false);
           return;
         }
         isRead = true;
         clearTimeout(timer);
-        run(
+        invokeOperation(
           method.operation,
           request,
-          call.context(leftOf(deadline)),
+          call.toCallContext(toRemainingMs(deadline)),
           (message) => succeed(stream, call, method, isGzip, message),
           (error) => fail(stream, call, method, isGzip, error),
         );
       });
     };
-    if (rateLimit === undefined || !method.isLimited) receive();
+    if (rateLimit === undefined || !method.isRateLimited) receive();
     else {
       void rateLimit(call).then((refusal) => {
-        if (call.isGone) return;
+        if (call.isAborted) return;
         if (refusal === undefined) receive();
         else fail(stream, call, method, isGzip, refusal);
       });
@@ -161,7 +173,7 @@ export function createPlainGrpc(
 }
 
 /** Whether the headers ask for nothing that only the adapter knows. */
-function isPlain(headers: IncomingHttpHeaders): boolean {
+function isFastPathEligible(headers: IncomingHttpHeaders): boolean {
   const type = headers["content-type"];
   const encoding = headers["grpc-encoding"];
   return (
@@ -173,7 +185,7 @@ function isPlain(headers: IncomingHttpHeaders): boolean {
 }
 
 /** The one message of a body; undefined where it is not one, or not a plain one. */
-function readMessage(method: PlainMethod, chunks: readonly Buffer[]): Message | undefined {
+function parseSingleMessage(method: FastPathMethod, chunks: readonly Buffer[]): Message | undefined {
   const [first] = chunks;
   if (first === undefined) return undefined;
   const body = chunks.length === 1 ? first : Buffer.concat(chunks);
@@ -183,22 +195,22 @@ function readMessage(method: PlainMethod, chunks: readonly Buffer[]): Message | 
   return method.readBinary(body.subarray(ENVELOPE_BYTES));
 }
 
-function sendHead(
+function sendResponseHeaders(
   stream: ServerHttp2Stream,
-  call: StreamCall,
+  call: StreamRequestContext,
   isGzip: boolean,
   more: readonly string[],
   trailers: Record<string, string>,
 ): void {
   const headers: Record<string, string | number> = { ":status": 200, "content-type": "application/grpc+proto" };
   if (isGzip) headers["grpc-encoding"] = "gzip";
-  put(headers, commonHeaders(call));
-  put(headers, more);
+  assignHeaders(headers, buildCommonHeaders(call));
+  assignHeaders(headers, more);
   stream.respond(headers, { waitForTrailers: true });
-  call.answered = true;
+  call.hasResponded = true;
   stream.on("wantTrailers", () => stream.sendTrailers(trailers));
 }
 
-function put(headers: Record<string, string | number>, list: readonly string[]): void {
+function assignHeaders(headers: Record<string, string | number>, list: readonly string[]): void {
   for (let i = 0; i + 1 < list.length; i += 2) headers[list[i] ?? ""] = list[i + 1] ?? "";
 }

@@ -18,7 +18,7 @@ export interface HealthService {
 }
 
 /** gRPC health checking: every service here is well until the server drains. */
-export function createHealth(serviceNames: readonly string[], draining: AbortSignal): HealthService {
+export function createHealthService(serviceNames: readonly string[], draining: AbortSignal): HealthService {
   // The empty name is the server as a whole.
   const known = new Set(["", ...serviceNames]);
   const now = () => (draining.aborted ? Status.NOT_SERVING : Status.SERVING);
@@ -31,7 +31,7 @@ export function createHealth(serviceNames: readonly string[], draining: AbortSig
       const isKnown = known.has(service);
       const first = now();
       yield { status: isKnown ? first : Status.SERVICE_UNKNOWN };
-      await firstOf(draining, signal);
+      await waitForAnyAbort(draining, signal);
       if (isKnown && draining.aborted && first === Status.SERVING) yield { status: Status.NOT_SERVING };
       // The caller's deadline has passed, or the caller is gone.
       if (!draining.aborted) signal.throwIfAborted();
@@ -40,7 +40,7 @@ export function createHealth(serviceNames: readonly string[], draining: AbortSig
 }
 
 /** Not by AbortSignal.any: a signal that lives as long as the process would keep all that it was ever joined with. */
-function firstOf(...signals: AbortSignal[]): Promise<void> {
+function waitForAnyAbort(...signals: AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       for (const signal of signals) signal.removeEventListener("abort", done);

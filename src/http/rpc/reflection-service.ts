@@ -3,27 +3,30 @@ import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 
 // Both versions of the protocol have these shapes, under different type names.
-type Question =
+type ReflectionRequest =
   | { case: "fileByFilename" | "fileContainingSymbol" | "allExtensionNumbersOfType" | "listServices"; value: string }
   | { case: "fileContainingExtension"; value: { containingType: string; extensionNumber: number } }
   | { case: undefined; value?: undefined };
-type Answer =
+type ReflectionResponse =
   | { case: "fileDescriptorResponse"; value: { fileDescriptorProto: Uint8Array<ArrayBuffer>[] } }
   | { case: "allExtensionNumbersResponse"; value: { baseTypeName: string; extensionNumber: number[] } }
   | { case: "listServicesResponse"; value: { service: { name: string }[] } }
   | { case: "errorResponse"; value: { errorCode: number; errorMessage: string } };
 
 /** Answers one question of gRPC server reflection; both versions of the protocol ask the same. */
-export type Reflection = (question: Question) => Answer;
+export type ReflectionHandler = (question: ReflectionRequest) => ReflectionResponse;
 
 /** Reflection over the files that declare the named services, and all that those files import. */
-export function createReflection(serviceFiles: readonly DescFile[], serviceNames: readonly string[]): Reflection {
+export function createReflectionHandler(
+  serviceFiles: readonly DescFile[],
+  serviceNames: readonly string[],
+): ReflectionHandler {
   const files = new Map<string, DescFile>();
   const symbols = new Map<string, DescFile>();
   const extensions = new Map<string, Map<number, DescFile>>();
-  for (const file of serviceFiles) for (const each of withImports(file)) files.set(each.proto.name, each);
+  for (const file of serviceFiles) for (const each of collectImports(file)) files.set(each.proto.name, each);
   for (const file of files.values()) {
-    const own = declarationsOf(file);
+    const own = collectDeclarations(file);
     for (const name of own.names) symbols.set(name, file);
     for (const { extendee, number } of own.extensions) {
       const ofType = extensions.get(extendee.typeName) ?? new Map<number, DescFile>();
@@ -31,13 +34,15 @@ export function createReflection(serviceFiles: readonly DescFile[], serviceNames
     }
   }
   /** Made once each: a question takes no more than a message of gRPC. */
-  const answers = new Map<DescFile, Answer>();
-  function fileAnswer(file: DescFile | undefined): Answer {
-    if (file === undefined) return notFound();
+  const answers = new Map<DescFile, ReflectionResponse>();
+  function fileAnswer(file: DescFile | undefined): ReflectionResponse {
+    if (file === undefined) return createNotFoundResponse();
     const known = answers.get(file);
     if (known !== undefined) return known;
-    const fileDescriptorProto = [...withImports(file)].map((each) => toBinary(FileDescriptorProtoSchema, each.proto));
-    const answer: Answer = { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+    const fileDescriptorProto = [...collectImports(file)].map((each) =>
+      toBinary(FileDescriptorProtoSchema, each.proto),
+    );
+    const answer: ReflectionResponse = { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
     answers.set(file, answer);
     return answer;
   }
@@ -52,35 +57,35 @@ export function createReflection(serviceFiles: readonly DescFile[], serviceNames
       case "fileContainingExtension":
         return fileAnswer(extensions.get(question.value.containingType)?.get(question.value.extensionNumber));
       case "allExtensionNumbersOfType": {
-        if (!symbols.has(question.value)) return notFound();
+        if (!symbols.has(question.value)) return createNotFoundResponse();
         const extensionNumber = [...(extensions.get(question.value)?.keys() ?? [])];
         return { case: "allExtensionNumbersResponse", value: { baseTypeName: question.value, extensionNumber } };
       }
       case "listServices":
         return { case: "listServicesResponse", value: { service: services } };
       default:
-        return errorAnswer(Code.InvalidArgument, "nothing is asked");
+        return createErrorResponse(Code.InvalidArgument, "nothing is asked");
     }
   };
 }
 
-function notFound(): Answer {
-  return errorAnswer(Code.NotFound, "not known here");
+function createNotFoundResponse(): ReflectionResponse {
+  return createErrorResponse(Code.NotFound, "not known here");
 }
 
-function errorAnswer(errorCode: Code, errorMessage: string): Answer {
+function createErrorResponse(errorCode: Code, errorMessage: string): ReflectionResponse {
   return { case: "errorResponse", value: { errorCode, errorMessage } };
 }
 
 /** A file, then all that it imports, directly or not, each once. */
-function withImports(file: DescFile): Set<DescFile> {
+function collectImports(file: DescFile): Set<DescFile> {
   const all = new Set([file]);
   // A set's iteration goes on to what is added during it.
   for (const each of all) for (const imported of each.dependencies) all.add(imported);
   return all;
 }
 
-function declarationsOf(file: DescFile): { names: string[]; extensions: DescExtension[] } {
+function collectDeclarations(file: DescFile): { names: string[]; extensions: DescExtension[] } {
   const names: string[] = [];
   const extensions: DescExtension[] = [];
   function addEnum({ typeName, values }: DescEnum): void {
@@ -109,9 +114,9 @@ function declarationsOf(file: DescFile): { names: string[]; extensions: DescExte
 }
 
 /** Serves the stream of questions of either version. */
-export async function* answerQuestions<R extends { host: string; messageRequest: Question }>(
+export async function* serveReflectionStream<R extends { host: string; messageRequest: ReflectionRequest }>(
   requests: AsyncIterable<R>,
-  reflection: Reflection,
+  reflection: ReflectionHandler,
 ) {
   for await (const request of requests) {
     const messageResponse = reflection(request.messageRequest);

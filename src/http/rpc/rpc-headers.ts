@@ -1,21 +1,21 @@
 import type { IncomingHttpHeaders } from "node:http";
 
 /** Longest time that a timer of Node.js can hold; above it, it fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const GRPC_TIMEOUT_UNITS_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1 };
 
 /** Milliseconds of a `grpc-timeout`, none longer than a timer can hold. Undefined where the text is none. */
-export function grpcTimeoutMs(text: string): number | undefined {
+export function parseGrpcTimeoutMs(text: string): number | undefined {
   const [, digits = "", unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
   if (unit === "") return undefined;
   const ms = Number(digits) * (GRPC_TIMEOUT_UNITS_MS[unit] ?? (unit === "u" ? 1e-3 : 1e-6));
-  return ms > LONGEST_TIMER_MS ? Math.floor(LONGEST_TIMER_MS / 1000) * 1000 : ms;
+  return ms > MAX_TIMER_MS ? Math.floor(MAX_TIMER_MS / 1000) * 1000 : ms;
 }
 
 /** Milliseconds of a `connect-timeout-ms`, as with `grpcTimeoutMs`. */
-export function connectTimeoutMs(text: string): number | undefined {
-  return /^\d{1,10}$/.test(text) ? Math.min(Number(text), LONGEST_TIMER_MS) : undefined;
+export function parseConnectTimeoutMs(text: string): number | undefined {
+  return /^\d{1,10}$/.test(text) ? Math.min(Number(text), MAX_TIMER_MS) : undefined;
 }
 
 /** Whether an answer may be gzip, by the header that lists what the caller accepts. */
@@ -28,7 +28,7 @@ export function acceptsGzip(accepted: string | undefined): boolean {
  * The headers of a node request as Connect takes them, with deadlines that no timer can hold cut to the longest that
  * one can. Undefined where a value holds what fetch's Headers refuse.
  */
-export function toHeaders(incoming: IncomingHttpHeaders): Headers | undefined {
+export function toFetchHeaders(incoming: IncomingHttpHeaders): Headers | undefined {
   const headers = new Headers();
   try {
     for (const [name, value] of Object.entries(incoming)) {
@@ -39,12 +39,12 @@ export function toHeaders(incoming: IncomingHttpHeaders): Headers | undefined {
     return undefined;
   }
   const [, digits, unit] = /^(\d{1,8})([HMSm])$/.exec(headers.get("grpc-timeout") ?? "") ?? [];
-  if (Number(digits) * (GRPC_TIMEOUT_UNITS_MS[unit ?? ""] ?? 0) > LONGEST_TIMER_MS) {
-    headers.set("grpc-timeout", `${Math.floor(LONGEST_TIMER_MS / 1000)}S`);
+  if (Number(digits) * (GRPC_TIMEOUT_UNITS_MS[unit ?? ""] ?? 0) > MAX_TIMER_MS) {
+    headers.set("grpc-timeout", `${Math.floor(MAX_TIMER_MS / 1000)}S`);
   }
   const milliseconds = headers.get("connect-timeout-ms") ?? "";
-  if (/^\d{10}$/.test(milliseconds) && Number(milliseconds) > LONGEST_TIMER_MS) {
-    headers.set("connect-timeout-ms", String(LONGEST_TIMER_MS));
+  if (/^\d{10}$/.test(milliseconds) && Number(milliseconds) > MAX_TIMER_MS) {
+    headers.set("connect-timeout-ms", String(MAX_TIMER_MS));
   }
   return headers;
 }

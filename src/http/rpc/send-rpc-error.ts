@@ -1,25 +1,25 @@
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { ServiceError } from "../../errors.js";
-import { NO_STORE } from "../request/cache-headers.js";
-import { answerTrailersOnly, commonHeaders, type Exchange, writeHead } from "../request/response.js";
-import { tellFailure, trailerFields } from "./rpc-errors.js";
+import { NO_STORE_HEADERS } from "../request/cache-headers.js";
+import { buildCommonHeaders, type HttpExchange, sendTrailersOnly, writeHead } from "../request/response.js";
+import { mapRpcError, toNodeTrailers } from "./rpc-errors.js";
 
 /** Answers a call of gRPC, gRPC-Web or Connect of which nothing is read, in the words of its protocol. */
-export function refuseRpc(exchange: Exchange, refusal: ServiceError, domain: string): void {
-  const { req, res, call } = exchange;
-  const told = tellFailure(call, refusal, domain);
-  if (call.protocol !== "rest") {
+export function sendRpcError(exchange: HttpExchange, refusal: ServiceError, domain: string): void {
+  const { req, res, context } = exchange;
+  const told = mapRpcError(context, refusal, domain);
+  if (context.protocol !== "rest") {
     const trailer = setTrailerStatus(new Headers(), told);
-    answerTrailersOnly(exchange, Object.entries(trailerFields(trailer)).flat());
+    sendTrailersOnly(exchange, Object.entries(toNodeTrailers(trailer)).flat());
     return;
   }
-  call.protocol = req.method === "POST" ? "connect" : "connect-get";
+  context.protocol = req.method === "POST" ? "connect" : "connect-get";
   const body = Buffer.from(errorToJsonBytes(told, undefined));
   writeHead(res, codeToHttpStatus(told.code), [
-    ...commonHeaders(call),
+    ...buildCommonHeaders(context),
     ...["content-type", "application/json", "content-length", String(body.length)],
-    ...NO_STORE,
+    ...NO_STORE_HEADERS,
     ...[...told.metadata].flat(),
   ]);
   res.end(body);

@@ -8,30 +8,30 @@ export interface MetricDescription {
   readonly aggregator: "sum" | "max" | "min";
 }
 
-const prefix = "hop_gateway_";
+const METRIC_PREFIX = "hop_gateway_";
 
-type Naming = (name: string, help: string, labels?: readonly string[]) => MetricDescription;
-const as =
-  (type: MetricDescription["type"], aggregator: MetricDescription["aggregator"]): Naming =>
-  (name, help, labels = []) => ({ name: prefix + name, help, type, labels, aggregator });
-const counter = as("counter", "sum");
-const histogram = as("histogram", "sum");
+type MetricFactory = (name: string, help: string, labels?: readonly string[]) => MetricDescription;
+const createMetricFactory =
+  (type: MetricDescription["type"], aggregator: MetricDescription["aggregator"]): MetricFactory =>
+  (name, help, labels = []) => ({ name: METRIC_PREFIX + name, help, type, labels, aggregator });
+const counter = createMetricFactory("counter", "sum");
+const histogram = createMetricFactory("histogram", "sum");
 /** Of which each process has its share. */
-const share = as("gauge", "sum");
+const summedGauge = createMetricFactory("gauge", "sum");
 /** Of which the process that sees the worst speaks for all, or the best. */
-const highest = as("gauge", "max");
-const lowest = as("gauge", "min");
+const maxGauge = createMetricFactory("gauge", "max");
+const minGauge = createMetricFactory("gauge", "min");
 
 /** Every metric of our own. Their names and labels are what dashboards and alerts stand on. */
-export const catalogue = {
+export const metricCatalogue = {
   requests: counter("requests_total", "Requests whose answer is out or whose caller is gone.", [
     ...["operation", "protocol", "code", "reason"],
   ]),
   requestDuration: histogram("request_duration_seconds", "From a request's headers to the end of its answer.", [
     ...["operation", "protocol"],
   ]),
-  requestsInProgress: share("requests_in_progress", "Requests whose answer is not out yet."),
-  connections: share("connections", "Connections of callers that are open."),
+  requestsInProgress: summedGauge("requests_in_progress", "Requests whose answer is not out yet."),
+  connections: summedGauge("connections", "Connections of callers that are open."),
   sessionFaults: counter("session_faults_total", "Connections refused for what came on them, or did not.", ["fault"]),
   upstreamRequests: counter("upstream_requests_total", "HTTP requests to RPC endpoints, by how they ended.", [
     ...["network", "chain", "endpoint", "method", "outcome"],
@@ -41,15 +41,18 @@ export const catalogue = {
     "HTTP requests to RPC endpoints, but for those for which nobody waited.",
     [...["network", "chain"]],
   ),
-  endpointState: highest("endpoint_state", "1 for the state in which an RPC endpoint is, 0 for the others.", [
+  endpointState: maxGauge("endpoint_state", "1 for the state in which an RPC endpoint is, 0 for the others.", [
     ...["network", "chain", "endpoint", "state"],
   ]),
-  headAge: lowest("chain_head_age_seconds", "Age of the latest block that is known of a chain.", ["network", "chain"]),
-  headNumber: highest("chain_head_number", "Number of the latest block that is known of a chain.", [
+  headAge: minGauge("chain_head_age_seconds", "Age of the latest block that is known of a chain.", [
+    "network",
+    "chain",
+  ]),
+  headNumber: maxGauge("chain_head_number", "Number of the latest block that is known of a chain.", [
     ...["network", "chain"],
   ]),
-  sourceState: highest("source_state", "1 for the state in which a source is, 0 for the others.", ["source", "state"]),
-  sourceAge: highest("source_age_seconds", "Age of what a source gave last; of prices, since they were made.", [
+  sourceState: maxGauge("source_state", "1 for the state in which a source is, 0 for the others.", ["source", "state"]),
+  sourceAge: maxGauge("source_age_seconds", "Age of what a source gave last; of prices, since they were made.", [
     "source",
   ]),
   quoteFactsAge: histogram("quote_facts_age_seconds", "Age of what was read from the chains when a quote is given."),
@@ -59,23 +62,23 @@ export const catalogue = {
   snapshotReads: counter("snapshot_reads_total", "Reads of what quotes need of a chain, by how they ended.", [
     "outcome",
   ]),
-  routesKeptFresh: share(
+  routesKeptFresh: summedGauge(
     "routes_kept_fresh",
     "Routes whose facts are read again and again, as somebody asks for them.",
   ),
-  indexLag: highest("index_lag_blocks", "By how many blocks the index of transfers is behind a chain.", ["chain"]),
-  gateLimit: share("gate_limit", "Most expensive works that go on at a time now."),
-  gateInside: share("gate_inside", "Expensive works that go on or stand in line."),
-  callsWaiting: share("calls_waiting", "Calls that wait for something that is not at hand."),
-  customEndpoints: share("custom_endpoints", "RPC endpoints that callers named and have open."),
-  buildInfo: highest("build_info", "1, for the version of the service and of Node.js.", ["version", "node"]),
+  indexLag: maxGauge("index_lag_blocks", "By how many blocks the index of transfers is behind a chain.", ["chain"]),
+  gateLimit: summedGauge("gate_limit", "Most expensive works that go on at a time now."),
+  gateInside: summedGauge("gate_inside", "Expensive works that go on or stand in line."),
+  callsWaiting: summedGauge("calls_waiting", "Calls that wait for something that is not at hand."),
+  customEndpoints: summedGauge("custom_endpoints", "RPC endpoints that callers named and have open."),
+  buildInfo: maxGauge("build_info", "1, for the version of the service and of Node.js.", ["version", "node"]),
 } as const satisfies Readonly<Record<string, MetricDescription>>;
 
 /** Upper bounds in seconds: from an answer that was at hand to the longest that a request may take. */
-export const durationBuckets = [
+export const REQUEST_DURATION_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;
 /** The same for exchanges with endpoints, none of which is quicker. */
-export const upstreamBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5, 5] as const;
+export const RPC_DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5, 5] as const;
 /** Ages of facts: up to that at which no quote is given any more, by default. */
-export const ageBuckets = [0.5, 1, 2, 4, 8, 12, 16, 24, 30, 60] as const;
+export const QUOTE_AGE_BUCKETS = [0.5, 1, 2, 4, 8, 12, 16, 24, 30, 60] as const;

@@ -1,5 +1,5 @@
 /** A value of a metric, as prom-client takes it. */
-export interface Sample {
+export interface MetricSample {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
   /** Where it is another than the metric's. */
@@ -7,7 +7,7 @@ export interface Sample {
 }
 
 /** How often values fell between bounds. To note one takes nanoseconds, where prom-client takes half a microsecond. */
-export class Distribution {
+export class Histogram {
   private readonly counts: number[];
   private sum = 0;
   private count = 0;
@@ -27,9 +27,9 @@ export class Distribution {
   }
 
   /** As a histogram of that name. */
-  samples(name: string, labels: Sample["labels"]): Sample[] {
+  toSamples(name: string, labels: MetricSample["labels"]): MetricSample[] {
     let below = 0;
-    const buckets = this.bounds.map((le, place): Sample => {
+    const buckets = this.bounds.map((le, place): MetricSample => {
       below += this.counts[place] ?? 0;
       return { labels: { ...labels, le }, value: below, metricName: `${name}_bucket` };
     });
@@ -43,16 +43,16 @@ export class Distribution {
 }
 
 /** Counts by the values of labels. */
-export interface Tally {
+export interface LabeledCounter {
   /** @param values of the labels, in their order */
-  add(...values: readonly string[]): void;
-  samples(): Sample[];
+  increment(...values: readonly string[]): void;
+  toSamples(): MetricSample[];
 }
 
-export function createTally(labels: readonly string[]): Tally {
-  const counts = new Map<string, { readonly labels: Sample["labels"]; value: number }>();
+export function createLabeledCounter(labels: readonly string[]): LabeledCounter {
+  const counts = new Map<string, { readonly labels: MetricSample["labels"]; value: number }>();
   return {
-    add(...values) {
+    increment(...values) {
       const key = values.join("\n");
       const known = counts.get(key);
       if (known !== undefined) known.value += 1;
@@ -61,6 +61,6 @@ export function createTally(labels: readonly string[]): Tally {
         counts.set(key, { labels: labelled, value: 1 });
       }
     },
-    samples: () => [...counts.values()].map((each) => ({ ...each })),
+    toSamples: () => [...counts.values()].map((each) => ({ ...each })),
   };
 }

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { metricsType } from "./media-type.js";
+import { PROMETHEUS_MEDIA_TYPE } from "./media-type.js";
 
 /** Serves metrics on a port of their own, which callers of the service need not reach. */
 export interface MetricsListener {
@@ -13,33 +13,37 @@ export interface MetricsListenerOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  readonly text: () => Promise<string>;
+  readonly renderText: () => Promise<string>;
 }
 
-const path = "/metrics";
+const METRICS_PATH = "/metrics";
 /** Scrapers are few. */
-const mostConnections = 64;
-const requestMs = 10_000;
-const mostHeaderBytes = 8 * 1024;
+const MAX_CONNECTIONS = 64;
+const SCRAPE_TIMEOUT_MS = 10_000;
+const MAX_HEADER_BYTES = 8 * 1024;
 
-export function createMetricsListener({ host, port, text }: MetricsListenerOptions): MetricsListener {
-  const limits = { headersTimeout: requestMs, requestTimeout: requestMs, maxHeaderSize: mostHeaderBytes };
+export function createMetricsListener({ host, port, renderText }: MetricsListenerOptions): MetricsListener {
+  const limits = {
+    headersTimeout: SCRAPE_TIMEOUT_MS,
+    requestTimeout: SCRAPE_TIMEOUT_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  };
   const server = createServer(limits, (request, response) => {
     request.resume();
     const [asked] = (request.url ?? "").split("?");
-    if (asked !== path) answer(response, 404, `metrics are at ${path}\n`);
+    if (asked !== METRICS_PATH) sendResponse(response, 404, `metrics are at ${METRICS_PATH}\n`);
     else if (request.method !== "GET" && request.method !== "HEAD") {
       response.setHeader("allow", "GET, HEAD");
-      answer(response, 405, "the method must be GET or HEAD\n");
+      sendResponse(response, 405, "the method must be GET or HEAD\n");
     } else {
-      text().then(
-        (metrics) => answer(response, 200, metrics, metricsType),
-        () => answer(response, 503, "the metrics cannot be had\n"),
+      renderText().then(
+        (metrics) => sendResponse(response, 200, metrics, PROMETHEUS_MEDIA_TYPE),
+        () => sendResponse(response, 503, "the metrics cannot be had\n"),
       );
     }
   });
-  server.maxConnections = mostConnections;
-  server.timeout = requestMs;
+  server.maxConnections = MAX_CONNECTIONS;
+  server.timeout = SCRAPE_TIMEOUT_MS;
 
   return {
     listen: () =>
@@ -50,7 +54,7 @@ export function createMetricsListener({ host, port, text }: MetricsListenerOptio
           // A connection that cannot be accepted must not end the process.
           server.on("error", () => {});
           const { address, family, port: own } = server.address() as AddressInfo;
-          resolve({ url: `http://${family === "IPv6" ? `[${address}]` : address}:${own}${path}` });
+          resolve({ url: `http://${family === "IPv6" ? `[${address}]` : address}:${own}${METRICS_PATH}` });
         });
       }),
     async close() {
@@ -62,7 +66,12 @@ export function createMetricsListener({ host, port, text }: MetricsListenerOptio
   };
 }
 
-function answer(response: ServerResponse, status: number, text: string, type = "text/plain; charset=utf-8"): void {
+function sendResponse(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  type = "text/plain; charset=utf-8",
+): void {
   const headers = { "content-type": type, "content-length": Buffer.byteLength(text), "cache-control": "no-store" };
   // For HEAD, Node leaves out what is given for the body.
   response.writeHead(status, { ...headers, "x-content-type-options": "nosniff" }).end(text);

@@ -1,153 +1,161 @@
-import type { ServiceState } from "../../app/dependency-status.js";
-import type { ChainExchange } from "../../chain/chains.js";
-import type { ExchangeObserver } from "../../chain/endpoints/endpoint.js";
+import type { DependencyStatus } from "../../app/dependency-status.js";
+import type { ChainEndpointRequest } from "../../chain/chains.js";
+import type { EndpointRequestObserver } from "../../chain/endpoints/endpoint.js";
 import type { AccessLog } from "../../http/request/request-context.js";
-import type { GateLoad } from "../../resilience/adaptive-limiter.js";
-import { ageBuckets, catalogue, type MetricDescription, upstreamBuckets } from "./catalogue.js";
-import type { Family, TakenMetrics } from "./exposition.js";
-import { createTally, Distribution, type Sample } from "./instruments.js";
-import { createRequestCounts } from "./request-metrics.js";
+import type { LimiterLoad } from "../../resilience/adaptive-limiter.js";
+import { type MetricDescription, metricCatalogue, QUOTE_AGE_BUCKETS, RPC_DURATION_BUCKETS } from "./catalogue.js";
+import type { MetricFamily, MetricsJson } from "./exposition.js";
+import { createLabeledCounter, Histogram, type MetricSample } from "./instruments.js";
+import { createRequestMetrics } from "./request-metrics.js";
 
 /** What the process counts and measures of itself. What the parts tell it costs them next to nothing. */
 export interface Metrics {
   readonly onRequest: AccessLog;
-  readonly onExchange: ExchangeObserver<ChainExchange>;
-  readonly onSnapshotRead: (outcome: "ok" | "failed") => void;
+  readonly onEndpointRequest: EndpointRequestObserver<ChainEndpointRequest>;
+  readonly onChainStateRead: (outcome: "ok" | "failed") => void;
   /** @param ageMs of the facts of a quote that is given */
-  readonly onQuote: (ageMs: number) => void;
-  readonly onVerdict: (verdict: "equal" | "different" | "failed") => void;
+  readonly observeQuoteAge: (ageMs: number) => void;
+  readonly onQuoteComparison: (verdict: "equal" | "different" | "failed") => void;
   /** Loads what writes metrics, and begins to watch the process. Called by the others too. */
-  load(): Promise<void>;
+  loadRegistry(): Promise<void>;
   /** In the text form of Prometheus. */
-  text(): Promise<string>;
+  renderText(): Promise<string>;
   /** For another process. */
-  take(): Promise<TakenMetrics>;
+  collectJson(): Promise<MetricsJson>;
 }
 
 /** How much goes on now. */
-export interface Load {
+export interface ServiceLoad {
   readonly connections: number;
   readonly requests: number;
-  readonly gate: GateLoad;
-  readonly callsWaiting: number;
+  readonly limiter: LimiterLoad;
+  readonly pendingRequests: number;
   readonly customEndpoints: number;
-  readonly routesKept: number;
+  readonly activeRoutes: number;
 }
 
 export interface MetricsOptions {
   readonly version: string;
   /** Asked at each scrape, as is the load. */
-  readonly state: () => ServiceState;
-  readonly load: () => Load;
+  readonly getDependencyStatus: () => DependencyStatus;
+  readonly getLoad: () => ServiceLoad;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds on a steady clock. */
-  readonly steady: () => number;
+  readonly monotonicNow: () => number;
 }
 
 /** Every metric of our own, for what stands on their names. */
-export const metricDescriptions: readonly MetricDescription[] = Object.values(catalogue);
+export const metricDescriptions: readonly MetricDescription[] = Object.values(metricCatalogue);
 
-const endpointStates = ["ok", "failing", "resting", "lagging", "unknown"] as const;
-const sourceStates = ["ok", "failing", "unknown", "off"] as const;
+const ENDPOINT_STATES = ["ok", "failing", "resting", "lagging", "unknown"] as const;
+const SOURCE_STATES = ["ok", "failing", "unknown", "off"] as const;
 
 /** The methods that are sent here; what the SDK or a later version sends beside them is `other`. */
-const rpcMethods: ReadonlySet<string> = new Set([
+const knownRpcMethods: ReadonlySet<string> = new Set([
   ...["batch", "eth_blockNumber", "eth_call", "eth_chainId", "eth_estimateGas", "eth_gasPrice", "eth_getBlockByHash"],
   ...["eth_getBlockByNumber", "eth_getLogs", "eth_getTransactionByHash", "eth_getTransactionReceipt"],
 ]);
 
-export function createMetrics({ version, state, load, now, steady }: MetricsOptions): Metrics {
-  const requests = createRequestCounts();
-  const sessionFaults = createTally(catalogue.sessionFaults.labels);
-  const exchanges = createTally(catalogue.upstreamRequests.labels);
-  const exchangeTimes = new Map<string, { readonly labels: Sample["labels"]; readonly times: Distribution }>();
-  const quoteAges = new Distribution(ageBuckets);
-  const verdicts = createTally(catalogue.quoteVerifications.labels);
-  const snapshotReads = createTally(catalogue.snapshotReads.labels);
-  let registry: Promise<Registry> | undefined;
+export function createMetrics({ version, getDependencyStatus, getLoad, now, monotonicNow }: MetricsOptions): Metrics {
+  const requests = createRequestMetrics();
+  const sessionFaults = createLabeledCounter(metricCatalogue.sessionFaults.labels);
+  const exchanges = createLabeledCounter(metricCatalogue.upstreamRequests.labels);
+  const exchangeTimes = new Map<string, { readonly labels: MetricSample["labels"]; readonly times: Histogram }>();
+  const quoteAges = new Histogram(QUOTE_AGE_BUCKETS);
+  const verdicts = createLabeledCounter(metricCatalogue.quoteVerifications.labels);
+  const snapshotReads = createLabeledCounter(metricCatalogue.snapshotReads.labels);
+  let registry: Promise<MetricsRegistry> | undefined;
 
-  function timesOf(network: string, chain: string): Distribution {
+  function timesOf(network: string, chain: string): Histogram {
     const key = `${network} ${chain}`;
-    const known = exchangeTimes.get(key) ?? { labels: { network, chain }, times: new Distribution(upstreamBuckets) };
+    const known = exchangeTimes.get(key) ?? { labels: { network, chain }, times: new Histogram(RPC_DURATION_BUCKETS) };
     exchangeTimes.set(key, known);
     return known.times;
   }
 
-  const one = (value: number): Sample[] => [{ labels: {}, value }];
-  const headsOf = (valueFrom: (head: { readonly number: number; readonly time: number }) => number): Sample[] =>
-    state().chains.flatMap(({ network, chain, head }) =>
+  const one = (value: number): MetricSample[] => [{ labels: {}, value }];
+  const headsOf = (
+    valueFrom: (head: { readonly number: number; readonly timestamp: number }) => number,
+  ): MetricSample[] =>
+    getDependencyStatus().chains.flatMap(({ network, chain, head }) =>
       head === undefined ? [] : [{ labels: { network, chain }, value: valueFrom(head) }],
     );
-  const collected: Readonly<Record<keyof typeof catalogue, () => Sample[]>> = {
-    requests: requests.counts,
-    requestDuration: requests.durations,
-    requestsInProgress: () => one(load().requests),
-    connections: () => one(load().connections),
-    sessionFaults: sessionFaults.samples,
-    upstreamRequests: exchanges.samples,
+  const collected: Readonly<Record<keyof typeof metricCatalogue, () => MetricSample[]>> = {
+    requests: requests.toCounterSamples,
+    requestDuration: requests.toDurationSamples,
+    requestsInProgress: () => one(getLoad().requests),
+    connections: () => one(getLoad().connections),
+    sessionFaults: sessionFaults.toSamples,
+    upstreamRequests: exchanges.toSamples,
     upstreamDuration: () =>
       [...exchangeTimes.values()].flatMap(({ labels, times }) =>
-        times.samples(catalogue.upstreamDuration.name, labels),
+        times.toSamples(metricCatalogue.upstreamDuration.name, labels),
       ),
     endpointState: () =>
-      state().chains.flatMap(({ network, chain, endpoints }) =>
-        endpoints.flatMap(({ endpoint, state: own }) => oneOf(endpointStates, own, { network, chain, endpoint })),
+      getDependencyStatus().chains.flatMap(({ network, chain, endpoints }) =>
+        endpoints.flatMap(({ endpoint, state: own }) =>
+          createStateSamples(ENDPOINT_STATES, own, { network, chain, endpoint }),
+        ),
       ),
-    headAge: () => headsOf(({ time }) => Math.max(0, now() / 1000 - time)),
+    headAge: () => headsOf(({ timestamp }) => Math.max(0, now() / 1000 - timestamp)),
     headNumber: () => headsOf(({ number }) => number),
-    sourceState: () => state().sources.flatMap(({ source, state: own }) => oneOf(sourceStates, own, { source })),
+    sourceState: () =>
+      getDependencyStatus().sources.flatMap(({ source, state: own }) =>
+        createStateSamples(SOURCE_STATES, own, { source }),
+      ),
     sourceAge: () =>
-      state().sources.flatMap(({ source, ageMs }) =>
+      getDependencyStatus().sources.flatMap(({ source, ageMs }) =>
         ageMs === undefined ? [] : [{ labels: { source }, value: ageMs / 1000 }],
       ),
-    quoteFactsAge: () => quoteAges.samples(catalogue.quoteFactsAge.name, {}),
-    quoteVerifications: verdicts.samples,
-    snapshotReads: snapshotReads.samples,
-    routesKeptFresh: () => one(load().routesKept),
-    indexLag: () => (state().index ?? []).map(({ chain, lagBlocks }) => ({ labels: { chain }, value: lagBlocks })),
-    gateLimit: () => one(load().gate.limit),
-    gateInside: () => one(load().gate.inside),
-    callsWaiting: () => one(load().callsWaiting),
-    customEndpoints: () => one(load().customEndpoints),
+    quoteFactsAge: () => quoteAges.toSamples(metricCatalogue.quoteFactsAge.name, {}),
+    quoteVerifications: verdicts.toSamples,
+    snapshotReads: snapshotReads.toSamples,
+    routesKeptFresh: () => one(getLoad().activeRoutes),
+    indexLag: () =>
+      (getDependencyStatus().index ?? []).map(({ chain, lagBlocks }) => ({ labels: { chain }, value: lagBlocks })),
+    gateLimit: () => one(getLoad().limiter.limit),
+    gateInside: () => one(getLoad().limiter.inFlight),
+    callsWaiting: () => one(getLoad().pendingRequests),
+    customEndpoints: () => one(getLoad().customEndpoints),
     buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],
   };
 
   /** Loaded when it is wanted: a start is quicker without it. */
-  function loaded(): Promise<Registry> {
-    registry ??= import("./exposition.js").then(({ createRegistry }) => {
-      const families = Object.entries(catalogue).map(([key, description]): Family => {
-        return { ...description, collect: collected[key as keyof typeof catalogue] };
+  function loaded(): Promise<MetricsRegistry> {
+    registry ??= import("./exposition.js").then(({ createMetricsRegistry }) => {
+      const families = Object.entries(metricCatalogue).map(([key, description]): MetricFamily => {
+        return { ...description, collect: collected[key as keyof typeof metricCatalogue] };
       });
-      return createRegistry(families);
+      return createMetricsRegistry(families);
     });
     return registry;
   }
 
   return {
     onRequest(line, reason) {
-      requests.note(line, reason);
-      if (line.fault !== undefined) sessionFaults.add(String(line.fault));
+      requests.record(line, reason);
+      if (line.fault !== undefined) sessionFaults.increment(String(line.fault));
     },
-    onExchange({ network, chain, endpoint, method }) {
-      const beganAt = steady();
+    onEndpointRequest({ network, chain, endpoint, method }) {
+      const beganAt = monotonicNow();
       return (outcome) => {
-        exchanges.add(network, chain, endpoint, rpcMethods.has(method) ? method : "other", outcome);
-        if (outcome !== "aborted") timesOf(network, chain).observe((steady() - beganAt) / 1000);
+        exchanges.increment(network, chain, endpoint, knownRpcMethods.has(method) ? method : "other", outcome);
+        if (outcome !== "aborted") timesOf(network, chain).observe((monotonicNow() - beganAt) / 1000);
       };
     },
-    onSnapshotRead: (outcome) => snapshotReads.add(outcome),
-    onQuote: (ageMs) => quoteAges.observe(ageMs / 1000),
-    onVerdict: (verdict) => verdicts.add(verdict),
-    load: async () => void (await loaded()),
-    text: async () => (await loaded()).metrics(),
-    take: async () => (await loaded()).getMetricsAsJSON(),
+    onChainStateRead: (outcome) => snapshotReads.increment(outcome),
+    observeQuoteAge: (ageMs) => quoteAges.observe(ageMs / 1000),
+    onQuoteComparison: (verdict) => verdicts.increment(verdict),
+    loadRegistry: async () => void (await loaded()),
+    renderText: async () => (await loaded()).metrics(),
+    collectJson: async () => (await loaded()).getMetricsAsJSON(),
   };
 }
 
-type Registry = ReturnType<typeof import("./exposition.js").createRegistry>;
+type MetricsRegistry = ReturnType<typeof import("./exposition.js").createMetricsRegistry>;
 
 /** A sample for each state that there is: 1 for the one that holds. */
-function oneOf(states: readonly string[], own: string, labels: Sample["labels"]): Sample[] {
+function createStateSamples(states: readonly string[], own: string, labels: MetricSample["labels"]): MetricSample[] {
   return states.map((state) => ({ labels: { ...labels, state }, value: state === own ? 1 : 0 }));
 }

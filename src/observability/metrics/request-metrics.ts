@@ -1,80 +1,85 @@
 import type { AccessLog } from "../../http/request/request-context.js";
-import { catalogue, durationBuckets } from "./catalogue.js";
-import { Distribution, type Sample } from "./instruments.js";
+import { metricCatalogue, REQUEST_DURATION_BUCKETS } from "./catalogue.js";
+import { Histogram, type MetricSample } from "./instruments.js";
 
 /** Counts requests by how they ended. */
-export interface RequestCounts {
+export interface RequestMetrics {
   /** Once for each request: a few map look-ups, and nothing that has to be collected later. */
-  readonly note: AccessLog;
-  counts(): Sample[];
-  durations(): Sample[];
+  readonly record: AccessLog;
+  toCounterSamples(): MetricSample[];
+  toDurationSamples(): MetricSample[];
 }
 
 /** Requests of one operation over one protocol. */
-interface Series {
+interface RequestSeries {
   readonly operation: string;
   readonly protocol: string;
-  readonly duration: Distribution;
+  readonly duration: Histogram;
   /** By code, then by reason. */
-  readonly ends: Map<string, Map<string, { value: number }>>;
+  readonly outcomes: Map<string, Map<string, { value: number }>>;
 }
 
 /** Operations are those that are served; should something else ever come by, it is kept from becoming a flood. */
-const mostOperations = 200;
-const other = "other";
+const MAX_OPERATIONS = 200;
+const OTHER_OPERATION = "other";
 
-export function createRequestCounts(): RequestCounts {
+export function createRequestMetrics(): RequestMetrics {
   /** By full name of the operation, then by protocol. Versions of a service whose methods have one name share their series. */
-  const byOperation = new Map<string, Map<string, Series>>();
-  const byShortName = new Map<string, Map<string, Series>>();
+  const byOperation = new Map<string, Map<string, RequestSeries>>();
+  const byShortName = new Map<string, Map<string, RequestSeries>>();
 
-  function seriesOf(name: string, protocol: string): Series {
+  function seriesOf(name: string, protocol: string): RequestSeries {
     let byProtocol = byOperation.get(name);
     if (byProtocol === undefined) {
-      if (byOperation.size >= mostOperations && name !== "") return seriesOf("", protocol);
-      const operation = shortName(name);
-      byProtocol = byShortName.get(operation) ?? new Map<string, Series>();
+      if (byOperation.size >= MAX_OPERATIONS && name !== "") return seriesOf("", protocol);
+      const operation = shortenOperation(name);
+      byProtocol = byShortName.get(operation) ?? new Map<string, RequestSeries>();
       byOperation.set(name, byProtocol);
       byShortName.set(operation, byProtocol);
     }
     let series = byProtocol.get(protocol);
     if (series === undefined) {
-      series = { operation: shortName(name), protocol, duration: new Distribution(durationBuckets), ends: new Map() };
+      series = {
+        operation: shortenOperation(name),
+        protocol,
+        duration: new Histogram(REQUEST_DURATION_BUCKETS),
+        outcomes: new Map(),
+      };
       byProtocol.set(protocol, series);
     }
     return series;
   }
 
-  const all = (): Series[] => [...byShortName.values()].flatMap((byProtocol) => [...byProtocol.values()]);
+  const all = (): RequestSeries[] => [...byShortName.values()].flatMap((byProtocol) => [...byProtocol.values()]);
 
   return {
-    note({ operation, protocol, code, ms }, reason) {
-      const { duration, ends } = seriesOf(operation, protocol);
+    record({ operation, protocol, code, ms }, reason) {
+      const { duration, outcomes } = seriesOf(operation, protocol);
       duration.observe(ms / 1000);
-      let byReason = ends.get(code);
+      let byReason = outcomes.get(code);
       if (byReason === undefined) {
         byReason = new Map();
-        ends.set(code, byReason);
+        outcomes.set(code, byReason);
       }
       const end = byReason.get(reason);
       if (end === undefined) byReason.set(reason, { value: 1 });
       else end.value += 1;
     },
-    counts: () =>
-      all().flatMap(({ operation, protocol, ends }) =>
-        [...ends].flatMap(([code, byReason]) =>
+    toCounterSamples: () =>
+      all().flatMap(({ operation, protocol, outcomes }) =>
+        [...outcomes].flatMap(([code, byReason]) =>
           [...byReason].map(([reason, { value }]) => ({ labels: { operation, protocol, code, reason }, value })),
         ),
       ),
-    durations: () =>
+    toDurationSamples: () =>
       all().flatMap(({ operation, protocol, duration }) =>
-        duration.samples(catalogue.requestDuration.name, { operation, protocol }),
+        duration.toSamples(metricCatalogue.requestDuration.name, { operation, protocol }),
       ),
   };
 }
 
 /** The method alone of what is named by service and method; a document keeps its path. */
-function shortName(operation: string): string {
-  if (operation === "") return other;
+function shortenOperation(operation: string): string {
+  if (operation === "") return OTHER_OPERATION;
   return operation.startsWith("/") ? operation : operation.slice(operation.lastIndexOf("/") + 1);
 }

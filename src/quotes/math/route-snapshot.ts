@@ -1,4 +1,4 @@
-import type { Pool } from "./stable-swap.js";
+import type { StableSwapPool } from "./stable-swap.js";
 
 /** What a destination transaction costs: wei = gasPrice * gas + l1Fee. */
 export interface DeliveryCost {
@@ -10,22 +10,22 @@ export interface DeliveryCost {
   readonly l1Fee: bigint;
 }
 
-interface Common {
+interface RouteSnapshotBase {
   /** Decimals of the token. */
   readonly decimals: number;
   readonly sourceIsL1: boolean;
   readonly destinationSlug: string;
   readonly destinationIsL1: boolean;
   /** Factor on the destination's transaction fee. */
-  readonly multiplier: number;
+  readonly feeMultiplier: number;
 }
 
 /** A transfer over Hop's own bridge. */
-export interface BridgeSnapshot extends Common {
+export interface BridgeSnapshot extends RouteSnapshotBase {
   readonly kind: "bridge";
   /** undefined: no swap there (L1, or a token without pools). */
-  readonly sourcePool: Pool | undefined;
-  readonly destinationPool: Pool | undefined;
+  readonly sourcePool: StableSwapPool | undefined;
+  readonly destinationPool: StableSwapPool | undefined;
   /** From an L2: what the bonder's fee is made of. From L1: undefined. */
   readonly bonder:
     | {
@@ -43,7 +43,7 @@ export interface BridgeSnapshot extends Common {
 }
 
 /** A transfer of USDC by CCTP. */
-export interface CctpSnapshot extends Common {
+export interface CctpSnapshot extends RouteSnapshotBase {
   readonly kind: "cctp";
   /** Least fee of the source's CCTP bridge, in the token's smallest unit. */
   readonly minBonderFee: bigint;
@@ -53,4 +53,4 @@ export interface CctpSnapshot extends Common {
 }
 
 /** Everything that a quote on one route depends on beside amount, slippage and clock. */
-export type Snapshot = BridgeSnapshot | CctpSnapshot;
+export type RouteSnapshot = BridgeSnapshot | CctpSnapshot;

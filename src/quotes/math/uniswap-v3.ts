@@ -1,7 +1,7 @@
-import { SwapReverts } from "./stable-swap.js";
+import { SwapRevertError } from "./stable-swap.js";
 
 /** A pool of Uniswap v3 at one block, as far as it is known: its state, and the ticks around its price. */
-export interface UniswapPool {
+export interface UniswapV3Pool {
   /** Square root of the price, token 1 for token 0, times 2^96. */
   readonly sqrtPriceX96: bigint;
   /** `slot0().tick`; where a swap ended on a tick, it may be the one below the price's own. */
@@ -9,10 +9,10 @@ export interface UniswapPool {
   /** Liquidity at the price. */
   readonly liquidity: bigint;
   /** Millionths of the amount in. */
-  readonly fee: bigint;
+  readonly feePips: bigint;
   readonly tickSpacing: number;
   /** The words of `tickBitmap` that are known, by their places: 256 usable ticks each. */
-  readonly words: ReadonlyMap<number, bigint>;
+  readonly bitmapWords: ReadonlyMap<number, bigint>;
   /** By how much liquidity grows where the price rises through an initialised tick, for those that are known. */
   readonly liquidityNet: ReadonlyMap<number, bigint>;
 }
@@ -21,33 +21,33 @@ export interface UniswapPool {
  * What the quoter answers for an amount in, in raw units; undefined where the price would leave what is known of the pool.
  * Throws SwapReverts where the quoter reverts.
  */
-export type UniswapSwap = (amountIn: bigint) => bigint | undefined;
+export type UniswapSwapCalculator = (amountIn: bigint) => bigint | undefined;
 
 /** Prices have 96 binary digits behind the point. */
-const resolution = 96n;
-const maxUint128 = (1n << 128n) - 1n;
-const maxUint256 = (1n << 256n) - 1n;
-const wholeFee = 1_000_000n;
-const wordTicks = 256;
-export const maxTick = 887_272;
+const Q96_RESOLUTION = 96n;
+const MAX_UINT128 = (1n << 128n) - 1n;
+const MAX_UINT256 = (1n << 256n) - 1n;
+const FEE_PIPS_DENOMINATOR = 1_000_000n;
+const TICKS_PER_WORD = 256;
+export const MAX_TICK = 887_272;
 /** 1.0001^(-2^i / 2) for each bit i of a tick, with 128 binary digits behind the point, rounded to the nearest. */
-const powers = computePowers(20);
-const minSqrtPrice = sqrtPriceAt(-maxTick);
-const maxSqrtPrice = sqrtPriceAt(maxTick);
+const sqrtPriceFactors = computeSqrtPriceFactors(20);
+const minSqrtPrice = getSqrtPriceAtTick(-MAX_TICK);
+const maxSqrtPrice = getSqrtPriceAtTick(MAX_TICK);
 
 /** The way of the price from one stop to the next, under one liquidity. */
-interface Step {
-  readonly from: bigint;
+interface SwapStep {
+  readonly startSqrtPrice: bigint;
   readonly liquidity: bigint;
   /** What has gone in (fees among it) and come out since the swap began, before this step and at its end. */
-  readonly inBefore: bigint;
-  readonly outBefore: bigint;
-  readonly inAfter: bigint;
-  readonly outAfter: bigint;
+  readonly amountInBefore: bigint;
+  readonly amountOutBefore: bigint;
+  readonly amountInAfter: bigint;
+  readonly amountOutAfter: bigint;
 }
 
 /** Where the steps end: the price can go no further, or nobody knows how it goes on. */
-type End = "limit" | "unknown";
+type SwapWalkEnd = "limit" | "unknown";
 
 /**
  * Prepares swaps of an exact amount in one direction: token 0 for token 1, which lowers the price, or the other way.
@@ -58,12 +58,12 @@ type End = "limit" | "unknown";
  * the rest less its fee, floor(rest (10^6 - f) / 10^6), is at least the step's amount a; that is the same as rest >=
  * ceil(a 10^6 / (10^6 - f)) = a + ceil(a f / (10^6 - f)), and so the same as that the rest pays for a and its fee.
  */
-export function prepareUniswapSwap(pool: UniswapPool, zeroForOne: boolean): UniswapSwap {
-  const walk = stepsOf(pool, zeroForOne);
-  const steps: Step[] = [];
-  let end: End | undefined;
+export function createUniswapSwapCalculator(pool: UniswapV3Pool, zeroForOne: boolean): UniswapSwapCalculator {
+  const walk = walkSwapSteps(pool, zeroForOne);
+  const steps: SwapStep[] = [];
+  let end: SwapWalkEnd | undefined;
 
-  function stepAt(index: number): Step | undefined {
+  function stepAt(index: number): SwapStep | undefined {
     const known = steps[index];
     if (known !== undefined || end !== undefined) return known;
     const { value, done } = walk.next();
@@ -73,50 +73,65 @@ export function prepareUniswapSwap(pool: UniswapPool, zeroForOne: boolean): Unis
   }
 
   return (amountIn) => {
-    if (amountIn <= 0n || amountIn >> 255n > 0n) throw new SwapReverts("the amount is nothing, or leaves int256");
+    if (amountIn <= 0n || amountIn >> 255n > 0n) throw new SwapRevertError("the amount is nothing, or leaves int256");
     let index = 0;
     let step = stepAt(index);
-    while (step !== undefined && step.inAfter < amountIn) {
+    while (step !== undefined && step.amountInAfter < amountIn) {
       index += 1;
       step = stepAt(index);
     }
     if (step !== undefined)
-      return step.inAfter === amountIn ? step.outAfter : outWithin(step, amountIn, pool, zeroForOne);
+      return step.amountInAfter === amountIn
+        ? step.amountOutAfter
+        : computeAmountOutWithin(step, amountIn, pool, zeroForOne);
     if (end === "unknown") return undefined;
     // At the limit the pool keeps what it could take and the quoter tells what that gave, if there was anything.
     const last = steps.at(-1);
-    if (last === undefined || last.inAfter === 0n) throw new SwapReverts("the pool can take nothing");
-    return last.outAfter;
+    if (last === undefined || last.amountInAfter === 0n) throw new SwapRevertError("the pool can take nothing");
+    return last.amountOutAfter;
   };
 }
 
 /** What has come out when the amount ends on the way: the price stops short of the step's end. */
-function outWithin(step: Step, amountIn: bigint, { fee }: UniswapPool, zeroForOne: boolean): bigint {
-  const { from, liquidity, inBefore, outBefore } = step;
-  const added = ((amountIn - inBefore) * (wholeFee - fee)) / wholeFee;
-  const price = zeroForOne ? priceWithMore0(from, liquidity, added) : from + (added << resolution) / liquidity;
-  return outBefore + (zeroForOne ? amount1(liquidity, price, from) : amount0(liquidity, from, price));
+function computeAmountOutWithin(
+  step: SwapStep,
+  amountIn: bigint,
+  { feePips }: UniswapV3Pool,
+  zeroForOne: boolean,
+): bigint {
+  const { startSqrtPrice, liquidity, amountInBefore, amountOutBefore } = step;
+  const added = ((amountIn - amountInBefore) * (FEE_PIPS_DENOMINATOR - feePips)) / FEE_PIPS_DENOMINATOR;
+  const price = zeroForOne
+    ? getNextSqrtPriceFromAmount0(startSqrtPrice, liquidity, added)
+    : startSqrtPrice + (added << Q96_RESOLUTION) / liquidity;
+  return (
+    amountOutBefore +
+    (zeroForOne ? getAmount1Delta(liquidity, price, startSqrtPrice) : getAmount0Delta(liquidity, startSqrtPrice, price))
+  );
 }
 
-function* stepsOf(pool: UniswapPool, zeroForOne: boolean): Generator<Step, End> {
+function* walkSwapSteps(pool: UniswapV3Pool, zeroForOne: boolean): Generator<SwapStep, SwapWalkEnd> {
   const limit = zeroForOne ? minSqrtPrice + 1n : maxSqrtPrice - 1n;
   const reaches = (price: bigint): boolean => (zeroForOne ? price <= limit : price >= limit);
   let { sqrtPriceX96: price, tick, liquidity } = pool;
   let [amountIn, amountOut] = [0n, 0n];
   while (!reaches(price)) {
-    const stop = nextStop(pool, tick, zeroForOne);
+    const stop = findNextTickWithinWord(pool, tick, zeroForOne);
     if (stop === undefined) return "unknown";
-    const atStop = sqrtPriceAt(stop.tick);
+    const atStop = getSqrtPriceAtTick(stop.tick);
     const target = reaches(atStop) ? limit : atStop;
     const [low, high] = zeroForOne ? [target, price] : [price, target];
-    const taken = zeroForOne ? amount0Up(liquidity, low, high) : dividedUp(liquidity * (high - low), 1n << resolution);
+    const taken = zeroForOne
+      ? getAmount0DeltaRoundingUp(liquidity, low, high)
+      : divRoundingUp(liquidity * (high - low), 1n << Q96_RESOLUTION);
     const step = {
-      from: price,
+      startSqrtPrice: price,
       liquidity,
-      inBefore: amountIn,
-      outBefore: amountOut,
-      inAfter: amountIn + taken + dividedUp(taken * pool.fee, wholeFee - pool.fee),
-      outAfter: amountOut + (zeroForOne ? amount1(liquidity, low, high) : amount0(liquidity, low, high)),
+      amountInBefore: amountIn,
+      amountOutBefore: amountOut,
+      amountInAfter: amountIn + taken + divRoundingUp(taken * pool.feePips, FEE_PIPS_DENOMINATOR - pool.feePips),
+      amountOutAfter:
+        amountOut + (zeroForOne ? getAmount1Delta(liquidity, low, high) : getAmount0Delta(liquidity, low, high)),
     };
     yield step;
     if (stop.isInitialised && !reaches(target)) {
@@ -124,62 +139,68 @@ function* stepsOf(pool: UniswapPool, zeroForOne: boolean): Generator<Step, End> 
       if (net === undefined) return "unknown";
       liquidity += zeroForOne ? -net : net;
       // No pool is like that; what the contract would do with it is for the chain to say.
-      if (liquidity < 0n || liquidity > maxUint128) return "unknown";
+      if (liquidity < 0n || liquidity > MAX_UINT128) return "unknown";
     }
-    [price, amountIn, amountOut] = [target, step.inAfter, step.outAfter];
+    [price, amountIn, amountOut] = [target, step.amountInAfter, step.amountOutAfter];
     tick = zeroForOne ? stop.tick - 1 : stop.tick;
   }
   return "limit";
 }
 
 /** The next initialised tick of the word in which the way begins, or the last tick of that word. */
-function nextStop(
-  { words, tickSpacing }: UniswapPool,
+function findNextTickWithinWord(
+  { bitmapWords, tickSpacing }: UniswapV3Pool,
   tick: number,
   zeroForOne: boolean,
 ): { readonly tick: number; readonly isInitialised: boolean } | undefined {
   // Downwards, the tick in which the price is counts; upwards, the next one is the first.
   const first = Math.floor(tick / tickSpacing) + (zeroForOne ? 0 : 1);
-  const place = Math.floor(first / wordTicks);
-  const word = words.get(place);
+  const place = Math.floor(first / TICKS_PER_WORD);
+  const word = bitmapWords.get(place);
   if (word === undefined) return undefined;
-  const bit = first - place * wordTicks;
+  const bit = first - place * TICKS_PER_WORD;
   const ahead = zeroForOne ? word & ((2n << BigInt(bit)) - 1n) : (word >> BigInt(bit)) << BigInt(bit);
   const isInitialised = ahead !== 0n;
-  const stopBit = isInitialised ? (zeroForOne ? highestBit(ahead) : highestBit(ahead & -ahead)) : zeroForOne ? 0 : 255;
-  const stop = (place * wordTicks + stopBit) * tickSpacing;
-  return { tick: Math.max(-maxTick, Math.min(maxTick, stop)), isInitialised };
+  const stopBit = isInitialised
+    ? zeroForOne
+      ? mostSignificantBit(ahead)
+      : mostSignificantBit(ahead & -ahead)
+    : zeroForOne
+      ? 0
+      : 255;
+  const stop = (place * TICKS_PER_WORD + stopBit) * tickSpacing;
+  return { tick: Math.max(-MAX_TICK, Math.min(MAX_TICK, stop)), isInitialised };
 }
 
 /** Place of the highest bit that is set. */
-function highestBit(value: bigint): number {
+function mostSignificantBit(value: bigint): number {
   return value.toString(2).length - 1;
 }
 
 /** The price after so much of token 0 more, rounded up; by the coarser of two ways where the finer leaves uint256. */
-function priceWithMore0(price: bigint, liquidity: bigint, added: bigint): bigint {
-  const numerator = liquidity << resolution;
+function getNextSqrtPriceFromAmount0(price: bigint, liquidity: bigint, added: bigint): bigint {
+  const numerator = liquidity << Q96_RESOLUTION;
   const denominator = numerator + added * price;
-  return denominator <= maxUint256
-    ? dividedUp(numerator * price, denominator)
-    : dividedUp(numerator, numerator / price + added);
+  return denominator <= MAX_UINT256
+    ? divRoundingUp(numerator * price, denominator)
+    : divRoundingUp(numerator, numerator / price + added);
 }
 
 /** Token 0 between two prices: L (1/low - 1/high), floored at each division. */
-function amount0(liquidity: bigint, low: bigint, high: bigint): bigint {
-  return ((liquidity << resolution) * (high - low)) / high / low;
+function getAmount0Delta(liquidity: bigint, low: bigint, high: bigint): bigint {
+  return ((liquidity << Q96_RESOLUTION) * (high - low)) / high / low;
 }
 
-function amount0Up(liquidity: bigint, low: bigint, high: bigint): bigint {
-  return dividedUp(dividedUp((liquidity << resolution) * (high - low), high), low);
+function getAmount0DeltaRoundingUp(liquidity: bigint, low: bigint, high: bigint): bigint {
+  return divRoundingUp(divRoundingUp((liquidity << Q96_RESOLUTION) * (high - low), high), low);
 }
 
 /** Token 1 between two prices: L (high - low), floored. */
-function amount1(liquidity: bigint, low: bigint, high: bigint): bigint {
-  return (liquidity * (high - low)) >> resolution;
+function getAmount1Delta(liquidity: bigint, low: bigint, high: bigint): bigint {
+  return (liquidity * (high - low)) >> Q96_RESOLUTION;
 }
 
-function dividedUp(dividend: bigint, divisor: bigint): bigint {
+function divRoundingUp(dividend: bigint, divisor: bigint): bigint {
   return (dividend + divisor - 1n) / divisor;
 }
 
@@ -188,18 +209,18 @@ function dividedUp(dividend: bigint, divisor: bigint): bigint {
  * the tick's bits multiplied, lowest bit first, floored to 128 digits each time; the inverse for a tick above 0; rounded up.
  * @param tick -887272 to 887272
  */
-export function sqrtPriceAt(tick: number): bigint {
+export function getSqrtPriceAtTick(tick: number): bigint {
   const distance = Math.abs(tick);
   let price = 1n << 128n;
-  for (const [bit, power] of powers.entries()) if ((distance >> bit) & 1) price = (price * power) >> 128n;
+  for (const [bit, power] of sqrtPriceFactors.entries()) if ((distance >> bit) & 1) price = (price * power) >> 128n;
   if (tick > 0) price = ((1n << 256n) - 1n) / price;
   return (price + (1n << 32n) - 1n) >> 32n;
 }
 
 /** From the root of 1 / 1.0001 by squaring, with twice the digits that are kept. */
-function computePowers(count: number): readonly bigint[] {
+function computeSqrtPriceFactors(count: number): readonly bigint[] {
   const digits = 256n;
-  let power = rootOf(((1n << (2n * digits)) * 10_000n) / 10_001n);
+  let power = integerSqrt(((1n << (2n * digits)) * 10_000n) / 10_001n);
   return Array.from({ length: count }, () => {
     const rounded = (power + (1n << 127n)) >> 128n;
     power = (power * power) >> digits;
@@ -208,7 +229,7 @@ function computePowers(count: number): readonly bigint[] {
 }
 
 /** Integer part of a square root, by Newton's method from above. */
-function rootOf(square: bigint): bigint {
+function integerSqrt(square: bigint): bigint {
   let root = square;
   for (;;) {
     const next = (root + square / root) >> 1n;

@@ -1,60 +1,60 @@
-import { CallRefused } from "../../chain/json-rpc/rpc-codec.js";
+import { RpcError } from "../../chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../errors.js";
 
 /** Reads for several who want it at the same moment by one request. */
-export interface SharedReads<Wanted, Found> {
+export interface BatchLoader<Wanted, Found> {
   /** What is found has all that was wanted at that moment. Fails as the read does. */
-  read(wanted: Wanted): Promise<Found>;
+  load(wanted: Wanted): Promise<Found>;
 }
 
-export interface SharedReadsOptions<Wanted, Found> {
-  readonly readAll: (wanted: readonly Wanted[]) => Promise<Found>;
+export interface BatchLoaderOptions<Wanted, Found> {
+  readonly loadBatch: (wanted: readonly Wanted[]) => Promise<Found>;
   /** Milliseconds on a steady clock. */
   readonly now: () => number;
 }
 
 /** From a failed read to the next, after the first failure in a row; who asks meanwhile waits for that next one. */
-const firstPauseMs = 250;
-const longestPauseMs = 1_000;
+const INITIAL_BACKOFF_MS = 250;
+const MAX_BACKOFF_MS = 1_000;
 /** How long what a node refused is read apart from all else. */
-const apartMs = 10_000;
+const ISOLATION_MS = 10_000;
 
 /** Those that are read by one request, from when it is planned. */
-interface Plan<Wanted, Found> {
-  readonly all: Set<Wanted>;
-  readonly found: Promise<(wanted: Wanted) => Found | Promise<Found>>;
+interface Batch<Wanted, Found> {
+  readonly keys: Set<Wanted>;
+  readonly resultFor: Promise<(wanted: Wanted) => Found | Promise<Found>>;
 }
 
 /** What is wanted is told apart as an object: wanted again, it may still be read apart, as the time before. */
-export function createSharedReads<Wanted extends object, Found>({
-  readAll,
+export function createBatchLoader<Wanted extends object, Found>({
+  loadBatch,
   now,
-}: SharedReadsOptions<Wanted, Found>): SharedReads<Wanted, Found> {
+}: BatchLoaderOptions<Wanted, Found>): BatchLoader<Wanted, Found> {
   /** Until when something is read apart. */
   const apartUntil = new WeakMap<Wanted, number>();
-  let next: Plan<Wanted, Found> | undefined;
+  let next: Batch<Wanted, Found> | undefined;
   let failedAt = Number.NEGATIVE_INFINITY;
   let failuresInARow = 0;
   /** How many were read apart in vain. */
   let probed = 0;
 
-  function planTogether(): Plan<Wanted, Found> {
+  function planTogether(): Batch<Wanted, Found> {
     next ??= plan();
     return next;
   }
 
-  function plan(): Plan<Wanted, Found> {
-    const all = new Set<Wanted>();
+  function plan(): Batch<Wanted, Found> {
+    const keys = new Set<Wanted>();
     const start = async (): Promise<(wanted: Wanted) => Found | Promise<Found>> => {
-      const pauseMs = Math.min(firstPauseMs * 2 ** (failuresInARow - 1), longestPauseMs);
+      const pauseMs = Math.min(INITIAL_BACKOFF_MS * 2 ** (failuresInARow - 1), MAX_BACKOFF_MS);
       const pause = failedAt + pauseMs - now();
       if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
       // Whoever comes by in this turn of the event loop is taken along.
       else await Promise.resolve();
       if (next === planned) next = undefined;
-      return readTogether([...all]);
+      return readTogether([...keys]);
     };
-    const planned: Plan<Wanted, Found> = { all, found: start() };
+    const planned: Batch<Wanted, Found> = { keys, resultFor: start() };
     return planned;
   }
 
@@ -63,7 +63,7 @@ export function createSharedReads<Wanted extends object, Found>({
       const found = await readOnce(all);
       return () => found;
     } catch (error) {
-      if (all.length === 1 || !isRefusal(error)) throw error;
+      if (all.length === 1 || !isRpcRejection(error)) throw error;
       return readApart(all, error);
     }
   }
@@ -84,14 +84,14 @@ export function createSharedReads<Wanted extends object, Found>({
         probed += 2;
         break;
       }
-      for (const wanted of refused) apartUntil.set(wanted, now() + apartMs);
+      for (const wanted of refused) apartUntil.set(wanted, now() + ISOLATION_MS);
     }
     return (wanted) => alone.get(wanted) ?? Promise.reject(error);
   }
 
   async function readOnce(all: readonly Wanted[]): Promise<Found> {
     try {
-      const found = await readAll(all);
+      const found = await loadBatch(all);
       failuresInARow = 0;
       return found;
     } catch (error) {
@@ -102,16 +102,16 @@ export function createSharedReads<Wanted extends object, Found>({
   }
 
   return {
-    async read(wanted) {
+    async load(wanted) {
       const isApart = (apartUntil.get(wanted) ?? Number.NEGATIVE_INFINITY) > now();
       const planned = isApart ? plan() : planTogether();
-      planned.all.add(wanted);
-      return (await planned.found)(wanted);
+      planned.keys.add(wanted);
+      return (await planned.resultFor)(wanted);
     },
   };
 }
 
 /** Whether a chain's nodes are there and refuse a call. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ServiceError && error.cause instanceof CallRefused;
+function isRpcRejection(error: unknown): boolean {
+  return error instanceof ServiceError && error.cause instanceof RpcError;
 }

@@ -1,139 +1,146 @@
-import type { ChainAccess } from "../../chain/chains.js";
+import type { NetworkChains } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
-import type { Attestations } from "../../hop/cctp/attestation-client.js";
-import { sampleMessage } from "../../hop/cctp/cctp.js";
+import type { AttestationClient } from "../../hop/cctp/attestation-client.js";
+import { buildSampleCctpMessage } from "../../hop/cctp/cctp.js";
 import type { FeeSettings } from "../../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../../hop/fee-settings-source.js";
-import { type Chain, type NetworkSlug, networkOf } from "../../hop/networks.js";
-import type { UsdcSwap } from "../../hop/usdc-swap-pools.js";
-import type { PriceBook } from "../../prices/token-prices.js";
-import { prepareQuotes, type Quoter } from "../math/quote.js";
+import { type Chain, getNetwork, type NetworkSlug } from "../../hop/networks.js";
+import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
+import type { PriceTable } from "../../prices/token-prices.js";
+import { createRouteQuoter, type RouteQuoter } from "../math/quote.js";
 import type { QuoteRequest } from "../quote-engine.js";
-import type { ChainFacts } from "./chain-state.js";
+import type { ChainState } from "./chain-state.js";
 import {
+  type ChainStateCache,
+  type ChainStateReadObserver,
+  type ChainStateSubscription,
   type Clocks,
-  createFreshFacts,
-  type FreshFacts,
-  type Pace,
-  type ReadObserver,
-  type Watched,
+  createChainStateCache,
+  type RefreshPolicy,
 } from "./chain-state-cache.js";
-import { type ChainNeeds, needsName } from "./read-set.js";
-import { isCctp, planRoute, type RoutePlan } from "./route-plan.js";
-import { createUniswapWindow, type UniswapWindow } from "./uniswap-tick-window.js";
-import { createUsdcSwaps, type UsdcSwaps } from "./usdc-swap-quoter.js";
+import { getReadSetKey, type ReadSet } from "./read-set.js";
+import { isCctpToken, planRoute, type RoutePlan } from "./route-plan.js";
+import { createUniswapTickWindow, type UniswapTickWindow } from "./uniswap-tick-window.js";
+import { createUsdcSwapQuoter, type UsdcSwapQuoter } from "./usdc-swap-quoter.js";
 
 /** Makes quotes of what was read and known. @throws as quoterFrom */
-export type QuoterMaker = (
-  source: ChainFacts | undefined,
-  destination: ChainFacts | undefined,
-  prices: PriceBook,
-) => Quoter;
+export type RouteQuoterFactory = (
+  source: ChainState | undefined,
+  destination: ChainState | undefined,
+  prices: PriceTable,
+) => RouteQuoter;
 
 /** What quotes of a route share, for one state of the settings. */
-export interface OpenRoute {
+export interface CachedRoute {
   readonly plan: RoutePlan;
-  readonly pace: Pace;
-  readonly source: Watched | undefined;
-  readonly destination: Watched | undefined;
-  readonly swaps: UsdcSwaps | undefined;
+  readonly refreshPolicy: RefreshPolicy;
+  readonly sourceSubscription: ChainStateSubscription | undefined;
+  readonly destinationSubscription: ChainStateSubscription | undefined;
+  readonly usdcSwapQuoter: UsdcSwapQuoter | undefined;
   /** Gives the same quoter for the same facts and prices as the time before. */
-  readonly quoterFor: QuoterMaker;
+  readonly getQuoter: RouteQuoterFactory;
 }
 
 /** The routes that were asked for, each planned once for all callers. */
-export interface OpenRoutes {
+export interface RouteCache {
   /** The route as the newest settings have it, where it is at hand. */
-  peek(request: QuoteRequest): OpenRoute | undefined;
+  peek(request: QuoteRequest): CachedRoute | undefined;
   /** @throws ServiceError UPSTREAM_UNAVAILABLE without settings or attestation */
-  get(request: QuoteRequest): Promise<OpenRoute>;
+  get(request: QuoteRequest): Promise<CachedRoute>;
   /** How quotes of a route are made, for who reads its chains himself. @throws as get */
-  plan(request: QuoteRequest): Promise<RoutePlan>;
+  createPlan(request: QuoteRequest): Promise<RoutePlan>;
   /** How many are kept fresh: somebody asked for what they read lately. */
-  kept(): number;
+  countActive(): number;
   /** Ends what goes on in the background. */
   close(): void;
 }
 
-export interface OpenRoutesDeps {
+export interface RouteCacheDeps {
   readonly settings: FeeSettingsSource;
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
-  readonly attestations: Pick<Attestations, "find"> | undefined;
+  readonly attestations: Pick<AttestationClient, "find"> | undefined;
   /** The chains of a network on the endpoints of our own. */
-  readonly chains: (network: NetworkSlug) => ChainAccess;
+  readonly chains: (network: NetworkSlug) => NetworkChains;
   /** Longest age of facts while chains answer, in milliseconds; undefined: two blocks of the slower chain, at least 4 s. */
   readonly maxAgeMs: number | undefined;
   readonly maxStaleMs: number;
   readonly clocks: Clocks;
   /** Runs every read that quotes share. */
-  readonly onRead?: (network: NetworkSlug, ...read: Parameters<ReadObserver>) => ReturnType<ReadObserver>;
+  readonly onRead?: (
+    network: NetworkSlug,
+    ...read: Parameters<ChainStateReadObserver>
+  ) => ReturnType<ChainStateReadObserver>;
 }
 
-const leastMaxAgeMs = 4_000;
-const leastRefreshMs = 1_000;
+const MIN_MAX_AGE_MS = 4_000;
+const MIN_REFRESH_MS = 1_000;
 /** How long a route is used that was planned without an attestation, which may be there later. */
-const provisionalMs = 60_000;
+const PROVISIONAL_PLAN_TTL_MS = 60_000;
 
-interface Entry {
+interface RouteCacheEntry {
   readonly settings: FeeSettings;
   /** When it is to be planned anew, whatever the settings, on the steady clock. */
-  readonly until: number;
-  readonly route: OpenRoute;
+  readonly expiresAt: number;
+  readonly route: CachedRoute;
 }
 
-export function createOpenRoutes(deps: OpenRoutesDeps): OpenRoutes {
+export function createRouteCache(deps: RouteCacheDeps): RouteCache {
   const { settings, attestations, chains, clocks, onRead } = deps;
-  const { steady } = clocks;
-  const entries = new Map<string, Entry>();
-  const factsByChain = new Map<string, FreshFacts>();
+  const { monotonicNow } = clocks;
+  const entries = new Map<string, RouteCacheEntry>();
+  const factsByChain = new Map<string, ChainStateCache>();
   /** By pool, so that all routes learn from each reading. */
-  const windows = new Map<string, UniswapWindow>();
+  const windows = new Map<string, UniswapTickWindow>();
   const closing = new AbortController();
 
-  function known(request: QuoteRequest, current: FeeSettings | undefined): OpenRoute | undefined {
-    const entry = entries.get(nameOf(request));
-    return entry !== undefined && entry.settings === current && steady() < entry.until ? entry.route : undefined;
+  function known(request: QuoteRequest, current: FeeSettings | undefined): CachedRoute | undefined {
+    const entry = entries.get(getRouteKey(request));
+    return entry !== undefined && entry.settings === current && monotonicNow() < entry.expiresAt
+      ? entry.route
+      : undefined;
   }
 
   async function terms({ network, token, destination }: QuoteRequest) {
-    const message = isCctp(token) ? sampleMessage(destination.slug) : undefined;
+    const message = isCctpToken(token) ? buildSampleCctpMessage(destination.slug) : undefined;
     const finding = message === undefined ? undefined : attestations?.find(message.hash);
-    const [current, attestation] = await Promise.all([settings.current(network), finding]);
+    const [current, attestation] = await Promise.all([settings.getCurrent(network), finding]);
     return { current, attestation, isProvisional: finding !== undefined && attestation === undefined };
   }
 
-  function open(request: QuoteRequest, plan: RoutePlan): OpenRoute {
+  function open(request: QuoteRequest, plan: RoutePlan): CachedRoute {
     const { network, source, destination } = request;
-    const pace = paceOf(source, destination, deps);
-    const watch = (chain: Chain, needs: ChainNeeds | undefined): Watched | undefined =>
-      needs && factsOf(network, chain).watch(`${pace.refreshMs} ${needsName(needs)}`, needs, pace);
-    const { usdcSwap } = plan;
-    const client = chains(network).client(source.slug);
-    const sourceNeeds = usdcSwap && plan.source && { ...plan.source, windows: windowOf(usdcSwap) };
-    const swapping = { client, maxAgeMs: pace.maxAgeMs, now: steady, signal: closing.signal };
+    const refreshPolicy = computeRefreshPolicy(source, destination, deps);
+    const watch = (chain: Chain, needs: ReadSet | undefined): ChainStateSubscription | undefined =>
+      needs &&
+      factsOf(network, chain).subscribe(`${refreshPolicy.refreshMs} ${getReadSetKey(needs)}`, needs, refreshPolicy);
+    const { usdcSwapPool } = plan;
+    const client = chains(network).getClient(source.slug);
+    const sourceNeeds = usdcSwapPool &&
+      plan.sourceReadSet && { ...plan.sourceReadSet, windows: windowOf(usdcSwapPool) };
+    const swapping = { client, maxAgeMs: refreshPolicy.maxAgeMs, now: monotonicNow, signal: closing.signal };
     return {
       plan,
-      pace,
-      source: watch(source, sourceNeeds ?? plan.source),
-      destination: watch(destination, plan.destination),
-      swaps: usdcSwap && createUsdcSwaps({ ...swapping, swap: usdcSwap }),
-      quoterFor: keepingTheLast(plan),
+      refreshPolicy,
+      sourceSubscription: watch(source, sourceNeeds ?? plan.sourceReadSet),
+      destinationSubscription: watch(destination, plan.destinationReadSet),
+      usdcSwapQuoter: usdcSwapPool && createUsdcSwapQuoter({ ...swapping, pool: usdcSwapPool }),
+      getQuoter: memoizeLast(plan),
     };
   }
 
-  function windowOf(swap: UsdcSwap): ReadonlyMap<string, UniswapWindow> {
-    const window = windows.get(swap.pool) ?? createUniswapWindow(swap);
-    windows.set(swap.pool, window);
-    return new Map([[swap.pool, window]]);
+  function windowOf(swap: UsdcSwapPool): ReadonlyMap<string, UniswapTickWindow> {
+    const window = windows.get(swap.address) ?? createUniswapTickWindow(swap);
+    windows.set(swap.address, window);
+    return new Map([[swap.address, window]]);
   }
 
-  function factsOf(network: NetworkSlug, chain: Chain): FreshFacts {
+  function factsOf(network: NetworkSlug, chain: Chain): ChainStateCache {
     const name = `${network} ${chain.slug}`;
     const known = factsByChain.get(name);
     if (known !== undefined) return known;
-    const observed: ReadObserver | undefined = onRead && ((...read) => onRead(network, ...read));
-    const client = chains(network).client(chain.slug);
-    const facts = createFreshFacts({ chain, client, clocks, onRead: observed });
+    const observed: ChainStateReadObserver | undefined = onRead && ((...read) => onRead(network, ...read));
+    const client = chains(network).getClient(chain.slug);
+    const facts = createChainStateCache({ chain, client, clocks, onRead: observed });
     factsByChain.set(name, facts);
     return facts;
   }
@@ -144,18 +151,18 @@ export function createOpenRoutes(deps: OpenRoutesDeps): OpenRoutes {
       const { current, attestation, isProvisional } = await terms(request);
       const opened = known(request, current);
       if (opened !== undefined) return opened;
-      const route = open(request, planWith(request, current, attestation));
-      const until = isProvisional ? steady() + provisionalMs : Number.POSITIVE_INFINITY;
-      entries.set(nameOf(request), { settings: current, until, route });
+      const route = open(request, planQuoteRequest(request, current, attestation));
+      const expiresAt = isProvisional ? monotonicNow() + PROVISIONAL_PLAN_TTL_MS : Number.POSITIVE_INFINITY;
+      entries.set(getRouteKey(request), { settings: current, expiresAt, route });
       return route;
     },
-    async plan(request) {
+    async createPlan(request) {
       const { current, attestation } = await terms(request);
-      return planWith(request, current, attestation);
+      return planQuoteRequest(request, current, attestation);
     },
-    kept() {
-      const isKept = ({ route: { source, destination } }: Entry): boolean =>
-        Boolean(source?.isKept() || destination?.isKept());
+    countActive() {
+      const isKept = ({ route: { sourceSubscription, destinationSubscription } }: RouteCacheEntry): boolean =>
+        Boolean(sourceSubscription?.isActive() || destinationSubscription?.isActive());
       return [...entries.values()].filter(isKept).length;
     },
     close() {
@@ -169,9 +176,9 @@ export function createOpenRoutes(deps: OpenRoutesDeps): OpenRoutes {
  * The quoter of a plan.
  * @throws ServiceError UPSTREAM_UNAVAILABLE for what could not be read, or makes no fee
  */
-export function quoterFrom(plan: RoutePlan, ...known: Parameters<QuoterMaker>): Quoter {
+export function createQuoterFromPlan(plan: RoutePlan, ...known: Parameters<RouteQuoterFactory>): RouteQuoter {
   try {
-    return prepareQuotes(plan.snapshot(...known));
+    return createRouteQuoter(plan.buildSnapshot(...known));
   } catch (cause) {
     // A ratio of prices, or a factor of the settings, too large or too small to be written in the token's decimals.
     if (!(cause instanceof RangeError)) throw cause;
@@ -180,32 +187,36 @@ export function quoterFrom(plan: RoutePlan, ...known: Parameters<QuoterMaker>): 
   }
 }
 
-function keepingTheLast(plan: RoutePlan): QuoterMaker {
-  let from: Parameters<QuoterMaker> | undefined;
-  let quoter: Quoter | undefined;
+function memoizeLast(plan: RoutePlan): RouteQuoterFactory {
+  let from: Parameters<RouteQuoterFactory> | undefined;
+  let quoter: RouteQuoter | undefined;
   return (source, destination, prices) => {
     const isSame = from?.[0] === source && from?.[1] === destination && from?.[2] === prices;
     if (quoter !== undefined && isSame) return quoter;
-    quoter = quoterFrom(plan, source, destination, prices);
+    quoter = createQuoterFromPlan(plan, source, destination, prices);
     from = [source, destination, prices];
     return quoter;
   };
 }
 
-function planWith(request: QuoteRequest, settings: FeeSettings, attestation: string | undefined): RoutePlan {
-  return planRoute({ ...request, network: networkOf(request.network) }, settings, attestation);
+function planQuoteRequest(request: QuoteRequest, settings: FeeSettings, attestation: string | undefined): RoutePlan {
+  return planRoute({ ...request, network: getNetwork(request.network) }, settings, attestation);
 }
 
-function nameOf({ network, token, source, destination }: QuoteRequest): string {
-  return `${network} ${token.name} ${source.slug} ${destination.slug}`;
+function getRouteKey({ network, token, source, destination }: QuoteRequest): string {
+  return `${network} ${token.requestedSymbol} ${source.slug} ${destination.slug}`;
 }
 
 /** About once per block of the slower chain, at most once a second, and often enough for the age that is asked for. */
-function paceOf(source: Chain, destination: Chain, { maxAgeMs, maxStaleMs }: OpenRoutesDeps): Pace {
-  const blockMs = Math.max(source.blockMs, destination.blockMs);
-  const longest = maxAgeMs ?? Math.max(leastMaxAgeMs, 2 * blockMs);
+function computeRefreshPolicy(
+  source: Chain,
+  destination: Chain,
+  { maxAgeMs, maxStaleMs }: RouteCacheDeps,
+): RefreshPolicy {
+  const blockMs = Math.max(source.blockTimeMs, destination.blockTimeMs);
+  const longest = maxAgeMs ?? Math.max(MIN_MAX_AGE_MS, 2 * blockMs);
   return {
-    refreshMs: Math.max(leastRefreshMs, Math.min(blockMs, longest / 2)),
+    refreshMs: Math.max(MIN_REFRESH_MS, Math.min(blockMs, longest / 2)),
     maxAgeMs: longest,
     maxStaleMs: Math.max(longest, maxStaleMs),
   };

@@ -1,17 +1,17 @@
 /** Where the index begins. */
-export interface IndexFrom {
+export interface IndexStart {
   /** Unix seconds; for every chain that is not among the blocks. */
-  readonly seconds: number;
+  readonly timestamp: number;
   /** Block numbers by chain slug. */
   readonly blocks: ReadonlyMap<string, number>;
 }
 
 /** How far back the index goes unless told otherwise. */
-const defaultDays = 7;
+const DEFAULT_DAYS = 7;
 
 /** @param now milliseconds since 1970 */
-export function defaultIndexFrom(now: number): IndexFrom {
-  return { seconds: Math.floor(now / 1_000) - defaultDays * 86_400, blocks: new Map() };
+export function getDefaultIndexStart(now: number): IndexStart {
+  return { timestamp: Math.floor(now / 1_000) - DEFAULT_DAYS * 86_400, blocks: new Map() };
 }
 
 /**
@@ -20,8 +20,8 @@ export function defaultIndexFrom(now: number): IndexFrom {
  * @param slugs the chains there are
  * @param now milliseconds since 1970
  */
-export function parseIndexFrom(text: string, slugs: ReadonlySet<string>, now: number): IndexFrom | undefined {
-  let { seconds } = defaultIndexFrom(now);
+export function parseIndexStart(text: string, slugs: ReadonlySet<string>, now: number): IndexStart | undefined {
+  let { timestamp } = getDefaultIndexStart(now);
   let dates = 0;
   const blocks = new Map<string, number>();
   for (const part of text.split(",").map((each) => each.trim())) {
@@ -31,16 +31,16 @@ export function parseIndexFrom(text: string, slugs: ReadonlySet<string>, now: nu
       blocks.set(slug, Number(digits));
       continue;
     }
-    const ms = readDate(part);
+    const ms = parseDateMs(part);
     if (ms === undefined || ms > now) return undefined;
-    seconds = Math.floor(ms / 1_000);
+    timestamp = Math.floor(ms / 1_000);
     dates += 1;
   }
-  return dates > 1 ? undefined : { seconds, blocks };
+  return dates > 1 ? undefined : { timestamp, blocks };
 }
 
 /** Milliseconds since 1970. Dates that do not exist, which JavaScript would move to the next month, are none. */
-function readDate(text: string): number | undefined {
+function parseDateMs(text: string): number | undefined {
   const [, day, time = "T00:00:00Z"] =
     /^([0-9]{4}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?Z)?$/.exec(text) ?? [];
   const ms = day === undefined ? Number.NaN : Date.parse(`${day}${time}`);

@@ -1,21 +1,27 @@
 import { ServiceError } from "../../errors.js";
-import type { Explorer } from "../../hop/explorer/explorer-client.js";
+import type { ExplorerClient } from "../../hop/explorer/explorer-client.js";
 import type { ExplorerRecord } from "../../hop/explorer/explorer-record.js";
-import { status, type TransferStatus } from "../status.js";
+import { buildTransferStatus, type TransferStatus } from "../status.js";
 import type { SentTransfer } from "../transfer.js";
-import { ambiguousNonce, type Found, isNonce, type LookUpContext, type TransferSource } from "./transfer-source.js";
+import {
+  ambiguousNonceError,
+  isCctpNonce,
+  type LookupContext,
+  type LookupResult,
+  type TransferSource,
+} from "./transfer-source.js";
 
 export interface ExplorerSourceOptions {
-  readonly explorer: Explorer;
+  readonly explorer: ExplorerClient;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /** Knows of transfers what the explorer says, which is hearsay: nothing of it is final. */
-export function createExplorerSource({ explorer, now }: ExplorerSourceOptions): TransferSource<Promise<Found>> {
-  async function ask(asked: string, { network, signal }: LookUpContext): Promise<readonly ExplorerRecord[]> {
+export function createExplorerSource({ explorer, now }: ExplorerSourceOptions): TransferSource<Promise<LookupResult>> {
+  async function ask(asked: string, { network, signal }: LookupContext): Promise<readonly ExplorerRecord[]> {
     if (network.slug !== "mainnet") throw new ServiceError("UPSTREAM_UNAVAILABLE", "the explorer knows mainnet only");
-    return explorer.find(asked, signal);
+    return explorer.findTransfers(asked, signal);
   }
 
   function describe(chosen: ExplorerRecord, ofOneTransaction: readonly ExplorerRecord[]): TransferStatus {
@@ -26,8 +32,8 @@ export function createExplorerSource({ explorer, now }: ExplorerSourceOptions): 
       blockNumber: undefined,
       bonder: kind === "l2" ? bonder : undefined,
     };
-    return status(toSent(chosen), isReceived ? delivery : undefined, {
-      otherTransferIds: ofOneTransaction.filter((record) => record !== chosen).map(idOf),
+    return buildTransferStatus(toSentTransfer(chosen), isReceived ? delivery : undefined, {
+      otherTransferIds: ofOneTransaction.filter((record) => record !== chosen).map(toTransferId),
       source: "explorer",
       observedAt: now(),
       isFinal: false,
@@ -37,17 +43,17 @@ export function createExplorerSource({ explorer, now }: ExplorerSourceOptions): 
 
   return {
     name: "explorer",
-    async byTransactionHash(hash, transferId, context) {
+    async findByTransactionHash(hash, transferId, context) {
       const all = await ask(hash, context);
       const sends = all.filter((record) => record.transactionHash === hash);
       const ofOne = sends.length > 0 ? sends : all.filter((record) => record.bondTransactionHash === hash);
-      const chosen = ofOne.find((record) => transferId === undefined || idOf(record) === transferId);
+      const chosen = ofOne.find((record) => transferId === undefined || toTransferId(record) === transferId);
       return chosen && describe(chosen, ofOne);
     },
-    async byTransferId(transferId, context) {
+    async findByTransferId(transferId, context) {
       const all = await ask(transferId, context);
-      const [chosen, ...more] = all.filter((record) => idOf(record) === transferId);
-      if (isNonce(transferId) && more.length > 0) throw ambiguousNonce();
+      const [chosen, ...more] = all.filter((record) => toTransferId(record) === transferId);
+      if (isCctpNonce(transferId) && more.length > 0) throw ambiguousNonceError();
       if (chosen === undefined) return undefined;
       return describe(
         chosen,
@@ -58,18 +64,18 @@ export function createExplorerSource({ explorer, now }: ExplorerSourceOptions): 
 }
 
 /** From L1 the transaction's hash is the id. */
-function idOf({ kind, id, transactionHash }: ExplorerRecord): string {
+function toTransferId({ kind, id, transactionHash }: ExplorerRecord): string {
   return kind === "l1" ? transactionHash : id;
 }
 
-function toSent(record: ExplorerRecord): SentTransfer {
+function toSentTransfer(record: ExplorerRecord): SentTransfer {
   const { kind, token, source, destination, transactionHash, timestamp, account } = record;
   const { recipient, amount, amountOutMin, deadline, bonderFee } = record;
   const transferId = kind === "l1" ? undefined : record.id;
   const destinationChainId = destination.chainId;
   return {
     kind,
-    id: idOf(record),
+    id: toTransferId(record),
     token,
     source,
     destination,

@@ -1,73 +1,80 @@
 import { ServiceError } from "../../errors.js";
-import { cctpDomainOf } from "../../hop/cctp/cctp.js";
+import { getCctpDomain } from "../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../hop/networks.js";
 import type { IndexCoverage, IndexedTransfer, TransferIndex } from "../index/store/transfer-index.js";
-import { status } from "../status.js";
+import { buildTransferStatus } from "../status.js";
 import type { SentTransfer } from "../transfer.js";
 import {
-  ambiguousNonce,
-  type Found,
-  isNonce,
-  isUnavailable,
-  type LookUpContext,
-  type SearchedTo,
+  ambiguousNonceError,
+  isCctpNonce,
+  isUpstreamUnavailable,
+  type LastSearchedBlock,
+  type LookupContext,
+  type LookupResult,
   type TransferQuery,
   type TransferSource,
 } from "./transfer-source.js";
 
 /** A transfer that was sent for sure, while what became of it is not known here. */
-export interface SentOnly {
+export interface FinalizedSend {
   readonly transfer: SentTransfer;
   readonly otherTransferIds: readonly string[];
 }
 
 /** Knows of transfers what the chains have said before; not, that there is none. */
-export interface IndexSource extends TransferSource<Found> {
+export interface IndexSource extends TransferSource<LookupResult> {
   /**
    * Tells the last block of a chain up to which, from its beginning, an ID that is not known here has not been sent; -1:
    * none. undefined where the index is not to be asked at all.
    */
-  searchedTo(context: LookUpContext): SearchedTo | undefined;
+  getLastSearchedBlock(context: LookupContext): LastSearchedBlock | undefined;
   /** The transfer that is meant where it is known at least to have been sent, in a block that stays. */
-  sent(query: TransferQuery, context: LookUpContext): SentOnly | undefined;
+  findFinalizedSend(query: TransferQuery, context: LookupContext): FinalizedSend | undefined;
 }
 
 export interface IndexSourceOptions {
   /** undefined: it is not open yet. */
-  readonly index: () => TransferIndex | undefined;
+  readonly getIndex: () => TransferIndex | undefined;
   /** The one that the index follows. */
   readonly network: Network;
   /** How often the index reads a chain while nothing goes wrong, in milliseconds. */
-  readonly pollMs: (chain: Chain) => number;
+  readonly getPollIntervalMs: (chain: Chain) => number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /** After so many polls without an answer the index does not know any more that nothing has arrived. */
-const maxMissedPolls = 3;
+const MAX_MISSED_POLLS = 3;
 
-export function createIndexSource({ index: opened, network, pollMs, now }: IndexSourceOptions): IndexSource {
+export function createIndexSource({
+  getIndex: opened,
+  network,
+  getPollIntervalMs,
+  now,
+}: IndexSourceOptions): IndexSource {
   /** A file that cannot be read now is no fault of the question: others may know. */
   function read<T>(question: (index: TransferIndex) => T): T {
     const index = opened();
-    if (index === undefined) throw unknown();
+    if (index === undefined) throw unknownTransferError();
     try {
       return question(index);
     } catch (cause) {
-      throw unknown(cause);
+      throw unknownTransferError(cause);
     }
   }
-  const cctpChains = [...network.chains.values()].filter((chain) => cctpDomainOf(chain) !== undefined);
+  const cctpChains = [...network.chains.values()].filter((chain) => getCctpDomain(chain) !== undefined);
 
   /** Whether the question is about these chains, as our own endpoints tell of them. */
-  function isMeant(context: LookUpContext): boolean {
-    return context.network === network && ![...network.chains.keys()].some(context.chains.isCustom);
+  function isMeant(context: LookupContext): boolean {
+    return context.network === network && ![...network.chains.keys()].some(context.chains.hasCustomEndpoint);
   }
 
   /** Whether what is known of a chain goes up to now. */
   function isCurrent(chain: Chain, coverage: IndexCoverage | undefined): boolean {
     // Ahead of the clock it is where that was put back, and as little to be trusted.
-    return coverage !== undefined && Math.abs(now() - coverage.observedAt) <= maxMissedPolls * pollMs(chain);
+    return (
+      coverage !== undefined && Math.abs(now() - coverage.observedAtMs) <= MAX_MISSED_POLLS * getPollIntervalMs(chain)
+    );
   }
 
   /** That nothing has arrived is known where everything since the sending has been read, and lately. */
@@ -77,71 +84,77 @@ export function createIndexSource({ index: opened, network, pollMs, now }: Index
     return isCurrent(sent.destination, destination) && (isFinal || isCurrent(sent.source, source));
   }
 
-  function describe(found: IndexedTransfer): Found {
+  function describe(found: IndexedTransfer): LookupResult {
     const { sent, delivery, isFinal, isCertain, otherTransferIds, destination } = found;
-    if (!isCertain || destination === undefined) throw unknown();
-    if (delivery === undefined && !isKnownToWait(found)) throw unknown();
-    const { observedAt } = destination;
-    return status(sent, delivery, { source: "index", observedAt, isFinal, otherTransferIds, priceUsd: undefined });
+    if (!isCertain || destination === undefined) throw unknownTransferError();
+    if (delivery === undefined && !isKnownToWait(found)) throw unknownTransferError();
+    const { observedAtMs } = destination;
+    return buildTransferStatus(sent, delivery, {
+      source: "index",
+      observedAt: observedAtMs,
+      isFinal,
+      otherTransferIds,
+      priceUsd: undefined,
+    });
   }
 
   /** The transfer that is meant; undefined: it is not here. */
-  function choose({ transactionHash, transferId }: TransferQuery, context: LookUpContext): IndexedTransfer | undefined {
-    if (!isMeant(context)) throw unknown();
+  function choose({ transactionHash, transferId }: TransferQuery, context: LookupContext): IndexedTransfer | undefined {
+    if (!isMeant(context)) throw unknownTransferError();
     if (transactionHash !== undefined) {
-      const all = read((index) => index.byTransactionHash(transactionHash));
+      const all = read((index) => index.findByTransactionHash(transactionHash));
       return all.find(({ sent }) => transferId === undefined || sent.id === transferId);
     }
-    const [chosen, ...more] = read((index) => index.byTransferId(transferId ?? ""));
-    if (isNonce(transferId ?? "")) {
-      if (more.length > 0) throw ambiguousNonce();
+    const [chosen, ...more] = read((index) => index.findByTransferId(transferId ?? ""));
+    if (isCctpNonce(transferId ?? "")) {
+      if (more.length > 0) throw ambiguousNonceError();
       // Another chain may have the same one, before the index begins.
-      if (!cctpChains.every(isWhole)) throw unknown();
+      if (!cctpChains.every(isWhole)) throw unknownTransferError();
     }
     return chosen;
   }
 
   /** Whether all that happened on a chain is known, from its beginning up to now. */
   function isWhole(chain: Chain): boolean {
-    const coverage = read((index) => index.coverage(chain.slug));
-    return coverage?.from === 0 && isCurrent(chain, coverage);
+    const coverage = read((index) => index.getCoverage(chain.slug));
+    return coverage?.fromBlock === 0 && isCurrent(chain, coverage);
   }
 
-  function find(query: TransferQuery, context: LookUpContext): Found {
+  function find(query: TransferQuery, context: LookupContext): LookupResult {
     const chosen = choose(query, context);
     // Never that there is none: it may have been sent since the last poll.
-    if (chosen === undefined) throw unknown();
+    if (chosen === undefined) throw unknownTransferError();
     return describe(chosen);
   }
 
   return {
     name: "index",
-    byTransactionHash: (transactionHash, transferId, context) => find({ transactionHash, transferId }, context),
-    byTransferId: (transferId, context) => find({ transactionHash: undefined, transferId }, context),
-    searchedTo(context) {
+    findByTransactionHash: (transactionHash, transferId, context) => find({ transactionHash, transferId }, context),
+    findByTransferId: (transferId, context) => find({ transactionHash: undefined, transferId }, context),
+    getLastSearchedBlock(context) {
       if (!isMeant(context)) return undefined;
       return (chain) => {
         try {
-          const coverage = read((index) => index.coverage(chain.slug));
-          return coverage?.from === 0 ? coverage.finalTo : -1;
+          const coverage = read((index) => index.getCoverage(chain.slug));
+          return coverage?.fromBlock === 0 ? coverage.finalizedBlock : -1;
         } catch {
           return -1;
         }
       };
     },
-    sent(query, context) {
+    findFinalizedSend(query, context) {
       try {
         const chosen = choose(query, context);
         if (chosen === undefined || chosen.delivery !== undefined || !chosen.isFinal) return undefined;
         return { transfer: chosen.sent, otherTransferIds: chosen.otherTransferIds };
       } catch (error) {
-        if (isUnavailable(error)) return undefined;
+        if (isUpstreamUnavailable(error)) return undefined;
         throw error;
       }
     },
   };
 }
 
-function unknown(cause?: unknown): ServiceError {
+function unknownTransferError(cause?: unknown): ServiceError {
   return new ServiceError("UPSTREAM_UNAVAILABLE", "the index does not know this transfer", { cause });
 }

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { readQuote, readRoutes, readTransfer } from "../../support/reference/legacy-client.js";
+import { parseLegacyQuote, parseLegacyRoutes, parseLegacyTransfer } from "../../support/reference/legacy-client.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 
 // Whoever comes from the older server changes the base address and nothing else.
 
 const { transfers } = inject("network");
 const sent = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
-const ethereum = "ethereum";
+const ETHEREUM = "ethereum";
 let gateway: TestGateway;
 let routes: Record<string, string>[];
 
 beforeAll(async () => {
   gateway = await startGateway();
-  routes = readRoutes(await ask("/v1/available-routes?network=mainnet")) as Record<string, string>[];
+  routes = parseLegacyRoutes(await ask("/v1/available-routes?network=mainnet")) as Record<string, string>[];
 });
 afterAll(() => gateway.stop());
 
@@ -28,18 +28,18 @@ async function ask(path: string): Promise<string> {
 describe("quotes", () => {
   test("of every token, from ethereum, to it, and elsewhere", async () => {
     const kindOf = ({ token, sourceChainSlug, destinationChainSlug }: Record<string, string>): string =>
-      [token, sourceChainSlug === ethereum, destinationChainSlug === ethereum].join();
+      [token, sourceChainSlug === ETHEREUM, destinationChainSlug === ETHEREUM].join();
     const kinds = new Map(routes.map((route) => [kindOf(route), route]));
     expect(kinds.size).toBeGreaterThan(25);
     for (const { token, sourceChainSlug, destinationChainSlug } of kinds.values()) {
       const amount = "50000000000000000000";
       const query = `amount=${amount}&token=${token}&fromChain=${sourceChainSlug}&toChain=${destinationChainSlug}&slippage=0.5`;
       const before = Math.floor(Date.now() / 1_000);
-      const quote = readQuote(await ask(`/v1/quote?${query}`));
+      const quote = parseLegacyQuote(await ask(`/v1/quote?${query}`));
       expect(quote, query).toMatchObject({ amountIn: amount, slippage: 0.5 });
       expect(quote.estimatedRecieved).toBe(quote.estimatedReceived);
       expect(Number(quote.deadline) - before - 7 * 24 * 3_600, query).toBeGreaterThanOrEqual(0);
-      if (destinationChainSlug === ethereum) {
+      if (destinationChainSlug === ETHEREUM) {
         expect(quote, query).toMatchObject({ destinationAmountOutMin: "0", destinationDeadline: 0 });
       } else expect(quote.destinationDeadline, query).toBe(quote.deadline);
     }
@@ -53,7 +53,7 @@ describe("quotes", () => {
     ["asked for anew", "amount=1000000000000000000&slippage=0.5&network=mainnet&refresh=true", { slippage: 0.5 }],
   ])("%s", async (_, query, expected) => {
     const route = "token=ETH&fromChain=optimism&toChain=arbitrum";
-    expect(readQuote(await ask(`/v1/quote?${route}&${query}`))).toMatchObject(expected);
+    expect(parseLegacyQuote(await ask(`/v1/quote?${route}&${query}`))).toMatchObject(expected);
   });
 });
 
@@ -71,7 +71,7 @@ describe("transfers", () => {
       `transactionHash=${transactionHash}`,
       `transferId=${transferId}&network=mainnet`,
     ]) {
-      const transfer = readTransfer(await ask(`/v1/transfer-status?${query}`));
+      const transfer = parseLegacyTransfer(await ask(`/v1/transfer-status?${query}`));
       // A hash alone means the first of its transfers.
       if (query.includes("transferId"))
         expect(transfer).toMatchObject({ transferId, bonded: expectedState === "BONDED" });
@@ -99,7 +99,7 @@ describe("a client that strict refuses", () => {
   const { estimatedRecieved, ...unread } = quote;
 
   test("nothing that is right", () => {
-    expect(readQuote(JSON.stringify(quote))).toEqual({ ...unread, estimatedRecieved });
+    expect(parseLegacyQuote(JSON.stringify(quote))).toEqual({ ...unread, estimatedRecieved });
   });
 
   test.each([
@@ -111,6 +111,6 @@ describe("a client that strict refuses", () => {
     ["a time as a string", { ...quote, deadline: "1" }],
     ["null", { ...quote, destinationAmountOutMin: null }],
   ])("%s", (_, wrong) => {
-    expect(() => readQuote(JSON.stringify(wrong))).toThrow();
+    expect(() => parseLegacyQuote(JSON.stringify(wrong))).toThrow();
   });
 });

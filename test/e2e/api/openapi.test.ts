@@ -3,10 +3,10 @@ import { get, ServerResponse } from "node:http";
 import { Http2ServerResponse } from "node:http2";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type HttpAnswer, recordAnswers } from "../../support/contract/response-recorder.js";
+import { type RecordedResponse, recordResponses } from "../../support/contract/response-recorder.js";
 import { readOpenApi } from "../../support/contract/response-validator.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
-import { http1, http2 } from "../../unit/http/support/raw-client.js";
+import { sendHttp1, sendHttp2 } from "../../unit/http/support/raw-client.js";
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -88,11 +88,11 @@ describe.each(Object.entries(readOpenApi().paths))("the examples of %s", (path, 
   });
 
   test.each([
-    ["HTTP/1.1", http1],
-    ["h2c", http2],
+    ["HTTP/1.1", sendHttp1],
+    ["h2c", sendHttp2],
   ])("over %s, and refusals too, are seen by what holds all answers against the description", async (_, send) => {
-    const seen: HttpAnswer[] = [];
-    const stop = recordAnswers([ServerResponse, Http2ServerResponse], (answer) => seen.push(answer));
+    const seen: RecordedResponse[] = [];
+    const stop = recordResponses([ServerResponse, Http2ServerResponse], (answer) => seen.push(answer));
     try {
       const { hostname, port } = new URL(gateway.url);
       expect(hostname).toBe("127.0.0.1");

@@ -40,10 +40,10 @@ function send(target: string, method = "GET", base = gateway.url): Promise<Answe
   });
 }
 
-const quote = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=optimism&toChain=arbitrum&slippage=0.5";
+const QUOTE = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=optimism&toChain=arbitrum&slippage=0.5";
 /** The quote's target with one parameter changed, or left out. */
 function quoteWith(name: string, value: string | undefined): string {
-  const [path, query = ""] = quote.split("?");
+  const [path, query = ""] = QUOTE.split("?");
   const rest = query.split("&").filter((pair) => !pair.startsWith(`${name}=`));
   return `${path}?${[...rest, ...(value === undefined ? [] : [`${name}=${value}`])].join("&")}`;
 }
@@ -59,7 +59,7 @@ const noTransfer = `0x${"12".repeat(32)}`;
 
 describe("a quote", () => {
   test("has its fields in order, amounts as strings, times and slippage as numbers", async () => {
-    const { status, body, headers } = await send(quote);
+    const { status, body, headers } = await send(QUOTE);
     expect(status).toBe(200);
     expect(headers["content-type"]).toBe("application/json; charset=utf-8");
     expect(Object.keys(body)).toEqual([
@@ -107,17 +107,17 @@ describe("a quote", () => {
   test.each([
     ["lower-case token", quoteWith("token", "eth")],
     ["an alias", quoteWith("token", "WETH")],
-    ["snake_case names", quote.replace("fromChain", "from_chain")],
+    ["snake_case names", QUOTE.replace("fromChain", "from_chain")],
     ["slippage 0", quoteWith("slippage", "0")],
     ["slippage 99.99", quoteWith("slippage", "99.99")],
-    ["network given", `${quote}&network=mainnet`],
-    ["network empty", `${quote}&network=`],
-    ["refresh, which is ignored", `${quote}&refresh=true`],
-    ["an empty RPC URL", `${quote}&rpcUrl[optimism]=`],
-    ["an RPC URL of its own", `${quote}&rpcUrl[optimism]=${encodeURIComponent(chains.optimism?.url ?? "")}`],
-    ["escaped brackets", `${quote}&rpcUrl%5Boptimism%5D=${encodeURIComponent(chains.optimism?.url ?? "")}`],
+    ["network given", `${QUOTE}&network=mainnet`],
+    ["network empty", `${QUOTE}&network=`],
+    ["refresh, which is ignored", `${QUOTE}&refresh=true`],
+    ["an empty RPC URL", `${QUOTE}&rpcUrl[optimism]=`],
+    ["an RPC URL of its own", `${QUOTE}&rpcUrl[optimism]=${encodeURIComponent(chains.optimism?.url ?? "")}`],
+    ["escaped brackets", `${QUOTE}&rpcUrl%5Boptimism%5D=${encodeURIComponent(chains.optimism?.url ?? "")}`],
     ["a chain by its old name", quoteWith("toChain", "xdai")],
-    ["both names with the same value", `${quote}&from_chain=optimism`],
+    ["both names with the same value", `${QUOTE}&from_chain=optimism`],
   ])("is given with %s", async (_, target) => {
     const { status, text } = await send(target);
     expect(status, text).toBe(200);
@@ -127,8 +127,8 @@ describe("a quote", () => {
     ...["amount", "token", "fromChain", "toChain", "slippage"].flatMap((name) => [
       [`without ${name}`, quoteWith(name, undefined), "MISSING_PARAMETER", name],
       [`with an empty ${name}`, quoteWith(name, ""), "MISSING_PARAMETER", name],
-      [`with ${name} twice`, `${quote}&${name}=1`, "INVALID_PARAMETER", name],
-      [`with ${name} empty the second time`, `${quote}&${name}=`, "INVALID_PARAMETER", name],
+      [`with ${name} twice`, `${QUOTE}&${name}=1`, "INVALID_PARAMETER", name],
+      [`with ${name} empty the second time`, `${QUOTE}&${name}=`, "INVALID_PARAMETER", name],
     ]),
     ...["0", "01", "-1", "1.5", "1e18", "0x10", "+1", "1%20", "%EF%BC%91", "9".repeat(79)].map((amount) => [
       `of amount ${amount}`,
@@ -142,7 +142,7 @@ describe("a quote", () => {
     ["of an unknown token", quoteWith("token", "DOGE"), "UNSUPPORTED_TOKEN", "token"],
     ["from an unknown chain", quoteWith("fromChain", "solana"), "UNSUPPORTED_CHAIN", "fromChain"],
     ["to an unknown chain", quoteWith("toChain", "Arbitrum"), "UNSUPPORTED_CHAIN", "toChain"],
-    ["on an unknown network", `${quote}&network=sepolia`, "UNSUPPORTED_NETWORK", "network"],
+    ["on an unknown network", `${QUOTE}&network=sepolia`, "UNSUPPORTED_NETWORK", "network"],
     [
       "to a chain that the network does not have",
       `${quoteWith("toChain", "nova")}&network=goerli`,
@@ -175,20 +175,20 @@ describe("a quote", () => {
       "INVALID_PARAMETER",
       "amount",
     ],
-    ["with an unknown parameter", `${quote}&recipient=0x1`, "UNKNOWN_PARAMETER", "recipient"],
-    ["with a parameter in wrong case", `${quote}&Amount=1`, "UNKNOWN_PARAMETER", "Amount"],
-    ["with __proto__", `${quote}&__proto__=1`, "UNKNOWN_PARAMETER", "__proto__"],
-    ["with two names that differ", `${quote}&from_chain=base`, "INVALID_PARAMETER", "fromChain"],
+    ["with an unknown parameter", `${QUOTE}&recipient=0x1`, "UNKNOWN_PARAMETER", "recipient"],
+    ["with a parameter in wrong case", `${QUOTE}&Amount=1`, "UNKNOWN_PARAMETER", "Amount"],
+    ["with __proto__", `${QUOTE}&__proto__=1`, "UNKNOWN_PARAMETER", "__proto__"],
+    ["with two names that differ", `${QUOTE}&from_chain=base`, "INVALID_PARAMETER", "fromChain"],
     ["with a broken escape", quoteWith("token", "%E0%A4%A"), "INVALID_PARAMETER", "token"],
     [
       "with an RPC URL of an unknown chain",
-      `${quote}&rpcUrl[solana]=https://a.example`,
+      `${QUOTE}&rpcUrl[solana]=https://a.example`,
       "UNSUPPORTED_CHAIN",
       "rpcUrl[solana]",
     ],
     [
       "with an RPC URL that is none",
-      `${quote}&rpcUrl[optimism]=file:///etc/passwd`,
+      `${QUOTE}&rpcUrl[optimism]=file:///etc/passwd`,
       "RPC_URL_FORBIDDEN",
       "rpcUrl[optimism]",
     ],
@@ -338,7 +338,7 @@ describe("HTTP", () => {
   });
 
   test.each(["POST", "PUT", "DELETE", "PATCH"])("%s is not allowed", async (method) => {
-    const { status, headers, body } = await send(quote, method);
+    const { status, headers, body } = await send(QUOTE, method);
     expect({ status, body }).toMatchObject({
       status: 405,
       body: { code: "unimplemented", reason: "METHOD_NOT_ALLOWED" },
@@ -362,7 +362,7 @@ describe("HTTP", () => {
   });
 
   test("every answer may be read by any origin and has a request id", async () => {
-    for (const target of [quote, "/v1/quote", "/nowhere", "/v1/available-routes"]) {
+    for (const target of [QUOTE, "/v1/quote", "/nowhere", "/v1/available-routes"]) {
       const { headers } = await send(target);
       expect(headers["access-control-allow-origin"], target).toBe("*");
       expect(headers["x-request-id"], target).toMatch(/^[A-Za-z0-9._-]{1,128}$/);
@@ -376,7 +376,7 @@ describe("upstream trouble", () => {
     await gone.close();
     const down = await startGateway({ RPC_URL_OPTIMISM: `${gone.url}/secret-key` });
     try {
-      const { status, body, text } = await send(quote, "GET", down.url);
+      const { status, body, text } = await send(QUOTE, "GET", down.url);
       expect({ status, body }).toMatchObject({
         status: 503,
         body: { code: "unavailable", reason: "UPSTREAM_UNAVAILABLE" },
@@ -396,7 +396,7 @@ describe("upstream trouble", () => {
     const slow = await startGateway({ RPC_URL_OPTIMISM: hanging.url, REQUEST_TIMEOUT_MS: "300" });
     try {
       const started = performance.now();
-      const { status, body } = await send(quote, "GET", slow.url);
+      const { status, body } = await send(QUOTE, "GET", slow.url);
       expect({ status, body }).toMatchObject({
         status: 504,
         body: { code: "deadline_exceeded", reason: "DEADLINE_EXCEEDED" },
@@ -410,7 +410,7 @@ describe("upstream trouble", () => {
 
   test("goerli is asked on its own chains", async () => {
     // The local network has none of them: their endpoints are closed.
-    const { status, body } = await send(`${quote}&network=goerli`);
+    const { status, body } = await send(`${QUOTE}&network=goerli`);
     expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
     expect(await send(`/v1/transfer-status?transferId=${usdt.transferId}&network=goerli`)).toMatchObject({
       status: 503,
@@ -420,7 +420,7 @@ describe("upstream trouble", () => {
   test("prices that cannot be read are a 503, and the status is given without USD", async () => {
     const unpriced = await startGateway({ ASSETS_URL: "off" });
     try {
-      expect(await send(quote, "GET", unpriced.url)).toMatchObject({
+      expect(await send(QUOTE, "GET", unpriced.url)).toMatchObject({
         status: 503,
         body: { message: "no price for ETH" },
       });
@@ -445,12 +445,12 @@ describe("upstream trouble", () => {
     const canary = await startHttpStub((_, response) => response.end());
     const guarded = await startGateway({ CUSTOM_RPC_URLS: policy });
     try {
-      const { status, body } = await send(`${quote}&rpcUrl[optimism]=${canary.url}`, "GET", guarded.url);
+      const { status, body } = await send(`${QUOTE}&rpcUrl[optimism]=${canary.url}`, "GET", guarded.url);
       expect({ status, body }).toMatchObject({
         status: 400,
         body: { reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[optimism]" },
       });
-      expect(canary.seen).toEqual([]);
+      expect(canary.requests).toEqual([]);
     } finally {
       await guarded.stop();
       await canary.close();
@@ -460,14 +460,14 @@ describe("upstream trouble", () => {
   test("a caller's RPC URL serves that call alone", async () => {
     const custom = await startHttpStub((_, response) => response.writeHead(500).end());
     try {
-      const { status, body } = await send(`${quote}&rpcUrl[optimism]=${custom.url}`);
+      const { status, body } = await send(`${QUOTE}&rpcUrl[optimism]=${custom.url}`);
       expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
       // What the SDK had under way when the first call failed may still arrive.
       await new Promise((resolve) => setTimeout(resolve, 200));
-      const asked = custom.seen.length;
+      const asked = custom.requests.length;
       expect(asked).toBeGreaterThan(0);
-      expect((await send(quote)).status).toBe(200);
-      expect(custom.seen).toHaveLength(asked);
+      expect((await send(QUOTE)).status).toBe(200);
+      expect(custom.requests).toHaveLength(asked);
     } finally {
       await custom.close();
     }

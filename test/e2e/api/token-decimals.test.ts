@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { decimalsOf } from "../../../src/hop/tokens.js";
+import { getTokenDecimals } from "../../../src/hop/tokens.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 
 // What the page reckons whole tokens by is made with it, of the SDK: it must be what the service reckons by.
@@ -18,6 +18,6 @@ test.each(["mainnet", "goerli"])(
     const tokens = [...new Set(routes.map(({ token }) => token))];
     expect(tokens.length).toBeGreaterThan(0);
     const known = tokens.map((token) => [token, decimals[token]]);
-    expect(known).toEqual(tokens.map((token) => [token, decimalsOf(token)]));
+    expect(known).toEqual(tokens.map((token) => [token, getTokenDecimals(token)]));
   },
 );

@@ -8,17 +8,17 @@ import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createGateway } from "../../../src/app/gateway.js";
 import { loadConfig } from "../../../src/config/config.js";
 import { metricDescriptions } from "../../../src/observability/metrics/metrics.js";
-import { toolAt } from "../../support/find-tool.js";
-import { createCallers } from "../../support/service/http-connections.js";
-import { type Scrape, scrape } from "../../support/service/metrics-scrape.js";
-import { callersKey, plantKeys } from "../../support/service/planted-keys.js";
-import { createRecordedLogger } from "../../support/service/recorded-output.js";
+import { findTool } from "../../support/find-tool.js";
+import { createHttpConnections } from "../../support/service/http-connections.js";
+import { type MetricsScrape, scrapeMetrics } from "../../support/service/metrics-scrape.js";
+import { CALLER_KEY, plantKeys } from "../../support/service/planted-keys.js";
+import { createFileLogger } from "../../support/service/recorded-output.js";
 import { startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
 const { chains, environment } = inject("network");
 const asked = { amount: "1000000000000000000", token: "ETH", fromChain: "arbitrum", toChain: "polygon", slippage: 0.5 };
 const quotePath = `/v1/quote?${new URLSearchParams({ ...asked, slippage: "0.5" })}`;
-const requests = "hop_gateway_requests_total";
+const REQUESTS = "hop_gateway_requests_total";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -27,7 +27,7 @@ afterEach(async () => {
 
 async function start(more: Readonly<Record<string, string>> = {}) {
   const configured = plantKeys({ ...environment, HOST: "127.0.0.1", PORT: "0", ...more });
-  const gateway = await createGateway(loadConfig(configured), createRecordedLogger());
+  const gateway = await createGateway(loadConfig(configured), createFileLogger());
   closing.push(() => gateway.stop());
   const { url, metricsUrl = `${url}/metrics` } = await gateway.start();
   const status = async (path: string, init?: RequestInit) => {
@@ -35,7 +35,7 @@ async function start(more: Readonly<Record<string, string>> = {}) {
     await answer.arrayBuffer();
     return answer.status;
   };
-  return { url, metricsUrl, status, scrape: () => scrape(metricsUrl) };
+  return { url, metricsUrl, status, scrape: () => scrapeMetrics(metricsUrl) };
 }
 
 /** Takes a port. */
@@ -48,10 +48,10 @@ async function listenAnywhere() {
 }
 
 /** Those of quotes, as text. */
-function quotesIn({ text }: Scrape): string[] {
+function quotesIn({ text }: MetricsScrape): string[] {
   return text
     .split("\n")
-    .filter((line) => line.startsWith(`${requests}{operation="GetQuote"`))
+    .filter((line) => line.startsWith(`${REQUESTS}{operation="GetQuote"`))
     .map((line) => line.slice(line.indexOf(",") + 1).replace("}", ""))
     .sort();
 }
@@ -90,8 +90,8 @@ test("requests are counted by operation, protocol, code and reason, each once", 
     'protocol="rest",code="unimplemented",reason="METHOD_NOT_ALLOWED" 1',
   ]);
   const other = { operation: "other", protocol: "rest", code: "not_found", reason: "PATH_NOT_FOUND" };
-  expect(found.value(requests, other)).toBe(2);
-  expect(found.value(requests, { operation: "/livez", protocol: "rest", code: "ok" })).toBe(1);
+  expect(found.value(REQUESTS, other)).toBe(2);
+  expect(found.value(REQUESTS, { operation: "/livez", protocol: "rest", code: "ok" })).toBe(1);
   const durations = "hop_gateway_request_duration_seconds";
   expect(found.sum(`${durations}_count`, { operation: "GetQuote" })).toBe(12);
   expect(found.value(`${durations}_bucket`, { operation: "GetQuote", protocol: "rest", le: "10" })).toBe(5);
@@ -125,7 +125,7 @@ test("every HTTP request to an endpoint is counted", async () => {
 
 test("callers' endpoints are told as custom, by nothing else, and only while they are open", async () => {
   const { url, status, scrape: look } = await start({ CUSTOM_RPC_URLS: "any" });
-  const custom = `${chains.polygon?.url}/?key=${callersKey}`;
+  const custom = `${chains.polygon?.url}/?key=${CALLER_KEY}`;
   const path = `${quotePath}&rpcUrl[polygon]=${encodeURIComponent(custom)}`;
   expect(await status(path)).toBe(200);
   const found = await look();
@@ -148,7 +148,7 @@ test("whatever callers ask for, the series stay as many as they were", async () 
   const { url, scrape: look, status } = await start();
   await status("/v1/nothing");
   await status("/v1/nothing", { method: "DELETE" });
-  const callers = createCallers(Number(new URL(url).port));
+  const callers = createHttpConnections(Number(new URL(url).port));
   try {
     // One of each way in which what is unknown is told: over both HTTPs, as an RPC, and with a method of the caller's own.
     const askFor = (n: number) => {
@@ -156,14 +156,14 @@ test("whatever callers ask for, the series stay as many as they were", async () 
       const type = isRpc ? [["content-type", "application/grpc"] as const] : [];
       const method = isRpc ? "POST" : n % 4 === 1 ? ["PUT", "PATCH", "DELETE", "GET"][(n >> 2) % 4] : "GET";
       const target = isRpc ? `/some.v${n}.Service/Method${n}` : `/v${n}/${"x".repeat(n % 50)}?q=${n}`;
-      return callers.ask({ isHttp2: n % 2 === 0, method: method ?? "GET", target, headers: type, body: undefined });
+      return callers.send({ isHttp2: n % 2 === 0, method: method ?? "GET", target, headers: type, body: undefined });
     };
     for (let n = 0; n < 64; n++) await askFor(n);
     const before = (await look()).series;
     for (let n = 64; n < 10_064; n += 100)
       await Promise.all(Array.from({ length: 100 }, (_, place) => askFor(n + place)));
     const after = await look();
-    expect(after.sum(requests, { operation: "other" })).toBe(10_066);
+    expect(after.sum(REQUESTS, { operation: "other" })).toBe(10_066);
     const isOfProcess = (series: string): boolean => /^(nodejs|process)_/.test(series);
     expect(after.series.filter((each) => !isOfProcess(each)).sort()).toEqual(
       // The first look at the metrics is counted by the second.
@@ -182,7 +182,7 @@ describe("METRICS_PORT", () => {
     expect(new URL(metricsUrl).port).not.toBe(new URL(url).port);
     expect(await status("/metrics")).toBe(404);
     const other = { operation: "other", protocol: "rest", code: "not_found", reason: "PATH_NOT_FOUND" };
-    expect((await look()).value(requests, other)).toBe(1);
+    expect((await look()).value(REQUESTS, other)).toBe(1);
     expect((await fetch(new URL("/v1/available-routes", metricsUrl))).status).toBe(404);
     for (const close of closing.splice(0)) await close();
     await expect(fetch(metricsUrl)).rejects.toThrow();
@@ -212,7 +212,7 @@ test("every metric is described, and those without labels are there from the beg
   expect(series).toContain("nodejs_eventloop_lag_p99_seconds");
 });
 
-const promtool = toolAt("promtool (Debian: prometheus)", "/usr/bin/promtool", "/usr/local/bin/promtool");
+const promtool = findTool("promtool (Debian: prometheus)", "/usr/bin/promtool", "/usr/local/bin/promtool");
 
 describe.skipIf(promtool === undefined)("promtool (skipped where there is none)", () => {
   test("finds nothing to say of a scrape", async () => {

@@ -1,11 +1,11 @@
 import { Agent, get } from "node:http";
 import { afterEach, expect, inject, test, vi } from "vitest";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
-import { scrape } from "../../support/service/metrics-scrape.js";
+import { scrapeMetrics } from "../../support/service/metrics-scrape.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
 const { chains } = inject("network");
-const quotePath = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=polygon&slippage=0.5";
+const QUOTE_PATH = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=polygon&slippage=0.5";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -84,35 +84,35 @@ test("a hundred probes at once ask each endpoint once", async () => {
     ["eth_chainId", "eth_getBlockByNumber"],
   ]);
   // Nor does a scrape.
-  await scrape(`${gateway.url}/metrics`);
+  await scrapeMetrics(`${gateway.url}/metrics`);
   expect(proxy.requests).toHaveLength(1);
 });
 
 test("an endpoint that is cut off is told as failing, and as well again when it is back", async () => {
   const proxy = await proxyOf("polygon");
   const gateway = await start({ RPC_URL_POLYGON: proxy.url, QUOTE_MAX_AGE_MS: "1", QUOTE_MAX_STALE_MS: "1" });
-  expect((await gateway.get(quotePath)).status).toBe(200);
+  expect((await gateway.get(QUOTE_PATH)).status).toBe(200);
   await becomes(gateway, { code: 200, status: "ready" });
   const stateOf = async (state: string) => {
-    const found = await scrape(`${gateway.url}/metrics`);
+    const found = await scrapeMetrics(`${gateway.url}/metrics`);
     return found.sum("hop_gateway_endpoint_state", { network: "mainnet", chain: "polygon", state });
   };
   expect([await stateOf("ok"), await stateOf("failing")]).toEqual([1, 0]);
 
-  proxy.behaviour.failWith = 502;
-  expect((await gateway.get(quotePath)).status).toBe(503);
+  proxy.behaviour.errorStatus = 502;
+  expect((await gateway.get(QUOTE_PATH)).status).toBe(503);
   await becomes(gateway, { code: 200, status: "degraded", reason: "no answer from polygon" });
   expect([await stateOf("ok"), await stateOf("failing")]).toEqual([0, 1]);
 
-  proxy.behaviour.failWith = undefined;
+  proxy.behaviour.errorStatus = undefined;
   await becomes(gateway, { code: 200, status: "ready" });
   expect([await stateOf("ok"), await stateOf("failing")]).toEqual([1, 0]);
-  expect((await gateway.get(quotePath)).status).toBe(200);
+  expect((await gateway.get(QUOTE_PATH)).status).toBe(200);
 }, 60_000);
 
 test("where no chain answers it takes no requests, but lives", async () => {
   const proxy = await proxyOf("polygon");
-  proxy.behaviour.failWith = 502;
+  proxy.behaviour.errorStatus = 502;
   const all = Object.keys(chains).map((slug) => [`RPC_URL_${slug.toUpperCase()}`, proxy.url]);
   const gateway = await start(Object.fromEntries(all));
   await becomes(gateway, { code: 503, status: "unready", reason: "no chain answers" });
@@ -121,9 +121,9 @@ test("where no chain answers it takes no requests, but lives", async () => {
 
 test("goerli is told once somebody uses it, and changes nothing", async () => {
   const proxy = await proxyOf("polygon");
-  proxy.behaviour.failWith = 502;
+  proxy.behaviour.errorStatus = 502;
   const gateway = await start({ GOERLI_RPC_URL_OPTIMISM: proxy.url, GOERLI_RPC_URL_ARBITRUM: proxy.url });
-  const { status } = await gateway.get(`${quotePath.replace("polygon", "optimism")}&network=goerli`);
+  const { status } = await gateway.get(`${QUOTE_PATH.replace("polygon", "optimism")}&network=goerli`);
   expect(status).toBe(503);
   const { chains: known, code } = await readiness(gateway);
   expect(code).toBe(200);
@@ -149,7 +149,7 @@ test("while it ends, those who have a connection are told so", async () => {
     });
   for (const agent of agents) expect(await ask("/livez", agent)).toBe(200);
   // What waits keeps the service from its end, and the connections of others open for a moment.
-  const waiting = gateway.get(quotePath);
+  const waiting = gateway.get(QUOTE_PATH);
   await vi.waitFor(() => expect(proxy.requests.length).toBeGreaterThan(1));
   const stopped = gateway.stop();
   expect(await Promise.all([ask("/livez", agents[0]), ask("/readyz", agents[1])])).toEqual([503, 503]);

@@ -10,7 +10,7 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
-import { callersKey, findKeys } from "../../support/service/planted-keys.js";
+import { CALLER_KEY, findPlantedKeys } from "../../support/service/planted-keys.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
 // An operator's SDK takes the spans, here into memory.
@@ -18,7 +18,7 @@ import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 const { chains } = inject("network");
 const asked = { amount: "1000000000000000000", token: "ETH", fromChain: "arbitrum", toChain: "polygon", slippage: 0.5 };
 const quotePath = `/v1/quote?${new URLSearchParams({ ...asked, slippage: "0.5" })}`;
-const getQuote = "hop.bridge.v1.BridgeService/GetQuote";
+const GET_QUOTE = "hop.bridge.v1.BridgeService/GetQuote";
 const remote = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
 const traceparent = `00-${remote.traceId}-${remote.spanId}-01`;
 
@@ -40,7 +40,7 @@ afterEach(async () => {
   const said = JSON.stringify(
     exporter.getFinishedSpans().map(({ name, attributes, status, events }) => [name, attributes, status, events]),
   );
-  expect(findKeys(said)).toEqual([]);
+  expect(findPlantedKeys(said)).toEqual([]);
   expect(said).not.toMatch(/127\.0\.0\.1|https?:/);
 });
 
@@ -76,7 +76,7 @@ describe("a first quote", () => {
     expect(status).toBe(200);
     const all = await spans();
     const request = only(all, SpanKind.SERVER);
-    expect(request.name).toBe(getQuote);
+    expect(request.name).toBe(GET_QUOTE);
     expect(parentOf(request)).toBeUndefined();
     expect(request.status.code).toBe(SpanStatusCode.UNSET);
     expect(request.attributes).toEqual({
@@ -162,7 +162,7 @@ test("a quote that is at hand is one span, and reads that go on later have trace
 
 describe("a failure", () => {
   test("of an upstream is an error of the request, the read and the call", async () => {
-    proxy.behaviour.failWith = 403;
+    proxy.behaviour.errorStatus = 403;
     await start();
     expect((await gateway.get(quotePath)).status).toBe(503);
     const all = await spans();
@@ -190,7 +190,7 @@ describe("a failure", () => {
     ["connect", { "hop_gateway.reason": "INVALID_PARAMETER", "rpc.connect_rpc.error_code": "invalid_argument" }],
   ])("of the caller is no error, and tells nothing that it said: %s", async (protocol, attributes) => {
     await start();
-    const amount = callersKey;
+    const amount = CALLER_KEY;
     if (protocol === "rest") await fetch(`${gateway.url}${quotePath.replace(asked.amount, amount)}`);
     else {
       const open = protocol === "grpc" ? createGrpcTransport : createConnectTransport;
@@ -206,13 +206,13 @@ describe("a failure", () => {
     await start();
     expect((await gateway.get("/v1/quote?nothing=1")).status).toBe(400);
     const request = only(await spans(), SpanKind.SERVER);
-    expect([request.name, request.attributes["hop_gateway.reason"]]).toEqual([getQuote, "UNKNOWN_PARAMETER"]);
+    expect([request.name, request.attributes["hop_gateway.reason"]]).toEqual([GET_QUOTE, "UNKNOWN_PARAMETER"]);
   });
 });
 
 test("what callers name is called custom", async () => {
   await start({ CUSTOM_RPC_URLS: "any" });
-  const url = `${proxy.url}/?key=${callersKey}`;
+  const url = `${proxy.url}/?key=${CALLER_KEY}`;
   expect((await gateway.get(`${quotePath}&rpcUrl[polygon]=${encodeURIComponent(url)}`)).status).toBe(200);
   const all = await spans();
   const request = only(all, SpanKind.SERVER);

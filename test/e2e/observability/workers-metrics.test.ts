@@ -1,26 +1,26 @@
 import { Agent, get } from "node:http";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { findPackageRoot } from "../../../src/app/package-root.js";
-import { childrenOf } from "../../support/service/child-processes.js";
-import { type Scrape, scrape } from "../../support/service/metrics-scrape.js";
-import { buildService, type Service, startService } from "../../support/service/service-process.js";
+import { listChildProcesses } from "../../support/service/child-processes.js";
+import { type MetricsScrape, scrapeMetrics } from "../../support/service/metrics-scrape.js";
+import { buildService, type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 
 // Two processes on one port: whichever is asked for metrics answers for both.
 
 let command: string;
-const services: Service[] = [];
+const services: ServiceProcess[] = [];
 beforeAll(async () => {
   command = await buildService("workers-metrics-test");
 }, 120_000);
 afterEach(async () => {
   for (const service of services.splice(0)) {
     service.signal("SIGTERM");
-    expect(await service.ended).toBe(0);
+    expect(await service.exitCode).toBe(0);
   }
 });
 
-async function start(environment: Readonly<Record<string, string>> = {}): Promise<Service> {
-  const service = await startService(command, { WORKERS: "2", ...environment });
+async function start(environment: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
+  const service = await startServiceProcess(command, { WORKERS: "2", ...environment });
   services.push(service);
   return service;
 }
@@ -37,15 +37,15 @@ async function ask(url: string, path: string, times: number): Promise<void> {
   }
 }
 
-const routesCounted = (found: Scrape): number =>
+const routesCounted = (found: MetricsScrape): number =>
   found.sum("hop_gateway_requests_total", { operation: "ListAvailableRoutes", protocol: "rest", code: "ok" });
 
 test("the numbers are of both, whoever is asked", async () => {
   const { url } = await start();
   await ask(url, "/v1/available-routes", 40);
   // Over new connections each, and so of both.
-  for (let n = 0; n < 4; n++) expect(routesCounted(await scrape(`${url}/metrics`))).toBe(40);
-  const found = await scrape(`${url}/metrics`);
+  for (let n = 0; n < 4; n++) expect(routesCounted(await scrapeMetrics(`${url}/metrics`))).toBe(40);
+  const found = await scrapeMetrics(`${url}/metrics`);
   expect(found.value("hop_gateway_gate_limit")).toBe(128);
   expect(found.value("hop_gateway_build_info", { version: findPackageRoot().version, node: process.version })).toBe(1);
   // One word for each endpoint that any of them knows.
@@ -61,26 +61,26 @@ test("on a port of their own the process over the workers gives them, also of th
     return found?.[1] ?? "";
   });
   await ask(url, "/v1/available-routes", 20);
-  expect(routesCounted(await scrape(told))).toBe(20);
+  expect(routesCounted(await scrapeMetrics(told))).toBe(20);
   expect((await fetch(`${url}/metrics`)).status).toBe(404);
 
-  const workers = await childrenOf(service.pid);
+  const workers = await listChildProcesses(service.pid);
   expect(workers).toHaveLength(2);
   const [stuck = 0, killed = 0] = workers;
   process.kill(stuck, "SIGSTOP");
-  expect(routesCounted(await scrape(told))).toBe(20);
+  expect(routesCounted(await scrapeMetrics(told))).toBe(20);
   process.kill(stuck, "SIGCONT");
 
   process.kill(killed, "SIGKILL");
   await vi.waitFor(
     async () => {
-      const now = await childrenOf(service.pid);
+      const now = await listChildProcesses(service.pid);
       expect(now.filter((pid) => pid !== killed)).toHaveLength(2);
     },
     { timeout: 10_000 },
   );
   // A sum that fell would look like a beginning.
-  expect(routesCounted(await scrape(told))).toBe(20);
+  expect(routesCounted(await scrapeMetrics(told))).toBe(20);
   await vi.waitFor(async () => ask(url, "/v1/available-routes", 1), { timeout: 10_000 });
-  expect(routesCounted(await scrape(told))).toBe(21);
+  expect(routesCounted(await scrapeMetrics(told))).toBe(21);
 });

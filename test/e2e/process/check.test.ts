@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { findKeys, plantKeys } from "../../support/service/planted-keys.js";
-import { newOutputFile } from "../../support/service/recorded-output.js";
+import { findPlantedKeys, plantKeys } from "../../support/service/planted-keys.js";
+import { createOutputPath } from "../../support/service/recorded-output.js";
 import { buildService } from "../../support/service/service-process.js";
 import { type HttpStub, startHttpStub } from "../../support/stubs/http-stub.js";
 
@@ -31,7 +31,7 @@ function check(args: readonly string[], changes: Readonly<Record<string, string>
   const env = { PATH: process.env.PATH, ...plantKeys({ ...environment, ...changes }) };
   return new Promise((resolve) => {
     const child = execFile(process.execPath, [command, "check", ...args], { env }, (_, stdout, stderr) => {
-      appendFileSync(newOutputFile("check"), stdout + stderr);
+      appendFileSync(createOutputPath("check"), stdout + stderr);
       resolve({ code: child.exitCode ?? child.signalCode, stdout, stderr });
     });
   });
@@ -66,7 +66,7 @@ describe("hop-gateway check", () => {
     expect(good).toMatch(/#[0-9a-f]{6} +10 +\d+ .* all +ok$/);
     // An endpoint of another chain would be asked, and refused, for ever.
     expect(ended.code).toBe(1);
-    expect(findKeys(ended.stdout + ended.stderr)).toEqual([]);
+    expect(findPlantedKeys(ended.stdout + ended.stderr)).toEqual([]);
   });
 
   test("fails where a chain is not served, and says which", async () => {

@@ -2,9 +2,9 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { endpointDigits } from "../../../src/chain/endpoints/endpoint-id.js";
-import { findKeys, plantKeys } from "../../support/service/planted-keys.js";
-import { buildService, startService } from "../../support/service/service-process.js";
+import { deriveEndpointId } from "../../../src/chain/endpoints/endpoint-id.js";
+import { findPlantedKeys, plantKeys } from "../../support/service/planted-keys.js";
+import { buildService, startServiceProcess } from "../../support/service/service-process.js";
 
 // The command as whoever installs it runs it.
 
@@ -33,14 +33,14 @@ function run(args: readonly string[], environment: Readonly<Record<string, strin
 
 describe("hop-gateway", () => {
   test("serve serves", async () => {
-    const service = await startService(command, {}, ["serve"]);
+    const service = await startServiceProcess(command, {}, ["serve"]);
     expect((await fetch(`${service.url}/v1/available-routes`)).status).toBe(200);
     service.signal("SIGTERM");
-    expect(await service.ended).toBe(0);
+    expect(await service.exitCode).toBe(0);
   });
 
   test("exposes every metric on which the alerts and the dashboard stand", async () => {
-    const service = await startService(command);
+    const service = await startServiceProcess(command);
     const text = await (await fetch(`${service.url}/metrics`)).text();
     const exposed = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name = ""]) => name));
     const files = ["deploy/prometheus/alerts.yml", "deploy/grafana/dashboards/hop-gateway.json"];
@@ -53,30 +53,30 @@ describe("hop-gateway", () => {
       expect(asked.filter((name) => !isExposed(name))).toEqual([]);
     }
     service.signal("SIGTERM");
-    expect(await service.ended).toBe(0);
+    expect(await service.exitCode).toBe(0);
   });
 
   test("tells of endpoints no more than their digits, whoever asks for metrics or readiness", async () => {
-    const service = await startService(command, { RPC_URL_POLYGON: "http://localhost:1/" });
+    const service = await startServiceProcess(command, { RPC_URL_POLYGON: "http://localhost:1/" });
     const told = async (path: string) => (await fetch(`${service.url}${path}`)).text();
-    const digits = endpointDigits(plantKeys({ RPC_URL_POLYGON: "http://localhost:1/" }).RPC_URL_POLYGON ?? "");
+    const digits = deriveEndpointId(plantKeys({ RPC_URL_POLYGON: "http://localhost:1/" }).RPC_URL_POLYGON ?? "");
     await vi.waitFor(async () => expect(await told("/readyz")).toContain(`"endpoint":"${digits}","state":"failing"`));
     await told("/v1/quote?amount=1000000&token=USDC.e&fromChain=polygon&toChain=arbitrum&slippage=0.5");
     const metrics = await told("/metrics");
     expect(metrics).toMatch(new RegExp(`hop_gateway_upstream_requests_total\\{[^}]*endpoint="${digits}"`));
     for (const text of [metrics, await told("/readyz"), await told("/livez"), await told("/health")]) {
-      expect(findKeys(text)).toEqual([]);
+      expect(findPlantedKeys(text)).toEqual([]);
       expect(text).not.toMatch(/localhost|127\.0\.0\.1/);
     }
     service.signal("SIGTERM");
-    expect(await service.ended).toBe(0);
+    expect(await service.exitCode).toBe(0);
   });
 
   test("with several workers serves as well", async () => {
-    const service = await startService(command, { WORKERS: "2" }, ["serve"]);
+    const service = await startServiceProcess(command, { WORKERS: "2" }, ["serve"]);
     expect((await fetch(`${service.url}/v1/available-routes`)).status).toBe(200);
     service.signal("SIGTERM");
-    expect(await service.ended).toBe(0);
+    expect(await service.exitCode).toBe(0);
   });
 
   test.each([["--version"], ["-v"], ["index", "--version"]])("%s %s prints the version", async (...args) => {

@@ -8,21 +8,21 @@ import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/conn
 import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { BridgeService, GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import { buildService, type Service, startService } from "../../support/service/service-process.js";
+import { buildService, type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
 // A stop while fifty callers of every protocol wait for answers that take their time: all of them get theirs.
 
 const { chains } = inject("network");
-const callers = 50;
+const CALLERS = 50;
 /** What every answer of a chain takes, and so every quote, since each reads anew. */
-const latencyMs = 400;
-const requestTimeoutMs = 5_000;
-const graceMs = 1_000;
+const LATENCY_MS = 400;
+const REQUEST_TIMEOUT_MS = 5_000;
+const GRACE_MS = 1_000;
 
 let command: string;
 const proxies = new Map<string, RpcProxy>();
-const services: Service[] = [];
+const services: ServiceProcess[] = [];
 
 beforeAll(async () => {
   command = await buildService("drain-test");
@@ -33,11 +33,11 @@ afterAll(async () => {
   await Promise.all([...proxies.values()].map((proxy) => proxy.close()));
 });
 
-async function start(): Promise<Service> {
+async function start(): Promise<ServiceProcess> {
   const urls = [...proxies].map(([slug, { url }]) => [`RPC_URL_${slug.toUpperCase()}`, url]);
-  const service = await startService(command, {
+  const service = await startServiceProcess(command, {
     ...Object.fromEntries(urls),
-    REQUEST_TIMEOUT_MS: `${requestTimeoutMs}`,
+    REQUEST_TIMEOUT_MS: `${REQUEST_TIMEOUT_MS}`,
     QUOTE_MAX_AGE_MS: "1",
   });
   services.push(service);
@@ -55,7 +55,7 @@ interface Quote {
 /** Callers of one protocol; those that keep connections share as few as they would. */
 interface Protocol {
   readonly name: string;
-  open(service: Service): { readonly ask: Caller; close(): void };
+  open(service: ServiceProcess): { readonly ask: Caller; close(): void };
 }
 
 const route = { token: "USDT", fromChain: "polygon", toChain: "arbitrum" };
@@ -165,7 +165,7 @@ function underWay(): number {
     .length;
 }
 
-test(`SIGTERM under ${callers} callers of every protocol: each gets its answer, and nobody new is taken`, {
+test(`SIGTERM under ${CALLERS} callers of every protocol: each gets its answer, and nobody new is taken`, {
   timeout: 60_000,
 }, async () => {
   setLatency(0);
@@ -176,11 +176,11 @@ test(`SIGTERM under ${callers} callers of every protocol: each gets its answer, 
     const firsts = await Promise.all(opened.map(({ ask }) => ask("1000000")));
     expect(new Set(firsts.map(({ estimatedReceived }) => estimatedReceived)).size).toBe(1);
 
-    setLatency(latencyMs);
+    setLatency(LATENCY_MS);
     for (const proxy of proxies.values()) proxy.reset();
-    const all = Array.from({ length: Math.ceil(callers / opened.length) }, () => opened)
+    const all = Array.from({ length: Math.ceil(CALLERS / opened.length) }, () => opened)
       .flat()
-      .slice(0, callers);
+      .slice(0, CALLERS);
     const asked = all.map(async ({ name, ask }, index) => {
       const amount = String(50_000_000 + index);
       const got = await ask(amount).catch((error: unknown) => String(error));
@@ -189,18 +189,18 @@ test(`SIGTERM under ${callers} callers of every protocol: each gets its answer, 
     });
     // All of them are on their way when the first waits for a chain.
     await expect.poll(underWay, { interval: 5 }).toBeGreaterThan(0);
-    await new Promise((resolve) => setTimeout(resolve, latencyMs / 4));
+    await new Promise((resolve) => setTimeout(resolve, LATENCY_MS / 4));
     const answeredBefore = accessLines(service);
     const signalledAt = performance.now();
     service.signal("SIGTERM");
 
     const answers = await Promise.all(asked);
     expect(answers.filter(({ isRight }) => !isRight)).toEqual([]);
-    expect(accessLines(service) - answeredBefore).toBeGreaterThan(callers / 2);
-    expect(await service.ended).toBe(0);
+    expect(accessLines(service) - answeredBefore).toBeGreaterThan(CALLERS / 2);
+    expect(await service.exitCode).toBe(0);
     const tookMs = Math.round(performance.now() - signalledAt);
-    expect(tookMs).toBeLessThan(requestTimeoutMs + graceMs);
-    process.stdout.write(`drain: ${callers} in flight, 0 failed, ended after ${tookMs} ms\n`);
+    expect(tookMs).toBeLessThan(REQUEST_TIMEOUT_MS + GRACE_MS);
+    process.stdout.write(`drain: ${CALLERS} in flight, 0 failed, ended after ${tookMs} ms\n`);
     await expect(fetch(`${service.url}/v1/available-routes`)).rejects.toThrow();
     expect(service.output().stderr).toBe("");
   } finally {
@@ -232,10 +232,10 @@ test("requests on connections that wait to be accepted when SIGTERM comes are an
   service.signal("SIGTERM");
   service.signal("SIGCONT");
   expect(new Set(await Promise.all(answers))).toEqual(new Set(["HTTP/1.1 200"]));
-  expect(await service.ended).toBe(0);
+  expect(await service.exitCode).toBe(0);
 });
 
 /** Requests that are answered, by the log. */
-function accessLines(service: Service): number {
+function accessLines(service: ServiceProcess): number {
   return service.output().stdout.split('"msg":"request"').length - 1;
 }

@@ -10,7 +10,7 @@ import { startGateway, type TestGateway } from "../../support/service/in-process
 const pages = ["README.md", "docs/quotes.md", "docs/transfers.md"].map((name) =>
   readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8"),
 );
-const address = "http://127.0.0.1:8000";
+const ADDRESS = "http://127.0.0.1:8000";
 const blocks = [...pages.join("\n").matchAll(/```(\w*)\n([\s\S]*?)```/g)].map(([, language = "", text = ""]) => ({
   language,
   text,
@@ -49,7 +49,7 @@ test("every operation has a command with its answer", () => {
 });
 
 test.each(curls)("curl $url", async ({ url, answer }) => {
-  const { stdout } = await run("curl", ["-sS", url.replace(address, gateway.url)]);
+  const { stdout } = await run("curl", ["-sS", url.replace(ADDRESS, gateway.url)]);
   expect(withoutTimes(stdout)).toEqual(withoutTimes(answer));
   expect(Object.keys(JSON.parse(stdout))).toEqual(Object.keys(JSON.parse(answer)));
 });

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeAll, expect, test } from "vitest";
-import { childrenOf } from "../../support/service/child-processes.js";
+import { listChildProcesses } from "../../support/service/child-processes.js";
 
 // Workers are processes: they are started, signalled and killed here as an operating system would.
 
@@ -60,7 +60,7 @@ async function start(environment: Record<string, string> = {}) {
   await Promise.race([expect.poll(service.said, { timeout: 20_000 }).toMatch(/listens on \S+\n/), ended]);
   ended.catch(() => {});
   const url = /listens on (\S+)\n/.exec(service.said())?.[1] ?? "";
-  const workers = await childrenOf(service.pid);
+  const workers = await listChildProcesses(service.pid);
   expect(workers).toHaveLength(2);
   return { ...service, url, workers };
 }
@@ -175,7 +175,9 @@ test("a worker that is killed is replaced on the same port, and so are all of th
   const { pid, url, workers, said, signal, ended } = await start();
   for (const worker of workers) process.kill(worker, "SIGKILL");
   await expect
-    .poll(async () => (await childrenOf(pid)).filter((each) => !workers.includes(each)).length, { timeout: 10_000 })
+    .poll(async () => (await listChildProcesses(pid)).filter((each) => !workers.includes(each)).length, {
+      timeout: 10_000,
+    })
     .toBe(2);
   const isServed = (): Promise<boolean> =>
     fetch(`${url}/v1/available-routes?token=ETH`).then(
@@ -228,7 +230,7 @@ test("a port in use is told once and ends with code 1", async () => {
 
 test("a stop while the workers start ends with code 0", async () => {
   const { pid, signal, ended } = launch();
-  await expect.poll(() => childrenOf(pid), { timeout: 5_000, interval: 20 }).toHaveLength(2);
+  await expect.poll(() => listChildProcesses(pid), { timeout: 5_000, interval: 20 }).toHaveLength(2);
   signal("SIGTERM");
   expect(await ended).toBe(0);
 });

@@ -7,7 +7,7 @@ import { type ProxiedCall, type RpcProxy, startRpcProxy } from "../../support/st
 // that it is right, and a counting proxy in front of each tells who was asked.
 
 const { chains } = inject("network");
-const path = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=polygon&slippage=0.5";
+const PATH = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=polygon&slippage=0.5";
 
 let first: RpcProxy;
 let second: RpcProxy;
@@ -26,7 +26,7 @@ beforeEach(async () => {
   const node = chains.polygon?.url ?? "";
   [first, second] = await Promise.all([startRpcProxy(node), startRpcProxy(node)]);
   const plain = await startGateway();
-  expected = amountsOf((await plain.get(path)).body);
+  expected = amountsOf((await plain.get(PATH)).body);
   await plain.stop();
   gateway = await startGateway({ RPC_URL_POLYGON: `${first.url},${second.url}`, QUOTE_MAX_AGE_MS: "1" });
 });
@@ -43,7 +43,7 @@ function amountsOf(body: unknown): unknown {
 
 async function quote(): Promise<number> {
   const started = performance.now();
-  const { status, body } = await gateway.get(path);
+  const { status, body } = await gateway.get(PATH);
   expect({ status, body: amountsOf(body) }).toEqual({ status: 200, body: expected });
   return performance.now() - started;
 }
@@ -84,7 +84,7 @@ describe("the second endpoint answers", () => {
   });
 
   test("before the first has run out of its time, and alone once it is known to hang", async () => {
-    first.behaviour.hang = true;
+    first.behaviour.isHanging = true;
     const times: number[] = [];
     for (let count = 0; count < 8; count++) times.push(await quote());
     // Half a second to the hedge while nothing is known of the endpoint's pace; an attempt may take 1.5 s.
@@ -105,7 +105,7 @@ describe("the second endpoint answers", () => {
     });
     const now = BigInt(Math.floor(Date.now() / 1000));
     answering(({ method }) => (method === "eth_getBlockByNumber" ? head(1_000n, now) : undefined));
-    second.behaviour.answer = ({ method }) => (method === "eth_getBlockByNumber" ? head(1_017n, now) : undefined);
+    second.behaviour.override = ({ method }) => (method === "eth_getBlockByNumber" ? head(1_017n, now) : undefined);
     await quote();
     await sleep(200);
     await quote();
@@ -122,9 +122,9 @@ describe("the second endpoint answers", () => {
 });
 
 test("where no endpoint answers, the caller hears of it within its time, and of no address", async () => {
-  for (const { behaviour } of [first, second]) behaviour.hang = true;
+  for (const { behaviour } of [first, second]) behaviour.isHanging = true;
   const started = performance.now();
-  const { status, body } = await gateway.get(path);
+  const { status, body } = await gateway.get(PATH);
   expect(performance.now() - started).toBeLessThan(5_500);
   expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
   expect(JSON.stringify(body)).toContain("polygon");
@@ -134,5 +134,5 @@ test("where no endpoint answers, the caller hears of it within its time, and of 
 const busy = { error: { code: -32005, message: "limit exceeded" } };
 
 function answering(answer: (call: ProxiedCall) => { result: unknown } | { error: unknown } | undefined): void {
-  first.behaviour.answer = answer;
+  first.behaviour.override = answer;
 }

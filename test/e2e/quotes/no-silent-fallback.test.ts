@@ -15,13 +15,14 @@ const isL1Fee = (method: string, data: string): boolean => method === "eth_call"
 const busy = { code: -32005, message: "limit exceeded" };
 const reverts = { code: 3, message: "execution reverted", data: "0x" };
 
-const ethToOptimism = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=optimism&slippage=0.5";
-const usdcToOptimism = "/v1/quote?amount=1000000000&token=USDC&fromChain=arbitrum&toChain=optimism&slippage=0.5";
+const ETH_TO_OPTIMISM =
+  "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=optimism&slippage=0.5";
+const USDC_TO_OPTIMISM = "/v1/quote?amount=1000000000&token=USDC&fromChain=arbitrum&toChain=optimism&slippage=0.5";
 
 /** A quote where optimism's endpoint answers one kind of call with an error. */
 async function quoteWith(engine: string, path: string, fails: Fails, error: unknown) {
   const proxy = await startRpcProxy(chains.optimism?.url ?? "", {
-    answer: ({ method, params: [call] }) =>
+    override: ({ method, params: [call] }) =>
       fails(method, (call as { data?: string } | undefined)?.data ?? "") ? { error } : undefined,
   });
   const gateway = await startGateway({ RPC_URL_OPTIMISM: proxy.url, QUOTE_ENGINE: engine });
@@ -35,18 +36,18 @@ async function quoteWith(engine: string, path: string, fails: Fails, error: unkn
 
 describe.each(["snapshot", "sdk"])("a read that fails below engine %s", (engine) => {
   test.each([
-    ["the bond's gas", isEstimate, ethToOptimism],
-    ["the L1 fee", isL1Fee, ethToOptimism],
-    ["the gas of a CCTP delivery", isEstimate, usdcToOptimism],
+    ["the bond's gas", isEstimate, ETH_TO_OPTIMISM],
+    ["the L1 fee", isL1Fee, ETH_TO_OPTIMISM],
+    ["the gas of a CCTP delivery", isEstimate, USDC_TO_OPTIMISM],
   ])("is no quote: %s", async (_, fails, path) => {
     const { status, body } = await quoteWith(engine, path, fails, busy);
     expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
   });
 
   test.each([
-    ["the bond's gas", isEstimate, ethToOptimism],
-    ["the L1 fee", isL1Fee, ethToOptimism],
-    ["the gas of a CCTP delivery", isEstimate, usdcToOptimism],
+    ["the bond's gas", isEstimate, ETH_TO_OPTIMISM],
+    ["the L1 fee", isL1Fee, ETH_TO_OPTIMISM],
+    ["the gas of a CCTP delivery", isEstimate, USDC_TO_OPTIMISM],
   ])("is the SDK's own constant where the node says that it reverts: %s", async (_, fails, path) => {
     const well = await quoteWith(engine, path, () => false, busy);
     const { status, body } = await quoteWith(engine, path, fails, reverts);
@@ -59,7 +60,7 @@ describe.each(["snapshot", "sdk"])("a read that fails below engine %s", (engine)
     await gone.close();
     const gateway = await startGateway({ ATTESTATION_API_URL: gone.url, QUOTE_ENGINE: engine });
     try {
-      const { status, body } = await gateway.get(usdcToOptimism);
+      const { status, body } = await gateway.get(USDC_TO_OPTIMISM);
       expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
     } finally {
       await gateway.stop();

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
-import { type RpcProxy, roundsOf, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+import { countSequentialRounds, type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
 // How quotes reach the chains: what is asked, how often, and what happens when no answer comes. In front of each chain
 // stands a proxy that counts.
@@ -11,7 +11,7 @@ const slugs = Object.keys(chains);
 let proxies: Record<string, RpcProxy> = {};
 let gateway: TestGateway;
 
-const eth = 10n ** 18n;
+const ETH = 10n ** 18n;
 const quotePath = (from: string, to: string, amount: bigint, token = "ETH", rest = ""): string =>
   `/v1/quote?amount=${amount}&token=${token}&fromChain=${from}&toChain=${to}&slippage=0.5${rest}`;
 const proxy = (slug: string): RpcProxy => {
@@ -21,11 +21,12 @@ const proxy = (slug: string): RpcProxy => {
 };
 const requestsTo = (...names: string[]): number[] => names.map((slug) => proxy(slug).requests.length);
 const allRequests = (): number => requestsTo(...slugs).reduce((sum, count) => sum + count, 0);
-const quoteExactInput = "0xcdca1753";
+const QUOTE_EXACT_INPUT = "0xcdca1753";
 const callsOfQuoter = (): number =>
   proxy("polygon")
     .requests.flatMap(({ calls }) => calls)
-    .filter(({ params: [call] }) => (call as { data?: string } | undefined)?.data?.startsWith(quoteExactInput)).length;
+    .filter(({ params: [call] }) => (call as { data?: string } | undefined)?.data?.startsWith(QUOTE_EXACT_INPUT))
+    .length;
 const resetAll = (): void => {
   for (const each of Object.values(proxies)) each.reset();
 };
@@ -79,12 +80,12 @@ describe("a cold quote", () => {
     ["towards a chain with L1 fees", "arbitrum", "optimism", "ETH", { arbitrum: 1, optimism: 2 }],
     ["towards another with L1 fees", "polygon", "base", "ETH", { polygon: 1, base: 2 }],
   ])("%s asks each chain once, and those with L1 fees twice", async (_, from, to, token, expected) => {
-    await quote(quotePath(from, to, token.startsWith("USDC") ? 10n ** 9n : eth, token));
+    await quote(quotePath(from, to, token.startsWith("USDC") ? 10n ** 9n : ETH, token));
     const seen = Object.fromEntries(
       slugs.flatMap((slug) => (requestsTo(slug)[0] ? [[slug, requestsTo(slug)[0]]] : [])),
     );
     expect(seen).toEqual(expected);
-    const rounds = roundsOf(Object.values(proxies).flatMap(({ requests }) => requests));
+    const rounds = countSequentialRounds(Object.values(proxies).flatMap(({ requests }) => requests));
     expect(rounds).toBe(Math.max(...Object.values(expected)));
   });
 
@@ -108,15 +109,15 @@ describe("a cold quote", () => {
   });
 
   test("that 32 callers ask for at once costs what one costs", async () => {
-    const bodies = await Promise.all(Array.from({ length: 32 }, () => quote(quotePath("arbitrum", "polygon", eth))));
+    const bodies = await Promise.all(Array.from({ length: 32 }, () => quote(quotePath("arbitrum", "polygon", ETH))));
     expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBeLessThanOrEqual(2);
     expect(requestsTo("arbitrum", "polygon")).toEqual([1, 1]);
   });
 
   test("of another token takes the second request of its chains, and of another amount none", async () => {
-    await quote(quotePath("arbitrum", "polygon", eth));
+    await quote(quotePath("arbitrum", "polygon", ETH));
     resetAll();
-    await Promise.all([1n, 7n, eth, 30n * eth].map((amount) => quote(quotePath("arbitrum", "polygon", amount))));
+    await Promise.all([1n, 7n, ETH, 30n * ETH].map((amount) => quote(quotePath("arbitrum", "polygon", amount))));
     expect(allRequests()).toBe(0);
     await quote(quotePath("arbitrum", "polygon", 5_000_000n, "USDT"));
     expect(requestsTo("arbitrum", "polygon")).toEqual([1, 1]);
@@ -126,16 +127,16 @@ describe("a cold quote", () => {
 describe("an answer tells its age", () => {
   test("in headers that let it be kept as long as it would be given here", async () => {
     gateway = await start();
-    const first = await gateway.get(quotePath("arbitrum", "polygon", eth));
+    const first = await gateway.get(quotePath("arbitrum", "polygon", ETH));
     expect(first.headers.get("age")).toBe("0");
     expect(first.headers.get("cache-control")).toBe("public, max-age=4, stale-while-revalidate=2");
-    const towardsL1 = await gateway.get(quotePath("arbitrum", "ethereum", eth));
+    const towardsL1 = await gateway.get(quotePath("arbitrum", "ethereum", ETH));
     expect(towardsL1.headers.get("cache-control")).toBe("public, max-age=24, stale-while-revalidate=12");
   });
 
   test("as QUOTE_MAX_AGE_MS wants it", async () => {
     gateway = await start({ QUOTE_MAX_AGE_MS: "9000" });
-    const { headers } = await gateway.get(quotePath("arbitrum", "ethereum", eth));
+    const { headers } = await gateway.get(quotePath("arbitrum", "ethereum", ETH));
     expect(headers.get("cache-control")).toBe("public, max-age=9, stale-while-revalidate=5");
   });
 });
@@ -143,14 +144,14 @@ describe("an answer tells its age", () => {
 describe("facts", () => {
   test("are read again about once a block while somebody asks, and say what is new", { timeout: 20_000 }, async () => {
     gateway = await start();
-    const before = await quote(quotePath("arbitrum", "polygon", eth));
+    const before = await quote(quotePath("arbitrum", "polygon", ETH));
     resetAll();
     const gasPrice = { result: "0x2540be4000" };
-    proxy("polygon").behaviour.answer = ({ method }) => (method === "eth_gasPrice" ? gasPrice : undefined);
+    proxy("polygon").behaviour.override = ({ method }) => (method === "eth_gasPrice" ? gasPrice : undefined);
     const end = Date.now() + 7_000;
     let last = before;
     while (Date.now() < end) {
-      last = await quote(quotePath("arbitrum", "polygon", eth));
+      last = await quote(quotePath("arbitrum", "polygon", ETH));
       await sleep(10);
     }
     expect(BigInt(last.bonderFee as string)).toBeGreaterThan(BigInt(before.bonderFee as string));
@@ -163,13 +164,13 @@ describe("facts", () => {
 
   test("outlive a chain that fails, with their age, until they are too old", { timeout: 30_000 }, async () => {
     gateway = await start({ QUOTE_MAX_STALE_MS: "9000" });
-    const before = await quote(quotePath("arbitrum", "polygon", eth));
-    proxy("polygon").behaviour.failWith = 500;
+    const before = await quote(quotePath("arbitrum", "polygon", ETH));
+    proxy("polygon").behaviour.errorStatus = 500;
     const ages: number[] = [];
     let refused: { status: number; body: unknown } | undefined;
     const failing = Date.now();
     while (refused === undefined && Date.now() < failing + 14_000) {
-      const { status, headers, body } = await gateway.get(quotePath("arbitrum", "polygon", eth));
+      const { status, headers, body } = await gateway.get(quotePath("arbitrum", "polygon", ETH));
       if (status !== 200) refused = { status, body };
       else {
         ages.push(Number(headers.get("age")));
@@ -181,11 +182,11 @@ describe("facts", () => {
     expect(ages.at(-1)).toBe(8);
     expect(refused).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
     // Another route is none the worse for it.
-    await quote(quotePath("arbitrum", "gnosis", eth));
+    await quote(quotePath("arbitrum", "gnosis", ETH));
 
-    proxy("polygon").behaviour.failWith = undefined;
+    proxy("polygon").behaviour.errorStatus = undefined;
     const healed = Date.now();
-    while ((await gateway.get(quotePath("arbitrum", "polygon", eth))).status !== 200) {
+    while ((await gateway.get(quotePath("arbitrum", "polygon", ETH))).status !== 200) {
       expect(Date.now() - healed).toBeLessThan(5_000);
       await sleep(100);
     }
@@ -193,8 +194,8 @@ describe("facts", () => {
 
   test("that are wanted for the first time from a chain that fails are an honest 503", async () => {
     gateway = await start();
-    proxy("polygon").behaviour.failWith = 500;
-    const { status, headers, body } = await gateway.get(quotePath("arbitrum", "polygon", eth));
+    proxy("polygon").behaviour.errorStatus = 500;
+    const { status, headers, body } = await gateway.get(quotePath("arbitrum", "polygon", ETH));
     expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
     expect(headers.get("cache-control")).toBe("no-store");
     expect(headers.get("age")).toBeNull();
@@ -216,12 +217,12 @@ describe("an endpoint that a caller names", () => {
 
   test("serves that caller alone, and is asked each time", async () => {
     gateway = await start({ CUSTOM_RPC_URLS: "any" });
-    const shared = await quote(quotePath("arbitrum", "polygon", eth));
+    const shared = await quote(quotePath("arbitrum", "polygon", ETH));
     const own = await startRpcProxy(chains.polygon?.url ?? "", {
-      answer: ({ method }) => (method === "eth_gasPrice" ? { result: "0xe8d4a51000" } : undefined),
+      override: ({ method }) => (method === "eth_gasPrice" ? { result: "0xe8d4a51000" } : undefined),
     });
     try {
-      const path = quotePath("arbitrum", "polygon", eth, "ETH", `&rpcUrl[polygon]=${encodeURIComponent(own.url)}`);
+      const path = quotePath("arbitrum", "polygon", ETH, "ETH", `&rpcUrl[polygon]=${encodeURIComponent(own.url)}`);
       proxy("polygon").reset();
       const answers = await Promise.all([gateway.get(path), gateway.get(path)]);
       for (const { status, headers, body } of answers) {
@@ -232,7 +233,7 @@ describe("an endpoint that a caller names", () => {
       }
       expect(own.requests).toHaveLength(2);
       expect(requestsTo("polygon")).toEqual([0]);
-      expect((await quote(quotePath("arbitrum", "polygon", eth))).bonderFee).toBe(shared.bonderFee);
+      expect((await quote(quotePath("arbitrum", "polygon", ETH))).bonderFee).toBe(shared.bonderFee);
     } finally {
       await own.close();
     }
@@ -244,25 +245,25 @@ describe("a chain", () => {
 
   test("whose endpoint takes no batches is quoted the same", async () => {
     gateway = await start();
-    const usual = await quote(quotePath("arbitrum", "polygon", eth));
+    const usual = await quote(quotePath("arbitrum", "polygon", ETH));
     await gateway.stop();
-    for (const slug of ["arbitrum", "polygon"]) proxy(slug).behaviour.refuseBatches = 400;
+    for (const slug of ["arbitrum", "polygon"]) proxy(slug).behaviour.batchErrorStatus = 400;
     gateway = await start();
-    expect(amountsOf(await quote(quotePath("arbitrum", "polygon", eth)))).toEqual(amountsOf(usual));
+    expect(amountsOf(await quote(quotePath("arbitrum", "polygon", ETH)))).toEqual(amountsOf(usual));
   });
 
   test("without Multicall3 is quoted the same, from one block", async () => {
     gateway = await start();
-    const usual = await quote(quotePath("arbitrum", "polygon", eth));
+    const usual = await quote(quotePath("arbitrum", "polygon", ETH));
     await gateway.stop();
     const aggregate3 = "0x82ad56cb";
     for (const slug of ["arbitrum", "polygon"]) {
-      proxy(slug).behaviour.answer = ({ method, params: [call] }) =>
+      proxy(slug).behaviour.override = ({ method, params: [call] }) =>
         method === "eth_call" && (call as { data: string }).data.startsWith(aggregate3) ? { result: "0x" } : undefined;
     }
     gateway = await start();
     resetAll();
-    expect(amountsOf(await quote(quotePath("arbitrum", "polygon", eth)))).toEqual(amountsOf(usual));
+    expect(amountsOf(await quote(quotePath("arbitrum", "polygon", ETH)))).toEqual(amountsOf(usual));
     const blocks = proxy("polygon").requests.flatMap(({ calls }) =>
       calls.flatMap(({ method, params: [call, block] }) =>
         method === "eth_call" && !(call as { data: string }).data.startsWith(aggregate3) ? [block] : [],

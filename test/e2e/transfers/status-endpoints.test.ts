@@ -1,24 +1,24 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { toQuantity } from "../../../devnet/chain/json-rpc.js";
-import { chainOf, connectChains, type LocalChains } from "../../../devnet/chain/local-chains.js";
-import { giveTokens } from "../../../devnet/chain/tokens.js";
-import type { Receipt } from "../../../devnet/chain/transactions.js";
-import { type Network, startNetwork } from "../../../devnet/network.js";
-import { deliver } from "../../../devnet/transfer/deliver-transfer.js";
+import { toHexQuantity } from "../../../devnet/chain/json-rpc.js";
+import { connectChains, getLocalChain, type LocalChains } from "../../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../../devnet/chain/tokens.js";
+import type { TransactionReceipt } from "../../../devnet/chain/transactions.js";
+import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
+import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
 import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
-import { readSentTransfers } from "../../../devnet/transfer/sent-transfer.js";
+import { parseSentTransfers } from "../../../devnet/transfer/sent-transfer.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
-import { type RpcBehaviour, type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+import { type RpcProxy, type RpcProxyBehaviour, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
 // Status over endpoints as they are in the field. The chains are the test's own: thousands of blocks follow what stands
 // on them from the start, so that a limit on searches is one, and transfers are sent, delivered and undone.
 
 const longChains = ["ethereum", "polygon", "arbitrum", "optimism"];
-const blocksSince = 2_100;
+const BLOCKS_SINCE = 2_100;
 /** Each block has the local network look at it: a few at a time. */
-const blocksAtOnce = 100;
+const BLOCKS_PER_REQUEST = 100;
 
-let network: Network;
+let network: LocalNetwork;
 let chains: LocalChains;
 const proxies = new Map<string, RpcProxy>();
 let environment: Record<string, string>;
@@ -27,7 +27,7 @@ const expected = new Map<string, unknown>();
 const queries: string[] = [];
 
 beforeAll(async () => {
-  network = await startNetwork();
+  network = await startLocalNetwork();
   chains = connectChains(network.chains);
   await Promise.all(longChains.map(mineMany));
   environment = { ...network.environment };
@@ -56,9 +56,9 @@ afterAll(async () => {
 });
 
 async function mineMany(slug: string): Promise<void> {
-  const { rpc } = chainOf(chains, slug);
-  for (let mined = 0; mined < blocksSince; mined += blocksAtOnce)
-    await rpc("anvil_mine", [toQuantity(blocksAtOnce), "0x1"]);
+  const { rpc } = getLocalChain(chains, slug);
+  for (let mined = 0; mined < BLOCKS_SINCE; mined += BLOCKS_PER_REQUEST)
+    await rpc("anvil_mine", [toHexQuantity(BLOCKS_PER_REQUEST), "0x1"]);
 }
 
 let gateway: TestGateway;
@@ -70,14 +70,14 @@ afterEach(async () => {
   behave({
     maxLogBlocks: undefined,
     namesLogLimit: true,
-    refuseBatches: undefined,
+    batchErrorStatus: undefined,
     lagBlocks: 0,
     latencyMs: 0,
-    failWith: undefined,
+    errorStatus: undefined,
   });
 });
 
-function behave(behaviour: Partial<RpcBehaviour>, slugs: Iterable<string> = proxies.keys()): void {
+function behave(behaviour: Partial<RpcProxyBehaviour>, slugs: Iterable<string> = proxies.keys()): void {
   for (const slug of slugs) Object.assign(proxies.get(slug)?.behaviour ?? {}, behaviour);
 }
 
@@ -89,10 +89,10 @@ const withoutOthers = (body: unknown) => ({ ...(body as object), otherTransferId
 /** That it has arrived is told at once; where the machine is slow, by whom and in which transaction comes with a later answer. */
 const withoutDelivery = (body: unknown) => ({ ...(body as object), bondTransactionHash: "", bonderAddress: "" });
 
-const ways: readonly (readonly [string, Partial<RpcBehaviour>])[] = [
+const ways: readonly (readonly [string, Partial<RpcProxyBehaviour>])[] = [
   ["that refuse more than 500 blocks, and say so", { maxLogBlocks: 500 }],
   ["that refuse more than 2,000 blocks, without saying how many", { maxLogBlocks: 2_000, namesLogLimit: false }],
-  ["that refuse batches", { refuseBatches: 400 }],
+  ["that refuse batches", { batchErrorStatus: 400 }],
   ["that are slow", { latencyMs: 30 }],
 ];
 
@@ -114,8 +114,8 @@ describe.each(ways)("with endpoints %s", (_, behaviour) => {
 });
 
 async function send(source: string, destination: string, amount = 10n ** 17n): Promise<string> {
-  const [from = ""] = (await chainOf(chains, source).rpc("eth_accounts")) as string[];
-  await giveTokens(chains, source, "ETH", from, amount);
+  const [from = ""] = (await getLocalChain(chains, source).rpc("eth_accounts")) as string[];
+  await fundAccount(chains, source, "ETH", from, amount);
   const { transactionHash } = await sendTransfer(chains, {
     token: "ETH",
     source,
@@ -163,7 +163,7 @@ describe("a transfer that is under way", () => {
     const query = `transactionHash=${await send(source, destination)}`;
     expect(await stateOf(query)).toBe("PENDING");
     const seen = statesUntil(query, "BONDED");
-    await network.bonder.bondAll();
+    await network.bonder.deliverPending();
     expect(await seen).toEqual(["PENDING", "BONDED"]);
     const { body } = await gateway.get(pathOf(query));
     const { bondTransactionHash } = body as { bondTransactionHash: string };
@@ -175,18 +175,20 @@ describe("a transfer that is under way", () => {
     const second = await send("ethereum", "optimism", 2n * 10n ** 16n);
     behave({ maxLogBlocks: 500 });
     expect(await stateOf(`transactionHash=${second}`)).toBe("PENDING");
-    const receipt = (await chainOf(chains, "ethereum").rpc("eth_getTransactionReceipt", [first])) as Receipt;
-    for (const transfer of readSentTransfers("ethereum", receipt.logs)) await deliver(chains, transfer);
+    const receipt = (await getLocalChain(chains, "ethereum").rpc("eth_getTransactionReceipt", [
+      first,
+    ])) as TransactionReceipt;
+    for (const transfer of parseSentTransfers("ethereum", receipt.logs)) await deliverTransfer(chains, transfer);
     expect(await statesUntil(`transactionHash=${first}`, "BONDED")).not.toContain("UNBONDABLE");
     expect(await stateOf(`transactionHash=${second}`)).toBe("PENDING");
     expect(await stateOf(`transferId=${second}`)).toBe("PENDING");
-    await network.bonder.bondAll();
+    await network.bonder.deliverPending();
   });
 });
 
 test("an endpoint that lags behind its peer is passed over", async () => {
   // Not one of the long chains: their blocks are from the future by now, which is no measure for anyone.
-  await chainOf(chains, "base").rpc("anvil_mine", [toQuantity(30), "0x1"]);
+  await getLocalChain(chains, "base").rpc("anvil_mine", [toHexQuantity(30), "0x1"]);
   const url = network.chains.base?.url ?? "";
   const lagging = await startRpcProxy(url, { lagBlocks: 20 });
   const both = await startGateway({ ...environment, RPC_URL_BASE: `${lagging.url},${url}` });
@@ -197,7 +199,7 @@ test("an endpoint that lags behind its peer is passed over", async () => {
     await answers();
     query = `transactionHash=${await send("base", "polygon")}`;
     await expect.poll(answers, { timeout: 5_000 }).toMatchObject({ state: "PENDING" });
-    await network.bonder.bondAll();
+    await network.bonder.deliverPending();
     await expect.poll(answers, { timeout: 5_000 }).toMatchObject({ state: "BONDED" });
   } finally {
     await both.stop();
@@ -207,13 +209,13 @@ test("an endpoint that lags behind its peer is passed over", async () => {
 
 describe("blocks that are undone", () => {
   test("take a delivery and a transfer with them", async () => {
-    const { rpc: source } = chainOf(chains, "optimism");
-    const { rpc: destination } = chainOf(chains, "polygon");
+    const { rpc: source } = getLocalChain(chains, "optimism");
+    const { rpc: destination } = getLocalChain(chains, "polygon");
     const beforeSending = await source("evm_snapshot");
     const query = `transactionHash=${await send("optimism", "polygon")}`;
     expect(await stateOf(query)).toBe("PENDING");
     const beforeDelivery = await destination("evm_snapshot");
-    await network.bonder.bondAll();
+    await network.bonder.deliverPending();
     await statesUntil(query, "BONDED");
     const { body, headers } = await gateway.get(pathOf(query));
     expect(headers.get("cache-control")).toBe("public, max-age=2");

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
-import { temporaryFolder } from "../../support/temporary-folder.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 // The service with an index, over chains that anvil runs: it comes to know all that stands on them, says the same as the
 // chains, and goes on knowing when they are gone.
@@ -11,7 +11,7 @@ const { chains, transfers } = inject("network");
 const real = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
 const unknownHash = `transferHash=0x${"12".repeat(32)}`;
 const unknownId = `transferId=0x${"12".repeat(32)}`;
-const folder = temporaryFolder();
+const folder = useTemporaryFolder();
 const proxies: RpcProxy[] = [];
 let environment: Record<string, string>;
 let gateway: TestGateway;
@@ -77,7 +77,7 @@ test("what it does not have, the chains may have since: of their logs only the n
 });
 
 test("it knows what was delivered, and not whether something has been since, when the chains are gone", async () => {
-  for (const proxy of proxies) proxy.behaviour.failWith = 503;
+  for (const proxy of proxies) proxy.behaviour.errorStatus = 503;
   // Whether a nonce alone names one transfer, only all chains can tell.
   const bonded = [...expected]
     .filter(([query, body]) => (body as { bonded: boolean }).bonded && !/^transferId=[0-9]+$/.test(query))
@@ -96,5 +96,5 @@ test("it knows what was delivered, and not whether something has been since, whe
   await gateway.stop();
   gateway = await startGateway(environment);
   await expectAll(bonded);
-  for (const proxy of proxies) proxy.behaviour.failWith = undefined;
+  for (const proxy of proxies) proxy.behaviour.errorStatus = undefined;
 }, 60_000);

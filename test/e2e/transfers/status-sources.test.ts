@@ -89,7 +89,7 @@ describe("while a chain is down", () => {
     ["the destination", "arbitrum"],
   ])("%s, the explorer's word is better than none", async (_, slug) => {
     const [explorer, proxy] = await Promise.all([startExplorer("well"), proxyOf(slug)]);
-    proxy.behaviour.failWith = 503;
+    proxy.behaviour.errorStatus = 503;
     const environment = { EXPLORER_API_URL: explorer.url, [`RPC_URL_${slug.toUpperCase()}`]: proxy.url };
     gateway = await startGateway(environment);
     const { status, body, headers } = await gateway.get(queryOf(transfer));
@@ -105,7 +105,7 @@ describe("while a chain is down", () => {
     "and the explorer is %s: unknown, and not pending",
     async (mode) => {
       const [explorer, proxy] = await Promise.all([startExplorer(mode), proxyOf("arbitrum")]);
-      proxy.behaviour.failWith = 503;
+      proxy.behaviour.errorStatus = 503;
       gateway = await startGateway({ EXPLORER_API_URL: explorer.url, RPC_URL_ARBITRUM: proxy.url });
       const { status, body } = await gateway.get(queryOf(transfer));
       expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
@@ -115,7 +115,7 @@ describe("while a chain is down", () => {
 
   test("and does not even say so, the explorer answers within the deadline", async () => {
     const [explorer, proxy] = await Promise.all([startExplorer("well"), proxyOf("arbitrum")]);
-    proxy.behaviour.hang = true;
+    proxy.behaviour.isHanging = true;
     gateway = await startGateway({
       EXPLORER_API_URL: explorer.url,
       RPC_URL_ARBITRUM: proxy.url,
@@ -128,7 +128,7 @@ describe("while a chain is down", () => {
 
   test("by an id alone: what one chain does not tell, the explorer's hint finds", async () => {
     const [explorer, proxy] = await Promise.all([startExplorer("well"), proxyOf("polygon")]);
-    proxy.behaviour.answer = ({ method }) =>
+    proxy.behaviour.override = ({ method }) =>
       method === "eth_getLogs" ? { error: { code: -32601, message: "the method is not served" } } : undefined;
     const environment = { RPC_URL_POLYGON: proxy.url };
     gateway = await startGateway(environment);
@@ -194,9 +194,9 @@ describe("what is kept", () => {
       expect({ status, cache: headers.get("cache-control") }).toEqual({ status: 404, cache: "no-store" });
       expect(ours.calls().get("eth_getTransactionReceipt")).toBe(round);
     }
-    ours.behaviour.failWith = 500;
+    ours.behaviour.errorStatus = 500;
     expect((await get(queryOf(transfer))).status).toBe(503);
-    ours.behaviour.failWith = undefined;
+    ours.behaviour.errorStatus = undefined;
     expect((await get(queryOf(transfer))).status).toBe(200);
   });
 });

@@ -8,7 +8,7 @@ import {
 import { sdkConfig } from "@hop-protocol/sdk/config";
 import { BigNumber, providers, utils } from "ethers";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { decimalsOf } from "../../../src/hop/tokens.js";
+import { getTokenDecimals } from "../../../src/hop/tokens.js";
 import golden from "../../golden/quotes.json" with { type: "json" };
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 
@@ -122,7 +122,7 @@ async function expectedStatus(seeded: (typeof transfers)[number]): Promise<Recor
   const amountOutMin: BigNumber = args.amountOutMin ?? BigNumber.from(0);
   const deadline: BigNumber = args.deadline ?? BigNumber.from(0);
   const fee: BigNumber = args.bonderFee ?? args.relayerFee;
-  const decimals = decimalsOf(seeded.token);
+  const decimals = getTokenDecimals(seeded.token);
   const price = prices[seeded.token] ?? Number.NaN;
   const whole = (value: BigNumber): number => Number(utils.formatUnits(value, decimals));
   const unbondable =

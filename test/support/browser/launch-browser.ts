@@ -1,11 +1,11 @@
 import { type Browser, chromium } from "playwright-core";
-import { toolAt } from "../find-tool.js";
+import { findTool } from "../find-tool.js";
 
 /** Where Chromium is, or undefined: `describe.skipIf(browserProgram === undefined)`. */
-export const browserProgram = toolAt("chromium", "/usr/bin/chromium", "/usr/bin/chromium-browser");
+export const browserPath = findTool("chromium", "/usr/bin/chromium", "/usr/bin/chromium-browser");
 
 /** It speaks to nobody by itself, and needs neither a screen nor a user other than root. */
-const flags = [
+const BROWSER_FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-quic",
@@ -17,6 +17,6 @@ const flags = [
 
 /** A browser without a window, with a fresh profile. Close it in `afterAll`. */
 export function launchBrowser(): Promise<Browser> {
-  if (browserProgram === undefined) throw new Error("there is no chromium on this machine");
-  return chromium.launch({ executablePath: browserProgram, headless: true, args: flags });
+  if (browserPath === undefined) throw new Error("there is no chromium on this machine");
+  return chromium.launch({ executablePath: browserPath, headless: true, args: BROWSER_FLAGS });
 }

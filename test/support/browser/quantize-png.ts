@@ -1,17 +1,17 @@
 import { crc32, deflateSync, inflateSync } from "node:zlib";
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-const bytesPerPixel = 3;
+const BYTES_PER_PIXEL = 3;
 
 /**
  * The same picture with at most 256 colours, in about a third of the bytes: those that are there least become the
  * nearest of the others, which nobody sees in a picture of text.
  * @param png as a browser makes it: eight bits of red, green and blue, not interlaced
  */
-export function smallPng(png: Buffer): Buffer {
+export function quantizePng(png: Buffer): Buffer {
   const { width, height, rows } = readPng(png);
   const counts = new Map<number, number>();
-  for (const row of rows) for (let at = 0; at < row.length; at += bytesPerPixel) count(counts, row.readUIntBE(at, 3));
+  for (const row of rows) for (let at = 0; at < row.length; at += BYTES_PER_PIXEL) count(counts, row.readUIntBE(at, 3));
   const byCount = [...counts.keys()].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
   const palette = byCount.slice(0, 256);
   const indexOf = new Map(byCount.map((colour, index) => [colour, index < 256 ? index : nearest(palette, colour)]));
@@ -19,7 +19,7 @@ export function smallPng(png: Buffer): Buffer {
   const lines = Buffer.alloc(height * (width + 1));
   for (const [y, row] of rows.entries()) {
     for (let x = 0; x < width; x++) {
-      lines[y * (width + 1) + 1 + x] = indexOf.get(row.readUIntBE(x * bytesPerPixel, 3)) ?? 0;
+      lines[y * (width + 1) + 1 + x] = indexOf.get(row.readUIntBE(x * BYTES_PER_PIXEL, 3)) ?? 0;
     }
   }
   const header = Buffer.from(chunksOf(png).find(({ type }) => type === "IHDR")?.body ?? []);
@@ -57,7 +57,7 @@ function readPng(png: Buffer): { width: number; height: number; rows: readonly B
   const width = header.readUInt32BE(0);
   const height = header.readUInt32BE(4);
   const data = inflateSync(Buffer.concat(chunks.filter(({ type }) => type === "IDAT").map(({ body }) => body)));
-  const length = width * bytesPerPixel;
+  const length = width * BYTES_PER_PIXEL;
   const rows: Buffer[] = [];
   for (let y = 0; y < height; y++) {
     const start = y * (length + 1);
@@ -70,9 +70,9 @@ function readPng(png: Buffer): { width: number; height: number; rows: readonly B
 /** Undoes what makes each line of a PNG smaller: it holds only how it differs from what is to its left and above it. */
 function unfilter(filter: number, line: Buffer, above: Buffer): Buffer {
   for (let at = 0; at < line.length; at++) {
-    const a = line[at - bytesPerPixel] ?? 0;
+    const a = line[at - BYTES_PER_PIXEL] ?? 0;
     const b = above[at] ?? 0;
-    const c = above[at - bytesPerPixel] ?? 0;
+    const c = above[at - BYTES_PER_PIXEL] ?? 0;
     const guess = [0, a, b, Math.floor((a + b) / 2), paeth(a, b, c)][filter] ?? 0;
     line[at] = (line[at] ?? 0) + guess;
   }

@@ -1,35 +1,35 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { HttpAnswer } from "./response-recorder.js";
-import { createJudge, type Judge, readOpenApi } from "./response-validator.js";
+import type { RecordedResponse } from "./response-recorder.js";
+import { createResponseValidator, readOpenApi, type ValidateResponse } from "./response-validator.js";
 
 // How many answers were held against gen/openapi.json, and which were wrong, from all files of a run.
 
 /** Names of the files in the folder of what is said. */
-export const answersFile = "answers";
-const countsFile = "judged";
+export const RESPONSES_FILE_PREFIX = "answers";
+const COUNTS_FILE_PREFIX = "judged";
 
 /** Judges answers one by one. */
-export interface Tally {
-  add(answer: HttpAnswer): void;
+export interface ContractReport {
+  add(answer: RecordedResponse): void;
   /** What was wrong since the last call, in words without any value that came from a caller. */
   takeProblems(): readonly string[];
   /** Appends its counts to what the run knows. */
-  save(folder: string): void;
+  saveCounts(folder: string): void;
 }
 
 type Counts = Record<string, number>;
 
-export function createTally(): Tally {
+export function createContractReport(): ContractReport {
   const counts: Counts = {};
   let problems: string[] = [];
-  let judge: Judge | undefined;
+  let judge: ValidateResponse | undefined;
   return {
     add(answer) {
       const { method, path, parameters, status, headers } = answer;
       let wrong: readonly string[] | undefined;
       try {
-        judge ??= createJudge(readOpenApi());
+        judge ??= createResponseValidator(readOpenApi());
         wrong = judge(answer);
       } catch (error) {
         // Told with the test that got the answer.
@@ -47,8 +47,8 @@ export function createTally(): Tally {
       problems = [];
       return taken;
     },
-    save(folder) {
-      appendFileSync(`${folder}/${countsFile}-${process.pid}`, `${JSON.stringify(counts)}\n`);
+    saveCounts(folder) {
+      appendFileSync(`${folder}/${COUNTS_FILE_PREFIX}-${process.pid}`, `${JSON.stringify(counts)}\n`);
     },
   };
 }
@@ -58,12 +58,12 @@ export function createTally(): Tally {
  * node_modules/.cache/contract/<project>.json.
  * @returns what is wrong with the recorded ones
  */
-export function concludeContract(folder: string, project: string): readonly string[] {
-  const recorded = createTally();
-  for (const line of linesOf(folder, answersFile)) recorded.add(JSON.parse(line) as HttpAnswer);
-  recorded.save(folder);
+export function writeContractReport(folder: string, project: string): readonly string[] {
+  const recorded = createContractReport();
+  for (const line of readLines(folder, RESPONSES_FILE_PREFIX)) recorded.add(JSON.parse(line) as RecordedResponse);
+  recorded.saveCounts(folder);
   const all: Counts = {};
-  for (const line of linesOf(folder, countsFile)) {
+  for (const line of readLines(folder, COUNTS_FILE_PREFIX)) {
     for (const [key, count] of Object.entries(JSON.parse(line) as Counts)) all[key] = (all[key] ?? 0) + count;
   }
   const byKey = Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -74,7 +74,7 @@ export function concludeContract(folder: string, project: string): readonly stri
   return recorded.takeProblems();
 }
 
-function linesOf(folder: string, prefix: string): string[] {
+function readLines(folder: string, prefix: string): string[] {
   const files = readdirSync(folder).filter((name) => name.startsWith(`${prefix}-`));
   return files.flatMap((name) => readFileSync(`${folder}/${name}`, "utf8").split("\n").filter(Boolean));
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 
 /** An answer over HTTP as it left the server, and what was asked. */
-export interface HttpAnswer {
+export interface RecordedResponse {
   readonly method: string;
   readonly path: string;
   /** Names of the parameters; their values can hold keys. */
@@ -14,7 +14,7 @@ export interface HttpAnswer {
 }
 
 type Args = readonly unknown[];
-interface Patched {
+interface PatchedResponse {
   readonly req: IncomingMessage | Http2ServerRequest;
   readonly statusCode: number;
   readonly writableEnded: boolean;
@@ -30,9 +30,9 @@ interface Patched {
  * Uses nothing from around itself, so that its source can be sent to another process.
  * @returns what undoes it
  */
-export function recordAnswers(
+export function recordResponses(
   classes: readonly [typeof ServerResponse, typeof Http2ServerResponse],
-  onAnswer: (answer: HttpAnswer) => void,
+  onAnswer: (answer: RecordedResponse) => void,
 ): () => void {
   const undo: (() => void)[] = [];
   const idHeader = "x-request-id";
@@ -46,10 +46,10 @@ export function recordAnswers(
     }
   }
   for (const { prototype } of classes) {
-    const patched = prototype as unknown as Patched;
+    const patched = prototype as unknown as PatchedResponse;
     const { writeHead, end } = patched;
-    const heads = new WeakMap<Patched, Pick<HttpAnswer, "status" | "headers">>();
-    patched.writeHead = function (this: Patched, ...args) {
+    const heads = new WeakMap<PatchedResponse, Pick<RecordedResponse, "status" | "headers">>();
+    patched.writeHead = function (this: PatchedResponse, ...args) {
       carefully(() => {
         const [status, ...more] = args as [number, ...unknown[]];
         const given = more.find((each) => typeof each === "object") ?? {};
@@ -62,7 +62,7 @@ export function recordAnswers(
       });
       return writeHead.apply(this, [...args]);
     };
-    patched.end = function (this: Patched, ...args) {
+    patched.end = function (this: PatchedResponse, ...args) {
       carefully(() => {
         const url = (this.req.url ?? "").replace(/^https?:\/\/[^/?#]*/i, "");
         if (this.writableEnded || !url.startsWith("/v1/")) return;
@@ -84,23 +84,23 @@ export function recordAnswers(
 }
 
 /** Many answers are like many others: all of the first ones, then one of so many. */
-const wholeCount = 2_000;
-const oneOf = 50;
+const UNSAMPLED_COUNT = 2_000;
+const SAMPLE_INTERVAL = 50;
 
 /**
  * A module, as a URL, that records the answers of the process that imports it first: each a line of JSON in a file whose
  * name begins so.
  */
-export function recorderModule(file: string): string {
+export function createRecorderModule(file: string): string {
   const source = `
 import { appendFileSync } from "node:fs";
 import { ServerResponse } from "node:http";
 import { Http2ServerResponse } from "node:http2";
-${recordAnswers}
+${recordResponses}
 let count = 0;
-recordAnswers([ServerResponse, Http2ServerResponse], (answer) => {
+recordResponses([ServerResponse, Http2ServerResponse], (answer) => {
   count += 1;
-  if (count > ${wholeCount} && count % ${oneOf} !== 0) return;
+  if (count > ${UNSAMPLED_COUNT} && count % ${SAMPLE_INTERVAL} !== 0) return;
   appendFileSync(${JSON.stringify(file)} + "-" + process.pid, JSON.stringify(answer) + "\\n");
 });`;
   return `data:text/javascript,${encodeURIComponent(source)}`;

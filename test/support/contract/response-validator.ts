@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import type { HttpAnswer } from "./response-recorder.js";
+import type { RecordedResponse } from "./response-recorder.js";
 
 // Whether an answer is what gen/openapi.json says, to the letter: what it does not declare is wrong too.
 
@@ -18,22 +18,22 @@ export interface OpenApi {
 }
 
 /** What HTTP, browsers and our GET layer say of every answer, and the description need not. */
-const usualHeaders: ReadonlySet<string> = new Set([
+const UNDECLARED_HEADERS: ReadonlySet<string> = new Set([
   ...["content-type", "content-length", "connection", "x-content-type-options"],
   ...["access-control-allow-origin", "access-control-expose-headers"],
 ]);
 
-const jsonType = "application/json";
+const JSON_TYPE = "application/json";
 
 export function readOpenApi(): OpenApi {
   return JSON.parse(readFileSync(new URL("../../../gen/openapi.json", import.meta.url), "utf8")) as OpenApi;
 }
 
 /** What is wrong with an answer; nothing: all is well. `undefined`: the description does not speak of it. */
-export type Judge = (answer: HttpAnswer) => readonly string[] | undefined;
+export type ValidateResponse = (answer: RecordedResponse) => readonly string[] | undefined;
 
-export function createJudge(openApi: OpenApi): Judge {
-  const document = closed(openApi);
+export function createResponseValidator(openApi: OpenApi): ValidateResponse {
+  const document = forbidAdditionalProperties(openApi);
   // Formats of numbers say how wide they are, which their own bounds say too.
   const ajv = addFormats.default(new Ajv2020({ strict: true, strictTypes: false, allErrors: true }));
   // The document is no schema, but those in it refer to each other through it.
@@ -59,9 +59,11 @@ export function createJudge(openApi: OpenApi): Judge {
     return target === undefined ? { pointer, value: value as T | undefined } : resolve(target.slice(1));
   }
 
-  function wrongHeaders(pointer: string, { headers = {} }: Response, answer: HttpAnswer): string[] {
+  function wrongHeaders(pointer: string, { headers = {} }: Response, answer: RecordedResponse): string[] {
     const declared = new Map(Object.keys(headers).map((name) => [name.toLowerCase(), name]));
-    const undeclared = Object.keys(answer.headers).filter((name) => !usualHeaders.has(name) && !declared.has(name));
+    const undeclared = Object.keys(answer.headers).filter(
+      (name) => !UNDECLARED_HEADERS.has(name) && !declared.has(name),
+    );
     return [
       ...undeclared.map((name) => `header ${name} is not declared`),
       ...[...declared].flatMap(([lower, name]) => {
@@ -76,10 +78,10 @@ export function createJudge(openApi: OpenApi): Judge {
     ];
   }
 
-  function wrongBody(pointer: string, { content }: Response, { method, headers, body }: HttpAnswer): string[] {
+  function wrongBody(pointer: string, { content }: Response, { method, headers, body }: RecordedResponse): string[] {
     const type = headers["content-type"];
     if (content === undefined) return body === "" && type === undefined ? [] : ["there is a body"];
-    if (type !== `${jsonType}; charset=utf-8`) return [`the content type is ${type}`];
+    if (type !== `${JSON_TYPE}; charset=utf-8`) return [`the content type is ${type}`];
     if (method === "HEAD") return body === "" ? [] : ["HEAD is answered with a body"];
     return wrongJson(`${pointer}/content/application~1json/schema`, body);
   }
@@ -114,7 +116,7 @@ export function createJudge(openApi: OpenApi): Judge {
 }
 
 /** The description with objects that hold nothing but what is declared. */
-function closed(openApi: OpenApi): OpenApi {
+function forbidAdditionalProperties(openApi: OpenApi): OpenApi {
   const schemas = Object.entries(openApi.components.schemas).map(([name, schema]) => {
     const isObject = schema.type === "object" && !("additionalProperties" in schema);
     return [name, isObject ? { ...schema, additionalProperties: false } : schema] as const;

@@ -62,17 +62,17 @@ const routeFields: Fields = {
 };
 
 /** What came after the older server: a client that ignores what it does not know passes over it. */
-const added: Readonly<Record<string, readonly string[]>> = { transfer: ["state", "otherTransferIds"] };
+const ADDED: Readonly<Record<string, readonly string[]>> = { transfer: ["state", "otherTransferIds"] };
 
 /** Throws where the text is no quote. */
-export const readQuote = (text: string): Record<string, unknown> => read("quote", JSON.parse(text), quoteFields);
+export const parseLegacyQuote = (text: string): Record<string, unknown> => read("quote", JSON.parse(text), quoteFields);
 
 /** Throws where the text is no transfer status. */
-export const readTransfer = (text: string): Record<string, unknown> =>
+export const parseLegacyTransfer = (text: string): Record<string, unknown> =>
   read("transfer", JSON.parse(text), transferFields);
 
 /** Throws where the text is no list of routes. */
-export function readRoutes(text: string): Record<string, unknown>[] {
+export function parseLegacyRoutes(text: string): Record<string, unknown>[] {
   const routes: unknown = JSON.parse(text);
   if (!Array.isArray(routes)) throw new Error("the routes are no array");
   return routes.map((route) => read("route", route, routeFields));
@@ -80,7 +80,7 @@ export function readRoutes(text: string): Record<string, unknown>[] {
 
 function read(kind: string, value: unknown, fields: Fields): Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`the ${kind} is no object`);
-  const names = [...Object.keys(fields), ...(added[kind] ?? [])];
+  const names = [...Object.keys(fields), ...(ADDED[kind] ?? [])];
   if (Object.keys(value).join() !== names.join()) throw new Error(`the ${kind} has ${Object.keys(value)}`);
   const found = value as Record<string, unknown>;
   for (const [name, isRight] of Object.entries(fields)) {

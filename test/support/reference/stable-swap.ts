@@ -9,9 +9,9 @@ export interface Pool {
   readonly swapFee: bigint;
 }
 
-const maxUint256 = 2n ** 256n - 1n;
-const coins = 2n;
-const precision = 100n;
+const MAX_UINT256 = 2n ** 256n - 1n;
+const COINS = 2n;
+const PRECISION = 100n;
 
 /**
  * What the pool's calculateSwap(i, j, dx) returns; throws RangeError where the contract reverts.
@@ -22,7 +22,7 @@ export function calculateSwap(pool: Pool, i: 0 | 1, dx: bigint): bigint {
   const multiplier = 10n ** BigInt(18 - pool.decimals);
   const xp = [u(pool.balances[0] * multiplier), u(pool.balances[1] * multiplier)] as const;
   const x = u(u(dx * multiplier) + xp[i]);
-  const nA = u(pool.aPrecise * coins);
+  const nA = u(pool.aPrecise * COINS);
   const d = invariant(xp, nA);
   const y = otherBalance(x, d, nA);
   const dy = u(xp[j] - y - 1n);
@@ -36,10 +36,10 @@ function invariant(xp: readonly [bigint, bigint], nA: bigint): bigint {
   let d = sum;
   for (let round = 0; round < 256; round++) {
     let dP = d;
-    for (const balance of xp) dP = div(u(dP * d), u(balance * coins));
+    for (const balance of xp) dP = div(u(dP * d), u(balance * COINS));
     const previous = d;
-    const numerator = u(u(u(nA * sum) / precision + u(dP * coins)) * d);
-    const denominator = u(u(u(nA - precision) * d) / precision + u((coins + 1n) * dP));
+    const numerator = u(u(u(nA * sum) / PRECISION + u(dP * COINS)) * d);
+    const denominator = u(u(u(nA - PRECISION) * d) / PRECISION + u((COINS + 1n) * dP));
     d = div(numerator, denominator);
     if (isClose(d, previous)) return d;
   }
@@ -48,9 +48,9 @@ function invariant(xp: readonly [bigint, bigint], nA: bigint): bigint {
 
 function otherBalance(x: bigint, d: bigint, nA: bigint): bigint {
   let c = d;
-  c = div(u(c * d), u(x * coins));
-  c = div(u(u(c * d) * precision), u(nA * coins));
-  const b = u(x + div(u(d * precision), nA));
+  c = div(u(c * d), u(x * COINS));
+  c = div(u(u(c * d) * PRECISION), u(nA * COINS));
+  const b = u(x + div(u(d * PRECISION), nA));
   let y = d;
   for (let round = 0; round < 256; round++) {
     const previous = y;
@@ -66,7 +66,7 @@ function isClose(a: bigint, b: bigint): boolean {
 
 /** Checked arithmetic: the contract reverts on what leaves uint256. */
 function u(value: bigint): bigint {
-  if (value < 0n || value > maxUint256) throw new RangeError("leaves uint256");
+  if (value < 0n || value > MAX_UINT256) throw new RangeError("leaves uint256");
   return value;
 }
 

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
 /** The processes that a process has started, by their ids. */
-export async function childrenOf(pid: number): Promise<number[]> {
+export async function listChildProcesses(pid: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid="]);
   const pairs = stdout
     .trim()

@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 type Fields = Readonly<Record<string, string>>;
 
 /** How a request ended. */
-export type Answer =
+export type HttpResult =
   | {
       readonly kind: "answer";
       readonly status: number;
@@ -19,7 +19,7 @@ export type Answer =
   | { readonly kind: "silent" };
 
 /** A request as its bytes or frames will be, checked by nobody. */
-export interface Asked {
+export interface RawHttpRequest {
   readonly isHttp2: boolean;
   readonly method: string;
   readonly target: string;
@@ -29,27 +29,27 @@ export interface Asked {
 }
 
 /** Sends requests over connections that it keeps, many at a time. */
-export interface Callers {
-  ask(asked: Asked): Promise<Answer>;
+export interface HttpConnections {
+  send(asked: RawHttpRequest): Promise<HttpResult>;
   close(): void;
 }
 
 /** Longer than any answer may take. */
-const patienceMs = 20_000;
-const http1Connections = 16;
-const http2Connections = 4;
+const RESPONSE_TIMEOUT_MS = 20_000;
+const HTTP1_CONNECTIONS = 16;
+const HTTP2_CONNECTIONS = 4;
 
-export function createCallers(port: number): Callers {
-  const idle: Http1Caller[] = Array.from({ length: http1Connections }, () => createHttp1Caller(port));
+export function createHttpConnections(port: number): HttpConnections {
+  const idle: Http1Connection[] = Array.from({ length: HTTP1_CONNECTIONS }, () => createHttp1Connection(port));
   const all = [...idle];
-  const waiting: ((caller: Http1Caller) => void)[] = [];
-  const sessions: (ClientHttp2Session | undefined)[] = Array.from({ length: http2Connections }, () => undefined);
+  const waiting: ((caller: Http1Connection) => void)[] = [];
+  const sessions: (ClientHttp2Session | undefined)[] = Array.from({ length: HTTP2_CONNECTIONS }, () => undefined);
   let turn = 0;
 
-  async function ask1(asked: Asked): Promise<Answer> {
-    const caller = idle.pop() ?? (await new Promise<Http1Caller>((resolve) => waiting.push(resolve)));
+  async function ask1(asked: RawHttpRequest): Promise<HttpResult> {
+    const caller = idle.pop() ?? (await new Promise<Http1Connection>((resolve) => waiting.push(resolve)));
     try {
-      return await caller.ask(toBytes(asked), asked.method === "HEAD");
+      return await caller.send(toBytes(asked), asked.method === "HEAD");
     } finally {
       const next = waiting.shift();
       if (next === undefined) idle.push(caller);
@@ -58,7 +58,7 @@ export function createCallers(port: number): Callers {
   }
 
   function session(): ClientHttp2Session {
-    turn = (turn + 1) % http2Connections;
+    turn = (turn + 1) % HTTP2_CONNECTIONS;
     const known = sessions[turn];
     if (known !== undefined && !known.closed && !known.destroyed) return known;
     const opened = connectHttp2(`http://127.0.0.1:${port}`).setMaxListeners(0);
@@ -68,7 +68,7 @@ export function createCallers(port: number): Callers {
   }
 
   return {
-    ask: (asked) => (asked.isHttp2 ? askHttp2(session(), asked) : ask1(asked)),
+    send: (asked) => (asked.isHttp2 ? sendHttp2(session(), asked) : ask1(asked)),
     close() {
       for (const caller of all) caller.close();
       for (const each of sessions) each?.destroy();
@@ -76,20 +76,20 @@ export function createCallers(port: number): Callers {
   };
 }
 
-function toBytes({ method, target, headers, body }: Asked): Buffer {
+function toBytes({ method, target, headers, body }: RawHttpRequest): Buffer {
   const length = body === undefined ? [] : ([["Content-Length", String(body.length)]] as const);
   const lines = [["Host", "x"] as const, ...headers, ...length].map(([name, value]) => `${name}: ${value}\r\n`);
   const head = Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1");
   return body === undefined ? head : Buffer.concat([head, body]);
 }
 
-interface Http1Caller {
-  ask(bytes: Buffer, isHead: boolean): Promise<Answer>;
+interface Http1Connection {
+  send(bytes: Buffer, isHead: boolean): Promise<HttpResult>;
   close(): void;
 }
 
 /** One request at a time on one connection, opened again when the server closed it. */
-function createHttp1Caller(port: number): Http1Caller {
+function createHttp1Connection(port: number): Http1Connection {
   let socket: Socket | undefined;
   let received: Buffer = Buffer.alloc(0);
   let onChange = (_isClosed: boolean): void => {};
@@ -111,11 +111,11 @@ function createHttp1Caller(port: number): Http1Caller {
   }
 
   return {
-    ask(bytes, isHead) {
+    send(bytes, isHead) {
       received = Buffer.alloc(0);
       socket ??= open();
       return new Promise((resolve) => {
-        const done = (answer: Answer, isReusable: boolean): void => {
+        const done = (answer: HttpResult, isReusable: boolean): void => {
           clearTimeout(timer);
           onChange = () => {};
           if (!isReusable) {
@@ -125,9 +125,9 @@ function createHttp1Caller(port: number): Http1Caller {
           }
           resolve(answer);
         };
-        const timer = setTimeout(() => done({ kind: "silent" }, false), patienceMs);
+        const timer = setTimeout(() => done({ kind: "silent" }, false), RESPONSE_TIMEOUT_MS);
         onChange = (isClosed) => {
-          const read = readAnswer(received, isHead, isClosed);
+          const read = parseResponse(received, isHead, isClosed);
           if (read !== undefined) done(read.answer, read.isReusable && !isClosed);
           else if (isClosed) done({ kind: "closed" }, false);
         };
@@ -143,26 +143,26 @@ function createHttp1Caller(port: number): Http1Caller {
 }
 
 /** The answer at the start of what came; undefined where it is not whole. */
-function readAnswer(
+function parseResponse(
   bytes: Buffer,
   isHead: boolean,
   isClosed: boolean,
-): { answer: Answer; isReusable: boolean } | undefined {
+): { answer: HttpResult; isReusable: boolean } | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if (end < 0) return undefined;
   const [statusLine = "", ...lines] = bytes.toString("latin1", 0, end).split("\r\n");
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1]);
   const rest = bytes.subarray(end + 4);
   // 100 Continue comes before the answer.
-  if (status < 200) return readAnswer(rest, isHead, isClosed);
-  const headers = fieldsOf(lines);
+  if (status < 200) return parseResponse(rest, isHead, isClosed);
+  const headers = parseHeaderLines(lines);
   const whole = (body: Buffer, trailers: Fields, left: number) => ({
     answer: { kind: "answer", status, headers, trailers, body, isHead } as const,
     isReusable: headers.connection !== "close" && left === 0,
   });
   if (isHead || status === 204 || status === 304) return whole(Buffer.alloc(0), {}, rest.length);
   if (headers["transfer-encoding"] === "chunked") {
-    const read = readChunks(rest);
+    const read = parseChunkedBody(rest);
     return read && whole(read.body, read.trailers, rest.length - read.length);
   }
   if (headers["content-length"] === undefined) return isClosed ? whole(rest, {}, 0) : undefined;
@@ -170,7 +170,7 @@ function readAnswer(
   return rest.length < length ? undefined : whole(rest.subarray(0, length), {}, rest.length - length);
 }
 
-function readChunks(bytes: Buffer): { body: Buffer; trailers: Fields; length: number } | undefined {
+function parseChunkedBody(bytes: Buffer): { body: Buffer; trailers: Fields; length: number } | undefined {
   const chunks: Buffer[] = [];
   for (let at = 0; ; ) {
     const lineEnd = bytes.indexOf("\r\n", at);
@@ -183,7 +183,7 @@ function readChunks(bytes: Buffer): { body: Buffer; trailers: Fields; length: nu
       }
       const end = bytes.indexOf("\r\n\r\n", from);
       if (end < 0) return undefined;
-      const trailers = fieldsOf(bytes.toString("latin1", from, end).split("\r\n"));
+      const trailers = parseHeaderLines(bytes.toString("latin1", from, end).split("\r\n"));
       return { body: Buffer.concat(chunks), trailers, length: end + 4 };
     }
     at = from + size + 2;
@@ -192,7 +192,7 @@ function readChunks(bytes: Buffer): { body: Buffer; trailers: Fields; length: nu
   }
 }
 
-function fieldsOf(lines: readonly string[]): Fields {
+function parseHeaderLines(lines: readonly string[]): Fields {
   return Object.fromEntries(
     lines.map((line) => {
       const colon = line.indexOf(":");
@@ -201,7 +201,10 @@ function fieldsOf(lines: readonly string[]): Fields {
   );
 }
 
-function askHttp2(session: ClientHttp2Session, { method, target, headers, body }: Asked): Promise<Answer> {
+function sendHttp2(
+  session: ClientHttp2Session,
+  { method, target, headers, body }: RawHttpRequest,
+): Promise<HttpResult> {
   return new Promise((resolve) => {
     let stream: ReturnType<ClientHttp2Session["request"]>;
     const sent: Record<string, string | string[]> = { ":method": method, ":path": target };
@@ -222,7 +225,7 @@ function askHttp2(session: ClientHttp2Session, { method, target, headers, body }
     const timer = setTimeout(() => {
       resolve({ kind: "silent" });
       stream.destroy();
-    }, patienceMs);
+    }, RESPONSE_TIMEOUT_MS);
     stream.on("response", (given) => {
       head = given as unknown as Fields;
     });

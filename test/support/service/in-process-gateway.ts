@@ -1,8 +1,8 @@
 import { inject } from "vitest";
 import { createGateway } from "../../../src/app/gateway.js";
 import { loadConfig } from "../../../src/config/config.js";
-import { findKeys, plantKeys } from "./planted-keys.js";
-import { createRecordedLogger } from "./recorded-output.js";
+import { findPlantedKeys, plantKeys } from "./planted-keys.js";
+import { createFileLogger } from "./recorded-output.js";
 
 export interface TestGateway {
   readonly url: string;
@@ -17,14 +17,14 @@ export interface TestGateway {
  */
 export async function startGateway(environment: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
   const configured = { ...inject("network").environment, HOST: "127.0.0.1", PORT: "0", ...environment };
-  const gateway = await createGateway(loadConfig(plantKeys(configured)), createRecordedLogger());
+  const gateway = await createGateway(loadConfig(plantKeys(configured)), createFileLogger());
   const { url } = await gateway.start();
   return {
     url,
     async get(path) {
       const response = await fetch(`${url}${path}`);
       const text = await response.text();
-      const keys = findKeys(`${[...response.headers].join("\n")}\n${text}`);
+      const keys = findPlantedKeys(`${[...response.headers].join("\n")}\n${text}`);
       if (keys.length > 0) throw new Error(`the answer to ${path} holds ${keys.join(", ")}`);
       return { status: response.status, headers: response.headers, body: JSON.parse(text) };
     },

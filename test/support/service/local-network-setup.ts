@@ -2,12 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { type Network, startNetwork } from "../../../devnet/network.js";
-import { concludeContract } from "../contract/contract-report.js";
-import { searchFolder } from "./planted-keys.js";
+import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
+import { writeContractReport } from "../contract/contract-report.js";
+import { findPlantedKeysInFolder } from "./planted-keys.js";
 
 /** What tests get of the local network that runs while they run: `inject("network")`. */
-export type SharedNetwork = Pick<Network, "chains" | "assetsUrl" | "attestationUrl" | "transfers" | "environment">;
+export type SharedNetwork = Pick<LocalNetwork, "chains" | "assetsUrl" | "attestationUrl" | "transfers" | "environment">;
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -15,7 +15,7 @@ declare module "vitest" {
   }
 }
 
-let network: Network | undefined;
+let network: LocalNetwork | undefined;
 let outputFolder: string | undefined;
 let projectName = "";
 
@@ -24,7 +24,7 @@ export async function setup(project: TestProject): Promise<void> {
   outputFolder = await mkdtemp(join(tmpdir(), "hop-gateway-output-"));
   projectName = project.name;
   project.provide("outputFolder", outputFolder);
-  network = await startNetwork({ log: (line) => process.stdout.write(`local network: ${line}\n`) });
+  network = await startLocalNetwork({ log: (line) => process.stdout.write(`local network: ${line}\n`) });
   const { chains, assetsUrl, attestationUrl, transfers, environment } = network;
   project.provide("network", { chains, assetsUrl, attestationUrl, transfers, environment });
 }
@@ -36,8 +36,8 @@ export async function setup(project: TestProject): Promise<void> {
 export async function teardown(): Promise<void> {
   await network?.stop();
   if (outputFolder === undefined) return;
-  const leaks = await searchFolder(outputFolder);
-  const problems = concludeContract(outputFolder, projectName);
+  const leaks = await findPlantedKeysInFolder(outputFolder);
+  const problems = writeContractReport(outputFolder, projectName);
   await rm(outputFolder, { recursive: true, force: true });
   const said = [
     ...(leaks.length === 0 ? [] : ["planted keys were told:", ...leaks.slice(0, 20)]),

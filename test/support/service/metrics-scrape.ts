@@ -1,7 +1,7 @@
-import { findKeys } from "./planted-keys.js";
+import { findPlantedKeys } from "./planted-keys.js";
 
 /** Metrics as a scrape found them. */
-export interface Scrape {
+export interface MetricsScrape {
   readonly text: string;
   /** Names with labels, as they stand in the text. */
   readonly series: readonly string[];
@@ -12,16 +12,16 @@ export interface Scrape {
 }
 
 /** Fetches and reads metrics in their text form; fails where they hold a planted key, or a series twice. */
-export async function scrape(url: string): Promise<Scrape> {
+export async function scrapeMetrics(url: string): Promise<MetricsScrape> {
   const answer = await fetch(url);
   const text = await answer.text();
   if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}: ${text}`);
-  const keys = findKeys(text);
+  const keys = findPlantedKeys(text);
   if (keys.length > 0) throw new Error(`metrics hold ${keys.join(", ")}`);
   const all = text
     .split("\n")
     .filter((line) => line !== "" && !line.startsWith("#"))
-    .map(readLine);
+    .map(parseSample);
   const twice = all.filter(({ series }, place) => all.findIndex((each) => each.series === series) !== place);
   if (twice.length > 0) throw new Error(`the series ${twice[0]?.series} is there twice`);
   const having = (name: string, labels: Readonly<Record<string, string>>) =>
@@ -40,7 +40,7 @@ export async function scrape(url: string): Promise<Scrape> {
   };
 }
 
-function readLine(line: string) {
+function parseSample(line: string) {
   const [, series = "", name = "", labels = "", value = ""] = /^(([a-z0-9_]+)(?:\{(.*)\})?) (\S+)$/.exec(line) ?? [];
   if (name === "") throw new Error(`no metric: ${line}`);
   const pairs = [...labels.matchAll(/([a-z0-9_]+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, text]) => [key, text] as const);

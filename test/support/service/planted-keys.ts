@@ -4,9 +4,9 @@ import { join } from "node:path";
 // Keys as RPC providers put them into URLs, planted wherever tests name an endpoint. No output may hold them in any form.
 
 /** In the endpoints of the operator. */
-export const ourKey = "OursQ7tv2LxW9planted";
+export const OPERATOR_KEY = "OursQ7tv2LxW9planted";
 /** In the endpoints that callers name. */
-export const callersKey = "CallersJ4mZ8bNkplanted";
+export const CALLER_KEY = "CallersJ4mZ8bNkplanted";
 
 /** The environment with our key in every RPC URL: as user info, and in the query where the URL has no path of its own. */
 export function plantKeys(environment: Readonly<Record<string, string>>): Record<string, string> {
@@ -19,18 +19,18 @@ export function plantKeys(environment: Readonly<Record<string, string>>): Record
 
 function withKey(text: string): string {
   const url = new URL(text);
-  url.username = ourKey;
-  url.password = ourKey;
-  if (url.pathname === "/") url.search = `?key=${ourKey}`;
+  url.username = OPERATOR_KEY;
+  url.password = OPERATOR_KEY;
+  if (url.pathname === "/") url.search = `?key=${OPERATOR_KEY}`;
   return url.href;
 }
 
-interface Form {
+interface KeyEncoding {
   readonly name: string;
-  isIn(text: string): boolean;
+  occursIn(text: string): boolean;
 }
 
-function formsOf(key: string): readonly Form[] {
+function encodingsOf(key: string): readonly KeyEncoding[] {
   const bytes = Buffer.from(key);
   const lower = key.toLowerCase();
   const hex = bytes.toString("hex");
@@ -42,35 +42,35 @@ function formsOf(key: string): readonly Form[] {
       .slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6)),
   );
   return [
-    { name: "as it is", isIn: (text) => text.toLowerCase().includes(lower) },
+    { name: "as it is", occursIn: (text) => text.toLowerCase().includes(lower) },
     // With every byte percent-encoded it is this too.
-    { name: "as hex", isIn: (text) => text.replaceAll("%", "").toLowerCase().includes(hex) },
-    { name: "as base64", isIn: (text) => base64.some((each) => text.includes(each)) },
-    { name: "as a list of bytes", isIn: (text) => text.replaceAll(" ", "").includes(list) },
+    { name: "as hex", occursIn: (text) => text.replaceAll("%", "").toLowerCase().includes(hex) },
+    { name: "as base64", occursIn: (text) => base64.some((each) => text.includes(each)) },
+    { name: "as a list of bytes", occursIn: (text) => text.replaceAll(" ", "").includes(list) },
   ];
 }
 
-const forms = [
-  ...formsOf(ourKey).map((form) => ({ ...form, name: `our key ${form.name}` })),
-  ...formsOf(callersKey).map((form) => ({ ...form, name: `a caller's key ${form.name}` })),
+const keyEncodings = [
+  ...encodingsOf(OPERATOR_KEY).map((form) => ({ ...form, name: `our key ${form.name}` })),
+  ...encodingsOf(CALLER_KEY).map((form) => ({ ...form, name: `a caller's key ${form.name}` })),
 ];
 
 /** Which planted keys stand in a text, and in which form. */
-export function findKeys(text: string): string[] {
-  return forms.filter(({ isIn }) => isIn(text)).map(({ name }) => name);
+export function findPlantedKeys(text: string): string[] {
+  return keyEncodings.filter(({ occursIn }) => occursIn(text)).map(({ name }) => name);
 }
 
 /** Every line of every file of a folder that holds a planted key, with what is in it. */
-export async function searchFolder(folder: string): Promise<string[]> {
+export async function findPlantedKeysInFolder(folder: string): Promise<string[]> {
   const found: string[] = [];
   for (const file of await readdir(folder)) {
     const text = await readFile(join(folder, file), "utf8");
-    if (findKeys(text).length === 0) continue;
+    if (findPlantedKeys(text).length === 0) continue;
     const lines = text.split("\n").flatMap((line) => {
-      const keys = findKeys(line);
+      const keys = findPlantedKeys(line);
       return keys.length === 0 ? [] : [`${keys.join(", ")}: ${line}`];
     });
-    found.push(...(lines.length > 0 ? lines : [`${findKeys(text).join(", ")}, over several lines of ${file}`]));
+    found.push(...(lines.length > 0 ? lines : [`${findPlantedKeys(text).join(", ")}, over several lines of ${file}`]));
   }
   return found;
 }

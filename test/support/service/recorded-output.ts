@@ -12,12 +12,12 @@ declare module "vitest" {
 }
 
 /** A file of its own in the folder of what is said. */
-export function newOutputFile(kind: string): string {
+export function createOutputPath(kind: string): string {
   return join(inject("outputFolder"), `${kind}-${randomUUID()}`);
 }
 
 /** A logger of every level whose lines are kept for the search. */
-export function createRecordedLogger(): Logger {
-  const file = openSync(newOutputFile("log"), "a");
+export function createFileLogger(): Logger {
+  const file = openSync(createOutputPath("log"), "a");
   return createLogger("trace", { write: (line) => void writeSync(file, line) });
 }

@@ -1,24 +1,24 @@
-import type { Answer } from "./http-connections.js";
-import { findKeys } from "./planted-keys.js";
+import type { HttpResult } from "./http-connections.js";
+import { findPlantedKeys } from "./planted-keys.js";
 
 // What holds for every answer and every line of the log, whatever came in.
 
 /** Codes that blame us, by Connect's name and gRPC's number. */
-const ourFaults = new Set(["internal", "unknown", "data_loss", "13", "2", "15"]);
+const SERVER_FAULT_CODES = new Set(["internal", "unknown", "data_loss", "13", "2", "15"]);
 /** The only reasons for an answer with a status of 500 and more. */
-const honestReasons = new Set(["UPSTREAM_UNAVAILABLE", "OVERLOADED", "DEADLINE_EXCEEDED"]);
-const honestCodes = new Set(["unavailable", "resource_exhausted", "deadline_exceeded"]);
-const honestStatuses = new Set([503, 504]);
+const ALLOWED_5XX_REASONS = new Set(["UPSTREAM_UNAVAILABLE", "OVERLOADED", "DEADLINE_EXCEEDED"]);
+const ALLOWED_5XX_CODES = new Set(["unavailable", "resource_exhausted", "deadline_exceeded"]);
+const ALLOWED_5XX_STATUSES = new Set([503, 504]);
 /** Stands in every value that tries to break out of where it is put. */
-export const intrusion = "INTRUSION";
+export const INTRUSION_MARKER = "INTRUSION";
 
 /** What is wrong with an answer; undefined: nothing. */
-export function wrongInAnswer(answer: Answer): string | undefined {
+export function findResponseProblem(answer: HttpResult): string | undefined {
   if (answer.kind === "closed") return undefined;
   if (answer.kind === "silent") return "no answer, and the connection open";
   const { status, headers, trailers, body } = answer;
   const text = body.toString("latin1");
-  const keys = findKeys(`${JSON.stringify(headers)}${JSON.stringify(trailers)}${text}`).filter((key) =>
+  const keys = findPlantedKeys(`${JSON.stringify(headers)}${JSON.stringify(trailers)}${text}`).filter((key) =>
     /^our/.test(key),
   );
   if (keys.length > 0) return `the answer holds ${keys.join(", ")}`;
@@ -30,20 +30,20 @@ export function wrongInAnswer(answer: Answer): string | undefined {
   if (type !== "" && !/^(?:application\/(?:json|proto|grpc|connect)|text\/(?:html|plain);)/.test(type)) {
     return `content type ${type}`;
   }
-  if (/^application\/grpc/.test(type)) return wrongInGrpc(answer, text);
-  if (status >= 500 && !honestStatuses.has(status)) return `status ${status}`;
+  if (/^application\/grpc/.test(type)) return findGrpcProblem(answer, text);
+  if (status >= 500 && !ALLOWED_5XX_STATUSES.has(status)) return `status ${status}`;
   if (status < 400 || answer.isHead) return undefined;
-  return wrongInError(status, text);
+  return findErrorBodyProblem(status, text);
 }
 
-function wrongInGrpc({ status, headers, trailers }: Extract<Answer, { kind: "answer" }>, text: string) {
+function findGrpcProblem({ status, headers, trailers }: Extract<HttpResult, { kind: "answer" }>, text: string) {
   if (status !== 200) return status < 500 ? undefined : `gRPC with HTTP status ${status}`;
   const told = trailers["grpc-status"] ?? headers["grpc-status"] ?? /grpc-status:\s*(\d+)/.exec(text)?.[1];
   if (told === undefined) return "no gRPC status";
-  return ourFaults.has(told) ? `gRPC status ${told}` : undefined;
+  return SERVER_FAULT_CODES.has(told) ? `gRPC status ${told}` : undefined;
 }
 
-function wrongInError(status: number, text: string): string | undefined {
+function findErrorBodyProblem(status: number, text: string): string | undefined {
   let error: { code?: unknown; reason?: unknown; message?: unknown };
   try {
     error = JSON.parse(Buffer.from(text, "latin1").toString()) as typeof error;
@@ -51,30 +51,30 @@ function wrongInError(status: number, text: string): string | undefined {
     return `status ${status} with a body that is no JSON`;
   }
   const { code, reason, message } = error;
-  if (typeof code !== "string" || ourFaults.has(code)) return `code ${String(code)}`;
+  if (typeof code !== "string" || SERVER_FAULT_CODES.has(code)) return `code ${String(code)}`;
   if (typeof message !== "string") return "no message";
   if (status < 500) return undefined;
-  const isHonest = honestCodes.has(code) && (reason === undefined || honestReasons.has(String(reason)));
+  const isHonest = ALLOWED_5XX_CODES.has(code) && (reason === undefined || ALLOWED_5XX_REASONS.has(String(reason)));
   return isHonest ? undefined : `status ${status} with ${code} and reason ${String(reason)}`;
 }
 
 /** Problems in what the service wrote: every line of the log is one JSON object, tells of no fault and no intrusion. */
-export function wrongInOutput({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }): string[] {
+export function findOutputProblems({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }): string[] {
   const problems = stderr === "" ? [] : [`standard error: ${stderr}`];
   const lines = stdout.split("\n");
   if (lines.pop() !== "") problems.push("the log's last line has no end");
   for (const line of lines) {
     if (line.startsWith("hop-gateway listens on http://127.0.0.1:")) continue;
-    const problem = wrongInLine(line);
+    const problem = findLogLineProblem(line);
     if (problem !== undefined) problems.push(`${problem}: ${line}`);
   }
-  const keys = findKeys(stdout);
+  const keys = findPlantedKeys(stdout);
   return keys.length === 0 ? problems : [...problems, `the log holds ${keys.join(", ")}`];
 }
 
-function wrongInLine(line: string): string | undefined {
+function findLogLineProblem(line: string): string | undefined {
   if (!/^[\x20-\x7e]*$/.test(line)) return "characters that are not printable";
-  if (line.includes(intrusion)) return "a caller's words";
+  if (line.includes(INTRUSION_MARKER)) return "a caller's words";
   let parsed: { level?: unknown; time?: unknown; code?: unknown; requestId?: unknown };
   try {
     parsed = JSON.parse(line) as typeof parsed;
@@ -84,7 +84,7 @@ function wrongInLine(line: string): string | undefined {
   const { level, time, code, requestId } = parsed;
   if (typeof level !== "number" || typeof time !== "string") return "no line of our log";
   if (level >= 50) return "a fault of ours";
-  if (code !== undefined && ourFaults.has(String(code))) return `code ${String(code)}`;
+  if (code !== undefined && SERVER_FAULT_CODES.has(String(code))) return `code ${String(code)}`;
   const isIdPlain = requestId === undefined || /^[A-Za-z0-9._-]{1,128}$/.test(String(requestId));
   return isIdPlain ? undefined : "an id that no request may have";
 }

@@ -4,13 +4,13 @@ import { openSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { inject } from "vitest";
-import { answersFile } from "../contract/contract-report.js";
-import { recorderModule } from "../contract/response-recorder.js";
+import { RESPONSES_FILE_PREFIX } from "../contract/contract-report.js";
+import { createRecorderModule } from "../contract/response-recorder.js";
 import { plantKeys } from "./planted-keys.js";
-import { newOutputFile } from "./recorded-output.js";
+import { createOutputPath } from "./recorded-output.js";
 
 /** What a process holds once its garbage is collected. */
-export interface Held {
+export interface ResourceUsage {
   /** Bytes of JavaScript's heap. */
   readonly heapBytes: number;
   /** What keeps the process alive, by kind: sockets, servers, timers. */
@@ -18,7 +18,7 @@ export interface Held {
 }
 
 /** The service in a process of its own, as an operator runs it. */
-export interface Service {
+export interface ServiceProcess {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
@@ -26,17 +26,17 @@ export interface Service {
   isRunning(): boolean;
   /** All of standard output, which is the log, and of standard error so far. */
   output(): { readonly stdout: string; readonly stderr: string };
-  held(): Promise<Held>;
+  resourceUsage(): Promise<ResourceUsage>;
   signal(name: NodeJS.Signals): void;
   /** Its exit code; null where a signal ended it. */
-  readonly ended: Promise<number | null>;
+  readonly exitCode: Promise<number | null>;
 }
 
-const project = fileURLToPath(new URL("../../..", import.meta.url));
-const startMs = 20_000;
+const projectFolder = fileURLToPath(new URL("../../..", import.meta.url));
+const START_TIMEOUT_MS = 20_000;
 
 /** Runs in the process before the service: tells what is held when it is asked, and ends with us. */
-const observer = `
+const OBSERVER_MODULE = `
 process.on("disconnect", () => process.exit(1));
 process.on("message", () => {
   gc();
@@ -48,21 +48,21 @@ process.on("message", () => {
 
 /** Compiles the service into a folder of the user's own, since others build theirs at the same time; gives its command. */
 export async function buildService(user: string): Promise<string> {
-  const out = `${project}node_modules/.cache/${user}`;
+  const out = `${projectFolder}node_modules/.cache/${user}`;
   const args = ["tsc", "-p", "tsconfig.build.json", "--noCheck", "--outDir", out];
-  await promisify(execFile)("npx", [...args, "--tsBuildInfoFile", `${out}/.tsbuildinfo`], { cwd: project });
+  await promisify(execFile)("npx", [...args, "--tsBuildInfoFile", `${out}/.tsbuildinfo`], { cwd: projectFolder });
   return `${out}/src/main.js`;
 }
 
 /** Starts the service over the shared local network, with a key planted in every RPC URL, and waits for its address. */
-export async function startService(
+export async function startServiceProcess(
   command: string,
   environment: Readonly<Record<string, string>> = {},
   args: readonly string[] = [],
-): Promise<Service> {
-  const files = { stdout: newOutputFile("stdout"), stderr: newOutputFile("stderr") };
-  const preload = `data:text/javascript,${encodeURIComponent(observer)}`;
-  const recorder = recorderModule(newOutputFile(answersFile));
+): Promise<ServiceProcess> {
+  const files = { stdout: createOutputPath("stdout"), stderr: createOutputPath("stderr") };
+  const preload = `data:text/javascript,${encodeURIComponent(OBSERVER_MODULE)}`;
+  const recorder = createRecorderModule(createOutputPath(RESPONSES_FILE_PREFIX));
   const configured = {
     ...inject("network").environment,
     HOST: "127.0.0.1",
@@ -74,12 +74,12 @@ export async function startService(
     env: { PATH: process.env.PATH, ...plantKeys(configured) },
     stdio: ["ignore", openSync(files.stdout, "a"), openSync(files.stderr, "a"), "ipc"],
   });
-  const ended = once(child, "exit").then(([code]) => code as number | null);
+  const exitCode = once(child, "exit").then(([code]) => code as number | null);
   const output = () => ({ stdout: readFileSync(files.stdout, "utf8"), stderr: readFileSync(files.stderr, "utf8") });
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
 
   async function address(): Promise<string> {
-    for (const began = performance.now(); performance.now() - began < startMs; ) {
+    for (const began = performance.now(); performance.now() - began < START_TIMEOUT_MS; ) {
       const said = /^hop-gateway listens on (\S+)$/m.exec(output().stdout)?.[1];
       if (said !== undefined) return said;
       if (!isRunning()) break;
@@ -96,15 +96,15 @@ export async function startService(
     pid: child.pid ?? 0,
     isRunning,
     output,
-    async held() {
-      const answer = once(child, "message") as Promise<[Held]>;
+    async resourceUsage() {
+      const answer = once(child, "message") as Promise<[ResourceUsage]>;
       child.send("tell");
-      const gone = ended.then((code) => Promise.reject(new Error(`ended with ${code}: ${output().stderr}`)));
+      const gone = exitCode.then((code) => Promise.reject(new Error(`ended with ${code}: ${output().stderr}`)));
       gone.catch(() => {});
       const [held] = await Promise.race([answer, gone]);
       return held;
     },
     signal: (name) => void child.kill(name),
-    ended,
+    exitCode,
   };
 }

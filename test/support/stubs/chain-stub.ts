@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ChainClient, RpcCall } from "../../../src/chain/chain-client.js";
-import { CallRefused } from "../../../src/chain/json-rpc/rpc-codec.js";
+import { RpcError } from "../../../src/chain/json-rpc/rpc-codec.js";
 import type { Log } from "../../../src/chain/read/chain-reads.js";
 import { ServiceError } from "../../../src/errors.js";
-import { answerJson, type HttpStub, readBody, startHttpStub } from "./http-stub.js";
+import { sendJson, type HttpStub, readBody, startHttpStub } from "./http-stub.js";
 
 /** What a test says of an event; the chain adds where it stands. */
 export interface StubEvent {
@@ -27,20 +27,20 @@ export interface ChainStub {
   maxLogBlocks: number;
   maxLogs: number;
   /** Blocks above this one are not in its answers, as if it had not heard of them; its logs are. */
-  knowsUpTo: number;
+  maxVisibleBlock: number;
   /** Logs above this block are left out of its answers, without a word. */
-  logsUpTo: number;
+  maxLogBlock: number;
   /** The methods of each request so far. */
   readonly requests: string[][];
   /** Runs before each request is answered. */
   onRequest: () => void;
-  put(number: number, events: readonly StubEvent[]): void;
+  setBlock(number: number, events: readonly StubEvent[]): void;
   /** Adds blocks with the events of each. */
-  grow(...blocks: readonly (readonly StubEvent[])[]): void;
+  addBlocks(...blocks: readonly (readonly StubEvent[])[]): void;
   /** Puts other blocks in the place of the newest ones: as many as are undone, or more. */
   reorg(depth: number, ...blocks: readonly (readonly StubEvent[])[]): void;
   /** Answers one call, as the node would. @throws Error for what it refuses */
-  answer(method: string, params: readonly unknown[]): unknown;
+  call(method: string, params: readonly unknown[]): unknown;
 }
 
 export interface ChainStubOptions {
@@ -66,16 +66,16 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
       .digest("hex")}`;
 
   function header(number: number) {
-    if (number > Math.min(stub.head, stub.knowsUpTo) || number < 0) return null;
+    if (number > Math.min(stub.head, stub.maxVisibleBlock) || number < 0) return null;
     const hash = hashOf(number);
     blocksByHash.set(hash, number);
-    return { number: hex(number), hash, timestamp: hex(startedAt + number * blockSeconds) };
+    return { number: toHex(number), hash, timestamp: toHex(startedAt + number * blockSeconds) };
   }
 
   function numberOf(block: unknown): number {
-    if (block === "latest") return Math.min(stub.head, stub.knowsUpTo);
+    if (block === "latest") return Math.min(stub.head, stub.maxVisibleBlock);
     if (block !== "finalized") return Number(block);
-    if (stub.finalized === undefined) throw new CallRefused("unknown tag", { about: "absent", numbers: [] });
+    if (stub.finalized === undefined) throw new RpcError("unknown tag", { kind: "absent", numbers: [] });
     return stub.finalized;
   }
 
@@ -86,7 +86,7 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
     if (to - from >= stub.maxLogBlocks) throw new Error("too many blocks");
     const addresses = new Set([address].flat().map((each) => each.toLowerCase()));
     const found: Log[] = [];
-    for (let number = from; number <= Math.min(to, stub.head, stub.logsUpTo); number += 1) {
+    for (let number = from; number <= Math.min(to, stub.head, stub.maxLogBlock); number += 1) {
       for (const [index, { from: _, ...event }] of (events.get(number) ?? []).entries()) {
         const isWanted = topics.every(
           (wanted, place) => wanted === null || [wanted].flat().includes(event.topics[place] ?? ""),
@@ -94,7 +94,7 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
         if (!isWanted || !addresses.has(event.address.toLowerCase())) continue;
         const blockHash = hashOf(number);
         blocksByHash.set(blockHash, number);
-        found.push({ ...event, blockNumber: hex(number), blockHash, logIndex: hex(index) });
+        found.push({ ...event, blockNumber: toHex(number), blockHash, logIndex: toHex(index) });
       }
     }
     if (found.length > stub.maxLogs) throw new Error("too many logs");
@@ -105,7 +105,7 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
     const [first] = params;
     switch (method) {
       case "eth_chainId":
-        return hex(chainId);
+        return toHex(chainId);
       case "eth_getBlockByNumber":
         return header(numberOf(first));
       case "eth_getBlockByHash": {
@@ -130,7 +130,7 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
     await Promise.resolve();
     try {
       signal.throwIfAborted();
-      return calls.map(({ method, params }) => stub.answer(method, params));
+      return calls.map(({ method, params }) => stub.call(method, params));
     } catch (cause) {
       throw new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} gives an answer`, { cause });
     }
@@ -139,11 +139,11 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
   const client: ChainClient = {
     slug,
     send: async (method, params, signal) => (await ask([{ method, params }], signal))[0],
-    batch: async (calls, signal) => (await ask(calls, signal)).map((result) => ({ result })),
-    async logs(filter, { from, to }, newestFirst, signal) {
+    sendBatch: async (calls, signal) => (await ask(calls, signal)).map((result) => ({ result })),
+    async getLogs(filter, { from, to }, newestFirst, signal) {
       const blocks = Math.min(to - from + 1, stub.maxLogBlocks);
       const range = newestFirst ? { from: to - blocks + 1, to } : { from, to: from + blocks - 1 };
-      const params = [{ ...filter, fromBlock: hex(range.from), toBlock: hex(range.to) }];
+      const params = [{ ...filter, fromBlock: toHex(range.from), toBlock: toHex(range.to) }];
       const [result] = await ask([{ method: "eth_getLogs", params }], signal);
       return { result, range };
     },
@@ -155,18 +155,18 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
     finalized: undefined,
     maxLogBlocks: Number.POSITIVE_INFINITY,
     maxLogs: Number.POSITIVE_INFINITY,
-    knowsUpTo: Number.POSITIVE_INFINITY,
-    logsUpTo: Number.POSITIVE_INFINITY,
+    maxVisibleBlock: Number.POSITIVE_INFINITY,
+    maxLogBlock: Number.POSITIVE_INFINITY,
     requests: [],
     onRequest: () => {},
-    put(number, some) {
+    setBlock(number, some) {
       events.set(number, some);
       for (const { transactionHash, from } of some) senders.set(transactionHash, from);
     },
-    grow(...blocks) {
+    addBlocks(...blocks) {
       for (const some of blocks) {
         stub.head += 1;
-        stub.put(stub.head, some);
+        stub.setBlock(stub.head, some);
       }
     },
     reorg(depth, ...blocks) {
@@ -175,9 +175,9 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
         events.delete(number);
       }
       stub.head -= depth;
-      stub.grow(...blocks);
+      stub.addBlocks(...blocks);
     },
-    answer,
+    call: answer,
   };
   return stub;
 }
@@ -197,12 +197,12 @@ export async function serveChains(
     const answers = [body].flat().map((call) => {
       const { id, method, params } = call as RpcCall & { readonly id: number };
       try {
-        return { jsonrpc: "2.0", id, result: stub?.answer(method, params) };
+        return { jsonrpc: "2.0", id, result: stub?.call(method, params) };
       } catch (error) {
         return { jsonrpc: "2.0", id, error: { code: -32000, message: String(error) } };
       }
     });
-    answerJson(response, Array.isArray(body) ? answers : answers[0]);
+    sendJson(response, Array.isArray(body) ? answers : answers[0]);
   }
 
   return { ...server, urlOf: (slug) => `${server.url}/${slug}` };
@@ -215,6 +215,6 @@ interface Filter {
   readonly topics: readonly (string | readonly string[] | null)[];
 }
 
-function hex(number: number): string {
+function toHex(number: number): string {
   return `0x${number.toString(16)}`;
 }

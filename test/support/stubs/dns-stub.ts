@@ -8,43 +8,43 @@ export interface DnsStub {
   /** Addresses by name and type (`rpc.example.org A`); "silent": no answer. Any other name does not exist. */
   readonly records: Map<string, readonly string[] | "silent">;
   /** Name and type of each question so far. */
-  readonly questions: readonly string[];
+  readonly queries: readonly string[];
   close(): Promise<void>;
 }
 
-const headerBytes = 12;
-const typeNames: Readonly<Record<number, string>> = { 1: "A", 28: "AAAA" };
+const HEADER_BYTES = 12;
+const RECORD_TYPE_NAMES: Readonly<Record<number, string>> = { 1: "A", 28: "AAAA" };
 
 export async function startDnsStub(): Promise<DnsStub> {
   const socket = createSocket("udp4");
   const records: DnsStub["records"] = new Map();
-  const questions: string[] = [];
+  const queries: string[] = [];
 
   socket.on("message", (query, from) => {
     const { name, end } = readName(query);
     const type = query.readUInt16BE(end);
-    const question = `${name} ${typeNames[type] ?? type}`;
-    questions.push(question);
+    const question = `${name} ${RECORD_TYPE_NAMES[type] ?? type}`;
+    queries.push(question);
     const found = records.get(question);
     if (found === "silent") return;
     const answers = (found ?? []).map((address) => {
       const data = Buffer.from(addressBytes(address));
       // A pointer to the name in the question; type; class IN; one minute.
-      const head = Buffer.from([0xc0, headerBytes, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length]);
+      const head = Buffer.from([0xc0, HEADER_BYTES, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length]);
       return Buffer.concat([head, data]);
     });
-    const header = Buffer.alloc(headerBytes);
+    const header = Buffer.alloc(HEADER_BYTES);
     query.copy(header, 0, 0, 2);
     header.writeUInt16BE(found === undefined ? 0x8183 : 0x8180, 2);
     header.writeUInt16BE(1, 4);
     header.writeUInt16BE(answers.length, 6);
-    socket.send(Buffer.concat([header, query.subarray(headerBytes, end + 4), ...answers]), from.port, from.address);
+    socket.send(Buffer.concat([header, query.subarray(HEADER_BYTES, end + 4), ...answers]), from.port, from.address);
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
   return {
     server: `127.0.0.1:${(socket.address() as AddressInfo).port}`,
     records,
-    questions,
+    queries,
     close: () => new Promise((resolve) => socket.close(() => resolve())),
   };
 }
@@ -52,7 +52,7 @@ export async function startDnsStub(): Promise<DnsStub> {
 /** The name in the question, and where it ends. */
 function readName(query: Buffer): { readonly name: string; readonly end: number } {
   const labels: string[] = [];
-  let at = headerBytes;
+  let at = HEADER_BYTES;
   for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
     labels.push(query.toString("latin1", at + 1, at + 1 + length));
     at += 1 + length;

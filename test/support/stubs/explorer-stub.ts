@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
-import { answerJson, startHttpStub } from "./http-stub.js";
+import { sendJson, startHttpStub } from "./http-stub.js";
 
 /** A record as the explorer API gives it. */
-export type ExplorerJson = Readonly<Record<string, unknown>>;
+export type ExplorerRecordJson = Readonly<Record<string, unknown>>;
 
 /**
  * How the stub answers: `well`; `down` with 503 to everything; `slow` after a while; `hang` never; or lying: `foreign`
@@ -24,41 +24,41 @@ export type ExplorerMode =
 export interface ExplorerStub {
   readonly url: string;
   /** What was asked for so far, in order. */
-  readonly asked: readonly string[];
+  readonly queries: readonly string[];
   /** Most requests that were open at the same time. */
-  readonly mostAtOnce: number;
+  readonly maxConcurrent: number;
   mode: ExplorerMode;
-  records: readonly ExplorerJson[];
+  records: readonly ExplorerRecordJson[];
   close(): Promise<void>;
 }
 
-const slowMs = 300;
-const manyBytes = 2 * 1024 * 1024;
+const SLOW_MS = 300;
+const ENDLESS_BODY_BYTES = 2 * 1024 * 1024;
 
 /** A local explorer API that finds its records by id, by hash and by bonding hash. */
-export async function startExplorerStub(records: readonly ExplorerJson[] = []): Promise<ExplorerStub> {
-  const asked: string[] = [];
+export async function startExplorerStub(records: readonly ExplorerRecordJson[] = []): Promise<ExplorerStub> {
+  const queries: string[] = [];
   let open = 0;
   let mostAtOnce = 0;
   const http = await startHttpStub(({ url = "" }, response) => {
     const { pathname, searchParams } = new URL(url, "http://localhost");
     const id = searchParams.get("transferId") ?? "";
     if (pathname !== "/v1/transfers") {
-      answerJson(response, { error: "not found" }, 404);
+      sendJson(response, { error: "not found" }, 404);
       return;
     }
-    asked.push(id);
+    queries.push(id);
     open += 1;
     mostAtOnce = Math.max(mostAtOnce, open);
     response.on("close", () => {
       open -= 1;
     });
-    answer(response, stub, id);
+    sendResponse(response, stub, id);
   });
   const stub: ExplorerStub = {
     url: http.url,
-    asked,
-    get mostAtOnce() {
+    queries,
+    get maxConcurrent() {
       return mostAtOnce;
     },
     mode: "well",
@@ -68,13 +68,13 @@ export async function startExplorerStub(records: readonly ExplorerJson[] = []): 
   return stub;
 }
 
-function answer(response: ServerResponse, { mode, records }: ExplorerStub, id: string): void {
+function sendResponse(response: ServerResponse, { mode, records }: ExplorerStub, id: string): void {
   const found = records.filter(({ transferId, transactionHash, bondTransactionHash }) =>
     [transferId, transactionHash, bondTransactionHash].some((each) => String(each).toLowerCase() === id),
   );
-  const ok = (data: unknown): void => answerJson(response, { status: "ok", data });
+  const ok = (data: unknown): void => sendJson(response, { status: "ok", data });
   if (typeof mode === "object") {
-    answerJson(response, mode.body, mode.status);
+    sendJson(response, mode.body, mode.status);
     return;
   }
   switch (mode) {
@@ -82,10 +82,10 @@ function answer(response: ServerResponse, { mode, records }: ExplorerStub, id: s
       ok(found);
       break;
     case "down":
-      answerJson(response, { error: "service unavailable" }, 503);
+      sendJson(response, { error: "service unavailable" }, 503);
       break;
     case "slow":
-      setTimeout(() => ok(found), slowMs);
+      setTimeout(() => ok(found), SLOW_MS);
       break;
     case "hang":
       break;
@@ -99,16 +99,16 @@ function answer(response: ServerResponse, { mode, records }: ExplorerStub, id: s
       response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>Explorer</title>");
       break;
     case "error":
-      answerJson(response, { error: "something broke", data: [] });
+      sendJson(response, { error: "something broke", data: [] });
       break;
     case "endless":
-      ok([{ filler: "x".repeat(manyBytes) }]);
+      ok([{ filler: "x".repeat(ENDLESS_BODY_BYTES) }]);
       break;
   }
 }
 
 /** A record of a bonded transfer of DAI from optimism to arbitrum, with every field that is read, or others instead. */
-export function explorerJson(others: ExplorerJson = {}): ExplorerJson {
+export function createExplorerRecord(others: ExplorerRecordJson = {}): ExplorerRecordJson {
   return {
     id: `0x${"1a".repeat(32)}`,
     transferId: `0x${"1a".repeat(32)}`,

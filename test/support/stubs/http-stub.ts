@@ -5,21 +5,21 @@ import type { AddressInfo } from "node:net";
 export interface HttpStub {
   readonly url: string;
   /** Requests seen so far: method and path. */
-  readonly seen: readonly string[];
+  readonly requests: readonly string[];
   close(): Promise<void>;
 }
 
 export async function startHttpStub(listener: RequestListener): Promise<HttpStub> {
-  const seen: string[] = [];
+  const requests: string[] = [];
   const server = createServer((request, response) => {
-    seen.push(`${request.method} ${request.url}`);
+    requests.push(`${request.method} ${request.url}`);
     listener(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
-    seen,
+    requests,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -28,7 +28,7 @@ export async function startHttpStub(listener: RequestListener): Promise<HttpStub
   };
 }
 
-export function answerJson(response: ServerResponse, body: unknown, status = 200): void {
+export function sendJson(response: ServerResponse, body: unknown, status = 200): void {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify(body));
 }

@@ -4,7 +4,7 @@ import { RevertError } from "../../../src/chain/json-rpc/revert-error.js";
 import { calculateSwap, type Pool } from "../reference/stable-swap.js";
 
 /** What a chain without a node says. Its pools compute; every number is as it is given here. */
-export interface FakeChainState {
+export interface QuoteChainState {
   readonly slug: string;
   /** Pools by address, lower case. */
   readonly pools: ReadonlyMap<string, Pool>;
@@ -26,7 +26,7 @@ export interface FakeChainState {
   };
 }
 
-const abi = new utils.Interface([
+const contractAbi = new utils.Interface([
   "function calculateSwap(uint8 from, uint8 to, uint256 dx) view returns (uint256)",
   "function aggregate3((address target, bool allowFailure, bytes callData)[] calls) view returns ((bool success, bytes returnData)[])",
   "function getL1Fee(bytes data) view returns (uint256)",
@@ -46,7 +46,7 @@ const abi = new utils.Interface([
 ]);
 
 /** A client of a chain that answers both what the SDK asks and what a snapshot is read by. */
-export function fakeChain(state: FakeChainState): ChainClient {
+export function createQuoteChainStub(state: QuoteChainState): ChainClient {
   function poolAt(to: string): Pool {
     const pool = state.pools.get(to.toLowerCase());
     if (pool === undefined) throw new Error(`no pool ${to} on ${state.slug}`);
@@ -54,12 +54,12 @@ export function fakeChain(state: FakeChainState): ChainClient {
   }
 
   function call(to: string, data: string): string {
-    const { name, args } = abi.parseTransaction({ data });
-    const answer = (...values: unknown[]): string => abi.encodeFunctionResult(name, values);
+    const { name, args } = contractAbi.parseTransaction({ data });
+    const answer = (...values: unknown[]): string => contractAbi.encodeFunctionResult(name, values);
     const { uniswap } = state;
     switch (name) {
       case "calculateSwap":
-        return answer(unlessReverts(() => calculateSwap(poolAt(to), args.from, args.dx.toBigInt())));
+        return answer(computeOrRevert(() => calculateSwap(poolAt(to), args.from, args.dx.toBigInt())));
       case "getTokenBalance":
         return answer(poolAt(to).balances[args.place]);
       case "getAPrecise":
@@ -75,7 +75,7 @@ export function fakeChain(state: FakeChainState): ChainClient {
           args.calls.map((each: { target: string; callData: string }) => [true, call(each.target, each.callData)]),
         );
       case "getL1Fee":
-        return answer(unlessReverts(() => state.l1Fee(args.data)));
+        return answer(computeOrRevert(() => state.l1Fee(args.data)));
       case "minBonderFee":
         return answer(state.minBonderFee);
       case "minBonderFeeAbsolute":
@@ -98,7 +98,7 @@ export function fakeChain(state: FakeChainState): ChainClient {
   async function send(method: string, params: readonly unknown[]): Promise<unknown> {
     const [first] = params as [{ to: string; data: string }];
     if (method === "eth_gasPrice") return utils.hexValue(state.gasPrice);
-    if (method === "eth_estimateGas") return utils.hexValue(unlessReverts(() => state.estimateGas(first)));
+    if (method === "eth_estimateGas") return utils.hexValue(computeOrRevert(() => state.estimateGas(first)));
     if (method === "eth_call") return call(first.to, first.data);
     throw new Error(`unexpected method ${method}`);
   }
@@ -115,12 +115,12 @@ export function fakeChain(state: FakeChainState): ChainClient {
   return {
     slug: state.slug,
     send,
-    batch: (calls) => Promise.all(calls.map(({ method, params }) => outcomeOf(method, params))),
-    logs: () => Promise.reject(new Error("quotes search no logs")),
+    sendBatch: (calls) => Promise.all(calls.map(({ method, params }) => outcomeOf(method, params))),
+    getLogs: () => Promise.reject(new Error("quotes search no logs")),
   };
 }
 
-function unlessReverts(compute: () => bigint | "reverts"): bigint {
+function computeOrRevert(compute: () => bigint | "reverts"): bigint {
   try {
     const value = compute();
     if (value !== "reverts") return value;

@@ -11,17 +11,17 @@ export interface ProxiedCall {
 }
 
 /** How the proxy treats what comes; may be changed at any time. */
-export interface RpcBehaviour {
+export interface RpcProxyBehaviour {
   /** Time that every answer takes beside the node's own, in milliseconds. */
   latencyMs: number;
   /** Takes the place of the node's result or error of single calls; undefined: the node's stands. */
-  answer: ((call: ProxiedCall) => { readonly result: unknown } | { readonly error: unknown } | undefined) | undefined;
+  override: ((call: ProxiedCall) => { readonly result: unknown } | { readonly error: unknown } | undefined) | undefined;
   /** HTTP status with which batches are refused, by one error object and not a list; undefined: they are taken. */
-  refuseBatches: number | undefined;
+  batchErrorStatus: number | undefined;
   /** Leaves requests without an answer until it is closed. */
-  hang: boolean;
+  isHanging: boolean;
   /** HTTP status of an empty answer to everything; undefined: the node answers. */
-  failWith: number | undefined;
+  errorStatus: number | undefined;
   /** Most blocks of an `eth_getLogs`; wider ones are refused by a JSON-RPC error. */
   maxLogBlocks: number | undefined;
   /** Whether that error says how many they may be. */
@@ -42,7 +42,7 @@ export interface ProxiedRequest {
 /** Stands in front of one JSON-RPC node and counts. What is no JSON-RPC passes and counts as a request too. */
 export interface RpcProxy {
   readonly url: string;
-  readonly behaviour: RpcBehaviour;
+  readonly behaviour: RpcProxyBehaviour;
   /** The HTTP requests since the start or the last reset, in the order of their arrival. */
   readonly requests: readonly ProxiedRequest[];
   /** JSON-RPC calls since then by method, those in batches counted each. */
@@ -52,40 +52,40 @@ export interface RpcProxy {
   close(): Promise<void>;
 }
 
-const connections = 64;
-const batchRefused = { jsonrpc: "2.0", id: null, error: { code: -32600, message: "batches are not served" } };
+const MAX_CONNECTIONS = 64;
+const BATCH_REFUSED = { jsonrpc: "2.0", id: null, error: { code: -32600, message: "batches are not served" } };
 
 /** Starts a proxy on 127.0.0.1. @param target URL of the node; without a path, paths are kept. */
-export async function startRpcProxy(target: string, options: Partial<RpcBehaviour> = {}): Promise<RpcProxy> {
-  const behaviour: RpcBehaviour = {
+export async function startRpcProxy(target: string, options: Partial<RpcProxyBehaviour> = {}): Promise<RpcProxy> {
+  const behaviour: RpcProxyBehaviour = {
     latencyMs: 0,
-    answer: undefined,
-    refuseBatches: undefined,
-    hang: false,
-    failWith: undefined,
+    override: undefined,
+    batchErrorStatus: undefined,
+    isHanging: false,
+    errorStatus: undefined,
     maxLogBlocks: undefined,
     namesLogLimit: true,
     lagBlocks: 0,
     ...options,
   };
   const requests: ProxiedRequest[] = [];
-  const agent = new Agent({ connections });
+  const agent = new Agent({ connections: MAX_CONNECTIONS });
   const closing = new AbortController();
   // Every request that is held back listens.
   setMaxListeners(0, closing.signal);
 
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const arrivedAt = performance.now();
-    const body = await readAll(incoming);
-    const message = incoming.method === "POST" ? parse(body) : undefined;
-    const calls = callsOf(message);
+    const body = await readBytes(incoming);
+    const message = incoming.method === "POST" ? parseJson(body) : undefined;
+    const calls = parseCalls(message);
     const seen: { -readonly [K in keyof ProxiedRequest]: ProxiedRequest[K] } = {
       arrivedAt,
       answeredAt: undefined,
       calls,
     };
     requests.push(seen);
-    if (behaviour.hang) return;
+    if (behaviour.isHanging) return;
     const answer = await answerTo(incoming, message, body);
     if (behaviour.latencyMs > 0) await sleep(behaviour.latencyMs, undefined, { signal: closing.signal });
     seen.answeredAt = performance.now();
@@ -93,10 +93,10 @@ export async function startRpcProxy(target: string, options: Partial<RpcBehaviou
   }
 
   async function answerTo(incoming: IncomingMessage, message: unknown, body: Buffer) {
-    const { answer, failWith, refuseBatches } = behaviour;
-    if (failWith !== undefined) return { status: failWith, body: "" };
-    if (refuseBatches !== undefined && Array.isArray(message)) {
-      return { status: refuseBatches, body: JSON.stringify(batchRefused) };
+    const { override, errorStatus, batchErrorStatus } = behaviour;
+    if (errorStatus !== undefined) return { status: errorStatus, body: "" };
+    if (batchErrorStatus !== undefined && Array.isArray(message)) {
+      return { status: batchErrorStatus, body: JSON.stringify(BATCH_REFUSED) };
     }
     const { method = "GET", url = "/" } = incoming;
     const address = url === "/" ? target : new URL(url, target);
@@ -109,15 +109,15 @@ export async function startRpcProxy(target: string, options: Partial<RpcBehaviou
       ...(method === "POST"
         ? {
             headers: { "content-type": "application/json" },
-            body: head === undefined || behaviour.lagBlocks === 0 ? body : JSON.stringify(upTo(head, message)),
+            body: head === undefined || behaviour.lagBlocks === 0 ? body : JSON.stringify(clampBlocks(head, message)),
           }
         : {}),
     });
     const text = await received.body.text();
-    const isChanged = (answer !== undefined || isPartial) && message !== undefined;
-    const change: Change = (call, result) =>
-      answer?.(call) ?? (head === undefined ? undefined : partOf(call, result, head));
-    return { status: received.statusCode, body: isChanged ? replaced(text, message, change) : text };
+    const isChanged = (override !== undefined || isPartial) && message !== undefined;
+    const change: ReplaceResult = (call, result) =>
+      override?.(call) ?? (head === undefined ? undefined : partOf(call, result, head));
+    return { status: received.statusCode, body: isChanged ? replaceResults(text, message, change) : text };
   }
 
   async function headOf(address: string | URL): Promise<number> {
@@ -132,7 +132,7 @@ export async function startRpcProxy(target: string, options: Partial<RpcBehaviou
   }
 
   /** What of a result there is on a node with that head that gives few blocks of logs; undefined: all of it. */
-  function partOf({ method, params }: ProxiedCall, result: unknown, head: number): ReturnType<Change> {
+  function partOf({ method, params }: ProxiedCall, result: unknown, head: number): ReturnType<ReplaceResult> {
     const { maxLogBlocks, namesLogLimit, lagBlocks } = behaviour;
     if (method === "eth_getLogs") {
       const { fromBlock, toBlock } = params[0] as { fromBlock?: string; toBlock?: string };
@@ -182,7 +182,7 @@ export async function startRpcProxy(target: string, options: Partial<RpcBehaviou
  * Sequential waves: the most requests of which each came after the one before was answered. Requests that are sent at the
  * same time count as one only where answers take longer than sending: set a latency.
  */
-export function roundsOf(requests: readonly ProxiedRequest[]): number {
+export function countSequentialRounds(requests: readonly ProxiedRequest[]): number {
   const answered = requests.flatMap(({ arrivedAt, answeredAt }) =>
     answeredAt === undefined ? [] : [{ arrivedAt, answeredAt }],
   );
@@ -196,13 +196,13 @@ export function roundsOf(requests: readonly ProxiedRequest[]): number {
   return rounds;
 }
 
-async function readAll(incoming: IncomingMessage): Promise<Buffer> {
+async function readBytes(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }
 
-function parse(body: Buffer): unknown {
+function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString()) as unknown;
   } catch {
@@ -210,9 +210,9 @@ function parse(body: Buffer): unknown {
   }
 }
 
-type Numbered = ProxiedCall & { readonly id: unknown };
+type IdentifiedCall = ProxiedCall & { readonly id: unknown };
 
-function callsOf(message: unknown): Numbered[] {
+function parseCalls(message: unknown): IdentifiedCall[] {
   if (message === undefined) return [];
   const members = (Array.isArray(message) ? message : [message]) as {
     id: unknown;
@@ -223,7 +223,7 @@ function callsOf(message: unknown): Numbered[] {
 }
 
 /** A message with no block in it that comes after a head. */
-function upTo(head: number, message: unknown): unknown {
+function clampBlocks(head: number, message: unknown): unknown {
   const latest = `0x${Math.max(head, 0).toString(16)}`;
   const reach = (param: unknown): unknown => {
     if (param === "latest") return latest;
@@ -237,16 +237,16 @@ function upTo(head: number, message: unknown): unknown {
 }
 
 /** What takes the place of a call's result; undefined: it stands. */
-type Change = (
+type ReplaceResult = (
   call: ProxiedCall,
   result: unknown,
 ) => { readonly result: unknown } | { readonly error: unknown } | undefined;
 
 /** The node's answer with the members that are wanted otherwise. */
-function replaced(text: string, message: unknown, change: Change): string {
-  const calls = new Map(callsOf(message).map((call) => [call.id, call]));
-  const parsed = JSON.parse(text) as Answered | Answered[];
-  const replace = (member: Answered): unknown => {
+function replaceResults(text: string, message: unknown, change: ReplaceResult): string {
+  const calls = new Map(parseCalls(message).map((call) => [call.id, call]));
+  const parsed = JSON.parse(text) as RpcResponseMember | RpcResponseMember[];
+  const replace = (member: RpcResponseMember): unknown => {
     const call = calls.get(member.id);
     const changed = call && change(call, member.result);
     return changed === undefined ? member : { jsonrpc: "2.0", id: member.id, ...changed };
@@ -254,7 +254,7 @@ function replaced(text: string, message: unknown, change: Change): string {
   return JSON.stringify(Array.isArray(parsed) ? parsed.map(replace) : replace(parsed));
 }
 
-interface Answered {
+interface RpcResponseMember {
   readonly id: unknown;
   readonly result?: unknown;
 }

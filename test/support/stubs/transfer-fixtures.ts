@@ -1,40 +1,40 @@
 import type { BlockRange, ChainClient } from "../../../src/chain/chain-client.js";
-import type { ChainAccess } from "../../../src/chain/chains.js";
+import type { NetworkChains } from "../../../src/chain/chains.js";
 import type { Log } from "../../../src/chain/read/chain-reads.js";
 import { ServiceError } from "../../../src/errors.js";
-import { type Chain, type Network, networkOf } from "../../../src/hop/networks.js";
-import { type StatusFacts, status, type TransferStatus } from "../../../src/transfers/status.js";
-import type { Delivery, SentTransfer } from "../../../src/transfers/transfer.js";
-import type { LookUpContext } from "../../../src/transfers/sources/transfer-source.js";
+import { type Chain, type Network, getNetwork } from "../../../src/hop/networks.js";
+import { type StatusDetails, buildTransferStatus, type TransferStatus } from "../../../src/transfers/status.js";
+import type { TransferDelivery, SentTransfer } from "../../../src/transfers/transfer.js";
+import type { LookupContext } from "../../../src/transfers/sources/transfer-source.js";
 
 // Transfers, and chains without a node that hold their events.
 
-export const hash = (byte: string): string => `0x${byte.repeat(32)}`;
-export const address = (byte: string): string => `0x${byte.repeat(20)}`;
+export const repeatedByteHash = (byte: string): string => `0x${byte.repeat(32)}`;
+export const repeatedByteAddress = (byte: string): string => `0x${byte.repeat(20)}`;
 
-export function chainOf(slug: string, network: Network = networkOf("mainnet")): Chain {
+export function getChain(slug: string, network: Network = getNetwork("mainnet")): Chain {
   const chain = network.chains.get(slug);
   if (chain === undefined) throw new Error(`no chain ${slug}`);
   return chain;
 }
 
 /** Over the L2 bridges of ETH, from Optimism to Arbitrum, unless it says otherwise. */
-export function sentTransfer(more: Partial<SentTransfer> = {}): SentTransfer {
+export function createSentTransfer(more: Partial<SentTransfer> = {}): SentTransfer {
   return {
     kind: "l2",
-    id: hash("1a"),
+    id: repeatedByteHash("1a"),
     token: "ETH",
-    source: chainOf("optimism"),
-    destination: chainOf("arbitrum"),
-    transactionHash: hash("2b"),
+    source: getChain("optimism"),
+    destination: getChain("arbitrum"),
+    transactionHash: repeatedByteHash("2b"),
     blockNumber: 1_000,
     timestamp: 1_700_000_000,
     logIndex: 3,
-    account: address("c1"),
+    account: repeatedByteAddress("c1"),
     event: {
-      transferId: hash("1a"),
+      transferId: repeatedByteHash("1a"),
       destinationChainId: 42161,
-      recipient: address("d2"),
+      recipient: repeatedByteAddress("d2"),
       amount: 2_500_000_000_000_000_000n,
       amountOutMin: 2_490_000_000_000_000_000n,
       deadline: 1_700_600_000n,
@@ -45,17 +45,17 @@ export function sentTransfer(more: Partial<SentTransfer> = {}): SentTransfer {
   };
 }
 
-export const delivered: Delivery = { transactionHash: hash("3c"), blockNumber: 2_000, bonder: address("e3") };
+export const defaultDelivery: TransferDelivery = { transactionHash: repeatedByteHash("3c"), blockNumber: 2_000, bonder: repeatedByteAddress("e3") };
 
-export interface StatusParts extends Partial<StatusFacts> {
+export interface StatusOverrides extends Partial<StatusDetails> {
   readonly sent?: Partial<SentTransfer>;
-  readonly delivery?: Delivery | undefined;
+  readonly delivery?: TransferDelivery | undefined;
 }
 
 /** Bonded and final, as the chain says, unless it says otherwise. */
-export function statusOf({ sent, ...more }: StatusParts = {}): TransferStatus {
-  const delivery = "delivery" in more ? more.delivery : delivered;
-  return status(sentTransfer(sent), delivery, {
+export function createStatus({ sent, ...more }: StatusOverrides = {}): TransferStatus {
+  const delivery = "delivery" in more ? more.delivery : defaultDelivery;
+  return buildTransferStatus(createSentTransfer(sent), delivery, {
     otherTransferIds: [],
     source: "chain",
     observedAt: 1_700_000_100_000,
@@ -65,10 +65,10 @@ export function statusOf({ sent, ...more }: StatusParts = {}): TransferStatus {
   });
 }
 
-export const unavailable = (who: string): ServiceError => new ServiceError("UPSTREAM_UNAVAILABLE", `${who} is down`);
+export const unavailableError = (who: string): ServiceError => new ServiceError("UPSTREAM_UNAVAILABLE", `${who} is down`);
 
 /** An event and who sent its transaction, as a chain's contracts would make it. */
-export interface FakeEvent {
+export interface ChainEvent {
   readonly address: string;
   readonly topics: readonly string[];
   readonly data: string;
@@ -77,7 +77,7 @@ export interface FakeEvent {
 }
 
 /** An event in a block, as nodes give it. */
-export function logOf({ address, topics, data, transactionHash }: FakeEvent, block: number, index = 0): Log {
+export function toLog({ address, topics, data, transactionHash }: ChainEvent, block: number, index = 0): Log {
   return {
     address,
     topics,
@@ -92,42 +92,42 @@ export function logOf({ address, topics, data, transactionHash }: FakeEvent, blo
 const blockHashOf = (block: number): string => `0x${(block + 1).toString(16).padStart(64, "0")}`;
 
 /** What a node says, to be changed while it runs. */
-export interface FakeChain {
+export interface TransferChainStub {
   readonly client: ChainClient;
   /** The node's events by their place. */
-  events: { readonly event: FakeEvent; readonly block: number; readonly index?: number }[];
+  events: { readonly event: ChainEvent; readonly block: number; readonly index?: number }[];
   head: number;
   /** The last block that stays; undefined: it does not tell. */
   finalized: number | undefined;
   /** Blocks that are searched at once at most. */
-  most: number;
+  maxLogBlocks: number;
   /** What contracts answer to any call. */
-  answer: (to: string, data: string) => bigint;
+  contractResult: (to: string, data: string) => bigint;
   /** Held up until it resolves, and fails as it does. */
-  before: (method: string) => Promise<void> | void;
+  beforeResponse: (method: string) => Promise<void> | void;
   /** What has been searched for logs. */
-  readonly searched: BlockRange[];
+  readonly searchedRanges: BlockRange[];
   /** Methods in the order of asking. */
-  readonly asked: string[];
+  readonly methods: string[];
   /** Time of a block, Unix seconds: one a second. */
-  timeOf(block: number): number;
+  timestampOf(block: number): number;
 }
 
-const firstBlockAt = 1_600_000_000;
+const FIRST_BLOCK_SECONDS = 1_600_000_000;
 
-export function fakeChain(slug: string, { most = Number.POSITIVE_INFINITY, head = 100_000 } = {}): FakeChain {
-  const timeOf = (block: number): number => firstBlockAt + block;
+export function createTransferChainStub(slug: string, { most: maxLogBlocks = Number.POSITIVE_INFINITY, head = 100_000 } = {}): TransferChainStub {
+  const timestampOf = (block: number): number => FIRST_BLOCK_SECONDS + block;
 
   async function isAsked(method: string, signal: AbortSignal): Promise<void> {
-    chain.asked.push(method);
+    chain.methods.push(method);
     signal.throwIfAborted();
     let leave = (): void => {};
     const left = new Promise<never>((_, reject) => {
-      leave = () => reject(unavailable(slug));
+      leave = () => reject(unavailableError(slug));
       signal.addEventListener("abort", leave);
     });
     try {
-      await Promise.race([chain.before(method), left]);
+      await Promise.race([chain.beforeResponse(method), left]);
     } finally {
       signal.removeEventListener("abort", leave);
     }
@@ -138,14 +138,14 @@ export function fakeChain(slug: string, { most = Number.POSITIVE_INFINITY, head 
     return {
       number: `0x${block.toString(16)}`,
       hash: blockHashOf(block),
-      timestamp: `0x${timeOf(block).toString(16)}`,
+      timestamp: `0x${timestampOf(block).toString(16)}`,
     };
   }
 
   function answerOf(method: string, params: readonly unknown[]): unknown {
     const [first] = params as [string & { to: string; data: string }];
     const ofTransaction = chain.events.filter(({ event }) => event.transactionHash === first);
-    const from = ofTransaction[0]?.event.from ?? address("f0");
+    const from = ofTransaction[0]?.event.from ?? repeatedByteAddress("f0");
     switch (method) {
       case "eth_getBlockByNumber":
         if (first === "finalized") return header(chain.finalized);
@@ -153,11 +153,11 @@ export function fakeChain(slug: string, { most = Number.POSITIVE_INFINITY, head 
       case "eth_getBlockByHash":
         return header(Number(first) - 1);
       case "eth_call":
-        return `0x${chain.answer(first.to, first.data).toString(16).padStart(64, "0")}`;
+        return `0x${chain.contractResult(first.to, first.data).toString(16).padStart(64, "0")}`;
       case "eth_getTransactionByHash":
         return ofTransaction.length === 0 ? null : { from };
       case "eth_getTransactionReceipt": {
-        const logs = ofTransaction.map(({ event, block, index }) => logOf(event, block, index));
+        const logs = ofTransaction.map(({ event, block, index }) => toLog(event, block, index));
         return logs[0] === undefined ? null : { transactionHash: first, blockHash: logs[0].blockHash, from, logs };
       }
       default:
@@ -165,32 +165,32 @@ export function fakeChain(slug: string, { most = Number.POSITIVE_INFINITY, head 
     }
   }
 
-  const chain: FakeChain = {
+  const chain: TransferChainStub = {
     events: [],
     head,
     finalized: undefined,
-    most,
-    answer: () => 0n,
-    before: () => {},
-    searched: [],
-    asked: [],
-    timeOf,
+    maxLogBlocks,
+    contractResult: () => 0n,
+    beforeResponse: () => {},
+    searchedRanges: [],
+    methods: [],
+    timestampOf,
     client: {
       slug,
       async send(method, params, signal) {
         await isAsked(method, signal);
         return answerOf(method, params);
       },
-      batch: () => Promise.reject(new Error("transfers make no batches")),
-      async logs(_, { from, to }, newestFirst, signal) {
+      sendBatch: () => Promise.reject(new Error("transfers make no batches")),
+      async getLogs(_, { from, to }, newestFirst, signal) {
         await isAsked("eth_getLogs", signal);
-        const isWide = to - from + 1 > chain.most;
+        const isWide = to - from + 1 > chain.maxLogBlocks;
         if (isWide && to === Number.POSITIVE_INFINITY) return undefined;
-        const cut = newestFirst ? { from: to - chain.most + 1, to } : { from, to: from + chain.most - 1 };
+        const cut = newestFirst ? { from: to - chain.maxLogBlocks + 1, to } : { from, to: from + chain.maxLogBlocks - 1 };
         const range = isWide ? cut : { from, to };
-        chain.searched.push(range);
+        chain.searchedRanges.push(range);
         // Whatever the filter: who asks has to look at what it is given.
-        return { result: chain.events.map(({ event, block, index }) => logOf(event, block, index)), range };
+        return { result: chain.events.map(({ event, block, index }) => toLog(event, block, index)), range };
       },
     },
   };
@@ -198,30 +198,30 @@ export function fakeChain(slug: string, { most = Number.POSITIVE_INFINITY, head 
 }
 
 /** The chains of mainnet; one that is not given has no events. */
-export function accessTo(chains: readonly FakeChain[], custom: readonly string[] = []): ChainAccess {
+export function createChainAccess(chains: readonly TransferChainStub[], custom: readonly string[] = []): NetworkChains {
   const clients = new Map(chains.map(({ client }) => [client.slug, client]));
   return {
-    isCustom: (slug) => custom.includes(slug),
-    client(slug) {
-      const client = clients.get(slug) ?? fakeChain(slug).client;
+    hasCustomEndpoint: (slug) => custom.includes(slug),
+    getClient(slug) {
+      const client = clients.get(slug) ?? createTransferChainStub(slug).client;
       clients.set(slug, client);
       return client;
     },
   };
 }
 
-export function contextOf(more: Partial<LookUpContext> = {}): LookUpContext {
+export function createLookupContext(more: Partial<LookupContext> = {}): LookupContext {
   return {
-    network: networkOf("mainnet"),
-    chains: accessTo([]),
-    leftMs: () => 10_000,
+    network: getNetwork("mainnet"),
+    chains: createChainAccess([]),
+    remainingMs: () => 10_000,
     signal: new AbortController().signal,
     ...more,
   };
 }
 
 /** A promise that is settled from outside. */
-export function pending<T>() {
+export function createDeferred<T>() {
   let resolve: (value: T) => void = () => {};
   let reject: (error: unknown) => void = () => {};
   const promise = new Promise<T>((yes, no) => {
@@ -231,4 +231,4 @@ export function pending<T>() {
 }
 
 /** Lets everything happen that waits for nothing outside. */
-export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+export const flushEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeEach, expect, test } from "vitest";
 import { findPackageRoot } from "../../../src/app/package-root.js";
-import { readPages } from "../../../src/app/static-assets.js";
-import { temporaryFolder } from "../../support/temporary-folder.js";
+import { collectStaticAssets } from "../../../src/app/static-assets.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
-const folder = temporaryFolder();
+const folder = useTemporaryFolder();
 const root = () => pathToFileURL(`${folder()}/`);
 
 async function put(...files: readonly string[]): Promise<void> {
@@ -23,9 +23,9 @@ beforeEach(async () => {
 test("pages, what belongs to them and the description stand at paths of their own, and nothing else does", async () => {
   await put("dist/web/index.html", "dist/web/docs.html", "dist/web/docs.js", "dist/web/a.css", "gen/openapi.json");
   await put("package.json", "dist/src/main.js", "gen/other.json");
-  const pages = readPages(root());
+  const pages = collectStaticAssets(root());
   expect([...pages.keys()].sort()).toEqual(["/", "/assets/a.css", "/assets/docs.js", "/docs", "/openapi.json"]);
-  const type = (path: string) => pages.get(path)?.type;
+  const type = (path: string) => pages.get(path)?.contentType;
   expect(type("/docs")).toBe("text/html; charset=utf-8");
   expect(type("/assets/docs.js")).toBe("text/javascript; charset=utf-8");
   expect(type("/assets/a.css")).toBe("text/css; charset=utf-8");
@@ -36,7 +36,7 @@ test("pages, what belongs to them and the description stand at paths of their ow
 
 test("a page may run and show only what is served beside it", async () => {
   await put("dist/web/index.html", "dist/web/docs.html", "dist/web/docs.js");
-  const pages = readPages(root());
+  const pages = collectStaticAssets(root());
   for (const path of ["/", "/docs"]) {
     const headers = pages.get(path)?.headers ?? [];
     const policy = headers[headers.indexOf("content-security-policy") + 1] ?? "";
@@ -48,14 +48,14 @@ test("a page may run and show only what is served beside it", async () => {
 });
 
 test("without a build there is the description alone, and without that nothing", async () => {
-  expect(readPages(root()).size).toBe(0);
+  expect(collectStaticAssets(root()).size).toBe(0);
   await put("gen/openapi.json");
-  expect([...readPages(root()).keys()]).toEqual(["/openapi.json"]);
+  expect([...collectStaticAssets(root()).keys()]).toEqual(["/openapi.json"]);
 });
 
 test("a file of a kind that browsers would have to guess stops the start", async () => {
   await put("dist/web/strange.bin");
-  expect(() => readPages(root())).toThrow("strange.bin");
+  expect(() => collectStaticAssets(root())).toThrow("strange.bin");
 });
 
 test("the package finds its own folder", async () => {

@@ -4,28 +4,28 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { takeLease } from "../../../src/transfers/index/store/lease.js";
+import { acquireLease } from "../../../src/transfers/index/store/lease.js";
 import { openIndex } from "../../../src/transfers/index/store/open-index.js";
-import { fillIndex } from "../../../src/transfers/index/sync/index-sync.js";
+import { backfillIndex } from "../../../src/transfers/index/sync/index-sync.js";
 import { createChainStub, serveChains } from "../../support/stubs/chain-stub.js";
-import { temporaryFolder } from "../../support/temporary-folder.js";
-import { mainnet, transferSent, withdrawalBonded } from "../transfers/index/support/hop-events.js";
-import { contentsOf } from "../transfers/index/support/sync-harness.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
+import { mainnetNetwork, transferSentEvent, withdrawalBondedEvent } from "../transfers/index/support/hop-events.js";
+import { readAllRows } from "../transfers/index/support/sync-harness.js";
 
 // The command as a process of its own, so that it can be killed.
 
 const project = fileURLToPath(new URL("../../..", import.meta.url));
 const out = `${project}node_modules/.cache/index-history-test`;
-const folder = temporaryFolder();
+const folder = useTemporaryFolder();
 const events = 100_000;
 
 /** Optimism with two events in each block; the other chains have none. */
-const stubs = [...mainnet.chains.values()].map(({ slug, chainId }) => {
+const stubs = [...mainnetNetwork.chains.values()].map(({ slug, chainId }) => {
   const stub = createChainStub({ slug, chainId, head: slug === "optimism" ? events / 2 + 100 : 100 });
   stub.finalized = stub.head;
   for (let number = 1; slug === "optimism" && number <= events / 2; number++) {
     const leg = { from: "optimism", to: "optimism" };
-    stub.put(number, [transferSent(`${number}`, leg), withdrawalBonded(`${number}`, leg)]);
+    stub.setBlock(number, [transferSentEvent(`${number}`, leg), withdrawalBondedEvent(`${number}`, leg)]);
   }
   return stub;
 });
@@ -64,23 +64,23 @@ function launch(file: string | undefined, args: readonly string[]) {
 
 /** What a run holds that nothing disturbed. */
 async function cleanRun(file: string) {
-  const index = await openIndex(file, mainnet);
-  await fillIndex({
+  const index = await openIndex(file, mainnetNetwork);
+  await backfillIndex({
     index,
-    network: mainnet,
+    network: mainnetNetwork,
     chains: {
-      client: (slug) => stubs.find(({ client }) => client.slug === slug)?.client as never,
-      isCustom: () => false,
+      getClient: (slug) => stubs.find(({ client }) => client.slug === slug)?.client as never,
+      hasCustomEndpoint: () => false,
     },
     blockAt: async () => 100,
-    from: { seconds: 0, blocks: new Map([["optimism", 0]]) },
+    from: { timestamp: 0, blocks: new Map([["optimism", 0]]) },
     sleep: (ms) => sleep(ms),
     pid: process.pid,
-    events: { onTrouble: () => {}, onHeld: () => {}, onHistory: () => {} },
+    events: { onError: () => {}, onLeaseHeld: () => {}, onBackfillProgress: () => {} },
     signal: new AbortController().signal,
   });
   index.close();
-  return contentsOf(file);
+  return readAllRows(file);
 }
 
 const all = ["--from", "optimism:0"];
@@ -99,13 +99,13 @@ test("killed fifty times at any point it ends with what a run has that nobody ki
     if ((await run.ended) === "SIGKILL") midway += 1;
   }
   expect(midway).toBe(50);
-  const sentSoFar = (await contentsOf(file)).sends.length;
+  const sentSoFar = (await readAllRows(file)).sends.length;
   expect(sentSoFar).toBeGreaterThan(0);
   expect(sentSoFar).toBeLessThan(events / 2);
   onRequest = () => {};
   const last = launch(file, all);
   expect(await last.ended).toBe(0);
-  const [killed, clean] = [await contentsOf(file), await cleanRun(`${folder()}/clean`)];
+  const [killed, clean] = [await readAllRows(file), await cleanRun(`${folder()}/clean`)];
   expect(clean.sends).toHaveLength(events / 2);
   expect(clean.deliveries).toHaveLength(events / 2);
   for (const table of ["cursors", "blocks", "sends", "deliveries"] as const) {
@@ -128,7 +128,7 @@ describe("the command", () => {
     };
     expect(await first.ended).toBe(1);
     expect(first.said()).toContain("start it again to go on");
-    const { cursors, sends } = await contentsOf(file);
+    const { cursors, sends } = await readAllRows(file);
     expect(sends.length).toBeGreaterThan(0);
     expect(sends.length).toBeLessThan(events / 2);
     const before = JSON.stringify(cursors);
@@ -136,12 +136,12 @@ describe("the command", () => {
     expect(await second.ended, second.said()).toBe(0);
     expect(second.said()).toMatch(/optimism: (\d+)\/\1 blocks, \d+ events, \d+ blocks\/s, done\n/);
     expect(second.said()).toContain("the history is there\n");
-    expect(JSON.stringify((await contentsOf(file)).cursors)).not.toBe(before);
+    expect(JSON.stringify((await readAllRows(file)).cursors)).not.toBe(before);
   });
 
   test("says who fills the index already, and takes over when that one ends", async () => {
     const file = `${folder()}/held`;
-    const lease = await takeLease(`${file}.history.optimism`, process.pid);
+    const lease = await acquireLease(`${file}.history.optimism`, process.pid);
     if (!("release" in lease)) throw new Error("the lease is held");
     const run = launch(file, ["--from", "optimism:50000"]);
     await expect

@@ -22,16 +22,16 @@ const at = (done: number, events = 0, slug = "base") => ({ slug, done, total: 1_
 
 describe("without a terminal", () => {
   test("each chain says now and then how far it is, and when it is done", () => {
-    const { show, say, clock, said } = displayOn(false);
-    show(at(0));
+    const { update, printLine, clock, said } = displayOn(false);
+    update(at(0));
     clock.ms = 5_000;
-    show(at(1_000, 1));
-    show(at(7, 0, "linea"));
+    update(at(1_000, 1));
+    update(at(7, 0, "linea"));
     clock.ms = 10_000;
-    show(at(20_000, 30));
+    update(at(20_000, 30));
     clock.ms = 11_000;
-    say("something happened");
-    show(at(1_000_000, 99));
+    printLine("something happened");
+    update(at(1_000_000, 99));
     expect(said().split("\n")).toEqual([
       "base: 0/1000000 blocks, 0 events, 0 blocks/s, time left unknown",
       "linea: 7/1000000 blocks, 0 events, 0 blocks/s, time left unknown",
@@ -46,20 +46,20 @@ describe("without a terminal", () => {
     [500_000, "10 s left"],
     [100, "27 h 46 min left"],
   ])("after %i blocks in 10 s: %s", (done, left) => {
-    const { show, clock, said } = displayOn(false);
-    show(at(0));
+    const { update, clock, said } = displayOn(false);
+    update(at(0));
     clock.ms = 10_000;
-    show(at(done));
+    update(at(done));
     expect(said()).toContain(`, ${left}\n`);
   });
 });
 
 test("on a terminal each chain that has blocks to read has a bar", () => {
-  const { show, stop, clock, said } = displayOn(true);
-  show(at(0));
-  show({ ...at(0, 0, "nova"), total: 0 });
+  const { update, stop, clock, said } = displayOn(true);
+  update(at(0));
+  update({ ...at(0, 0, "nova"), total: 0 });
   clock.ms = 10_000;
-  show(at(250_000, 12));
+  update(at(250_000, 12));
   stop();
   expect(said()).toMatch(/base .*25% \| 12 events \| 25000 blocks\/s \| 30 s left/);
   expect(said()).not.toContain("nova");
@@ -69,23 +69,23 @@ test.each([
   [true, "base      ■■■■■■■■■■ 100% | 2 events | 100 blocks/s | done"],
   [false, "base: 200/200 blocks, 2 events, 100 blocks/s, done"],
 ])("after a failure what is left begins anew; on a terminal: %s", (isTTY, last) => {
-  const { show, stop, clock, said } = displayOn(isTTY);
-  show({ ...at(0), total: 1_000 });
+  const { update, stop, clock, said } = displayOn(isTTY);
+  update({ ...at(0), total: 1_000 });
   clock.ms = 8_000;
-  show({ ...at(800, 8), total: 1_000 });
+  update({ ...at(800, 8), total: 1_000 });
   clock.ms = 20_000;
-  show({ ...at(0), total: 200 });
+  update({ ...at(0), total: 200 });
   clock.ms = 22_000;
-  show({ ...at(200, 2), total: 200 });
+  update({ ...at(200, 2), total: 200 });
   stop();
   expect(said()).toContain(last);
 });
 
 test("a bar fits on a terminal of 80 columns, with the time that is left", () => {
-  const { show, stop, clock, said } = displayOn(true);
-  show(at(0, 0, "polygonzk"));
+  const { update, stop, clock, said } = displayOn(true);
+  update(at(0, 0, "polygonzk"));
   clock.ms = 1_000_000;
-  show({ slug: "polygonzk", done: 123_456_789, total: 987_654_321, events: 1_234_567 });
+  update({ slug: "polygonzk", done: 123_456_789, total: 987_654_321, events: 1_234_567 });
   stop();
   expect(said()).toContain("| 1234567 events | 123457 blocks/s | 1 h 56 min left");
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { EndpointReport } from "../../../src/chain/diagnose/diagnose-endpoints.js";
-import { formatTable } from "../../../src/commands/check-table.js";
-import { judge } from "../../../src/commands/endpoint-assessment.js";
+import { formatCheckTable } from "../../../src/commands/check-table.js";
+import { assessEndpoint } from "../../../src/commands/endpoint-assessment.js";
 
 const good: EndpointReport = {
   name: "optimism.example#a1b2c3",
@@ -17,7 +17,7 @@ const good: EndpointReport = {
 const chain = (slug: string, chainId: number, reports: readonly EndpointReport[]) => ({
   slug,
   chainId,
-  endpoints: reports.map((report) => ({ report, verdict: judge(report, { chainId, hasMulticall: true }) })),
+  endpoints: reports.map((report) => ({ report, assessment: assessEndpoint(report, { chainId, hasMulticall: true }) })),
 });
 
 test("a table of what was found, with a summary", () => {
@@ -30,7 +30,7 @@ test("a table of what was found, with a summary", () => {
     ]),
     chain("nova", 42170, [{ ...poor, chainId: 42170 }]),
   ];
-  expect(formatTable(chains, "RPC_URL_").split("\n")).toEqual([
+  expect(formatCheckTable(chains, "RPC_URL_").split("\n")).toEqual([
     "chain     endpoint                 chain id       head     age  lag  latency  batch  logs  verdict",
     "optimism  optimism.example#a1b2c3        10  123456789   1.8 s    0    42 ms    50+   all  ok",
     "optimism  c.example#123456               10  123456789   1.8 s    0    42 ms     20  2000  few logs at once: slow look-ups",
@@ -56,5 +56,5 @@ test.each([
   [400_000, "5 d"],
 ])("an age of %d seconds is %s", (ageSeconds, text) => {
   const report = { ...good, head: { number: 1, ageSeconds } };
-  expect(formatTable([chain("optimism", 10, [report])], "")).toContain(`  ${text}  `);
+  expect(formatCheckTable([chain("optimism", 10, [report])], "")).toContain(`  ${text}  `);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { readCommandLine, UsageError } from "../../../src/commands/command-line.js";
-import { helpText } from "../../../src/commands/help.js";
-import { variables } from "../../../src/config/environment-table.js";
+import { parseCommandLine, UsageError } from "../../../src/commands/command-line.js";
+import { formatHelp } from "../../../src/commands/help.js";
+import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js";
 
 const check = { name: "check", network: "mainnet", isJson: false, timeoutMs: 15_000 };
 
@@ -24,7 +24,7 @@ describe("the command line", () => {
     ["index", { name: "index", from: undefined }],
     ["index --from 2024-01-01", { name: "index", from: "2024-01-01" }],
   ])("%s", (words, command) => {
-    expect(readCommandLine(words.split(" ").filter((word) => word !== ""))).toEqual(command);
+    expect(parseCommandLine(words.split(" ").filter((word) => word !== ""))).toEqual(command);
   });
 
   test.each([
@@ -42,45 +42,45 @@ describe("the command line", () => {
     ["check --timeout 601", "--timeout is a number of seconds up to 600"],
     ["check --timeout 1e2", "--timeout is a number of seconds up to 600"],
   ])("%s: %s", (words, message) => {
-    expect(() => readCommandLine(words.split(" "))).toThrow(new UsageError(message));
+    expect(() => parseCommandLine(words.split(" "))).toThrow(new UsageError(message));
   });
 });
 
 describe("the help", () => {
   test("names every command and every variable, in plain text", () => {
-    const text = helpText(undefined, 80);
+    const text = formatHelp(undefined, 80);
     for (const name of ["[serve]", "check", "index", "--help", "--version"]) {
       expect(text).toContain(`  hop-gateway ${name} `);
     }
-    for (const { name, meaning } of variables) {
+    for (const { name, description } of ENVIRONMENT_VARIABLES) {
       expect(text).toContain(`\n  ${name} (default: `);
       const words = (from: string) => from.replaceAll("`", "").split(/\s+/).join(" ");
-      expect(words(text)).toContain(words(meaning));
+      expect(words(text)).toContain(words(description));
     }
     expect(text).not.toContain("`");
-    expect(helpText("serve", 80)).toBe(text);
+    expect(formatHelp("serve", 80)).toBe(text);
   });
 
   test.each([40, 60, 80, 120])("keeps within %i columns, but for a word that is longer", (columns) => {
     for (const command of [undefined, "check", "index"] as const) {
-      for (const line of helpText(command, columns).split("\n")) {
+      for (const line of formatHelp(command, columns).split("\n")) {
         if (line.length > columns) expect(line.trim().split(/ {2,}/).at(-1)).not.toContain(" ");
       }
     }
   });
 
   test("is not wrapped for a terminal that is hardly there", () => {
-    expect(helpText(undefined, 0)).toBe(helpText(undefined, 40));
+    expect(formatHelp(undefined, 0)).toBe(formatHelp(undefined, 40));
   });
 
   test("goes on under the text, not under what stands before it", () => {
-    const lines = helpText("check", 50).split("\n");
+    const lines = formatHelp("check", 50).split("\n");
     const first = lines.findIndex((line) => line.startsWith("  lag "));
     expect(lines[first + 1]).toMatch(/^ {14}\S/);
   });
 
   test("of a command says what that takes", () => {
-    expect(helpText("check", 80)).toMatch(/--network[\s\S]*--timeout[\s\S]*--json[\s\S]*Exit code/);
-    expect(helpText("index", 80)).toMatch(/--from[\s\S]*Exit code/);
+    expect(formatHelp("check", 80)).toMatch(/--network[\s\S]*--timeout[\s\S]*--json[\s\S]*Exit code/);
+    expect(formatHelp("index", 80)).toMatch(/--from[\s\S]*Exit code/);
   });
 });

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { ConfigError, loadConfig } from "../../../src/config/config.js";
-import { variables } from "../../../src/config/environment-table.js";
-import { networkOf } from "../../../src/hop/networks.js";
+import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js";
+import { getNetwork } from "../../../src/hop/networks.js";
 
 const page = readFileSync(new URL("../../../docs/configuration.md", import.meta.url), "utf8");
 const code = readFileSync(new URL("../../../src/config/config.ts", import.meta.url), "utf8");
@@ -23,12 +23,12 @@ describe("configuration", () => {
     expect(config).toMatchObject({
       host: "0.0.0.0",
       port: 8000,
-      customRpcUrls: "public",
+      customRpcUrlPolicy: "public",
       requestTimeoutMs: 10_000,
       rateLimit: undefined,
       trustProxy: false,
       metricsPort: undefined,
-      tracing: false,
+      isTracingEnabled: false,
       logLevel: "info",
     });
     expect(config.rpcUrls.mainnet.get("gnosis")?.length).toBeGreaterThan(0);
@@ -55,7 +55,7 @@ describe("configuration", () => {
     expect(config.tokenPrices.get("ETH")).toBe(3000.5);
     expect(config.rateLimit).toEqual({ requests: 5, windowMs: 1000 });
     expect(config.metricsPort).toBe(0);
-    expect(config.tracing).toBe(true);
+    expect(config.isTracingEnabled).toBe(true);
   });
 
   test("tells of every problem at once and repeats no value", () => {
@@ -98,7 +98,9 @@ describe("what is written of it", () => {
     const table = [
       "| variable | default | meaning |",
       "|---|---|---|",
-      ...variables.map(({ name, fallback, meaning }) => `| \`${name}\` | ${fallback} | ${meaning} |`),
+      ...ENVIRONMENT_VARIABLES.map(
+        ({ name, defaultText, description }) => `| \`${name}\` | ${defaultText} | ${description} |`,
+      ),
     ].join("\n");
     expect(page).toContain(`by a test -->\n${table}\n<!-- /variables -->`);
   });
@@ -107,12 +109,12 @@ describe("what is written of it", () => {
     const isRead = [...code.matchAll(/"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+_?|HOST|PORT|INDEX|WORKERS)"/g)].map(
       ([, name]) => name,
     );
-    const names = variables.map(({ name }) => name.replace("<SLUG>", ""));
+    const names = ENVIRONMENT_VARIABLES.map(({ name }) => name.replace("<SLUG>", ""));
     expect(new Set(isRead)).toEqual(new Set(names));
   });
 
   test("docs/configuration.md names every chain", () => {
     const slugs = [...page.slice(page.indexOf("<!-- /variables -->")).matchAll(/`([A-Z]+)`/g)].map(([, name]) => name);
-    expect(new Set(slugs)).toEqual(new Set([...networkOf("mainnet").chains.keys()].map((slug) => slug.toUpperCase())));
+    expect(new Set(slugs)).toEqual(new Set([...getNetwork("mainnet").chains.keys()].map((slug) => slug.toUpperCase())));
   });
 });

@@ -2,13 +2,13 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { ValidationSeverity, validate } from "dockerfile-utils";
 import { describe, expect, test } from "vitest";
-import { variables } from "../../../src/config/environment-table.js";
-import { answerJson, startHttpStub } from "../../support/stubs/http-stub.js";
-import { read, readYaml, variableOf } from "./deploy-files.js";
+import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js";
+import { sendJson, startHttpStub } from "../../support/stubs/http-stub.js";
+import { readProjectFile, readYaml, toTableVariable } from "./deploy-files.js";
 
 // No engine runs here: what an image is made of is read, and its steps are run by .ci/deploy.sh.
 
-const text = read("deploy/Containerfile");
+const text = readProjectFile("deploy/Containerfile");
 /** Instructions with their arguments, continued lines put together. */
 const instructions = text
   .replace(/^#.*\n/gm, "")
@@ -21,7 +21,7 @@ const instructions = text
   });
 const argumentsOf = (name: string): readonly string[] =>
   instructions.filter((each) => each.name === name).map(({ argument }) => argument);
-const manifest = JSON.parse(read("package.json"));
+const manifest = JSON.parse(readProjectFile("package.json"));
 
 describe("the Containerfile", () => {
   test("has nothing that a linter minds", () => {
@@ -62,7 +62,7 @@ describe("the Containerfile", () => {
   test("is built by the script that CI runs, and holds what that makes", () => {
     expect(argumentsOf("RUN")[0]).toBe("deploy/build.sh /app");
     expect(argumentsOf("COPY")).toEqual([". .", "--from=build /app /app"]);
-    expect(read(".ci/deploy.sh")).toContain("deploy/build.sh");
+    expect(readProjectFile(".ci/deploy.sh")).toContain("deploy/build.sh");
   });
 
   test("starts the command that the package names, so that signals reach it", () => {
@@ -77,7 +77,7 @@ describe("the Containerfile", () => {
     [undefined, 1],
   ])("finds a service that answers %s: exit code %i", async (status, expected) => {
     const stub = await startHttpStub((request, response) =>
-      answerJson(response, {}, request.url === "/livez" ? status : 404),
+      sendJson(response, {}, request.url === "/livez" ? status : 404),
     );
     if (status === undefined) await stub.close();
     const [, command = "[]"] = /CMD (\[.*\])$/.exec(argumentsOf("HEALTHCHECK")[0] ?? "") ?? [];
@@ -93,7 +93,7 @@ describe("the Containerfile", () => {
   });
 
   test("is given what is named, and nothing else", () => {
-    const lines = read(".dockerignore")
+    const lines = readProjectFile(".dockerignore")
       .split("\n")
       .filter((line) => line !== "" && !line.startsWith("#"));
     expect(lines[0]).toBe("*");
@@ -129,7 +129,7 @@ describe("compose.yaml", () => {
   test("scrapes the gateway where it gives metrics", () => {
     const [{ scrape_configs: scraped }] = readYaml("deploy/prometheus/prometheus.yml");
     // By that name the alerts know it.
-    expect(read("deploy/prometheus/alerts.yml")).toContain(`up{job="${scraped[0].job_name}"}`);
+    expect(readProjectFile("deploy/prometheus/alerts.yml")).toContain(`up{job="${scraped[0].job_name}"}`);
     expect(scraped[0].static_configs[0].targets).toEqual([
       `gateway:${compose.services.gateway.environment.METRICS_PORT}`,
     ]);
@@ -138,7 +138,7 @@ describe("compose.yaml", () => {
   test("mounts what is there, and every volume that it names", () => {
     const mounts = services.flatMap(([, { volumes }]) => volumes as string[]).map((each) => each.split(":")[0] ?? "");
     for (const mount of mounts) {
-      if (mount.startsWith("./")) expect(() => read(`deploy/${mount.slice(2)}/`)).toThrow(/EISDIR/);
+      if (mount.startsWith("./")) expect(() => readProjectFile(`deploy/${mount.slice(2)}/`)).toThrow(/EISDIR/);
       else expect(Object.keys(compose.volumes)).toContain(mount);
     }
   });
@@ -148,13 +148,14 @@ describe("compose.yaml", () => {
   });
 
   test("sets variables that there are, as does the example of the environment's file", () => {
-    const known = variables.map(({ name }) => name);
-    for (const name of Object.keys(compose.services.gateway.environment)) expect(known).toContain(variableOf(name));
-    const example = [...read("deploy/hop-gateway.env.example").matchAll(/^#?([A-Z_]+)=/gm)].map(
+    const known = ENVIRONMENT_VARIABLES.map(({ name }) => name);
+    for (const name of Object.keys(compose.services.gateway.environment))
+      expect(known).toContain(toTableVariable(name));
+    const example = [...readProjectFile("deploy/hop-gateway.env.example").matchAll(/^#?([A-Z_]+)=/gm)].map(
       ([, name = ""]) => name,
     );
     expect(example.length).toBeGreaterThan(9);
-    for (const name of example) expect(known).toContain(variableOf(name));
-    expect(read(".gitignore")).toContain("deploy/hop-gateway.env\n");
+    for (const name of example) expect(known).toContain(toTableVariable(name));
+    expect(readProjectFile(".gitignore")).toContain("deploy/hop-gateway.env\n");
   });
 });

@@ -7,29 +7,29 @@ import { parseAllDocuments } from "yaml";
 const project = new URL("../../../", import.meta.url);
 
 /** A file of the project, as a path. */
-export function pathOf(name: string): string {
+export function toProjectPath(name: string): string {
   return fileURLToPath(new URL(name, project));
 }
 
 /** A file of the project, as text. */
-export function read(name: string): string {
+export function readProjectFile(name: string): string {
   return readFileSync(new URL(name, project), "utf8");
 }
 
-export function list(folder: string): readonly string[] {
+export function listProjectFiles(folder: string): readonly string[] {
   return readdirSync(new URL(folder, project)).map((name) => `${folder}${name}`);
 }
 
 /** The documents of a YAML file, which must have no mistake. */
 // biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect in it
 export function readYaml(name: string): any[] {
-  return parseAllDocuments(read(name)).map((document) => {
+  return parseAllDocuments(readProjectFile(name)).map((document) => {
     if (document.errors.length + document.warnings.length > 0) throw document.errors[0] ?? document.warnings[0];
     return document.toJS();
   });
 }
 
 /** The variables that a file sets are those of this list: `RPC_URL_<CHAIN>` as `RPC_URL_<SLUG>`. */
-export function variableOf(name: string): string {
+export function toTableVariable(name: string): string {
   return name.replace(/^((?:GOERLI_)?RPC_URL_).*/, "$1<SLUG>");
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../../src/config/config.js";
-import { variables } from "../../../src/config/environment-table.js";
-import { networkOf } from "../../../src/hop/networks.js";
-import { list, read, readYaml, variableOf } from "./deploy-files.js";
+import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js";
+import { getNetwork } from "../../../src/hop/networks.js";
+import { listProjectFiles, readProjectFile, readYaml, toTableVariable } from "./deploy-files.js";
 
-const resources = list("deploy/kubernetes/").flatMap((name) => readYaml(name));
+const resources = listProjectFiles("deploy/kubernetes/").flatMap((name) => readYaml(name));
 const of = (kind: string) => {
   const found = resources.filter((each) => each.kind === kind);
   if (found.length !== 1) throw new Error(`${found.length} of ${kind}`);
@@ -15,14 +15,14 @@ const pod = deployment.spec.template;
 const [container] = pod.spec.containers;
 const portOf = (name: string): number =>
   container.ports.find((port: { name: string }) => port.name === name).containerPort;
-const version = JSON.parse(read("package.json")).version;
+const version = JSON.parse(readProjectFile("package.json")).version;
 
 describe("the manifests", () => {
   test("bring no secret where the folder is applied: what stands in the example must not take the place of yours", () => {
-    const applied = list("deploy/kubernetes/").filter((name) => /\.(ya?ml|json)$/.test(name));
+    const applied = listProjectFiles("deploy/kubernetes/").filter((name) => /\.(ya?ml|json)$/.test(name));
     expect(applied.length).toBeGreaterThan(5);
     expect(applied.flatMap((name) => readYaml(name)).map(({ kind }) => kind)).not.toContain("Secret");
-    expect(read(".gitignore")).toContain("deploy/kubernetes/secret.yaml\n");
+    expect(readProjectFile(".gitignore")).toContain("deploy/kubernetes/secret.yaml\n");
   });
 
   test("are what belongs together, under one name", () => {
@@ -69,13 +69,13 @@ describe("the manifests", () => {
   });
 
   test("configure it with variables that there are, and no secret", () => {
-    const known = variables.map(({ name }) => name);
+    const known = ENVIRONMENT_VARIABLES.map(({ name }) => name);
     const secret = of("Secret").stringData;
     for (const name of [...Object.keys(of("ConfigMap").data), ...Object.keys(secret)]) {
-      expect(known).toContain(variableOf(name));
+      expect(known).toContain(toTableVariable(name));
     }
     expect(() => loadConfig({ ...of("ConfigMap").data, ...secret })).not.toThrow();
-    expect(Object.keys(secret)).toHaveLength(networkOf("mainnet").chains.size);
+    expect(Object.keys(secret)).toHaveLength(getNetwork("mainnet").chains.size);
     for (const url of Object.values<string>(secret).flatMap((urls) => urls.split(","))) {
       expect(url).toMatch(/^https:\/\/[a-z]+\.example\/KEY$/);
     }
@@ -91,7 +91,9 @@ describe("the pod", () => {
   test("meets the restricted standard", () => {
     const { securityContext } = pod.spec;
     expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
-    expect(read("deploy/Containerfile")).toContain(`USER ${securityContext.runAsUser}:${securityContext.runAsGroup}\n`);
+    expect(readProjectFile("deploy/Containerfile")).toContain(
+      `USER ${securityContext.runAsUser}:${securityContext.runAsGroup}\n`,
+    );
     expect(container.securityContext).toEqual({
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -147,9 +149,9 @@ describe("the network policy", () => {
   });
 
   test("keeps closed every range that the guard for callers' URLs knows", () => {
-    const guarded = [...read("src/chain/custom-endpoints/ssrf-guard.ts").matchAll(/^ {2}"([0-9a-f.:]+\/\d+)",$/gm)].map(
-      ([, range]) => range,
-    );
+    const guarded = [
+      ...readProjectFile("src/chain/custom-endpoints/ssrf-guard.ts").matchAll(/^ {2}"([0-9a-f.:]+\/\d+)",$/gm),
+    ].map(([, range]) => range);
     expect(guarded.length).toBeGreaterThan(20);
     for (const range of ["10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "192.168.0.0/16"])
       expect(guarded).toContain(range);

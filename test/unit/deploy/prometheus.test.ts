@@ -6,12 +6,12 @@ import { promisify } from "node:util";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { metricDescriptions } from "../../../src/observability/metrics/metrics.js";
-import { toolAt } from "../../support/find-tool.js";
-import { pathOf, read, readYaml } from "./deploy-files.js";
+import { findTool } from "../../support/find-tool.js";
+import { readProjectFile, readYaml, toProjectPath } from "./deploy-files.js";
 
 // Alerts and dashboard stand on the names of metrics: all of them are checked against what the service exposes.
 
-const promtool = toolAt("promtool (Debian: prometheus)", "/usr/bin/promtool", "/usr/local/bin/promtool");
+const promtool = findTool("promtool (Debian: prometheus)", "/usr/bin/promtool", "/usr/local/bin/promtool");
 const run = promisify(execFile);
 
 interface Rule {
@@ -30,7 +30,7 @@ interface Panel {
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
   readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
 }
-const dashboard = JSON.parse(read("deploy/grafana/dashboards/hop-gateway.json"));
+const dashboard = JSON.parse(readProjectFile("deploy/grafana/dashboards/hop-gateway.json"));
 const panels: readonly Panel[] = dashboard.panels;
 const annotations: readonly { readonly expr: string }[] = dashboard.annotations.list;
 const shown = [...panels.flatMap(({ targets = [] }) => targets), ...annotations].map(({ expr }) => expr);
@@ -120,7 +120,7 @@ describe("the alerts", () => {
   });
 
   test("have a section each in docs/operating.md, and no section is without one", () => {
-    const sections = [...read("docs/operating.md").matchAll(/^### (HopGateway\w+)\n\n(\S.*)/gm)].map(
+    const sections = [...readProjectFile("docs/operating.md").matchAll(/^### (HopGateway\w+)\n\n(\S.*)/gm)].map(
       ([, name]) => name,
     );
     expect(sections.sort()).toEqual(rules.map(({ alert }) => alert).sort());
@@ -137,7 +137,7 @@ describe("the alerts", () => {
 });
 
 describe.skipIf(promtool === undefined)("promtool (skipped where there is none)", () => {
-  const check = (...args: string[]) => run(promtool ?? "", args, { cwd: pathOf("deploy/prometheus") });
+  const check = (...args: string[]) => run(promtool ?? "", args, { cwd: toProjectPath("deploy/prometheus") });
 
   test("takes the rules and the configuration", async () => {
     expect((await check("check", "rules", "alerts.yml")).stdout).toContain(`SUCCESS: ${rules.length} rules found`);
@@ -156,7 +156,7 @@ describe.skipIf(promtool === undefined)("promtool (skipped where there is none)"
     try {
       const broken = rules.map((rule) => ({ ...rule, expr, for: "0m" }));
       await writeFile(join(folder, "alerts.yml"), JSON.stringify({ groups: [{ name: "broken", rules: broken }] }));
-      await copyFile(pathOf("deploy/prometheus/alerts.test.yml"), join(folder, "alerts.test.yml"));
+      await copyFile(toProjectPath("deploy/prometheus/alerts.test.yml"), join(folder, "alerts.test.yml"));
       const told = await run(promtool ?? "", ["test", "rules", "alerts.test.yml"], { cwd: folder }).catch(
         ({ stderr, stdout }: { stderr: string; stdout: string }) => stdout + stderr,
       );

@@ -5,15 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { toolAt } from "../../support/find-tool.js";
-import { list, pathOf, read } from "./deploy-files.js";
+import { findTool } from "../../support/find-tool.js";
+import { listProjectFiles, readProjectFile, toProjectPath } from "./deploy-files.js";
 
-const shellcheck = toolAt("shellcheck", "/usr/bin/shellcheck", "/usr/local/bin/shellcheck");
+const shellcheck = findTool("shellcheck", "/usr/bin/shellcheck", "/usr/local/bin/shellcheck");
 const run = promisify(execFile);
 const folders = ["deploy/", ".ci/", "examples/"];
 const scripts = folders
-  .flatMap(list)
-  .filter((name) => statSync(pathOf(name)).isFile() && /^#!.*sh$/m.test(read(name).split("\n")[0] ?? ""));
+  .flatMap(listProjectFiles)
+  .filter(
+    (name) => statSync(toProjectPath(name)).isFile() && /^#!.*sh$/m.test(readProjectFile(name).split("\n")[0] ?? ""),
+  );
 
 describe("shell scripts", () => {
   test("are found by their first line", () => {
@@ -23,7 +25,7 @@ describe("shell scripts", () => {
   test.skipIf(shellcheck === undefined).each(scripts)(
     "%s: shellcheck finds nothing (skipped where there is none)",
     async (name) => {
-      const { stdout } = await run(shellcheck ?? "", [pathOf(name)]);
+      const { stdout } = await run(shellcheck ?? "", [toProjectPath(name)]);
       expect(stdout).toBe("");
     },
   );
@@ -31,7 +33,7 @@ describe("shell scripts", () => {
 
 describe("deploy/build.sh", () => {
   const build = (...args: string[]) =>
-    run("bash", [pathOf("deploy/build.sh"), ...args]).then(
+    run("bash", [toProjectPath("deploy/build.sh"), ...args]).then(
       () => ({ code: 0, stderr: "" }),
       (error: { code: number; stderr: string }) => ({ code: error.code, stderr: error.stderr }),
     );

@@ -4,19 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { toolAt } from "../../support/find-tool.js";
-import { pathOf, read } from "./deploy-files.js";
+import { findTool } from "../../support/find-tool.js";
+import { readProjectFile, toProjectPath } from "./deploy-files.js";
 
-const analyze = toolAt("systemd-analyze (Debian: systemd)", "/usr/bin/systemd-analyze");
+const analyze = findTool("systemd-analyze (Debian: systemd)", "/usr/bin/systemd-analyze");
 const run = promisify(execFile);
 const file = "deploy/systemd/hop-gateway.service";
-const unit = read(file);
+const unit = readProjectFile(file);
 const valuesOf = (name: string): readonly string[] =>
   [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 
 describe("the systemd unit", () => {
   test("starts what deploy/build.sh makes, with the environment's file", () => {
-    const bin = JSON.parse(read("package.json")).bin["hop-gateway"];
+    const bin = JSON.parse(readProjectFile("package.json")).bin["hop-gateway"];
     expect(valuesOf("ExecStart")).toEqual([`/usr/bin/node /opt/hop-gateway/${bin}`]);
     expect(unit).toContain("deploy/build.sh /opt/hop-gateway\n");
     expect(valuesOf("EnvironmentFile")).toEqual(["-/etc/hop-gateway/hop-gateway.env"]);
@@ -69,7 +69,7 @@ describe("the systemd unit", () => {
   });
 
   test.skipIf(analyze === undefined)("exposes little (skipped where there is no systemd-analyze)", async () => {
-    const { stdout } = await run(analyze ?? "", ["security", "--offline=true", "--no-pager", pathOf(file)]);
+    const { stdout } = await run(analyze ?? "", ["security", "--offline=true", "--no-pager", toProjectPath(file)]);
     const score = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1]);
     expect(score).toBeLessThanOrEqual(1.5);
   });

@@ -5,20 +5,20 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import ts from "typescript";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { projectFolder } from "../../../devnet/cache/project-folders.js";
-import { openState, saveState } from "../../../devnet/cache/saved-state.js";
+import { findProjectFolder } from "../../../devnet/cache/project-folders.js";
+import { openSavedState, saveChainState } from "../../../devnet/cache/saved-state.js";
 import { type Anvil, startAnvil } from "../../../devnet/chain/anvil.js";
-import { toQuantity } from "../../../devnet/chain/json-rpc.js";
-import { chainOf, contractOf, gasPriceOn, type LocalChains } from "../../../devnet/chain/local-chains.js";
-import { giveTokens } from "../../../devnet/chain/tokens.js";
+import { toHexQuantity } from "../../../devnet/chain/json-rpc.js";
+import { getContract, getGasPrice, getLocalChain, type LocalChains } from "../../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../../devnet/chain/tokens.js";
 import { deployChain } from "../../../devnet/deploy/deploy-chain.js";
 import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
-import { temporaryFolder } from "../../support/temporary-folder.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
-const gasPrice = gasPriceOn("optimism");
+const gasPrice = getGasPrice("optimism");
 
 describe("a local chain", () => {
-  const folder = temporaryFolder();
+  const folder = useTemporaryFolder();
   const running: Anvil[] = [];
   const start = async (options: Parameters<typeof startAnvil>[0]): Promise<Anvil> => {
     const anvil = await startAnvil(options);
@@ -32,7 +32,7 @@ describe("a local chain", () => {
   it("keeps the price of gas, whatever is mined", async () => {
     const { rpc } = await start({ chainId: 10, gasPrice });
     const [account] = (await rpc("eth_accounts")) as string[];
-    const fees = { maxFeePerGas: toQuantity(2n * gasPrice), maxPriorityFeePerGas: "0x0" };
+    const fees = { maxFeePerGas: toHexQuantity(2n * gasPrice), maxPriorityFeePerGas: "0x0" };
     for (let sent = 0; sent < 3; sent += 1) {
       const transaction = { from: account, to: account, value: "0x1", ...fees };
       const receipt = (await rpc("eth_sendTransactionSync", [transaction])) as { effectiveGasPrice: string };
@@ -51,10 +51,10 @@ describe("a local chain", () => {
     const before = await everything(first);
     expect(before.logs.length).toBeGreaterThan(0);
     expect(before.blocks.at(-1)?.timestamp).toBeGreaterThanOrEqual(timestamp + 50_000);
-    await saveState(join(folder(), "state"), chains, []);
+    await saveChainState(join(folder(), "state"), chains, []);
     await first.stop();
 
-    const state = await openState(join(folder(), "state"));
+    const state = await openSavedState(join(folder(), "state"));
     const second = await start({ chainId: 10, gasPrice, stateFile: state?.chainFile("optimism") ?? "" });
     expect(await everything(second)).toEqual(before);
     expect(BigInt((await second.rpc("eth_gasPrice")) as string)).toBe(gasPrice);
@@ -88,11 +88,11 @@ describe("a local chain", () => {
 
 describe("a local chain whose parent is killed", () => {
   // Under the project's folder, so that packages are found from there.
-  const folder = temporaryFolder(join(projectFolder(), "node_modules"));
+  const folder = useTemporaryFolder(join(findProjectFolder(), "node_modules"));
 
   it("ends by itself", async () => {
     for (const name of ["anvil", "json-rpc"]) {
-      const source = await readFile(join(projectFolder(), "devnet/chain", `${name}.ts`), "utf8");
+      const source = await readFile(join(findProjectFolder(), "devnet/chain", `${name}.ts`), "utf8");
       const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
       const { outputText } = ts.transpileModule(source, { compilerOptions: options });
       await writeFile(join(folder(), `${name}.js`), outputText);
@@ -127,13 +127,13 @@ function chainsOf({ chainId, rpc }: Anvil): LocalChains {
 }
 
 async function sendHop(chains: LocalChains): Promise<void> {
-  const [account = ""] = (await chainOf(chains, "optimism").rpc("eth_accounts")) as string[];
+  const [account = ""] = (await getLocalChain(chains, "optimism").rpc("eth_accounts")) as string[];
   const amount = 10n ** 20n;
-  await giveTokens(chains, "optimism", "HOP", account, amount);
+  await fundAccount(chains, "optimism", "HOP", account, amount);
   const route = { token: "HOP", source: "optimism", destination: "arbitrum", from: account, recipient: account };
   const none = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
   const { logs } = await sendTransfer(chains, { ...route, amount, bonderFee: amount / 10n, ...none });
-  const bridge = contractOf("HOP", "optimism", "l2Bridge").toLowerCase();
+  const bridge = getContract("HOP", "optimism", "l2Bridge").toLowerCase();
   expect(logs.some((log) => log.address.toLowerCase() === bridge)).toBe(true);
 }
 
@@ -143,7 +143,7 @@ async function everything({ rpc }: Anvil) {
   const blocks: { number: number; hash: string; timestamp: number }[] = [];
   const receipts: unknown[] = [];
   for (let number = 0; number <= head; number += 1) {
-    const block = (await rpc("eth_getBlockByNumber", [toQuantity(number), false])) as {
+    const block = (await rpc("eth_getBlockByNumber", [toHexQuantity(number), false])) as {
       hash: string;
       timestamp: string;
       transactions: string[];

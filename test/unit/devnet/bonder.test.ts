@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LocalChains } from "../../../devnet/chain/local-chains.js";
-import { giveTokens } from "../../../devnet/chain/tokens.js";
+import { fundAccount } from "../../../devnet/chain/tokens.js";
 import { type Bonder, createBonder } from "../../../devnet/transfer/bonder.js";
 import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
 import { createTestChains } from "./contracts/contract-chains.js";
@@ -55,11 +55,11 @@ describe("the bonder, when chains cannot be read", () => {
     await sendHop("optimism", "arbitrum");
     await sendHop("arbitrum", "optimism");
     failing.add(`optimism ${method}`);
-    await expect(bonder.bondAll()).rejects.toThrow("optimism cannot be read: no answer");
+    await expect(bonder.deliverPending()).rejects.toThrow("optimism cannot be read: no answer");
     expect(said).toHaveLength(2);
     expect(said).toContainEqual(delivered("arbitrum", "optimism"));
     failing.clear();
-    await bonder.bondAll();
+    await bonder.deliverPending();
     expect(said.slice(2)).toEqual(["optimism can be read again", delivered("optimism", "arbitrum")]);
   });
 
@@ -68,7 +68,7 @@ describe("the bonder, when chains cannot be read", () => {
   }
 
   async function sendHop(source: string, destination: string): Promise<void> {
-    await giveTokens(chains, source, "HOP", sender, amount);
+    await fundAccount(chains, source, "HOP", sender, amount);
     const none = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
     const route = { token: "HOP", source, destination, from: sender, recipient: sender };
     await sendTransfer(chains, { ...route, amount, bonderFee: amount / 10n, ...none });

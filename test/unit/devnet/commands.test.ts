@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { usage } from "../../../devnet/send-arguments.js";
+import { USAGE } from "../../../devnet/send-arguments.js";
 
 describe("the commands", () => {
   const { argv } = process;
@@ -26,7 +26,7 @@ describe("the commands", () => {
     const [print, complain] = [listen("log"), listen("error")];
     process.argv = [...argv.slice(0, 2), "--help"];
     await import("../../../devnet/send.js");
-    expect(print.mock.calls).toEqual([[usage]]);
+    expect(print.mock.calls).toEqual([[USAGE]]);
     expect(complain).not.toHaveBeenCalled();
     expect(process.exitCode).toBeUndefined();
   });

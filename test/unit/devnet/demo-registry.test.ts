@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
-import { announceDemo, findDemo, type RunningDemo } from "../../../devnet/demo-registry.js";
-import { temporaryFolder } from "../../support/temporary-folder.js";
+import { findRunningDemo, type RunningDemo, registerDemo } from "../../../devnet/demo-registry.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 const demo = (name: string): RunningDemo => ({
   gatewayUrl: `http://${name}`,
@@ -11,7 +11,7 @@ const demo = (name: string): RunningDemo => ({
 });
 
 describe("the demos that run", () => {
-  const folder = temporaryFolder();
+  const folder = useTemporaryFolder();
   let dead = 0;
   beforeAll(async () => {
     const child = spawn(process.execPath, ["--version"], { stdio: "ignore" });
@@ -20,23 +20,23 @@ describe("the demos that run", () => {
   });
 
   it("are none before the first", async () => {
-    expect(await findDemo(`${folder()}/none`)).toBeUndefined();
+    expect(await findRunningDemo(`${folder()}/none`)).toBeUndefined();
   });
 
   it("are found while they run, the youngest first, whichever ends first", async () => {
-    const endOlder = await announceDemo(demo("older"), process.ppid, folder());
-    expect(await findDemo(folder())).toEqual(demo("older"));
-    const endYounger = await announceDemo(demo("younger"), process.pid, folder());
-    expect(await findDemo(folder())).toEqual(demo("younger"));
+    const endOlder = await registerDemo(demo("older"), process.ppid, folder());
+    expect(await findRunningDemo(folder())).toEqual(demo("older"));
+    const endYounger = await registerDemo(demo("younger"), process.pid, folder());
+    expect(await findRunningDemo(folder())).toEqual(demo("younger"));
     await endYounger();
-    expect(await findDemo(folder())).toEqual(demo("older"));
+    expect(await findRunningDemo(folder())).toEqual(demo("older"));
     await endOlder();
-    expect(await findDemo(folder())).toBeUndefined();
+    expect(await findRunningDemo(folder())).toBeUndefined();
   });
 
   it("are not those whose process is gone without a word", async () => {
-    await announceDemo(demo("killed"), dead, folder());
-    expect(await findDemo(folder())).toBeUndefined();
+    await registerDemo(demo("killed"), dead, folder());
+    expect(await findRunningDemo(folder())).toBeUndefined();
     expect(await readdir(folder())).toEqual([]);
   });
 });

@@ -1,28 +1,28 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { l2Bridge, messageTransmitter } from "../../../devnet/chain/abi.js";
-import { chainOf, connectChains, contractOf, type LocalChains } from "../../../devnet/chain/local-chains.js";
-import { giveTokens } from "../../../devnet/chain/tokens.js";
-import { call, type Receipt } from "../../../devnet/chain/transactions.js";
-import { type Network, startNetwork } from "../../../devnet/network.js";
+import { l2BridgeAbi, messageTransmitterAbi } from "../../../devnet/chain/abi.js";
+import { connectChains, getContract, getLocalChain, type LocalChains } from "../../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../../devnet/chain/tokens.js";
+import { callContract, type TransactionReceipt } from "../../../devnet/chain/transactions.js";
+import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
-import { readSentTransfers, type SentTransfer } from "../../../devnet/transfer/sent-transfer.js";
+import { parseSentTransfers, type SentTransfer } from "../../../devnet/transfer/sent-transfer.js";
 import { loadConfig } from "../../../src/config/config.js";
-import { networkOf } from "../../../src/hop/networks.js";
-import { temporaryFolder } from "../../support/temporary-folder.js";
+import { getNetwork } from "../../../src/hop/networks.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 const slugs = ["ethereum", "optimism", "arbitrum"];
 const hour = 3_600;
 
 describe("the local network", () => {
-  const folder = temporaryFolder();
+  const folder = useTemporaryFolder();
   const said: string[] = [];
-  let network: Network;
+  let network: LocalNetwork;
   let chains: LocalChains;
 
   beforeAll(async () => {
-    network = await startNetwork({
+    network = await startLocalNetwork({
       slugs,
       stateDir: folder(),
       bondDelaySeconds: 1,
@@ -33,13 +33,13 @@ describe("the local network", () => {
   afterAll(() => network.stop());
 
   it("runs the chains under their own ids", async () => {
-    const ids = slugs.map(async (slug) => Number(await chainOf(chains, slug).rpc("eth_chainId")));
+    const ids = slugs.map(async (slug) => Number(await getLocalChain(chains, slug).rpc("eth_chainId")));
     expect(await Promise.all(ids)).toEqual([1, 10, 42161]);
   });
 
   it("gives a gateway endpoints on this machine for every chain of every network", () => {
     const urls = Object.entries(network.environment).filter(([name]) => name.includes("RPC_URL_"));
-    const known = (["mainnet", "goerli"] as const).flatMap((slug) => [...networkOf(slug).chains.keys()]);
+    const known = (["mainnet", "goerli"] as const).flatMap((slug) => [...getNetwork(slug).chains.keys()]);
     expect(urls).toHaveLength(known.length);
     for (const [, url] of urls) expect(new URL(url).hostname).toBe("127.0.0.1");
     const { rpcUrls } = loadConfig(network.environment);
@@ -105,7 +105,7 @@ describe("the local network", () => {
       await send("USDC", "ethereum", "arbitrum", 50_000_000n),
     ];
     const before = await deliveries();
-    await network.bonder.bondAll();
+    await network.bonder.deliverPending();
     expect(await isSpent(toL1)).toBe(true);
     const after = await deliveries();
     expect(after.optimism - before.optimism).toBe(1);
@@ -113,7 +113,7 @@ describe("the local network", () => {
     expect([fromL1.kind, cctp.kind]).toEqual(["from-l1", "cctp"]);
     // Nothing is left to deliver: a second delivery would revert, and be told of.
     const toldBefore = said.length;
-    await network.bonder.bondAll();
+    await network.bonder.deliverPending();
     expect(said.slice(toldBefore)).toEqual([]);
     expect(await deliveries()).toEqual(after);
   });
@@ -121,12 +121,12 @@ describe("the local network", () => {
   it("takes the message of a CCTP transfer from Circle's own contract", async () => {
     const cctp = network.transfers.find(({ kind, expectedState }) => kind === "cctp" && expectedState === "PENDING");
     const { logs } = await receiptOf(cctp?.sourceSlug ?? "", cctp?.transactionHash ?? "");
-    const topic = messageTransmitter.getEventTopic("MessageSent");
+    const topic = messageTransmitterAbi.getEventTopic("MessageSent");
     const real = logs.find((log) => log.topics[0] === topic);
-    const data = messageTransmitter.encodeEventLog(messageTransmitter.getEvent("MessageSent"), ["0x1234"]).data;
+    const data = messageTransmitterAbi.encodeEventLog(messageTransmitterAbi.getEvent("MessageSent"), ["0x1234"]).data;
     const lookAlike = { address: `0x${"c0".repeat(20)}`, topics: [topic], data };
-    const [sent] = readSentTransfers(cctp?.sourceSlug ?? "", [lookAlike, ...logs]);
-    const message = messageTransmitter.decodeEventLog("MessageSent", real?.data ?? "0x").message;
+    const [sent] = parseSentTransfers(cctp?.sourceSlug ?? "", [lookAlike, ...logs]);
+    const message = messageTransmitterAbi.decodeEventLog("MessageSent", real?.data ?? "0x").message;
     expect(sent).toMatchObject({ kind: "cctp", message });
   });
 
@@ -134,7 +134,7 @@ describe("the local network", () => {
     const kept = await readdir(folder());
     expect(kept).toHaveLength(1);
     const lines: string[] = [];
-    const again = await startNetwork({ slugs, stateDir: folder(), log: (line) => lines.push(line) });
+    const again = await startLocalNetwork({ slugs, stateDir: folder(), log: (line) => lines.push(line) });
     try {
       expect(lines).toEqual([]);
       expect(again.transfers).toEqual(network.transfers);
@@ -142,7 +142,9 @@ describe("the local network", () => {
       const others = connectChains(again.chains);
       for (const { sourceSlug, transactionHash } of network.transfers) {
         const [mine, theirs] = await Promise.all(
-          [chains, others].map((set) => chainOf(set, sourceSlug).rpc("eth_getTransactionReceipt", [transactionHash])),
+          [chains, others].map((set) =>
+            getLocalChain(set, sourceSlug).rpc("eth_getTransactionReceipt", [transactionHash]),
+          ),
         );
         expect(theirs).not.toBeNull();
         expect(theirs).toEqual(mine);
@@ -156,22 +158,22 @@ describe("the local network", () => {
 
   it("can be built by two at once", async () => {
     const shared = join(folder(), "shared");
-    const both = await Promise.all([1, 2].map(() => startNetwork({ slugs, stateDir: shared })));
+    const both = await Promise.all([1, 2].map(() => startLocalNetwork({ slugs, stateDir: shared })));
     await Promise.all(both.map((one) => one.stop()));
     expect(await readdir(shared)).toHaveLength(1);
     expect(both[0]?.transfers).toEqual(both[1]?.transfers);
   });
 
   async function sentBy(slug: string, hash: string): Promise<readonly SentTransfer[]> {
-    return readSentTransfers(slug, (await receiptOf(slug, hash)).logs);
+    return parseSentTransfers(slug, (await receiptOf(slug, hash)).logs);
   }
 
-  async function receiptOf(slug: string, hash: string): Promise<Receipt> {
-    return (await chainOf(chains, slug).rpc("eth_getTransactionReceipt", [hash])) as Receipt;
+  async function receiptOf(slug: string, hash: string): Promise<TransactionReceipt> {
+    return (await getLocalChain(chains, slug).rpc("eth_getTransactionReceipt", [hash])) as TransactionReceipt;
   }
 
-  async function sentAt({ sourceSlug, transactionHash }: Network["transfers"][number]): Promise<number> {
-    const { rpc } = chainOf(chains, sourceSlug);
+  async function sentAt({ sourceSlug, transactionHash }: LocalNetwork["transfers"][number]): Promise<number> {
+    const { rpc } = getLocalChain(chains, sourceSlug);
     const { blockHash } = (await rpc("eth_getTransactionReceipt", [transactionHash])) as { blockHash: string };
     const { timestamp } = (await rpc("eth_getBlockByHash", [blockHash, false])) as { timestamp: string };
     return Number(timestamp);
@@ -180,28 +182,28 @@ describe("the local network", () => {
   async function isSpent(transfer: SentTransfer): Promise<boolean> {
     if (transfer.kind !== "from-l2") throw new Error(`a transfer ${transfer.kind} has no id on its destination`);
     const { token, destination, transferId } = transfer;
-    const bridge = contractOf(token, destination, destination === "ethereum" ? "l1Bridge" : "l2Bridge");
-    const data = l2Bridge.encodeFunctionData("isTransferIdSpent", [transferId]);
-    return BigInt(await call(chainOf(chains, destination), bridge, data)) === 1n;
+    const bridge = getContract(token, destination, destination === "ethereum" ? "l1Bridge" : "l2Bridge");
+    const data = l2BridgeAbi.encodeFunctionData("isTransferIdSpent", [transferId]);
+    return BigInt(await callContract(getLocalChain(chains, destination), bridge, data)) === 1n;
   }
 
   /** How many deposits arrived on optimism, and how many CCTP messages on arbitrum. */
   async function deliveries(): Promise<{ optimism: number; arbitrum: number }> {
     const count = async (slug: string, address: string, topic: string): Promise<number> => {
       const filter = { address, fromBlock: "earliest", toBlock: "latest", topics: [topic] };
-      return ((await chainOf(chains, slug).rpc("eth_getLogs", [filter])) as unknown[]).length;
+      return ((await getLocalChain(chains, slug).rpc("eth_getLogs", [filter])) as unknown[]).length;
     };
     const completed = "0x320958176930804eb66c2343c7343fc0367dc16249590c0f195783bee199d094";
     const received = "0x58200b4c34ae05ee816d710053fff3fb75af4395915d3d2a771b24aa10e3cc5d";
     return {
-      optimism: await count("optimism", contractOf("DAI", "optimism", "l2Bridge"), completed),
-      arbitrum: await count("arbitrum", contractOf("USDC", "arbitrum", "cctpMessageTransmitter"), received),
+      optimism: await count("optimism", getContract("DAI", "optimism", "l2Bridge"), completed),
+      arbitrum: await count("arbitrum", getContract("USDC", "arbitrum", "cctpMessageTransmitter"), received),
     };
   }
 
   async function send(token: string, source: string, destination: string, amount: bigint): Promise<SentTransfer> {
-    const [, , , sender = ""] = (await chainOf(chains, source).rpc("eth_accounts")) as string[];
-    await giveTokens(chains, source, token, sender, amount);
+    const [, , , sender = ""] = (await getLocalChain(chains, source).rpc("eth_accounts")) as string[];
+    await fundAccount(chains, source, token, sender, amount);
     const deadline = Math.floor(Date.now() / 1_000) + hour;
     const toL1 = destination === "ethereum";
     const { logs } = await sendTransfer(chains, {
@@ -217,7 +219,7 @@ describe("the local network", () => {
       destinationAmountOutMin: toL1 ? 0n : (amount * 8n) / 10n,
       destinationDeadline: toL1 ? 0 : deadline,
     });
-    const [transfer] = readSentTransfers(source, logs);
+    const [transfer] = parseSentTransfers(source, logs);
     if (transfer === undefined) throw new Error("nothing was sent");
     return transfer;
   }

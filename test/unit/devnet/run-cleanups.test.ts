@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { endAll } from "../../../devnet/run-cleanups.js";
+import { runCleanups } from "../../../devnet/run-cleanups.js";
 
 it("ends all in order, also after failures, then throws the first of them", async () => {
   const ended: string[] = [];
@@ -10,7 +10,7 @@ it("ends all in order, also after failures, then throws the first of them", asyn
     ended.push(name);
     throw new Error(`${name} failed`);
   };
-  await endAll([end("a"), end("b")]);
-  await expect(endAll([end("c"), fail("d"), end("e"), fail("f"), end("g")])).rejects.toThrow("d failed");
+  await runCleanups([end("a"), end("b")]);
+  await expect(runCleanups([end("c"), fail("d"), end("e"), fail("f"), end("g")])).rejects.toThrow("d failed");
   expect(ended).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
 });

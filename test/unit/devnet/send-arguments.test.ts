@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { readSendArguments, UsageError } from "../../../devnet/send-arguments.js";
+import { parseSendArguments, UsageError } from "../../../devnet/send-arguments.js";
 
 const given = ["--token", "USDT", "--from", "polygon", "--to", "arbitrum", "--amount", "25"];
 
 describe("the arguments of devnet:send", () => {
   it("are read, the amount in the token's smallest unit", () => {
-    const read = readSendArguments(given);
+    const read = parseSendArguments(given);
     expect(read).toMatchObject({ from: "polygon", to: "arbitrum", amount: 25_000_000n, slippage: "0.5" });
     expect(read?.token.symbol).toBe("USDT");
     expect(read?.recipient).toBeUndefined();
@@ -14,15 +14,15 @@ describe("the arguments of devnet:send", () => {
   it("take fractions, aliases, a slippage and a recipient", () => {
     const recipient = `0x${"ab".repeat(20)}`;
     const more = ["--slippage", "2", "--recipient", recipient];
-    const read = readSendArguments([...replaced("token", "weth"), ...more]);
+    const read = parseSendArguments([...replaced("token", "weth"), ...more]);
     expect(read).toMatchObject({ amount: 25n * 10n ** 18n, slippage: "2", recipient });
     expect(read?.token.symbol).toBe("ETH");
-    expect(readSendArguments(replaced("amount", "0.000001"))?.amount).toBe(1n);
+    expect(parseSendArguments(replaced("amount", "0.000001"))?.amount).toBe(1n);
   });
 
   it("are none when help is asked for, whatever else is given", () => {
-    expect(readSendArguments(["--help"])).toBeUndefined();
-    expect(readSendArguments([...replaced("token", "XYZ"), "--help"])).toBeUndefined();
+    expect(parseSendArguments(["--help"])).toBeUndefined();
+    expect(parseSendArguments([...replaced("token", "XYZ"), "--help"])).toBeUndefined();
   });
 
   it.each([
@@ -38,8 +38,8 @@ describe("the arguments of devnet:send", () => {
     ["an unknown option", [...given, "--speed", "9"], "--speed"],
     ["a stray word", [...given, "now"], "now"],
   ])("are refused: %s", (_, argv, message) => {
-    expect(() => readSendArguments(argv)).toThrow(UsageError);
-    expect(() => readSendArguments(argv)).toThrow(message);
+    expect(() => parseSendArguments(argv)).toThrow(UsageError);
+    expect(() => parseSendArguments(argv)).toThrow(message);
   });
 });
 

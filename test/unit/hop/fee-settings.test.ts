@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { builtInFeeSettings, parseFeeSettings } from "../../../src/hop/fee-settings.js";
+import { getBuiltInFeeSettings, parseFeeSettings } from "../../../src/hop/fee-settings.js";
 
 describe("fee settings", () => {
   test("of a document replace the built-in ones part by part", () => {
     const settings = parseFeeSettings("mainnet", { destinationFeeGasPriceMultiplier: 3, unknown: 1 });
-    expect(settings).toEqual({ ...builtInFeeSettings("mainnet"), destinationFeeGasPriceMultiplier: 3 });
+    expect(settings).toEqual({ ...getBuiltInFeeSettings("mainnet"), destinationFeeGasPriceMultiplier: 3 });
   });
 
   test("give USDC.e those of USDC where it has none of its own", () => {
@@ -13,8 +13,8 @@ describe("fee settings", () => {
   });
 
   test("take the SDK's own", () => {
-    expect(parseFeeSettings("mainnet", builtInFeeSettings("mainnet"))).toEqual(builtInFeeSettings("mainnet"));
-    expect(parseFeeSettings("goerli", builtInFeeSettings("goerli"))).toEqual(builtInFeeSettings("goerli"));
+    expect(parseFeeSettings("mainnet", getBuiltInFeeSettings("mainnet"))).toEqual(getBuiltInFeeSettings("mainnet"));
+    expect(parseFeeSettings("goerli", getBuiltInFeeSettings("goerli"))).toEqual(getBuiltInFeeSettings("goerli"));
   });
 
   test.each([

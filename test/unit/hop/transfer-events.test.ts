@@ -1,11 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { createBridgeBook } from "../../../src/hop/contract-registry.js";
-import { networkOf } from "../../../src/hop/networks.js";
-import { decodeReceived, decodeSent, haveEqualValues, topics } from "../../../src/hop/transfer-events.js";
+import { createContractRegistry } from "../../../src/hop/contract-registry.js";
+import { getNetwork } from "../../../src/hop/networks.js";
+import {
+  decodeReceivedEvent,
+  decodeSentEvent,
+  eventTopics,
+  hasSameTransferFields,
+} from "../../../src/hop/transfer-events.js";
 import golden from "../../golden/transfers.json" with { type: "json" };
 
-const mainnet = networkOf("mainnet");
-const book = createBridgeBook(mainnet);
+const mainnet = getNetwork("mainnet");
+const book = createContractRegistry(mainnet);
 
 type Receipts = Record<string, (typeof golden.receipts)[keyof typeof golden.receipts]>;
 const receipts: Receipts = golden.receipts;
@@ -19,21 +24,21 @@ function receiptOf(hash: string) {
 describe("events of the real contracts", () => {
   test("have the topics that the real contracts wrote", () => {
     const recorded = golden.about.topics;
-    expect(topics.transferSent).toBe(recorded.TransferSent);
-    expect(topics.transferSentToL2).toBe(recorded.TransferSentToL2);
-    expect(topics.transferFromL1Completed).toBe(recorded.TransferFromL1Completed);
-    expect(topics.withdrawalBonded).toBe(recorded.WithdrawalBonded);
-    expect(topics.withdrew).toBe(recorded.Withdrew);
-    expect(topics.cctpTransferSent).toBe(recorded.CCTPTransferSent);
+    expect(eventTopics.transferSent).toBe(recorded.TransferSent);
+    expect(eventTopics.transferSentToL2).toBe(recorded.TransferSentToL2);
+    expect(eventTopics.transferFromL1Completed).toBe(recorded.TransferFromL1Completed);
+    expect(eventTopics.withdrawalBonded).toBe(recorded.WithdrawalBonded);
+    expect(eventTopics.withdrew).toBe(recorded.Withdrew);
+    expect(eventTopics.cctpTransferSent).toBe(recorded.CCTPTransferSent);
   });
 
   test.each(golden.transfers)("$kind", (transfer) => {
     const { receipt, chain } = receiptOf(transfer.sourceTxHash);
     const source = mainnet.chains.get(chain);
     if (source === undefined) throw new Error(`no chain ${chain}`);
-    const senders = book.senders(source);
+    const senders = book.getSendingContracts(source);
     const sent = receipt.logs.flatMap((log) => {
-      const event = senders.has(log.address) ? decodeSent(log) : undefined;
+      const event = senders.has(log.address) ? decodeSentEvent(log) : undefined;
       return event ? [{ event, token: senders.get(log.address)?.token }] : [];
     });
     expect(sent).toHaveLength(1);
@@ -56,15 +61,15 @@ describe("events of the real contracts", () => {
     const transfer = golden.transfers.find(({ completedTxHash }) => completedTxHash !== undefined);
     if (transfer?.completedTxHash === undefined) throw new Error("no completed transfer");
     const event = receiptOf(transfer.sourceTxHash)
-      .receipt.logs.map(decodeSent)
+      .receipt.logs.map(decodeSentEvent)
       .find((each) => each !== undefined);
     const completion = receiptOf(transfer.completedTxHash).receipt.logs.find(
-      ({ topics: [topic] }) => topic === topics.transferFromL1Completed,
+      ({ topics: [topic] }) => topic === eventTopics.transferFromL1Completed,
     );
     if (event === undefined || completion === undefined) throw new Error("no event");
-    const completed = decodeReceived(completion);
+    const completed = decodeReceivedEvent(completion);
     if (completed?.kind !== "l1") throw new Error("no completion");
-    expect(haveEqualValues(event, completed)).toBe(true);
+    expect(hasSameTransferFields(event, completed)).toBe(true);
     for (const other of [
       { ...event, amount: event.amount + 1n },
       { ...event, amountOutMin: event.amountOutMin + 1n },
@@ -73,20 +78,20 @@ describe("events of the real contracts", () => {
       { ...event, recipient: `0x${"22".repeat(20)}` },
       { ...event, relayer: `0x${"22".repeat(20)}` },
     ]) {
-      expect(haveEqualValues(other, completed)).toBe(false);
+      expect(hasSameTransferFields(other, completed)).toBe(false);
     }
   });
 
   test("an event with too little data is none", () => {
     const { receipt } = receiptOf(golden.transfers[0]?.sourceTxHash ?? "");
-    const log = receipt.logs.find(({ topics: [topic] }) => topic === topics.transferSentToL2);
+    const log = receipt.logs.find(({ topics: [topic] }) => topic === eventTopics.transferSentToL2);
     if (log === undefined) throw new Error("no event");
-    expect(decodeSent({ ...log, data: log.data.slice(0, -2) })).toBeUndefined();
-    expect(decodeSent({ ...log, topics: log.topics.slice(0, 2) })).toBeUndefined();
+    expect(decodeSentEvent({ ...log, data: log.data.slice(0, -2) })).toBeUndefined();
+    expect(decodeSentEvent({ ...log, topics: log.topics.slice(0, 2) })).toBeUndefined();
     for (const { receipt: other } of Object.values(receipts)) {
-      for (const received of other.logs.filter((each) => decodeReceived(each) !== undefined)) {
-        expect(decodeReceived({ ...received, data: received.data.slice(0, -2) })).toBeUndefined();
-        expect(decodeReceived({ ...received, topics: received.topics.slice(0, 1) })).toBeUndefined();
+      for (const received of other.logs.filter((each) => decodeReceivedEvent(each) !== undefined)) {
+        expect(decodeReceivedEvent({ ...received, data: received.data.slice(0, -2) })).toBeUndefined();
+        expect(decodeReceivedEvent({ ...received, topics: received.topics.slice(0, 1) })).toBeUndefined();
       }
     }
   });

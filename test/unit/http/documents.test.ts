@@ -2,19 +2,21 @@ import { createHash } from "node:crypto";
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import type { FixedDocument, Report } from "../../../src/http/documents.js";
-import { http1, http2 } from "./support/raw-client.js";
-import { startServer } from "./support/test-server.js";
+import type { DynamicDocument, StaticDocument } from "../../../src/http/documents.js";
+import { sendHttp1, sendHttp2 } from "./support/raw-client.js";
+import { startTestServer } from "./support/test-server.js";
 
 const long = "<p>long</p>".repeat(1000);
 const etagOf = (text: string) => `W/"${createHash("sha256").update(text).digest("base64url")}"`;
 const policy = ["content-security-policy", "default-src 'none'"];
 
-function fixed(text: string, type: string): FixedDocument {
-  return { type, read: async () => Buffer.from(text), headers: policy };
+function fixed(text: string, contentType: string): StaticDocument {
+  return { contentType, read: async () => Buffer.from(text), headers: policy };
 }
 
-function start(more: Readonly<Record<string, FixedDocument | (() => Report | Promise<Report>)>> = {}) {
+function start(
+  more: Readonly<Record<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>> = {},
+) {
   const documents = new Map(
     Object.entries({
       "/": fixed(long, "text/html; charset=utf-8"),
@@ -23,17 +25,17 @@ function start(more: Readonly<Record<string, FixedDocument | (() => Report | Pro
       ...more,
     }),
   );
-  return startServer({ documents });
+  return startTestServer({ documents });
 }
 
 const versions = [
-  ["HTTP/1.1", http1],
-  ["h2c", http2],
+  ["HTTP/1.1", sendHttp1],
+  ["h2c", sendHttp2],
 ] as const;
 
 describe.each(versions)("a document over %s", (_, send) => {
   test("is given as it is, with its type, its headers and a validator", async () => {
-    const { port, lines, logged } = await start();
+    const { port, accessLines, waitForAccessLines } = await start();
     const { status, headers, body } = await send(port, "/", { headers: { "x-request-id": "mine" } });
     expect([status, body]).toEqual([200, long]);
     expect(headers).toMatchObject({
@@ -48,8 +50,8 @@ describe.each(versions)("a document over %s", (_, send) => {
       "access-control-allow-origin": "*",
     });
     expect(headers).not.toHaveProperty("content-encoding");
-    await logged(1);
-    expect(lines[0]).toMatchObject({ requestId: "mine", operation: "/", code: "ok" });
+    await waitForAccessLines(1);
+    expect(accessLines[0]).toMatchObject({ requestId: "mine", operation: "/", code: "ok" });
   });
 
   test("whatever query comes with it", async () => {
@@ -148,7 +150,7 @@ describe("gzip", () => {
 
   test.each(["/small", "/picture"])("never for %s, which would not shrink", async (path) => {
     const { port } = await start();
-    const { headers } = await http1(port, path, { headers: { "accept-encoding": "gzip" } });
+    const { headers } = await sendHttp1(port, path, { headers: { "accept-encoding": "gzip" } });
     expect(headers).not.toHaveProperty("content-encoding");
     expect(headers).not.toHaveProperty("vary");
   });
@@ -160,9 +162,9 @@ test("a document is read once, when it is first asked for", async () => {
     reads += 1;
     return Buffer.from("text");
   };
-  const { port } = await start({ "/read": { type: "text/plain", read } });
+  const { port } = await start({ "/read": { contentType: "text/plain", read } });
   expect(reads).toBe(0);
-  const answers = await Promise.all([1, 2, 3].map(() => http1(port, "/read")));
+  const answers = await Promise.all([1, 2, 3].map(() => sendHttp1(port, "/read")));
   expect(answers.map(({ body }) => body)).toEqual(["text", "text", "text"]);
   expect(reads).toBe(1);
 });
@@ -173,29 +175,39 @@ test("a document that cannot be read is a fault of ours without detail, and is r
     if (!isThere) throw new Error("no such file: /secret/place");
     return Buffer.from("text");
   };
-  const { port, faults, lines, logged } = await start({ "/read": { type: "text/plain", read } });
-  const { status, body } = await http1(port, "/read");
+  const { port, internalErrors, accessLines, waitForAccessLines } = await start({
+    "/read": { contentType: "text/plain", read },
+  });
+  const { status, body } = await sendHttp1(port, "/read");
   expect([status, JSON.parse(body)]).toMatchObject([500, { reason: "INTERNAL", message: "internal error" }]);
-  expect(faults).toMatchObject([{ message: "no such file: /secret/place" }]);
-  await logged(1);
-  expect(lines[0]).toMatchObject({ operation: "/read", code: "internal" });
+  expect(internalErrors).toMatchObject([{ message: "no such file: /secret/place" }]);
+  await waitForAccessLines(1);
+  expect(accessLines[0]).toMatchObject({ operation: "/read", code: "internal" });
   isThere = true;
-  expect((await http1(port, "/read")).body).toBe("text");
+  expect((await sendHttp1(port, "/read")).body).toBe("text");
 });
 
 describe("a report", () => {
-  const ready: Report = { status: 200, type: "application/json; charset=utf-8", text: '{"status":"ready"}' };
+  const ready: DynamicDocument = {
+    status: 200,
+    contentType: "application/json; charset=utf-8",
+    body: '{"status":"ready"}',
+  };
 
   test.each(versions)("is made anew for each request, and nobody may keep it (%s)", async (_, send) => {
     let count = 0;
     const report = () => {
       count += 1;
-      return { ...ready, text: `é${count}` };
+      return { ...ready, body: `é${count}` };
     };
     const { port } = await start({ "/report": report });
     const { headers, body } = await send(port, "/report");
     expect([body, (await send(port, "/report")).body]).toEqual(["é1", "é2"]);
-    expect(headers).toMatchObject({ "cache-control": "no-store", "content-length": "3", "content-type": ready.type });
+    expect(headers).toMatchObject({
+      "cache-control": "no-store",
+      "content-length": "3",
+      "content-type": ready.contentType,
+    });
     expect(headers).not.toHaveProperty("etag");
     const head = await send(port, "/report", { method: "HEAD" });
     expect([head.status, head.headers["content-length"], head.body]).toEqual([200, "3", ""]);
@@ -203,10 +215,12 @@ describe("a report", () => {
   });
 
   test("may say that something is wrong", async () => {
-    const { port, lines, logged } = await start({ "/report": async () => ({ ...ready, status: 503 }) });
-    expect((await http1(port, "/report")).status).toBe(503);
-    await logged(1);
-    expect(lines[0]).toMatchObject({ operation: "/report", code: "unavailable" });
+    const { port, accessLines, waitForAccessLines } = await start({
+      "/report": async () => ({ ...ready, status: 503 }),
+    });
+    expect((await sendHttp1(port, "/report")).status).toBe(503);
+    await waitForAccessLines(1);
+    expect(accessLines[0]).toMatchObject({ operation: "/report", code: "unavailable" });
   });
 
   test.each([
@@ -218,11 +232,11 @@ describe("a report", () => {
       },
     ],
   ])("that %s is a fault of ours without detail", async (_, report) => {
-    const { port, faults } = await start({ "/report": report });
-    const { status, body } = await http1(port, "/report");
+    const { port, internalErrors } = await start({ "/report": report });
+    const { status, body } = await sendHttp1(port, "/report");
     expect([status, JSON.parse(body).reason]).toEqual([500, "INTERNAL"]);
     expect(body).not.toContain("secret");
-    expect(faults).toMatchObject([{ message: "secret" }]);
+    expect(internalErrors).toMatchObject([{ message: "secret" }]);
   });
 });
 
@@ -232,9 +246,9 @@ test("no document stands where an operation does", async () => {
 
 test("documents are not counted by the limit of callers", async () => {
   const documents = new Map([["/", fixed("page", "text/html")]]);
-  const { port } = await startServer({ documents, rateLimit: { requests: 1, windowMs: 60_000 } });
+  const { port } = await startTestServer({ documents, rateLimit: { requests: 1, windowMs: 60_000 } });
   const statuses = [];
-  for (let i = 0; i < 3; i += 1) statuses.push((await http1(port, "/")).status);
+  for (let i = 0; i < 3; i += 1) statuses.push((await sendHttp1(port, "/")).status);
   expect(statuses).toEqual([200, 200, 200]);
-  expect((await http1(port, "/v1/quote?amount=1")).status).toBe(200);
+  expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
 });

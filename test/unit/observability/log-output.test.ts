@@ -7,11 +7,11 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import ts from "typescript";
 import { beforeAll, describe, expect, test } from "vitest";
-import { temporaryFolder } from "../../support/temporary-folder.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 // Real processes with real outputs: what matters is how a process ends whose lines nobody takes.
 
-const folder = temporaryFolder();
+const folder = useTemporaryFolder();
 let program: string;
 
 beforeAll(async () => {

@@ -1,21 +1,21 @@
 import { describe, expect, test } from "vitest";
-import type { ServiceState } from "../../../src/app/dependency-status.js";
+import type { DependencyStatus } from "../../../src/app/dependency-status.js";
 import type { EndpointState } from "../../../src/chain/endpoints/endpoint-pool.js";
-import type { SeenHead } from "../../../src/chain/endpoints/head-tracker.js";
+import type { ObservedHead } from "../../../src/chain/endpoints/head-tracker.js";
 import { createProbes } from "../../../src/observability/probes.js";
 
 const now = 1_795_000_000_000;
 const steady = 50_000;
 type State = EndpointState["state"];
 
-const head: SeenHead = { number: 123, time: now / 1000 - 2.14, seenAt: steady - 4_200 };
+const head: ObservedHead = { number: 123, timestamp: now / 1000 - 2.14, observedAt: steady - 4_200 };
 
-function chain(name: string, states: readonly State[], about: { network?: string; head?: SeenHead } = {}) {
+function chain(name: string, states: readonly State[], about: { network?: string; head?: ObservedHead } = {}) {
   const endpoints = states.map((state, n) => ({ endpoint: `a1b2c${n}`, state, head: about.head }));
-  return { network: "mainnet", chain: name, chainId: 10, usedAt: undefined, head: undefined, ...about, endpoints };
+  return { network: "mainnet", chain: name, chainId: 10, lastUsedAt: undefined, head: undefined, ...about, endpoints };
 }
 
-interface Setup extends Partial<ServiceState> {
+interface Setup extends Partial<DependencyStatus> {
   readonly isDraining?: boolean;
 }
 
@@ -24,14 +24,14 @@ function probe(path: string, { isDraining = false, ...state }: Setup = {}) {
   const read = () => ({ chains: [chain("optimism", ["ok"])], sources: [], index: undefined, ...state });
   const probes = createProbes({
     version: "1.2.3",
-    state: { read, look: () => (looks += 1) },
+    dependencies: { read, probe: () => (looks += 1) },
     isDraining: () => isDraining,
     now: () => now,
-    steady: () => steady,
+    monotonicNow: () => steady,
   });
   const report = probes.get(path)?.();
   if (report === undefined) throw new Error(`no probe at ${path}`);
-  return { status: report.status, body: JSON.parse(report.text), looks };
+  return { status: report.status, body: JSON.parse(report.body), looks };
 }
 
 const readiness = (state: Setup) => {

@@ -9,38 +9,40 @@ afterEach(() => {
 
 test("it is known whether an SDK takes the spans", async () => {
   const tracing = createTracing("1.2.3");
-  expect(tracing.isHeard()).toBe(false);
+  expect(tracing.isSdkRegistered()).toBe(false);
   const provider = new NodeTracerProvider();
   provider.register();
-  expect(tracing.isHeard()).toBe(true);
+  expect(tracing.isSdkRegistered()).toBe(true);
   await provider.shutdown();
 });
 
 test("without an SDK everything is done as if nobody traced", async () => {
-  const { calls, onExchange, onRead } = createTracing("1.2.3");
+  const { callTracer, onEndpointRequest, onChainStateRead } = createTracing("1.2.3");
   const operation = "hop.bridge.v1.BridgeService/GetQuote";
-  const call = calls.begin({ operation, protocol: "grpc", headers: {}, start: performance.now() });
+  const call = callTracer.startTrace({ operation, protocol: "grpc", headers: {}, startedAt: performance.now() });
   expect(call?.run(() => 7)).toBe(7);
-  onExchange({ network: "mainnet", chain: "base", endpoint: "a1b2c3", method: "eth_call", calls: 1 })("ok");
-  const failing = onRead("mainnet", { chain: "base", needs: 1 }, () => Promise.reject(new Error("the read's own")));
+  onEndpointRequest({ network: "mainnet", chain: "base", endpoint: "a1b2c3", method: "eth_call", calls: 1 })("ok");
+  const failing = onChainStateRead("mainnet", { chain: "base", readSetCount: 1 }, () =>
+    Promise.reject(new Error("the read's own")),
+  );
   await expect(failing).rejects.toThrow("the read's own");
   call?.end({ requestId: "r", protocol: "grpc", operation, code: "internal", ms: 1 }, "INTERNAL", undefined);
 });
 
 test("only calls of the service's own operations are followed", () => {
-  const { calls } = createTracing("1.2.3");
+  const { callTracer } = createTracing("1.2.3");
   for (const operation of ["", "/metrics", "grpc.health.v1.Health/Check", "grpc.reflection.v1.ServerReflection/X"])
-    expect(calls.begin({ operation, protocol: "grpc", headers: {}, start: 0 })).toBeUndefined();
+    expect(callTracer.startTrace({ operation, protocol: "grpc", headers: {}, startedAt: 0 })).toBeUndefined();
 });
 
 test("an exchange for which nobody waits any more is no error, one that failed is", async () => {
   const exporter = new InMemorySpanExporter();
   const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   provider.register();
-  const { onExchange, onRead } = createTracing("1.2.3");
+  const { onEndpointRequest, onChainStateRead } = createTracing("1.2.3");
   const exchange = { network: "mainnet", chain: "base", endpoint: "a1b2c3", method: "eth_call", calls: 1 };
-  const read = onRead("mainnet", { chain: "base", needs: 1 }, async () => {
-    for (const outcome of ["ok", "aborted", "timeout"] as const) onExchange(exchange)(outcome);
+  const read = onChainStateRead("mainnet", { chain: "base", readSetCount: 1 }, async () => {
+    for (const outcome of ["ok", "aborted", "timeout"] as const) onEndpointRequest(exchange)(outcome);
     throw new Error("enough");
   });
   await expect(read).rejects.toThrow();

@@ -2,7 +2,7 @@ import fc, { type Arbitrary } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../src/errors.js";
-import { httpStatusOf } from "../../../src/http/request/error-mapping.js";
+import { toHttpStatus } from "../../../src/http/request/error-mapping.js";
 import { readGetRoutes } from "../../../src/http/rest/get-routes.js";
 import { createQueryBinder } from "../../../src/http/rest/query-binder.js";
 import { createGetQuote } from "../../../src/operations/get-quote.js";
@@ -53,13 +53,13 @@ const beyond = new Proxy(
     },
   },
 ) as never;
-const context = { note() {}, cache() {}, metadata() {} } as unknown as CallContext;
+const context = { addLogFields() {}, setCachePolicy() {}, setResponseMetadata() {} } as unknown as CallContext;
 
 const operations: Readonly<Record<string, Operation<never, unknown>>> = {
   getQuote: createGetQuote({ chains: beyond, settings: beyond, engine: beyond }),
   getTransferStatus: createGetTransferStatus({
-    ...{ chains: beyond, statuses: beyond, prices: beyond },
-    ...{ longestMs: 1000, now: Date.now, steady: () => performance.now() },
+    ...{ chains: beyond, statusCache: beyond, prices: beyond },
+    ...{ maxTimeoutMs: 1000, now: Date.now, monotonicNow: () => performance.now() },
   }),
   listAvailableRoutes: createListAvailableRoutes({ settings: beyond }),
 };
@@ -225,7 +225,7 @@ describe.each(Object.keys(openApi.paths))("%s", (path) => {
         const others = pairs.filter(([each]) => each.split("[")[0] !== name && !isOtherName(each, name));
         const error = refusalOf(path, toQuery([...others, [wrongName, text]]));
         expect(error?.field?.split("[")[0]).toBe(name);
-        expect(httpStatusOf(error?.reason ?? "INTERNAL")).toBe(400);
+        expect(toHttpStatus(error?.reason ?? "INTERNAL")).toBe(400);
       }),
       { numRuns: 500 },
     );

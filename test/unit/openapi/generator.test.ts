@@ -1,10 +1,10 @@
 import { mkdtemp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { temporaryFolder } from "../../support/temporary-folder.js";
-import { buildPlugin, generate, generateWith } from "./run-plugin.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
+import { buildPlugin, generateOpenApi, generateOpenApiWith } from "./run-plugin.js";
 
-const folder = temporaryFolder();
+const folder = useTemporaryFolder();
 const newFolder = () => mkdtemp(join(folder(), "contract-"));
 const committed = () => readFile(new URL("../../../gen/openapi.json", import.meta.url), "utf8");
 
@@ -18,7 +18,10 @@ beforeAll(async () => {
 }, 120_000);
 
 test("gen/openapi.json is what the plugin makes of proto/, to the byte and each time", async () => {
-  const [first, second] = [await generate(plugin, await newFolder()), await generate(plugin, await newFolder())];
+  const [first, second] = [
+    await generateOpenApi(plugin, await newFolder()),
+    await generateOpenApi(plugin, await newFolder()),
+  ];
   expect(first).toBe(await committed());
   expect(second).toBe(first);
   expect(first.endsWith("}\n")).toBe(true);
@@ -192,7 +195,7 @@ message Book {
 }
 `;
   const generated = async (text: string): Promise<Description> =>
-    JSON.parse(await generateWith(plugin, await newFolder(), "library/v1/library.proto", text));
+    JSON.parse(await generateOpenApiWith(plugin, await newFolder(), "library/v1/library.proto", text));
 
   test("is described beside ours, with no code for it", async () => {
     const { paths, components, tags, info } = await generated(proto);

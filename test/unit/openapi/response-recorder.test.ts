@@ -2,8 +2,8 @@ import { createServer, type RequestListener, ServerResponse } from "node:http";
 import { createServer as createHttp2Server, Http2ServerResponse } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { type HttpAnswer, recordAnswers } from "../../support/contract/response-recorder.js";
-import { http1, http2 } from "../http/support/raw-client.js";
+import { type RecordedResponse, recordResponses } from "../../support/contract/response-recorder.js";
+import { sendHttp1, sendHttp2 } from "../http/support/raw-client.js";
 
 // What is held against the description is what callers got, however a server writes it.
 
@@ -12,13 +12,13 @@ afterEach(async () => {
   for (const each of undo.splice(0).reverse()) await each();
 });
 
-function record(onAnswer: (answer: HttpAnswer) => void): void {
-  undo.push(recordAnswers([ServerResponse, Http2ServerResponse], onAnswer));
+function record(onAnswer: (answer: RecordedResponse) => void): void {
+  undo.push(recordResponses([ServerResponse, Http2ServerResponse], onAnswer));
 }
 
 const versions = [
-  ["HTTP/1.1", http1, (listener: RequestListener) => createServer(listener)],
-  ["h2c", http2, (listener: RequestListener) => createHttp2Server(listener as never)],
+  ["HTTP/1.1", sendHttp1, (listener: RequestListener) => createServer(listener)],
+  ["h2c", sendHttp2, (listener: RequestListener) => createHttp2Server(listener as never)],
 ] as const;
 
 const head = { "x-request-id": "mine", "content-type": "text/plain" };
@@ -52,7 +52,7 @@ describe.each(versions)("over %s", (version, send, create) => {
     ],
   ];
   test.each(writers)("an answer %s is told", async (_, listener) => {
-    const answers: HttpAnswer[] = [];
+    const answers: RecordedResponse[] = [];
     record((answer) => answers.push(answer));
     const port = await start(listener);
     const { status, body } = await send(port, "/v1/quote?amount=secret&token", { method: "POST" });
@@ -105,11 +105,11 @@ describe.each(versions)("over %s", (version, send, create) => {
 });
 
 test("over HTTP/1.1, a head as a list is told", async () => {
-  const answers: HttpAnswer[] = [];
+  const answers: RecordedResponse[] = [];
   record((answer) => answers.push(answer));
   const server = createServer((_, res) => void res.writeHead(200, ["X-Request-Id", "mine"]).end("text"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   undo.push(() => server.close());
-  await http1((server.address() as AddressInfo).port, "http://else.where/v1/quote");
+  await sendHttp1((server.address() as AddressInfo).port, "http://else.where/v1/quote");
   expect(answers).toMatchObject([{ path: "/v1/quote", headers: { "x-request-id": "mine" }, body: "text" }]);
 });

@@ -1,18 +1,18 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { HttpAnswer } from "../../support/contract/response-recorder.js";
-import { createJudge, type OpenApi, readOpenApi } from "../../support/contract/response-validator.js";
+import type { RecordedResponse } from "../../support/contract/response-recorder.js";
+import { createResponseValidator, type OpenApi, readOpenApi } from "../../support/contract/response-validator.js";
 
 // The judge of all answers in all tests: it must see what is wrong.
 
-const judge = createJudge(readOpenApi());
+const judge = createResponseValidator(readOpenApi());
 
 const json = { "content-type": "application/json; charset=utf-8", "x-content-type-options": "nosniff" };
 const quote = {
   ...{ amountIn: "25000000", slippage: 0.5, amountOutMin: "1", destinationAmountOutMin: "0", bonderFee: "0" },
   ...{ estimatedReceived: "1", estimatedRecieved: "1", deadline: 1_700_000_000, destinationDeadline: 0 },
 };
-function answer(more: Partial<HttpAnswer> = {}): HttpAnswer {
+function answer(more: Partial<RecordedResponse> = {}): RecordedResponse {
   const headers = { "x-request-id": "mine", age: "1", "cache-control": "public, max-age=4", ...json };
   const body = JSON.stringify(quote);
   return { method: "GET", path: "/v1/quote", parameters: [], status: 200, headers, body, ...more };
@@ -21,7 +21,7 @@ const withHeaders = (more: Readonly<Record<string, string>>) => answer({ headers
 const withBody = (more: object) => answer({ body: JSON.stringify({ ...quote, ...more }) });
 
 const error = { code: "invalid_argument", message: "no", error: "no", reason: "INVALID_PARAMETER", field: "slippage" };
-function refusal(status: number, more: object = {}): HttpAnswer {
+function refusal(status: number, more: object = {}): RecordedResponse {
   const headers = { "x-request-id": "mine", "cache-control": "no-store", ...json };
   return answer({ status, headers, body: JSON.stringify({ ...error, ...more }) });
 }
@@ -102,7 +102,7 @@ describe("sees", () => {
 test("a description with a mistake in a schema is refused", () => {
   const text = readFileSync(new URL("../../../gen/openapi.json", import.meta.url), "utf8");
   const broken = JSON.parse(text.replaceAll('"required":', '"requird":')) as OpenApi;
-  expect(() => createJudge(broken)(answer())).toThrow("requird");
+  expect(() => createResponseValidator(broken)(answer())).toThrow("requird");
 });
 
 test("a preflight is nothing that the description speaks of", () => {

@@ -18,7 +18,7 @@ export async function buildPlugin(user: string): Promise<string> {
 }
 
 /** What the plugin makes of our own contract. */
-export async function generate(plugin: string, folder: string): Promise<string> {
+export async function generateOpenApi(plugin: string, folder: string): Promise<string> {
   await cp(join(project, "proto"), join(folder, "proto"), { recursive: true });
   const version = "version: v2\n";
   await writeFile(join(folder, "buf.yaml"), `${version}modules:\n  - path: proto\n`);
@@ -29,9 +29,14 @@ export async function generate(plugin: string, folder: string): Promise<string> 
 }
 
 /** The same with a contract of one file beside ours. */
-export async function generateWith(plugin: string, folder: string, path: string, proto: string): Promise<string> {
+export async function generateOpenApiWith(
+  plugin: string,
+  folder: string,
+  path: string,
+  proto: string,
+): Promise<string> {
   const file = join(folder, "proto", path);
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, proto);
-  return await generate(plugin, folder);
+  return await generateOpenApi(plugin, folder);
 }

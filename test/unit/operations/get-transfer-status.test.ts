@@ -9,25 +9,25 @@ import type { Chains } from "../../../src/chain/chains.js";
 import { createGetTransferStatus } from "../../../src/operations/get-transfer-status.js";
 import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
 import type { TokenPrices } from "../../../src/prices/token-prices.js";
-import type { Found, LookUpContext, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
-import type { StatusBook } from "../../../src/transfers/status-cache.js";
+import type { LookupContext, LookupResult, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
+import type { StatusCache } from "../../../src/transfers/status-cache.js";
 import {
-  accessTo,
-  address,
-  chainOf,
-  hash,
-  pending,
-  type StatusParts,
-  sentTransfer,
-  statusOf,
-  unavailable,
+  createChainAccess,
+  createDeferred,
+  createSentTransfer,
+  createStatus,
+  getChain,
+  repeatedByteAddress,
+  repeatedByteHash,
+  type StatusOverrides,
+  unavailableError,
 } from "../../support/stubs/transfer-fixtures.js";
 
 const observedAt = 1_700_000_100_000;
-const longestMs = 10_000;
+const maxTimeoutMs = 10_000;
 
 interface Setup {
-  readonly found?: Found | Promise<Found>;
+  readonly found?: LookupResult | Promise<LookupResult>;
   /** USD now; undefined: none at hand. */
   readonly usd?: number | undefined;
   /** USD for who waits; undefined: never. */
@@ -37,35 +37,35 @@ interface Setup {
 
 function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
   // Undefined is a word here, and no default.
-  const found = "found" in parts ? parts.found : statusOf();
+  const found = "found" in parts ? parts.found : createStatus();
   const usd = "usd" in parts ? parts.usd : 2;
   const state = { usd, now: observedAt + 1_500, steady: 5_000, signalReads: 0, closed: 0 };
-  const asked: { query: TransferQuery; context: LookUpContext }[] = [];
+  const asked: { query: TransferQuery; context: LookupContext }[] = [];
   const said = { cache: [] as CachePolicy[], metadata: [] as object[], notes: {} as Record<string, unknown> };
-  const statuses: StatusBook = {
+  const statusCache: StatusCache = {
     find(query, context) {
       asked.push({ query, context });
       return found;
     },
   };
-  const chains: Pick<Chains, "of" | "use"> = {
-    of: () => accessTo([]),
-    async use(_, custom, work) {
+  const chains: Pick<Chains, "forNetwork" | "withCustomEndpoints"> = {
+    forNetwork: () => createChainAccess([]),
+    async withCustomEndpoints(_, custom, work) {
       try {
-        return await work(accessTo([], [...custom.keys()]));
+        return await work(createChainAccess([], [...custom.keys()]));
       } finally {
         state.closed += 1;
       }
     },
   };
   const price = (token: string): number => {
-    if (token !== "ETH" && token !== "DAI") throw unavailable("no price");
+    if (token !== "ETH" && token !== "DAI") throw unavailableError("no price");
     return state.usd ?? 0;
   };
   const prices: TokenPrices = {
-    peek: () => (state.usd === undefined ? undefined : { usd: price }),
-    book: () => Promise.reject(new Error("one price is enough")),
-    usd: () =>
+    peekTable: () => (state.usd === undefined ? undefined : { getUsdPrice: price }),
+    getTable: () => Promise.reject(new Error("one price is enough")),
+    getUsdPrice: () =>
       new Promise((resolve, reject) => {
         if (usdLater instanceof Error) reject(usdLater);
         else if (usdLater !== undefined) resolve(usdLater);
@@ -73,11 +73,11 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
   };
   const operation = createGetTransferStatus({
     chains,
-    statuses,
+    statusCache,
     prices,
-    longestMs,
+    maxTimeoutMs,
     now: () => state.now,
-    steady: () => state.steady,
+    monotonicNow: () => state.steady,
   });
   const caller = new AbortController();
   const context: CallContext = {
@@ -88,12 +88,13 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
       return caller.signal;
     },
     timeoutMs,
-    note: (facts) => Object.assign(said.notes, facts),
-    cache: (policy) => said.cache.push(policy),
-    metadata: (entries) => said.metadata.push(entries),
+    addLogFields: (facts) => Object.assign(said.notes, facts),
+    setCachePolicy: (policy) => said.cache.push(policy),
+    setResponseMetadata: (entries) => said.metadata.push(entries),
   };
-  const ask = (request: MessageInitShape<typeof GetTransferStatusRequestSchema> = { transferId: hash("1a") }) =>
-    operation(create(GetTransferStatusRequestSchema, request), context);
+  const ask = (
+    request: MessageInitShape<typeof GetTransferStatusRequestSchema> = { transferId: repeatedByteHash("1a") },
+  ) => operation(create(GetTransferStatusRequestSchema, request), context);
   return { ask, asked, said, state, caller };
 }
 
@@ -102,7 +103,7 @@ afterEach(() => {
 });
 
 describe("which transfer is meant", () => {
-  const [id, shouted] = [hash("ab"), `0x${"AB".repeat(32)}`];
+  const [id, shouted] = [repeatedByteHash("ab"), `0x${"AB".repeat(32)}`];
   test.each<[object, TransferQuery]>([
     [{ transferId: id }, { transferId: id, transactionHash: undefined }],
     [{ transferId: shouted }, { transferId: id, transactionHash: undefined }],
@@ -113,8 +114,8 @@ describe("which transfer is meant", () => {
       { transferId: undefined, transactionHash: id },
     ],
     [
-      { transferId: hash("1a"), transferHash: id },
-      { transferId: hash("1a"), transactionHash: id },
+      { transferId: repeatedByteHash("1a"), transferHash: id },
+      { transferId: repeatedByteHash("1a"), transactionHash: id },
     ],
     [{ transferId: "0" }, { transferId: "0", transactionHash: undefined }],
     [
@@ -132,7 +133,7 @@ describe("which transfer is meant", () => {
     [{ transferId: "", transferHash: "" }, "MISSING_PARAMETER", "transferId"],
     [{ transferHash: id.slice(0, -1) }, "INVALID_PARAMETER", "transferHash"],
     [{ transactionHash: `${id}0` }, "INVALID_PARAMETER", "transactionHash"],
-    [{ transferHash: id, transactionHash: hash("ac") }, "INVALID_PARAMETER", "transactionHash"],
+    [{ transferHash: id, transactionHash: repeatedByteHash("ac") }, "INVALID_PARAMETER", "transactionHash"],
     [{ transferHash: id.slice(2) }, "INVALID_PARAMETER", "transferHash"],
     [{ transferId: "0x1" }, "INVALID_PARAMETER", "transferId"],
     [{ transferId: "01" }, "INVALID_PARAMETER", "transferId"],
@@ -156,39 +157,39 @@ describe("which transfer is meant", () => {
 });
 
 describe("what is answered", () => {
-  const answer = (parts: StatusParts, more: Omit<Setup, "found"> = {}) =>
-    setup({ found: statusOf(parts), ...more }).ask() as GetTransferStatusResponse;
+  const answer = (parts: StatusOverrides, more: Omit<Setup, "found"> = {}) =>
+    setup({ found: createStatus(parts), ...more }).ask() as GetTransferStatusResponse;
 
   test("is all that is known", () => {
-    expect(answer({ otherTransferIds: [hash("05"), hash("06")] })).toMatchObject({
-      transferId: hash("1a"),
-      transactionHash: hash("2b"),
+    expect(answer({ otherTransferIds: [repeatedByteHash("05"), repeatedByteHash("06")] })).toMatchObject({
+      transferId: repeatedByteHash("1a"),
+      transactionHash: repeatedByteHash("2b"),
       sourceChainId: 10,
       sourceChainSlug: "optimism",
       destinationChainId: 42161,
       destinationChainSlug: "arbitrum",
-      accountAddress: address("c1"),
+      accountAddress: repeatedByteAddress("c1"),
       amount: "2500000000000000000",
       amountFormatted: 2.5,
       amountUsd: 5,
       amountOutMin: "2490000000000000000",
       deadline: 1_700_600_000n,
-      recipientAddress: address("d2"),
+      recipientAddress: repeatedByteAddress("d2"),
       bonderFee: "250000000000000000",
       bonderFeeFormatted: 0.25,
       bonderFeeUsd: 0.5,
       bonded: true,
-      bondTransactionHash: hash("3c"),
-      bonderAddress: address("e3"),
+      bondTransactionHash: repeatedByteHash("3c"),
+      bonderAddress: repeatedByteAddress("e3"),
       token: "ETH",
       timestamp: 1_700_000_000n,
       state: State.BONDED,
-      otherTransferIds: [hash("05"), hash("06")],
+      otherTransferIds: [repeatedByteHash("05"), repeatedByteHash("06")],
     });
   });
 
   const nothing = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };
-  test.each<[string, StatusParts, object]>([
+  test.each<[string, StatusOverrides, object]>([
     [
       "pending",
       { delivery: undefined },
@@ -196,7 +197,7 @@ describe("what is answered", () => {
     ],
     [
       "not to be bonded",
-      { delivery: undefined, sent: { destination: chainOf("ethereum") } },
+      { delivery: undefined, sent: { destination: getChain("ethereum") } },
       { state: State.UNBONDABLE, bonded: false },
     ],
     [
@@ -215,12 +216,12 @@ describe("what is answered", () => {
     [2n ** 256n - 1n, 2n ** 63n - 1n],
     [0n, 0n],
   ])("a deadline of %s is told as %s", (deadline, told) => {
-    const { event } = sentTransfer();
+    const { event } = createSentTransfer();
     expect(answer({ sent: { event: { ...event, deadline } } }).deadline).toBe(told);
   });
 
   test("is who says it and when, in log and metadata", async () => {
-    const { ask, said } = setup({ found: Promise.resolve(statusOf({ source: "explorer" })) });
+    const { ask, said } = setup({ found: Promise.resolve(createStatus({ source: "explorer" })) });
     await ask();
     expect(said.metadata).toEqual([{ source: "explorer", "observed-at": "2023-11-14T22:15:00.000Z" }]);
     expect(said.notes).toEqual({
@@ -247,38 +248,38 @@ describe("what is answered", () => {
   });
 
   test("is a failure where it cannot be known", async () => {
-    const { ask, said } = setup({ found: Promise.reject(unavailable("base")) });
+    const { ask, said } = setup({ found: Promise.reject(unavailableError("base")) });
     await expect(ask()).rejects.toThrow("base is down");
     expect([said.cache, said.metadata]).toEqual([[], []]);
   });
 });
 
 describe("how long it may be kept", () => {
-  test.each<[string, StatusParts, CachePolicy]>([
+  test.each<[string, StatusOverrides, CachePolicy]>([
     ["settled", {}, { ageSeconds: 1.5, maxAgeSeconds: 86_400 }],
     ["pending", { delivery: undefined }, { ageSeconds: 1.5, maxAgeSeconds: 1 }],
     ["not final", { isFinal: false }, { ageSeconds: 1.5, maxAgeSeconds: 1 }],
     [
       "pending towards L1",
-      { delivery: undefined, sent: { destination: chainOf("ethereum") } },
+      { delivery: undefined, sent: { destination: getChain("ethereum") } },
       { ageSeconds: 1.5, maxAgeSeconds: 12 },
     ],
     ["settled, with the price of the time", { priceUsd: 3 }, { ageSeconds: 1.5, maxAgeSeconds: 86_400 }],
     ["settled, without a price", { sent: { token: "HOP" } }, { ageSeconds: 1.5, maxAgeSeconds: 1 }],
     [
       "settled, without a price, towards a slow chain",
-      { sent: { token: "HOP", destination: chainOf("ethereum") } },
+      { sent: { token: "HOP", destination: getChain("ethereum") } },
       { ageSeconds: 1.5, maxAgeSeconds: 12 },
     ],
   ])("%s", async (_, parts, policy) => {
-    const { ask, said } = setup({ found: statusOf(parts) });
+    const { ask, said } = setup({ found: createStatus(parts) });
     await ask();
     expect(said.cache).toEqual([policy]);
   });
 
   test.each([
     [4, 86_400],
-    [unavailable("prices"), 1],
+    [unavailableError("prices"), 1],
   ])("settled, when the price was waited for: %s", async (usdLater, maxAgeSeconds) => {
     const { ask, said } = setup({ usd: undefined, usdLater });
     await ask();
@@ -290,7 +291,7 @@ describe("how long it may be kept", () => {
       const { ask, said, asked, state } = setup();
       await ask({ transferId: "1", rpcUrl });
       const [slug] = Object.keys(rpcUrl);
-      expect(asked[0]?.context.chains.isCustom(slug === "xdai" ? "gnosis" : "optimism")).toBe(true);
+      expect(asked[0]?.context.chains.hasCustomEndpoint(slug === "xdai" ? "gnosis" : "optimism")).toBe(true);
       expect(said.cache).toEqual(["private"]);
       expect(state.closed).toBe(1);
     }
@@ -302,34 +303,34 @@ describe("how long it may be kept", () => {
 
 describe("the price", () => {
   test("is that of the time where it is known", () => {
-    expect(setup({ found: statusOf({ priceUsd: 3 }) }).ask()).toMatchObject({ amountUsd: 7.5, bonderFeeUsd: 0.75 });
+    expect(setup({ found: createStatus({ priceUsd: 3 }) }).ask()).toMatchObject({ amountUsd: 7.5, bonderFeeUsd: 0.75 });
   });
 
   test.each<[string, Setup, number]>([
     ["is today's where that is at hand", { usd: 2 }, 5],
-    ["is 0 where there is none", { usd: 2, found: statusOf({ sent: { token: "HOP" } }) }, 0],
+    ["is 0 where there is none", { usd: 2, found: createStatus({ sent: { token: "HOP" } }) }, 0],
     ["is waited for", { usd: undefined, usdLater: 4 }, 10],
-    ["is 0 where none comes", { usd: undefined, usdLater: unavailable("prices") }, 0],
+    ["is 0 where none comes", { usd: undefined, usdLater: unavailableError("prices") }, 0],
   ])("%s", async (_, parts, amountUsd) => {
     expect(await setup(parts).ask()).toMatchObject({ amountUsd });
   });
 
   test.each([
-    [1_000, 0, longestMs],
+    [1_000, 0, maxTimeoutMs],
     // Of what is left half is for the answer.
     [400, 0, 800],
     [400, 1_200, 2_000],
     [0, 1_200, 1_200],
   ])("is waited for %i ms at most, when finding took %i ms of %i ms", async (patience, takes, timeoutMs) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const found = pending<Found>();
+    const found = createDeferred<LookupResult>();
     const { ask, state } = setup({ usd: undefined, found: found.promise, timeoutMs });
     let isOver = false;
     const answer = Promise.resolve(ask()).finally(() => {
       isOver = true;
     });
     state.steady += takes;
-    found.resolve(statusOf());
+    found.resolve(createStatus());
     await vi.advanceTimersByTimeAsync(Math.max(0, patience - 1));
     expect(isOver).toBe(patience === 0);
     await vi.advanceTimersByTimeAsync(1);
@@ -351,16 +352,16 @@ describe("the price", () => {
 
 describe("the time for it", () => {
   test.each([
-    [undefined, longestMs],
+    [undefined, maxTimeoutMs],
     [400, 400],
-    [60_000, longestMs],
+    [60_000, maxTimeoutMs],
   ])("is the caller's %s ms, and %i at most", async (timeoutMs, leftMs) => {
     const { ask, asked, state, caller } = setup(timeoutMs === undefined ? {} : { timeoutMs });
     await ask();
     const [first] = asked;
-    expect(first?.context.leftMs()).toBe(leftMs);
+    expect(first?.context.remainingMs()).toBe(leftMs);
     state.steady += 300;
-    expect(first?.context.leftMs()).toBe(leftMs - 300);
+    expect(first?.context.remainingMs()).toBe(leftMs - 300);
     expect(first?.context.signal).toBe(caller.signal);
   });
 });

@@ -1,18 +1,18 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { ListAvailableRoutesRequestSchema } from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import { builtInFeeSettings } from "../../../src/hop/fee-settings.js";
+import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
 import { createListAvailableRoutes } from "../../../src/operations/list-available-routes.js";
 import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
 
-const settings = { mainnet: builtInFeeSettings("mainnet"), goerli: builtInFeeSettings("goerli") };
+const settings = { mainnet: getBuiltInFeeSettings("mainnet"), goerli: getBuiltInFeeSettings("goerli") };
 
 function routesWith(isAtHand: boolean) {
   const policies: CachePolicy[] = [];
   const operation = createListAvailableRoutes({
     settings: {
-      current: async (network) => settings[network],
-      bestKnown: async (network) => settings[network],
+      getCurrent: async (network) => settings[network],
+      getCurrentOrBuiltIn: async (network) => settings[network],
       peek: (network) => (isAtHand ? settings[network] : undefined),
     },
   });
@@ -21,9 +21,9 @@ function routesWith(isAtHand: boolean) {
     caller: "127.0.0.1",
     signal: new AbortController().signal,
     timeoutMs: undefined,
-    note: () => {},
-    cache: (policy) => policies.push(policy),
-    metadata: () => {},
+    addLogFields: () => {},
+    setCachePolicy: (policy) => policies.push(policy),
+    setResponseMetadata: () => {},
   };
   const list = (filter: object) => operation(create(ListAvailableRoutesRequestSchema, filter), context);
   return { list, policies };

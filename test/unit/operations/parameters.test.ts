@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { networkOf } from "../../../src/hop/networks.js";
+import { getNetwork } from "../../../src/hop/networks.js";
 import {
   parseAmount,
   parseChain,
@@ -9,7 +9,7 @@ import {
   parseToken,
 } from "../../../src/operations/parameters.js";
 
-const mainnet = networkOf("mainnet");
+const mainnet = getNetwork("mainnet");
 
 describe("amount", () => {
   test.each(["1", "1000000", (2n ** 256n - 1n).toString()])("%s", (text) => {

@@ -1,19 +1,22 @@
 import { describe, expect, test } from "vitest";
 import type { CallContext } from "../../../src/operations/operation.js";
-import { type WaitingRules, withDeadline } from "../../../src/operations/with-deadline.js";
-import { createPlaces } from "../../../src/resilience/fair-quota.js";
+import { type DeadlineOptions, withDeadline } from "../../../src/operations/with-deadline.js";
+import { createFairQuota } from "../../../src/resilience/fair-quota.js";
 
 const contextOf = (more: Partial<CallContext> = {}): CallContext => ({
   requestId: "r",
   caller: "127.0.0.1",
   signal: new AbortController().signal,
   timeoutMs: undefined,
-  note: () => {},
-  cache: () => {},
-  metadata: () => {},
+  addLogFields: () => {},
+  setCachePolicy: () => {},
+  setResponseMetadata: () => {},
   ...more,
 });
-const within = (longestMs: number, most = 100): WaitingRules => ({ longestMs, places: createPlaces(() => most) });
+const within = (maxTimeoutMs: number, most = 100): DeadlineOptions => ({
+  maxTimeoutMs,
+  callerQuota: createFairQuota(() => most),
+});
 const late = { reason: "DEADLINE_EXCEEDED" };
 
 /** Never answers, whatever its signal says. */
@@ -95,10 +98,13 @@ describe("the deadline of an operation", () => {
 
   test("what an operation says of its answer and for the log is passed on", () => {
     const said: unknown[] = [];
-    const context = contextOf({ note: (facts) => said.push(facts), cache: (policy) => said.push(policy) });
-    const operation = (_: null, { note, cache, caller }: CallContext) => {
-      note({ token: "ETH" });
-      cache("private");
+    const context = contextOf({
+      addLogFields: (facts) => said.push(facts),
+      setCachePolicy: (policy) => said.push(policy),
+    });
+    const operation = (_: null, { addLogFields, setCachePolicy, caller }: CallContext) => {
+      addLogFields({ token: "ETH" });
+      setCachePolicy("private");
       return caller;
     };
     expect(withDeadline(operation, within(1000))(null, context)).toBe("127.0.0.1");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createTokenPrices, parsePriceDocument, priceHealth } from "../../../src/prices/token-prices.js";
+import { createTokenPrices, getPriceSourceHealth, parsePriceDocument } from "../../../src/prices/token-prices.js";
 
 const now = 1_795_000_000_000;
 
@@ -7,7 +7,7 @@ function prices(fixed: Record<string, number>, document?: Record<string, number>
   const value = parsePriceDocument({ timestamp: now - ageMs, prices: document ?? {} });
   const reading = { value, readAt: now };
   return createTokenPrices({
-    fixed: new Map(Object.entries(fixed)),
+    fixedPricesUsd: new Map(Object.entries(fixed)),
     document: document && { get: async () => reading, peek: () => reading },
     now: () => now,
   });
@@ -15,8 +15,8 @@ function prices(fixed: Record<string, number>, document?: Record<string, number>
 
 describe("token prices", () => {
   test("fixed ones come before the document", async () => {
-    expect(await prices({ ETH: 1 }, { ETH: 2, HOP: 3 }).usd("ETH")).toBe(1);
-    expect(await prices({ ETH: 1 }, { ETH: 2, HOP: 3 }).usd("HOP")).toBe(3);
+    expect(await prices({ ETH: 1 }, { ETH: 2, HOP: 3 }).getUsdPrice("ETH")).toBe(1);
+    expect(await prices({ ETH: 1 }, { ETH: 2, HOP: 3 }).getUsdPrice("HOP")).toBe(3);
   });
 
   test.each([
@@ -26,13 +26,13 @@ describe("token prices", () => {
     ["WXDAI", "DAI"],
     ["WMATIC", "MATIC"],
   ])("%s has the price of %s", async (asked, symbol) => {
-    expect(await prices({ [symbol]: 7 }).usd(asked)).toBe(7);
-    expect(await prices({}, { [symbol.toLowerCase()]: 8 }).usd(asked)).toBe(8);
+    expect(await prices({ [symbol]: 7 }).getUsdPrice(asked)).toBe(7);
+    expect(await prices({}, { [symbol.toLowerCase()]: 8 }).getUsdPrice(asked)).toBe(8);
   });
 
   test("USDC and USDT are rounded to six decimals, as the SDK does", async () => {
-    expect(await prices({ USDC: 0.99987654321 }).usd("USDC")).toBe(0.999877);
-    expect(await prices({ DAI: 0.99987654321 }).usd("DAI")).toBe(0.99987654321);
+    expect(await prices({ USDC: 0.99987654321 }).getUsdPrice("USDC")).toBe(0.999877);
+    expect(await prices({ DAI: 0.99987654321 }).getUsdPrice("DAI")).toBe(0.99987654321);
   });
 
   test.each([
@@ -47,13 +47,13 @@ describe("token prices", () => {
     [
       "has a source that fails",
       createTokenPrices({
-        fixed: new Map(),
+        fixedPricesUsd: new Map(),
         document: { get: () => Promise.reject(new Error("x")), peek: () => undefined },
         now: () => now,
       }),
     ],
   ])("a price that %s is an upstream's fault", async (_, source) => {
-    await expect(source.usd("ETH")).rejects.toMatchObject({
+    await expect(source.getUsdPrice("ETH")).rejects.toMatchObject({
       reason: "UPSTREAM_UNAVAILABLE",
       message: "no price for ETH",
     });
@@ -63,15 +63,15 @@ describe("token prices", () => {
     let time = now;
     const reading = { value: parsePriceDocument({ timestamp: now + 1e12, prices: { ETH: 2 } }), readAt: now };
     const source = createTokenPrices({
-      fixed: new Map(),
+      fixedPricesUsd: new Map(),
       document: { get: async () => reading, peek: () => reading },
       now: () => time,
     });
-    expect(source.peek(["ETH"])?.usd("ETH")).toBe(2);
+    expect(source.peekTable(["ETH"])?.getUsdPrice("ETH")).toBe(2);
     time += 599_999;
-    expect(source.peek(["ETH"])?.usd("ETH")).toBe(2);
+    expect(source.peekTable(["ETH"])?.getUsdPrice("ETH")).toBe(2);
     time += 1;
-    expect(() => source.peek(["ETH"])?.usd("ETH")).toThrow("no price for ETH");
+    expect(() => source.peekTable(["ETH"])?.getUsdPrice("ETH")).toThrow("no price for ETH");
   });
 
   test.each([null, {}, { timestamp: "1", prices: {} }, { timestamp: 1, prices: null }])(
@@ -85,25 +85,25 @@ describe("token prices", () => {
 describe("a book of prices", () => {
   test("is the same as long as nothing new is read", async () => {
     const source = prices({ ETH: 1 }, { HOP: 3 });
-    const book = source.peek(["HOP"]);
-    expect(book?.usd("HOP")).toBe(3);
-    expect(source.peek(["HOP", "ETH"])).toBe(book);
-    expect(await source.book(["HOP"])).toBe(book);
+    const book = source.peekTable(["HOP"]);
+    expect(book?.getUsdPrice("HOP")).toBe(3);
+    expect(source.peekTable(["HOP", "ETH"])).toBe(book);
+    expect(await source.getTable(["HOP"])).toBe(book);
   });
 
   test("is at hand without any source where all its prices are fixed, and else where a source must answer first", async () => {
     const source = createTokenPrices({
-      fixed: new Map([["ETH", 2]]),
+      fixedPricesUsd: new Map([["ETH", 2]]),
       document: { get: () => new Promise(() => {}), peek: () => undefined },
       now: () => now,
     });
-    expect(source.peek(["ETH", "WETH"])?.usd("WETH")).toBe(2);
-    expect((await source.book(["ETH"])).usd("ETH")).toBe(2);
-    expect(source.peek(["ETH", "HOP"])).toBeUndefined();
+    expect(source.peekTable(["ETH", "WETH"])?.getUsdPrice("WETH")).toBe(2);
+    expect((await source.getTable(["ETH"])).getUsdPrice("ETH")).toBe(2);
+    expect(source.peekTable(["ETH", "HOP"])).toBeUndefined();
   });
 
   test("names the token that no source has", () => {
-    expect(() => prices({ ETH: 1 }).peek(["ETH"])?.usd("HOP")).toThrow("no price for HOP");
+    expect(() => prices({ ETH: 1 }).peekTable(["ETH"])?.getUsdPrice("HOP")).toThrow("no price for HOP");
   });
 
   test("gives no older document for a newer one, unless that was from the future", () => {
@@ -113,8 +113,8 @@ describe("a book of prices", () => {
     });
     let reading = read(1_000, 2);
     const document = { get: async () => reading, peek: () => reading };
-    const source = createTokenPrices({ fixed: new Map(), document, now: () => now });
-    const usd = (): number | undefined => source.peek(["ETH"])?.usd("ETH");
+    const source = createTokenPrices({ fixedPricesUsd: new Map(), document, now: () => now });
+    const usd = (): number | undefined => source.peekTable(["ETH"])?.getUsdPrice("ETH");
     expect(usd()).toBe(2);
     reading = read(60_000, 1);
     expect(usd()).toBe(2);
@@ -135,6 +135,6 @@ test.each([
   ["failing", 5, "failing"],
 ] as const)("a price document that is %s and was made %i ms ago is %s", (state, ageMs, expected) => {
   const value = parsePriceDocument({ timestamp: now - ageMs, prices: {} });
-  const document = { last: () => ({ value, readAt: 1 }), health: () => ({ state, ageMs: 77 }) };
-  expect(priceHealth(document, () => now)).toEqual({ state: expected, ageMs });
+  const document = { peekStale: () => ({ value, readAt: 1 }), health: () => ({ state, ageMs: 77 }) };
+  expect(getPriceSourceHealth(document, () => now)).toEqual({ state: expected, ageMs });
 });

@@ -2,14 +2,14 @@ import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
 import { RevertError } from "../../../src/chain/json-rpc/revert-error.js";
-import { builtInFeeSettings } from "../../../src/hop/fee-settings.js";
+import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
 import { createFeeSettingsSource } from "../../../src/hop/fee-settings-source.js";
-import { networkOf, networkSlugs } from "../../../src/hop/networks.js";
+import { getNetwork, NETWORK_SLUGS } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import { createTokenPrices } from "../../../src/prices/token-prices.js";
 import { createSdkEngine } from "../../../src/quotes/sdk-engine.js";
-import { createGate } from "../../../src/resilience/adaptive-limiter.js";
-import { availableRoutes } from "../../../src/routes/available-routes.js";
+import { createAdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
+import { findAvailableRoutes } from "../../../src/routes/available-routes.js";
 
 const waiting = { caller: "a", signal: new AbortController().signal };
 
@@ -31,8 +31,8 @@ function evenChain(slug: string): ChainClient {
   }
   return {
     slug,
-    batch: () => Promise.reject(new Error("the SDK's calls come one by one")),
-    logs: () => Promise.reject(new Error("quotes search no logs")),
+    sendBatch: () => Promise.reject(new Error("the SDK's calls come one by one")),
+    getLogs: () => Promise.reject(new Error("quotes search no logs")),
     async send(method, params) {
       if (method === "eth_gasPrice") return "0x3b9aca00";
       if (method === "eth_estimateGas") return "0x30d40";
@@ -44,36 +44,36 @@ function evenChain(slug: string): ChainClient {
 const engine = createSdkEngine({
   settings: createFeeSettingsSource(undefined),
   prices: createTokenPrices({
-    fixed: new Map(
+    fixedPricesUsd: new Map(
       ["ETH", "USDC", "USDT", "DAI", "MATIC", "HOP", "rETH", "MAGIC", "SNX", "sUSD"].map((each) => [each, 1]),
     ),
     document: undefined,
     now: Date.now,
   }),
   attestations: undefined,
-  gate: createGate(Date.now),
+  limiter: createAdaptiveLimiter(Date.now),
   chains: (): never => {
     throw new Error("every quote here has chains of its own");
   },
 });
 
-test.each(networkSlugs)("every route of %s can be priced, with the chains that its quote names", async (slug) => {
-  const network = networkOf(slug);
-  const routes = availableRoutes(network, builtInFeeSettings(slug)).filter(({ token }) => token !== "USDC.e");
+test.each(NETWORK_SLUGS)("every route of %s can be priced, with the chains that its quote names", async (slug) => {
+  const network = getNetwork(slug);
+  const routes = findAvailableRoutes(network, getBuiltInFeeSettings(slug)).filter(({ token }) => token !== "USDC.e");
   expect(routes.length).toBeGreaterThan(29);
   for (const { token: symbol, source, destination } of routes) {
     const token = findToken(network, symbol);
     if (token === undefined) throw new Error(`no token ${symbol}`);
     const asked = new Set<string>();
     const chains = {
-      isCustom: () => true,
-      client(name: string) {
+      hasCustomEndpoint: () => true,
+      getClient(name: string) {
         asked.add(name);
         return evenChain(name);
       },
     };
-    const request = { network: slug, token, source, destination, amountIn: 10n ** 24n, slippage: 1 };
-    const quote = await engine.quotePrivately(request, chains, waiting);
+    const request = { network: slug, token, source, destination, amountIn: 10n ** 24n, slippagePercent: 1 };
+    const quote = await engine.quoteWithCustomEndpoints(request, chains, waiting);
     const route = `${symbol} ${source.slug}>${destination.slug}`;
     expect(quote.estimatedReceived + quote.bonderFee, route).toBeGreaterThan(10n ** 24n - 3n);
     expect(quote.estimatedReceived + quote.bonderFee, route).toBeLessThanOrEqual(10n ** 24n);
@@ -82,7 +82,7 @@ test.each(networkSlugs)("every route of %s can be priced, with the chains that i
 });
 
 describe("an answer that Hop's contracts could not give is an upstream's fault, soon, and never a number", () => {
-  const mainnet = networkOf("mainnet");
+  const mainnet = getNetwork("mainnet");
   const huge = `0x${"0".repeat(63)}1${"0".repeat(600_000)}`;
   const max = `0x${"f".repeat(64)}`;
   const reverting = new RevertError("nonce".repeat(100_000), 3, `0x${"ab".repeat(100_000)}`);
@@ -92,8 +92,8 @@ describe("an answer that Hop's contracts could not give is an upstream's fault, 
     const [source, destination] = ["arbitrum", "optimism"].map((slug) => mainnet.chains.get(slug));
     if (!token || !source || !destination) throw new Error("no route");
     const chains = {
-      isCustom: () => true,
-      client: (slug: string): ChainClient => ({
+      hasCustomEndpoint: () => true,
+      getClient: (slug: string): ChainClient => ({
         ...evenChain(slug),
         async send(method, params, signal) {
           const answer = lie(method, (params[0] as { data?: string } | undefined)?.data ?? "");
@@ -102,8 +102,15 @@ describe("an answer that Hop's contracts could not give is an upstream's fault, 
         },
       }),
     };
-    const request = { network: "mainnet", token, source, destination, amountIn: 10n ** 18n, slippage: 1 } as const;
-    return engine.quotePrivately(request, chains, waiting);
+    const request = {
+      network: "mainnet",
+      token,
+      source,
+      destination,
+      amountIn: 10n ** 18n,
+      slippagePercent: 1,
+    } as const;
+    return engine.quoteWithCustomEndpoints(request, chains, waiting);
   }
 
   const to =

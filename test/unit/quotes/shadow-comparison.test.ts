@@ -1,20 +1,27 @@
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
-import type { ChainAccess } from "../../../src/chain/chains.js";
-import { networkOf } from "../../../src/hop/networks.js";
+import type { NetworkChains } from "../../../src/chain/chains.js";
+import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import type { Quote } from "../../../src/quotes/math/quote.js";
 import type { QuoteRequest } from "../../../src/quotes/quote-engine.js";
 import type { SdkEngine } from "../../../src/quotes/sdk-engine.js";
-import { createVerification, type Verdict } from "../../../src/quotes/shadow-comparison.js";
-import type { ChainFacts } from "../../../src/quotes/state/chain-state.js";
+import { type ComparisonResult, createShadowComparison } from "../../../src/quotes/shadow-comparison.js";
+import type { ChainState } from "../../../src/quotes/state/chain-state.js";
 
-const mainnet = networkOf("mainnet");
+const mainnet = getNetwork("mainnet");
 const token = findToken(mainnet, "ETH");
 const source = mainnet.chains.get("arbitrum");
 const destination = mainnet.chains.get("optimism");
 if (!token || !source || !destination) throw new Error("no such route");
-const request: QuoteRequest = { network: "mainnet", token, source, destination, amountIn: 10n ** 18n, slippage: 0.5 };
+const request: QuoteRequest = {
+  network: "mainnet",
+  token,
+  source,
+  destination,
+  amountIn: 10n ** 18n,
+  slippagePercent: 0.5,
+};
 const quote: Quote = {
   amountOutMin: 1n,
   destinationAmountOutMin: 2n,
@@ -23,50 +30,50 @@ const quote: Quote = {
   deadline: 5,
   destinationDeadline: 6,
 };
-const factsOf = (number: bigint, gasPrice: bigint): ChainFacts => ({
+const factsOf = (number: bigint, gasPrice: bigint): ChainState => ({
   block: { number, timeSeconds: 0n },
   readAt: 5,
-  nowSeconds: 1_795_000_000,
+  readAtUnixSeconds: 1_795_000_000,
   gasPrice,
-  pool: () => Promise.reject(new Error()) as never,
-  number: () => 0n,
-  delivery: () => ({ gas: 0n, l1Fee: 0n }),
-  uniswapSwap: () => undefined,
+  getPool: () => Promise.reject(new Error()) as never,
+  getUint: () => 0n,
+  getDeliveryGasCost: () => ({ gas: 0n, l1Fee: 0n }),
+  findUniswapSwap: () => undefined,
 });
-const given = { request, quote, source: factsOf(0x10n, 1n), destination: factsOf(0x20n, 0xabcn) };
+const given = { request, quote, sourceState: factsOf(0x10n, 1n), destinationState: factsOf(0x20n, 0xabcn) };
 
 interface Seen {
-  readonly verdicts: Verdict[];
+  readonly verdicts: ComparisonResult[];
   readonly times: number[];
   readonly sent: unknown[][];
 }
 
 /** @param answer what the SDK makes of a quote; it is handed the chains as they are given to it */
-function setup(answer: (chains: ChainAccess) => Promise<Quote>, rate = 1, random = () => 0) {
+function setup(answer: (chains: NetworkChains) => Promise<Quote>, sampleRate = 1, random = () => 0) {
   const seen: Seen = { verdicts: [], times: [], sent: [] };
-  const client = (slug: string): ChainClient => ({
+  const getClient = (slug: string): ChainClient => ({
     slug,
-    batch: () => Promise.reject(new Error("not asked")),
-    logs: () => Promise.reject(new Error("not asked")),
+    sendBatch: () => Promise.reject(new Error("not asked")),
+    getLogs: () => Promise.reject(new Error("not asked")),
     async send(method, params) {
       seen.sent.push([slug, method, ...params]);
       return "0x1";
     },
   });
-  const engine: SdkEngine = {
+  const referenceEngine: SdkEngine = {
     quote: () => Promise.reject(new Error("not asked")),
-    quotePrivately: () => Promise.reject(new Error("not asked")),
-    quoteAt(_, chains, nowSeconds) {
+    quoteWithCustomEndpoints: () => Promise.reject(new Error("not asked")),
+    quoteAtTime(_, chains, nowSeconds) {
       seen.times.push(nowSeconds);
       return answer(chains);
     },
   };
-  const verify = createVerification({
-    rate,
+  const verify = createShadowComparison({
+    sampleRate,
     random,
-    engine,
-    chains: () => ({ client, isCustom: () => false }),
-    onVerdict: (verdict) => seen.verdicts.push(verdict),
+    referenceEngine,
+    chains: () => ({ getClient, hasCustomEndpoint: () => false }),
+    onResult: (verdict) => seen.verdicts.push(verdict),
     signal: new AbortController().signal,
   });
   return { seen, verify };
@@ -79,18 +86,20 @@ describe("a verified quote", () => {
     const { seen, verify } = setup(async () => ({ ...quote, deadline: 99, destinationDeadline: 99 }));
     verify(given);
     await settled();
-    expect(seen.verdicts).toMatchObject([{ isEqual: true, given }]);
+    expect(seen.verdicts).toMatchObject([{ isEqual: true, served: given }]);
     expect(seen.times).toEqual([1_795_000_000]);
   });
 
   test.each(["amountOutMin", "destinationAmountOutMin", "bonderFee", "estimatedReceived"] as const)(
     "differs where %s does",
     async (field) => {
-      const bySdk = { ...quote, [field]: 1_000n };
-      const { seen, verify } = setup(async () => bySdk);
+      const referenceQuote = { ...quote, [field]: 1_000n };
+      const { seen, verify } = setup(async () => referenceQuote);
       verify(given);
       await settled();
-      expect(seen.verdicts).toEqual([{ given, bySdk, isEqual: false, counts: { equal: 0, different: 1, unknown: 0 } }]);
+      expect(seen.verdicts).toEqual([
+        { served: given, referenceQuote, isEqual: false, counts: { equal: 0, different: 1, unknown: 0 } },
+      ]);
     },
   );
 
@@ -98,13 +107,15 @@ describe("a verified quote", () => {
     const { seen, verify } = setup(() => Promise.reject(new Error("the block is gone")));
     verify(given);
     await settled();
-    expect(seen.verdicts).toMatchObject([{ bySdk: undefined, isEqual: false, counts: { different: 0, unknown: 1 } }]);
+    expect(seen.verdicts).toMatchObject([
+      { referenceQuote: undefined, isEqual: false, counts: { different: 0, unknown: 1 } },
+    ]);
   });
 
   test("is computed from the blocks and the price of gas that ours was made from", async () => {
     const { seen, verify } = setup(async (chains) => {
       const { signal } = new AbortController();
-      const [from, to] = [chains.client("arbitrum"), chains.client("optimism")];
+      const [from, to] = [chains.getClient("arbitrum"), chains.getClient("optimism")];
       await from.send("eth_call", [{ to: "0xa" }, "latest"], signal);
       await to.send("eth_estimateGas", [{ to: "0xb" }], signal);
       expect(await to.send("eth_gasPrice", [], signal)).toBe("0xabc");

@@ -1,26 +1,26 @@
 import { expect, test } from "vitest";
-import { builtInFeeSettings } from "../../../src/hop/fee-settings.js";
-import { networkOf } from "../../../src/hop/networks.js";
+import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
+import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import { createTokenPrices } from "../../../src/prices/token-prices.js";
 import { createSnapshotEngine } from "../../../src/quotes/snapshot-engine.js";
-import { fakeChain } from "../../support/stubs/quote-chain-stub.js";
+import { createQuoteChainStub } from "../../support/stubs/quote-chain-stub.js";
 
-const mainnet = networkOf("mainnet");
+const mainnet = getNetwork("mainnet");
 const token = findToken(mainnet, "USDC");
 const source = mainnet.chains.get("arbitrum");
 const destination = mainnet.chains.get("polygon");
 if (!token || !source || !destination) throw new Error("no such route");
-const request = { network: "mainnet", token, source, destination, amountIn: 10n ** 9n, slippage: 0.5 } as const;
+const request = { network: "mainnet", token, source, destination, amountIn: 10n ** 9n, slippagePercent: 0.5 } as const;
 
 test("an attestation that comes later is used, though the settings never change", async () => {
   let time = 1_000_000;
   let attestation: string | undefined;
-  const settings = builtInFeeSettings("mainnet");
+  const settings = getBuiltInFeeSettings("mainnet");
   const engine = createSnapshotEngine({
-    settings: { current: async () => settings, peek: () => settings, bestKnown: async () => settings },
+    settings: { getCurrent: async () => settings, peek: () => settings, getCurrentOrBuiltIn: async () => settings },
     prices: createTokenPrices({
-      fixed: new Map([
+      fixedPricesUsd: new Map([
         ["USDC", 1],
         ["MATIC", 1],
       ]),
@@ -29,9 +29,9 @@ test("an attestation that comes later is used, though the settings never change"
     }),
     attestations: { find: async () => attestation },
     chains: () => ({
-      isCustom: () => false,
-      client: (slug) =>
-        fakeChain({
+      hasCustomEndpoint: () => false,
+      getClient: (slug) =>
+        createQuoteChainStub({
           slug,
           pools: new Map(),
           gasPrice: 10n ** 12n,
@@ -43,7 +43,7 @@ test("an attestation that comes later is used, though the settings never change"
     }),
     maxAgeMs: undefined,
     maxStaleMs: 30_000,
-    clocks: { now: () => time, steady: () => time },
+    clocks: { now: () => time, monotonicNow: () => time },
   });
   const fee = async (): Promise<bigint> =>
     (await engine.quote(request, { caller: "a", signal: new AbortController().signal })).quote.bonderFee;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createGate, type Gate } from "../../../src/resilience/adaptive-limiter.js";
-import { pending, settle } from "../../support/stubs/transfer-fixtures.js";
+import { type AdaptiveLimiter, createAdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
+import { createDeferred, flushEventLoop } from "../../support/stubs/transfer-fixtures.js";
 
 const never = new AbortController().signal;
 const overloaded = { reason: "OVERLOADED", retryAfterSeconds: 1 };
@@ -33,11 +33,11 @@ async function looks(count: number): Promise<void> {
 
 /** Works that begin and end as a test wants. */
 function setup() {
-  const gate = createGate(
+  const gate = createAdaptiveLimiter(
     () => time,
     () => worked,
   );
-  const running: ReturnType<typeof pending<string>>[] = [];
+  const running: ReturnType<typeof createDeferred<string>>[] = [];
   /** Whose work began, in order. */
   const begun: string[] = [];
   const counts = { refused: 0, done: 0 };
@@ -48,8 +48,8 @@ function setup() {
     counts,
     come(caller: string, many = 1, signal = never): void {
       for (let each = 0; each < many; each += 1) {
-        const passed = gate.pass(caller, signal, () => {
-          const work = pending<string>();
+        const passed = gate.run(caller, signal, () => {
+          const work = createDeferred<string>();
           running.push(work);
           begun.push(caller);
           return work.promise;
@@ -66,7 +66,7 @@ function setup() {
     },
     async end(many = 1): Promise<void> {
       for (const work of running.splice(0, many)) work.resolve("done");
-      await settle();
+      await flushEventLoop();
     },
   };
 }
@@ -75,7 +75,7 @@ function setup() {
 async function limitOf({ come, running, end }: ReturnType<typeof setup>): Promise<number> {
   await end(Number.POSITIVE_INFINITY);
   come("measure", 5_000);
-  await settle();
+  await flushEventLoop();
   const count = running.length;
   await end(Number.POSITIVE_INFINITY);
   return count;
@@ -84,8 +84,8 @@ async function limitOf({ come, running, end }: ReturnType<typeof setup>): Promis
 describe("the gate of expensive work", () => {
   test("gives what the work comes to", async () => {
     const { gate } = setup();
-    expect(await gate.pass("a", never, async () => "well")).toBe("well");
-    const failing = gate.pass("a", never, async () => {
+    expect(await gate.run("a", never, async () => "well")).toBe("well");
+    const failing = gate.run("a", never, async () => {
       throw new Error("mine");
     });
     await expect(failing).rejects.toThrow("mine");
@@ -94,11 +94,11 @@ describe("the gate of expensive work", () => {
   test("refuses at once what it does not bear, and is open again when work has ended", async () => {
     const { gate, come, running, counts, end } = setup();
     come("a", 64 + 64);
-    await expect(gate.pass("a", never, async () => "never")).rejects.toMatchObject(overloaded);
+    await expect(gate.run("a", never, async () => "never")).rejects.toMatchObject(overloaded);
     expect([running.length, counts]).toEqual([64, { refused: 0, done: 0 }]);
     await end(1);
     come("a", 2);
-    await settle();
+    await flushEventLoop();
     expect([running.length, counts]).toEqual([64, { refused: 1, done: 1 }]);
   });
 
@@ -106,7 +106,7 @@ describe("the gate of expensive work", () => {
     const { come, begun, counts, end } = setup();
     come("a", 136);
     come("b", 2);
-    await settle();
+    await flushEventLoop();
     expect([begun.length, counts.refused]).toEqual([64, 8]);
     come("a", 1);
     for (const many of [64, 2]) await end(many);
@@ -122,7 +122,7 @@ describe("the gate of expensive work", () => {
     come("a", 64);
     come("b", 1, leaving.signal);
     leaving.abort(new Error("left"));
-    await settle();
+    await flushEventLoop();
     expect(counts).toEqual({ refused: 1, done: 0 });
     await end(64);
     expect(running.length).toBe(0);
@@ -221,17 +221,17 @@ describe("the gate of expensive work", () => {
   test("says beforehand who would be sent away, and counts that as too little room", async () => {
     const { gate, come, running } = setup();
     come("a", 127);
-    expect(() => gate.check("a")).not.toThrow();
+    expect(() => gate.assertCapacity("a")).not.toThrow();
     come("a", 1);
-    expect(() => gate.check("a")).toThrow(expect.objectContaining(overloaded));
-    expect(() => gate.check("b")).not.toThrow();
+    expect(() => gate.assertCapacity("a")).toThrow(expect.objectContaining(overloaded));
+    expect(() => gate.assertCapacity("b")).not.toThrow();
     expect(running.length).toBe(64);
   });
 
   test("does not begin for who has left before", async () => {
-    const { gate }: { gate: Gate } = setup();
+    const { gate }: { gate: AdaptiveLimiter } = setup();
     let isBegun = false;
-    const passed = gate.pass("a", AbortSignal.abort(new Error("left")), async () => {
+    const passed = gate.run("a", AbortSignal.abort(new Error("left")), async () => {
       isBegun = true;
     });
     await expect(passed).rejects.toThrow("left");
@@ -247,20 +247,20 @@ describe("the gate of expensive work", () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-        const gate = createGate(
+        const gate = createAdaptiveLimiter(
           () => time,
           () => worked,
         );
-        const all = new Set<ReturnType<typeof pending<string>>>();
+        const all = new Set<ReturnType<typeof createDeferred<string>>>();
         const callers: AbortController[] = [];
         let [running, refused] = [0, 0];
         const come = (caller: string, heeds: boolean, isWrong: boolean): void => {
           const leaving = new AbortController();
           callers.push(leaving);
-          const passed = gate.pass(caller, leaving.signal, () => {
+          const passed = gate.run(caller, leaving.signal, () => {
             if (isWrong) throw new Error("at once");
             running += 1;
-            const work = pending<string>();
+            const work = createDeferred<string>();
             all.add(work);
             // Some work goes on when its caller has left.
             if (heeds) leaving.signal.addEventListener("abort", () => work.reject(new Error("left")));
@@ -281,23 +281,23 @@ describe("the gate of expensive work", () => {
             for (let each = 0; each < many; each += 1) come(caller, heeds, what === "throw");
           } else
             for (const work of [...all].slice(0, many)) what === "end" ? work.resolve("") : work.reject(new Error());
-          await settle();
+          await flushEventLoop();
           expect(running).toBeLessThanOrEqual(2_048);
         }
         for (const each of callers.splice(0)) each.abort(new Error("left"));
         while (running > 0) {
           for (const work of all) work.resolve("");
-          await settle();
+          await flushEventLoop();
         }
         lagMs = 0;
         await looks(2);
         // As new: all that one caller may have at work and in line, and nothing more.
         refused = 0;
         for (let each = 0; each < 136; each += 1) come("d", true, false);
-        await settle();
+        await flushEventLoop();
         expect([running, refused]).toEqual([64, 8]);
         for (const each of callers) each.abort(new Error("left"));
-        await settle();
+        await flushEventLoop();
         await looks(1);
       }),
       { numRuns: 60 },

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { Agent } from "undici";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { ExchangeError, type ExchangeOptions, exchangeJson } from "../../../src/resilience/fetch-json.js";
+import { type FetchJsonOptions, fetchJson, UpstreamError } from "../../../src/resilience/fetch-json.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 
 const dispatcher = new Agent();
@@ -43,14 +43,14 @@ afterAll(async () => {
   await stub.close();
 });
 
-const options: ExchangeOptions = {
+const options: FetchJsonOptions = {
   dispatcher,
   timeoutMs: 300,
   maxBytes: 1000,
   signal: new AbortController().signal,
 };
-const exchange = (path: string, more: Partial<ExchangeOptions> = {}): Promise<unknown> =>
-  exchangeJson(`${stub.url}${path}`, { ...options, ...more });
+const exchange = (path: string, more: Partial<FetchJsonOptions> = {}): Promise<unknown> =>
+  fetchJson(`${stub.url}${path}`, { ...options, ...more });
 
 describe("an exchange", () => {
   test("reads JSON", async () => {
@@ -63,7 +63,7 @@ describe("an exchange", () => {
 
   test("posts a body", async () => {
     expect(await exchange("/echo", { body: '{"b":2}' })).toEqual({ b: 2 });
-    expect(stub.seen).toContain("POST /echo");
+    expect(stub.requests).toContain("POST /echo");
   });
 
   test.each([
@@ -78,13 +78,13 @@ describe("an exchange", () => {
     ["/cut", "could not be reached"],
   ])("%s: %s", async (path, message) => {
     const error = await exchange(path).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(ExchangeError);
-    expect((error as ExchangeError).message).toBe(message);
-    expect((error as ExchangeError).message).not.toContain("127.0.0.1");
+    expect(error).toBeInstanceOf(UpstreamError);
+    expect((error as UpstreamError).message).toBe(message);
+    expect((error as UpstreamError).message).not.toContain("127.0.0.1");
   });
 
   test("follows no redirect", () => {
-    expect(stub.seen.filter((line) => line === "GET /json")).toHaveLength(1);
+    expect(stub.requests.filter((line) => line === "GET /json")).toHaveLength(1);
   });
 
   test("ends in time even when garbage is collected meanwhile", async () => {
@@ -114,9 +114,9 @@ describe("an exchange", () => {
   });
 
   test("is not begun for a caller who has left", async () => {
-    const before = stub.seen.length;
+    const before = stub.requests.length;
     await expect(exchange("/json", { signal: AbortSignal.abort() })).rejects.toThrow("did not answer in time");
-    expect(stub.seen).toHaveLength(before);
+    expect(stub.requests).toHaveLength(before);
   });
 
   test("tells for how long the upstream wants to be left alone", async () => {
@@ -137,6 +137,6 @@ describe("an exchange", () => {
   test("fails where nobody listens", async () => {
     const gone = await startHttpStub(() => {});
     await gone.close();
-    await expect(exchangeJson(`${gone.url}/`, options)).rejects.toThrow("could not be reached");
+    await expect(fetchJson(`${gone.url}/`, options)).rejects.toThrow("could not be reached");
   });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { firstFound } from "../../../src/resilience/first-defined.js";
-import { pending, settle, unavailable } from "../../support/stubs/transfer-fixtures.js";
+import { raceFirstDefined } from "../../../src/resilience/first-defined.js";
+import { createDeferred, flushEventLoop, unavailableError } from "../../support/stubs/transfer-fixtures.js";
 
 /** Several who are asked, each of whom answers when told to. */
 function ask(count: number, outer = new AbortController().signal) {
-  const each = Array.from({ length: count }, () => ({ ...pending<string | undefined>(), signal: outer }));
+  const each = Array.from({ length: count }, () => ({ ...createDeferred<string | undefined>(), signal: outer }));
   const asked = [...each.keys()];
-  const found = firstFound(
+  const found = raceFirstDefined(
     asked,
     (index, signal) => {
       const one = each[index];
@@ -25,20 +25,20 @@ describe("the first that finds something", () => {
   test("is taken, the others are broken off, and what they say then is of no account", async () => {
     const { found, a, b, c } = ask(3);
     a.resolve(undefined);
-    await settle();
+    await flushEventLoop();
     expect(c.signal.aborted).toBe(false);
     b.resolve("here");
     expect(await found).toBe("here");
     expect([a, b, c].map(({ signal }) => signal.aborted)).toEqual([true, true, true]);
     c.reject(new Error("broken off"));
-    await settle();
+    await flushEventLoop();
   });
 
   test("is taken after others have failed", async () => {
     const { found, a, b, c } = ask(3);
-    a.reject(unavailable("a"));
-    b.reject(unavailable("b"));
-    await settle();
+    a.reject(unavailableError("a"));
+    b.reject(unavailableError("b"));
+    await flushEventLoop();
     expect(c.signal.aborted).toBe(false);
     c.resolve("here");
     expect(await found).toBe("here");
@@ -52,12 +52,12 @@ describe("the first that finds something", () => {
     });
     a.resolve(undefined);
     b.resolve(undefined);
-    await settle();
+    await flushEventLoop();
     expect(isOver).toBe(false);
     c.resolve(undefined);
     expect(await found).toBeUndefined();
     await over;
-    expect(await firstFound([], async () => "never asked", new AbortController().signal)).toBeUndefined();
+    expect(await raceFirstDefined([], async () => "never asked", new AbortController().signal)).toBeUndefined();
   });
 
   test("is not known when one has failed: the first failure is told, after all have answered", async () => {
@@ -66,9 +66,9 @@ describe("the first that finds something", () => {
     found.catch(() => {
       isOver = true;
     });
-    c.reject(unavailable("c"));
-    b.reject(unavailable("b"));
-    await settle();
+    c.reject(unavailableError("c"));
+    b.reject(unavailableError("b"));
+    await flushEventLoop();
     expect(isOver).toBe(false);
     a.resolve(undefined);
     await expect(found).rejects.toThrow("c is down");
@@ -82,15 +82,15 @@ describe("the first that finds something", () => {
     outer.abort();
     for (const one of [a, b, c]) {
       expect(one.signal.aborted).toBe(true);
-      one.reject(unavailable("all"));
+      one.reject(unavailableError("all"));
     }
     await expect(found).rejects.toThrow("all is down");
   });
 
   test("may be found without a wait, and a fault in asking is an error", async () => {
     const { signal } = new AbortController();
-    expect(await firstFound([1, 2], async (n) => (n === 2 ? "two" : undefined), signal)).toBe("two");
-    const faulty = firstFound(
+    expect(await raceFirstDefined([1, 2], async (n) => (n === 2 ? "two" : undefined), signal)).toBe("two");
+    const faulty = raceFirstDefined(
       [1],
       () => {
         throw new Error("at once");

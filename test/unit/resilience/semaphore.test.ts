@@ -1,18 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { createTurns } from "../../../src/resilience/semaphore.js";
-import { pending, settle } from "../../support/stubs/transfer-fixtures.js";
+import { createSemaphore } from "../../../src/resilience/semaphore.js";
+import { createDeferred, flushEventLoop } from "../../support/stubs/transfer-fixtures.js";
 
 /** People who come in the order of their numbers, and what became of each. */
 function setup(most: number) {
-  const turns = createTurns(most);
+  const turns = createSemaphore(most);
   const begun: number[] = [];
   const all: { is: string; leave(): void; end(): void; fail(): void }[] = [];
   return {
     begun,
     all,
     come() {
-      const [number, work, caller] = [all.length, pending<string>(), new AbortController()];
+      const [number, work, caller] = [all.length, createDeferred<string>(), new AbortController()];
       const person = {
         is: "waits",
         leave: () => caller.abort(new Error("left")),
@@ -20,7 +20,7 @@ function setup(most: number) {
         fail: () => work.reject(new Error("failed")),
       };
       all.push(person);
-      const result = turns.take(caller.signal, () => {
+      const result = turns.acquire(caller.signal, () => {
         begun.push(number);
         person.is = "works";
         return work.promise;
@@ -45,17 +45,17 @@ describe("turns", () => {
     const [first, second] = [come(), come(), come(), come()];
     expect(begun).toEqual([0, 1]);
     second?.end();
-    await settle();
+    await flushEventLoop();
     expect(begun).toEqual([0, 1, 2]);
     first?.end();
-    await settle();
+    await flushEventLoop();
     expect(begun).toEqual([0, 1, 2, 3]);
   });
 
   test("give what the work comes to", async () => {
-    const turns = createTurns(1);
+    const turns = createSemaphore(1);
     const { signal } = new AbortController();
-    expect(await Promise.all([1, 2, 3].map((each) => turns.take(signal, async () => each)))).toEqual([1, 2, 3]);
+    expect(await Promise.all([1, 2, 3].map((each) => turns.acquire(signal, async () => each)))).toEqual([1, 2, 3]);
   });
 
   test("are not taken by who comes in the moment in which one ends", async () => {
@@ -68,7 +68,7 @@ describe("turns", () => {
       await Promise.resolve();
       come();
     }
-    await settle();
+    await flushEventLoop();
     expect(begun).toEqual([0, 1]);
   });
 
@@ -76,35 +76,35 @@ describe("turns", () => {
     const { come, begun, states } = setup(1);
     const [first, second] = [come(), come()];
     first[comesTo]();
-    await settle();
+    await flushEventLoop();
     expect([begun, states()]).toEqual([
       [0, 1],
       [comesTo === "end" ? "done" : "failed", "works"],
     ]);
     second[comesTo]();
-    await settle();
+    await flushEventLoop();
     come();
     expect(begun).toEqual([0, 1, 2]);
   });
 
   test("pass to the next when work fails before it has begun", async () => {
-    const turns = createTurns(1);
+    const turns = createSemaphore(1);
     const { signal } = new AbortController();
-    const fails = turns.take(signal, () => {
+    const fails = turns.acquire(signal, () => {
       throw new Error("at once");
     });
     await expect(fails).rejects.toThrow("at once");
-    expect(await turns.take(signal, async () => "well")).toBe("well");
+    expect(await turns.acquire(signal, async () => "well")).toBe("well");
   });
 
   test("are left at once by who leaves while waiting, and then not taken", async () => {
     const { come, begun, states } = setup(1);
     const [first, second] = [come(), come(), come()];
     second?.leave();
-    await settle();
+    await flushEventLoop();
     expect(states()).toEqual(["works", "left", "waits"]);
     first?.end();
-    await settle();
+    await flushEventLoop();
     expect([begun, states()]).toEqual([
       [0, 2],
       ["done", "left", "works"],
@@ -115,33 +115,33 @@ describe("turns", () => {
     const { come, begun } = setup(1);
     const [first] = [come(), come()];
     first?.leave();
-    await settle();
+    await flushEventLoop();
     expect(begun).toEqual([0]);
     first?.end();
-    await settle();
+    await flushEventLoop();
     expect(begun).toEqual([0, 1]);
   });
 
   test("are not taken by who has left before", async () => {
-    const turns = createTurns(1);
+    const turns = createSemaphore(1);
     const gone = AbortSignal.abort(new Error("left"));
     const { signal } = new AbortController();
     let isBegun = false;
     const work = async (): Promise<void> => {
       isBegun = true;
     };
-    await expect(turns.take(gone, work)).rejects.toThrow("left");
+    await expect(turns.acquire(gone, work)).rejects.toThrow("left");
     expect(isBegun).toBe(false);
     // Nor is the place lost.
-    await turns.take(signal, work);
+    await turns.acquire(signal, work);
     expect(isBegun).toBe(true);
   });
 
   test("leave nothing behind on a signal that lives long", async () => {
-    const turns = createTurns(1);
+    const turns = createSemaphore(1);
     const { signal } = new AbortController();
     const [added, removed] = [vi.spyOn(signal, "addEventListener"), vi.spyOn(signal, "removeEventListener")];
-    await Promise.all(Array.from({ length: 3 }, () => turns.take(signal, settle)));
+    await Promise.all(Array.from({ length: 3 }, () => turns.acquire(signal, flushEventLoop)));
     expect(added).toHaveBeenCalledTimes(2);
     expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(
       added.mock.calls.map(([, listener]) => listener),
@@ -171,7 +171,7 @@ describe("turns", () => {
           while (model.includes("waits") && model.filter((is) => is === "works").length < most) {
             model[model.indexOf("waits")] = "works";
           }
-          await settle();
+          await flushEventLoop();
           expect(states()).toEqual(model);
         }
         expect(begun).toEqual([...begun].sort((a, b) => a - b));

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSharing } from "../../../src/resilience/single-flight.js";
-import { pending, settle } from "../../support/stubs/transfer-fixtures.js";
+import { createSingleFlight } from "../../../src/resilience/single-flight.js";
+import { createDeferred, flushEventLoop } from "../../support/stubs/transfer-fixtures.js";
 
 function setup() {
   const closing = new AbortController();
-  const sharing = createSharing<string>(closing.signal);
-  const works: (ReturnType<typeof pending<string>> & { readonly signal: AbortSignal })[] = [];
+  const sharing = createSingleFlight<string>(closing.signal);
+  const works: (ReturnType<typeof createDeferred<string>> & { readonly signal: AbortSignal })[] = [];
   return {
     closing,
     works,
@@ -14,7 +14,7 @@ function setup() {
     join(key = "key") {
       const caller = new AbortController();
       const result = sharing.run(key, caller.signal, (signal) => {
-        const work = { ...pending<string>(), signal };
+        const work = { ...createDeferred<string>(), signal };
         works.push(work);
         return work.promise;
       });
@@ -68,7 +68,7 @@ describe("work that several want", () => {
     const { join, latest } = setup();
     const [a, b] = [join(), join()];
     a.leave();
-    await settle();
+    await flushEventLoop();
     expect([a.outcome.now, b.outcome.now, latest().signal.aborted]).toEqual(["left", "waits", false]);
     latest().resolve("one");
     expect(await b.result).toBe("one");
@@ -79,14 +79,14 @@ describe("work that several want", () => {
     const [a, b] = [join(), join()];
     a.leave();
     b.leave();
-    await settle();
+    await flushEventLoop();
     const [broken] = works;
     expect(broken?.signal.aborted).toBe(true);
     const c = join();
     expect(works).toHaveLength(2);
     // What was broken off ends later, and disturbs nobody.
     broken?.reject(new Error("broken off"));
-    await settle();
+    await flushEventLoop();
     const d = join();
     expect([c.outcome.now, latest().signal.aborted, works.length]).toEqual(["waits", false, 2]);
     latest().resolve("anew");
@@ -97,7 +97,7 @@ describe("work that several want", () => {
     const { join, latest, works } = setup();
     join().leave();
     const b = join();
-    await settle();
+    await flushEventLoop();
     expect([works.length, latest().signal.aborted]).toEqual([1, false]);
     latest().resolve("one");
     expect(await b.result).toBe("one");
@@ -106,13 +106,13 @@ describe("work that several want", () => {
   test("is not begun for who has left", async () => {
     const { closing, works } = setup();
     closing.abort();
-    const sharing = createSharing<string>(new AbortController().signal);
+    const sharing = createSingleFlight<string>(new AbortController().signal);
     await expect(sharing.run("key", closing.signal, async () => "never")).rejects.toBe(closing.signal.reason);
     expect(works).toEqual([]);
   });
 
   test("that fails before it has begun is an error, and leaves nothing", async () => {
-    const sharing = createSharing<string>(new AbortController().signal);
+    const sharing = createSingleFlight<string>(new AbortController().signal);
     const { signal } = new AbortController();
     const fails = sharing.run("key", signal, () => {
       throw new Error("at once");
@@ -128,7 +128,7 @@ describe("work that several want", () => {
     join("two");
     expect(works.map(({ signal }) => signal.aborted)).toEqual([true, true]);
     for (const work of works) work.reject(new Error("closed"));
-    await settle();
+    await flushEventLoop();
   });
 
   test("is shared as a simple model says, in any order of coming, leaving and ending", async () => {
@@ -168,7 +168,7 @@ describe("work that several want", () => {
               ended.hasEnded = true;
             }
           }
-          await settle();
+          await flushEventLoop();
           expect(callers.map(({ outcome }) => outcome.now)).toEqual(callers.map(({ is }) => is));
           expect(works.map(({ signal }) => !signal.aborted)).toEqual(model.map(({ isOpen }) => isOpen));
         }

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { createRemoteDocument } from "../../../src/resilience/stale-while-revalidate.js";
+import { createStaleWhileRevalidateCache } from "../../../src/resilience/stale-while-revalidate.js";
 
 function setup() {
   let time = 1_000_000;
   const reads: { resolve: (value: string) => void; reject: (error: Error) => void; signal: AbortSignal }[] = [];
   const errors: unknown[] = [];
-  const document = createRemoteDocument<string>({
-    read: (signal) => new Promise((resolve, reject) => reads.push({ resolve, reject, signal })),
+  const document = createStaleWhileRevalidateCache<string>({
+    load: (signal) => new Promise((resolve, reject) => reads.push({ resolve, reject, signal })),
     now: () => time,
     freshMs: 100,
     staleMs: 1000,
-    retryMs: 10,
+    errorTtlMs: 10,
     onError: (error) => errors.push(error),
   });
   const latest = () => {
@@ -105,7 +105,7 @@ describe("a remote document", () => {
 
 test("the health of a document is what is known of it last, and asks nobody", async () => {
   const { document, reads, latest, pass } = setup();
-  expect([document.health(), document.last()]).toEqual([{ state: "unknown", ageMs: undefined }, undefined]);
+  expect([document.health(), document.peekStale()]).toEqual([{ state: "unknown", ageMs: undefined }, undefined]);
   expect(reads).toHaveLength(0);
   const first = document.get();
   latest().resolve("one");
@@ -117,5 +117,5 @@ test("the health of a document is what is known of it last, and asks nobody", as
   latest().reject(new Error("gone"));
   await second;
   expect(document.health()).toEqual({ state: "failing", ageMs: 1_070 });
-  expect(document.last()).toEqual({ value: "one", readAt: 1_000_000 });
+  expect(document.peekStale()).toEqual({ value: "one", readAt: 1_000_000 });
 });

@@ -1,8 +1,8 @@
 import { HopBridge } from "@hop-protocol/sdk";
 import { describe, expect, test } from "vitest";
-import { builtInFeeSettings } from "../../../src/hop/fee-settings.js";
-import { networkOf } from "../../../src/hop/networks.js";
-import { availableRoutes } from "../../../src/routes/available-routes.js";
+import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
+import { getNetwork } from "../../../src/hop/networks.js";
+import { findAvailableRoutes } from "../../../src/routes/available-routes.js";
 
 const named = (route: { token: string; source: { slug: string }; destination: { slug: string } }): string =>
   `${route.token} ${route.source.slug}>${route.destination.slug}`;
@@ -23,19 +23,19 @@ async function sendable(network: "mainnet" | "goerli"): Promise<string[]> {
 
 describe("available routes", () => {
   test.each(["mainnet", "goerli"] as const)("of %s are those that the SDK would send, in its order", async (slug) => {
-    const routes = availableRoutes(networkOf(slug), builtInFeeSettings(slug));
+    const routes = findAvailableRoutes(getNetwork(slug), getBuiltInFeeSettings(slug));
     expect(routes.map(named)).toEqual(await sendable(slug));
   });
 
   test("are 240 of the SDK's 256 on mainnet", async () => {
     const all = await new HopBridge({ network: "mainnet", token: "ETH" }).getAvailableRoutes();
     expect(all).toHaveLength(256);
-    expect(availableRoutes(networkOf("mainnet"), builtInFeeSettings("mainnet"))).toHaveLength(240);
+    expect(findAvailableRoutes(getNetwork("mainnet"), getBuiltInFeeSettings("mainnet"))).toHaveLength(240);
   });
 
   test("follow the settings: a deprecated bridge takes nothing from ethereum, and still sends back", () => {
-    const settings = { ...builtInFeeSettings("mainnet"), bridgeDeprecated: { MAGIC: true } };
-    const routes = availableRoutes(networkOf("mainnet"), settings).map(named);
+    const settings = { ...getBuiltInFeeSettings("mainnet"), bridgeDeprecated: { MAGIC: true } };
+    const routes = findAvailableRoutes(getNetwork("mainnet"), settings).map(named);
     expect(routes).not.toContain("MAGIC ethereum>nova");
     expect(routes).toContain("MAGIC nova>ethereum");
     expect(routes).toContain("SNX ethereum>optimism");

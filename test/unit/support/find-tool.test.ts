@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test, vi } from "vitest";
-import { toolAt } from "../../support/find-tool.js";
+import { findTool } from "../../support/find-tool.js";
 
 const here = fileURLToPath(import.meta.url);
 
@@ -9,12 +9,12 @@ afterEach(() => {
 });
 
 test("a tool is where the first place is that exists", () => {
-  expect(toolAt("me", "/nowhere/me", here, process.execPath)).toBe(here);
+  expect(findTool("me", "/nowhere/me", here, process.execPath)).toBe(here);
 });
 
 test("a tool that is nowhere leaves a test out, but where none may be", () => {
   vi.stubEnv("REQUIRE_TOOLS", "");
-  expect(toolAt("me", "/nowhere/me")).toBeUndefined();
+  expect(findTool("me", "/nowhere/me")).toBeUndefined();
   vi.stubEnv("REQUIRE_TOOLS", "1");
-  expect(() => toolAt("me", "/nowhere/me", "/elsewhere/me")).toThrow("me is not on this machine");
+  expect(() => findTool("me", "/nowhere/me", "/elsewhere/me")).toThrow("me is not on this machine");
 });

@@ -1,11 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
-import { createLookUp } from "../../../src/transfers/resolver.js";
+import { createTransferResolver } from "../../../src/transfers/resolver.js";
 import type { ChainSource } from "../../../src/transfers/sources/chain/chain-source.js";
 import type { IndexSource } from "../../../src/transfers/sources/index-source.js";
-import type { Found, TransferQuery, TransferSource } from "../../../src/transfers/sources/transfer-source.js";
+import type { LookupResult, TransferQuery, TransferSource } from "../../../src/transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
-import { contextOf, hash, sentTransfer, statusOf, unavailable } from "../../support/stubs/transfer-fixtures.js";
+import {
+  createLookupContext,
+  createSentTransfer,
+  createStatus,
+  repeatedByteHash,
+  unavailableError,
+} from "../../support/stubs/transfer-fixtures.js";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -20,18 +26,18 @@ type Word = "found" | "none" | "down" | "refuses" | "hangs" | number;
 const words = ["found", "none", "down", "refuses", "hangs"] as const;
 const refusal = new ServiceError("INVALID_PARAMETER", "two transfers have this nonce");
 
-const onChain = statusOf({ source: "chain" });
-const onExplorer = statusOf({ source: "explorer", isFinal: false, priceUsd: 1_234 });
+const onChain = createStatus({ source: "chain" });
+const onExplorer = createStatus({ source: "explorer", isFinal: false, priceUsd: 1_234 });
 const priced = { ...onChain, priceUsd: 1_234 };
 
-async function say(who: string, word: Word, found: TransferStatus, signal: AbortSignal): Promise<Found> {
+async function say(who: string, word: Word, found: TransferStatus, signal: AbortSignal): Promise<LookupResult> {
   signal.throwIfAborted();
   if (word === "found") return found;
   if (word === "none") return undefined;
-  if (word === "down") throw unavailable(who);
+  if (word === "down") throw unavailableError(who);
   if (word === "refuses") throw refusal;
   return new Promise((resolve, reject) => {
-    signal.addEventListener("abort", () => reject(unavailable(who)));
+    signal.addEventListener("abort", () => reject(unavailableError(who)));
     if (typeof word === "number") setTimeout(() => resolve(found), word);
   });
 }
@@ -63,9 +69,9 @@ function setup({
   };
   const chainSource: ChainSource = {
     name: "chain",
-    byTransactionHash: (hash, id, { signal }) => ask("chain", ["hash", hash, id], chainByHash, foundByHash, signal),
-    byTransferId: (id, { signal }) => ask("chain", ["id", id], chain, onChain, signal),
-    follow: async (sent, others, { signal }) => {
+    findByTransactionHash: (hash, id, { signal }) => ask("chain", ["hash", hash, id], chainByHash, foundByHash, signal),
+    findByTransferId: (id, { signal }) => ask("chain", ["id", id], chain, onChain, signal),
+    resolveStatus: async (sent, others, { signal }) => {
       const found = await ask("chain", ["follow", sent.id, ...others], chain, onChain, signal);
       if (found === undefined) throw new Error("what is followed is there");
       return found;
@@ -73,18 +79,19 @@ function setup({
   };
   const index: IndexSource = {
     name: "index",
-    byTransactionHash: () => undefined,
-    byTransferId: () => undefined,
-    sent: () => (isSentKnown ? { transfer: sentTransfer(), otherTransferIds: [hash("05")] } : undefined),
-    searchedTo: () => undefined,
+    findByTransactionHash: () => undefined,
+    findByTransferId: () => undefined,
+    findFinalizedSend: () =>
+      isSentKnown ? { transfer: createSentTransfer(), otherTransferIds: [repeatedByteHash("05")] } : undefined,
+    getLastSearchedBlock: () => undefined,
   };
   const explorerSource: TransferSource = {
     name: "explorer",
-    byTransactionHash: (hash, id, { signal }) =>
+    findByTransactionHash: (hash, id, { signal }) =>
       ask("explorer", ["hash", hash, id], explorer ?? "none", explored, signal),
-    byTransferId: (id, { signal }) => ask("explorer", ["id", id], explorer ?? "none", explored, signal),
+    findByTransferId: (id, { signal }) => ask("explorer", ["id", id], explorer ?? "none", explored, signal),
   };
-  const lookUp = createLookUp({
+  const lookUp = createTransferResolver({
     chain: chainSource,
     index: isSentKnown ? index : undefined,
     explorer: explorer === undefined ? undefined : explorerSource,
@@ -95,16 +102,16 @@ function setup({
     signals,
     caller,
     async find(query: Partial<TransferQuery>, leftMs = 10_000) {
-      const context = contextOf({ leftMs: () => leftMs, signal: caller.signal });
-      const found = lookUp.find({ transferId: undefined, transactionHash: undefined, ...query }, context);
+      const context = createLookupContext({ remainingMs: () => leftMs, signal: caller.signal });
+      const found = lookUp.resolve({ transferId: undefined, transactionHash: undefined, ...query }, context);
       found.catch(() => {});
       return found;
     },
   };
 }
 
-const byHash = { transactionHash: hash("2b") };
-const byId = { transferId: hash("1a") };
+const byHash = { transactionHash: repeatedByteHash("2b") };
+const byId = { transferId: repeatedByteHash("1a") };
 const ways = [
   ["hash", byHash, false],
   ["id", byId, false],
@@ -114,7 +121,7 @@ const ways = [
 ] as const;
 
 /** What an answer comes to: who says it, that there is none, or why it cannot be said. */
-async function outcome(found: Promise<Found>): Promise<string> {
+async function outcome(found: Promise<LookupResult>): Promise<string> {
   return found.then(
     (status) => status?.source ?? "none",
     (error: unknown) => (error instanceof ServiceError ? error.reason : String(error)),
@@ -173,7 +180,7 @@ describe("a look-up", () => {
   test("follows what was sent for sure on its destination alone", async () => {
     const { find, asked } = setup({ isSentKnown: true });
     expect(await find(byId)).toEqual(onChain);
-    expect(asked).toEqual([["chain", "follow", hash("1a"), hash("05")]]);
+    expect(asked).toEqual([["chain", "follow", repeatedByteHash("1a"), repeatedByteHash("05")]]);
   });
 
   test("waits for the explorer when the chains are down", async () => {
@@ -259,12 +266,12 @@ describe("by an id alone", () => {
 
   // Asked for that hash the chains tell of what it delivered, and of others beside.
   test("the search goes on when that transaction is the one that delivered it", async () => {
-    const explored = statusOf({ ...onExplorer, sent: { transactionHash: hash("3c") } });
-    const foundByHash = statusOf({ otherTransferIds: [hash("05")] });
+    const explored = createStatus({ ...onExplorer, sent: { transactionHash: repeatedByteHash("3c") } });
+    const foundByHash = createStatus({ otherTransferIds: [repeatedByteHash("05")] });
     const { find, asked } = setup({ chain: 3_000, chainByHash: "found", foundByHash, explorer: "found", explored });
     const found = find(byId);
     await vi.advanceTimersByTimeAsync(3_000);
-    expect(asked).toContainEqual(["chain", "hash", hash("3c"), byId.transferId]);
+    expect(asked).toContainEqual(["chain", "hash", repeatedByteHash("3c"), byId.transferId]);
     expect(await found).toEqual(priced);
   });
 
@@ -275,7 +282,7 @@ describe("by an id alone", () => {
   });
 
   test("a CCTP nonce is not looked for where the explorer says, while the chains take their time", async () => {
-    const foundByHash = statusOf({ otherTransferIds: [hash("05")] });
+    const foundByHash = createStatus({ otherTransferIds: [repeatedByteHash("05")] });
     const { find, asked } = setup({ chain: 3_000, chainByHash: "found", foundByHash, explorer: "found" });
     const found = find({ transferId: "77" });
     await vi.advanceTimersByTimeAsync(3_000);
@@ -307,12 +314,12 @@ describe("the price of the time", () => {
     ],
     [
       "is not that of another transfer",
-      { chain: 10, explorer, explored: { ...onExplorer, sent: sentTransfer({ id: hash("99") }) } },
+      { chain: 10, explorer, explored: { ...onExplorer, sent: createSentTransfer({ id: repeatedByteHash("99") }) } },
       undefined,
     ],
     [
       "is not that of another token",
-      { chain: 10, explorer, explored: { ...onExplorer, sent: sentTransfer({ token: "DAI" }) } },
+      { chain: 10, explorer, explored: { ...onExplorer, sent: createSentTransfer({ token: "DAI" }) } },
       undefined,
     ],
     ["goes with what was sent for sure", { chain: 10, explorer, isSentKnown: true }, 1_234],

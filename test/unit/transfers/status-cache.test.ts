@@ -1,56 +1,59 @@
 import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
-import { networkOf } from "../../../src/hop/networks.js";
-import { createGate } from "../../../src/resilience/adaptive-limiter.js";
-import { createSharing } from "../../../src/resilience/single-flight.js";
+import { getNetwork } from "../../../src/hop/networks.js";
+import { createAdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
+import { createSingleFlight } from "../../../src/resilience/single-flight.js";
 import type {
-  Found,
-  LookUpContext,
+  LookupContext,
+  LookupResult,
   TransferQuery,
   TransferSource,
 } from "../../../src/transfers/sources/transfer-source.js";
-import { createStatusBook } from "../../../src/transfers/status-cache.js";
+import { createStatusCache } from "../../../src/transfers/status-cache.js";
 import {
-  accessTo,
-  chainOf,
-  contextOf,
-  hash,
-  pending,
-  type StatusParts,
-  settle,
-  statusOf,
-  unavailable,
+  createChainAccess,
+  createDeferred,
+  createLookupContext,
+  createStatus,
+  flushEventLoop,
+  getChain,
+  repeatedByteHash,
+  type StatusOverrides,
+  unavailableError,
 } from "../../support/stubs/transfer-fixtures.js";
 
-const settled = statusOf();
-const waiting = statusOf({ delivery: undefined });
-const towards = (slug: string): StatusParts => ({ sent: { destination: chainOf(slug) }, delivery: undefined });
-const longestMs = 10_000;
+const settled = createStatus();
+const waiting = createStatus({ delivery: undefined });
+const towards = (slug: string): StatusOverrides => ({ sent: { destination: getChain(slug) }, delivery: undefined });
+const timeoutMs = 10_000;
 
-function setup({ index }: { index?: (transferId: string) => Found } = {}) {
+function setup({ index }: { index?: (transferId: string) => LookupResult } = {}) {
   let time = 1_000_000;
-  const lookUps: (ReturnType<typeof pending<Found>> & { query: TransferQuery; context: LookUpContext })[] = [];
-  const source: TransferSource<Found> | undefined = index && {
+  const lookUps: (ReturnType<typeof createDeferred<LookupResult>> & {
+    query: TransferQuery;
+    context: LookupContext;
+  })[] = [];
+  const source: TransferSource<LookupResult> | undefined = index && {
     name: "index",
-    byTransactionHash: (_, id) => index(id ?? ""),
-    byTransferId: (id) => index(id),
+    findByTransactionHash: (_, id) => index(id ?? ""),
+    findByTransferId: (id) => index(id),
   };
-  const book = createStatusBook({
+  const book = createStatusCache({
     index: source,
-    lookUp: {
-      find(query, context) {
-        const lookUp = { ...pending<Found>(), query, context };
+    resolver: {
+      resolve(query, context) {
+        const lookUp = { ...createDeferred<LookupResult>(), query, context };
         lookUps.push(lookUp);
         return lookUp.promise;
       },
     },
-    sharing: createSharing(new AbortController().signal),
-    gate: createGate(() => time),
-    longestMs,
+    singleFlight: createSingleFlight(new AbortController().signal),
+    limiter: createAdaptiveLimiter(() => time),
+    timeoutMs,
     now: () => time,
   });
-  const find = (transferId: string, more: Partial<LookUpContext> = {}, transactionHash?: string) =>
-    book.find({ transferId, transactionHash }, { ...contextOf(more), caller: "a" });
+  const find = (transferId: string, more: Partial<LookupContext> = {}, transactionHash?: string) =>
+    book.find({ transferId, transactionHash }, { ...createLookupContext(more), caller: "a" });
   return {
     lookUps,
     find,
@@ -58,7 +61,7 @@ function setup({ index }: { index?: (transferId: string) => Found } = {}) {
       time += ms;
     },
     /** Finds, where everyone who is asked says this. */
-    async told(found: Found | ServiceError, ...rest: Parameters<typeof find>) {
+    async told(found: LookupResult | ServiceError, ...rest: Parameters<typeof find>) {
       const before = lookUps.length;
       const asked = find(...rest);
       const lookUp = lookUps[before];
@@ -70,12 +73,12 @@ function setup({ index }: { index?: (transferId: string) => Found } = {}) {
 }
 
 describe("a status that was found", () => {
-  test.each<[string, ReturnType<typeof statusOf>, number]>([
+  test.each<[string, ReturnType<typeof createStatus>, number]>([
     ["settled, for an hour", settled, 60 * 60_000],
-    ["pending towards L1, for its block", statusOf(towards("ethereum")), 12_000],
-    ["pending towards Polygon, for its block", statusOf(towards("polygon")), 2_000],
+    ["pending towards L1, for its block", createStatus(towards("ethereum")), 12_000],
+    ["pending towards Polygon, for its block", createStatus(towards("polygon")), 2_000],
     ["pending towards Arbitrum, whose blocks are short, for a second", waiting, 1_000],
-    ["bonded in blocks that may be undone, for a second", statusOf({ isFinal: false }), 1_000],
+    ["bonded in blocks that may be undone, for a second", createStatus({ isFinal: false }), 1_000],
   ])("is kept: %s", async (_, status, ms) => {
     const { find, told, pass, lookUps } = setup();
     expect(await told(status, "1")).toBe(status);
@@ -90,14 +93,14 @@ describe("a status that was found", () => {
     const { told, find } = setup();
     await told(settled, "1");
     expect(find("2")).toBeInstanceOf(Promise);
-    expect(find("1", {}, hash("2b"))).toBeInstanceOf(Promise);
-    expect(find("1", { network: networkOf("goerli") })).toBeInstanceOf(Promise);
+    expect(find("1", {}, repeatedByteHash("2b"))).toBeInstanceOf(Promise);
+    expect(find("1", { network: getNetwork("goerli") })).toBeInstanceOf(Promise);
     expect(find("1")).toBe(settled);
   });
 
-  test.each<[string, Found | ServiceError]>([
+  test.each<[string, LookupResult | ServiceError]>([
     ["that there is none", undefined],
-    ["a failure", unavailable("a chain")],
+    ["a failure", unavailableError("a chain")],
     ["a caller's mistake", new ServiceError("INVALID_PARAMETER", "ambiguous")],
   ])("is not %s", async (_, found) => {
     const { told, find, lookUps } = setup();
@@ -118,12 +121,12 @@ describe("a status that was found", () => {
 });
 
 describe("who asks on an endpoint of its own", () => {
-  const own = { chains: accessTo([], ["gnosis"]), leftMs: () => 123 };
+  const own = { chains: createChainAccess([], ["gnosis"]), remainingMs: () => 123 };
 
   test("gets a look-up of its own, of which nothing is kept, and nothing that is kept", async () => {
     const { told, find, lookUps } = setup({ index: () => settled });
     expect(await told(waiting, "1", own)).toBe(waiting);
-    expect(lookUps[0]?.context.leftMs()).toBe(123);
+    expect(lookUps[0]?.context.remainingMs()).toBe(123);
     expect(find("1")).toBe(settled);
     expect(await told(waiting, "1", own)).toBe(waiting);
     expect(lookUps).toHaveLength(2);
@@ -140,14 +143,14 @@ describe("a look-up for several", () => {
   test("is one, has all the time there is, and is told to all", async () => {
     const { find, lookUps, pass } = setup();
     const impatient = new AbortController();
-    const first = Promise.resolve(find("1", { leftMs: () => 5, signal: impatient.signal }));
+    const first = Promise.resolve(find("1", { remainingMs: () => 5, signal: impatient.signal }));
     first.catch(() => {});
     const second = find("1");
     expect(lookUps).toHaveLength(1);
     const [lookUp] = lookUps;
-    expect(lookUp?.context.leftMs()).toBe(longestMs);
+    expect(lookUp?.context.remainingMs()).toBe(timeoutMs);
     pass(400);
-    expect(lookUp?.context.leftMs()).toBe(longestMs - 400);
+    expect(lookUp?.context.remainingMs()).toBe(timeoutMs - 400);
     impatient.abort();
     await expect(first).rejects.toBe(impatient.signal.reason);
     expect(lookUp?.context.signal.aborted).toBe(false);
@@ -162,7 +165,7 @@ describe("a look-up for several", () => {
     const left = Promise.resolve(find("1", { signal: caller.signal }));
     left.catch(() => {});
     caller.abort();
-    await settle();
+    await flushEventLoop();
     expect(lookUps[0]?.context.signal.aborted).toBe(true);
     find("1");
     expect(lookUps).toHaveLength(2);
@@ -172,7 +175,7 @@ describe("a look-up for several", () => {
 
 describe("the index", () => {
   test("is asked first, answers without a promise, and what it says is kept as long as any", () => {
-    let [word, asked]: [Found, number] = [waiting, 0];
+    let [word, asked]: [LookupResult, number] = [waiting, 0];
     const { find, lookUps, pass } = setup({
       index: () => {
         asked += 1;
@@ -191,7 +194,7 @@ describe("the index", () => {
   test("that cannot know leaves it to others", async () => {
     const { told } = setup({
       index: () => {
-        throw unavailable("the index");
+        throw unavailableError("the index");
       },
     });
     expect(await told(waiting, "1")).toBe(waiting);
@@ -223,7 +226,7 @@ describe("look-ups that are too many", () => {
     lookUps.at(-1)?.resolve(settled);
     expect(await shared).toBe(settled);
     find("129");
-    find("130", { chains: accessTo([], ["gnosis"]) });
+    find("130", { chains: createChainAccess([], ["gnosis"]) });
     expect(lookUps).toHaveLength(1 + 64 + 1 + 1);
   });
 });

@@ -16,7 +16,7 @@ export function matchCompletions<
   for (const completion of completions) {
     const send = sends[next];
     if (send === undefined) break;
-    if (completion.timestamp !== null && completion.timestamp < send.timestamp - clockSkewSeconds) continue;
+    if (completion.timestamp !== null && completion.timestamp < send.timestamp - CLOCK_SKEW_SECONDS) continue;
     matched.set(send, completion);
     next += 1;
   }
@@ -24,10 +24,10 @@ export function matchCompletions<
 }
 
 /** By how much the clock of a destination may be behind that of L1. A message takes minutes, so little is lost by it. */
-const clockSkewSeconds = 60;
+const CLOCK_SKEW_SECONDS = 60;
 
 /** How far back the index goes on a chain. */
-interface Beginning {
+interface HistoryStart {
   /** 0: to the chain's beginning. */
   readonly from_block: number;
   /** Unix seconds. */
@@ -43,25 +43,25 @@ interface TimedSend {
 }
 
 /** A deadline that is no further ahead than this is of one sending, and no earlier transfer has the same. */
-const nearDeadlineSeconds = 30 * 86_400;
+const NEAR_DEADLINE_SECONDS = 30 * 86_400;
 /** By then a transfer from L1 has arrived. */
-const longestTransitSeconds = 7 * 86_400;
+const MAX_TRANSIT_SECONDS = 7 * 86_400;
 
 /** Whether both chains go back far enough to tell which completion is whose. */
-export function isTellable(
+export function isUnambiguous(
   send: TimedSend,
   equal: readonly TimedSend[],
-  source: Beginning,
-  destination: Beginning,
+  source: HistoryStart,
+  destination: HistoryStart,
 ): boolean {
   // The completion of one of them may be missing, and with it the order.
   if (equal.some(({ timestamp }) => timestamp < destination.from_timestamp)) return false;
   const deadline = BigInt(send.deadline);
-  const isUnique = deadline > 0n && deadline <= BigInt(send.timestamp + nearDeadlineSeconds);
+  const isUnique = deadline > 0n && deadline <= BigInt(send.timestamp + NEAR_DEADLINE_SECONDS);
   // One that was sent before the index begins may take the completion that is meant for this one.
-  return isUnique || isWhole(source) || send.timestamp >= source.from_timestamp + longestTransitSeconds;
+  return isUnique || hasCompleteHistory(source) || send.timestamp >= source.from_timestamp + MAX_TRANSIT_SECONDS;
 }
 
-export function isWhole({ from_block }: Beginning): boolean {
+export function hasCompleteHistory({ from_block }: HistoryStart): boolean {
   return from_block === 0;
 }

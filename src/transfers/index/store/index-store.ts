@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import type { Kysely } from "kysely";
 import type { BlockHeader, BlockRange } from "../../../chain/read/chain-reads.js";
-import { bytesOf, hexOf } from "./hex.js";
-import type { CursorRow, DeliveryRow, SendRow, Tables } from "./schema.js";
+import { bytesToHex, hexToBytes } from "./hex.js";
+import type { CursorRow, DeliveryRow, IndexTables, SendRow } from "./schema.js";
 
 /** Events with all that is kept of them. */
 export interface EventRows {
@@ -17,22 +17,22 @@ export interface EventRows {
  */
 export interface IndexStore {
   /** How much of a chain is there. */
-  cursor(chainId: number): Promise<CursorRow | undefined>;
+  readCursor(chainId: number): Promise<CursorRow | undefined>;
   /** The blocks of a chain that were the last one once, newest first, or as many of them. */
-  lastBlocks(chainId: number, most?: number): Promise<readonly BlockHeader[]>;
+  readRecentBlocks(chainId: number, most?: number): Promise<readonly BlockHeader[]>;
   /** Begins with an empty range behind a block that nothing can undo; nothing happens where a range is there. */
-  begin(chainId: number, block: BlockHeader): Promise<void>;
+  initializeCursor(chainId: number, block: BlockHeader): Promise<void>;
   /**
    * Adds what follows the last block, and what was missing before it.
    * @param options.to the new last block, or the same
    * @param options.isFinal whether nothing can undo what is added
    * @param options.observedAt when it was the chain's latest, in milliseconds since 1970
    */
-  advance(cursor: CursorRow, rows: EventRows, options: Advance): Promise<void>;
+  advance(cursor: CursorRow, rows: EventRows, options: AdvanceOptions): Promise<void>;
   /** Forgets everything above one of the blocks that were the last one. */
   rollBack(cursor: CursorRow, to: BlockHeader): Promise<void>;
   /** Puts what was read again, when nothing could undo it any more, in the place of what was there. */
-  confirm(cursor: CursorRow, to: BlockHeader, rows: EventRows): Promise<void>;
+  finalize(cursor: CursorRow, to: BlockHeader, rows: EventRows): Promise<void>;
   /**
    * Adds what precedes the first block.
    * @param from the new first block
@@ -41,26 +41,26 @@ export interface IndexStore {
   prepend(cursor: CursorRow, from: number, fromTimestamp: number, rows: EventRows): Promise<void>;
 }
 
-export interface Advance {
+export interface AdvanceOptions {
   readonly to: BlockHeader;
   readonly isFinal: boolean;
-  readonly observedAt: number;
+  readonly observedAtMs: number;
 }
 
 /** Rows of one statement: few enough that requests are answered in between. */
-const rowsAtOnce = 100;
+const ROWS_PER_STATEMENT = 100;
 
 /** @param transact runs its argument in one transaction */
 export function createIndexStore(
-  db: Kysely<Tables>,
-  transact: (work: (transaction: Kysely<Tables>) => Promise<void>) => Promise<void>,
+  db: Kysely<IndexTables>,
+  transact: (work: (transaction: Kysely<IndexTables>) => Promise<void>) => Promise<void>,
 ): IndexStore {
   /** Changes the cursor as long as it is what it was, and with it what `work` does. */
   async function move(
     { chain_id, from_block, to_block, final_to }: CursorRow,
     part: "beginning" | "end",
     change: Partial<Omit<CursorRow, "chain_id">>,
-    work: (transaction: Kysely<Tables>) => Promise<void>,
+    work: (transaction: Kysely<IndexTables>) => Promise<void>,
   ): Promise<void> {
     await transact(async (transaction) => {
       const update = transaction.updateTable("cursors").set(change).where("chain_id", "=", chain_id);
@@ -75,8 +75,8 @@ export function createIndexStore(
   }
 
   return {
-    cursor: (chainId) => db.selectFrom("cursors").selectAll().where("chain_id", "=", chainId).executeTakeFirst(),
-    async lastBlocks(chainId, most) {
+    readCursor: (chainId) => db.selectFrom("cursors").selectAll().where("chain_id", "=", chainId).executeTakeFirst(),
+    async readRecentBlocks(chainId, most) {
       const rows = await db
         .selectFrom("blocks")
         .selectAll()
@@ -86,11 +86,11 @@ export function createIndexStore(
         .execute();
       return rows.map(({ number, hash, timestamp }) => ({
         number,
-        hash: hexOf(hash),
+        hash: bytesToHex(hash),
         timestamp,
       }));
     },
-    begin: (chainId, block) =>
+    initializeCursor: (chainId, block) =>
       transact(async (transaction) => {
         const cursor: CursorRow = {
           chain_id: chainId,
@@ -105,31 +105,31 @@ export function createIndexStore(
           .values(cursor)
           .onConflict((conflict) => conflict.doNothing())
           .executeTakeFirst();
-        if (numInsertedOrUpdatedRows === 1n) await keepBlock(transaction, chainId, block);
+        if (numInsertedOrUpdatedRows === 1n) await upsertBlock(transaction, chainId, block);
       }),
-    advance: (cursor, rows, { to, isFinal, observedAt }) =>
+    advance: (cursor, rows, { to, isFinal, observedAtMs }) =>
       move(
         cursor,
         "end",
-        { to_block: to.number, observed_at: observedAt, ...(isFinal ? { final_to: to.number } : {}) },
+        { to_block: to.number, observed_at: observedAtMs, ...(isFinal ? { final_to: to.number } : {}) },
         async (transaction) => {
           await insertRows(transaction, rows);
-          await keepBlock(transaction, cursor.chain_id, to);
-          if (isFinal) await dropBlocks(transaction, cursor.chain_id, "<", to.number);
+          await upsertBlock(transaction, cursor.chain_id, to);
+          if (isFinal) await deleteBlocks(transaction, cursor.chain_id, "<", to.number);
         },
       ),
     // What came after it is not known any more, until it is read again.
     rollBack: (cursor, { number, timestamp }) =>
       move(cursor, "end", { to_block: number, observed_at: timestamp * 1_000 }, async (transaction) => {
         await deleteRows(transaction, cursor.chain_id, { from: number + 1, to: cursor.to_block });
-        await dropBlocks(transaction, cursor.chain_id, ">", number);
+        await deleteBlocks(transaction, cursor.chain_id, ">", number);
       }),
-    confirm: (cursor, to, rows) =>
+    finalize: (cursor, to, rows) =>
       move(cursor, "end", { final_to: to.number }, async (transaction) => {
         await deleteRows(transaction, cursor.chain_id, { from: cursor.final_to + 1, to: to.number });
         await insertRows(transaction, rows);
-        await keepBlock(transaction, cursor.chain_id, to);
-        await dropBlocks(transaction, cursor.chain_id, "<", to.number);
+        await upsertBlock(transaction, cursor.chain_id, to);
+        await deleteBlocks(transaction, cursor.chain_id, "<", to.number);
       }),
     prepend: (cursor, from, fromTimestamp, rows) =>
       move(cursor, "beginning", { from_block: from, from_timestamp: fromTimestamp }, (transaction) =>
@@ -139,15 +139,15 @@ export function createIndexStore(
 }
 
 /** What is there already stays as it is. */
-async function insertRows(transaction: Kysely<Tables>, { sends, deliveries }: EventRows): Promise<void> {
-  for await (const some of slices(sends)) {
+async function insertRows(transaction: Kysely<IndexTables>, { sends, deliveries }: EventRows): Promise<void> {
+  for await (const some of chunkRows(sends)) {
     await transaction
       .insertInto("sends")
       .values(some)
       .onConflict((conflict) => conflict.doNothing())
       .execute();
   }
-  for await (const some of slices(deliveries)) {
+  for await (const some of chunkRows(deliveries)) {
     await transaction
       .insertInto("deliveries")
       .values(some)
@@ -156,15 +156,15 @@ async function insertRows(transaction: Kysely<Tables>, { sends, deliveries }: Ev
   }
 }
 
-async function* slices<Row>(rows: readonly Row[]): AsyncGenerator<Row[]> {
-  for (let start = 0; start < rows.length; start += rowsAtOnce) {
+async function* chunkRows<Row>(rows: readonly Row[]): AsyncGenerator<Row[]> {
+  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
     // Only between two: no other process can write meanwhile.
     if (start > 0) await setImmediate();
-    yield rows.slice(start, start + rowsAtOnce);
+    yield rows.slice(start, start + ROWS_PER_STATEMENT);
   }
 }
 
-async function deleteRows(transaction: Kysely<Tables>, chainId: number, { from, to }: BlockRange): Promise<void> {
+async function deleteRows(transaction: Kysely<IndexTables>, chainId: number, { from, to }: BlockRange): Promise<void> {
   for (const table of ["sends", "deliveries"] as const) {
     await transaction
       .deleteFrom(table)
@@ -176,8 +176,8 @@ async function deleteRows(transaction: Kysely<Tables>, chainId: number, { from, 
 }
 
 /** A block that is read again may have another hash. */
-async function keepBlock(transaction: Kysely<Tables>, chainId: number, block: BlockHeader): Promise<void> {
-  const known = { hash: bytesOf(block.hash), timestamp: block.timestamp };
+async function upsertBlock(transaction: Kysely<IndexTables>, chainId: number, block: BlockHeader): Promise<void> {
+  const known = { hash: hexToBytes(block.hash), timestamp: block.timestamp };
   await transaction
     .insertInto("blocks")
     .values({ chain_id: chainId, number: block.number, ...known })
@@ -185,8 +185,8 @@ async function keepBlock(transaction: Kysely<Tables>, chainId: number, block: Bl
     .execute();
 }
 
-async function dropBlocks(
-  transaction: Kysely<Tables>,
+async function deleteBlocks(
+  transaction: Kysely<IndexTables>,
   chainId: number,
   operator: "<" | ">",
   number: number,

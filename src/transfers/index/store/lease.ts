@@ -1,4 +1,4 @@
-import { isBusy, openSqlite, type SqliteConnection } from "./sqlite.js";
+import { isSqliteBusy, openSqlite, type SqliteConnection } from "./sqlite.js";
 
 /** The right to do something that one process at a time may do. */
 export interface Lease {
@@ -6,18 +6,18 @@ export interface Lease {
 }
 
 /** Who has a lease that was asked for: its process id. */
-export interface Holder {
+export interface LeaseHolder {
   readonly pid: number;
 }
 
 /** How often a lease that another process holds is asked for again. */
-const retryMs = 3_000;
+const RETRY_INTERVAL_MS = 3_000;
 
 /**
  * Takes a lease, or says who holds it. It is a lock on a small file of its own, which the operating system lets go when
  * the process ends, however it ends.
  */
-export async function takeLease(file: string, pid: number): Promise<Lease | Holder> {
+export async function acquireLease(file: string, pid: number): Promise<Lease | LeaseHolder> {
   const connection = await openSqlite(file, { timeout: 0 });
   try {
     // Readers are let in beside this lock, so that they can see the number.
@@ -26,11 +26,11 @@ export async function takeLease(file: string, pid: number): Promise<Lease | Hold
     connection.exec("COMMIT");
     connection.exec("BEGIN IMMEDIATE");
   } catch (error) {
-    if (!isBusy(error)) {
+    if (!isSqliteBusy(error)) {
       connection.close();
       throw error;
     }
-    const holder = readHolder(connection);
+    const holder = readLeaseHolder(connection);
     connection.close();
     return holder;
   }
@@ -41,13 +41,13 @@ export async function takeLease(file: string, pid: number): Promise<Lease | Hold
  * Works under a lease: waits for it while another process holds it, and gives it back in the end.
  * @returns once the work is done, or the signal fires
  */
-export async function underLease(
+export async function runWithLease(
   file: string,
   options: {
     readonly pid: number;
     readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
     /** Told when the lease is held by another process, once. */
-    readonly onHeld: (holder: Holder) => void;
+    readonly onHeld: (holder: LeaseHolder) => void;
     /** Told when it cannot be known whether the lease is free, once; it is asked for again. */
     readonly onTrouble: (error: unknown) => void;
     readonly signal: AbortSignal;
@@ -58,7 +58,7 @@ export async function underLease(
   let isHeldTold = false;
   let isTroubleTold = false;
   while (!signal.aborted) {
-    const lease = await takeLease(file, pid).catch((error: unknown) => {
+    const lease = await acquireLease(file, pid).catch((error: unknown) => {
       if (!isTroubleTold) onTrouble(error);
       isTroubleTold = true;
     });
@@ -71,16 +71,16 @@ export async function underLease(
     }
     if (lease !== undefined && !isHeldTold) onHeld(lease);
     isHeldTold ||= lease !== undefined;
-    await sleep(retryMs, signal);
+    await sleep(RETRY_INTERVAL_MS, signal);
   }
 }
 
-function readHolder(connection: SqliteConnection): Holder {
+function readLeaseHolder(connection: SqliteConnection): LeaseHolder {
   try {
     return { pid: Number(connection.pragma("user_version", { simple: true })) };
   } catch (error) {
     // Just now it is being written.
-    if (isBusy(error)) return { pid: 0 };
+    if (isSqliteBusy(error)) return { pid: 0 };
     throw error;
   }
 }

@@ -1,56 +1,56 @@
 import type { Chain } from "../../../hop/networks.js";
-import type { Delivery, SentTransfer } from "../../transfer.js";
-import { nonceOf } from "./correlation-key.js";
-import { hexOf } from "./hex.js";
+import type { SentTransfer, TransferDelivery } from "../../transfer.js";
+import { decodeCctpNonce } from "./correlation-key.js";
+import { bytesToHex } from "./hex.js";
 import type { DeliveryRow, SendRow } from "./schema.js";
 
 // Rows as the rest of the service knows what they hold.
 
-export function sentTransferOf(row: SendRow, source: Chain, destination: Chain): SentTransfer {
+export function toSentTransfer(row: SendRow, source: Chain, destination: Chain): SentTransfer {
   return {
     kind: row.kind,
-    id: idOf(row),
+    id: toTransferId(row),
     token: row.token,
     source,
     destination,
-    transactionHash: hexOf(row.transaction_hash),
+    transactionHash: bytesToHex(row.transaction_hash),
     blockNumber: row.block_number,
     timestamp: row.timestamp,
     logIndex: row.log_index,
-    account: hexOf(row.account),
+    account: bytesToHex(row.account),
     event: {
-      transferId: transferIdOf(row),
+      transferId: toEventTransferId(row),
       destinationChainId: row.destination_chain_id,
-      recipient: hexOf(row.recipient),
+      recipient: bytesToHex(row.recipient),
       amount: BigInt(row.amount),
       amountOutMin: BigInt(row.amount_out_min),
       deadline: BigInt(row.deadline),
       bonderFee: BigInt(row.bonder_fee),
-      relayer: row.relayer === null ? undefined : hexOf(row.relayer),
+      relayer: row.relayer === null ? undefined : bytesToHex(row.relayer),
     },
   };
 }
 
-export function deliveryOf(row: DeliveryRow): Delivery {
+export function toDelivery(row: DeliveryRow): TransferDelivery {
   return {
-    transactionHash: hexOf(row.transaction_hash),
+    transactionHash: bytesToHex(row.transaction_hash),
     blockNumber: row.block_number,
-    bonder: row.bonder === null ? undefined : hexOf(row.bonder),
+    bonder: row.bonder === null ? undefined : bytesToHex(row.bonder),
   };
 }
 
 /** As in SentTransfer. */
-export function idOf(row: SendRow): string {
-  return transferIdOf(row) ?? hexOf(row.transaction_hash);
+export function toTransferId(row: SendRow): string {
+  return toEventTransferId(row) ?? bytesToHex(row.transaction_hash);
 }
 
-function transferIdOf({ kind, arrival_key }: SendRow): string | undefined {
+function toEventTransferId({ kind, arrival_key }: SendRow): string | undefined {
   switch (kind) {
     case "l1":
       return undefined;
     case "l2":
-      return hexOf(arrival_key);
+      return bytesToHex(arrival_key);
     case "cctp":
-      return String(nonceOf(arrival_key));
+      return String(decodeCctpNonce(arrival_key));
   }
 }

@@ -1,16 +1,22 @@
 import { type Kysely, type Migration, Migrator } from "kysely";
-import { takeLease } from "./lease.js";
-import { bytesType, IndexUnavailable, queriesOn, type SqliteConnection, useWriteAheadLog } from "./sqlite.js";
+import { acquireLease } from "./lease.js";
+import {
+  BYTES_COLUMN_TYPE,
+  createQueryBuilder,
+  enableWriteAheadLog,
+  IndexUnavailableError,
+  type SqliteConnection,
+} from "./sqlite.js";
 
 /** A place among a chain's logs: no two events have the same. */
-export interface EventPlace {
+export interface EventPosition {
   readonly chain_id: number;
   readonly block_number: number;
   readonly log_index: number;
 }
 
 /** An event by which a transfer left. Hashes, addresses and keys are bytes: half the size of hex. */
-export interface SendRow extends EventPlace {
+export interface SendRow extends EventPosition {
   readonly transaction_hash: Uint8Array;
   readonly kind: "l1" | "l2" | "cctp";
   readonly token: string;
@@ -31,7 +37,7 @@ export interface SendRow extends EventPlace {
 }
 
 /** An event by which a transfer arrived. */
-export interface DeliveryRow extends EventPlace {
+export interface DeliveryRow extends EventPosition {
   readonly transaction_hash: Uint8Array;
   readonly token: string;
   readonly arrival_key: Uint8Array;
@@ -63,14 +69,14 @@ export interface CursorRow {
   readonly observed_at: number;
 }
 
-export interface Tables {
+export interface IndexTables {
   readonly sends: SendRow;
   readonly deliveries: DeliveryRow;
   readonly blocks: BlockRow;
   readonly cursors: CursorRow;
 }
 
-const migrations: Readonly<Record<string, Migration>> = {
+const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "2026-07-transfers": {
     // Each step may have been done by a process that was killed before it could say so.
     async up(db: Kysely<unknown>) {
@@ -80,18 +86,18 @@ const migrations: Readonly<Record<string, Migration>> = {
         .addColumn("chain_id", "bigint", (column) => column.notNull())
         .addColumn("block_number", "bigint", (column) => column.notNull())
         .addColumn("log_index", "integer", (column) => column.notNull())
-        .addColumn("transaction_hash", bytesType, (column) => column.notNull())
+        .addColumn("transaction_hash", BYTES_COLUMN_TYPE, (column) => column.notNull())
         .addColumn("kind", "text", (column) => column.notNull())
         .addColumn("token", "text", (column) => column.notNull())
-        .addColumn("arrival_key", bytesType, (column) => column.notNull())
+        .addColumn("arrival_key", BYTES_COLUMN_TYPE, (column) => column.notNull())
         .addColumn("destination_chain_id", "bigint", (column) => column.notNull())
-        .addColumn("recipient", bytesType, (column) => column.notNull())
+        .addColumn("recipient", BYTES_COLUMN_TYPE, (column) => column.notNull())
         .addColumn("amount", "text", (column) => column.notNull())
         .addColumn("amount_out_min", "text", (column) => column.notNull())
         .addColumn("deadline", "text", (column) => column.notNull())
         .addColumn("bonder_fee", "text", (column) => column.notNull())
-        .addColumn("relayer", bytesType)
-        .addColumn("account", bytesType, (column) => column.notNull())
+        .addColumn("relayer", BYTES_COLUMN_TYPE)
+        .addColumn("account", BYTES_COLUMN_TYPE, (column) => column.notNull())
         .addColumn("timestamp", "bigint", (column) => column.notNull())
         .addPrimaryKeyConstraint("sends_place", ["chain_id", "block_number", "log_index"])
         .execute();
@@ -101,10 +107,10 @@ const migrations: Readonly<Record<string, Migration>> = {
         .addColumn("chain_id", "bigint", (column) => column.notNull())
         .addColumn("block_number", "bigint", (column) => column.notNull())
         .addColumn("log_index", "integer", (column) => column.notNull())
-        .addColumn("transaction_hash", bytesType, (column) => column.notNull())
+        .addColumn("transaction_hash", BYTES_COLUMN_TYPE, (column) => column.notNull())
         .addColumn("token", "text", (column) => column.notNull())
-        .addColumn("arrival_key", bytesType, (column) => column.notNull())
-        .addColumn("bonder", bytesType)
+        .addColumn("arrival_key", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("bonder", BYTES_COLUMN_TYPE)
         .addColumn("timestamp", "bigint")
         .addPrimaryKeyConstraint("deliveries_place", ["chain_id", "block_number", "log_index"])
         .execute();
@@ -113,7 +119,7 @@ const migrations: Readonly<Record<string, Migration>> = {
         .ifNotExists()
         .addColumn("chain_id", "bigint", (column) => column.notNull())
         .addColumn("number", "bigint", (column) => column.notNull())
-        .addColumn("hash", bytesType, (column) => column.notNull())
+        .addColumn("hash", BYTES_COLUMN_TYPE, (column) => column.notNull())
         .addColumn("timestamp", "bigint", (column) => column.notNull())
         .addPrimaryKeyConstraint("blocks_place", ["chain_id", "number"])
         .execute();
@@ -137,39 +143,40 @@ const migrations: Readonly<Record<string, Migration>> = {
 };
 
 /** How long another process may take to bring the file up to date. */
-const migrationMs = 30_000;
-const retryMs = 50;
+const MIGRATION_TIMEOUT_MS = 30_000;
+const RETRY_INTERVAL_MS = 50;
 
 /**
  * Brings a file's tables up to date; several processes may do so at a time.
  * @throws IndexUnavailable when they cannot be: another version of this service made the file, or it cannot be written
  */
-export async function migrate(
+export async function migrateIndex(
   connection: SqliteConnection,
   file: string,
   pid: number,
   sleep: (ms: number) => Promise<void>,
 ): Promise<void> {
-  let lease = await takeLease(`${file}.migration`, pid);
-  for (let waited = 0; !("release" in lease); waited += retryMs) {
-    if (waited > migrationMs) throw new IndexUnavailable(`process ${lease.pid} keeps the index's file ${file} locked`);
-    await sleep(retryMs);
-    lease = await takeLease(`${file}.migration`, pid);
+  let lease = await acquireLease(`${file}.migration`, pid);
+  for (let waited = 0; !("release" in lease); waited += RETRY_INTERVAL_MS) {
+    if (waited > MIGRATION_TIMEOUT_MS)
+      throw new IndexUnavailableError(`process ${lease.pid} keeps the index's file ${file} locked`);
+    await sleep(RETRY_INTERVAL_MS);
+    lease = await acquireLease(`${file}.migration`, pid);
   }
   try {
-    useWriteAheadLog(connection);
-    const db = queriesOn<Tables>(connection);
-    const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } });
+    enableWriteAheadLog(connection);
+    const db = createQueryBuilder<IndexTables>(connection);
+    const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } });
     const { error } = await migrator.migrateToLatest();
-    if (error !== undefined) throw unusable(file, error);
+    if (error !== undefined) throw unusableIndexError(file, error);
   } finally {
     lease.release();
   }
 }
 
-function unusable(file: string, cause: unknown): IndexUnavailable {
+function unusableIndexError(file: string, cause: unknown): IndexUnavailableError {
   const message = cause instanceof Error ? cause.message : String(cause);
   // So does Kysely say that the file has had steps which this version does not have.
   const why = message.startsWith("corrupted migrations") ? "it is of another version" : message;
-  return new IndexUnavailable(`the index's file ${file} cannot be used: ${why}`, { cause });
+  return new IndexUnavailableError(`the index's file ${file} cannot be used: ${why}`, { cause });
 }

@@ -7,31 +7,32 @@ import { type ColumnDataType, Kysely, SqliteDialect, sql } from "kysely";
 export type SqliteConnection = Database;
 
 /** Why the index cannot be used here, in words for whoever configured it. */
-export class IndexUnavailable extends Error {
-  override readonly name = "IndexUnavailable";
+export class IndexUnavailableError extends Error {
+  override readonly name = "IndexUnavailableError";
 }
 
 /** Type of a column that holds bytes. */
-export const bytesType: ColumnDataType = "blob";
+export const BYTES_COLUMN_TYPE: ColumnDataType = "blob";
 
 /** How long a connection waits where another process has locked the file; while it does, the whole process stands still. */
-const busyMs = 5_000;
+const BUSY_TIMEOUT_MS = 5_000;
 /** How often a transaction is begun anew meanwhile, where the process does not stand still. */
-const busyPauseMs = 20;
+const BUSY_RETRY_DELAY_MS = 20;
 /** Keys are random, so that every write touches pages all over the file. */
-const cacheKiB = 32_768;
+const CACHE_SIZE_KIB = 32_768;
 
 /** The driver, which is loaded only here: it is optional, and its native part is built on demand. */
 export async function openSqlite(file: string, options: Options = {}): Promise<SqliteConnection> {
   const driver = await import("better-sqlite3").catch((cause: unknown) => {
-    throw withoutDriver(cause);
+    throw missingDriverError(cause);
   });
   try {
-    return new driver.default(file, { timeout: busyMs, ...options });
+    return new driver.default(file, { timeout: BUSY_TIMEOUT_MS, ...options });
   } catch (cause) {
     // A missing folder is a TypeError of the driver's own.
-    if (!(cause instanceof driver.default.SqliteError) && !(cause instanceof TypeError)) throw withoutDriver(cause);
-    throw new IndexUnavailable(`the index's file ${file} cannot be opened: ${cause.message}`, { cause });
+    if (!(cause instanceof driver.default.SqliteError) && !(cause instanceof TypeError))
+      throw missingDriverError(cause);
+    throw new IndexUnavailableError(`the index's file ${file} cannot be opened: ${cause.message}`, { cause });
   }
 }
 
@@ -39,17 +40,17 @@ export async function openSqlite(file: string, options: Options = {}): Promise<S
  * Lets readers go on while one writes. What a crash of the machine (not of the process) undoes is read again.
  * @throws IndexUnavailable when the file is something else
  */
-export function useWriteAheadLog(connection: SqliteConnection): void {
+export function enableWriteAheadLog(connection: SqliteConnection): void {
   try {
     connection.pragma("journal_mode = WAL");
     connection.pragma("synchronous = NORMAL");
-    connection.pragma(`cache_size = -${cacheKiB}`);
+    connection.pragma(`cache_size = -${CACHE_SIZE_KIB}`);
   } catch (cause) {
-    throw new IndexUnavailable(`the index's file ${connection.name} cannot be used: ${String(cause)}`, { cause });
+    throw new IndexUnavailableError(`the index's file ${connection.name} cannot be used: ${String(cause)}`, { cause });
   }
 }
 
-export function queriesOn<Tables>(connection: SqliteConnection): Kysely<Tables> {
+export function createQueryBuilder<Tables>(connection: SqliteConnection): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }) });
 }
 
@@ -57,25 +58,25 @@ export function queriesOn<Tables>(connection: SqliteConnection): Kysely<Tables> 
  * Lets nothing stand still while another process writes: transactions wait by themselves.
  * @returns runs its argument in one transaction, all of which happens or nothing; what the argument throws is thrown
  */
-export function transactionsOn<Tables>(
+export function createTransactionRunner<Tables>(
   connection: SqliteConnection,
   db: Kysely<Tables>,
   sleep: (ms: number) => Promise<void>,
 ): (work: (transaction: Kysely<Tables>) => Promise<void>) => Promise<void> {
   connection.pragma("busy_timeout = 0");
   return async (work) => {
-    for (let waited = 0; ; waited += busyPauseMs) {
+    for (let waited = 0; ; waited += BUSY_RETRY_DELAY_MS) {
       try {
-        return await db.connection().execute((transaction) => inTransaction(transaction, work));
+        return await db.connection().execute((transaction) => runInTransaction(transaction, work));
       } catch (error) {
-        if (!isBusy(error) || waited >= busyMs) throw error;
+        if (!isSqliteBusy(error) || waited >= BUSY_TIMEOUT_MS) throw error;
       }
-      await sleep(busyPauseMs);
+      await sleep(BUSY_RETRY_DELAY_MS);
     }
   };
 }
 
-async function inTransaction<Tables>(
+async function runInTransaction<Tables>(
   db: Kysely<Tables>,
   work: (transaction: Kysely<Tables>) => Promise<void>,
 ): Promise<void> {
@@ -92,11 +93,11 @@ async function inTransaction<Tables>(
 }
 
 /** Whether another process has locked what was wanted. */
-export function isBusy(error: unknown): boolean {
+export function isSqliteBusy(error: unknown): boolean {
   return String((error as { code?: unknown }).code).startsWith("SQLITE_BUSY");
 }
 
-function withoutDriver(cause: unknown): IndexUnavailable {
+function missingDriverError(cause: unknown): IndexUnavailableError {
   const message = "the index needs SQLite's driver, which is not built: run `npm run build:sqlite`, or set INDEX=off";
-  return new IndexUnavailable(message, { cause });
+  return new IndexUnavailableError(message, { cause });
 }

@@ -1,17 +1,17 @@
-import { cctpDomainOf } from "../../../hop/cctp/cctp.js";
+import { getCctpDomain } from "../../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../../hop/networks.js";
-import type { Delivery, SentTransfer } from "../../transfer.js";
-import { isTellable, isWhole, matchCompletions } from "./completion-matching.js";
-import { cctpKey } from "./correlation-key.js";
-import { bytesOf } from "./hex.js";
-import { deliveryOf, idOf, sentTransferOf } from "./row-mapping.js";
-import type { CursorRow, DeliveryRow, EventPlace, SendRow, Tables } from "./schema.js";
-import { queriesOn, type SqliteConnection } from "./sqlite.js";
+import type { SentTransfer, TransferDelivery } from "../../transfer.js";
+import { hasCompleteHistory, isUnambiguous, matchCompletions } from "./completion-matching.js";
+import { encodeCctpKey } from "./correlation-key.js";
+import { hexToBytes } from "./hex.js";
+import { toDelivery, toSentTransfer, toTransferId } from "./row-mapping.js";
+import type { CursorRow, DeliveryRow, EventPosition, IndexTables, SendRow } from "./schema.js";
+import { createQueryBuilder, type SqliteConnection } from "./sqlite.js";
 
 /** A transfer that is in the index, with its arrival. */
 export interface IndexedTransfer {
   readonly sent: SentTransfer;
-  readonly delivery: Delivery | undefined;
+  readonly delivery: TransferDelivery | undefined;
   /** Whether nothing can undo the sending and, if any, the delivering block. */
   readonly isFinal: boolean;
   /** False where the index cannot tell whether this one has arrived or another like it: `delivery` is undefined then. */
@@ -26,35 +26,35 @@ export interface IndexedTransfer {
 /** The blocks of a chain whose events are in the index without a gap. */
 export interface IndexCoverage {
   /** The first one; 0: from the chain's beginning. */
-  readonly from: number;
+  readonly fromBlock: number;
   /** Time of that block, Unix seconds; 0: from the beginning. What arrived since is in the index. */
   readonly fromTimestamp: number;
   /** The last one. */
-  readonly to: number;
+  readonly toBlock: number;
   /** When it was known to be the chain's latest, in milliseconds since 1970. */
-  readonly observedAt: number;
+  readonly observedAtMs: number;
   /** The last block that was read when nothing could undo it any more. */
-  readonly finalTo: number;
+  readonly finalizedBlock: number;
 }
 
 /** Reads the index. Every method is a few local reads that take microseconds. Ids and hashes in any case. */
 export interface TransferIndex {
   /** The transfers that a transaction sent, in log order; where it sent none, those that it delivered. */
-  byTransactionHash(hash: string): readonly IndexedTransfer[];
+  findByTransactionHash(hash: string): readonly IndexedTransfer[];
   /**
    * By transfer ID, by the hash of a transaction on L1 (the transfers that it sent from there), or by decimal CCTP nonce:
    * several, where several source chains have it.
    */
-  byTransferId(id: string): readonly IndexedTransfer[];
+  findByTransferId(id: string): readonly IndexedTransfer[];
   /** undefined: nothing of that chain is there yet. */
-  coverage(slug: string): IndexCoverage | undefined;
+  getCoverage(slug: string): IndexCoverage | undefined;
   close(): void;
 }
 
 export function createTransferIndex(connection: SqliteConnection, network: Network): TransferIndex {
-  const read = prepareReads(connection);
+  const read = prepareStatements(connection);
   const chains = new Map([...network.chains.values()].map((chain) => [chain.chainId, chain]));
-  const domains = [...network.chains.values()].flatMap((chain) => cctpDomainOf(chain) ?? []);
+  const domains = [...network.chains.values()].flatMap((chain) => getCctpDomain(chain) ?? []);
 
   /** The cursors of all chains, as they are in the same transaction as what is read beside them. */
   type Cursors = ReadonlyMap<number, CursorRow>;
@@ -66,17 +66,17 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
   }
 
   /** What became of a transfer. */
-  function outcomeOf(send: SendRow, cursors: Cursors): Outcome {
-    const arrivals = read.deliveriesByKey(send.arrival_key).filter((row) => isArrivalOf(row, send));
+  function outcomeOf(send: SendRow, cursors: Cursors): DeliveryOutcome {
+    const arrivals = read.deliveriesByKey(send.arrival_key).filter((row) => isDeliveryOf(row, send));
     if (send.kind !== "l1") return { arrival: arrivals[0], isCertain: true };
     const source = cursors.get(send.chain_id);
     const destination = cursors.get(send.destination_chain_id);
     const equal = read.sendsByKey(send.arrival_key).filter(({ kind }) => kind === "l1");
-    const own = equal.find((row) => isSamePlace(row, send));
-    if (!own || !source || !destination || !isTellable(own, equal, source, destination))
+    const own = equal.find((row) => isSamePosition(row, send));
+    if (!own || !source || !destination || !isUnambiguous(own, equal, source, destination))
       return { arrival: undefined, isCertain: false };
     // Where nothing is missing at the beginning, order alone tells which completion is whose.
-    const isOrdered = isWhole(source) && isWhole(destination);
+    const isOrdered = hasCompleteHistory(source) && hasCompleteHistory(destination);
     const timed = isOrdered ? arrivals.map((row) => ({ ...row, timestamp: null })) : arrivals;
     return { arrival: matchCompletions(equal, timed).get(own), isCertain: true };
   }
@@ -84,10 +84,10 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
   /** The IDs of the other transfers, for each transfer of a transaction. */
   function othersAmong(all: readonly SendRow[]): (send: SendRow) => readonly string[] {
     const known = all.filter((send) => chains.has(send.destination_chain_id));
-    const ids = known.map(idOf);
+    const ids = known.map(toTransferId);
     return (send) =>
       ids.toSpliced(
-        known.findIndex((other) => isSamePlace(other, send)),
+        known.findIndex((other) => isSamePosition(other, send)),
         1,
       );
   }
@@ -98,13 +98,13 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
     if (source === undefined || destination === undefined) return [];
     const { arrival, isCertain } = outcomeOf(send, cursors);
     const transfer = {
-      sent: sentTransferOf(send, source, destination),
-      delivery: arrival && deliveryOf(arrival),
+      sent: toSentTransfer(send, source, destination),
+      delivery: arrival && toDelivery(arrival),
       isFinal: isBelowFinal(send, cursors) && (arrival === undefined || isBelowFinal(arrival, cursors)),
       isCertain,
       otherTransferIds,
-      source: coverageOf(cursors.get(source.chainId)),
-      destination: coverageOf(cursors.get(destination.chainId)),
+      source: toCoverage(cursors.get(source.chainId)),
+      destination: toCoverage(cursors.get(destination.chainId)),
     };
     return [transfer];
   }
@@ -115,36 +115,36 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
     const sends = deliveries.flatMap((delivery) => {
       const isItsOwn = (send: SendRow): boolean => {
         const { arrival } = outcomeOf(send, cursors);
-        return arrival !== undefined && isSamePlace(arrival, delivery);
+        return arrival !== undefined && isSamePosition(arrival, delivery);
       };
-      return read.sendsByKey(delivery.arrival_key).find((send) => isArrivalOf(delivery, send) && isItsOwn(send)) ?? [];
+      return read.sendsByKey(delivery.arrival_key).find((send) => isDeliveryOf(delivery, send) && isItsOwn(send)) ?? [];
     });
     return sends.length === deliveries.length ? sends : [];
   }
 
   function sendsById(id: string): readonly SendRow[] {
     if (/^[0-9]{1,20}$/.test(id)) {
-      const keys = domains.flatMap((domain) => cctpKey(domain, BigInt(id)) ?? []);
+      const keys = domains.flatMap((domain) => encodeCctpKey(domain, BigInt(id)) ?? []);
       return keys.flatMap((key) => read.sendsByKey(key));
     }
     if (!isHash(id)) return [];
-    const key = bytesOf(id);
+    const key = hexToBytes(id);
     const overL2 = read.sendsByKey(key).filter(({ kind }) => kind === "l2");
     return overL2.length > 0 ? overL2 : read.sendsByHash(key).filter(({ kind }) => kind === "l1");
   }
 
   return {
     // In a transaction, as each statement alone would be in one of its own: it takes less time.
-    byTransactionHash: connection.transaction((hash: string) => {
+    findByTransactionHash: connection.transaction((hash: string) => {
       if (!isHash(hash)) return [];
       const cursors = readCursors();
-      const key = bytesOf(hash);
+      const key = hexToBytes(hash);
       const sent = read.sendsByHash(key);
       const all = sent.length > 0 ? sent : deliveredBy(key, cursors);
       const othersOf = othersAmong(all);
       return all.flatMap((send) => transferOf(send, othersOf(send), cursors));
     }),
-    byTransferId: connection.transaction((id: string) => {
+    findByTransferId: connection.transaction((id: string) => {
       const cursors = readCursors();
       let last: { readonly hash: Uint8Array; readonly othersOf: (send: SendRow) => readonly string[] } | undefined;
       return sendsById(id).flatMap((send) => {
@@ -155,33 +155,33 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
         return transferOf(send, last.othersOf(send), cursors);
       });
     }),
-    coverage(slug) {
+    getCoverage(slug) {
       const chain: Chain | undefined = network.chains.get(slug);
-      return chain && coverageOf(read.cursors().find((row) => row.chain_id === chain.chainId));
+      return chain && toCoverage(read.cursors().find((row) => row.chain_id === chain.chainId));
     },
     close: () => connection.close(),
   };
 }
 
 /** How a transfer arrived, if it did; whether that can be told at all. */
-interface Outcome {
+interface DeliveryOutcome {
   readonly arrival: DeliveryRow | undefined;
   readonly isCertain: boolean;
 }
 
-function coverageOf(cursor: CursorRow | undefined): IndexCoverage | undefined {
+function toCoverage(cursor: CursorRow | undefined): IndexCoverage | undefined {
   return cursor === undefined
     ? undefined
     : {
-        from: cursor.from_block,
+        fromBlock: cursor.from_block,
         fromTimestamp: cursor.from_timestamp,
-        to: cursor.to_block,
-        observedAt: cursor.observed_at,
-        finalTo: cursor.final_to,
+        toBlock: cursor.to_block,
+        observedAtMs: cursor.observed_at,
+        finalizedBlock: cursor.final_to,
       };
 }
 
-function isSamePlace(a: EventPlace, b: EventPlace): boolean {
+function isSamePosition(a: EventPosition, b: EventPosition): boolean {
   return a.chain_id === b.chain_id && a.block_number === b.block_number && a.log_index === b.log_index;
 }
 
@@ -189,13 +189,13 @@ function isHash(text: string): boolean {
   return /^0x[0-9a-f]{64}$/i.test(text);
 }
 
-function isArrivalOf(delivery: DeliveryRow, send: SendRow): boolean {
+function isDeliveryOf(delivery: DeliveryRow, send: SendRow): boolean {
   return delivery.chain_id === send.destination_chain_id && delivery.token === send.token;
 }
 
 /** The statements, whose text is made once: making it takes longer than the read. */
-function prepareReads(connection: SqliteConnection) {
-  const db = queriesOn<Tables>(connection);
+function prepareStatements(connection: SqliteConnection) {
+  const db = createQueryBuilder<IndexTables>(connection);
   const value = new Uint8Array();
   const sends = db.selectFrom("sends").selectAll().orderBy("chain_id").orderBy("block_number").orderBy("log_index");
   const deliveries = db

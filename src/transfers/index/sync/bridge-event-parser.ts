@@ -1,86 +1,86 @@
 import type { Log, LogFilter } from "../../../chain/read/chain-reads.js";
-import { cctpDomainOf } from "../../../hop/cctp/cctp.js";
-import { burnerOf } from "../../../hop/cctp/cctp-burn-message.js";
-import { type BridgeBook, createBridgeBook } from "../../../hop/contract-registry.js";
+import { getCctpDomain } from "../../../hop/cctp/cctp.js";
+import { decodeBurner } from "../../../hop/cctp/cctp-burn-message.js";
+import { type ContractRegistry, createContractRegistry } from "../../../hop/contract-registry.js";
 import type { Chain, Network } from "../../../hop/networks.js";
 import {
-  decodeReceived,
-  decodeSent,
-  type ReceivedEvent,
-  type SentEvent,
-  topics,
+  decodeReceivedEvent,
+  decodeSentEvent,
+  eventTopics,
+  type TransferReceivedEvent,
+  type TransferSentEvent,
 } from "../../../hop/transfer-events.js";
-import { cctpKey, valuesKey } from "../store/correlation-key.js";
-import { bytesOf } from "../store/hex.js";
+import { encodeCctpKey, hashTransferValues } from "../store/correlation-key.js";
+import { hexToBytes } from "../store/hex.js";
 import type { DeliveryRow, SendRow } from "../store/schema.js";
 
 /** An event of Hop's, as far as its log alone tells. */
-export type IndexEvent = { readonly transactionHash: string; readonly blockHash: string } & (
+export type BridgeEvent = { readonly transactionHash: string; readonly blockHash: string } & (
   | { readonly send: Omit<SendRow, "account" | "timestamp"> }
   | {
       readonly delivery: Omit<DeliveryRow, "bonder" | "timestamp">;
-      readonly kind: ReceivedEvent["kind"];
+      readonly kind: TransferReceivedEvent["kind"];
       readonly isBond: boolean;
     }
 );
 
 /** Reads the logs of one chain. */
-export interface EventReader {
+export interface BridgeEventParser {
   /** Matches every event that is kept, and of CCTP everybody's arrivals. */
   readonly filter: LogFilter;
   /** undefined: an event that is not kept. */
-  read(log: Log): IndexEvent | undefined;
+  parse(log: Log): BridgeEvent | undefined;
 }
 
-export function createEventReader(network: Network, chain: Chain): EventReader {
-  const book = createBridgeBook(network);
-  const senders = book.senders(chain);
-  const transmitter = book.messageTransmitter(chain);
-  const burners = cctpBridges(network, book);
-  const domain = cctpDomainOf(chain);
+export function createBridgeEventParser(network: Network, chain: Chain): BridgeEventParser {
+  const book = createContractRegistry(network);
+  const senders = book.getSendingContracts(chain);
+  const transmitter = book.findMessageTransmitter(chain);
+  const burners = mapCctpBridgesByDomain(network, book);
+  const domain = getCctpDomain(chain);
 
-  function readSend(log: Log): IndexEvent | undefined {
+  function readSend(log: Log): BridgeEvent | undefined {
     const sender = senders.get(log.address.toLowerCase());
-    const event = sender && decodeSent(log);
+    const event = sender && decodeSentEvent(log);
     if (sender === undefined || event === undefined || !Number.isSafeInteger(event.destinationChainId))
       return undefined;
-    const key = keyOfSend(sender.token, event, domain);
+    const key = getSendCorrelationKey(sender.token, event, domain);
     if (key === undefined) return undefined;
     const send = {
-      ...placeOf(chain, log),
+      ...toPositionColumns(chain, log),
       kind: sender.kind,
       token: sender.token,
       arrival_key: key,
       destination_chain_id: event.destinationChainId,
-      recipient: bytesOf(event.recipient),
+      recipient: hexToBytes(event.recipient),
       amount: String(event.amount),
       amount_out_min: String(event.amountOutMin),
       deadline: String(event.deadline),
       bonder_fee: String(event.bonderFee),
-      relayer: event.relayer === undefined ? null : bytesOf(event.relayer),
+      relayer: event.relayer === undefined ? null : hexToBytes(event.relayer),
     };
     return { send, transactionHash: log.transactionHash, blockHash: log.blockHash };
   }
 
-  function readDelivery(log: Log): IndexEvent | undefined {
+  function readDelivery(log: Log): BridgeEvent | undefined {
     const address = log.address.toLowerCase();
-    const event = decodeReceived(log);
+    const event = decodeReceivedEvent(log);
     if (event === undefined) return undefined;
     let key: Buffer | undefined;
     let token = senders.get(address)?.token;
     if (event.kind === "cctp") {
       // The transmitter serves all of Circle's CCTP: who burnt the USDC tells what is Hop's.
-      const burner = burnerOf(log);
+      const burner = decodeBurner(log);
       if (address !== transmitter || burner === undefined || burners.get(event.sourceDomain) !== burner)
         return undefined;
-      key = cctpKey(event.sourceDomain, event.nonce);
+      key = encodeCctpKey(event.sourceDomain, event.nonce);
       token = "USDC";
     } else {
-      key = event.kind === "l2" ? bytesOf(event.transferId) : valuesKey(token ?? "", chain.chainId, event);
+      key = event.kind === "l2" ? hexToBytes(event.transferId) : hashTransferValues(token ?? "", chain.chainId, event);
     }
     if (token === undefined || key === undefined) return undefined;
     return {
-      delivery: { ...placeOf(chain, log), token, arrival_key: key },
+      delivery: { ...toPositionColumns(chain, log), token, arrival_key: key },
       kind: event.kind,
       isBond: event.kind === "l2" && event.isBond,
       transactionHash: log.transactionHash,
@@ -91,35 +91,39 @@ export function createEventReader(network: Network, chain: Chain): EventReader {
   return {
     filter: {
       address: [...senders.keys(), ...(transmitter === undefined ? [] : [transmitter])],
-      topics: [Object.values(topics)],
+      topics: [Object.values(eventTopics)],
     },
-    read: (log) => readSend(log) ?? readDelivery(log),
+    parse: (log) => readSend(log) ?? readDelivery(log),
   };
 }
 
 /** Hop's bridge to CCTP on each domain. */
-function cctpBridges(network: Network, book: BridgeBook): ReadonlyMap<number, string> {
+function mapCctpBridgesByDomain(network: Network, book: ContractRegistry): ReadonlyMap<number, string> {
   const bridges = new Map<number, string>();
   for (const chain of network.chains.values()) {
-    const domain = cctpDomainOf(chain);
-    const [bridge] = [...book.senders(chain)].find(([, { kind }]) => kind === "cctp") ?? [];
+    const domain = getCctpDomain(chain);
+    const [bridge] = [...book.getSendingContracts(chain)].find(([, { kind }]) => kind === "cctp") ?? [];
     if (domain !== undefined && bridge !== undefined) bridges.set(domain, bridge);
   }
   return bridges;
 }
 
-function keyOfSend(token: string, event: SentEvent, domain: number | undefined): Buffer | undefined {
+function getSendCorrelationKey(
+  token: string,
+  event: TransferSentEvent,
+  domain: number | undefined,
+): Buffer | undefined {
   const { transferId } = event;
-  if (transferId === undefined) return valuesKey(token, event.destinationChainId, event);
-  if (transferId.startsWith("0x")) return bytesOf(transferId);
-  return domain === undefined ? undefined : cctpKey(domain, BigInt(transferId));
+  if (transferId === undefined) return hashTransferValues(token, event.destinationChainId, event);
+  if (transferId.startsWith("0x")) return hexToBytes(transferId);
+  return domain === undefined ? undefined : encodeCctpKey(domain, BigInt(transferId));
 }
 
-function placeOf(chain: Chain, log: Log) {
+function toPositionColumns(chain: Chain, log: Log) {
   return {
     chain_id: chain.chainId,
     block_number: Number(log.blockNumber),
     log_index: Number(log.logIndex),
-    transaction_hash: bytesOf(log.transactionHash),
+    transaction_hash: hexToBytes(log.transactionHash),
   };
 }

@@ -1,14 +1,21 @@
-import { resultOf } from "../../../chain/chain-client.js";
-import { headerIn, logsIn } from "../../../chain/json-rpc/parse-results.js";
-import { type BlockHeader, type Log, readHeader } from "../../../chain/read/chain-reads.js";
+import { getResult } from "../../../chain/chain-client.js";
+import { parseBlockHeader, parseLogs } from "../../../chain/json-rpc/parse-results.js";
+import { type BlockHeader, type Log, readBlockHeader } from "../../../chain/read/chain-reads.js";
 import { ServiceError } from "../../../errors.js";
 import type { IndexStore } from "../store/index-store.js";
 import type { CursorRow } from "../store/schema.js";
-import { createPageWidth } from "./adaptive-page-size.js";
-import { blockCall, ensureCursor, type IndexedChain, logsCall, readEvents, rowsOf } from "./indexed-chain.js";
-import { findFork, isOneChain, judgePoll, pollMsOf } from "./reorg-detection.js";
+import { createAdaptivePageSize } from "./adaptive-page-size.js";
+import {
+  createBlockCall,
+  createLogsCall,
+  ensureCursor,
+  type IndexedChain,
+  readEventPage,
+  readEventRows,
+} from "./indexed-chain.js";
+import { classifyPoll, findCommonAncestor, getPollIntervalMs, isConsistentChain } from "./reorg-detection.js";
 
-export interface FollowChainOptions {
+export interface RealtimeSyncOptions {
   readonly indexed: IndexedChain;
   readonly store: IndexStore;
   /** Milliseconds since 1970. */
@@ -28,24 +35,24 @@ export interface FollowChainOptions {
  * How much of the newest is read again at each look, in milliseconds: an endpoint may tell of a block before it has its
  * logs.
  */
-const overlapMs = 10_000;
+const OVERLAP_MS = 10_000;
 /** How often it is looked up what has become final; and for how long a chain may be shorter than the index unremarked. */
-const confirmMs = 60_000;
+const FINALIZE_INTERVAL_MS = 60_000;
 /** Longest pause after failures. */
-export const longestPauseMs = 60_000;
+export const MAX_RETRY_DELAY_MS = 60_000;
 /** Blocks asked for in one batch when a reorg's depth is looked for. */
-const blocksAtOnce = 50;
+const BLOCKS_PER_BATCH = 50;
 
-const oldestFirst = { newestFirst: false };
+const OLDEST_FIRST = { newestFirst: false };
 /** When a block was the latest one, in milliseconds since 1970. */
-const madeAt = ({ timestamp }: BlockHeader): number => timestamp * 1_000;
+const getBlockTimeMs = ({ timestamp }: BlockHeader): number => timestamp * 1_000;
 
 /** Keeps the index of one chain up to date until the signal fires. */
-export async function followChain(options: FollowChainOptions): Promise<void> {
+export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<void> {
   const { indexed, store, wallNow, steadyNow, sleep, onTrouble, onReorg, signal } = options;
-  const { chain, client, reader } = indexed;
-  const pollMs = pollMsOf(chain);
-  const width = createPageWidth();
+  const { chain, client, eventParser } = indexed;
+  const pollMs = getPollIntervalMs(chain);
+  const width = createAdaptivePageSize();
   /** Whether all that is missing can be asked for at once. */
   let isNear = false;
   let confirmedAt = Number.NEGATIVE_INFINITY;
@@ -62,27 +69,27 @@ export async function followChain(options: FollowChainOptions): Promise<void> {
    *   came between the answers of one poll
    */
   async function poll(cursor: CursorRow, last: BlockHeader, kept: readonly BlockHeader[]): Promise<void> {
-    const observedAt = wallNow();
-    const from = Math.max(cursor.final_to, last.number - Math.ceil(overlapMs / chain.blockMs));
+    const observedAtMs = wallNow();
+    const from = Math.max(cursor.final_to, last.number - Math.ceil(OVERLAP_MS / chain.blockTimeMs));
     const calls = [
-      blockCall("latest"),
-      logsCall(reader, from, "latest"),
-      ...kept.map(({ number }) => blockCall(number)),
+      createBlockCall("latest"),
+      createLogsCall(eventParser, from, "latest"),
+      ...kept.map(({ number }) => createBlockCall(number)),
     ];
-    const [latest, found, ...now] = (await client.batch(calls, signal)).map(resultOf);
-    const head = headerIn(client, latest);
-    const keptNow = now.map((block) => headerIn(client, block));
+    const [latest, found, ...now] = (await client.sendBatch(calls, signal)).map(getResult);
+    const head = parseBlockHeader(client, latest);
+    const keptNow = now.map((block) => parseBlockHeader(client, block));
     noteLength(head, last);
-    const verdict = judgePoll(kept, keptNow, head);
+    const verdict = classifyPoll(kept, keptNow, head);
     if (verdict === "reorg") return undo(cursor);
     if (verdict === "wait" || head === undefined) return;
     // What is beyond the head of the same answer is left for the next one.
-    const logs = logsIn(client, found).filter(({ blockNumber }) => Number(blockNumber) <= head.number);
-    if (!isOneChain([...kept, head], logs)) throw disagreeing(chain.slug);
-    const missing = logs.filter((log) => !taken.has(placeOf(log)));
-    const { rows } = await rowsOf(indexed, missing, { from: from + 1, to: head.number }, signal);
-    await store.advance(cursor, rows, { to: head, isFinal: false, observedAt });
-    taken = new Set(logs.map(placeOf));
+    const logs = parseLogs(client, found).filter(({ blockNumber }) => Number(blockNumber) <= head.number);
+    if (!isConsistentChain([...kept, head], logs)) throw inconsistentChainError(chain.slug);
+    const missing = logs.filter((log) => !taken.has(toLogKey(log)));
+    const { rows } = await readEventRows(indexed, missing, { from: from + 1, to: head.number }, signal);
+    await store.advance(cursor, rows, { to: head, isFinal: false, observedAtMs });
+    taken = new Set(logs.map(toLogKey));
   }
 
   /** Says so, once, when a chain stays shorter than the index. */
@@ -93,7 +100,7 @@ export async function followChain(options: FollowChainOptions): Promise<void> {
       return;
     }
     shortSince ??= steadyNow();
-    if (steadyNow() - shortSince < confirmMs) return;
+    if (steadyNow() - shortSince < FINALIZE_INTERVAL_MS) return;
     shortSince = Number.POSITIVE_INFINITY;
     onTrouble(chain.slug, new ServiceError("UPSTREAM_UNAVAILABLE", `${chain.slug} has fewer blocks than before`));
   }
@@ -102,19 +109,19 @@ export async function followChain(options: FollowChainOptions): Promise<void> {
   async function catchUp(cursor: CursorRow, last: BlockHeader): Promise<void> {
     const observedAt = wallNow();
     const [{ latest, settled }, lastNow] = await Promise.all([
-      indexed.readEnds(signal),
-      readHeader(client, last.number, signal),
+      indexed.readHeadAndSettledBlock(signal),
+      readBlockHeader(client, last.number, signal),
     ]);
     noteLength(latest, last);
-    const verdict = judgePoll([last], [lastNow], latest);
+    const verdict = classifyPoll([last], [lastNow], latest);
     if (verdict === "reorg") return undo(cursor);
     isNear = verdict === "wait" || latest.number === last.number;
     if (isNear) return;
     if (settled > last.number) return catchUpFinal(settled);
     const missing = { from: last.number + 1, to: latest.number };
-    const { rows, last: to } = await readEvents(indexed, missing, oldestFirst, width, signal);
+    const { rows, lastBlock: to } = await readEventPage(indexed, missing, OLDEST_FIRST, width, signal);
     isNear = to.number === latest.number;
-    await store.advance(cursor, rows, { to, isFinal: false, observedAt: isNear ? observedAt : madeAt(to) });
+    await store.advance(cursor, rows, { to, isFinal: false, observedAtMs: isNear ? observedAt : getBlockTimeMs(to) });
   }
 
   /** Once all that is there is confirmed, what follows and is final needs no second look. */
@@ -122,33 +129,33 @@ export async function followChain(options: FollowChainOptions): Promise<void> {
     await confirm(settled);
     for (let cursor = await readCursor(); cursor.to_block < settled; cursor = await readCursor()) {
       const missing = { from: cursor.to_block + 1, to: settled };
-      const { rows, last: to } = await readEvents(indexed, missing, oldestFirst, width, signal);
-      await store.advance(cursor, rows, { to, isFinal: true, observedAt: madeAt(to) });
+      const { rows, lastBlock: to } = await readEventPage(indexed, missing, OLDEST_FIRST, width, signal);
+      await store.advance(cursor, rows, { to, isFinal: true, observedAtMs: getBlockTimeMs(to) });
     }
   }
 
   /** Goes back to the newest block that is still there. */
   async function undo(cursor: CursorRow): Promise<void> {
     taken = new Set();
-    const kept = await store.lastBlocks(chain.chainId);
-    for (let start = 0; start < kept.length; start += blocksAtOnce) {
-      const some = kept.slice(start, start + blocksAtOnce);
-      const outcomes = await client.batch(
-        some.map(({ number }) => blockCall(number)),
+    const kept = await store.readRecentBlocks(chain.chainId);
+    for (let start = 0; start < kept.length; start += BLOCKS_PER_BATCH) {
+      const some = kept.slice(start, start + BLOCKS_PER_BATCH);
+      const outcomes = await client.sendBatch(
+        some.map(({ number }) => createBlockCall(number)),
         signal,
       );
-      const fork = findFork(
+      const fork = findCommonAncestor(
         some,
-        outcomes.map((outcome) => headerIn(client, resultOf(outcome))),
+        outcomes.map((outcome) => parseBlockHeader(client, getResult(outcome))),
       );
       if (fork === undefined) continue;
-      if (fork.number === cursor.to_block) throw disagreeing(chain.slug);
+      if (fork.number === cursor.to_block) throw inconsistentChainError(chain.slug);
       isNear = false;
       await store.rollBack(cursor, fork);
       onReorg(chain.slug, cursor.to_block - fork.number);
       return;
     }
-    throw disagreeing(chain.slug);
+    throw inconsistentChainError(chain.slug);
   }
 
   /** Reads again what has become final since the last time. */
@@ -157,20 +164,21 @@ export async function followChain(options: FollowChainOptions): Promise<void> {
       const cursor = await readCursor();
       const range = { from: cursor.final_to + 1, to: Math.min(settled, cursor.to_block) };
       if (range.from > range.to) break;
-      const page = await readEvents(indexed, range, oldestFirst, width, signal);
-      await store.confirm(cursor, page.last, page.rows);
+      const page = await readEventPage(indexed, range, OLDEST_FIRST, width, signal);
+      await store.finalize(cursor, page.lastBlock, page.rows);
     }
     confirmedAt = steadyNow();
   }
 
   async function step(): Promise<void> {
     const cursor = await readCursor();
-    const kept = await store.lastBlocks(chain.chainId, 2);
+    const kept = await store.readRecentBlocks(chain.chainId, 2);
     const [last] = kept;
     if (last?.number !== cursor.to_block) throw new Error("the index has lost its last block");
     if (isNear) await poll(cursor, last, kept);
     else await catchUp(cursor, last);
-    if (isNear && steadyNow() - confirmedAt >= confirmMs) await confirm((await indexed.readEnds(signal)).settled);
+    if (isNear && steadyNow() - confirmedAt >= FINALIZE_INTERVAL_MS)
+      await confirm((await indexed.readHeadAndSettledBlock(signal)).settled);
   }
 
   let failures = 0;
@@ -185,16 +193,17 @@ export async function followChain(options: FollowChainOptions): Promise<void> {
       failures += 1;
       onTrouble(chain.slug, error);
     }
-    if (isNear || failures > 0) await sleep(Math.min(pollMs * 2 ** Math.max(0, failures - 1), longestPauseMs), signal);
+    if (isNear || failures > 0)
+      await sleep(Math.min(pollMs * 2 ** Math.max(0, failures - 1), MAX_RETRY_DELAY_MS), signal);
   }
 }
 
 /** No two logs have the same. */
-function placeOf({ blockHash, logIndex }: Log): string {
+function toLogKey({ blockHash, logIndex }: Log): string {
   return `${blockHash} ${logIndex}`;
 }
 
 /** Two endpoints have different chains, or one has undone what was final. */
-function disagreeing(slug: string): ServiceError {
+function inconsistentChainError(slug: string): ServiceError {
   return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} does not say the same of its blocks as before`);
 }

@@ -3,26 +3,26 @@ import type { Chain } from "../../../hop/networks.js";
 
 // When the index looks at a chain, and what the answers mean: no input or output here.
 
-const leastPollMs = 2_000;
+const MIN_POLL_INTERVAL_MS = 2_000;
 
 /** Time between two looks at a chain, in milliseconds. */
-export function pollMsOf({ blockMs }: Pick<Chain, "blockMs">): number {
-  return Math.max(blockMs, leastPollMs);
+export function getPollIntervalMs({ blockTimeMs }: Pick<Chain, "blockTimeMs">): number {
+  return Math.max(blockTimeMs, MIN_POLL_INTERVAL_MS);
 }
 
 /** advance: take what is new. reorg: the last block was undone. wait: this endpoint does not have it all yet. */
-export type PollVerdict = "advance" | "reorg" | "wait";
+export type PollResult = "advance" | "reorg" | "wait";
 
 /**
  * @param kept the last block in the index, and some that were it before
  * @param now the blocks that have their numbers now; undefined: none
  * @param latest the chain's latest block by the same answer
  */
-export function judgePoll(
+export function classifyPoll(
   kept: readonly BlockHeader[],
   now: readonly (BlockHeader | undefined)[],
   latest: BlockHeader | undefined,
-): PollVerdict {
+): PollResult {
   // A head that goes back is an endpoint behind another, or a reorg to a shorter chain, which will grow.
   if (latest === undefined || kept.some(({ number }) => latest.number < number)) return "wait";
   if (kept.some(({ number }, index) => now[index]?.number !== number)) return "wait";
@@ -33,7 +33,7 @@ export function judgePoll(
  * The newest block that is still there, with all before it; undefined: not one. A block above one that was undone may be
  * there all the same, where a reorg came between the answers of one poll.
  */
-export function findFork(
+export function findCommonAncestor(
   kept: readonly BlockHeader[],
   now: readonly (BlockHeader | undefined)[],
 ): BlockHeader | undefined {
@@ -41,7 +41,7 @@ export function findFork(
 }
 
 /** Whether blocks and logs that were asked for together are of one chain: a reorg, or another endpoint, may come between. */
-export function isOneChain(headers: readonly BlockHeader[], logs: readonly Log[]): boolean {
+export function isConsistentChain(headers: readonly BlockHeader[], logs: readonly Log[]): boolean {
   const hashes = new Map<number, string>();
   const ofLogs = logs.map(({ blockNumber, blockHash }) => ({
     number: Number(blockNumber),
@@ -55,19 +55,19 @@ export function isOneChain(headers: readonly BlockHeader[], logs: readonly Log[]
 }
 
 /** A block counts as settled no earlier than this after it is final: an endpoint that is behind its peers has caught up. */
-const marginMs = 120_000;
+const FINALITY_MARGIN_MS = 120_000;
 /** Age at which a block counts as final where the chain does not know the tag. */
-const finalMs = 3_600_000;
+const FALLBACK_FINALITY_AGE_MS = 3_600_000;
 
 /**
  * Number of the newest block that nothing can undo and every endpoint has.
  * @param finalized number of the newest block that is final; undefined: the chain does not know
  */
-export function settledBlock(latest: BlockHeader, finalized: number | undefined, blockMs: number): number {
+export function computeSettledBlock(latest: BlockHeader, finalized: number | undefined, blockMs: number): number {
   const blocksIn = (ms: number): number => Math.ceil(ms / blockMs);
   const settled =
     finalized === undefined
-      ? latest.number - blocksIn(finalMs)
-      : Math.min(finalized, latest.number - blocksIn(marginMs));
+      ? latest.number - blocksIn(FALLBACK_FINALITY_AGE_MS)
+      : Math.min(finalized, latest.number - blocksIn(FINALITY_MARGIN_MS));
   return Math.max(0, settled);
 }

@@ -1,95 +1,123 @@
-import { type Log, type Receipt, readKnownReceipt, readReceipt, readSender } from "../../../chain/read/chain-reads.js";
-import type { Finality } from "../../../chain/read/finality-tracker.js";
-import { cctpDomainOf } from "../../../hop/cctp/cctp.js";
-import { type BridgeBook, createBridgeBook } from "../../../hop/contract-registry.js";
+import {
+  type Log,
+  type Receipt,
+  readReceipt,
+  readRequiredReceipt,
+  readSender,
+} from "../../../chain/read/chain-reads.js";
+import type { FinalityTracker } from "../../../chain/read/finality-tracker.js";
+import { getCctpDomain } from "../../../hop/cctp/cctp.js";
+import { type ContractRegistry, createContractRegistry } from "../../../hop/contract-registry.js";
 import type { Chain, Network } from "../../../hop/networks.js";
-import { decodeReceived } from "../../../hop/transfer-events.js";
-import { firstFound } from "../../../resilience/first-defined.js";
-import { within } from "../../../resilience/with-timeout.js";
-import { status, type TransferStatus } from "../../status.js";
-import type { Delivery, SentTransfer } from "../../transfer.js";
-import { type Found, isNonce, isUnavailable, type LookUpContext, type TransferSource } from "../transfer-source.js";
-import { type Arrival, findArrival, known } from "./delivery-search.js";
-import { type EqualTransfers, findCompleted, findCompletion } from "./l1-completion.js";
-import { incomplete, type SearchMemory, timeOf } from "./search-caches.js";
-import { findById, findByNonce, findTransaction, type Origin, type Transaction } from "./send-search.js";
-import { type ReceivedByLog, readReceived, readSend, readSentIds, type SentByLog } from "./transfer-logs.js";
+import { decodeReceivedEvent } from "../../../hop/transfer-events.js";
+import { raceFirstDefined } from "../../../resilience/first-defined.js";
+import { withTimeout } from "../../../resilience/with-timeout.js";
+import { buildTransferStatus, type TransferStatus } from "../../status.js";
+import type { SentTransfer, TransferDelivery } from "../../transfer.js";
+import {
+  isCctpNonce,
+  isUpstreamUnavailable,
+  type LookupContext,
+  type LookupResult,
+  type TransferSource,
+} from "../transfer-source.js";
+import { type DetectedDelivery, findDelivery, requireDefined } from "./delivery-search.js";
+import { type EqualTransferGroup, findL1Completion, findSendOfL1Completion } from "./l1-completion.js";
+import { incompleteChainDataError, readLogTimestamp, type SearchCaches } from "./search-caches.js";
+import {
+  findSendByNonce,
+  findSendByTransferId,
+  findTransaction,
+  type LocatedSend,
+  type LocatedTransaction,
+} from "./send-search.js";
+import {
+  type ParsedDelivery,
+  type ParsedSend,
+  parseDeliveries,
+  parseSend,
+  parseSentTransferIds,
+} from "./transfer-logs.js";
 
-export interface ChainSourceOptions extends SearchMemory {
-  readonly finality: Finality;
+export interface ChainSourceOptions extends SearchCaches {
+  readonly finality: FinalityTracker;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /** Knows of transfers what the chains' own receipts, logs and contracts say. */
-export interface ChainSource extends TransferSource<Promise<Found>> {
+export interface ChainSource extends TransferSource<Promise<LookupResult>> {
   /**
    * What became of a transfer of which somebody else knows that it was sent.
    * @throws ServiceError UPSTREAM_UNAVAILABLE when the chains cannot tell
    */
-  follow(sent: SentTransfer, otherTransferIds: readonly string[], context: LookUpContext): Promise<TransferStatus>;
+  resolveStatus(
+    sent: SentTransfer,
+    otherTransferIds: readonly string[],
+    context: LookupContext,
+  ): Promise<TransferStatus>;
 }
 
 /** For how long what is worth knowing of an arrival is waited for, in milliseconds. */
-const patienceMs = 1_000;
+const DELIVERY_DETAILS_TIMEOUT_MS = 1_000;
 
 export function createChainSource({ finality, now, ...memory }: ChainSourceOptions): ChainSource {
-  const books = new Map<Network, BridgeBook>();
-  const bookOf = (network: Network): BridgeBook => {
-    const book = books.get(network) ?? createBridgeBook(network);
+  const books = new Map<Network, ContractRegistry>();
+  const bookOf = (network: Network): ContractRegistry => {
+    const book = books.get(network) ?? createContractRegistry(network);
     books.set(network, book);
     return book;
   };
 
   async function arrivalOf(
-    sent: SentByLog,
+    sent: ParsedSend,
     sentAt: Promise<number>,
-    context: LookUpContext,
-  ): Promise<Arrival | undefined> {
+    context: LookupContext,
+  ): Promise<DetectedDelivery | undefined> {
     const book = bookOf(context.network);
-    if (sent.kind !== "l1") return findArrival(sent, sentAt, book, memory, context);
-    const log = await findCompletion(equalTo(sent, book), sent, sentAt, memory, context);
+    if (sent.kind !== "l1") return findDelivery(sent, sentAt, book, memory, context);
+    const log = await findL1Completion(toEqualTransferGroup(sent, book), sent, sentAt, memory, context);
     return log && { log };
   }
 
   /** Adds what is to know of an arrival. */
   async function conclude(
     sent: SentTransfer,
-    arrival: Arrival | undefined,
+    arrival: DetectedDelivery | undefined,
     otherTransferIds: readonly string[],
-    { chains, signal, leftMs }: LookUpContext,
+    { chains, signal, remainingMs }: LookupContext,
   ): Promise<TransferStatus> {
     const observedAt = now();
     const log = arrival?.log;
     const facts = { otherTransferIds, observedAt, source: "chain" as const, priceUsd: undefined };
     const unknown = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };
-    if (log === undefined) return status(sent, arrival && unknown, { ...facts, isFinal: false });
-    const source = chains.client(sent.source.slug);
-    const destination = chains.client(sent.destination.slug);
+    if (log === undefined) return buildTransferStatus(sent, arrival && unknown, { ...facts, isFinal: false });
+    const source = chains.getClient(sent.source.slug);
+    const destination = chains.getClient(sent.destination.slug);
     const transactionHash = log.transactionHash.toLowerCase();
     const blockNumber = Number(log.blockNumber);
-    const event = decodeReceived(log);
+    const event = decodeReceivedEvent(log);
     const isBond = event?.kind === "l2" && event.isBond;
     // That it arrived is known: neither who brought it nor whether that stays is worth the answer.
-    const patience = Math.min(patienceMs, leftMs() / 2);
+    const patience = Math.min(DELIVERY_DETAILS_TIMEOUT_MS, remainingMs() / 2);
     const [bonder, ...areFinal] = await Promise.all([
-      isBond ? within(readSender(destination, transactionHash, signal), patience, undefined) : undefined,
-      within(
+      isBond ? withTimeout(readSender(destination, transactionHash, signal), patience, undefined) : undefined,
+      withTimeout(
         finality.isFinal(source, { number: sent.blockNumber, timestamp: sent.timestamp }, signal),
         patience,
         false,
       ),
-      within(finality.isFinal(destination, { number: blockNumber }, signal), patience, false),
+      withTimeout(finality.isFinal(destination, { number: blockNumber }, signal), patience, false),
     ]);
-    const delivery: Delivery = { transactionHash, blockNumber, bonder };
+    const delivery: TransferDelivery = { transactionHash, blockNumber, bonder };
     const isWhole = !isBond || bonder !== undefined;
-    return status(sent, delivery, { ...facts, isFinal: isWhole && areFinal.every((each) => each) });
+    return buildTransferStatus(sent, delivery, { ...facts, isFinal: isWhole && areFinal.every((each) => each) });
   }
 
   /** The status of the transfer that a log sent. What of `given` is known already is not read again. */
   async function describe(
-    { chain, log }: Origin,
-    context: LookUpContext,
+    { chain, log }: LocatedSend,
+    context: LookupContext,
     given: {
       readonly receipt?: Receipt;
       readonly delivering?: Log;
@@ -97,15 +125,16 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
     } = {},
   ): Promise<TransferStatus> {
     const book = bookOf(context.network);
-    const sent = readSend(context.network, book, chain, log);
-    if (sent === undefined) throw incomplete(chain);
-    const sentAt = timeOf(log, chain, context);
+    const sent = parseSend(context.network, book, chain, log);
+    if (sent === undefined) throw incompleteChainDataError(chain);
+    const sentAt = readLogTimestamp(log, chain, context);
     const [timestamp, receipt, arrival] = await Promise.all([
       sentAt,
-      given.receipt ?? receiptOf(log, chain, context),
+      given.receipt ?? readReceiptOfLog(log, chain, context),
       given.delivering === undefined ? arrivalOf(sent, sentAt, context) : { log: given.delivering },
     ]);
-    const all = given.otherTransferIds ?? readSentIds(context.network, book, chain, receipt).map(({ id }) => id);
+    const all =
+      given.otherTransferIds ?? parseSentTransferIds(context.network, book, chain, receipt).map(({ id }) => id);
     // Two sends from L1 in one transaction share its hash as id.
     const otherTransferIds = all.filter((id) => id !== sent.id);
     return conclude({ ...sent, timestamp, account: receipt.from.toLowerCase() }, arrival, otherTransferIds, context);
@@ -113,27 +142,27 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
 
   /** Where the transfer was sent that a log has delivered; undefined when it is none of Hop's. */
   async function originOf(
-    { event, token, log }: ReceivedByLog,
+    { event, token, log }: ParsedDelivery,
     chain: Chain,
-    context: LookUpContext,
-  ): Promise<Origin | undefined> {
+    context: LookupContext,
+  ): Promise<LocatedSend | undefined> {
     const book = bookOf(context.network);
     const others = [...context.network.chains.values()].filter((each) => each !== chain);
-    const arrivedAt = (): Promise<number> => timeOf(log, chain, context);
+    const readDeliveryTime = (): Promise<number> => readLogTimestamp(log, chain, context);
     switch (event.kind) {
       case "l2":
-        return findById(event.transferId, others, book, memory, context, { arrivedAt });
+        return findSendByTransferId(event.transferId, others, book, memory, context, { readDeliveryTime });
       case "cctp": {
-        const sources = others.filter((each) => cctpDomainOf(each) === event.sourceDomain);
-        return findByNonce(event.nonce, sources, book, memory, context, { arrivedAt });
+        const sources = others.filter((each) => getCctpDomain(each) === event.sourceDomain);
+        return findSendByNonce(event.nonce, sources, book, memory, context, { readDeliveryTime });
       }
       case "l1": {
         const source = others.find(({ isL1 }) => isL1);
-        const sourceBridge = source && token && book.bridge(token, source);
+        const sourceBridge = source && token && book.findBridge(token, source);
         if (source === undefined || !sourceBridge) return undefined;
         const destinationBridge = log.address.toLowerCase();
         const equal = { source, destination: chain, sourceBridge, destinationBridge, values: event };
-        const sending = await findCompleted(equal, log, arrivedAt, memory, context);
+        const sending = await findSendOfL1Completion(equal, log, readDeliveryTime, memory, context);
         return sending && { chain: source, log: sending };
       }
     }
@@ -141,19 +170,19 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
 
   /** The first of the transfers that a transaction delivered, or the one that is meant. */
   async function deliveredBy(
-    { chain, receipt }: Transaction,
+    { chain, receipt }: LocatedTransaction,
     transferId: string | undefined,
-    context: LookUpContext,
+    context: LookupContext,
   ): Promise<TransferStatus | undefined> {
-    const all = readReceived(context.network, bookOf(context.network), chain, receipt);
+    const all = parseDeliveries(context.network, bookOf(context.network), chain, receipt);
     // A completion from L1 tells no id: those that do come first.
     const meant = [
-      ...all.filter((received) => transferId === undefined || idOf(received) === transferId),
-      ...all.filter((received) => transferId !== undefined && idOf(received) === undefined),
+      ...all.filter((received) => transferId === undefined || getDeliveredTransferId(received) === transferId),
+      ...all.filter((received) => transferId !== undefined && getDeliveredTransferId(received) === undefined),
     ];
     for (const received of meant) {
       const origin = await originOf(received, chain, context);
-      const sent = origin && readSend(context.network, bookOf(context.network), origin.chain, origin.log);
+      const sent = origin && parseSend(context.network, bookOf(context.network), origin.chain, origin.log);
       if (origin === undefined || sent?.destination !== chain) continue;
       if (received.event.kind !== "cctp" && sent.token !== received.token) continue;
       if (transferId !== undefined && sent.id !== transferId) continue;
@@ -167,11 +196,14 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
   }
 
   /** undefined also where it cannot be known now: the one that is meant is known without it. */
-  async function sentIdOf(received: ReceivedByLog, chain: Chain, context: LookUpContext): Promise<string | undefined> {
+  async function sentIdOf(received: ParsedDelivery, chain: Chain, context: LookupContext): Promise<string | undefined> {
     try {
-      return idOf(received) ?? (await originOf(received, chain, context))?.log.transactionHash.toLowerCase();
+      return (
+        getDeliveredTransferId(received) ??
+        (await originOf(received, chain, context))?.log.transactionHash.toLowerCase()
+      );
     } catch (error) {
-      if (!isUnavailable(error)) throw error;
+      if (!isUpstreamUnavailable(error)) throw error;
       return undefined;
     }
   }
@@ -179,69 +211,76 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
   return {
     name: "chain",
 
-    async byTransactionHash(hash, transferId, context) {
+    async findByTransactionHash(hash, transferId, context) {
       const found = await findTransaction(hash, context);
       if (found === undefined) return undefined;
       const { chain, receipt } = found;
-      const sends = readSentIds(context.network, bookOf(context.network), chain, receipt);
+      const sends = parseSentTransferIds(context.network, bookOf(context.network), chain, receipt);
       const meant = sends.filter(({ id }) => transferId === undefined || id === transferId);
       const chosen = meant.find(({ isKnown }) => isKnown) ?? meant[0];
       if (chosen !== undefined) return describe({ chain, log: chosen.log }, context, { receipt });
       return deliveredBy(found, transferId, context);
     },
 
-    async byTransferId(transferId, context) {
+    async findByTransferId(transferId, context) {
       const { network, chains } = context;
       const book = bookOf(network);
       const all = [...network.chains.values()];
-      if (isNonce(transferId)) {
-        const origin = await findByNonce(BigInt(transferId), all, book, memory, context);
+      if (isCctpNonce(transferId)) {
+        const origin = await findSendByNonce(BigInt(transferId), all, book, memory, context);
         return origin && describe(origin, context);
       }
       // From L1 the transaction's hash is the id.
-      const onL1 = async (signal: AbortSignal): Promise<{ origin: Origin; receipt: Receipt } | undefined> => {
+      const onL1 = async (signal: AbortSignal): Promise<{ origin: LocatedSend; receipt: Receipt } | undefined> => {
         for (const chain of all.filter(({ isL1 }) => isL1)) {
-          const receipt = await readReceipt(chains.client(chain.slug), transferId, signal);
+          const receipt = await readReceipt(chains.getClient(chain.slug), transferId, signal);
           const send =
-            receipt && readSentIds(context.network, book, chain, receipt).find(({ id }) => id === transferId);
+            receipt && parseSentTransferIds(context.network, book, chain, receipt).find(({ id }) => id === transferId);
           if (receipt !== undefined && send !== undefined) return { origin: { chain, log: send.log }, receipt };
         }
         return undefined;
       };
-      const onL2 = async (signal: AbortSignal): Promise<{ origin: Origin; receipt?: Receipt } | undefined> => {
+      const onL2 = async (signal: AbortSignal): Promise<{ origin: LocatedSend; receipt?: Receipt } | undefined> => {
         const sources = all.filter(({ isL1 }) => !isL1);
         const { searchedTo } = context;
-        const origin = await findById(transferId, sources, book, memory, { ...context, signal }, { searchedTo });
+        const origin = await findSendByTransferId(
+          transferId,
+          sources,
+          book,
+          memory,
+          { ...context, signal },
+          { searchedTo },
+        );
         return origin && { origin };
       };
-      const found = await firstFound([onL1, onL2], (look, signal) => look(signal), context.signal);
+      const found = await raceFirstDefined([onL1, onL2], (look, signal) => look(signal), context.signal);
       return found && describe(found.origin, context, found);
     },
 
-    async follow(sent, otherTransferIds, context) {
+    async resolveStatus(sent, otherTransferIds, context) {
       const arrival = await arrivalOf(sent, Promise.resolve(sent.timestamp), context);
       return conclude(sent, arrival, otherTransferIds, context);
     },
   };
 }
 
-function idOf({ event }: ReceivedByLog): string | undefined {
+function getDeliveredTransferId({ event }: ParsedDelivery): string | undefined {
   if (event.kind === "l2") return event.transferId;
   return event.kind === "cctp" ? event.nonce.toString() : undefined;
 }
 
-function equalTo(sent: SentByLog, book: BridgeBook): EqualTransfers {
+function toEqualTransferGroup(sent: ParsedSend, book: ContractRegistry): EqualTransferGroup {
   const { source, destination, token, event } = sent;
   return {
     source,
     destination,
-    sourceBridge: known(book.bridge(token, source), sent),
-    destinationBridge: known(book.bridge(token, destination), sent),
-    values: { ...event, relayer: known(event.relayer, sent) },
+    sourceBridge: requireDefined(book.findBridge(token, source), sent),
+    destinationBridge: requireDefined(book.findBridge(token, destination), sent),
+    values: { ...event, relayer: requireDefined(event.relayer, sent) },
   };
 }
 
 /** The receipt of a log: it was there just now. */
-function receiptOf({ transactionHash }: Log, chain: Chain, { chains, signal }: LookUpContext): Promise<Receipt> {
-  return readKnownReceipt(chains.client(chain.slug), transactionHash, signal);
+function readReceiptOfLog({ transactionHash }: Log, chain: Chain, { chains, signal }: LookupContext): Promise<Receipt> {
+  return readRequiredReceipt(chains.getClient(chain.slug), transactionHash, signal);
 }

@@ -1,22 +1,22 @@
 import { type Log, readLogPage, readUint } from "../../../chain/read/chain-reads.js";
 import { ServiceError } from "../../../errors.js";
-import { cctpDomainOf } from "../../../hop/cctp/cctp.js";
-import type { BridgeBook } from "../../../hop/contract-registry.js";
+import { getCctpDomain } from "../../../hop/cctp/cctp.js";
+import type { ContractRegistry } from "../../../hop/contract-registry.js";
 import {
-  decodeReceived,
-  isTransferIdSpentCall,
-  topicOf,
-  topics,
-  usedNoncesCall,
+  decodeReceivedEvent,
+  encodeIsTransferIdSpentCall,
+  encodeTopic,
+  encodeUsedNoncesCall,
+  eventTopics,
 } from "../../../hop/transfer-events.js";
-import { createLimit } from "../../../resilience/fetch-json.js";
-import { within } from "../../../resilience/with-timeout.js";
-import type { LookUpContext } from "../transfer-source.js";
-import type { SearchMemory } from "./search-caches.js";
-import type { SentByLog } from "./transfer-logs.js";
+import { createAbortScope } from "../../../resilience/fetch-json.js";
+import { withTimeout } from "../../../resilience/with-timeout.js";
+import type { LookupContext } from "../transfer-source.js";
+import type { SearchCaches } from "./search-caches.js";
+import type { ParsedSend } from "./transfer-logs.js";
 
 /** That a transfer has arrived. */
-export interface Arrival {
+export interface DetectedDelivery {
   /** The log that delivered it; undefined: not found. */
   readonly log: Log | undefined;
 }
@@ -29,7 +29,7 @@ interface NewestLogs {
 }
 
 /** For how long the log that delivered a transfer is waited for once it is known to have arrived, in milliseconds. */
-const patienceMs = 2_000;
+const DELIVERY_LOG_TIMEOUT_MS = 2_000;
 
 /**
  * Whether a transfer over an L2 bridge or CCTP has arrived, as the destination's contract says, and by which log. Asks
@@ -38,30 +38,30 @@ const patienceMs = 2_000;
  * @param sentAt Unix seconds
  * @throws ServiceError UPSTREAM_UNAVAILABLE when the destination cannot tell
  */
-export async function findArrival(
-  sent: SentByLog,
+export async function findDelivery(
+  sent: ParsedSend,
   sentAt: Promise<number>,
-  book: BridgeBook,
-  { blockTimes, trails }: SearchMemory,
-  { network, chains, signal, leftMs }: LookUpContext,
-): Promise<Arrival | undefined> {
-  const { slug, blockMs } = sent.destination;
-  const client = chains.client(slug);
-  const { call, filter, delivers } = questionsOf(sent, book);
-  const limit = createLimit(signal);
+  book: ContractRegistry,
+  { blockTimes, logScanner }: SearchCaches,
+  { network, chains, signal, remainingMs }: LookupContext,
+): Promise<DetectedDelivery | undefined> {
+  const { slug, blockTimeMs } = sent.destination;
+  const client = chains.getClient(slug);
+  const { call, filter, delivers } = buildDeliveryQueries(sent, book);
+  const limit = createAbortScope(signal);
 
   async function search(first: Promise<NewestLogs | undefined>, patience: number): Promise<Log | undefined> {
-    const newest = await within(first, patience / 2, undefined);
+    const newest = await withTimeout(first, patience / 2, undefined);
     const log = newest?.logs.find(delivers);
     // Not in all logs there are: the node has not indexed this one yet.
     if (log !== undefined || newest?.isAll === true) return log;
-    const isPrivate = [sent.source, sent.destination].some((chain) => chains.isCustom(chain.slug));
+    const isPrivate = [sent.source, sent.destination].some((chain) => chains.hasCustomEndpoint(chain.slug));
     // Bridges of two tokens may give the same id.
     const key = isPrivate ? undefined : `${network.slug} ${slug} ${sent.source.slug} ${sent.token} ${sent.id}`;
     const start = async (during: AbortSignal): Promise<number> =>
-      blockTimes.blockAt(client, await sentAt, blockMs, during);
-    const options = { client, filter, start, blockMs, isWanted: delivers, enough: 1 };
-    const [found] = await trails.follow(key, options, limit.signal);
+      blockTimes.findBlockAt(client, await sentAt, blockTimeMs, during);
+    const options = { client, filter, start, blockMs: blockTimeMs, isWanted: delivers, enough: 1 };
+    const [found] = await logScanner.resume(key, options, limit.signal);
     return found;
   }
 
@@ -78,38 +78,38 @@ export async function findArrival(
     });
     if (flag === 0n) {
       // Another endpoint, or a later block, may have told of it already.
-      const newest = await within<NewestLogs | undefined>(first, 0, undefined);
+      const newest = await withTimeout<NewestLogs | undefined>(first, 0, undefined);
       const log = newest?.logs.find(delivers);
       return log && { log };
     }
-    const patience = Math.min(patienceMs, leftMs() / 2);
-    return { log: await within<Log | undefined>(search(first, patience), patience, undefined) };
+    const patience = Math.min(DELIVERY_LOG_TIMEOUT_MS, remainingMs() / 2);
+    return { log: await withTimeout<Log | undefined>(search(first, patience), patience, undefined) };
   } finally {
-    limit.end();
+    limit.cancel();
   }
 }
 
 /** What the destination's contract is asked, which logs may tell, and which of them does. */
-function questionsOf(sent: SentByLog, book: BridgeBook) {
+function buildDeliveryQueries(sent: ParsedSend, book: ContractRegistry) {
   const { source, destination, token, id } = sent;
   if (sent.kind === "cctp") {
-    const transmitter = known(book.messageTransmitter(destination), sent);
-    const domain = known(cctpDomainOf(source), sent);
+    const transmitter = requireDefined(book.findMessageTransmitter(destination), sent);
+    const domain = requireDefined(getCctpDomain(source), sent);
     const nonce = BigInt(id);
     return {
-      call: { to: transmitter, data: usedNoncesCall(domain, nonce) },
-      filter: { address: transmitter, topics: [topics.messageReceived, null, topicOf(nonce)] },
+      call: { to: transmitter, data: encodeUsedNoncesCall(domain, nonce) },
+      filter: { address: transmitter, topics: [eventTopics.messageReceived, null, encodeTopic(nonce)] },
       delivers(log: Log): boolean {
-        const event = decodeReceived(log);
+        const event = decodeReceivedEvent(log);
         return event?.kind === "cctp" && event.sourceDomain === domain;
       },
     };
   }
-  const bridge = known(book.bridge(token, destination), sent);
+  const bridge = requireDefined(book.findBridge(token, destination), sent);
   return {
-    call: { to: bridge, data: isTransferIdSpentCall(id) },
-    filter: { address: bridge, topics: [[topics.withdrawalBonded, topics.withdrew], id] },
-    delivers: (log: Log): boolean => decodeReceived(log)?.kind === "l2",
+    call: { to: bridge, data: encodeIsTransferIdSpentCall(id) },
+    filter: { address: bridge, topics: [[eventTopics.withdrawalBonded, eventTopics.withdrew], id] },
+    delivers: (log: Log): boolean => decodeReceivedEvent(log)?.kind === "l2",
   };
 }
 
@@ -117,7 +117,7 @@ function questionsOf(sent: SentByLog, book: BridgeBook) {
  * A part of the address book that every transfer has.
  * @throws ServiceError UPSTREAM_UNAVAILABLE where it is missing
  */
-export function known<T>(value: T | undefined, { token, source, destination }: SentByLog): T {
+export function requireDefined<T>(value: T | undefined, { token, source, destination }: ParsedSend): T {
   if (value === undefined) {
     const message = `${source.slug} tells of a transfer of ${token} to ${destination.slug}, which cannot be`;
     throw new ServiceError("UPSTREAM_UNAVAILABLE", message);

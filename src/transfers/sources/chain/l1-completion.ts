@@ -2,38 +2,38 @@ import { type Log, type LogFilter, readLogPage } from "../../../chain/read/chain
 import { searchLogs } from "../../../chain/read/log-search.js";
 import type { Chain } from "../../../hop/networks.js";
 import {
-  type CompletedValues,
-  decodeReceived,
-  decodeSent,
-  haveEqualValues,
-  topicOf,
-  topics,
+  decodeReceivedEvent,
+  decodeSentEvent,
+  encodeTopic,
+  eventTopics,
+  hasSameTransferFields,
+  type L1CompletionFields,
 } from "../../../hop/transfer-events.js";
-import type { LookUpContext } from "../transfer-source.js";
-import { blockAfter, incomplete, type SearchMemory, timeOf } from "./search-caches.js";
+import type { LookupContext } from "../transfer-source.js";
+import { findBlockAfter, incompleteChainDataError, readLogTimestamp, type SearchCaches } from "./search-caches.js";
 
 // A completion on an L2 names no transfer: it has the values of one. Of sends from L1 with equal values the first sent is
 // the first completed, and each completion delivers one. So all equal ones are read on both sides and paired in order.
 
 /** The transfers of one token from L1 to one L2 that have these values. */
-export interface EqualTransfers {
+export interface EqualTransferGroup {
   readonly source: Chain;
   readonly destination: Chain;
   /** The token's bridges, lower case. */
   readonly sourceBridge: string;
   readonly destinationBridge: string;
-  readonly values: CompletedValues;
+  readonly values: L1CompletionFields;
 }
 
 /** Where a log stands. The hash is lower case. */
-export interface LogPlace {
+export interface LogPosition {
   readonly transactionHash: string;
   readonly blockNumber: number;
   readonly logIndex: number;
 }
 
 /** How long before a transfer, in seconds, equal ones are looked for where endpoints do not search the whole chain. */
-const lookBackSeconds = 7 * 24 * 3600;
+const LOOKBACK_SECONDS = 7 * 24 * 3600;
 
 /** Sends that were searched. */
 interface SearchedSends {
@@ -49,43 +49,43 @@ interface SearchedSends {
  * @param sentAt when, Unix seconds
  * @throws ServiceError UPSTREAM_UNAVAILABLE when one of the chains cannot tell
  */
-export async function findCompletion(
-  equal: EqualTransfers,
-  sent: LogPlace,
+export async function findL1Completion(
+  equal: EqualTransferGroup,
+  sent: LogPosition,
   sentAt: Promise<number>,
-  memory: SearchMemory,
-  context: LookUpContext,
+  memory: SearchCaches,
+  context: LookupContext,
 ): Promise<Log | undefined> {
   const { source, destination } = equal;
-  const client = context.chains.client(destination.slug);
-  const filter = completionsOf(equal);
+  const client = context.chains.getClient(destination.slug);
+  const filter = buildCompletionFilter(equal);
   const [sends, newest] = await Promise.all([
     findSends(equal, sent.blockNumber, () => sentAt, memory, context),
     readLogPage(client, filter, { from: 0, to: "latest" }, { newestFirst: true }, context.signal),
   ]);
-  const place = placeOf(sent, sends.logs);
+  const place = findLogIndex(sent, sends.logs);
   // A source whose logs lag behind its receipts cannot tell how many equal ones were sent before.
-  if (place < 0) throw incomplete(source);
-  if (sends.from === 0 && newest.range.from === 0) return completing(newest.logs, equal)[place];
+  if (place < 0) throw incompleteChainDataError(source);
+  if (sends.from === 0 && newest.range.from === 0) return filterCompletions(newest.logs, equal)[place];
 
   const firstSend = sends.logs[0];
-  if (firstSend === undefined) throw incomplete(source);
-  const firstAt = await (place === 0 ? sentAt : timeOf(firstSend, source, context));
-  const from = await memory.blockTimes.blockAt(client, firstAt, destination.blockMs, context.signal);
-  if (from >= newest.range.from) return completing(newest.logs.filter(isSince(from)), equal)[place];
-  const isPrivate = [source, destination].some(({ slug }) => context.chains.isCustom(slug));
+  if (firstSend === undefined) throw incompleteChainDataError(source);
+  const firstAt = await (place === 0 ? sentAt : readLogTimestamp(firstSend, source, context));
+  const from = await memory.blockTimes.findBlockAt(client, firstAt, destination.blockTimeMs, context.signal);
+  if (from >= newest.range.from) return filterCompletions(newest.logs.filter(createMinBlockFilter(from)), equal)[place];
+  const isPrivate = [source, destination].some(({ slug }) => context.chains.hasCustomEndpoint(slug));
   // How many came before it, and since when, depends on how far the source was searched.
   const key = isPrivate
     ? undefined
     : `${context.network.slug} ${sent.transactionHash} ${sent.logIndex} ${place} ${firstSend.transactionHash}`;
-  const logs = await memory.trails.follow(
+  const logs = await memory.logScanner.resume(
     key,
     {
       client,
       filter,
       start: async () => from,
-      blockMs: destination.blockMs,
-      isWanted: completes(equal),
+      blockMs: destination.blockTimeMs,
+      isWanted: createCompletionMatcher(equal),
       enough: place + 1,
     },
     context.signal,
@@ -98,16 +98,16 @@ export async function findCompletion(
  * @param completedAt asks for the time of the completion, Unix seconds
  * @throws ServiceError UPSTREAM_UNAVAILABLE when one of the chains cannot tell
  */
-export async function findCompleted(
-  equal: EqualTransfers,
+export async function findSendOfL1Completion(
+  equal: EqualTransferGroup,
   completion: Log,
   completedAt: () => Promise<number>,
-  memory: SearchMemory,
-  context: LookUpContext,
+  memory: SearchCaches,
+  context: LookupContext,
 ): Promise<Log | undefined> {
   const { source, destination } = equal;
-  const client = context.chains.client(destination.slug);
-  const filter = completionsOf(equal);
+  const client = context.chains.getClient(destination.slug);
+  const filter = buildCompletionFilter(equal);
   const block = Number(completion.blockNumber);
   const [sends, newest] = await Promise.all([
     findSends(equal, "latest", completedAt, memory, context),
@@ -117,82 +117,82 @@ export async function findCompleted(
   if (firstSend === undefined) return undefined;
   let { logs } = newest;
   if (sends.from > 0 || newest.range.from > 0) {
-    const time = await timeOf(firstSend, source, context);
-    const from = await memory.blockTimes.blockAt(client, time, destination.blockMs, context.signal);
+    const time = await readLogTimestamp(firstSend, source, context);
+    const from = await memory.blockTimes.findBlockAt(client, time, destination.blockTimeMs, context.signal);
     const rest = { from, to: newest.range.from - 1 };
     const before =
       rest.from > rest.to ? [] : await searchLogs(client, filter, rest, { newestFirst: false }, context.signal);
-    logs = [...before, ...logs].filter(isSince(from));
+    logs = [...before, ...logs].filter(createMinBlockFilter(from));
   }
-  const place = placeOf(
+  const place = findLogIndex(
     { logIndex: Number(completion.logIndex), transactionHash: completion.transactionHash.toLowerCase() },
-    completing(logs, equal),
+    filterCompletions(logs, equal),
   );
-  if (place < 0) throw incomplete(destination);
+  if (place < 0) throw incompleteChainDataError(destination);
   return sends.logs[place];
 }
 
 /** The sends with these values up to a block, all or as many as matter. */
 async function findSends(
-  equal: EqualTransfers,
+  equal: EqualTransferGroup,
   to: number | "latest",
   at: () => Promise<number>,
-  memory: SearchMemory,
-  context: LookUpContext,
+  memory: SearchCaches,
+  context: LookupContext,
 ): Promise<SearchedSends> {
   const { source, destination, sourceBridge, values } = equal;
   const { chains, signal } = context;
-  const client = chains.client(source.slug);
+  const client = chains.getClient(source.slug);
   const filter: LogFilter = {
     address: sourceBridge,
     topics: [
-      topics.transferSentToL2,
-      topicOf(BigInt(destination.chainId)),
-      topicOf(values.recipient),
-      topicOf(values.relayer),
+      eventTopics.transferSentToL2,
+      encodeTopic(BigInt(destination.chainId)),
+      encodeTopic(values.recipient),
+      encodeTopic(values.relayer),
     ],
   };
   const isEqual = (log: Log): boolean => {
-    const event = decodeSent(log);
-    return event !== undefined && haveEqualValues(event, values);
+    const event = decodeSentEvent(log);
+    return event !== undefined && hasSameTransferFields(event, values);
   };
   const newest = await readLogPage(client, filter, { from: 0, to }, { newestFirst: true }, signal);
   const searched = newest.range.from;
   if (searched === 0) return { logs: newest.logs.filter(isEqual), from: 0 };
   const time = await at();
-  const from = await memory.blockTimes.blockAt(client, time - lookBackSeconds, source.blockMs, signal);
-  const end = to === "latest" ? await blockAfter(source, time, memory, context) : to;
+  const from = await memory.blockTimes.findBlockAt(client, time - LOOKBACK_SECONDS, source.blockTimeMs, signal);
+  const end = to === "latest" ? await findBlockAfter(source, time, memory, context) : to;
   const rest = { from, to: Math.min(end, searched - 1) };
   if (rest.from > rest.to) return { logs: newest.logs.filter(isEqual), from: searched };
   const before = await searchLogs(client, filter, rest, { newestFirst: false }, signal);
   return { logs: [...before, ...newest.logs].filter(isEqual), from };
 }
 
-function completionsOf({ destinationBridge, values }: EqualTransfers): LogFilter {
+function buildCompletionFilter({ destinationBridge, values }: EqualTransferGroup): LogFilter {
   return {
     address: destinationBridge,
-    topics: [topics.transferFromL1Completed, topicOf(values.recipient), topicOf(values.relayer)],
+    topics: [eventTopics.transferFromL1Completed, encodeTopic(values.recipient), encodeTopic(values.relayer)],
   };
 }
 
-function completing(logs: readonly Log[], equal: EqualTransfers): readonly Log[] {
-  return logs.filter(completes(equal));
+function filterCompletions(logs: readonly Log[], equal: EqualTransferGroup): readonly Log[] {
+  return logs.filter(createCompletionMatcher(equal));
 }
 
 /** Whether a log completes a transfer with these values. */
-function completes({ values }: EqualTransfers): (log: Log) => boolean {
+function createCompletionMatcher({ values }: EqualTransferGroup): (log: Log) => boolean {
   return (log) => {
-    const event = decodeReceived(log);
-    return event?.kind === "l1" && haveEqualValues(event, values);
+    const event = decodeReceivedEvent(log);
+    return event?.kind === "l1" && hasSameTransferFields(event, values);
   };
 }
 
-function placeOf(place: Omit<LogPlace, "blockNumber">, logs: readonly Log[]): number {
+function findLogIndex(place: Omit<LogPosition, "blockNumber">, logs: readonly Log[]): number {
   return logs.findIndex(
     (log) => Number(log.logIndex) === place.logIndex && log.transactionHash.toLowerCase() === place.transactionHash,
   );
 }
 
-function isSince(block: number): (log: Log) => boolean {
+function createMinBlockFilter(block: number): (log: Log) => boolean {
   return ({ blockNumber }) => Number(blockNumber) >= block;
 }

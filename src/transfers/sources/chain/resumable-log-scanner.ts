@@ -1,14 +1,14 @@
 import { LRUCache } from "lru-cache";
 import type { ChainClient } from "../../../chain/chain-client.js";
-import { type Log, type LogFilter, readHead } from "../../../chain/read/chain-reads.js";
+import { type Log, type LogFilter, readLatestBlockHeader } from "../../../chain/read/chain-reads.js";
 import { searchLogs } from "../../../chain/read/log-search.js";
 import { ServiceError } from "../../../errors.js";
-import { createLimit } from "../../../resilience/fetch-json.js";
-import { untilAborted } from "../../../resilience/race-abort.js";
-import { createTurns, type Turns } from "../../../resilience/semaphore.js";
+import { createAbortScope } from "../../../resilience/fetch-json.js";
+import { raceAbort } from "../../../resilience/race-abort.js";
+import { createSemaphore, type Semaphore } from "../../../resilience/semaphore.js";
 
 /** Where a search begins, and what it is for. */
-export interface TrailOptions {
+export interface LogScanOptions {
   readonly client: ChainClient;
   readonly filter: LogFilter;
   /** First block of the search. */
@@ -22,59 +22,60 @@ export interface TrailOptions {
 }
 
 /** Long searches for logs, which outlive who began them and go on where they ended. */
-export interface LogTrails {
+export interface ResumableLogScanner {
   /**
    * The logs that are wanted from the search's first block to the head, or as many as are enough. When the signal fires
    * the wait ends, and the search goes on.
    * @param key tells searches apart; undefined: nobody else may profit from this one, and it ends with its signal
    * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no answer, or not in time
    */
-  follow(key: string | undefined, options: TrailOptions, signal: AbortSignal): Promise<readonly Log[]>;
+  resume(key: string | undefined, options: LogScanOptions, signal: AbortSignal): Promise<readonly Log[]>;
 }
 
-interface Trail {
+interface LogScan {
   /** What was found before `next`. */
   logs: readonly Log[];
   /** First block not searched yet; undefined: nothing has been searched. */
-  next: number | undefined;
+  nextBlock: number | undefined;
   running: Promise<readonly Log[]> | undefined;
 }
 
-const maxTrails = 1_000;
+const MAX_SCANS = 1_000;
 /** Searches of one chain that go on at the same time; the others wait. */
-const maxRunning = 8;
+const MAX_CONCURRENT_SCANS_PER_CHAIN = 8;
 /** Longest time for one go at a search, the wait for its turn included, in milliseconds. */
-const longestMs = 10 * 60_000;
+const SCAN_TIMEOUT_MS = 10 * 60_000;
 /** Blocks of one step: small where most is found, near the beginning. What a step found is kept when the next one fails. */
-const firstStep = 10_000;
-const longestStep = 1_000_000;
+const INITIAL_STEP_BLOCKS = 10_000;
+const MAX_STEP_BLOCKS = 1_000_000;
 /** What is younger may be undone and is searched again, in milliseconds. */
-const unsettledMs = 30 * 60_000;
+const REORG_WINDOW_MS = 30 * 60_000;
 
 /** @param closing ends all searches */
-export function createLogTrails(closing: AbortSignal): LogTrails {
-  const trails = new LRUCache<string, Trail>({ max: maxTrails });
-  const turns = new Map<string, Turns>();
+export function createResumableLogScanner(closing: AbortSignal): ResumableLogScanner {
+  const trails = new LRUCache<string, LogScan>({ max: MAX_SCANS });
+  const turns = new Map<string, Semaphore>();
 
-  function turnsOf({ slug }: ChainClient): Turns {
-    const known = turns.get(slug) ?? createTurns(maxRunning);
+  function turnsOf({ slug }: ChainClient): Semaphore {
+    const known = turns.get(slug) ?? createSemaphore(MAX_CONCURRENT_SCANS_PER_CHAIN);
     turns.set(slug, known);
     return known;
   }
 
-  async function run(trail: Trail, options: TrailOptions): Promise<readonly Log[]> {
-    const limit = createLimit(closing, longestMs);
+  async function run(trail: LogScan, options: LogScanOptions): Promise<readonly Log[]> {
+    const limit = createAbortScope(closing, SCAN_TIMEOUT_MS);
     try {
-      return await turnsOf(options.client).take(limit.signal, () => goOn(trail, options, limit.signal));
+      return await turnsOf(options.client).acquire(limit.signal, () => continueScan(trail, options, limit.signal));
     } finally {
-      limit.end();
+      limit.cancel();
     }
   }
 
   return {
-    async follow(key, options, signal) {
-      if (key === undefined) return goOn({ logs: [], next: undefined, running: undefined }, options, signal);
-      const trail = trails.get(key) ?? { logs: [], next: undefined, running: undefined };
+    async resume(key, options, signal) {
+      if (key === undefined)
+        return continueScan({ logs: [], nextBlock: undefined, running: undefined }, options, signal);
+      const trail = trails.get(key) ?? { logs: [], nextBlock: undefined, running: undefined };
       trails.set(key, trail);
       if (trail.logs.length >= options.enough) return trail.logs;
       if (trail.running === undefined) {
@@ -85,7 +86,7 @@ export function createLogTrails(closing: AbortSignal): LogTrails {
         trail.running.catch(() => {});
       }
       try {
-        return await untilAborted(trail.running, signal);
+        return await raceAbort(trail.running, signal);
       } catch (error) {
         if (error !== signal.reason) throw error;
         const message = `the logs of ${options.client.slug} could not be searched in time`;
@@ -95,21 +96,21 @@ export function createLogTrails(closing: AbortSignal): LogTrails {
   };
 }
 
-async function goOn(trail: Trail, options: TrailOptions, signal: AbortSignal): Promise<readonly Log[]> {
+async function continueScan(trail: LogScan, options: LogScanOptions, signal: AbortSignal): Promise<readonly Log[]> {
   const { client, filter, start, blockMs, isWanted, enough } = options;
-  const from = trail.next ?? (await start(signal));
-  const head = await readHead(client, signal);
-  const settled = head.number - Math.ceil(unsettledMs / blockMs);
-  const until = (logs: readonly Log[]): boolean => logs.filter(isWanted).length >= enough;
+  const from = trail.nextBlock ?? (await start(signal));
+  const head = await readLatestBlockHeader(client, signal);
+  const settled = head.number - Math.ceil(REORG_WINDOW_MS / blockMs);
+  const isComplete = (logs: readonly Log[]): boolean => logs.filter(isWanted).length >= enough;
   let logs = trail.logs;
-  let step = firstStep;
-  for (let next = from; next <= head.number && !until(logs); step = Math.min(step * 2, longestStep)) {
+  let step = INITIAL_STEP_BLOCKS;
+  for (let next = from; next <= head.number && !isComplete(logs); step = Math.min(step * 2, MAX_STEP_BLOCKS)) {
     const to = Math.min(next + step - 1, head.number);
-    const found = await searchLogs(client, filter, { from: next, to }, { newestFirst: false, until }, signal);
+    const found = await searchLogs(client, filter, { from: next, to }, { newestFirst: false, isComplete }, signal);
     logs = [...logs, ...found.filter(isWanted)];
     next = to + 1;
-    trail.next = Math.min(next, Math.max(from, settled + 1));
-    trail.logs = logs.filter((log) => Number(log.blockNumber) < (trail.next ?? 0));
+    trail.nextBlock = Math.min(next, Math.max(from, settled + 1));
+    trail.logs = logs.filter((log) => Number(log.blockNumber) < (trail.nextBlock ?? 0));
   }
   return logs;
 }

@@ -1,18 +1,23 @@
 import type { Log, Receipt } from "../../../chain/read/chain-reads.js";
 import { ServiceError } from "../../../errors.js";
-import { cctpDomainOf } from "../../../hop/cctp/cctp.js";
-import { burnerOf } from "../../../hop/cctp/cctp-burn-message.js";
-import type { BridgeBook } from "../../../hop/contract-registry.js";
+import { getCctpDomain } from "../../../hop/cctp/cctp.js";
+import { decodeBurner } from "../../../hop/cctp/cctp-burn-message.js";
+import type { ContractRegistry } from "../../../hop/contract-registry.js";
 import type { Chain, Network } from "../../../hop/networks.js";
-import { decodeReceived, decodeSent, type ReceivedEvent, type SentEvent } from "../../../hop/transfer-events.js";
+import {
+  decodeReceivedEvent,
+  decodeSentEvent,
+  type TransferReceivedEvent,
+  type TransferSentEvent,
+} from "../../../hop/transfer-events.js";
 import type { SentTransfer } from "../../transfer.js";
 
 /** What an event alone tells of the transfer that it sends. */
-export type SentByLog = Omit<SentTransfer, "timestamp" | "account">;
+export type ParsedSend = Omit<SentTransfer, "timestamp" | "account">;
 
 /** An event by which a transaction delivers a transfer. */
-export interface ReceivedByLog {
-  readonly event: ReceivedEvent;
+export interface ParsedDelivery {
+  readonly event: TransferReceivedEvent;
   /** Its token; for CCTP it does not matter. */
   readonly token: string | undefined;
   readonly log: Log;
@@ -23,9 +28,9 @@ export interface ReceivedByLog {
  * @throws ServiceError UPSTREAM_UNAVAILABLE for a transfer to a chain that is not in the address book: the node invents
  * it, or the book is too old; the caller did nothing wrong.
  */
-export function readSend(network: Network, book: BridgeBook, chain: Chain, log: Log): SentByLog | undefined {
-  const sender = book.senders(chain).get(log.address.toLowerCase());
-  const event = sender && decodeSent(log);
+export function parseSend(network: Network, book: ContractRegistry, chain: Chain, log: Log): ParsedSend | undefined {
+  const sender = book.getSendingContracts(chain).get(log.address.toLowerCase());
+  const event = sender && decodeSentEvent(log);
   if (sender === undefined || event === undefined) return undefined;
   const destination = findDestination(network, event);
   if (destination === undefined) {
@@ -47,7 +52,7 @@ export function readSend(network: Network, book: BridgeBook, chain: Chain, log: 
 }
 
 /** A transfer that a transaction sent, in short. */
-export interface SentId {
+export interface SentTransferId {
   readonly id: string;
   readonly log: Log;
   /** Whether it goes to a chain that is in the address book. */
@@ -55,10 +60,15 @@ export interface SentId {
 }
 
 /** The transfers that a transaction sent, in log order. */
-export function readSentIds(network: Network, book: BridgeBook, chain: Chain, { logs }: Receipt): readonly SentId[] {
-  const senders = book.senders(chain);
+export function parseSentTransferIds(
+  network: Network,
+  book: ContractRegistry,
+  chain: Chain,
+  { logs }: Receipt,
+): readonly SentTransferId[] {
+  const senders = book.getSendingContracts(chain);
   return logs.flatMap((log) => {
-    const event = senders.has(log.address.toLowerCase()) ? decodeSent(log) : undefined;
+    const event = senders.has(log.address.toLowerCase()) ? decodeSentEvent(log) : undefined;
     if (event === undefined) return [];
     const isKnown = findDestination(network, event) !== undefined;
     return [{ id: event.transferId ?? log.transactionHash.toLowerCase(), log, isKnown }];
@@ -66,29 +76,29 @@ export function readSentIds(network: Network, book: BridgeBook, chain: Chain, { 
 }
 
 /** The events by which a transaction delivered transfers, in log order: only those of Hop's own count. */
-export function readReceived(
+export function parseDeliveries(
   network: Network,
-  book: BridgeBook,
+  book: ContractRegistry,
   chain: Chain,
   { logs }: Receipt,
-): readonly ReceivedByLog[] {
-  const senders = book.senders(chain);
-  const transmitter = book.messageTransmitter(chain);
-  const isOurs = (event: ReceivedEvent, log: Log): boolean => {
+): readonly ParsedDelivery[] {
+  const senders = book.getSendingContracts(chain);
+  const transmitter = book.findMessageTransmitter(chain);
+  const isOurs = (event: TransferReceivedEvent, log: Log): boolean => {
     const address = log.address.toLowerCase();
     if (event.kind !== "cctp") return (senders.get(address)?.kind ?? "cctp") !== "cctp";
     // The transmitter receives all of CCTP.
-    const source = [...network.chains.values()].find((each) => cctpDomainOf(each) === event.sourceDomain);
-    const burner = source && book.senders(source).get(burnerOf(log) ?? "");
+    const source = [...network.chains.values()].find((each) => getCctpDomain(each) === event.sourceDomain);
+    const burner = source && book.getSendingContracts(source).get(decodeBurner(log) ?? "");
     return address === transmitter && burner?.kind === "cctp";
   };
   return logs.flatMap((log) => {
-    const event = decodeReceived(log);
+    const event = decodeReceivedEvent(log);
     if (event === undefined || !isOurs(event, log)) return [];
     return [{ event, token: senders.get(log.address.toLowerCase())?.token, log }];
   });
 }
 
-function findDestination(network: Network, { destinationChainId }: SentEvent): Chain | undefined {
+function findDestination(network: Network, { destinationChainId }: TransferSentEvent): Chain | undefined {
   return [...network.chains.values()].find(({ chainId }) => chainId === destinationChainId);
 }

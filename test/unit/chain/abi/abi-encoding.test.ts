@@ -1,9 +1,9 @@
 import { BigNumber, utils } from "ethers";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isAddress, selectorOf, uintAt } from "../../../../src/chain/abi/abi-encoding.js";
+import { decodeUintAt, isAddress, toFunctionSelector } from "../../../../src/chain/abi/abi-encoding.js";
 import { decodeMulticall, encodeMulticall } from "../../../../src/chain/abi/multicall.js";
-import { rlpList } from "../../../../src/chain/abi/rlp.js";
+import { encodeRlpList } from "../../../../src/chain/abi/rlp.js";
 
 // ethers is the judge.
 
@@ -17,7 +17,7 @@ const anyAddress = fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) =
 test.each(["transfer(address,uint256)", "aggregate3((address,bool,bytes)[])", "fee()"])(
   "the selector of %s",
   (signature) => {
-    expect(selectorOf(signature)).toBe(utils.id(signature).slice(0, 10));
+    expect(toFunctionSelector(signature)).toBe(utils.id(signature).slice(0, 10));
   },
 );
 
@@ -63,8 +63,12 @@ describe("an answer of Multicall3", () => {
 
 test("the words of an answer, and none past its end", () => {
   const answer = utils.defaultAbiCoder.encode(["uint256", "uint256"], [5, BigNumber.from(2).pow(256).sub(1)]);
-  expect([uintAt(answer, 0), uintAt(answer, 1), uintAt(answer, 2)]).toEqual([5n, 2n ** 256n - 1n, undefined]);
-  expect(uintAt("0x", 0)).toBeUndefined();
+  expect([decodeUintAt(answer, 0), decodeUintAt(answer, 1), decodeUintAt(answer, 2)]).toEqual([
+    5n,
+    2n ** 256n - 1n,
+    undefined,
+  ]);
+  expect(decodeUintAt("0x", 0)).toBeUndefined();
 });
 
 test("an unsigned transaction in RLP", () => {
@@ -88,7 +92,7 @@ test("an unsigned transaction in RLP", () => {
           data,
           value: 0,
         };
-        expect(rlpList([0n, gasPrice, gasLimit, to, 0n, data])).toBe(utils.serializeTransaction(transaction));
+        expect(encodeRlpList([0n, gasPrice, gasLimit, to, 0n, data])).toBe(utils.serializeTransaction(transaction));
       },
     ),
     { numRuns: 1_000 },

@@ -8,9 +8,9 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { createChains } from "../../../../src/chain/chains.js";
 import { type CustomEndpoint, createCustomEndpoints } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
-import type { UrlGuardOptions } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
-import { answerJson, startHttpStub } from "../../../support/stubs/http-stub.js";
-import { type RpcNode, startNode } from "../support/rpc-node-stub.js";
+import type { SsrfGuardOptions } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
+import { sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
+import { type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 const never = new AbortController().signal;
 const by = { caller: "192.0.2.7", signal: never };
@@ -24,11 +24,11 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((each) => each.close()));
 });
 
-function endpoints(options: Partial<UrlGuardOptions> = {}) {
+function endpoints(options: Partial<SsrfGuardOptions> = {}) {
   return createCustomEndpoints({ policy: "any", onFailure: () => {}, ...options });
 }
 
-async function openAt(url: string, options: Partial<UrlGuardOptions> = {}): Promise<CustomEndpoint> {
+async function openAt(url: string, options: Partial<SsrfGuardOptions> = {}): Promise<CustomEndpoint> {
   const endpoint = await endpoints(options).open(optimism, url, by);
   opened.push(endpoint);
   return endpoint;
@@ -61,7 +61,7 @@ function divertTls(node: { readonly url: string }): readonly Connection[] {
 
 describe("a name that a caller names", () => {
   test("is connected to at exactly the addresses that were checked, by its own name, whatever it has become since", async () => {
-    const node = await startNode();
+    const node = await startRpcNodeStub();
     const made = divertTls(node);
     const answers: ResolvedAddress[][] = [
       [
@@ -71,8 +71,8 @@ describe("a name that a caller names", () => {
       [{ address: "127.0.0.1", family: 4 }],
     ];
     const checked = answers[0];
-    const resolve = vi.fn(async () => answers.shift() ?? []);
-    const { client } = await openAt("https://rpc.example.org:8545/secret-key", { policy: "public", resolve });
+    const resolveHost = vi.fn(async () => answers.shift() ?? []);
+    const { client } = await openAt("https://rpc.example.org:8545/secret-key", { policy: "public", resolveHost });
     const reads = ["eth_blockNumber", "eth_gasPrice", "eth_syncing"].map((method) => client.send(method, [], never));
     expect(await Promise.all(reads)).toEqual(["0x1", "0x1", "0x1"]);
     expect(made.length).toBeGreaterThan(1);
@@ -81,13 +81,13 @@ describe("a name that a caller names", () => {
       expect([host, servername, Number(port)]).toEqual(["rpc.example.org", "rpc.example.org", 8545]);
       expect(addresses).toEqual(checked);
     }
-    expect(resolve).toHaveBeenCalledTimes(1);
-    expect(resolve).toHaveBeenCalledWith("rpc.example.org", expect.any(AbortSignal));
+    expect(resolveHost).toHaveBeenCalledTimes(1);
+    expect(resolveHost).toHaveBeenCalledWith("rpc.example.org", expect.any(AbortSignal));
   });
 
   test("is refused when it has turned into a private address the next time", async () => {
     const answers = ["93.184.216.34", "127.0.0.1"].map((address) => [{ address, family: 4 }]);
-    const custom = endpoints({ policy: "public", resolve: async () => answers.shift() ?? [] });
+    const custom = endpoints({ policy: "public", resolveHost: async () => answers.shift() ?? [] });
     opened.push(await custom.open(optimism, "https://rpc.example.org/", by));
     await expect(custom.open(optimism, "https://rpc.example.org/", by)).rejects.toMatchObject({
       reason: "RPC_URL_FORBIDDEN",
@@ -100,8 +100,8 @@ describe("a name that a caller names", () => {
       lookups.push(options.lookup as LookupFunction);
       return new Socket().destroy(new Error("no network here"));
     }) as never);
-    const resolve = async () => [{ address: "2606:4700::1111", family: 6 }];
-    const { client } = await openAt("https://rpc.example.org/", { policy: "public", resolve });
+    const resolveHost = async () => [{ address: "2606:4700::1111", family: 6 }];
+    const { client } = await openAt("https://rpc.example.org/", { policy: "public", resolveHost });
     await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
     const given = vi.fn();
     lookups[0]?.("rpc.example.org", {}, given);
@@ -111,11 +111,11 @@ describe("a name that a caller names", () => {
 
 describe("an endpoint that a caller names", () => {
   test("shares no connection with another caller's", async () => {
-    const node = await startNode();
+    const node = await startRpcNodeStub();
     /** Ports of the connections, by the endpoint that made them. */
     const ports = [0, 1, 2].map(() => new Set<number | undefined>());
     for (const own of ports) {
-      node.treat = ({ response }) => {
+      node.intercept = ({ response }) => {
         own.add(response.socket?.remotePort);
         return false;
       };
@@ -131,7 +131,7 @@ describe("an endpoint that a caller names", () => {
 
   test("may say that a call reverts", async () => {
     const error = { code: 3, message: "execution reverted", data: "0x" };
-    const node = await startNode({ answer: () => ({ error }) });
+    const node = await startRpcNodeStub({ respond: () => ({ error }) });
     const { client } = await openAt(node.url);
     await expect(client.send("eth_call", [], never)).rejects.toMatchObject({ name: "RevertError" });
   });
@@ -140,12 +140,12 @@ describe("an endpoint that a caller names", () => {
     "a server error": (response) => response.writeHead(500).end("secret of the inside"),
     "no access": (response) => response.writeHead(403).end(),
     "other than JSON": (response) => response.end("<html>"),
-    "other than JSON-RPC": (response) => answerJson(response, { ok: true }),
+    "other than JSON-RPC": (response) => sendJson(response, { ok: true }),
     "a connection that breaks": (response) => response.destroy(),
   };
   test.each(Object.keys(treatments))("gives one and the same error for %s", async (name) => {
-    const node = await startNode({
-      treat: ({ response }) => {
+    const node = await startRpcNodeStub({
+      intercept: ({ response }) => {
         treatments[name]?.(response);
         return true;
       },
@@ -153,18 +153,18 @@ describe("an endpoint that a caller names", () => {
     const { client } = await openAt(node.url);
     const filter = { address: "0x", topics: [] };
     await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
-    await expect(client.batch([{ method: "eth_gasPrice", params: [] }], never)).rejects.toMatchObject(unavailable);
-    await expect(client.logs(filter, { from: 1, to: 2 }, false, never)).rejects.toMatchObject(unavailable);
+    await expect(client.sendBatch([{ method: "eth_gasPrice", params: [] }], never)).rejects.toMatchObject(unavailable);
+    await expect(client.getLogs(filter, { from: 1, to: 2 }, false, never)).rejects.toMatchObject(unavailable);
   });
 
   /** Right answers, after so many bytes of space. */
-  const right = ({ calls, isBatch }: Parameters<RpcNode["treat"]>[0], space = 0): string => {
+  const right = ({ calls, isBatch }: Parameters<RpcNodeStub["intercept"]>[0], space = 0): string => {
     const answers = calls.map(({ id }) => ({ jsonrpc: "2.0", id, result: "0x1" }));
     return " ".repeat(space) + JSON.stringify(isBatch ? answers : answers[0]);
   };
   const mebibyte = 1024 * 1024;
 
-  test.each<[string, RpcNode["treat"]]>([
+  test.each<[string, RpcNodeStub["intercept"]]>([
     ["long", (request) => !!request.response.end(right(request, mebibyte))],
     [
       "long, without saying so",
@@ -172,18 +172,18 @@ describe("an endpoint that a caller names", () => {
     ],
     ["compressed", (request) => !!request.response.setHeader("content-encoding", "gzip").end(gzipSync(right(request)))],
     ["said to be compressed", (request) => !!request.response.setHeader("content-encoding", "br").end(right(request))],
-  ])("gives the same for an answer that is right but %s", async (_, treat) => {
-    const { client } = await openAt((await startNode({ treat })).url);
+  ])("gives the same for an answer that is right but %s", async (_, intercept) => {
+    const { client } = await openAt((await startRpcNodeStub({ intercept })).url);
     await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
   });
 
   test("may answer with almost 1 MiB, without being asked to compress", async () => {
     const encodings = new Set<unknown>();
-    const treat: RpcNode["treat"] = (request) => {
+    const intercept: RpcNodeStub["intercept"] = (request) => {
       encodings.add(request.response.req.headers["accept-encoding"]);
       return !!request.response.end(right(request, mebibyte - 1000));
     };
-    const { client } = await openAt((await startNode({ treat })).url);
+    const { client } = await openAt((await startRpcNodeStub({ intercept })).url);
     expect(await client.send("eth_blockNumber", [], never)).toBe("0x1");
     expect([...encodings]).toEqual(["identity"]);
   });
@@ -197,33 +197,33 @@ describe("an endpoint that a caller names", () => {
     const { client } = await openAt(`http://127.0.0.1:${typeof bound === "object" ? bound?.port : 0}/`);
     await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
 
-    const other = await openAt((await startNode({ chainId: 42 })).url);
+    const other = await openAt((await startRpcNodeStub({ chainId: 42 })).url);
     await expect(other.client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
   });
 
   test("is not followed elsewhere", async () => {
-    const canary = await startHttpStub((_, response) => answerJson(response, {}));
+    const canary = await startHttpStub((_, response) => sendJson(response, {}));
     opened.push(canary);
     for (const status of [301, 302, 303, 307, 308]) {
-      const treat = ({ response }: { response: ServerResponse }): boolean => {
+      const intercept = ({ response }: { response: ServerResponse }): boolean => {
         response.writeHead(status, { location: canary.url }).end();
         return true;
       };
-      const { client } = await openAt((await startNode({ treat })).url);
+      const { client } = await openAt((await startRpcNodeStub({ intercept })).url);
       await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
     }
-    expect(canary.seen).toEqual([]);
+    expect(canary.requests).toEqual([]);
   });
 
   test.each(["send", "batch", "logs"] as const)("has 3 s for a read: %s", async (kind) => {
     // It begins an answer, and goes on with it for ever.
-    const node = await startNode({ treat: ({ response }) => response.writeHead(200).write(" ") });
+    const node = await startRpcNodeStub({ intercept: ({ response }) => response.writeHead(200).write(" ") });
     const { client } = await openAt(node.url);
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
     const reads = {
       send: () => client.send("eth_blockNumber", [], never),
-      batch: () => client.batch([{ method: "eth_gasPrice", params: [] }], never),
-      logs: () => client.logs({ address: "0x", topics: [] }, { from: 1, to: 2 }, false, never),
+      batch: () => client.sendBatch([{ method: "eth_gasPrice", params: [] }], never),
+      logs: () => client.getLogs({ address: "0x", topics: [] }, { from: 1, to: 2 }, false, never),
     };
     const ends: unknown[] = [];
     const read = reads[kind]().catch((error: unknown) => ends.push(error));
@@ -237,9 +237,9 @@ describe("an endpoint that a caller names", () => {
   });
 
   test("gives the same for searches that are ended, also while they wait for others", async () => {
-    const { client } = await openAt((await startNode({ treat: () => true })).url);
+    const { client } = await openAt((await startRpcNodeStub({ intercept: () => true })).url);
     const caller = new AbortController();
-    const search = () => client.logs({ address: "0x", topics: [] }, { from: 1, to: 2 }, false, caller.signal);
+    const search = () => client.getLogs({ address: "0x", topics: [] }, { from: 1, to: 2 }, false, caller.signal);
     const searches = Promise.allSettled(Array.from({ length: 20 }, search));
     caller.abort();
     const reason = expect.objectContaining(unavailable);
@@ -248,13 +248,13 @@ describe("an endpoint that a caller names", () => {
 
   test("has what the look-up of its name has left of the 3 s", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-    const node = await startNode({ treat: () => true });
+    const node = await startRpcNodeStub({ intercept: () => true });
     divertTls(node);
-    const resolve = async () => {
+    const resolveHost = async () => {
       await vi.advanceTimersByTimeAsync(2_000);
       return [{ address: "93.184.216.34", family: 4 }];
     };
-    const { client } = await openAt("https://rpc.example.org/", { policy: "public", resolve });
+    const { client } = await openAt("https://rpc.example.org/", { policy: "public", resolveHost });
     const ends: unknown[] = [];
     const read = client.send("eth_blockNumber", [], never).catch((error: unknown) => ends.push(error));
     await vi.advanceTimersByTimeAsync(999);
@@ -324,12 +324,17 @@ describe("endpoints that are open at a time", () => {
   });
 
   test("are closed after the work, however it ends, and when one of several cannot be opened", async () => {
-    const node = await startNode();
+    const node = await startRpcNodeStub();
     const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
-    const chains = createChains({ networks, customUrls: "any", onFailure: () => {} });
+    const chains = createChains({ networks, customUrlPolicy: "any", onFailure: () => {} });
     opened.push(chains);
     const use = (urls: readonly string[], work: () => Promise<string>) =>
-      chains.use("mainnet", new Map(urls.map((each, at) => [["optimism", "base"][at] ?? "", each])), work, by);
+      chains.withCustomEndpoints(
+        "mainnet",
+        new Map(urls.map((each, at) => [["optimism", "base"][at] ?? "", each])),
+        work,
+        by,
+      );
     for (let turn = 0; turn < 20; turn += 1) {
       expect(await use([node.url, node.url], async () => "done")).toBe("done");
       await expect(use([node.url, node.url], () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
@@ -356,14 +361,14 @@ describe("endpoints that are open at a time", () => {
       return ["93.184.216.34"];
     }) as never);
     const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
-    const chains = createChains({ networks, customUrls: "public", onFailure: () => {} });
+    const chains = createChains({ networks, customUrlPolicy: "public", onFailure: () => {} });
     opened.push(chains);
     const custom = new Map([
       ["optimism", "file:///"],
       ["base", "https://rpc.example.org/"],
     ]);
     for (let turn = 0; turn < 20; turn += 1) {
-      await expect(chains.use("mainnet", custom, async () => "done", by)).rejects.toMatchObject({
+      await expect(chains.withCustomEndpoints("mainnet", custom, async () => "done", by)).rejects.toMatchObject({
         reason: "RPC_URL_FORBIDDEN",
       });
     }

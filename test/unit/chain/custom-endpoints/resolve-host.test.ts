@@ -33,7 +33,7 @@ describe("the addresses of a name", () => {
       { address: "10.0.0.1", family: 4 },
       { address: "2606:2800:220:1::1", family: 6 },
     ]);
-    expect([...stub.questions].sort()).toEqual([`${name} A`, `${name} AAAA`]);
+    expect([...stub.queries].sort()).toEqual([`${name} A`, `${name} AAAA`]);
   });
 
   test.each(["A", "AAAA"])("may be of one family: %s", async (type) => {
@@ -50,18 +50,18 @@ describe("the addresses of a name", () => {
     stub.records.set(`${name} A`, "silent").set(`${name} AAAA`, "silent");
     const caller = new AbortController();
     const answer = resolveHost(name, caller.signal);
-    await vi.waitFor(() => expect(stub.questions).toHaveLength(2));
+    await vi.waitFor(() => expect(stub.queries).toHaveLength(2));
     caller.abort();
     expect(await answer).toEqual([]);
     // Who was gone before is not asked for.
     await expect(resolveHost(name, caller.signal)).rejects.toThrow();
-    expect(stub.questions).toHaveLength(2);
+    expect(stub.queries).toHaveLength(2);
   });
 
   test("are taken from the family that answers", async () => {
     stub.records.set(`${name} A`, ["1.1.1.1"]).set(`${name} AAAA`, "silent");
     expect(await resolveHost(name, never)).toEqual([{ address: "1.1.1.1", family: 4 }]);
     // Asked again, and then no more.
-    expect(stub.questions.filter((question) => question.endsWith("AAAA"))).toHaveLength(2);
+    expect(stub.queries.filter((question) => question.endsWith("AAAA"))).toHaveLength(2);
   });
 });

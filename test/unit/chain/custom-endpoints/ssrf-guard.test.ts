@@ -7,7 +7,7 @@ import {
 } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
 import { loadConfig } from "../../../../src/config/config.js";
-import { forbiddenNames, localUrls, rebindingNames, unruly } from "../support/ssrf-urls.js";
+import { forbiddenHosts, invalidUrls, localUrls, PRIVATE_ADDRESS_HOSTS } from "../support/ssrf-urls.js";
 
 const never = new AbortController().signal;
 const addressOf = (address: string): ResolvedAddress => ({ address, family: isIPv6(address) ? 6 : 4 });
@@ -15,11 +15,11 @@ const optimism = { slug: "optimism", chainId: 10 };
 
 function guarded(options: Partial<CustomEndpointsOptions> = {}) {
   const asked: string[] = [];
-  const resolve = async (name: string): Promise<readonly ResolvedAddress[]> => {
+  const resolveHost = async (name: string): Promise<readonly ResolvedAddress[]> => {
     asked.push(name);
-    return [addressOf(rebindingNames[name] ?? "93.184.216.34")];
+    return [addressOf(PRIVATE_ADDRESS_HOSTS[name] ?? "93.184.216.34")];
   };
-  const endpoints = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolve, ...options });
+  const endpoints = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolveHost, ...options });
   const open = (url: string) => endpoints.open(optimism, url, { caller: "192.0.2.7", signal: never });
   /** What becomes of a URL: opened, or an error. */
   const outcome = async (url: string): Promise<unknown> => {
@@ -84,7 +84,7 @@ describe("a URL that leads to this machine or a private network", () => {
   });
   afterAll(() => canaries.close());
 
-  const urls = [...localUrls, ...forbiddenNames.map((name) => `https://${name}:%P/`)];
+  const urls = [...localUrls, ...forbiddenHosts.map((name) => `https://${name}:%P/`)];
   const withPort = (url: string): string => url.replaceAll("%P", String(canaries.port));
 
   test("is refused with one text, without any connection, in every spelling", async () => {
@@ -92,7 +92,7 @@ describe("a URL that leads to this machine or a private network", () => {
     expect(urls.length).toBeGreaterThan(300);
     const connect = vi.spyOn(Socket.prototype, "connect");
     try {
-      const { open, asked } = guarded({ ports: [443, 8545, canaries.port] });
+      const { open, asked } = guarded({ allowedPorts: [443, 8545, canaries.port] });
       const admitted: string[] = [];
       const texts = new Set<string>();
       for (const url of urls.map(withPort)) {
@@ -109,7 +109,7 @@ describe("a URL that leads to this machine or a private network", () => {
       expect(admitted).toEqual([]);
       expect([...texts]).toHaveLength(1);
       // Names that are none of a public server are not even looked up.
-      expect(asked).toEqual(Object.keys(rebindingNames));
+      expect(asked).toEqual(Object.keys(PRIVATE_ADDRESS_HOSTS));
       expect(connect).not.toHaveBeenCalled();
       expect(canaries.connections()).toBe(0);
     } finally {
@@ -131,8 +131,8 @@ describe("a URL that leads to this machine or a private network", () => {
   });
 
   test("is refused too where the address is a public one of this machine", async () => {
-    const ownAddresses = () => ["127.0.0.1", "93.184.216.34", "2606:2800:220:1::1"];
-    const { outcome } = guarded({ ownAddresses });
+    const listLocalAddresses = () => ["127.0.0.1", "93.184.216.34", "2606:2800:220:1::1"];
+    const { outcome } = guarded({ listLocalAddresses });
     for (const url of ["https://93.184.216.34/", "https://[2606:2800:220:1:0::1]/", "https://rpc.example.org/"]) {
       expect(await outcome(url)).toMatchObject(refusal);
     }
@@ -171,20 +171,20 @@ describe("any other URL", () => {
     expect(await guarded().outcome(url)).toBe("opened");
   });
 
-  test.each(unruly)("may not be %s", async (url) => {
+  test.each(invalidUrls)("may not be %s", async (url) => {
     const { outcome, asked } = guarded();
     expect(await outcome(url)).toMatchObject(refusal);
     expect(asked).toEqual([]);
   });
 
   test("may name the operator's ports, and no others", async () => {
-    const ports = [443, 9000];
-    const { outcome } = guarded({ ports });
+    const allowedPorts = [443, 9000];
+    const { outcome } = guarded({ allowedPorts });
     expect(await outcome("https://rpc.example.org:9000/")).toBe("opened");
     expect(await outcome("https://rpc.example.org/")).toBe("opened");
     const message = expect.stringContaining("on port 443 or 9000 of a public host");
     expect(await outcome("https://rpc.example.org:8545/")).toMatchObject({ ...refusal, message });
-    expect(await guarded({ ports: [9000] }).outcome("https://rpc.example.org/")).toMatchObject({
+    expect(await guarded({ allowedPorts: [9000] }).outcome("https://rpc.example.org/")).toMatchObject({
       reason: refusal.reason,
     });
   });
@@ -195,26 +195,26 @@ describe("any other URL", () => {
     ["public and private of another family", ["93.184.216.34", "2606:4700::1111", "::1"]],
     ["none", []],
   ])("may not have addresses that are %s", async (_, addresses) => {
-    const { outcome } = guarded({ resolve: async () => addresses.map(addressOf) });
+    const { outcome } = guarded({ resolveHost: async () => addresses.map(addressOf) });
     expect(await outcome("https://rpc.example.org/")).toMatchObject(refusal);
   });
 
   test("may have several public addresses", async () => {
-    const { outcome } = guarded({ resolve: async () => ["93.184.216.34", "2606:4700::1111"].map(addressOf) });
+    const { outcome } = guarded({ resolveHost: async () => ["93.184.216.34", "2606:4700::1111"].map(addressOf) });
     expect(await outcome("https://rpc.example.org/")).toBe("opened");
   });
 
   test("may not have a name that cannot be looked up", async () => {
-    const { outcome } = guarded({ resolve: () => Promise.reject(new Error("at 10.0.0.53 nobody answers")) });
+    const { outcome } = guarded({ resolveHost: () => Promise.reject(new Error("at 10.0.0.53 nobody answers")) });
     expect(await outcome("https://rpc.example.org/")).toMatchObject(refusal);
   });
 
   test("may not have a name whose look-up takes longer than 3 s, or than the caller stays", async () => {
     vi.useFakeTimers();
     try {
-      const resolve = (_: string, signal: AbortSignal): Promise<never> =>
+      const resolveHost = (_: string, signal: AbortSignal): Promise<never> =>
         new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("given up"))));
-      const endpoints = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolve });
+      const endpoints = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolveHost });
       const ends: unknown[] = [];
       const open = (signal: AbortSignal) =>
         void endpoints

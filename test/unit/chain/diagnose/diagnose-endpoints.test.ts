@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { checkPeers, type EndpointReport } from "../../../../src/chain/diagnose/diagnose-endpoints.js";
-import { steadyNow } from "../../../../src/resilience/clock.js";
-import { answerJson, type HttpStub, readBody, startHttpStub } from "../../../support/stubs/http-stub.js";
+import { diagnoseEndpoints, type EndpointReport } from "../../../../src/chain/diagnose/diagnose-endpoints.js";
+import { monotonicNow } from "../../../../src/resilience/clock.js";
+import { type HttpStub, readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 
 const chainId = 10;
 const head = 5_000_000;
@@ -97,10 +97,10 @@ async function serve(node: Node): Promise<string> {
           .map(({ method }) => method)
           .join(),
       );
-      if (node.status !== undefined) return answerJson(response, {}, node.status);
-      if (!Array.isArray(body)) return answerJson(response, await one(body));
-      if (body.length <= (node.mostCalls ?? 1_000)) return answerJson(response, await Promise.all(body.map(one)));
-      answerJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "batch too large" } });
+      if (node.status !== undefined) return sendJson(response, {}, node.status);
+      if (!Array.isArray(body)) return sendJson(response, await one(body));
+      if (body.length <= (node.mostCalls ?? 1_000)) return sendJson(response, await Promise.all(body.map(one)));
+      sendJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "batch too large" } });
     })();
   });
   stubs.push(stub);
@@ -109,14 +109,21 @@ async function serve(node: Node): Promise<string> {
 
 async function check(
   nodes: readonly (Node | string)[],
-  { attemptMs = 2_000, signal = new AbortController().signal, withMulticall = true } = {},
+  { attemptTimeoutMs = 2_000, signal = new AbortController().signal, withMulticall = true } = {},
 ): Promise<readonly EndpointReport[]> {
   const urls = await Promise.all(nodes.map((node) => (typeof node === "string" ? node : serve(node))));
   const dispatcher = new Agent();
   agents.push(dispatcher);
-  const clocks = { now: steadyNow, wallNow: () => Date.now() };
-  const options = { urls, chainId, multicall: withMulticall ? multicall : undefined, filter, dispatcher, attemptMs };
-  return checkPeers({ ...options, ...clocks }, signal);
+  const clocks = { now: monotonicNow, wallNow: () => Date.now() };
+  const options = {
+    urls,
+    chainId,
+    multicall: withMulticall ? multicall : undefined,
+    filter,
+    dispatcher,
+    attemptTimeoutMs,
+  };
+  return diagnoseEndpoints({ ...options, ...clocks }, signal);
 }
 
 const one = async (node: Node, options = {}): Promise<EndpointReport> => {
@@ -173,7 +180,7 @@ describe("the chain", () => {
     ],
     ["silence", { before: () => sleep(3_000) }, "did not answer in time"],
   ])("trouble by %s is told", async (_, node, trouble) => {
-    expect(await one(node, { attemptMs: 300 })).toEqual({ name: expect.any(String), trouble });
+    expect(await one(node, { attemptTimeoutMs: 300 })).toEqual({ name: expect.any(String), trouble });
   });
 
   test("nobody there is told, without the URL", async () => {
@@ -271,12 +278,12 @@ describe("logs", () => {
     const before = (method: string): Promise<void> | void => {
       if (method === "eth_getLogs" && ++searches === 1) return sleep(1_000);
     };
-    expect((await one({ before }, { attemptMs: 300 })).logBlocks).toBe(1_000_000);
+    expect((await one({ before }, { attemptTimeoutMs: 300 })).logBlocks).toBe(1_000_000);
   });
 
   test("a node that is late with little is late with everything", async () => {
     const before = (method: string) => (method === "eth_getLogs" ? sleep(400) : undefined);
-    expect((await one({ before }, { attemptMs: 200 })).logBlocks).toBeUndefined();
+    expect((await one({ before }, { attemptTimeoutMs: 200 })).logBlocks).toBeUndefined();
     expect(requests.filter((method) => method === "eth_getLogs")).toHaveLength(4);
   });
 

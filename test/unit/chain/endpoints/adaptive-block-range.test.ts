@@ -1,21 +1,27 @@
 import { Agent } from "undici";
 import { describe, expect, test } from "vitest";
 import type { BlockRange } from "../../../../src/chain/chain-client.js";
-import { createLogReader } from "../../../../src/chain/endpoints/adaptive-block-range.js";
+import { createAdaptiveLogReader } from "../../../../src/chain/endpoints/adaptive-block-range.js";
 import type { Endpoint } from "../../../../src/chain/endpoints/endpoint.js";
-import { createReader, type Member } from "../../../../src/chain/endpoints/hedged-requests.js";
+import { createHedgedRequester, type Upstream } from "../../../../src/chain/endpoints/hedged-requests.js";
 import { searchLogs } from "../../../../src/chain/read/log-search.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { createHealth } from "../../../../src/resilience/circuit-breaker.js";
-import { ExchangeError } from "../../../../src/resilience/fetch-json.js";
-import { blocksOf, filter, headerOf, logIn } from "../support/log-chain-stub.js";
-import { type Call, poolOn, type RpcNode, startNode, unavailable } from "../support/rpc-node-stub.js";
+import { createCircuitBreaker } from "../../../../src/resilience/circuit-breaker.js";
+import { UpstreamError } from "../../../../src/resilience/fetch-json.js";
+import { blockNumbersOf, createHeader, createLog, logFilter } from "../support/log-chain-stub.js";
+import {
+  createPoolOn,
+  type NodeCall,
+  type RpcNodeStub,
+  startRpcNodeStub,
+  UNAVAILABLE_ERROR,
+} from "../support/rpc-node-stub.js";
 
 const never = new AbortController().signal;
 const everything = { from: 0, to: Number.POSITIVE_INFINITY };
 const head = 60_000;
 const minutes = 60_000;
-const late = new ExchangeError("did not answer in time");
+const late = new UpstreamError("did not answer in time");
 
 /** What a node says to more blocks than it gives. */
 const refusals = {
@@ -26,7 +32,7 @@ const refusals = {
 /** A node with logs in some blocks, which notes how many blocks it is asked for. */
 async function logNode(blocks: readonly number[], most: number, refuse = refusals["the number"]) {
   const state = { most, widths: [] as number[], refused: 0, refuse };
-  const answer = ({ method, params }: Call): { result: unknown } | { error: unknown } => {
+  const respond = ({ method, params }: NodeCall): { result: unknown } | { error: unknown } => {
     if (method !== "eth_getLogs") return { result: "0x1" };
     const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
     const [from, to] = [Number(fromBlock), toBlock === "latest" ? Number.POSITIVE_INFINITY : Number(toBlock)];
@@ -35,40 +41,40 @@ async function logNode(blocks: readonly number[], most: number, refuse = refusal
       state.refused += 1;
       return { error: state.refuse(state.most) };
     }
-    return { result: blocks.filter((block) => block >= from && block <= to).map((block) => logIn(block)) };
+    return { result: blocks.filter((block) => block >= from && block <= to).map((block) => createLog(block)) };
   };
-  const node: RpcNode = await startNode({ answer, head: headerOf(head) });
+  const node: RpcNodeStub = await startRpcNodeStub({ respond, head: createHeader(head) });
   return { node, state };
 }
 
 const searchAll = (client: Parameters<typeof searchLogs>[0]) =>
-  searchLogs(client, filter, { from: 0, to: "latest" }, { newestFirst: false }, never);
+  searchLogs(client, logFilter, { from: 0, to: "latest" }, { newestFirst: false }, never);
 
 describe("an endpoint that gives what was not asked for", () => {
   const asked = { from: 10, to: 20 };
-  const upper = { ...logIn(12), topics: [(filter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
-  const saying = (result: unknown) => startNode({ answer: () => ({ result }), head: headerOf(head) });
+  const upper = { ...createLog(12), topics: [(logFilter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
+  const saying = (result: unknown) => startRpcNodeStub({ respond: () => ({ result }), head: createHeader(head) });
 
   test.each([
-    ["of an earlier block", [logIn(9)]],
-    ["of a later block", [logIn(21)]],
-    ["of another contract", [logIn(12), { ...logIn(13), address: `0x${"b2".repeat(20)}` }]],
-    ["with another topic", [{ ...logIn(14), topics: [logIn(14).blockHash] }]],
-    ["with no topic", [{ ...logIn(14), topics: [] }]],
-    ["that is none", [{ ...logIn(14), blockHash: "0x" }]],
+    ["of an earlier block", [createLog(9)]],
+    ["of a later block", [createLog(21)]],
+    ["of another contract", [createLog(12), { ...createLog(13), address: `0x${"b2".repeat(20)}` }]],
+    ["with another topic", [{ ...createLog(14), topics: [createLog(14).blockHash] }]],
+    ["with no topic", [{ ...createLog(14), topics: [] }]],
+    ["that is none", [{ ...createLog(14), blockHash: "0x" }]],
     ["in no list", {}],
   ])("a log %s, is not believed: another is asked", async (_, result) => {
-    const alone = poolOn([await saying(result)]);
-    await expect(alone.client.logs(filter, asked, false, never)).rejects.toMatchObject(unavailable);
+    const alone = createPoolOn([await saying(result)]);
+    await expect(alone.client.getLogs(logFilter, asked, false, never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(alone.failures).toMatchObject([{ problem: "answered what its chain could not" }]);
-    const { client } = poolOn([await saying(result), await saying([logIn(12)])]);
-    expect(await client.logs(filter, asked, false, never)).toEqual({ result: [logIn(12)], range: asked });
+    const { client } = createPoolOn([await saying(result), await saying([createLog(12)])]);
+    expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: [createLog(12)], range: asked });
   });
 
   test("is not one that writes topics otherwise, or tells of a log that was undone", async () => {
-    const logs = [upper, { ...logIn(15), removed: true }];
-    const { client } = poolOn([await saying(logs)]);
-    expect(await client.logs(filter, asked, false, never)).toEqual({ result: logs, range: asked });
+    const logs = [upper, { ...createLog(15), removed: true }];
+    const { client } = createPoolOn([await saying(logs)]);
+    expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: logs, range: asked });
   });
 });
 
@@ -81,32 +87,32 @@ describe("an endpoint that gives few blocks of logs at once", () => {
   ] as const)("of %i, and says %s of them, is found out once", async (most, words, attempts) => {
     const blocks = [0, 499, 500, 1_999, 2_000, 33_333, head];
     const { node, state } = await logNode(blocks, most, refusals[words]);
-    const { client, failures } = poolOn([node]);
-    expect(blocksOf(await searchAll(client))).toEqual(blocks);
+    const { client, failures } = createPoolOn([node]);
+    expect(blockNumbersOf(await searchAll(client))).toEqual(blocks);
     expect(state.refused).toBe(attempts);
-    expect(blocksOf(await searchAll(client))).toEqual(blocks);
+    expect(blockNumbersOf(await searchAll(client))).toEqual(blocks);
     expect(state.refused).toBe(attempts);
     expect(failures).toEqual([]);
   });
 
   test.each([false, true])("is asked for the part that is wanted first, newest first: %j", async (newestFirst) => {
-    const { client } = poolOn([(await logNode([], 500)).node]);
-    const answer = await client.logs(filter, { from: 1_000, to: 9_000 }, newestFirst, never);
+    const { client } = createPoolOn([(await logNode([], 500)).node]);
+    const answer = await client.getLogs(logFilter, { from: 1_000, to: 9_000 }, newestFirst, never);
     expect(answer?.range).toEqual(newestFirst ? { from: 8_501, to: 9_000 } : { from: 1_000, to: 1_499 });
   });
 
   test("does not have all there is", async () => {
     const { node, state } = await logNode([], 500);
-    const { client } = poolOn([node]);
-    expect(await client.logs(filter, everything, false, never)).toBeUndefined();
-    expect(await client.logs(filter, everything, false, never)).toBeUndefined();
+    const { client } = createPoolOn([node]);
+    expect(await client.getLogs(logFilter, everything, false, never)).toBeUndefined();
+    expect(await client.getLogs(logFilter, everything, false, never)).toBeUndefined();
     expect(state.widths).toEqual([Number.POSITIVE_INFINITY]);
   });
 
   test("stands back for one that gives more", async () => {
     const [narrow, wide] = [await logNode([7], 500), await logNode([7], 20_000)];
-    const { client } = poolOn([narrow.node, wide.node]);
-    expect(blocksOf(await searchAll(client))).toEqual([7]);
+    const { client } = createPoolOn([narrow.node, wide.node]);
+    expect(blockNumbersOf(await searchAll(client))).toEqual([7]);
     // The one block that is left at the end is little enough for the first.
     expect(narrow.state.widths).toEqual([Number.POSITIVE_INFINITY, 1]);
     expect(wide.state.widths).toEqual([Number.POSITIVE_INFINITY, 20_000, 20_000, 20_000]);
@@ -114,7 +120,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
 
   test("lets one that gives everything answer alone", async () => {
     const [narrow, wide] = [await logNode([7], 500), await logNode([7], Number.POSITIVE_INFINITY)];
-    const { client } = poolOn([narrow.node, wide.node]);
+    const { client } = createPoolOn([narrow.node, wide.node]);
     await searchAll(client);
     await searchAll(client);
     expect([narrow.state.widths.length, wide.state.widths.length]).toEqual([1, 2]);
@@ -122,31 +128,31 @@ describe("an endpoint that gives few blocks of logs at once", () => {
 
   test("takes the place of one that is gone", async () => {
     const [narrow, gone] = [await logNode([7], 30_000), await logNode([7], Number.POSITIVE_INFINITY)];
-    gone.node.treat = ({ response }) => {
+    gone.node.intercept = ({ response }) => {
       response.writeHead(500).end();
       return true;
     };
-    const { client, failures } = poolOn([narrow.node, gone.node]);
-    expect(blocksOf(await searchAll(client))).toEqual([7]);
+    const { client, failures } = createPoolOn([narrow.node, gone.node]);
+    expect(blockNumbersOf(await searchAll(client))).toEqual([7]);
     expect(failures.length).toBeGreaterThan(0);
   });
 
   test("is believed for ten minutes: then it may be a better one", async () => {
     const { node, state } = await logNode([7], 500);
-    const { client, clock } = poolOn([node]);
-    await client.logs(filter, everything, false, never);
+    const { client, clock } = createPoolOn([node]);
+    await client.getLogs(logFilter, everything, false, never);
     state.most = Number.POSITIVE_INFINITY;
     clock.ms += 10 * minutes - 1;
-    expect(await client.logs(filter, everything, false, never)).toBeUndefined();
+    expect(await client.getLogs(logFilter, everything, false, never)).toBeUndefined();
     clock.ms += 1;
-    expect(await client.logs(filter, everything, false, never)).toMatchObject({ range: everything });
+    expect(await client.getLogs(logFilter, everything, false, never)).toMatchObject({ range: everything });
   });
 
   test("is tried with twice as much after a bad moment, not with all", async () => {
     const { node, state } = await logNode([], 700, refusals["no number"]);
-    const { client, clock } = poolOn([node]);
+    const { client, clock } = createPoolOn([node]);
     const range: BlockRange = { from: 0, to: head };
-    await client.logs(filter, range, false, never);
+    await client.getLogs(logFilter, range, false, never);
     expect(state.widths).toEqual([head + 1, 10_000, 5_000, 2_500, 1_250, 625]);
     state.widths.length = 0;
     state.most = 2_000;
@@ -155,30 +161,34 @@ describe("an endpoint that gives few blocks of logs at once", () => {
       [[head + 1, 2_500, 1_250], 1_250],
     ] as const) {
       clock.ms += 10 * minutes;
-      expect((await client.logs(filter, range, false, never))?.range.to).toBe(blocks - 1);
+      expect((await client.getLogs(logFilter, range, false, never))?.range.to).toBe(blocks - 1);
       expect(state.widths.splice(0)).toEqual(asked);
     }
   });
 
   test("has stopped meaning the width when it refuses next to nothing", async () => {
     const { node, state } = await logNode([], 0, refusals["no number"]);
-    const { client, failures, clock } = poolOn([node]);
-    await expect(client.logs(filter, { from: 0, to: head }, false, never)).rejects.toMatchObject(unavailable);
+    const { client, failures, clock } = createPoolOn([node]);
+    await expect(client.getLogs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject(
+      UNAVAILABLE_ERROR,
+    );
     expect(state.widths.slice(0, 3)).toEqual([head + 1, 10_000, 5_000]);
     expect(state.widths.at(-1)).toBe(10);
     expect(failures).toMatchObject([{ method: "eth_getLogs", problem: "answered JSON-RPC error -32000" }]);
     state.widths.length = 0;
-    await expect(client.logs(filter, { from: 0, to: head }, false, never)).rejects.toMatchObject(unavailable);
+    await expect(client.getLogs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject(
+      UNAVAILABLE_ERROR,
+    );
     expect(state.widths).toEqual([10]);
     clock.ms += 30_000;
     state.most = Number.POSITIVE_INFINITY;
-    expect(await client.logs(filter, everything, false, never)).toMatchObject({ range: everything });
+    expect(await client.getLogs(logFilter, everything, false, never)).toMatchObject({ range: everything });
   });
 
   test("is none the worse for it: its other answers are asked for first", async () => {
     const [narrow, other] = [await logNode([], 10, refusals["no number"]), await logNode([], 10)];
-    const { client, send } = poolOn([narrow.node, other.node]);
-    for (let round = 0; round < 3; round++) await client.logs(filter, { from: 0, to: head }, false, never);
+    const { client, send } = createPoolOn([narrow.node, other.node]);
+    for (let round = 0; round < 3; round++) await client.getLogs(logFilter, { from: 0, to: head }, false, never);
     await send();
     expect(
       [narrow.node, other.node].map(({ requests }) => requests.flat().filter((each) => each === "eth_call")),
@@ -187,15 +197,15 @@ describe("an endpoint that gives few blocks of logs at once", () => {
 
   test.each([400, 413, 504])("may say so by answering %i", async (status) => {
     const { node } = await logNode([], Number.POSITIVE_INFINITY);
-    const { client, send } = poolOn([node]);
+    const { client, send } = createPoolOn([node]);
     await send();
-    node.treat = ({ calls, response }) => {
+    node.intercept = ({ calls, response }) => {
       const { fromBlock, toBlock } = (calls[0]?.params[0] ?? {}) as { fromBlock?: string; toBlock?: string };
       const isWide = Number(toBlock) - Number(fromBlock) >= 10_000;
       if (isWide) response.writeHead(status).end("{}");
       return isWide;
     };
-    expect((await client.logs(filter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
+    expect((await client.getLogs(logFilter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
   });
 
   test.each([
@@ -203,13 +213,13 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     ["the exchange", new Agent()],
   ])("may answer more than %s reads", async (_, dispatcher) => {
     const { node, state } = await logNode([], Number.POSITIVE_INFINITY);
-    const usual = node.answer;
-    node.answer = (call) => {
+    const usual = node.respond;
+    node.respond = (call) => {
       const answer = usual(call);
       return (state.widths.at(-1) ?? 0) > 10_000 ? { result: "f".repeat(20_000) } : answer;
     };
-    const { client, failures } = poolOn([node], { dispatcher });
-    expect((await client.logs(filter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
+    const { client, failures } = createPoolOn([node], { dispatcher });
+    expect((await client.getLogs(logFilter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
     expect(failures).toEqual([]);
     await dispatcher.destroy();
   });
@@ -223,40 +233,40 @@ describe("a refusal that is not about the width", () => {
     { code: -32601, message: "no such method" },
   ])("sends the search to the next endpoint, and is a failure where there is none: %j", async (error) => {
     const [first, second] = [await logNode([], 0, () => error), await logNode([7], 30_000)];
-    const both = poolOn([first.node, second.node]);
+    const both = createPoolOn([first.node, second.node]);
     const range = { from: 0, to: 20_000 };
-    expect((await both.client.logs(filter, range, false, never))?.range).toEqual(range);
+    expect((await both.client.getLogs(logFilter, range, false, never))?.range).toEqual(range);
     expect(both.failures).toHaveLength(1);
     first.state.widths.length = 0;
-    const alone = poolOn([first.node]);
-    await expect(alone.client.logs(filter, range, false, never)).rejects.toMatchObject(unavailable);
+    const alone = createPoolOn([first.node]);
+    await expect(alone.client.getLogs(logFilter, range, false, never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
     first.state.most = Number.POSITIVE_INFINITY;
-    expect((await alone.client.logs(filter, everything, false, never))?.range).toEqual(everything);
+    expect((await alone.client.getLogs(logFilter, everything, false, never))?.range).toEqual(everything);
     expect(first.state.widths).toEqual([20_001, Number.POSITIVE_INFINITY]);
   });
 });
 
 describe("endpoints that say nothing", () => {
-  const member = (name: string): Member => ({
-    endpoint: { name, digits: name, ask: () => Promise.reject(new Error("not asked")) } satisfies Endpoint,
-    health: createHealth(() => 0),
+  const member = (name: string): Upstream => ({
+    endpoint: { name, id: name, sendBatch: () => Promise.reject(new Error("not asked")) } satisfies Endpoint,
+    breaker: createCircuitBreaker(() => 0),
   });
   /** Members each of which answers as `answer` says; undefined: late. */
-  function setup(members: readonly Member[], takes: (member: Member, width: number) => boolean) {
+  function setup(upstreams: readonly Upstream[], takes: (member: Upstream, width: number) => boolean) {
     const asked: [string, number][] = [];
     const held: string[] = [];
-    const isWell = new Set(members);
-    const logs = createLogReader({
-      members,
-      isWell: (each) => isWell.has(each),
+    const isWell = new Set(upstreams);
+    const logs = createAdaptiveLogReader({
+      upstreams,
+      isHealthy: (each) => isWell.has(each),
       now: () => 0,
-      async read([call], _, rules) {
+      async request([call], _, rules) {
         const { fromBlock, toBlock } = (call?.params[0] ?? {}) as { fromBlock?: string; toBlock?: string };
         const width = toBlock === "latest" ? Number.POSITIVE_INFINITY : Number(toBlock) - Number(fromBlock) + 1;
-        for (const each of members.filter((one) => rules?.mayAsk(one))) {
+        for (const each of upstreams.filter((one) => rules?.isEligible(one))) {
           asked.push([each.endpoint.name, width]);
           if (takes(each, width)) return [{ result: [] }];
-          if (!rules?.isTooWide(each, late, true)) held.push(each.endpoint.name);
+          if (!rules?.isRangeTooWide(each, late, true)) held.push(each.endpoint.name);
         }
         throw new ServiceError("UPSTREAM_UNAVAILABLE", "none");
       },
@@ -266,15 +276,15 @@ describe("endpoints that say nothing", () => {
 
   test("to a wide search are asked for less, and it is not held against them", async () => {
     const { logs, asked, held } = setup([member("a")], (_, width) => width <= 10_000);
-    expect((await logs(filter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
+    expect((await logs(logFilter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
     expect(asked.map(([, width]) => width)).toEqual([head + 1, 10_000]);
     expect(held).toEqual([]);
   });
 
   test("to a narrow one either have failed, and are asked for less the next time", async () => {
     const { logs, asked, held } = setup([member("a")], () => false);
-    await expect(logs(filter, { from: 0, to: head }, false, never)).rejects.toMatchObject({ message: "none" });
-    await expect(logs(filter, { from: 0, to: head }, false, never)).rejects.toMatchObject({ message: "none" });
+    await expect(logs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject({ message: "none" });
+    await expect(logs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject({ message: "none" });
     expect(asked.map(([, width]) => width)).toEqual([head + 1, 10_000, 5_000]);
     expect(held).toEqual(["a", "a"]);
   });
@@ -284,9 +294,9 @@ describe("endpoints that say nothing", () => {
     const { logs, asked, isWell } = setup([narrow, ill], (each, width) => each === ill || width <= 10_000);
     isWell.delete(ill);
     // At first nothing is known of either.
-    expect((await logs(filter, everything, false, never))?.range).toEqual(everything);
+    expect((await logs(logFilter, everything, false, never))?.range).toEqual(everything);
     asked.length = 0;
-    expect((await logs(filter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
+    expect((await logs(logFilter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
     expect(asked).toEqual([["narrow", 10_000]]);
   });
 
@@ -294,53 +304,53 @@ describe("endpoints that say nothing", () => {
     const { node } = await logNode([], 500);
     const resting = await logNode([], Number.POSITIVE_INFINITY);
     resting.node.chainId = 5;
-    const { client } = poolOn([resting.node, node]);
-    expect((await client.logs(filter, { from: 0, to: head }, false, never))?.range.to).toBe(499);
-    expect((await client.logs(filter, { from: 0, to: head }, false, never))?.range.to).toBe(499);
+    const { client } = createPoolOn([resting.node, node]);
+    expect((await client.getLogs(logFilter, { from: 0, to: head }, false, never))?.range.to).toBe(499);
+    expect((await client.getLogs(logFilter, { from: 0, to: head }, false, never))?.range.to).toBe(499);
   });
 });
 
 test("a reader tells who was late from who failed", async () => {
   const endpoints = [
     (signal: AbortSignal) => new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(late))),
-    () => Promise.reject(new ExchangeError("answered 500", { status: 500 })),
+    () => Promise.reject(new UpstreamError("answered 500", { status: 500 })),
   ];
-  const members = endpoints.map((ask): Member => {
-    const endpoint = { name: "a", digits: "a", ask: (_: unknown, signal: AbortSignal) => ask(signal) };
-    return { endpoint, health: createHealth(() => 0) };
+  const members = endpoints.map((ask): Upstream => {
+    const endpoint = { name: "a", id: "a", sendBatch: (_: unknown, signal: AbortSignal) => ask(signal) };
+    return { endpoint, breaker: createCircuitBreaker(() => 0) };
   });
   const isLate: boolean[] = [];
-  const read = createReader({
+  const read = createHedgedRequester({
     slug: "optimism",
-    inOrder: () => members,
-    isWell: () => false,
+    listCandidates: () => members,
+    isHealthy: () => false,
     onFailure: () => {},
     closing: never,
-    attemptMs: 20,
+    attemptTimeoutMs: 20,
     now: () => 0,
     random: () => 0,
   });
   const rules = {
-    mayAsk: () => true,
-    isTooWide(_: Member, __: ExchangeError, each: boolean) {
+    isEligible: () => true,
+    isRangeTooWide(_: Upstream, __: UpstreamError, each: boolean) {
       isLate.push(each);
       return true;
     },
   };
-  await expect(read([{ method: "a", params: [] }], never, rules)).rejects.toMatchObject(unavailable);
+  await expect(read([{ method: "a", params: [] }], never, rules)).rejects.toMatchObject(UNAVAILABLE_ERROR);
   expect(isLate).toEqual([true, false]);
 });
 
 test("a caller who leaves ends the search at once, and nothing is learnt", async () => {
   const { node, state } = await logNode([], Number.POSITIVE_INFINITY);
-  const { client, send, failures } = poolOn([node]);
+  const { client, send, failures } = createPoolOn([node]);
   await send();
-  node.treat = () => true;
+  node.intercept = () => true;
   const leaving = new AbortController();
-  const search = client.logs(filter, everything, false, leaving.signal);
+  const search = client.getLogs(logFilter, everything, false, leaving.signal);
   setTimeout(() => leaving.abort(), 30);
-  await expect(search).rejects.toMatchObject(unavailable);
-  node.treat = () => false;
-  await client.logs(filter, everything, false, never);
+  await expect(search).rejects.toMatchObject(UNAVAILABLE_ERROR);
+  node.intercept = () => false;
+  await client.getLogs(logFilter, everything, false, never);
   expect([state.widths, failures]).toEqual([[Number.POSITIVE_INFINITY], []]);
 });

@@ -1,31 +1,31 @@
 import { Agent } from "undici";
 import { describe, expect, test, vi } from "vitest";
 import { RevertError } from "../../../../src/chain/json-rpc/revert-error.js";
-import { answerJson } from "../../../support/stubs/http-stub.js";
-import { filter } from "../support/log-chain-stub.js";
-import { poolOn, type RpcNode, startNode, unavailable } from "../support/rpc-node-stub.js";
+import { sendJson } from "../../../support/stubs/http-stub.js";
+import { logFilter } from "../support/log-chain-stub.js";
+import { createPoolOn, type RpcNodeStub, startRpcNodeStub, UNAVAILABLE_ERROR } from "../support/rpc-node-stub.js";
 
-const hang = { treat: () => true } satisfies Partial<RpcNode>;
+const hang = { intercept: () => true } satisfies Partial<RpcNodeStub>;
 const answering = (status: number, headers = {}) =>
   ({
-    treat: ({ response }) => {
+    intercept: ({ response }) => {
       response.writeHead(status, headers).end("{}");
       return true;
     },
-  }) satisfies Partial<RpcNode>;
+  }) satisfies Partial<RpcNodeStub>;
 const saying =
-  (body: unknown): RpcNode["treat"] =>
+  (body: unknown): RpcNodeStub["intercept"] =>
   ({ response }) => {
-    answerJson(response, body);
+    sendJson(response, body);
     return true;
   };
-const methods = (node: RpcNode) => node.requests.flat().filter((method) => method !== "eth_chainId");
-const result = (value: string) => ({ answer: () => ({ result: value }) });
+const methods = (node: RpcNodeStub) => node.requests.flat().filter((method) => method !== "eth_chainId");
+const result = (value: string) => ({ respond: () => ({ result: value }) });
 
 describe("a pool of endpoints", () => {
   test("asks the first only while it answers", async () => {
-    const [first, second] = [await startNode(result("0xa")), await startNode(result("0xb"))];
-    const { send, failures } = poolOn([first, second]);
+    const [first, second] = [await startRpcNodeStub(result("0xa")), await startRpcNodeStub(result("0xb"))];
+    const { send, failures } = createPoolOn([first, second]);
     expect(await send()).toBe("0xa");
     expect(await send()).toBe("0xa");
     expect([methods(first).length, methods(second).length]).toEqual([2, 0]);
@@ -33,35 +33,35 @@ describe("a pool of endpoints", () => {
   });
 
   test("gives null as a result", async () => {
-    const { send } = poolOn([await startNode({ answer: () => ({ result: null }) })]);
+    const { send } = createPoolOn([await startRpcNodeStub({ respond: () => ({ result: null }) })]);
     expect(await send("eth_getTransactionReceipt")).toBeNull();
   });
 
-  test.each<[string, Partial<RpcNode>, string]>([
+  test.each<[string, Partial<RpcNodeStub>, string]>([
     ["answers 500", answering(500), "answered 500"],
     ["answers 429", answering(429), "answered 429"],
     ["hangs", hang, "did not answer in time"],
-    ["answers no JSON-RPC", { treat: saying([]) }, "answered no JSON-RPC"],
-    ["answers for another call", { treat: saying({ id: 0, result: 1 }) }, "answered no JSON-RPC"],
+    ["answers no JSON-RPC", { intercept: saying([]) }, "answered no JSON-RPC"],
+    ["answers for another call", { intercept: saying({ id: 0, result: 1 }) }, "answered no JSON-RPC"],
     [
       "is rate limited",
-      { answer: () => ({ error: { code: -32005, message: "rate limit" } }) },
+      { respond: () => ({ error: { code: -32005, message: "rate limit" } }) },
       "answered JSON-RPC error -32005",
     ],
-    ["answers too much", { answer: () => ({ result: `0x${"0".repeat(10_000)}` }) }, "answered more than 10000 bytes"],
+    ["answers too much", { respond: () => ({ result: `0x${"0".repeat(10_000)}` }) }, "answered more than 10000 bytes"],
     ["is of another chain", { chainId: 10 }, "serves another chain"],
   ])("goes to the next when one %s", async (_, behaviour, problem) => {
-    const { send, failures } = poolOn([await startNode(behaviour), await startNode(result("0xb"))]);
+    const { send, failures } = createPoolOn([await startRpcNodeStub(behaviour), await startRpcNodeStub(result("0xb"))]);
     expect(await send()).toBe("0xb");
     expect(failures).toMatchObject([{ chain: "optimism", method: "eth_call", problem }]);
     expect(JSON.stringify(failures)).not.toContain("secret-key");
   });
 
   test("says which chain is unavailable when none answers, and no more", async () => {
-    const refusing = { answer: () => ({ error: { code: 1, message: "secret" } }) };
-    const { send, failures } = poolOn([await startNode(refusing)]);
+    const refusing = { respond: () => ({ error: { code: 1, message: "secret" } }) };
+    const { send, failures } = createPoolOn([await startRpcNodeStub(refusing)]);
     const error = await send().catch((reason: unknown) => reason);
-    expect(error).toMatchObject(unavailable);
+    expect(error).toMatchObject(UNAVAILABLE_ERROR);
     expect(JSON.stringify([error, (error as Error).cause, failures])).not.toContain("secret");
   });
 
@@ -72,8 +72,8 @@ describe("a pool of endpoints", () => {
     { code: -32603, message: "EVM error InvalidFEOpcode" },
     { code: -32000, message: "gas required exceeds allowance (0)" },
   ])("tells a revert from an endpoint's failure: %j", async (error) => {
-    const [first, second] = [await startNode({ answer: () => ({ error }) }), await startNode()];
-    const { send } = poolOn([first, second]);
+    const [first, second] = [await startRpcNodeStub({ respond: () => ({ error }) }), await startRpcNodeStub()];
+    const { send } = createPoolOn([first, second]);
     // As often as you like: to revert is to answer.
     for (let round = 0; round < 6; round++) {
       const thrown = await send().catch((reason: unknown) => reason);
@@ -85,38 +85,41 @@ describe("a pool of endpoints", () => {
 
   test("a method that runs no contract cannot revert", async () => {
     const error = { code: 3, message: "execution reverted" };
-    const { send } = poolOn([await startNode({ answer: () => ({ error }) }), await startNode(result("0xb"))]);
+    const { send } = createPoolOn([
+      await startRpcNodeStub({ respond: () => ({ error }) }),
+      await startRpcNodeStub(result("0xb")),
+    ]);
     expect(await send("eth_gasPrice")).toBe("0xb");
   });
 
   test("sends the user info of a URL as a header", async () => {
-    const node = await startNode({
-      treat: ({ calls, response }) => {
+    const node = await startRpcNodeStub({
+      intercept: ({ calls, response }) => {
         const { authorization } = response.req.headers;
-        answerJson(
+        sendJson(
           response,
           calls.map(({ id, method }) => ({ id, result: method === "eth_chainId" ? "0x1" : authorization })),
         );
         return true;
       },
     });
-    const { send } = poolOn([node], { urls: [node.url.replace("http://", "http://us%65r:p%40ss%zz@")] });
+    const { send } = createPoolOn([node], { urls: [node.url.replace("http://", "http://us%65r:p%40ss%zz@")] });
     expect(await send("web3_clientVersion")).toBe(`Basic ${Buffer.from("user:p@ss%zz").toString("base64")}`);
   });
 });
 
 describe("a read", () => {
   test("is sent three times at most, to as many endpoints as there are", async () => {
-    const nodes = await Promise.all([1, 2, 3, 4].map(() => startNode(answering(500))));
-    await expect(poolOn(nodes).send()).rejects.toMatchObject(unavailable);
+    const nodes = await Promise.all([1, 2, 3, 4].map(() => startRpcNodeStub(answering(500))));
+    await expect(createPoolOn(nodes).send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     // Along with the chain's id; since such a batch is refused, that id alone is tried next, and fails.
     expect(nodes.map((node) => methods(node).length)).toEqual([1, 1, 1, 0]);
   });
 
   test("comes back to an endpoint after a random wait, where there are no more", async () => {
-    const node = await startNode();
+    const node = await startRpcNodeStub();
     const delays: number[] = [];
-    const { send } = poolOn([node], {
+    const { send } = createPoolOn([node], {
       random: () => {
         delays.push(performance.now());
         return 0.9;
@@ -125,7 +128,7 @@ describe("a read", () => {
     await send();
     const from = performance.now();
     Object.assign(node, answering(500));
-    await expect(send()).rejects.toMatchObject(unavailable);
+    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(methods(node)).toHaveLength(4);
     expect(delays).toHaveLength(2);
     // 90 ms and 180 ms.
@@ -134,100 +137,103 @@ describe("a read", () => {
 
   test("is well when the endpoint was so the second time", async () => {
     let count = 0;
-    const answer = () => {
+    const respond = () => {
       count += 1;
       return count === 1 ? { error: { code: -32603, message: "header not found" } } : { result: "0x5" };
     };
-    expect(await poolOn([await startNode({ answer })]).send()).toBe("0x5");
+    expect(await createPoolOn([await startRpcNodeStub({ respond })]).send()).toBe("0x5");
   });
 
   test.each([400, 401, 403, 404])("does not come back to an endpoint that answers %i", async (status) => {
-    const node = await startNode();
-    const { send } = poolOn([node]);
+    const node = await startRpcNodeStub();
+    const { send } = createPoolOn([node]);
     await send();
     Object.assign(node, answering(status));
-    await expect(send()).rejects.toMatchObject(unavailable);
+    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(methods(node)).toHaveLength(2);
   });
 
   test("that searches has more time, is not hedged, and is not sent to the same endpoint again", async () => {
-    const [slow, other] = [await startNode(result("0xa")), await startNode()];
-    const { send } = poolOn([slow, other]);
+    const [slow, other] = [await startRpcNodeStub(result("0xa")), await startRpcNodeStub()];
+    const { send } = createPoolOn([slow, other]);
     await send();
     slow.delayMs = 350;
-    slow.answer = () => ({ result: [] });
+    slow.respond = () => ({ result: [] });
     expect(await send("eth_getLogs")).toEqual([]);
-    slow.answer = () => ({ error: { code: -32005, message: "too many" } });
-    other.answer = slow.answer;
-    await expect(send("eth_getLogs")).rejects.toMatchObject(unavailable);
+    slow.respond = () => ({ error: { code: -32005, message: "too many" } });
+    other.respond = slow.respond;
+    await expect(send("eth_getLogs")).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect([methods(slow).length, methods(other).length]).toEqual([3, 1]);
   });
 
   test("that searches is not sent first to who did not answer just now", async () => {
-    const answer: RpcNode["answer"] = ({ method }) => ({ result: method === "eth_getLogs" ? [] : "0x1" });
-    const [first, second] = [await startNode({ answer }), await startNode({ answer })];
-    const { send } = poolOn([first, second]);
+    const respond: RpcNodeStub["respond"] = ({ method }) => ({ result: method === "eth_getLogs" ? [] : "0x1" });
+    const [first, second] = [await startRpcNodeStub({ respond }), await startRpcNodeStub({ respond })];
+    const { send } = createPoolOn([first, second]);
     await send("eth_getLogs");
-    first.treat = answering(500).treat;
+    first.intercept = answering(500).intercept;
     await send();
     const before = methods(first).length;
     await send("eth_getLogs");
     expect(methods(first)).toHaveLength(before);
     expect(methods(second)).toEqual(["eth_call", "eth_getLogs"]);
-    first.treat = () => false;
+    first.intercept = () => false;
     await send();
     await send("eth_getLogs");
     expect(methods(first).slice(before)).toEqual(["eth_call", "eth_getLogs"]);
   });
 
   test("ends at once when its caller leaves, and says nothing of the endpoint", async () => {
-    const [first, second] = [await startNode(), await startNode()];
-    const { send, failures } = poolOn([first, second], { attemptMs: 5_000 });
+    const [first, second] = [await startRpcNodeStub(), await startRpcNodeStub()];
+    const { send, failures } = createPoolOn([first, second], { attemptTimeoutMs: 5_000 });
     await send();
     Object.assign(first, hang);
     for (let round = 0; round < 6; round++) {
       const leaving = new AbortController();
       setTimeout(() => leaving.abort(), 30);
       const from = performance.now();
-      await expect(send("eth_call", leaving.signal)).rejects.toMatchObject(unavailable);
+      await expect(send("eth_call", leaving.signal)).rejects.toMatchObject(UNAVAILABLE_ERROR);
       expect(performance.now() - from).toBeLessThan(90);
     }
     expect(failures).toEqual([]);
-    first.treat = () => false;
+    first.intercept = () => false;
     await send();
     expect(methods(second)).toEqual([]);
-    expect(first.cutOff).toBe(6);
+    expect(first.abortedRequests).toBe(6);
   });
 
   test("of a caller who has left already is not sent", async () => {
-    const node = await startNode();
-    await expect(poolOn([node]).send("a", AbortSignal.abort())).rejects.toMatchObject(unavailable);
+    const node = await startRpcNodeStub();
+    await expect(createPoolOn([node]).send("a", AbortSignal.abort())).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(node.requests).toEqual([]);
   });
 
   test("ends in time where no connection comes about", async () => {
     const unreachable = new Agent({ connect: () => {} });
-    const { send, failures } = poolOn([await startNode()], { dispatcher: unreachable, attemptMs: 50 });
-    await expect(send()).rejects.toMatchObject(unavailable);
+    const { send, failures } = createPoolOn([await startRpcNodeStub()], {
+      dispatcher: unreachable,
+      attemptTimeoutMs: 50,
+    });
+    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(failures).toMatchObject(Array(3).fill({ problem: "did not answer in time" }));
   });
 
   test("is neither repeated nor held against the endpoint once the client closes", async () => {
     const closing = new AbortController();
     const dispatcher = new Agent();
-    const node = await startNode(hang);
-    const { send, failures } = poolOn([node], { closing: closing.signal, dispatcher, attemptMs: 5_000 });
+    const node = await startRpcNodeStub(hang);
+    const { send, failures } = createPoolOn([node], { closing: closing.signal, dispatcher, attemptTimeoutMs: 5_000 });
     const pending = send();
     await vi.waitFor(() => expect(node.requests).toHaveLength(1));
     closing.abort();
     await dispatcher.destroy();
-    await expect(pending).rejects.toMatchObject(unavailable);
+    await expect(pending).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(failures).toEqual([]);
     expect(node.requests).toHaveLength(1);
   });
 
   test("leaves nothing behind on a signal that lives long", async () => {
-    const { send } = poolOn([await startNode()]);
+    const { send } = createPoolOn([await startRpcNodeStub()]);
     const { signal } = new AbortController();
     const [added, removed] = [vi.spyOn(signal, "addEventListener"), vi.spyOn(signal, "removeEventListener")];
     for (let round = 0; round < 3; round++) await send("a", signal);
@@ -241,16 +247,16 @@ describe("searches of logs", () => {
   /** A node whose answers are held back until they are let go. */
   async function holding() {
     const held: (() => void)[] = [];
-    const node = await startNode();
-    const pool = poolOn([node], { attemptMs: 30_000 });
+    const node = await startRpcNodeStub();
+    const pool = createPoolOn([node], { attemptTimeoutMs: 30_000 });
     await pool.send();
     node.requests.length = 0;
-    node.treat = ({ calls, response }) => {
+    node.intercept = ({ calls, response }) => {
       if (calls[0]?.method !== "eth_getLogs") return false;
-      held.push(() => answerJson(response, { id: calls[0]?.id, result: [] }));
+      held.push(() => sendJson(response, { id: calls[0]?.id, result: [] }));
       return true;
     };
-    const search = (signal = new AbortController().signal) => pool.client.logs(filter, range, false, signal);
+    const search = (signal = new AbortController().signal) => pool.client.getLogs(logFilter, range, false, signal);
     return { node, held, search, ...pool };
   }
 

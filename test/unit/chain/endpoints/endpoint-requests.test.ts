@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import type { RpcExchange } from "../../../../src/chain/endpoints/endpoint.js";
-import { answerJson } from "../../../support/stubs/http-stub.js";
-import { poolOn, type RpcNode, startNode } from "../support/rpc-node-stub.js";
+import type { EndpointRequest } from "../../../../src/chain/endpoints/endpoint.js";
+import { sendJson } from "../../../support/stubs/http-stub.js";
+import { createPoolOn, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 /** What a pool on these nodes tells of its HTTP requests. */
-function observed(nodes: readonly RpcNode[]) {
-  const told: (RpcExchange & { outcome: string })[] = [];
-  const pool = poolOn(nodes, {
-    onExchange: (exchange) => (outcome) => {
+function observed(nodes: readonly RpcNodeStub[]) {
+  const told: (EndpointRequest & { outcome: string })[] = [];
+  const pool = createPoolOn(nodes, {
+    onEndpointRequest: (exchange) => (outcome) => {
       told.push({ ...exchange, outcome });
     },
   });
@@ -15,13 +15,13 @@ function observed(nodes: readonly RpcNode[]) {
   return { ...pool, told, endings };
 }
 
-const failing = (status: number): Partial<RpcNode> => ({
-  treat: ({ response }) => Boolean(response.writeHead(status).end()),
+const failing = (status: number): Partial<RpcNodeStub> => ({
+  intercept: ({ response }) => Boolean(response.writeHead(status).end()),
 });
 
 describe("what is told of each HTTP request to an endpoint", () => {
   test("is its method, how many calls it holds and how it ended", async () => {
-    const { told, send, clock } = observed([await startNode()]);
+    const { told, send, clock } = observed([await startRpcNodeStub()]);
     await send("eth_gasPrice");
     await send("eth_gasPrice");
     clock.ms += 1_000;
@@ -35,32 +35,32 @@ describe("what is told of each HTTP request to an endpoint", () => {
     expect(new Set(told.map(({ endpoint }) => endpoint))).toEqual(new Set([expect.stringMatching(/^[0-9a-f]{6}$/)]));
   });
 
-  test.each<[string, Partial<RpcNode>, string]>([
+  test.each<[string, Partial<RpcNodeStub>, string]>([
     ["http_error", failing(403), "batch http_error"],
-    ["timeout", { treat: () => true }, "batch timeout"],
+    ["timeout", { intercept: () => true }, "batch timeout"],
     ["wrong_chain", { chainId: 10 }, "batch wrong_chain"],
-    ["bad_answer", { treat: ({ response }) => Boolean(response.end("no JSON")) }, "batch bad_answer"],
-    ["bad_answer", { answer: () => ({ result: 7 }) }, "batch bad_answer"],
-    ["network_error", { treat: ({ response }) => Boolean(response.destroy()) }, "batch network_error"],
-    ["refused", { answer: () => ({ error: { code: -32005, message: "rate limit" } }) }, "batch refused"],
+    ["bad_answer", { intercept: ({ response }) => Boolean(response.end("no JSON")) }, "batch bad_answer"],
+    ["bad_answer", { respond: () => ({ result: 7 }) }, "batch bad_answer"],
+    ["network_error", { intercept: ({ response }) => Boolean(response.destroy()) }, "batch network_error"],
+    ["refused", { respond: () => ({ error: { code: -32005, message: "rate limit" } }) }, "batch refused"],
   ])("%s: %j", async (_, behaviour, ending) => {
-    const { endings, send } = observed([await startNode(behaviour)]);
+    const { endings, send } = observed([await startRpcNodeStub(behaviour)]);
     await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
     expect(endings()[0]).toBe(ending);
   });
 
   test("ok: the contract's own word that it reverts", async () => {
     const { endings, send } = observed([
-      await startNode({ answer: () => ({ error: { code: 3, message: "execution reverted" } }) }),
+      await startRpcNodeStub({ respond: () => ({ error: { code: 3, message: "execution reverted" } }) }),
     ]);
     await expect(send()).rejects.toThrow("execution reverted");
     expect(endings()).toEqual(["batch ok"]);
   });
 
   test("refused: a batch, though each of its calls is answered alone", async () => {
-    const node = await startNode({
-      treat: ({ isBatch, response }) => {
-        if (isBatch) answerJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } });
+    const node = await startRpcNodeStub({
+      intercept: ({ isBatch, response }) => {
+        if (isBatch) sendJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } });
         return isBatch;
       },
     });
@@ -71,8 +71,8 @@ describe("what is told of each HTTP request to an endpoint", () => {
 
   test("aborted: the caller left before the answer", async () => {
     const leaving = new AbortController();
-    const node = await startNode({
-      treat: () => {
+    const node = await startRpcNodeStub({
+      intercept: () => {
         leaving.abort();
         return true;
       },
@@ -83,9 +83,9 @@ describe("what is told of each HTTP request to an endpoint", () => {
   });
 
   test("of one on another chain nothing else is asked for", async () => {
-    const node = await startNode({
+    const node = await startRpcNodeStub({
       chainId: 10,
-      treat: ({ isBatch, response }) => isBatch && Boolean(response.writeHead(400).end()),
+      intercept: ({ isBatch, response }) => isBatch && Boolean(response.writeHead(400).end()),
     });
     const { endings, send } = observed([node]);
     await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });

@@ -2,21 +2,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { createEndpointPool, type EndpointPool } from "../../../../src/chain/endpoints/endpoint-pool.js";
-import { type Clock, type RpcNode, startNode } from "../support/rpc-node-stub.js";
+import { type ManualClock, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 const dispatcher = new Agent();
 afterAll(() => dispatcher.destroy());
 const never = new AbortController().signal;
 const nowSeconds = Math.floor(Date.now() / 1000);
 const head = (number: number) => ({ number: `0x${number.toString(16)}`, timestamp: `0x${nowSeconds.toString(16)}` });
-const down: RpcNode["treat"] = ({ response }) => Boolean(response.writeHead(500).end());
-const up: RpcNode["treat"] = () => false;
+const down: RpcNodeStub["intercept"] = ({ response }) => Boolean(response.writeHead(500).end());
+const up: RpcNodeStub["intercept"] = () => false;
 
 /** A pool that is looked at as probes do. */
 function poolOf(
-  nodes: readonly RpcNode[],
+  nodes: readonly RpcNodeStub[],
   closing = new AbortController(),
-): { pool: EndpointPool; clock: Clock; states: () => string[] } {
+): { pool: EndpointPool; clock: ManualClock; states: () => string[] } {
   const clock = { ms: 1_000_000 };
   const pool = createEndpointPool({
     slug: "optimism",
@@ -24,7 +24,7 @@ function poolOf(
     urls: nodes.map(({ url }) => url),
     dispatcher,
     maxBytes: 10_000,
-    attemptMs: 1_000,
+    attemptTimeoutMs: 1_000,
     onFailure: () => {},
     closing: closing.signal,
     now: () => clock.ms,
@@ -35,13 +35,13 @@ function poolOf(
 
 async function lookAgain({ pool, clock, states }: ReturnType<typeof poolOf>, wanted: readonly string[]): Promise<void> {
   clock.ms += 10_000;
-  pool.look();
+  pool.probe();
   await vi.waitFor(() => expect(states()).toEqual(wanted));
 }
 
 describe("the state of an endpoint", () => {
   test("is unknown before anybody asks, and then what a look finds", async () => {
-    const node = await startNode({ head: head(7) });
+    const node = await startRpcNodeStub({ head: head(7) });
     const looked = poolOf([node]);
     expect(looked.pool.state()).toEqual({
       head: undefined,
@@ -49,35 +49,38 @@ describe("the state of an endpoint", () => {
       usedAt: undefined,
     });
     await lookAgain(looked, ["ok"]);
-    const seen = { number: 7, time: nowSeconds, seenAt: looked.clock.ms };
+    const seen = { number: 7, timestamp: nowSeconds, observedAt: looked.clock.ms };
     expect(looked.pool.state()).toMatchObject({ head: seen, endpoints: [{ head: seen }] });
   });
 
   test("is failing when a look or a read fails, and ok again with the next that does not", async () => {
-    const node = await startNode({ head: head(7) });
+    const node = await startRpcNodeStub({ head: head(7) });
     const looked = poolOf([node]);
     await lookAgain(looked, ["ok"]);
-    node.treat = down;
+    node.intercept = down;
     await lookAgain(looked, ["failing"]);
-    node.treat = up;
+    node.intercept = up;
     await lookAgain(looked, ["ok"]);
-    node.treat = down;
+    node.intercept = down;
     await expect(looked.pool.send("eth_gasPrice", [], never)).rejects.toThrow();
     expect(looked.states()).toEqual(["failing"]);
-    node.treat = up;
+    node.intercept = up;
     await looked.pool.send("eth_gasPrice", [], never);
     expect(looked.states()).toEqual(["ok"]);
   });
 
   test("is failing while others are asked before it, whatever its head", async () => {
-    const [first, second] = [await startNode({ head: head(7), treat: down }), await startNode({ head: head(7) })];
+    const [first, second] = [
+      await startRpcNodeStub({ head: head(7), intercept: down }),
+      await startRpcNodeStub({ head: head(7) }),
+    ];
     const looked = poolOf([first, second]);
     for (let round = 0; round < 5; round++) await looked.pool.send("eth_gasPrice", [], never);
-    first.treat = up;
-    const looks = first.looks;
+    first.intercept = up;
+    const looks = first.headRequests;
     looked.clock.ms += 10_000;
-    looked.pool.look();
-    await vi.waitFor(() => expect(first.looks).toBe(looks + 1));
+    looked.pool.probe();
+    await vi.waitFor(() => expect(first.headRequests).toBe(looks + 1));
     await sleep(30);
     expect(looked.states()).toEqual(["failing", "ok"]);
     looked.clock.ms += 30_000;
@@ -85,33 +88,34 @@ describe("the state of an endpoint", () => {
   });
 
   test("is resting while it wants to be left alone", async () => {
-    const busy: RpcNode["treat"] = ({ response }) => Boolean(response.writeHead(429, { "retry-after": "20" }).end());
-    const [first, second] = [await startNode({ treat: busy }), await startNode({ head: head(7) })];
+    const busy: RpcNodeStub["intercept"] = ({ response }) =>
+      Boolean(response.writeHead(429, { "retry-after": "20" }).end());
+    const [first, second] = [await startRpcNodeStub({ intercept: busy }), await startRpcNodeStub({ head: head(7) })];
     const looked = poolOf([first, second]);
     await looked.pool.send("eth_gasPrice", [], never);
     expect(looked.states()).toEqual(["resting", "ok"]);
-    const looks = [first.looks, second.looks] as const;
+    const looks = [first.headRequests, second.headRequests] as const;
     looked.clock.ms += 10_000;
-    looked.pool.look();
-    await vi.waitFor(() => expect(second.looks).toBe(looks[1] + 1));
-    expect(first.looks).toBe(looks[0]);
+    looked.pool.probe();
+    await vi.waitFor(() => expect(second.headRequests).toBe(looks[1] + 1));
+    expect(first.headRequests).toBe(looks[0]);
     looked.clock.ms += 10_001;
     expect(looked.states()).toEqual(["failing", "ok"]);
   });
 
   test("is not held against it when the end of the service breaks off a look", async () => {
-    const node = await startNode({ treat: () => true });
+    const node = await startRpcNodeStub({ intercept: () => true });
     const closing = new AbortController();
     const { pool, states } = poolOf([node], closing);
-    pool.look();
-    await vi.waitFor(() => expect(node.looks).toBe(1));
+    pool.probe();
+    await vi.waitFor(() => expect(node.headRequests).toBe(1));
     closing.abort();
     await sleep(30);
     expect(states()).toEqual(["unknown"]);
   });
 
   test("is lagging where it answers and is behind its peers", async () => {
-    const looked = poolOf([await startNode({ head: head(84) }), await startNode({ head: head(100) })]);
+    const looked = poolOf([await startRpcNodeStub({ head: head(84) }), await startRpcNodeStub({ head: head(100) })]);
     await lookAgain(looked, ["lagging", "ok"]);
     expect(looked.pool.state().head).toMatchObject({ number: 100 });
   });
@@ -119,43 +123,43 @@ describe("the state of an endpoint", () => {
 
 describe("looks for probes", () => {
   test("come once in ten seconds however often they are asked for, also at a single endpoint", async () => {
-    const node = await startNode({ head: head(7) });
+    const node = await startRpcNodeStub({ head: head(7) });
     const { pool, clock } = poolOf([node]);
-    for (let round = 0; round < 50; round++) pool.look();
-    await vi.waitFor(() => expect(node.looks).toBe(1));
+    for (let round = 0; round < 50; round++) pool.probe();
+    await vi.waitFor(() => expect(node.headRequests).toBe(1));
     clock.ms += 9_999;
-    pool.look();
+    pool.probe();
     await sleep(30);
-    expect(node.looks).toBe(1);
+    expect(node.headRequests).toBe(1);
     clock.ms += 1;
-    pool.look();
-    await vi.waitFor(() => expect(node.looks).toBe(2));
+    pool.probe();
+    await vi.waitFor(() => expect(node.headRequests).toBe(2));
   });
 
   test("are no use of the chain, as reads are", async () => {
-    const { pool, clock } = poolOf([await startNode({ head: head(7) })]);
-    pool.look();
-    expect(pool.state().usedAt).toBeUndefined();
+    const { pool, clock } = poolOf([await startRpcNodeStub({ head: head(7) })]);
+    pool.probe();
+    expect(pool.state().lastUsedAt).toBeUndefined();
     await pool.send("eth_gasPrice", [], never);
-    expect(pool.state().usedAt).toBe(clock.ms);
+    expect(pool.state().lastUsedAt).toBe(clock.ms);
   });
 });
 
 test("a head that a read tells is known, unless it is from the future", async () => {
-  const { pool, clock } = poolOf([await startNode()]);
-  pool.noteHead({ number: 9, time: nowSeconds });
-  expect(pool.state().head).toEqual({ number: 9, time: nowSeconds, seenAt: clock.ms });
-  pool.noteHead({ number: 99, time: nowSeconds + 3_600 });
+  const { pool, clock } = poolOf([await startRpcNodeStub()]);
+  pool.recordHead({ number: 9, timestamp: nowSeconds });
+  expect(pool.state().head).toEqual({ number: 9, timestamp: nowSeconds, observedAt: clock.ms });
+  pool.recordHead({ number: 99, timestamp: nowSeconds + 3_600 });
   expect(pool.state().head).toBeUndefined();
 });
 
 test("an endpoint that says no head where it is asked for it is failing", async () => {
-  await lookAgain(poolOf([await startNode({ head: null })]), ["failing"]);
+  await lookAgain(poolOf([await startRpcNodeStub({ head: null })]), ["failing"]);
 });
 
 test("to be slower than the next one is no failure", async () => {
-  const slow = await startNode({ head: head(7), delayMs: 600 });
-  const looked = poolOf([slow, await startNode({ head: head(7) })]);
+  const slow = await startRpcNodeStub({ head: head(7), delayMs: 600 });
+  const looked = poolOf([slow, await startRpcNodeStub({ head: head(7) })]);
   await lookAgain(looked, ["ok", "ok"]);
   // The second is asked beside the first, and quicker.
   await looked.pool.send("eth_gasPrice", [], never);

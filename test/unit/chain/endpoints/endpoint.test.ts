@@ -1,33 +1,39 @@
 import { describe, expect, test, vi } from "vitest";
 import { RevertError } from "../../../../src/chain/json-rpc/revert-error.js";
-import { answerJson } from "../../../support/stubs/http-stub.js";
-import { type Call, poolOn, type RpcNode, startNode, unavailable } from "../support/rpc-node-stub.js";
+import { sendJson } from "../../../support/stubs/http-stub.js";
+import {
+  createPoolOn,
+  type NodeCall,
+  type RpcNodeStub,
+  startRpcNodeStub,
+  UNAVAILABLE_ERROR,
+} from "../support/rpc-node-stub.js";
 
-const methodAsResult = ({ method }: Call) => ({ result: method });
+const methodAsResult = ({ method }: NodeCall) => ({ result: method });
 const chainId = "eth_chainId";
 
 /** Answers batches only, by what `make` gives for their calls. */
 const toBatches =
-  (make: (calls: readonly Call[]) => unknown, status = 200): RpcNode["treat"] =>
+  (make: (calls: readonly NodeCall[]) => unknown, status = 200): RpcNodeStub["intercept"] =>
   ({ calls, isBatch, response }) => {
-    if (isBatch) answerJson(response, make(calls), status);
+    if (isBatch) sendJson(response, make(calls), status);
     return isBatch;
   };
-const well = (calls: readonly Call[]) =>
+const well = (calls: readonly NodeCall[]) =>
   calls.map((call) => ({ id: call.id, result: call.method === chainId ? "0x1" : call.method }));
 
 describe("the chain's id", () => {
   test("is asked along with the first call, and then no more", async () => {
-    const node = await startNode();
-    const { send } = poolOn([node]);
+    const node = await startRpcNodeStub();
+    const { send } = createPoolOn([node]);
     expect(await send()).toBe("0x1");
     expect(await send()).toBe("0x1");
     expect(node.requests).toEqual([[chainId, "eth_call"], ["eth_call"]]);
   });
 
   test("is asked again before long, and after every failure: behind one address may be several nodes", async () => {
-    const node = await startNode();
-    const { send, failures, clock } = poolOn([node]);
+    const node = await startRpcNodeStub();
+    const { send, failures, clock } = createPoolOn([node]);
     await send();
     clock.ms += 249;
     await send();
@@ -35,17 +41,17 @@ describe("the chain's id", () => {
     clock.ms += 1;
     await send();
     expect(node.requests.at(-1)).toEqual([chainId, "eth_call"]);
-    node.treat = ({ response }) => Boolean(response.destroy());
-    await expect(send()).rejects.toMatchObject(unavailable);
-    node.treat = () => false;
+    node.intercept = ({ response }) => Boolean(response.destroy());
+    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    node.intercept = () => false;
     node.chainId = 10;
-    await expect(send()).rejects.toMatchObject(unavailable);
+    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(failures.at(-1)).toMatchObject({ problem: "serves another chain" });
   });
 
   test("is asked beside a search, which stays a request of its own", async () => {
-    const node = await startNode({ answer: () => ({ result: [] }) });
-    const { send, clock } = poolOn([node]);
+    const node = await startRpcNodeStub({ respond: () => ({ result: [] }) });
+    const { send, clock } = createPoolOn([node]);
     await send("eth_getLogs");
     clock.ms += 250;
     await send("eth_getLogs");
@@ -54,8 +60,8 @@ describe("the chain's id", () => {
   });
 
   test("goes along with a search that has company anyway", async () => {
-    const node = await startNode({ answer: () => ({ result: [] }) });
-    const { batch, clock } = poolOn([node]);
+    const node = await startRpcNodeStub({ respond: () => ({ result: [] }) });
+    const { batch, clock } = createPoolOn([node]);
     await batch("eth_getLogs", "b");
     clock.ms += 250;
     await batch("eth_getLogs", "b");
@@ -66,8 +72,8 @@ describe("the chain's id", () => {
   });
 
   test("is asked by everybody who begins before it is known, so that nobody waits for another", async () => {
-    const node = await startNode({ delayMs: 30 });
-    const { send } = poolOn([node]);
+    const node = await startRpcNodeStub({ delayMs: 30 });
+    const { send } = createPoolOn([node]);
     const leaving = new AbortController();
     const pending = [send("a", leaving.signal), send("b"), send("c")].map((each) => each.catch(() => "left"));
     setTimeout(() => leaving.abort(), 10);
@@ -79,30 +85,30 @@ describe("the chain's id", () => {
   test.each([
     ["a result", () => ({ result: "0x2" })],
     ["a revert", () => ({ error: { code: 3, message: "execution reverted" } })],
-  ])("when wrong, %s is not given out; after a pause the endpoint may have been repaired", async (_, answer) => {
-    const node = await startNode({ chainId: 10, answer });
-    const { send, failures, clock } = poolOn([node]);
-    await expect(send()).rejects.toMatchObject(unavailable);
+  ])("when wrong, %s is not given out; after a pause the endpoint may have been repaired", async (_, respond) => {
+    const node = await startRpcNodeStub({ chainId: 10, respond });
+    const { send, failures, clock } = createPoolOn([node]);
+    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(failures).toMatchObject([{ problem: "serves another chain" }]);
     node.chainId = 1;
-    node.answer = () => ({ result: "0x3" });
+    node.respond = () => ({ result: "0x3" });
     clock.ms += 1_999;
-    await expect(send()).rejects.toMatchObject(unavailable);
+    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(node.requests).toHaveLength(1);
     clock.ms += 1;
-    await expect(send()).rejects.toMatchObject(unavailable);
+    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     await vi.waitFor(async () => expect(await send()).toBe("0x3"));
   });
 
   test.each(["0x", "1", 1, null, "0x1g", ["0x1"]])("%j is none", async (answer) => {
-    const treat = toBatches((calls) => calls.map(({ id }) => ({ id, result: answer })));
-    await expect(poolOn([await startNode({ treat })]).send()).rejects.toMatchObject(unavailable);
+    const intercept = toBatches((calls) => calls.map(({ id }) => ({ id, result: answer })));
+    await expect(createPoolOn([await startRpcNodeStub({ intercept })]).send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
   });
 
   test("is asked beside the call of an endpoint that takes no batches", async () => {
-    const node = await startNode({ chainId: 10, treat: toBatches(() => ({ error: { code: -32600 } })) });
-    const { send, clock } = poolOn([node]);
-    await expect(send()).rejects.toMatchObject(unavailable);
+    const node = await startRpcNodeStub({ chainId: 10, intercept: toBatches(() => ({ error: { code: -32600 } })) });
+    const { send, clock } = createPoolOn([node]);
+    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     node.chainId = 1;
     clock.ms += 30_000;
     expect(await send()).toBe("0x1");
@@ -114,33 +120,35 @@ describe("the chain's id", () => {
 
 describe("a batch", () => {
   test("is one request, and its outcomes come in the order of its calls", async () => {
-    const node = await startNode({ treat: toBatches((calls) => well(calls).reverse()) });
-    const { batch } = poolOn([node]);
+    const node = await startRpcNodeStub({ intercept: toBatches((calls) => well(calls).reverse()) });
+    const { batch } = createPoolOn([node]);
     expect(await batch("a", "b", "c")).toEqual([{ result: "a" }, { result: "b" }, { result: "c" }]);
     expect(node.requests).toEqual([[chainId, "a", "b", "c"]]);
   });
 
   test("holds reverts beside results", async () => {
     const error = { code: 3, message: "execution reverted", data: "0x12" };
-    const node = await startNode({ answer: ({ method }) => (method === "eth_call" ? { error } : { result: "0x7" }) });
-    const [first, second] = await poolOn([node]).batch("eth_call", "eth_gasPrice");
+    const node = await startRpcNodeStub({
+      respond: ({ method }) => (method === "eth_call" ? { error } : { result: "0x7" }),
+    });
+    const [first, second] = await createPoolOn([node]).batch("eth_call", "eth_gasPrice");
     expect(first).toMatchObject({ revert: { code: 3, data: "0x12" } });
     expect((first as { revert: unknown }).revert).toBeInstanceOf(RevertError);
     expect(second).toEqual({ result: "0x7" });
   });
 
   test("of nothing asks nobody", async () => {
-    const node = await startNode();
-    expect(await poolOn([node]).batch()).toEqual([]);
+    const node = await startRpcNodeStub();
+    expect(await createPoolOn([node]).batch()).toEqual([]);
     expect(node.requests).toEqual([]);
   });
 
   test("of one call to a known endpoint is no list", async () => {
-    const node = await startNode();
-    const { batch } = poolOn([node]);
+    const node = await startRpcNodeStub();
+    const { batch } = createPoolOn([node]);
     await batch("a");
-    node.treat = ({ isBatch, response }) => {
-      if (isBatch) answerJson(response, {}, 500);
+    node.intercept = ({ isBatch, response }) => {
+      if (isBatch) sendJson(response, {}, 500);
       return isBatch;
     };
     expect(await batch("a")).toEqual([{ result: "0x1" }]);
@@ -148,13 +156,13 @@ describe("a batch", () => {
 
   test("uses every id once", async () => {
     const ids: number[] = [];
-    const node = await startNode({
-      answer: ({ id }) => {
+    const node = await startRpcNodeStub({
+      respond: ({ id }) => {
         ids.push(id);
         return { result: "0x1" };
       },
     });
-    const { batch, send } = poolOn([node]);
+    const { batch, send } = createPoolOn([node]);
     await Promise.all([batch("a", "b"), batch("c", "d"), send()]);
     expect(new Set(ids).size).toBe(5);
   });
@@ -171,8 +179,11 @@ describe("a batch", () => {
     ["with one that has no result", ([first, ...rest]) => [{ id: first?.id }, ...rest]],
   ];
   test.each(bad)("%s is not believed: the endpoint is asked for one thing at a time", async (_, spoil) => {
-    const node = await startNode({ answer: methodAsResult, treat: toBatches((calls) => spoil(well(calls))) });
-    const { batch, failures } = poolOn([node]);
+    const node = await startRpcNodeStub({
+      respond: methodAsResult,
+      intercept: toBatches((calls) => spoil(well(calls))),
+    });
+    const { batch, failures } = createPoolOn([node]);
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
     expect(node.requests.splice(0)).toEqual([[chainId, "a", "b"], [chainId], ["a"], ["b"]]);
     expect(await batch("a", "b", "c")).toEqual([{ result: "a" }, { result: "b" }, { result: "c" }]);
@@ -192,17 +203,20 @@ describe("a batch", () => {
     ["eth_getBlockByNumber", []],
     ["eth_getTransactionReceipt", "0x"],
   ])("of %s that gives %j is asked of the next endpoint", async (method, answer) => {
-    const spoilt = await startNode({ answer: () => ({ result: answer }), head: answer });
+    const spoilt = await startRpcNodeStub({ respond: () => ({ result: answer }), head: answer });
     const good = method === "eth_getLogs" ? [] : method.includes("get") ? null : "0x1";
-    const { send, failures } = poolOn([spoilt, await startNode({ answer: () => ({ result: good }), head: good })]);
+    const { send, failures } = createPoolOn([
+      spoilt,
+      await startRpcNodeStub({ respond: () => ({ result: good }), head: good }),
+    ]);
     expect(await send(method)).toEqual(good);
     expect(failures).toMatchObject([{ problem: "answered what its chain could not" }]);
   });
 
   test("goes elsewhere as a whole when one of its calls is refused", async () => {
     const error = { code: -32005, message: "secret-key is over its limit" };
-    const node = await startNode({ answer: ({ method }) => (method === "b" ? { error } : { result: "bad" }) });
-    const { batch, failures } = poolOn([node, await startNode({ answer: methodAsResult })]);
+    const node = await startRpcNodeStub({ respond: ({ method }) => (method === "b" ? { error } : { result: "bad" }) });
+    const { batch, failures } = createPoolOn([node, await startRpcNodeStub({ respond: methodAsResult })]);
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
     expect(failures).toMatchObject([{ problem: "answered JSON-RPC error -32005" }]);
     expect(JSON.stringify(failures)).not.toContain("secret-key");
@@ -211,10 +225,10 @@ describe("a batch", () => {
 
 describe("an endpoint that takes no batches", () => {
   test("any more is found out, without a restart", async () => {
-    const node = await startNode({ answer: methodAsResult });
-    const { batch } = poolOn([node]);
+    const node = await startRpcNodeStub({ respond: methodAsResult });
+    const { batch } = createPoolOn([node]);
     await batch("a", "b");
-    node.treat = toBatches(() => refusal);
+    node.intercept = toBatches(() => refusal);
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
     await batch("a", "b");
     const { length } = node.requests;
@@ -223,30 +237,30 @@ describe("an endpoint that takes no batches", () => {
   });
 
   test("any more, and says so by server errors, is found out as well", async () => {
-    const node = await startNode({ answer: methodAsResult });
-    const { batch } = poolOn([node]);
+    const node = await startRpcNodeStub({ respond: methodAsResult });
+    const { batch } = createPoolOn([node]);
     await batch("a", "b");
-    node.treat = ({ calls, response }) => (calls.length > 1 ? Boolean(response.writeHead(500).end()) : false);
-    await expect(batch("a", "b")).rejects.toMatchObject(unavailable);
+    node.intercept = ({ calls, response }) => (calls.length > 1 ? Boolean(response.writeHead(500).end()) : false);
+    await expect(batch("a", "b")).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
   });
 
   test("nor anything else, is not asked for every call of it", async () => {
-    const node = await startNode({ treat: ({ response }) => Boolean(response.writeHead(500).end()) });
-    await expect(poolOn([node]).batch(..."abcdefgh")).rejects.toMatchObject(unavailable);
+    const node = await startRpcNodeStub({ intercept: ({ response }) => Boolean(response.writeHead(500).end()) });
+    await expect(createPoolOn([node]).batch(..."abcdefgh")).rejects.toMatchObject(UNAVAILABLE_ERROR);
     // Three attempts, each with the batch and one call of it.
     expect(node.requests).toHaveLength(6);
   });
 
   const refusal = { id: null, error: { code: -32600, message: "batch of more than 3 not allowed" } };
   const minute = 60_000;
-  test.each<[string, RpcNode["treat"], number]>([
+  test.each<[string, RpcNodeStub["intercept"], number]>([
     ["one error object", toBatches(() => refusal), 10 * minute],
     ["a list of one error", toBatches((calls) => [{ ...refusal, id: calls[0]?.id }]), 10 * minute],
     ["an error for each call", toBatches((calls) => calls.map(({ id }) => ({ ...refusal, id }))), 10 * minute],
     ["a result that is no list", toBatches(() => ({ id: 1, result: "0x1" })), 10 * minute],
     ["null", toBatches(() => null), 10 * minute],
-    ...[400, 404, 405, 413, 415, 422].map((status): [string, RpcNode["treat"], number] => [
+    ...[400, 404, 405, 413, 415, 422].map((status): [string, RpcNodeStub["intercept"], number] => [
       String(status),
       toBatches(() => refusal, status),
       10 * minute,
@@ -254,9 +268,9 @@ describe("an endpoint that takes no batches", () => {
     // It may have been just that.
     ["500", toBatches(() => refusal, 500), minute / 2],
     ["501", toBatches(() => refusal, 501), minute / 2],
-  ])("but answers them by %s gets single requests, for a while", async (_, treat, whileMs) => {
-    const node = await startNode({ treat, answer: methodAsResult });
-    const { batch, failures, clock } = poolOn([node]);
+  ])("but answers them by %s gets single requests, for a while", async (_, intercept, whileMs) => {
+    const node = await startRpcNodeStub({ intercept, respond: methodAsResult });
+    const { batch, failures, clock } = createPoolOn([node]);
     const expected = [{ result: "a" }, { result: "b" }];
     expect(await batch("a", "b")).toEqual(expected);
     expect(node.requests.map(({ length }) => length)).toEqual([3, 1, 1, 1]);
@@ -268,7 +282,7 @@ describe("an endpoint that takes no batches", () => {
     // The chain's id is asked for anew.
     expect(node.requests.splice(0).map(({ length }) => length)).toEqual([3, 1, 1, 1, 1, 1, 1, 1]);
     clock.ms += 1;
-    node.treat = () => false;
+    node.intercept = () => false;
     await batch("a", "b", "c");
     expect(node.requests.splice(0)).toEqual([["a", "b", "c"]]);
     await batch("a", "b", "c");
@@ -276,12 +290,12 @@ describe("an endpoint that takes no batches", () => {
   });
 
   test("of some size still takes smaller ones", async () => {
-    const node = await startNode({ answer: methodAsResult });
-    node.treat = ({ calls, response }) => {
-      if (calls.length > 3) answerJson(response, refusal, 500);
+    const node = await startRpcNodeStub({ respond: methodAsResult });
+    node.intercept = ({ calls, response }) => {
+      if (calls.length > 3) sendJson(response, refusal, 500);
       return calls.length > 3;
     };
-    const { batch, failures } = poolOn([node]);
+    const { batch, failures } = createPoolOn([node]);
     await batch("a", "b");
     expect(await batch("a", "b", "c", "d")).toHaveLength(4);
     await batch("a", "b", "c");
@@ -293,51 +307,59 @@ describe("an endpoint that takes no batches", () => {
   test("gets at most 16 at a time", async () => {
     let most = 0;
     let now = 0;
-    const node = await startNode({ answer: methodAsResult });
-    node.treat = ({ isBatch, calls, response }) => {
-      if (isBatch) answerJson(response, refusal);
+    const node = await startRpcNodeStub({ respond: methodAsResult });
+    node.intercept = ({ isBatch, calls, response }) => {
+      if (isBatch) sendJson(response, refusal);
       else {
         now += 1;
         most = Math.max(most, now);
         setTimeout(() => {
           now -= 1;
-          answerJson(response, well(calls)[0]);
+          sendJson(response, well(calls)[0]);
         }, 20);
       }
       return true;
     };
     const methods = Array.from({ length: 40 }, (_, index) => `m${index}`);
-    expect(await poolOn([node], { attemptMs: 2_000 }).batch(...methods)).toEqual(methods.map((result) => ({ result })));
+    expect(await createPoolOn([node], { attemptTimeoutMs: 2_000 }).batch(...methods)).toEqual(
+      methods.map((result) => ({ result })),
+    );
     expect(most).toBe(16);
   });
 
   test("is asked no further when one of them fails", async () => {
-    const node = await startNode({ treat: toBatches(() => refusal), answer: () => ({ error: { code: -32601 } }) });
-    const { batch } = poolOn([node, await startNode()]);
+    const node = await startRpcNodeStub({
+      intercept: toBatches(() => refusal),
+      respond: () => ({ error: { code: -32601 } }),
+    });
+    const { batch } = createPoolOn([node, await startRpcNodeStub()]);
     await batch(...Array.from({ length: 100 }, (_, index) => `m${index}`));
     expect(node.requests.length).toBeLessThan(50);
   });
 
   test.each([401, 403, 429])("is not one that answers %i", async (status) => {
-    const node = await startNode({ treat: toBatches(() => ({}), status) });
-    const { send, failures } = poolOn([node, await startNode()]);
+    const node = await startRpcNodeStub({ intercept: toBatches(() => ({}), status) });
+    const { send, failures } = createPoolOn([node, await startRpcNodeStub()]);
     expect(await send()).toBe("0x1");
     expect(node.requests).toHaveLength(1);
     expect(failures).toMatchObject([{ problem: `answered ${status}` }]);
   });
 
   test("is not one that has taken as large a batch before", async () => {
-    const node = await startNode();
-    const { batch } = poolOn([node, await startNode()]);
+    const node = await startRpcNodeStub();
+    const { batch } = createPoolOn([node, await startRpcNodeStub()]);
     await batch("a", "b");
-    node.treat = toBatches(() => ({}), 500);
+    node.intercept = toBatches(() => ({}), 500);
     await batch("a", "b");
     expect(node.requests.map(({ length }) => length)).toEqual([3, 2]);
   });
 
   test("fails when it does not take single requests either", async () => {
-    const node = await startNode({ treat: toBatches(() => refusal), answer: () => ({ error: { code: -32601 } }) });
-    const { batch, failures } = poolOn([node, await startNode()]);
+    const node = await startRpcNodeStub({
+      intercept: toBatches(() => refusal),
+      respond: () => ({ error: { code: -32601 } }),
+    });
+    const { batch, failures } = createPoolOn([node, await startRpcNodeStub()]);
     expect(await batch("a", "b")).toHaveLength(2);
     expect(failures).toMatchObject([{ problem: "answered JSON-RPC error -32601" }]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readRefusal } from "../../../../src/chain/json-rpc/classify-rpc-error.js";
+import { classifyRpcError } from "../../../../src/chain/json-rpc/classify-rpc-error.js";
 
 describe("a refusal", () => {
   test.each([
@@ -13,7 +13,7 @@ describe("a refusal", () => {
     ["v1.2.3 of 2000x", []],
     ["1,00 is none", []],
   ])("%j names %j", (message, numbers) => {
-    expect(readRefusal({ code: -32000, message })).toEqual({ about: undefined, numbers });
+    expect(classifyRpcError({ code: -32000, message })).toEqual({ kind: undefined, numbers });
   });
 
   test.each([
@@ -30,8 +30,8 @@ describe("a refusal", () => {
     ["the range generates too much", undefined],
     ["query timeout exceeded", undefined],
     [undefined, undefined],
-  ])("%j is about %j", (message, about) => {
-    expect(readRefusal({ code: -32000, message })).toEqual({ about, numbers: [] });
+  ])("%j is about %j", (message, kind) => {
+    expect(classifyRpcError({ code: -32000, message })).toEqual({ kind, numbers: [] });
   });
 
   test.each([
@@ -39,7 +39,7 @@ describe("a refusal", () => {
     [{ code: -32601, message: "no" }, "absent"],
     ["a word", undefined],
     [{ message: 7 }, undefined],
-  ])("%j is about %j", (error, about) => {
-    expect(readRefusal(error).about).toBe(about);
+  ])("%j is about %j", (error, kind) => {
+    expect(classifyRpcError(error).kind).toBe(kind);
   });
 });

@@ -1,13 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { headerIn, logsIn, receiptIn, senderIn } from "../../../../src/chain/json-rpc/parse-results.js";
-import { blocksOf, logChain, logIn } from "../support/log-chain-stub.js";
+import {
+  parseBlockHeader,
+  parseLogs,
+  parseReceipt,
+  parseSender,
+} from "../../../../src/chain/json-rpc/parse-results.js";
+import { blockNumbersOf, createLog, createLogChainStub } from "../support/log-chain-stub.js";
 
-const { client } = logChain([]);
+const { client } = createLogChainStub([]);
 const unlikeHop = expect.objectContaining({
   reason: "UPSTREAM_UNAVAILABLE",
   message: expect.stringContaining("optimism"),
 });
-const [log, next] = [logIn(7), { ...logIn(7, 1), transactionHash: logIn(7).transactionHash }];
+const [log, next] = [createLog(7), { ...createLog(7, 1), transactionHash: createLog(7).transactionHash }];
 const { transactionHash, blockHash } = log;
 const from = `0x${"c1".repeat(20)}`;
 const receipt = { transactionHash, blockHash, from, logs: [log, next] };
@@ -15,34 +20,34 @@ const shout = (hex: string): string => `0x${hex.slice(2).toUpperCase()}`;
 
 describe("a receipt", () => {
   test("is what it says of its transaction", () => {
-    expect(receiptIn(client, { ...receipt, status: "0x1", type: "0x2" })).toEqual(receipt);
-    expect(receiptIn(client, { ...receipt, logs: [] })).toEqual({ ...receipt, logs: [] });
+    expect(parseReceipt(client, { ...receipt, status: "0x1", type: "0x2" })).toEqual(receipt);
+    expect(parseReceipt(client, { ...receipt, logs: [] })).toEqual({ ...receipt, logs: [] });
   });
 
   test("may not be there", () => {
-    expect(receiptIn(client, null)).toBeUndefined();
+    expect(parseReceipt(client, null)).toBeUndefined();
   });
 
   test("may be written in other letters than its logs", () => {
     const shouted = { ...receipt, transactionHash: shout(transactionHash), blockHash: shout(blockHash) };
-    expect(receiptIn(client, shouted)?.logs).toEqual([log, next]);
+    expect(parseReceipt(client, shouted)?.logs).toEqual([log, next]);
     const logs = [{ ...log, transactionHash: shout(transactionHash), blockHash: shout(blockHash) }];
-    expect(receiptIn(client, { ...receipt, logs })?.logs).toHaveLength(1);
+    expect(parseReceipt(client, { ...receipt, logs })?.logs).toHaveLength(1);
   });
 
   test("is without logs that were undone", () => {
-    const undone = { ...logIn(8), removed: true };
-    expect(receiptIn(client, { ...receipt, logs: [undone, log] })?.logs).toEqual([log]);
+    const undone = { ...createLog(8), removed: true };
+    expect(parseReceipt(client, { ...receipt, logs: [undone, log] })?.logs).toEqual([log]);
   });
 
   test.each<[string, unknown]>([
     [
       "a log of another transaction",
-      { ...receipt, logs: [log, { ...next, transactionHash: logIn(8).transactionHash }] },
+      { ...receipt, logs: [log, { ...next, transactionHash: createLog(8).transactionHash }] },
     ],
-    ["a log of another block", { ...receipt, logs: [log, { ...next, blockHash: logIn(8).blockHash }] }],
-    ["another transaction's hash", { ...receipt, transactionHash: logIn(8).transactionHash }],
-    ["another block's hash", { ...receipt, blockHash: logIn(8).blockHash }],
+    ["a log of another block", { ...receipt, logs: [log, { ...next, blockHash: createLog(8).blockHash }] }],
+    ["another transaction's hash", { ...receipt, transactionHash: createLog(8).transactionHash }],
+    ["another block's hash", { ...receipt, blockHash: createLog(8).blockHash }],
     ["no hash", { ...receipt, transactionHash: undefined, logs: [] }],
     ["a short hash", { ...receipt, transactionHash: "0x12", logs: [] }],
     ["no block", { ...receipt, blockHash: null, logs: [] }],
@@ -52,18 +57,17 @@ describe("a receipt", () => {
     ["a word", transactionHash],
     ["nothing", undefined],
   ])("with %s is none", (_, answer) => {
-    expect(() => receiptIn(client, answer)).toThrow(unlikeHop);
+    expect(() => parseReceipt(client, answer)).toThrow(unlikeHop);
   });
 });
 
 describe("logs", () => {
   test("have topics in lower case, and stand", () => {
     const shouted = { ...log, topics: log.topics.map(shout), data: "0x" };
-    expect(logsIn(client, [shouted, { ...logIn(8), removed: true }, { ...logIn(9), removed: false }])).toMatchObject([
-      { topics: log.topics },
-      { blockNumber: "0x9" },
-    ]);
-    expect(blocksOf(logsIn(client, [logIn(9), logIn(8)]))).toEqual([9, 8]);
+    expect(
+      parseLogs(client, [shouted, { ...createLog(8), removed: true }, { ...createLog(9), removed: false }]),
+    ).toMatchObject([{ topics: log.topics }, { blockNumber: "0x9" }]);
+    expect(blockNumbersOf(parseLogs(client, [createLog(9), createLog(8)]))).toEqual([9, 8]);
   });
 
   test.each<[string, object]>([
@@ -76,16 +80,16 @@ describe("logs", () => {
     ["place", { logIndex: null }],
     ["transaction", { transactionHash: null }],
   ])("with a log without its %s are none", (_, part) => {
-    expect(() => logsIn(client, [log, { ...log, ...part }])).toThrow(unlikeHop);
+    expect(() => parseLogs(client, [log, { ...log, ...part }])).toThrow(unlikeHop);
   });
 });
 
 test("hashes and addresses are given in lower case", () => {
-  const header = { number: "0x7", hash: shout(logIn(0xab).blockHash), timestamp: "0x10" };
-  expect(headerIn(client, header)).toEqual({ number: 7, hash: logIn(0xab).blockHash, timestamp: 16 });
-  expect(senderIn(client, { from: shout(from) })).toBe(from);
+  const header = { number: "0x7", hash: shout(createLog(0xab).blockHash), timestamp: "0x10" };
+  expect(parseBlockHeader(client, header)).toEqual({ number: 7, hash: createLog(0xab).blockHash, timestamp: 16 });
+  expect(parseSender(client, { from: shout(from) })).toBe(from);
 });
 
 test.each([null, {}, { from: "0x12" }])("who sent a transaction is not told by %j", (answer) => {
-  expect(() => senderIn(client, answer)).toThrow(unlikeHop);
+  expect(() => parseSender(client, answer)).toThrow(unlikeHop);
 });

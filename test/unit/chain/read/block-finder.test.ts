@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
-import { createBlockTimes } from "../../../../src/chain/read/block-finder.js";
-import { headerOf } from "../support/log-chain-stub.js";
+import { createBlockFinder } from "../../../../src/chain/read/block-finder.js";
+import { createHeader } from "../support/log-chain-stub.js";
 
 const never = new AbortController().signal;
 const blockMs = 2_000;
@@ -15,14 +15,14 @@ function setup(blocks = 50_000_000) {
     async send(_, [block]) {
       const number = block === "latest" ? state.head : Number(block);
       state.reads.push(block === "latest" ? "latest" : number);
-      return state.has(number) ? headerOf(number, start + state.shift + number * 2) : null;
+      return state.has(number) ? createHeader(number, start + state.shift + number * 2) : null;
     },
-    batch: () => Promise.reject(new Error("no batches")),
-    logs: () => Promise.reject(new Error("no logs")),
+    sendBatch: () => Promise.reject(new Error("no batches")),
+    getLogs: () => Promise.reject(new Error("no logs")),
   };
   const clock = { ms: 0 };
-  const times = createBlockTimes({ now: () => clock.ms });
-  const blockAt = (seconds: number, of: ChainClient = client) => times.blockAt(of, start + seconds, blockMs, never);
+  const times = createBlockFinder({ now: () => clock.ms });
+  const blockAt = (seconds: number, of: ChainClient = client) => times.findBlockAt(of, start + seconds, blockMs, never);
   const readsOf = async (work: () => Promise<unknown>) => {
     state.reads.length = 0;
     await work();
@@ -54,7 +54,7 @@ describe("the block of a time", () => {
     state.has = (number) => number <= state.head;
     const { send } = client;
     client.send = async (method, params, signal) =>
-      params[0] === "latest" ? headerOf(10 ** 12, 2 ** 32) : send(method, params, signal);
+      params[0] === "latest" ? createHeader(10 ** 12, 2 ** 32) : send(method, params, signal);
     const cannotBe = { reason: "UPSTREAM_UNAVAILABLE" };
     await expect(blockAt(60_000_000)).rejects.toMatchObject(cannotBe);
     client.send = send;

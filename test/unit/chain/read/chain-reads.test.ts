@@ -1,21 +1,21 @@
 import { describe, expect, test } from "vitest";
 import type { BlockRange, ChainClient } from "../../../../src/chain/chain-client.js";
 import {
-  readHead,
-  readHeader,
-  readKnownHeader,
-  readKnownReceipt,
+  readBlockHeader,
+  readLatestBlockHeader,
   readLogPage,
   readReceipt,
+  readRequiredBlockHeader,
+  readRequiredReceipt,
   readSender,
   readUint,
 } from "../../../../src/chain/read/chain-reads.js";
-import { blocksOf, filter, headerOf, logChain, logIn } from "../support/log-chain-stub.js";
-import { poolOn, startNode } from "../support/rpc-node-stub.js";
+import { blockNumbersOf, createHeader, createLog, createLogChainStub, logFilter } from "../support/log-chain-stub.js";
+import { createPoolOn, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 const never = new AbortController().signal;
 const unlikeHop = { reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("optimism") };
-const hash = headerOf(9).hash;
+const hash = createHeader(9).hash;
 
 function saying(result: unknown) {
   const asked: unknown[] = [];
@@ -25,8 +25,8 @@ function saying(result: unknown) {
       asked.push([method, ...params]);
       return result;
     },
-    batch: () => Promise.reject(new Error("no batches")),
-    logs: async (_, range) => ({ result, range }),
+    sendBatch: () => Promise.reject(new Error("no batches")),
+    getLogs: async (_, range) => ({ result, range }),
   };
   return { client, asked };
 }
@@ -38,52 +38,52 @@ describe("a header", () => {
     ["finalized", ["eth_getBlockByNumber", "finalized", false]],
     [hash, ["eth_getBlockByHash", hash, false]],
   ])("is asked for by %s", async (block, question) => {
-    const { client, asked } = saying(headerOf(9, 1_700_000_000));
-    expect(await readHeader(client, block, never)).toEqual({ number: 9, hash, timestamp: 1_700_000_000 });
+    const { client, asked } = saying(createHeader(9, 1_700_000_000));
+    expect(await readBlockHeader(client, block, never)).toEqual({ number: 9, hash, timestamp: 1_700_000_000 });
     expect(asked).toEqual([question]);
   });
 
   test("may not be there", async () => {
-    expect(await readHeader(saying(null).client, 9, never)).toBeUndefined();
+    expect(await readBlockHeader(saying(null).client, 9, never)).toBeUndefined();
   });
 
   test.each([
-    ["another number", 8, headerOf(9)],
-    ["another hash", headerOf(8).hash, headerOf(9)],
-    ["no number", "latest", { ...headerOf(9), number: 9 }],
-    ["a number out of this world", "latest", { ...headerOf(9), number: "0x20000000000000" }],
-    ["a time out of this world", "latest", { ...headerOf(9), timestamp: `0x${"f".repeat(13)}` }],
-    ["no hash", "latest", { ...headerOf(9), hash: "0x12" }],
-    ["no time", "latest", { ...headerOf(9), timestamp: "soon" }],
+    ["another number", 8, createHeader(9)],
+    ["another hash", createHeader(8).hash, createHeader(9)],
+    ["no number", "latest", { ...createHeader(9), number: 9 }],
+    ["a number out of this world", "latest", { ...createHeader(9), number: "0x20000000000000" }],
+    ["a time out of this world", "latest", { ...createHeader(9), timestamp: `0x${"f".repeat(13)}` }],
+    ["no hash", "latest", { ...createHeader(9), hash: "0x12" }],
+    ["no time", "latest", { ...createHeader(9), timestamp: "soon" }],
     ["a word", "latest", "0x9"],
   ])("with %s is none", async (_, block, answer) => {
-    await expect(readHeader(saying(answer).client, block, never)).rejects.toMatchObject(unlikeHop);
+    await expect(readBlockHeader(saying(answer).client, block, never)).rejects.toMatchObject(unlikeHop);
   });
 });
 
 test("what one endpoint cannot have read right is asked of the next", async () => {
-  const saying = (answer: unknown) => startNode({ answer: () => ({ result: answer }) });
+  const saying = (answer: unknown) => startRpcNodeStub({ respond: () => ({ result: answer }) });
   const other = { transactionHash: hash, blockHash: hash, from: `0x${"a1".repeat(20)}`, logs: [] };
-  const asked = { ...other, transactionHash: headerOf(8).hash };
-  const { client, failures } = poolOn([await saying(other), await saying(asked)]);
+  const asked = { ...other, transactionHash: createHeader(8).hash };
+  const { client, failures } = createPoolOn([await saying(other), await saying(asked)]);
   expect(await readReceipt(client, asked.transactionHash, never)).toEqual(asked);
-  const uint = poolOn([await saying("0x"), await saying(hash)]);
+  const uint = createPoolOn([await saying("0x"), await saying(hash)]);
   expect(await readUint(uint.client, asked.from, "0x", never)).toBe(BigInt(hash));
   expect(failures).toMatchObject([{ problem: "answered what its chain could not" }]);
 });
 
 const receipt = { transactionHash: hash, blockHash: hash, from: `0x${"a1".repeat(20)}`, logs: [] };
 test.each([
-  ["newest block", headerOf(9), (client: ChainClient) => readHead(client, never)],
-  ["block", headerOf(9), (client: ChainClient) => readKnownHeader(client, headerOf(9).hash, never)],
-  ["block by number", headerOf(9), (client: ChainClient) => readKnownHeader(client, 9, never)],
-  ["receipt", receipt, (client: ChainClient) => readKnownReceipt(client, hash, never)],
+  ["newest block", createHeader(9), (client: ChainClient) => readLatestBlockHeader(client, never)],
+  ["block", createHeader(9), (client: ChainClient) => readRequiredBlockHeader(client, createHeader(9).hash, never)],
+  ["block by number", createHeader(9), (client: ChainClient) => readRequiredBlockHeader(client, 9, never)],
+  ["receipt", receipt, (client: ChainClient) => readRequiredReceipt(client, hash, never)],
   ["sender", receipt, (client: ChainClient) => readSender(client, hash, never)],
 ])("a %s that is there, and that one endpoint does not have, is asked of the next", async (_, there, read) => {
   const nodes = await Promise.all(
-    [null, there].map((result) => startNode({ head: result, answer: () => ({ result }) })),
+    [null, there].map((result) => startRpcNodeStub({ head: result, respond: () => ({ result }) })),
   );
-  const { client, failures } = poolOn(nodes);
+  const { client, failures } = createPoolOn(nodes);
   expect(await read(client)).toBeDefined();
   expect(failures).toMatchObject([{ problem: "does not have what its chain has" }]);
   await expect(read(saying(null).client)).rejects.toMatchObject(unlikeHop);
@@ -91,64 +91,64 @@ test.each([
 
 test("an endpoint that lacks what is old stays the first to be asked for all else", async () => {
   const saying = (found: unknown, other: string) =>
-    startNode({ answer: ({ method }) => ({ result: method === "eth_getTransactionReceipt" ? found : other }) });
-  const { client, send } = poolOn([await saying(null, "0xa"), await saying(receipt, "0xb")]);
-  for (let each = 0; each < 6; each++) expect(await readKnownReceipt(client, hash, never)).toEqual(receipt);
+    startRpcNodeStub({ respond: ({ method }) => ({ result: method === "eth_getTransactionReceipt" ? found : other }) });
+  const { client, send } = createPoolOn([await saying(null, "0xa"), await saying(receipt, "0xb")]);
+  for (let each = 0; each < 6; each++) expect(await readRequiredReceipt(client, hash, never)).toEqual(receipt);
   expect(await send()).toBe("0xa");
 });
 
 describe("a page of logs", () => {
   const page = (result: unknown, range: BlockRange = { from: 10, to: 20 }) =>
-    readLogPage(saying(result).client, filter, range, { newestFirst: false }, never);
+    readLogPage(saying(result).client, logFilter, range, { newestFirst: false }, never);
 
   test("comes in the order of the chain", async () => {
-    const { logs, range } = await page([logIn(17), logIn(16, 2), logIn(16, 0x10), logIn(11)]);
-    expect(blocksOf(logs)).toEqual([11, 16, 16, 17]);
+    const { logs, range } = await page([createLog(17), createLog(16, 2), createLog(16, 0x10), createLog(11)]);
+    expect(blockNumbersOf(logs)).toEqual([11, 16, 16, 17]);
     expect(logs.map(({ logIndex }) => logIndex)).toEqual(["0x0", "0x2", "0x10", "0x0"]);
     expect(range).toEqual({ from: 10, to: 20 });
   });
 
   test("is without what was not asked for", async () => {
     const other = `0x${"b2".repeat(20)}`;
-    const upper = { ...logIn(12), topics: [(filter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
+    const upper = { ...createLog(12), topics: [(logFilter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
     const result = [
-      logIn(9),
-      logIn(21),
-      { ...logIn(13), address: other },
-      { ...logIn(14), topics: [logIn(14).blockHash] },
-      { ...logIn(15), removed: true },
-      { ...logIn(16), removed: false },
+      createLog(9),
+      createLog(21),
+      { ...createLog(13), address: other },
+      { ...createLog(14), topics: [createLog(14).blockHash] },
+      { ...createLog(15), removed: true },
+      { ...createLog(16), removed: false },
       upper,
     ];
-    expect(blocksOf((await page(result)).logs)).toEqual([12, 16]);
+    expect(blockNumbersOf((await page(result)).logs)).toEqual([12, 16]);
   });
 
   test.each([
     ["no list", {}],
     ["nothing", null],
-    ["no block hash", [{ ...logIn(12), blockHash: undefined }]],
-    ["a number out of this world", [{ ...logIn(12), blockNumber: `0x${"f".repeat(40)}` }]],
-    ["a topic that is none", [{ ...logIn(12), topics: ["0x1"] }]],
+    ["no block hash", [{ ...createLog(12), blockHash: undefined }]],
+    ["a number out of this world", [{ ...createLog(12), blockNumber: `0x${"f".repeat(40)}` }]],
+    ["a topic that is none", [{ ...createLog(12), topics: ["0x1"] }]],
   ])("with %s is none", async (_, result) => {
     await expect(page(result)).rejects.toMatchObject(unlikeHop);
   });
 
   test("up to the head is all where an endpoint takes that, else the last part of it", async () => {
     const latest = { from: 0, to: "latest" } as const;
-    const whole = logChain([1, 99_000]);
-    const everything = await readLogPage(whole.client, filter, latest, { newestFirst: true }, never);
-    expect([blocksOf(everything.logs), everything.range]).toEqual([
+    const whole = createLogChainStub([1, 99_000]);
+    const everything = await readLogPage(whole.client, logFilter, latest, { newestFirst: true }, never);
+    expect([blockNumbersOf(everything.logs), everything.range]).toEqual([
       [1, 99_000],
       { from: 0, to: Number.POSITIVE_INFINITY },
     ]);
-    const narrow = logChain([1, 99_000], { most: 2_000 });
-    const newest = await readLogPage(narrow.client, filter, latest, { newestFirst: true }, never);
-    expect([blocksOf(newest.logs), newest.range]).toEqual([[99_000], { from: 98_001, to: 100_000 }]);
+    const narrow = createLogChainStub([1, 99_000], { most: 2_000 });
+    const newest = await readLogPage(narrow.client, logFilter, latest, { newestFirst: true }, never);
+    expect([blockNumbersOf(newest.logs), newest.range]).toEqual([[99_000], { from: 98_001, to: 100_000 }]);
   });
 
   test("after the head is empty", async () => {
-    const { client, state } = logChain([1], { most: 2_000 });
-    const after = await readLogPage(client, filter, { from: 100_001, to: "latest" }, { newestFirst: true }, never);
+    const { client, state } = createLogChainStub([1], { most: 2_000 });
+    const after = await readLogPage(client, logFilter, { from: 100_001, to: "latest" }, { newestFirst: true }, never);
     expect([after.logs, state.pages]).toEqual([[], []]);
   });
 });

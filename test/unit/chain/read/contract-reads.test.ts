@@ -1,7 +1,7 @@
 import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
-import { readViews } from "../../../../src/chain/read/contract-reads.js";
-import { type Call, poolOn, startNode, unavailable } from "../support/rpc-node-stub.js";
+import { readContracts } from "../../../../src/chain/read/contract-reads.js";
+import { createPoolOn, type NodeCall, startRpcNodeStub, UNAVAILABLE_ERROR } from "../support/rpc-node-stub.js";
 
 const never = new AbortController().signal;
 const multicall = `0x${"ca".repeat(20)}`;
@@ -13,8 +13,8 @@ const word = (value: number): string => `0x${value.toString(16).padStart(64, "0"
 const whole = abi.encodeFunctionResult("aggregate3", [[1_700_000_000, 16, 7].map((each) => [true, word(each)])]);
 
 const node = (result: unknown, single = "0x") =>
-  startNode({
-    answer: ({ method, params: [call] }: Call) => {
+  startRpcNodeStub({
+    respond: ({ method, params: [call] }: NodeCall) => {
       if (method !== "eth_call") return { result: "0x1" };
       return { result: (call as { to: string }).to === multicall ? result : single };
     },
@@ -23,10 +23,10 @@ const node = (result: unknown, single = "0x") =>
 
 describe("views", () => {
   test("are read in one block", async () => {
-    const { client } = poolOn([await node(whole)]);
-    expect(await readViews(client, options, [view], [], never)).toEqual({
+    const { client } = createPoolOn([await node(whole)]);
+    expect(await readContracts(client, options, [view], [], never)).toEqual({
       block: { number: 16n, timeSeconds: 1_700_000_000n },
-      answers: [word(7)],
+      returnData: [word(7)],
       outcomes: [],
     });
   });
@@ -37,21 +37,21 @@ describe("views", () => {
     ["that answers for other views", abi.encodeFunctionResult("aggregate3", [[[true, word(1)]]])],
     ["that answers something else", word(1)],
   ])("that a node %s gives are read at the next", async (_, spoilt) => {
-    const { client, failures } = poolOn([await node(spoilt), await node(whole)]);
-    expect(await readViews(client, options, [view], [], never)).toMatchObject({ answers: [word(7)] });
+    const { client, failures } = createPoolOn([await node(spoilt), await node(whole)]);
+    expect(await readContracts(client, options, [view], [], never)).toMatchObject({ returnData: [word(7)] });
     expect(failures).toMatchObject([{ problem: "answered what its chain could not" }]);
   });
 
   test("are read one by one where no node has a Multicall3", async () => {
-    const { client } = poolOn([await node("0x", word(9)), await node("0x", word(9))]);
-    expect(await readViews(client, options, [view], [], never)).toMatchObject({
+    const { client } = createPoolOn([await node("0x", word(9)), await node("0x", word(9))]);
+    expect(await readContracts(client, options, [view], [], never)).toMatchObject({
       block: { number: 17n, timeSeconds: 32n },
-      answers: [word(9)],
+      returnData: [word(9)],
     });
   });
 
   test("of which no node gives a whole answer are none", async () => {
-    const { client } = poolOn([await node(word(1)), await node(whole.slice(0, -64))]);
-    await expect(readViews(client, options, [view], [], never)).rejects.toMatchObject(unavailable);
+    const { client } = createPoolOn([await node(word(1)), await node(whole.slice(0, -64))]);
+    await expect(readContracts(client, options, [view], [], never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../src/chain/chain-client.js";
-import { CallRefused } from "../../../../src/chain/json-rpc/rpc-codec.js";
-import { createFinality } from "../../../../src/chain/read/finality-tracker.js";
+import { RpcError } from "../../../../src/chain/json-rpc/rpc-codec.js";
+import { createFinalityTracker } from "../../../../src/chain/read/finality-tracker.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { ExchangeError } from "../../../../src/resilience/fetch-json.js";
-import { headerOf } from "../support/log-chain-stub.js";
+import { UpstreamError } from "../../../../src/resilience/fetch-json.js";
+import { createHeader } from "../support/log-chain-stub.js";
 
 const never = new AbortController().signal;
 const wall = 1_800_000_000_000;
@@ -21,11 +21,11 @@ function setup(say: (signal: AbortSignal) => unknown) {
       state.asked += 1;
       return state.say(signal);
     },
-    batch: () => Promise.reject(new Error("no batches")),
-    logs: () => Promise.reject(new Error("no logs")),
+    sendBatch: () => Promise.reject(new Error("no batches")),
+    getLogs: () => Promise.reject(new Error("no logs")),
   };
   const clock = { ms: 0 };
-  const finality = createFinality({ now: () => clock.ms, wallNow: () => wall });
+  const finality = createFinalityTracker({ now: () => clock.ms, wallNow: () => wall });
   const isFinal = (number: number, timestamp?: number, signal = never) =>
     finality.isFinal(client, { number, timestamp }, signal);
   return { state, client, clock, finality, isFinal };
@@ -33,21 +33,21 @@ function setup(say: (signal: AbortSignal) => unknown) {
 
 describe("a block", () => {
   test("is final up to the chain's word, which is asked for again after ten seconds, and only for later ones", async () => {
-    const { isFinal, state, clock } = setup(() => headerOf(100));
+    const { isFinal, state, clock } = setup(() => createHeader(100));
     expect([await isFinal(100), await isFinal(101), await isFinal(99)]).toEqual([true, false, true]);
     expect(state.asked).toBe(1);
     clock.ms += 10_000;
     expect(await isFinal(100)).toBe(true);
     expect(state.asked).toBe(1);
-    state.say = () => headerOf(101);
+    state.say = () => createHeader(101);
     expect(await isFinal(101)).toBe(true);
     expect(state.asked).toBe(2);
   });
 
   test("stays final when an endpoint lags, or knows nothing of it", async () => {
-    const { isFinal, state, clock } = setup(() => headerOf(100));
+    const { isFinal, state, clock } = setup(() => createHeader(100));
     await isFinal(100);
-    for (const say of [() => headerOf(50), () => null]) {
+    for (const say of [() => createHeader(50), () => null]) {
       clock.ms += 10_000;
       state.say = say;
       expect(await isFinal(101, hourAgo)).toBe(false);
@@ -56,9 +56,9 @@ describe("a block", () => {
   });
 
   test("is not believed to be final for more than ten minutes when no endpoint tells so again", async () => {
-    const { isFinal, state, clock } = setup(() => headerOf(1_000));
+    const { isFinal, state, clock } = setup(() => createHeader(1_000));
     expect(await isFinal(500)).toBe(true);
-    state.say = () => headerOf(100);
+    state.say = () => createHeader(100);
     clock.ms += 5 * 60_000;
     expect(await isFinal(1_001)).toBe(false);
     clock.ms += 5 * 60_000 - 1;
@@ -68,10 +68,10 @@ describe("a block", () => {
   });
 
   test("is not believed for longer while the chain cannot be asked", async () => {
-    const { isFinal, state, clock } = setup(() => headerOf(1_000));
+    const { isFinal, state, clock } = setup(() => createHeader(1_000));
     await isFinal(500);
     state.say = () => {
-      throw unavailable(new ExchangeError("could not be reached"));
+      throw unavailable(new UpstreamError("could not be reached"));
     };
     clock.ms += 10 * 60_000 - 1;
     expect(await isFinal(500)).toBe(true);
@@ -80,11 +80,11 @@ describe("a block", () => {
   });
 
   test("is believed to be final as long as some endpoint tells so now and then", async () => {
-    const { isFinal, state, clock } = setup(() => headerOf(1_000));
+    const { isFinal, state, clock } = setup(() => createHeader(1_000));
     await isFinal(500);
     clock.ms += 9 * 60_000;
     await isFinal(1_001);
-    state.say = () => headerOf(100);
+    state.say = () => createHeader(100);
     clock.ms += 9 * 60_000;
     expect([await isFinal(1_001), await isFinal(1_000)]).toEqual([false, true]);
   });
@@ -94,19 +94,19 @@ describe("a block", () => {
     [
       "an unknown block",
       () => {
-        throw unavailable(new CallRefused("refused", { about: "absent", numbers: [] }));
+        throw unavailable(new RpcError("refused", { kind: "absent", numbers: [] }));
       },
     ],
     [
       "invalid parameters",
       () => {
-        throw unavailable(new CallRefused("refused", { about: undefined, numbers: [] }));
+        throw unavailable(new RpcError("refused", { kind: undefined, numbers: [] }));
       },
     ],
     [
       "400",
       () => {
-        throw unavailable(new ExchangeError("answered 400", { status: 400 }));
+        throw unavailable(new UpstreamError("answered 400", { status: 400 }));
       },
     ],
   ])("is final when it is an hour old, where the chain answers %s", async (_, say) => {
@@ -121,8 +121,8 @@ describe("a block", () => {
   });
 
   test.each([
-    ["is busy", unavailable(new CallRefused("refused", { about: "busy", numbers: [] }))],
-    ["is gone", unavailable(new ExchangeError("could not be reached"))],
+    ["is busy", unavailable(new RpcError("refused", { kind: "busy", numbers: [] }))],
+    ["is gone", unavailable(new UpstreamError("could not be reached"))],
     ["answers nonsense", undefined],
   ])("is not known to be final where the chain %s, and the question does not fail", async (_, error) => {
     const { isFinal, state } = setup(() => {
@@ -143,14 +143,14 @@ describe("a block", () => {
     leaving.abort();
     expect(await Promise.all(both)).toEqual([false, false]);
     expect(state.asked).toBe(1);
-    state.say = () => headerOf(100);
+    state.say = () => createHeader(100);
     expect(await isFinal(5)).toBe(true);
   });
 
   test("of a caller's own endpoint is not taken for ours", async () => {
-    const { client, finality, state } = setup(() => headerOf(100));
+    const { client, finality, state } = setup(() => createHeader(100));
     expect(await finality.isFinal(client, { number: 100 }, never)).toBe(true);
-    state.say = () => headerOf(5);
+    state.say = () => createHeader(5);
     expect(await finality.isFinal({ ...client }, { number: 100 }, never)).toBe(false);
   });
 });

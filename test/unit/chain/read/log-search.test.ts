@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { searchLogs } from "../../../../src/chain/read/log-search.js";
-import { blocksOf, filter, logChain } from "../support/log-chain-stub.js";
+import { blockNumbersOf, createLogChainStub, logFilter } from "../support/log-chain-stub.js";
 
 const never = new AbortController().signal;
 const all = { from: 0, to: "latest" } as const;
@@ -14,14 +14,14 @@ describe("a search for logs", () => {
     [forward, [5, 70_000]],
     [backward, [70_000, 5]],
   ])("up to the head is one request where an endpoint takes it: %j", async (order, blocks) => {
-    const { client, state } = logChain([5, 70_000]);
-    expect(blocksOf(await searchLogs(client, filter, all, order, never))).toEqual(blocks);
+    const { client, state } = createLogChainStub([5, 70_000]);
+    expect(blockNumbersOf(await searchLogs(client, logFilter, all, order, never))).toEqual(blocks);
     expect([state.pages.length, state.headReads]).toEqual([1, 0]);
   });
 
   test("up to the head reads the head where no endpoint takes it", async () => {
-    const { client, state } = logChain([0, 2_000, 100_000], { most: 2_000 });
-    expect(blocksOf(await searchLogs(client, filter, all, forward, never))).toEqual([0, 2_000, 100_000]);
+    const { client, state } = createLogChainStub([0, 2_000, 100_000], { most: 2_000 });
+    expect(blockNumbersOf(await searchLogs(client, logFilter, all, forward, never))).toEqual([0, 2_000, 100_000]);
     expect([state.pages.length, state.headReads]).toEqual([51, 1]);
   });
 
@@ -36,16 +36,16 @@ describe("a search for logs", () => {
       parallel: fc.integer({ min: 1, max: 9 }),
     });
     await fc.assert(
-      fc.asyncProperty(cases, async ({ blocks, from, size, most, later, newestFirst, parallel }) => {
-        const { client, state } = logChain(blocks, { most });
+      fc.asyncProperty(cases, async ({ blocks, from, size, most, later, newestFirst, parallel: maxParallel }) => {
+        const { client, state } = createLogChainStub(blocks, { most });
         state.hold = async () => {
           if (state.pages.length > 1) state.most = later;
         };
         const range = { from, to: from + size };
-        const found = await searchLogs(client, filter, range, { newestFirst, parallel }, never);
+        const found = await searchLogs(client, logFilter, range, { newestFirst, maxParallel }, never);
         const wanted = blocks.filter((block) => block >= from && block <= range.to).sort((a, b) => a - b);
-        expect(blocksOf(found)).toEqual(newestFirst ? wanted.reverse() : wanted);
-        expect(state.mostAtOnce).toBeLessThanOrEqual(parallel);
+        expect(blockNumbersOf(found)).toEqual(newestFirst ? wanted.reverse() : wanted);
+        expect(state.mostAtOnce).toBeLessThanOrEqual(maxParallel);
         expect(state.pages.every((page) => page.from >= from && page.to <= range.to)).toBe(true);
       }),
     );
@@ -53,19 +53,19 @@ describe("a search for logs", () => {
 
   test.each([forward, backward])("is in order where endpoints come to take less: %j", async (order) => {
     const blocks = Array.from({ length: 100 }, (_, index) => index * 100);
-    const { client, state } = logChain(blocks, { most: 2_000 });
+    const { client, state } = createLogChainStub(blocks, { most: 2_000 });
     state.hold = async () => {
       state.most = 300;
     };
-    const found = blocksOf(await searchLogs(client, filter, { from: 0, to: 9_999 }, order, never));
+    const found = blockNumbersOf(await searchLogs(client, logFilter, { from: 0, to: 9_999 }, order, never));
     expect(found).toEqual(order.newestFirst ? blocks.toReversed() : blocks);
     expect(state.pages.length).toBeGreaterThan(20);
   });
 
   test("reads eight pages at a time, once the first has told how wide they are", async () => {
-    const { client, state } = logChain([], { most: 1_000 });
+    const { client, state } = createLogChainStub([], { most: 1_000 });
     state.hold = () => sleep(5);
-    await searchLogs(client, filter, { from: 0, to: 19_999 }, forward, never);
+    await searchLogs(client, logFilter, { from: 0, to: 19_999 }, forward, never);
     expect([state.mostAtOnce, state.pages.length]).toEqual([8, 20]);
   });
 
@@ -73,27 +73,27 @@ describe("a search for logs", () => {
     [forward, 1_500, [1_500]],
     [backward, 98_000, [99_000, 98_000]],
   ])("ends as soon as it has found enough, and cancels the rest: %j", async (order, wanted, blocks) => {
-    const { client, state } = logChain([1_500, 3_500, 98_000, 99_000], { most: 1_000 });
+    const { client, state } = createLogChainStub([1_500, 3_500, 98_000, 99_000], { most: 1_000 });
     let pages = 0;
     // Those after the third page never end by themselves.
     state.hold = () => {
       pages += 1;
       return pages > 3 ? new Promise(() => {}) : Promise.resolve();
     };
-    const until = (logs: readonly { readonly blockNumber: string }[]) =>
+    const isComplete = (logs: readonly { readonly blockNumber: string }[]) =>
       logs.some(({ blockNumber }) => Number(blockNumber) === wanted);
-    const found = await searchLogs(client, filter, { from: 0, to: 100_000 }, { ...order, until }, never);
-    expect(blocksOf(found)).toEqual(blocks);
+    const found = await searchLogs(client, logFilter, { from: 0, to: 100_000 }, { ...order, isComplete }, never);
+    expect(blockNumbersOf(found)).toEqual(blocks);
     expect(pages).toBeLessThan(12);
     await vi.waitFor(() => expect(state.atOnce).toBe(0));
     expect(state.cutOff).toBeGreaterThanOrEqual(pages - 3);
   });
 
   test("rejects when its signal fires, and leaves nothing behind", async () => {
-    const { client, state } = logChain([1], { most: 1_000 });
+    const { client, state } = createLogChainStub([1], { most: 1_000 });
     state.hold = ({ from }) => (from === 0 ? Promise.resolve() : new Promise(() => {}));
     const leaving = new AbortController();
-    const search = searchLogs(client, filter, { from: 0, to: 50_000 }, forward, leaving.signal);
+    const search = searchLogs(client, logFilter, { from: 0, to: 50_000 }, forward, leaving.signal);
     await vi.waitFor(() => expect(state.atOnce).toBe(8));
     leaving.abort();
     await expect(search).rejects.toThrow("left");
@@ -102,14 +102,14 @@ describe("a search for logs", () => {
   });
 
   test("fails where a page cannot be read", async () => {
-    const { client, state } = logChain([1], { most: 1_000 });
+    const { client, state } = createLogChainStub([1], { most: 1_000 });
     state.hold = ({ from }) => (from === 30_000 ? Promise.reject(new Error("down")) : Promise.resolve());
-    await expect(searchLogs(client, filter, { from: 0, to: 50_000 }, forward, never)).rejects.toThrow("down");
+    await expect(searchLogs(client, logFilter, { from: 0, to: 50_000 }, forward, never)).rejects.toThrow("down");
   });
 
   test("of an empty range asks nobody", async () => {
-    const { client, state } = logChain([1]);
-    expect(await searchLogs(client, filter, { from: 5, to: 4 }, forward, never)).toEqual([]);
+    const { client, state } = createLogChainStub([1]);
+    expect(await searchLogs(client, logFilter, { from: 5, to: 4 }, forward, never)).toEqual([]);
     expect(state.pages).toEqual([]);
   });
 });

@@ -2,15 +2,15 @@ import type { BlockRange, ChainClient, LogFilter } from "../../../../src/chain/c
 import type { Log } from "../../../../src/chain/read/chain-reads.js";
 
 const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
-export const address = `0x${"a1".repeat(20)}`;
-export const topic = word(7);
-export const filter: LogFilter = { address, topics: [topic] };
+export const logAddress = `0x${"a1".repeat(20)}`;
+export const logTopic = word(7);
+export const logFilter: LogFilter = { address: logAddress, topics: [logTopic] };
 
 /** The log of a block. */
-export function logIn(block: number, index = 0): Log {
+export function createLog(block: number, index = 0): Log {
   return {
-    address,
-    topics: [topic],
+    address: logAddress,
+    topics: [logTopic],
     data: "0x",
     blockNumber: `0x${block.toString(16)}`,
     blockHash: word(block + 1),
@@ -19,14 +19,17 @@ export function logIn(block: number, index = 0): Log {
   };
 }
 
-export const blocksOf = (logs: readonly Log[]): number[] => logs.map(({ blockNumber }) => Number(blockNumber));
+export const blockNumbersOf = (logs: readonly Log[]): number[] => logs.map(({ blockNumber }) => Number(blockNumber));
 
-export function headerOf(number: number, timestamp = number) {
+export function createHeader(number: number, timestamp = number) {
   return { number: `0x${number.toString(16)}`, hash: word(number + 1), timestamp: `0x${timestamp.toString(16)}` };
 }
 
 /** A chain with logs in some blocks; its one endpoint gives so many blocks at once. */
-export function logChain(blocks: readonly number[], { most = Number.POSITIVE_INFINITY, head = 100_000 } = {}) {
+export function createLogChainStub(
+  blocks: readonly number[],
+  { most = Number.POSITIVE_INFINITY, head = 100_000 } = {},
+) {
   const state = {
     most,
     head,
@@ -44,10 +47,10 @@ export function logChain(blocks: readonly number[], { most = Number.POSITIVE_INF
     async send(method) {
       if (method !== "eth_getBlockByNumber") throw new Error(`unexpected ${method}`);
       state.headReads += 1;
-      return headerOf(state.head);
+      return createHeader(state.head);
     },
-    batch: () => Promise.reject(new Error("no batches")),
-    async logs(_, { from, to }, newestFirst, signal) {
+    sendBatch: () => Promise.reject(new Error("no batches")),
+    async getLogs(_, { from, to }, newestFirst, signal) {
       const width = to - from + 1;
       if (width > state.most && to === Number.POSITIVE_INFINITY) return undefined;
       const cut = newestFirst ? { from: to - state.most + 1, to } : { from, to: from + state.most - 1 };
@@ -69,7 +72,7 @@ export function logChain(blocks: readonly number[], { most = Number.POSITIVE_INF
       });
       // Out of order, as nodes may.
       const found = blocks.filter((block) => block >= range.from && block <= range.to).reverse();
-      return { result: found.map((block) => logIn(block)), range };
+      return { result: found.map((block) => createLog(block)), range };
     },
   };
   return { client, state };

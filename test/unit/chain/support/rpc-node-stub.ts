@@ -7,9 +7,9 @@ import {
   type EndpointFailure,
   type EndpointPoolOptions,
 } from "../../../../src/chain/endpoints/endpoint-pool.js";
-import { answerJson, readBody, startHttpStub } from "../../../support/stubs/http-stub.js";
+import { readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 
-export interface Call {
+export interface NodeCall {
   readonly id: number;
   readonly method: string;
   readonly params: readonly unknown[];
@@ -18,85 +18,85 @@ export interface Call {
 type Member = { readonly result: unknown } | { readonly error: unknown };
 
 /** A JSON-RPC node on a local port, whose manners can be changed at any time. */
-export interface RpcNode {
+export interface RpcNodeStub {
   readonly url: string;
   chainId: number;
   /** What it gives for a call that is neither about the chain's id nor about its head. */
-  answer: (call: Call) => Member;
+  respond: (call: NodeCall) => Member;
   /** Result for the latest block; undefined: an error. */
   head: unknown;
   /** Treats a request in its own way; true when it did. */
-  treat: (request: { calls: readonly Call[]; isBatch: boolean; response: ServerResponse }) => boolean;
+  intercept: (request: { calls: readonly NodeCall[]; isBatch: boolean; response: ServerResponse }) => boolean;
   delayMs: number;
   /** The methods of each HTTP request so far, in order; looks at the head alone are left out. */
   readonly requests: string[][];
   /** How often it was asked for its head. */
-  looks: number;
+  headRequests: number;
   /** Requests that the client gave up. */
-  cutOff: number;
+  abortedRequests: number;
 }
 
-const open: { close(): Promise<void> }[] = [];
+const OPEN: { close(): Promise<void> }[] = [];
 const dispatcher = new Agent();
 afterEach(async () => {
-  await Promise.all(open.splice(0).map((stub) => stub.close()));
+  await Promise.all(OPEN.splice(0).map((stub) => stub.close()));
 });
 afterAll(() => dispatcher.destroy());
 
-export async function startNode(behaviour: Partial<RpcNode> = {}): Promise<RpcNode> {
+export async function startRpcNodeStub(behaviour: Partial<RpcNodeStub> = {}): Promise<RpcNodeStub> {
   const stub = await startHttpStub((request, response) => void serve(request, response));
-  open.push(stub);
-  const node: RpcNode = {
+  OPEN.push(stub);
+  const node: RpcNodeStub = {
     url: stub.url,
     chainId: 1,
-    answer: () => ({ result: "0x1" }),
+    respond: () => ({ result: "0x1" }),
     head: undefined,
-    treat: () => false,
+    intercept: () => false,
     delayMs: 0,
     requests: [],
-    looks: 0,
-    cutOff: 0,
+    headRequests: 0,
+    abortedRequests: 0,
     ...behaviour,
   };
 
-  function memberOf(call: Call): Member {
+  function memberOf(call: NodeCall): Member {
     if (call.method === "eth_chainId") return { result: `0x${node.chainId.toString(16)}` };
-    if (call.method !== "eth_getBlockByNumber") return node.answer(call);
+    if (call.method !== "eth_getBlockByNumber") return node.respond(call);
     return node.head === undefined ? { error: { code: -32000, message: "no head" } } : { result: node.head };
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = JSON.parse(await readBody(request));
     const isBatch = Array.isArray(body);
-    const calls: readonly Call[] = isBatch ? body : [body];
-    if (calls.some(({ method }) => method === "eth_getBlockByNumber")) node.looks += 1;
+    const calls: readonly NodeCall[] = isBatch ? body : [body];
+    if (calls.some(({ method }) => method === "eth_getBlockByNumber")) node.headRequests += 1;
     else node.requests.push(calls.map(({ method }) => method));
     response.on("close", () => {
-      if (!response.writableFinished) node.cutOff += 1;
+      if (!response.writableFinished) node.abortedRequests += 1;
     });
-    if (node.treat({ calls, isBatch, response })) return;
+    if (node.intercept({ calls, isBatch, response })) return;
     const answers = calls.map((call) => ({ jsonrpc: "2.0", id: call.id, ...memberOf(call) }));
-    setTimeout(() => answerJson(response, isBatch ? answers : answers[0]), node.delayMs);
+    setTimeout(() => sendJson(response, isBatch ? answers : answers[0]), node.delayMs);
   }
 
   return node;
 }
 
 /** A clock that stands still until it is moved. */
-export interface Clock {
+export interface ManualClock {
   ms: number;
 }
 
 /** A client on nodes that has its own clock and reads briefly. */
-export function poolOn(nodes: readonly RpcNode[], options: Partial<EndpointPoolOptions> = {}) {
+export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<EndpointPoolOptions> = {}) {
   const failures: EndpointFailure[] = [];
-  const clock: Clock = { ms: 1_000_000 };
+  const clock: ManualClock = { ms: 1_000_000 };
   const client: ChainClient = createEndpointPool({
     slug: "optimism",
     chainId: 1,
     urls: nodes.map(({ url }) => `${url}/secret-key`),
     dispatcher,
-    attemptMs: 200,
+    attemptTimeoutMs: 200,
     maxBytes: 10_000,
     onFailure: (failure) => failures.push(failure),
     closing: new AbortController().signal,
@@ -111,14 +111,14 @@ export function poolOn(nodes: readonly RpcNode[], options: Partial<EndpointPoolO
     clock,
     send: (method = "eth_call", signal: AbortSignal = never): Promise<unknown> => client.send(method, [], signal),
     batch: (...methods: string[]): Promise<readonly RpcOutcome[]> =>
-      client.batch(
+      client.sendBatch(
         methods.map((method) => ({ method, params: [] })),
         never,
       ),
   };
 }
 
-export const unavailable = {
+export const UNAVAILABLE_ERROR = {
   reason: "UPSTREAM_UNAVAILABLE",
   message: "no RPC endpoint of optimism gives an answer",
 };

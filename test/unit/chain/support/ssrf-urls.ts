@@ -2,7 +2,7 @@
 // that listens on this machine.
 
 /** Spellings of addresses of this machine, in a URL's host. */
-const local = [
+const LOCAL = [
   // Dotted, whole, and with parts left out.
   ...["127.0.0.1", "127.0.0.2", "127.1", "127.0.1", "127.255.255.254", "127.000.000.001"],
   ...["0.0.0.0", "0", "0.0", "0x0", "00000000", "0.0.0.0."],
@@ -50,7 +50,7 @@ const local = [
 ];
 
 /** The beginnings and ends of private and special blocks, and what stands at well-known places in them. */
-const elsewhere = [
+const ELSEWHERE = [
   ...["0.0.0.1", "0.255.255.255", "10.0.0.0", "10.0.0.1", "10.255.255.255", "100.64.0.0", "100.127.255.255"],
   ...["100.100.100.200", "169.254.0.0", "169.254.169.254", "169.254.170.2", "169.254.169.253", "169.254.255.255"],
   ...["168.63.129.16", "172.16.0.0", "172.17.0.1", "172.31.255.255", "192.0.0.0", "192.0.0.192", "192.0.0.255"],
@@ -95,7 +95,7 @@ const elsewhere = [
 ];
 
 /** Names of this machine, of private networks, of other systems than DNS, and what is no name of a server at all. */
-export const forbiddenNames: readonly string[] = [
+export const forbiddenHosts: readonly string[] = [
   ...[
     "localhost",
     "LOCALHOST",
@@ -117,7 +117,7 @@ export const forbiddenNames: readonly string[] = [
 ];
 
 /** Names that anybody can have, for private addresses. */
-export const rebindingNames: Readonly<Record<string, string>> = {
+export const PRIVATE_ADDRESS_HOSTS: Readonly<Record<string, string>> = {
   "127.0.0.1.nip.example.net": "127.0.0.1",
   "127-0-0-1.sslip.example.net": "127.0.0.1",
   "7f000001.rbndr.example.net": "127.0.0.1",
@@ -142,8 +142,8 @@ export const rebindingNames: Readonly<Record<string, string>> = {
 
 /** URLs that lead to this machine, whichever way they are read. */
 export const localUrls: readonly string[] = [
-  ...[...local, ...elsewhere].map((host) => `https://${host}:%P/`),
-  ...Object.keys(rebindingNames).map((name) => `https://${name}:%P/`),
+  ...[...LOCAL, ...ELSEWHERE].map((host) => `https://${host}:%P/`),
+  ...Object.keys(PRIVATE_ADDRESS_HOSTS).map((name) => `https://${name}:%P/`),
   // Without a port, and with one of the usual ones.
   ...["https://127.0.0.1", "https://127.0.0.1:443/", "https://[::1]", "https://127.0.0.1:8545/"],
   // Where the host begins and ends.
@@ -193,7 +193,7 @@ export const localUrls: readonly string[] = [
 ];
 
 /** URLs that keep no other rule than that of addresses. */
-export const unruly: readonly string[] = [
+export const invalidUrls: readonly string[] = [
   ...["http://rpc.example.org/", "http://rpc.example.org:443/", "http://93.184.216.34:8545/", "ws://rpc.example.org/"],
   ...["wss://rpc.example.org/", "ftp://rpc.example.org:443/", "ftps://rpc.example.org:443/", "rpc.example.org"],
   ...["https://user@rpc.example.org/", "https://user:pass@rpc.example.org/", "https://:pass@rpc.example.org/"],

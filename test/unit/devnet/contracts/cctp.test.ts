@@ -1,11 +1,11 @@
 import * as sdk from "@hop-protocol/sdk/contracts";
 import { utils } from "ethers";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { chainIdOf, contractOf } from "../../../../devnet/chain/local-chains.js";
-import { giveTokens } from "../../../../devnet/chain/tokens.js";
-import type { Log, Receipt } from "../../../../devnet/chain/transactions.js";
+import { getChainId, getContract } from "../../../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../../../devnet/chain/tokens.js";
+import type { EventLog, TransactionReceipt } from "../../../../devnet/chain/transactions.js";
 import { feeCollector } from "../../../../devnet/deploy/accounts.js";
-import { attest } from "../../../../devnet/deploy/attestation.js";
+import { signAttestation } from "../../../../devnet/deploy/attestation.js";
 import { createTestChains, parseLog } from "./contract-chains.js";
 
 const slugs = ["ethereum", "optimism", "base"] as const;
@@ -23,7 +23,7 @@ const chains = createTestChains(slugs);
 beforeAll(async () => {
   await chains.start();
   for (const slug of slugs) {
-    await giveTokens(chains.bySlug, slug, "USDC", sender, 10_000_000_000_000n);
+    await fundAccount(chains.bySlug, slug, "USDC", sender, 10_000_000_000_000n);
     await chains.approve(slug, sender, usdcOn(slug), bridgeOn(slug));
   }
 });
@@ -38,12 +38,12 @@ test("USDC leaves optimism with a fee and is minted on ethereum once its message
     to: bridgeOn("optimism"),
     data: send(1, amount, fee),
   });
-  const { cctpNonce } = sentEvent(sent, [chainIdOf("ethereum"), recipient, amount, fee]);
+  const { cctpNonce } = sentEvent(sent, [getChainId("ethereum"), recipient, amount, fee]);
   expect(await chains.tokens("optimism", usdcOn("optimism"), feeCollector)).toBe(collected + fee);
 
   const message = messageOf(sent);
   const transmitter = transmitterOn("ethereum");
-  const data = receive(message, attest(utils.keccak256(message)));
+  const data = receive(message, signAttestation(utils.keccak256(message)));
   const before = await chains.tokens("ethereum", usdcOn("ethereum"), recipient);
   const received = await chains.send("ethereum", { from: relayer, to: transmitter, data });
   expect(await chains.tokens("ethereum", usdcOn("ethereum"), recipient)).toBe(before + amount - fee);
@@ -68,9 +68,9 @@ test("USDC leaves ethereum without a fee, nonce after nonce", async () => {
       to: bridgeOn("ethereum"),
       data: send(8453, amount, 0n),
     });
-    nonces.push(Number(sentEvent(sent, [chainIdOf("base"), recipient, amount, 0n]).cctpNonce));
+    nonces.push(Number(sentEvent(sent, [getChainId("base"), recipient, amount, 0n]).cctpNonce));
     const message = messageOf(sent);
-    const data = receive(message, attest(utils.keccak256(message)));
+    const data = receive(message, signAttestation(utils.keccak256(message)));
     const before = await chains.tokens("base", usdcOn("base"), recipient);
     await chains.send("base", { from: relayer, to: transmitterOn("base"), data });
     expect(await chains.tokens("base", usdcOn("base"), recipient)).toBe(before + amount);
@@ -80,8 +80,8 @@ test("USDC leaves ethereum without a fee, nonce after nonce", async () => {
 
 test("bridged USDC is swapped on Uniswap, then sent", async () => {
   const [amount, fee] = [1_000_000_000n, 100_000n];
-  const [bridged, native] = [contractOf("USDC.e", "optimism", "l2CanonicalToken"), usdcOn("optimism")];
-  await giveTokens(chains.bySlug, "optimism", "USDC.e", sender, amount);
+  const [bridged, native] = [getContract("USDC.e", "optimism", "l2CanonicalToken"), usdcOn("optimism")];
+  await fundAccount(chains.bySlug, "optimism", "USDC.e", sender, amount);
   await chains.approve("optimism", sender, bridged, bridgeOn("optimism"));
   const swapAndSend = (path: string, amountOutMinimum: bigint): string =>
     bridgeAbi.encodeFunctionData("swapAndSend", [
@@ -102,7 +102,7 @@ test("bridged USDC is swapped on Uniswap, then sent", async () => {
     to: bridgeOn("optimism"),
     data: swapAndSend(path, 1n),
   });
-  const { amount: swapped } = sentEvent(sent, [chainIdOf("ethereum"), recipient]);
+  const { amount: swapped } = sentEvent(sent, [getChainId("ethereum"), recipient]);
   expect(Number(swapped) / Number(amount)).toBeCloseTo(1, 2);
   expect(await chains.tokens("optimism", bridged, sender)).toBe(0n);
 });
@@ -126,7 +126,7 @@ test("a message is believed only with every attester's signature, and only where
     data: send(1, 500_000n, 100_000n),
   });
   const message = messageOf(sent);
-  const attestation = attest(utils.keccak256(message));
+  const attestation = signAttestation(utils.keccak256(message));
   const attempt = (signed: string, slug: Slug = "ethereum", bytes = message): Promise<unknown> =>
     chains.estimate(slug, relayer, transmitterOn(slug), receive(bytes, signed));
   await expect(attempt(attestation)).resolves.toBeDefined();
@@ -142,7 +142,7 @@ test("a message is believed only with every attester's signature, and only where
     utils.hexZeroPad(sender, 32),
     utils.hexDataSlice(message, 52),
   ]);
-  const signed = attest(utils.keccak256(fromNobody));
+  const signed = signAttestation(utils.keccak256(fromNobody));
   await expect(attempt(signed, "ethereum", fromNobody)).rejects.toThrow(/unknown sender/);
 });
 
@@ -155,27 +155,27 @@ function receive(message: string, attestation: string): string {
 }
 
 /** The CCTPTransferSent of a receipt, its last log, whose values after the nonce begin with the expected ones. */
-function sentEvent(receipt: Receipt, expected: readonly unknown[]): utils.Result {
+function sentEvent(receipt: TransactionReceipt, expected: readonly unknown[]): utils.Result {
   const { name, args } = parseLog(bridgeAbi, receipt.logs.at(-1));
   expect(name).toBe("CCTPTransferSent");
   expect(args.slice(1, 1 + expected.length).map(String)).toEqual(expected.map(String));
   return args;
 }
 
-function messageOf(receipt: Receipt): string {
+function messageOf(receipt: TransactionReceipt): string {
   const topic = transmitterAbi.getEventTopic("MessageSent");
-  const log = receipt.logs.find(({ topics }) => topics[0] === topic) as Log;
+  const log = receipt.logs.find(({ topics }) => topics[0] === topic) as EventLog;
   return transmitterAbi.decodeEventLog("MessageSent", log.data).message as string;
 }
 
 function usdcOn(slug: Slug): string {
-  return contractOf("USDC", slug, slug === "ethereum" ? "l1CanonicalToken" : "l2CanonicalToken");
+  return getContract("USDC", slug, slug === "ethereum" ? "l1CanonicalToken" : "l2CanonicalToken");
 }
 
 function bridgeOn(slug: Slug): string {
-  return contractOf("USDC", slug, slug === "ethereum" ? "cctpL1Bridge" : "cctpL2Bridge");
+  return getContract("USDC", slug, slug === "ethereum" ? "cctpL1Bridge" : "cctpL2Bridge");
 }
 
 function transmitterOn(slug: Slug): string {
-  return contractOf("USDC", slug, "cctpMessageTransmitter");
+  return getContract("USDC", slug, "cctpMessageTransmitter");
 }

@@ -2,8 +2,13 @@ import * as sdk from "@hop-protocol/sdk/contracts";
 import { utils } from "ethers";
 import { expect } from "vitest";
 import { type Anvil, startAnvil } from "../../../../devnet/chain/anvil.js";
-import { chainIdOf, gasPriceOn } from "../../../../devnet/chain/local-chains.js";
-import { type Call, type Log, type Receipt, transact } from "../../../../devnet/chain/transactions.js";
+import { getChainId, getGasPrice } from "../../../../devnet/chain/local-chains.js";
+import {
+  type EventLog,
+  sendTransaction,
+  type TransactionReceipt,
+  type TransactionRequest,
+} from "../../../../devnet/chain/transactions.js";
 import { deployChain } from "../../../../devnet/deploy/deploy-chain.js";
 
 export type TestChain = Anvil & { readonly slug: string };
@@ -14,7 +19,7 @@ export interface TestChains<Slug extends string> {
   start(): Promise<void>;
   stop(): Promise<unknown>;
   on(slug: Slug): TestChain;
-  send(slug: Slug, call: Call): Promise<Receipt>;
+  send(slug: Slug, call: TransactionRequest): Promise<TransactionReceipt>;
   /** Estimates a call's gas: rejects with the reason of a revert. */
   estimate(slug: Slug, from: string, to: string, data: string, value?: bigint): Promise<unknown>;
   /** Calls a function that returns one word. */
@@ -34,7 +39,7 @@ export function createTestChains<Slug extends string>(slugs: readonly Slug[], ti
     if (chain === undefined) throw new Error(`${slug} does not run`);
     return chain;
   };
-  const send = (slug: Slug, call: Call): Promise<Receipt> => transact(on(slug), call);
+  const send = (slug: Slug, call: TransactionRequest): Promise<TransactionReceipt> => sendTransaction(on(slug), call);
   const read: TestChains<Slug>["read"] = async (slug, to, abi, name, values) => {
     const data = abi.encodeFunctionData(name, values);
     return BigInt((await on(slug).rpc("eth_call", [{ to, data }, "latest"])) as string);
@@ -44,7 +49,7 @@ export function createTestChains<Slug extends string>(slugs: readonly Slug[], ti
     async start() {
       const start = async (slug: Slug): Promise<void> => {
         const clock = timestamp === undefined ? {} : { timestamp };
-        const anvil = await startAnvil({ chainId: chainIdOf(slug), gasPrice: gasPriceOn(slug), ...clock });
+        const anvil = await startAnvil({ chainId: getChainId(slug), gasPrice: getGasPrice(slug), ...clock });
         bySlug.set(slug, { ...anvil, slug });
         await deployChain({ slug, rpc: anvil.rpc });
       };
@@ -65,17 +70,17 @@ export function createTestChains<Slug extends string>(slugs: readonly Slug[], ti
 }
 
 /** An event by an interface; ethers wants arrays that it may change. */
-export function parseLog(abi: utils.Interface, log: Log | undefined): utils.LogDescription {
+export function parseLog(abi: utils.Interface, log: EventLog | undefined): utils.LogDescription {
   if (log === undefined) throw new Error("there is no such log");
   return abi.parseLog({ topics: [...log.topics], data: log.data });
 }
 
 /** The TransferSent of a receipt, whose id must be the hash of the rest, with the nonce of the bridge's n-th transfer. */
-export function expectTransferId(receipt: Receipt, slug: string, count: number): utils.Result {
+export function expectTransferId(receipt: TransactionReceipt, slug: string, count: number): utils.Result {
   const { args } = parseLog(l2Bridge, receipt.logs.at(-1));
   const nonce = utils.solidityKeccak256(
     ["bytes32", "uint256", "uint256"],
-    [utils.id("L2_Bridge v1.0"), chainIdOf(slug), count],
+    [utils.id("L2_Bridge v1.0"), getChainId(slug), count],
   );
   expect(args.transferNonce).toBe(nonce);
   const types = ["uint256", "address", "uint256", "bytes32", "uint256", "uint256", "uint256"];

@@ -5,9 +5,9 @@ import * as sdk from "@hop-protocol/sdk/contracts";
 import { BigNumber, Contract, constants, providers } from "ethers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hopChains, isNativeCoin } from "../../../../devnet/chain/local-chains.js";
-import { attest } from "../../../../devnet/deploy/attestation.js";
-import { gasPriceOracle } from "../../../../devnet/deploy/system-contracts.js";
-import { decimalsOf } from "../../../../src/hop/tokens.js";
+import { signAttestation } from "../../../../devnet/deploy/attestation.js";
+import { GAS_PRICE_ORACLE_ADDRESS } from "../../../../devnet/deploy/system-contracts.js";
+import { getTokenDecimals } from "../../../../src/hop/tokens.js";
 import { createTestChains } from "./contract-chains.js";
 
 interface Golden {
@@ -38,7 +38,7 @@ const placed =
 
 /** What the SDK would fetch from Circle comes from the local attesters. */
 class LocalBridge extends HopBridge {
-  attestation = attest;
+  attestation = signAttestation;
 
   override async getCctpMessageAttestation(messageHash: string): Promise<string> {
     return this.attestation(messageHash);
@@ -91,7 +91,7 @@ describe.each(slugs)("%s", (slug) => {
 
   test("tokens have the SDK's decimals and say what they are", async () => {
     for (const token of tokens) {
-      const decimals = decimalsOf(token);
+      const decimals = getTokenDecimals(token);
       const canonical =
         slug === "ethereum" ? contractOf(token, "l1CanonicalToken") : contractOf(token, "l2CanonicalToken");
       if (canonical !== constants.AddressZero) {
@@ -179,7 +179,7 @@ describe.each(slugs)("%s", (slug) => {
       const failed = 500_000;
       const gas = await quoter.getCctpReceiveMessageEstimateGasLimit(source, slug);
       expect(gas.gt(100_000) && gas.lt(failed)).toBe(true);
-      quoter.attestation = (hash) => attest(hash.replace(/..$/, "00"));
+      quoter.attestation = (hash) => signAttestation(hash.replace(/..$/, "00"));
       expect((await quoter.getCctpReceiveMessageEstimateGasLimit(source, slug)).toNumber()).toBe(failed);
     });
   }
@@ -196,7 +196,7 @@ describe.each(slugs)("%s", (slug) => {
   if (["optimism", "base"].includes(slug)) {
     test("the L1 fee follows the bytes of the transaction", async () => {
       const oracle = new Contract(
-        gasPriceOracle,
+        GAS_PRICE_ORACLE_ADDRESS,
         ["function getL1Fee(bytes) view returns (uint256)", "function setL1BaseFee(uint256)"],
         provider,
       );

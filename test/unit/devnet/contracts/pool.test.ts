@@ -1,9 +1,9 @@
 import * as sdk from "@hop-protocol/sdk/contracts";
 import { type BigNumber, Contract, providers } from "ethers";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { contractOf } from "../../../../devnet/chain/local-chains.js";
-import { giveTokens } from "../../../../devnet/chain/tokens.js";
-import type { Receipt } from "../../../../devnet/chain/transactions.js";
+import { getContract } from "../../../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../../../devnet/chain/tokens.js";
+import type { TransactionReceipt } from "../../../../devnet/chain/transactions.js";
 import { poolOwner } from "../../../../devnet/deploy/accounts.js";
 import { createTestChains, parseLog } from "./contract-chains.js";
 
@@ -11,9 +11,9 @@ const slug = "gnosis";
 const sender = "0x00000000000000000000000000000000000aA001";
 const farAway = 4_000_000_000;
 
-const poolAddress = contractOf("USDC.e", slug, "l2SaddleSwap");
-const canonical = contractOf("USDC.e", slug, "l2CanonicalToken");
-const hToken = contractOf("USDC.e", slug, "l2HopBridgeToken");
+const poolAddress = getContract("USDC.e", slug, "l2SaddleSwap");
+const canonical = getContract("USDC.e", slug, "l2CanonicalToken");
+const hToken = getContract("USDC.e", slug, "l2HopBridgeToken");
 const poolAbi = sdk.Swap__factory.createInterface();
 const erc20Abi = sdk.HopBridgeToken__factory.createInterface();
 
@@ -24,8 +24,8 @@ beforeAll(async () => {
   await chains.start();
   const { url, chainId } = chains.on(slug);
   pool = sdk.Swap__factory.connect(poolAddress, new providers.StaticJsonRpcProvider(url, chainId));
-  await giveTokens(chains.bySlug, slug, "USDC.e", sender, 10_000_000_000n);
-  const owner = contractOf("USDC.e", slug, "l2Bridge");
+  await fundAccount(chains.bySlug, slug, "USDC.e", sender, 10_000_000_000n);
+  const owner = getContract("USDC.e", slug, "l2Bridge");
   await act(owner, hToken, erc20Abi.encodeFunctionData("mint", [sender, 10_000_000_000n]));
   for (const token of [canonical, hToken]) await chains.approve(slug, sender, token, poolAddress);
 });
@@ -97,7 +97,7 @@ test("its owner ramps the amplification in time", async () => {
   expect((await pool.getA()).toNumber()).toBe(300);
 });
 
-function act(from: string, to: string, data: string): Promise<Receipt> {
+function act(from: string, to: string, data: string): Promise<TransactionReceipt> {
   return chains.send(slug, { from, to, data });
 }
 

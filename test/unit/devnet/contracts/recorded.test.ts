@@ -2,15 +2,15 @@ import { readFileSync } from "node:fs";
 import { sdkConfig } from "@hop-protocol/sdk/config";
 import * as sdk from "@hop-protocol/sdk/contracts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { contractOf } from "../../../../devnet/chain/local-chains.js";
-import { giveTokens } from "../../../../devnet/chain/tokens.js";
-import type { Log, Receipt } from "../../../../devnet/chain/transactions.js";
+import { getContract } from "../../../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../../../devnet/chain/tokens.js";
+import type { EventLog, TransactionReceipt } from "../../../../devnet/chain/transactions.js";
 import { messenger } from "../../../../devnet/deploy/accounts.js";
 import { createTestChains, expectTransferId, parseLog } from "./contract-chains.js";
 
 interface GoldenReceipt {
   readonly transaction: { readonly from: string; readonly to: string; readonly input: string; readonly value: string };
-  readonly receipt: { readonly logs: readonly Log[] };
+  readonly receipt: { readonly logs: readonly EventLog[] };
 }
 
 interface Golden {
@@ -51,12 +51,12 @@ afterAll(() => chains.stop());
 
 test("USDT from polygon to arbitrum: swapped, sent, bonded, swapped", async () => {
   const transfer = transferOf("USDT");
-  await giveTokens(chains.bySlug, "polygon", "USDT", sender, 500_000_000n);
+  await fundAccount(chains.bySlug, "polygon", "USDT", sender, 500_000_000n);
   await chains.approve(
     "polygon",
     sender,
-    contractOf("USDT", "polygon", "l2CanonicalToken"),
-    contractOf("USDT", "polygon", "l2AmmWrapper"),
+    getContract("USDT", "polygon", "l2CanonicalToken"),
+    getContract("USDT", "polygon", "l2AmmWrapper"),
   );
   const sent = await replay("polygon", transfer.sourceTxHash);
   expect(outline(sent.receipt, "polygon")).toEqual(outline(sent.expected.receipt, "polygon"));
@@ -70,7 +70,7 @@ test("USDT from polygon to arbitrum: swapped, sent, bonded, swapped", async () =
 
 test("HOP from arbitrum to optimism: no swap", async () => {
   const transfer = transferOf("HOP");
-  await giveTokens(chains.bySlug, "arbitrum", "HOP", sender, 5_000n * oneEther);
+  await fundAccount(chains.bySlug, "arbitrum", "HOP", sender, 5_000n * oneEther);
   const sent = await replay("arbitrum", transfer.sourceTxHash);
   expect(outline(sent.receipt, "arbitrum")).toEqual(outline(sent.expected.receipt, "arbitrum"));
   expectTransferId(sent.receipt, "arbitrum", 0);
@@ -84,8 +84,8 @@ test("ETH from ethereum to arbitrum with a relayer", async () => {
   const transfer = transferOf("ETH");
   const sent = await replay("ethereum", transfer.sourceTxHash);
   expect(outline(sent.receipt, "ethereum")).toEqual(outline(sent.expected.receipt, "ethereum"));
-  const log = sent.receipt.logs.find(({ topics }) => topics[0] === l1Abi.getEventTopic("TransferSentToL2")) as Log;
-  const expectedLog = sent.expected.receipt.logs.find(({ topics }) => topics[0] === log.topics[0]) as Log;
+  const log = sent.receipt.logs.find(({ topics }) => topics[0] === l1Abi.getEventTopic("TransferSentToL2")) as EventLog;
+  const expectedLog = sent.expected.receipt.logs.find(({ topics }) => topics[0] === log.topics[0]) as EventLog;
   expect([log.topics, log.data]).toEqual([expectedLog.topics, expectedLog.data]);
 
   const before = await coins("arbitrum", recipient);
@@ -111,7 +111,10 @@ function recorded(hash: string | undefined): GoldenReceipt {
   return found;
 }
 
-async function replay(slug: Slug, hash: string | undefined): Promise<{ receipt: Receipt; expected: GoldenReceipt }> {
+async function replay(
+  slug: Slug,
+  hash: string | undefined,
+): Promise<{ receipt: TransactionReceipt; expected: GoldenReceipt }> {
   const expected = recorded(hash);
   const { from, to, input, value } = expected.transaction;
   const receipt = await chains.send(slug, { from, to, data: input, value: BigInt(value) });
@@ -119,7 +122,7 @@ async function replay(slug: Slug, hash: string | undefined): Promise<{ receipt: 
 }
 
 /** Where each log comes from and what it is; logs of contracts outside the SDK's book (messengers) left out. */
-function outline(receipt: { readonly logs: readonly Log[] }, slug: Slug): string[] {
+function outline(receipt: { readonly logs: readonly EventLog[] }, slug: Slug): string[] {
   const book: Record<string, Record<string, Record<string, unknown>>> = sdkConfig.mainnet.addresses;
   const known = new Set(
     Object.values(book).flatMap((byChain) => Object.values(byChain[slug] ?? {}).map((a) => String(a).toLowerCase())),
@@ -129,9 +132,9 @@ function outline(receipt: { readonly logs: readonly Log[] }, slug: Slug): string
     .map((log) => `${log.address.toLowerCase()} ${log.topics[0]}`);
 }
 
-function distribute(token: string, slug: Slug, values: readonly unknown[]): Promise<Receipt> {
+function distribute(token: string, slug: Slug, values: readonly unknown[]): Promise<TransactionReceipt> {
   const data = l2Abi.encodeFunctionData("distribute", values as never);
-  return chains.send(slug, { from: messenger, to: contractOf(token, slug, "l2Bridge"), data });
+  return chains.send(slug, { from: messenger, to: getContract(token, slug, "l2Bridge"), data });
 }
 
 async function coins(slug: Slug, account: string): Promise<bigint> {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { utils } from "ethers";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Artifact, compileContracts } from "../../../../devnet/cache/compile-contracts.js";
+import { type ContractArtifact, compileContracts } from "../../../../devnet/cache/compile-contracts.js";
 import { type Anvil, startAnvil } from "../../../../devnet/chain/anvil.js";
 
 /** What the deployed StableSwap contract answered: the pool's state, and one swap in it. */
@@ -148,7 +148,7 @@ async function inParallel<Item, Answer>(
   return answers;
 }
 
-function artifact(name: string): Artifact {
+function artifact(name: string): ContractArtifact {
   const found = artifacts[name];
   if (found === undefined) throw new Error(`no contract ${name}`);
   return found;

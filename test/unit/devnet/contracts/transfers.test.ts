@@ -1,8 +1,8 @@
 import * as sdk from "@hop-protocol/sdk/contracts";
 import { utils } from "ethers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bonderOf, contractOf } from "../../../../devnet/chain/local-chains.js";
-import { giveTokens } from "../../../../devnet/chain/tokens.js";
+import { getBonder, getContract } from "../../../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../../../devnet/chain/tokens.js";
 import { messenger } from "../../../../devnet/deploy/accounts.js";
 import { createTestChains, expectTransferId, parseLog } from "./contract-chains.js";
 
@@ -38,7 +38,7 @@ describe("leaving an L2", () => {
       2,
       3,
     ]);
-    const wrapper = contractOf("ETH", "optimism", "l2AmmWrapper");
+    const wrapper = getContract("ETH", "optimism", "l2AmmWrapper");
     for (const count of [0, 1]) {
       const receipt = await chains.send("optimism", { from: sender, to: wrapper, data: send, value });
       const { index, amountOutMin, deadline: kept } = expectTransferId(receipt, "optimism", count);
@@ -60,14 +60,14 @@ describe("leaving an L2", () => {
       0,
       0,
     ]);
-    const to = contractOf("MATIC", "polygon", "l2AmmWrapper");
+    const to = getContract("MATIC", "polygon", "l2AmmWrapper");
     const receipt = await chains.send("polygon", { from: sender, to, data: send, value: oneEther });
     expectTransferId(receipt, "polygon", 0);
   });
 
   test("what the bridge refuses", async () => {
-    const bridge = contractOf("HOP", "optimism", "l2Bridge");
-    await giveTokens(chains.bySlug, "optimism", "HOP", sender, 100_000n);
+    const bridge = getContract("HOP", "optimism", "l2Bridge");
+    await fundAccount(chains.bySlug, "optimism", "HOP", sender, 100_000n);
     const attempt = (chainId: number, amount: number, fee: number): Promise<unknown> =>
       chains.estimate(
         "optimism",
@@ -81,15 +81,15 @@ describe("leaving an L2", () => {
     await expect(attempt(42161, 100_001, 100_001)).rejects.toThrow(/exceeds balance/);
     await expect(attempt(10, 100_000, 20)).rejects.toThrow(/chain not supported/);
     await expect(attempt(42161, 0, 0)).rejects.toThrow(/nothing to send/);
-    const eth = contractOf("ETH", "polygon", "l2Bridge");
+    const eth = getContract("ETH", "polygon", "l2Bridge");
     const below = l2Abi.encodeFunctionData("send", [10, recipient, 10n ** 15n, 249_999_999_999_999n, 0, 0]);
     await expect(chains.estimate("polygon", sender, eth, below)).rejects.toThrow(/fee too low/);
   });
 });
 
 describe("arriving on an L2", () => {
-  const bonder = bonderOf("USDT", "polygon", "arbitrum");
-  const bridge = contractOf("USDT", "arbitrum", "l2Bridge");
+  const bonder = getBonder("USDT", "polygon", "arbitrum");
+  const bridge = getContract("USDT", "arbitrum", "l2Bridge");
   const bondData = (nonce: string, amountOutMin: number): string =>
     l2Abi.encodeFunctionData("bondWithdrawalAndDistribute", [
       recipient,
@@ -121,7 +121,7 @@ describe("arriving on an L2", () => {
   });
 
   test("when the swap fails the recipient gets hTokens", async () => {
-    const hToken = contractOf("USDT", "arbitrum", "l2HopBridgeToken");
+    const hToken = getContract("USDT", "arbitrum", "l2HopBridgeToken");
     const before = await chains.tokens("arbitrum", hToken, recipient);
     await chains.send("arbitrum", { from: bonder, to: bridge, data: bondData(utils.id("fallback"), 2_000_000) });
     expect(await chains.tokens("arbitrum", hToken, recipient)).toBe(before + 999_000n);
@@ -136,7 +136,7 @@ describe("arriving on an L2", () => {
 });
 
 describe("settled transfers", () => {
-  const bridge = contractOf("ETH", "ethereum", "l1Bridge");
+  const bridge = getContract("ETH", "ethereum", "l1Bridge");
   const amount = oneEther;
   const transferId = (nonce: string): string =>
     utils.keccak256(
@@ -194,10 +194,10 @@ describe("leaving L1", () => {
 
   test("an ERC-20 moves into the bridge", async () => {
     const [token, bridge] = [
-      contractOf("DAI", "ethereum", "l1CanonicalToken"),
-      contractOf("DAI", "ethereum", "l1Bridge"),
+      getContract("DAI", "ethereum", "l1CanonicalToken"),
+      getContract("DAI", "ethereum", "l1Bridge"),
     ];
-    await giveTokens(chains.bySlug, "ethereum", "DAI", sender, oneEther);
+    await fundAccount(chains.bySlug, "ethereum", "DAI", sender, oneEther);
     await chains.approve("ethereum", sender, token, bridge);
     const held = await chains.tokens("ethereum", token, bridge);
     await chains.send("ethereum", { from: sender, to: bridge, data: send(10, oneEther) });
@@ -207,7 +207,7 @@ describe("leaving L1", () => {
   });
 
   test("the coin must come with the call; paused chains take none", async () => {
-    const bridge = contractOf("ETH", "ethereum", "l1Bridge");
+    const bridge = getContract("ETH", "ethereum", "l1Bridge");
     await expect(chains.estimate("ethereum", sender, bridge, send(10, 5n), 5n)).resolves.toBeDefined();
     await expect(chains.estimate("ethereum", sender, bridge, send(10, 5n), 4n)).rejects.toThrow(/wrong value/);
     await expect(chains.estimate("ethereum", sender, bridge, send(10, 5n, 6n), 5n)).rejects.toThrow(

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createAttestations } from "../../../../src/hop/cctp/attestation-client.js";
-import { ExchangeError } from "../../../../src/resilience/fetch-json.js";
+import { createAttestationClient } from "../../../../src/hop/cctp/attestation-client.js";
+import { UpstreamError } from "../../../../src/resilience/fetch-json.js";
 
 function setup(answers: readonly unknown[]) {
   let time = 0;
   const asked: string[] = [];
-  const attestations = createAttestations({
+  const attestations = createAttestationClient({
     baseUrl: "https://attestations.example",
     fetchJson: async (url) => {
       asked.push(url);
@@ -19,7 +19,7 @@ function setup(answers: readonly unknown[]) {
   return { attestations, find, asked, pass: (ms: number) => (time += ms) };
 }
 
-const notFound = new ExchangeError("answered 404", { status: 404 });
+const notFound = new UpstreamError("answered 404", { status: 404 });
 
 describe("attestations", () => {
   test("are asked for once, since they never change", async () => {
@@ -61,7 +61,7 @@ describe("attestations", () => {
   });
 
   test("a source that fails is no answer, is asked once for all callers, and again after a second", async () => {
-    const { find, asked, pass } = setup([new ExchangeError("answered 503", { status: 503 }), { attestation: "0xab" }]);
+    const { find, asked, pass } = setup([new UpstreamError("answered 503", { status: 503 }), { attestation: "0xab" }]);
     const both = await Promise.allSettled([find(), find()]);
     expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     await expect(find()).rejects.toMatchObject({
@@ -74,7 +74,7 @@ describe("attestations", () => {
   });
 
   test("that there is none is still known where the source fails later", async () => {
-    const { find, pass } = setup([notFound, new ExchangeError("answered 503", { status: 503 })]);
+    const { find, pass } = setup([notFound, new UpstreamError("answered 503", { status: 503 })]);
     expect(await find()).toBeUndefined();
     pass(60_000);
     expect(await find()).toBeUndefined();
@@ -83,7 +83,7 @@ describe("attestations", () => {
 });
 
 test("the health of the source is that of its last answers", async () => {
-  const { attestations, find, pass } = setup([notFound, new ExchangeError("answered 503", { status: 503 })]);
+  const { attestations, find, pass } = setup([notFound, new UpstreamError("answered 503", { status: 503 })]);
   expect(attestations.health()).toEqual({ state: "unknown", ageMs: undefined });
   await find();
   pass(7);

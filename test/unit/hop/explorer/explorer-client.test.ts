@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createExplorer } from "../../../../src/hop/explorer/explorer-client.js";
+import { createExplorerClient } from "../../../../src/hop/explorer/explorer-client.js";
 import {
-  type ExplorerJson,
+  createExplorerRecord,
   type ExplorerMode,
-  explorerJson,
+  type ExplorerRecordJson,
   startExplorerStub,
 } from "../../../support/stubs/explorer-stub.js";
 import { startHttpStub } from "../../../support/stubs/http-stub.js";
@@ -13,18 +13,18 @@ afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()));
 });
 
-async function setup(records: readonly ExplorerJson[] = [explorerJson()], mode: ExplorerMode = "well") {
+async function setup(records: readonly ExplorerRecordJson[] = [createExplorerRecord()], mode: ExplorerMode = "well") {
   const stub = await startExplorerStub(records);
   stub.mode = mode;
   let time = 0;
-  const explorer = createExplorer({ baseUrl: stub.url, now: () => time });
+  const explorer = createExplorerClient({ baseUrl: stub.url, now: () => time });
   closing.push(explorer.close, stub.close);
   const waiting = new AbortController();
-  const find = (asked: unknown = transferId) => explorer.find(String(asked), waiting.signal);
+  const find = (asked: unknown = transferId) => explorer.findTransfers(String(asked), waiting.signal);
   return { stub, explorer, waiting, find, pass: (ms: number) => (time += ms) };
 }
 
-const { transferId, transactionHash, bondTransactionHash } = explorerJson();
+const { transferId, transactionHash, bondTransactionHash } = createExplorerRecord();
 const hash = (byte: string): string => `0x${byte.repeat(32)}`;
 const address = (byte: string): string => `0x${byte.repeat(20)}`;
 const unusable = { reason: "UPSTREAM_UNAVAILABLE", message: "the explorer gives no usable answer" };
@@ -34,8 +34,8 @@ const leftAlone = {
 };
 
 /** What is made of one record, asked for by its own transaction. */
-async function read(others: ExplorerJson) {
-  const { find } = await setup([explorerJson(others)], "foreign");
+async function read(others: ExplorerRecordJson) {
+  const { find } = await setup([createExplorerRecord(others)], "foreign");
   return find(String(others.transactionHash ?? transactionHash).toLowerCase());
 }
 
@@ -63,7 +63,7 @@ describe("a record of the explorer", () => {
         priceUsd: 1.002,
       },
     ]);
-    expect(stub.asked).toEqual([transferId]);
+    expect(stub.queries).toEqual([transferId]);
   });
 
   test.each([transferId, transactionHash, bondTransactionHash])("is found by %s", async (asked) => {
@@ -77,7 +77,7 @@ describe("a record of the explorer", () => {
   });
 
   const pending = { bonded: false, bondTransactionHash: "", bonderAddress: null, bondTimestamp: 0 };
-  test.each<[string, ExplorerJson, object]>([
+  test.each<[string, ExplorerRecordJson, object]>([
     ["numbers as text", { sourceChainId: "10", timestamp: "1661554612", deadline: "7", bonded: "1" }, { deadline: 7n }],
     ["text as numbers", { amount: 12, amountOutMin: 3, bonderFee: 0, bonded: 1 }, { amount: 12n, amountOutMin: 3n }],
     ["flags as words", { bonded: "True" }, { isReceived: true }],
@@ -156,7 +156,7 @@ describe("a record of the explorer", () => {
 
   const fromL1 = { sourceChainId: 1, sourceChainSlug: "ethereum" };
   const toL1 = { ...pending, destinationChainId: 1, destinationChainSlug: "ethereum" };
-  test.each<[string, ExplorerJson]>([
+  test.each<[string, ExplorerRecordJson]>([
     ["no token", { token: "" }],
     ["no id", { transferId: null }],
     ["neither, as for a hash that is not indexed", { token: "", transferId: "", amount: 0 }],
@@ -226,44 +226,47 @@ describe("a record of the explorer", () => {
     expect(await read(others)).toEqual([]);
   });
 
-  test.each([[null], ["text"], [7], [[]], [[explorerJson()]]])("is dropped where it is %j", async (json) => {
-    const { find } = await setup([], { status: 200, body: { status: "ok", data: [json, explorerJson()] } });
+  test.each([[null], ["text"], [7], [[]], [[createExplorerRecord()]]])("is dropped where it is %j", async (json) => {
+    const { find } = await setup([], { status: 200, body: { status: "ok", data: [json, createExplorerRecord()] } });
     expect(await find()).toHaveLength(1);
   });
 
   test("is dropped with a hash that is none", async () => {
-    const { find } = await setup([explorerJson({ transactionHash: "0x2b" })]);
+    const { find } = await setup([createExplorerRecord({ transactionHash: "0x2b" })]);
     expect(await find()).toEqual([]);
   });
 });
 
 describe("several records", () => {
   test("belong to what was asked, or are dropped", async () => {
-    const foreign = explorerJson({
+    const foreign = createExplorerRecord({
       transferId: hash("77"),
       transactionHash: hash("78"),
       bondTransactionHash: hash("79"),
     });
-    const { find } = await setup([foreign, explorerJson()], "foreign");
+    const { find } = await setup([foreign, createExplorerRecord()], "foreign");
     expect(await find()).toMatchObject([{ id: transferId }]);
     expect(await find(hash("70"))).toEqual([]);
   });
 
   test("come in the order of their ids, whatever the answer's", async () => {
     const ids = [hash("44"), hash("11"), hash("9f")];
-    const { find } = await setup(ids.map((id) => explorerJson({ transferId: id })));
+    const { find } = await setup(ids.map((id) => createExplorerRecord({ transferId: id })));
     expect((await find(transactionHash)).map(({ id }) => id)).toEqual([hash("11"), hash("44"), hash("9f")]);
-    const nonces = [123, 9, 45].map((nonce) => explorerJson({ token: "USDC", transferId: nonce }));
+    const nonces = [123, 9, 45].map((nonce) => createExplorerRecord({ token: "USDC", transferId: nonce }));
     const cctp = await setup(nonces);
     expect((await cctp.find(transactionHash)).map(({ id }) => id)).toEqual(["9", "45", "123"]);
   });
 
   test("that say the same are one", async () => {
-    const { find } = await setup([explorerJson(), explorerJson({ amount: "2500000000000000000", bonded: 1 })]);
+    const { find } = await setup([
+      createExplorerRecord(),
+      createExplorerRecord({ amount: "2500000000000000000", bonded: 1 }),
+    ]);
     expect(await find()).toHaveLength(1);
   });
 
-  test.each<[string, ExplorerJson]>([
+  test.each<[string, ExplorerRecordJson]>([
     ["of one transfer with two amounts", { amount: "1" }],
     ["of one transfer with two states", { bonded: false, bondTransactionHash: null, bonderAddress: null }],
     ["of one transfer from two chains", { sourceChainId: 137, sourceChainSlug: null }],
@@ -272,14 +275,14 @@ describe("several records", () => {
     ["of one transaction from two senders", { transferId: hash("44"), accountAddress: address("44") }],
     ["of one transaction at two times", { transferId: hash("44"), timestamp: 1661554613 }],
   ])("that contradict each other are dropped: %s", async (_, others) => {
-    const apart = explorerJson({ transferId: hash("55"), transactionHash: hash("66") });
-    const { find } = await setup([explorerJson(), explorerJson(others), apart], "foreign");
+    const apart = createExplorerRecord({ transferId: hash("55"), transactionHash: hash("66") });
+    const { find } = await setup([createExplorerRecord(), createExplorerRecord(others), apart], "foreign");
     expect(await find(transactionHash)).toEqual([]);
     expect(await find(bondTransactionHash)).toMatchObject([{ id: hash("55") }]);
   });
 
   test("with one CCTP nonce on several chains do not contradict each other", async () => {
-    const cctp = explorerJson({ token: "USDC", transferId: "5" });
+    const cctp = createExplorerRecord({ token: "USDC", transferId: "5" });
     const other = { ...cctp, sourceChainId: 137, sourceChainSlug: null, transactionHash: hash("66") };
     const { find } = await setup([cctp, other]);
     expect(await find("5")).toHaveLength(2);
@@ -293,31 +296,31 @@ describe("an explorer that gives no usable answer", () => {
     ["gives an error as an answer", "error"],
     ["gives more than is read", "endless"],
     ["gives a status that is not well", { status: 200, body: { status: "error", data: [] } }],
-    ["gives no list", { status: 200, body: { status: "ok", data: { 0: explorerJson() } } }],
+    ["gives no list", { status: 200, body: { status: "ok", data: { 0: createExplorerRecord() } } }],
     ["gives nothing", { status: 200, body: null }],
-    ["gives a list without anything around it", { status: 200, body: [explorerJson()] }],
+    ["gives a list without anything around it", { status: 200, body: [createExplorerRecord()] }],
     ["gives more records than a page has", { status: 200, body: { status: "ok", data: Array(101).fill({}) } }],
     ["refuses", { status: 400, body: { error: "no" } }],
   ])("%s: cannot know, and says no more", async (_, mode) => {
-    const { find } = await setup([explorerJson()], mode);
+    const { find } = await setup([createExplorerRecord()], mode);
     await expect(find()).rejects.toMatchObject(unusable);
   });
 
   test("is believed without a status", async () => {
-    const { find } = await setup([], { status: 200, body: { data: [explorerJson()], error: null } });
+    const { find } = await setup([], { status: 200, body: { data: [createExplorerRecord()], error: null } });
     expect(await find()).toHaveLength(1);
   });
 
   test("is not waited for by who has left", async () => {
-    const { find, stub, waiting } = await setup([explorerJson()], "hang");
+    const { find, stub, waiting } = await setup([createExplorerRecord()], "hang");
     const found = find();
-    await expect.poll(() => stub.asked).toHaveLength(1);
+    await expect.poll(() => stub.queries).toHaveLength(1);
     waiting.abort();
     await expect(found).rejects.toMatchObject(unusable);
   });
 
   test("is not waited for longer than three seconds, and is left alone when it hangs", async () => {
-    const { find, stub } = await setup([explorerJson()], "hang");
+    const { find, stub } = await setup([createExplorerRecord()], "hang");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     closing.push(async () => {
       vi.useRealTimers();
@@ -325,7 +328,7 @@ describe("an explorer that gives no usable answer", () => {
     const settled: unknown[] = [];
     const all = Array.from({ length: 6 }, () => find().catch((error: unknown) => settled.push(error)));
     // Not by expect.poll, which would move these timers.
-    while (stub.asked.length < 4) await new Promise((resolve) => setImmediate(resolve));
+    while (stub.queries.length < 4) await new Promise((resolve) => setImmediate(resolve));
     await vi.advanceTimersByTimeAsync(2_999);
     expect(settled).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
@@ -335,17 +338,17 @@ describe("an explorer that gives no usable answer", () => {
   });
 
   test("is left alone after five failures in a row, then asked once, and again when that is well", async () => {
-    const { find, stub, pass } = await setup([explorerJson()], "down");
+    const { find, stub, pass } = await setup([createExplorerRecord()], "down");
     for (let i = 0; i < 4; i += 1) await expect(find()).rejects.toMatchObject(unusable);
     stub.mode = "well";
     expect(await find()).toHaveLength(1);
     stub.mode = "down";
     for (let i = 0; i < 5; i += 1) await expect(find()).rejects.toMatchObject(unusable);
-    expect(stub.asked).toHaveLength(10);
+    expect(stub.queries).toHaveLength(10);
     stub.mode = "well";
     pass(1_999);
     await expect(find()).rejects.toMatchObject(leftAlone);
-    expect(stub.asked).toHaveLength(10);
+    expect(stub.queries).toHaveLength(10);
 
     // The probe that fails is the only one for as long again.
     stub.mode = "down";
@@ -356,7 +359,7 @@ describe("an explorer that gives no usable answer", () => {
       leftAlone.message,
       leftAlone.message,
     ]);
-    expect(stub.asked).toHaveLength(11);
+    expect(stub.queries).toHaveLength(11);
 
     stub.mode = "well";
     pass(2_000);
@@ -365,11 +368,11 @@ describe("an explorer that gives no usable answer", () => {
   });
 
   test("is not blamed for who leaves", async () => {
-    const { stub, explorer, find } = await setup([explorerJson()], "hang");
+    const { stub, explorer, find } = await setup([createExplorerRecord()], "hang");
     for (let i = 0; i < 6; i += 1) {
       const leaving = new AbortController();
-      const left = explorer.find(String(transferId), leaving.signal);
-      await expect.poll(() => stub.asked).toHaveLength(i + 1);
+      const left = explorer.findTransfers(String(transferId), leaving.signal);
+      await expect.poll(() => stub.queries).toHaveLength(i + 1);
       leaving.abort();
       await expect(left).rejects.toMatchObject(unusable);
     }
@@ -378,13 +381,13 @@ describe("an explorer that gives no usable answer", () => {
   });
 
   test("is not left alone for longer because the caller of a probe leaves", async () => {
-    const { stub, explorer, find, pass } = await setup([explorerJson()], "down");
+    const { stub, explorer, find, pass } = await setup([createExplorerRecord()], "down");
     for (let i = 0; i < 5; i += 1) await expect(find()).rejects.toMatchObject(unusable);
     pass(30_000);
     stub.mode = "hang";
     const leaving = new AbortController();
-    const left = explorer.find(String(transferId), leaving.signal);
-    await expect.poll(() => stub.asked).toHaveLength(6);
+    const left = explorer.findTransfers(String(transferId), leaving.signal);
+    await expect.poll(() => stub.queries).toHaveLength(6);
     leaving.abort();
     await expect(left).rejects.toMatchObject(unusable);
     stub.mode = "well";
@@ -398,24 +401,24 @@ describe("an explorer that gives no usable answer", () => {
       response.writeHead(429, { "retry-after": "7" }).end();
     });
     let time = 0;
-    const busy = createExplorer({ baseUrl: stub.url, now: () => time });
+    const busy = createExplorerClient({ baseUrl: stub.url, now: () => time });
     closing.push(busy.close, stub.close);
     const { signal } = new AbortController();
-    await expect(busy.find(hash("1a"), signal)).rejects.toMatchObject(unusable);
+    await expect(busy.findTransfers(hash("1a"), signal)).rejects.toMatchObject(unusable);
     time = 1_999;
-    await expect(busy.find(hash("1a"), signal)).rejects.toMatchObject(leftAlone);
+    await expect(busy.findTransfers(hash("1a"), signal)).rejects.toMatchObject(leftAlone);
     expect(asked).toBe(1);
     time = 2_000;
-    await expect(busy.find(hash("1a"), signal)).rejects.toMatchObject(unusable);
-    await expect(busy.find(hash("1a"), signal)).rejects.toMatchObject(leftAlone);
+    await expect(busy.findTransfers(hash("1a"), signal)).rejects.toMatchObject(unusable);
+    await expect(busy.findTransfers(hash("1a"), signal)).rejects.toMatchObject(leftAlone);
     expect(asked).toBe(2);
   });
 
   test("is asked a few things at a time", async () => {
-    const { find, stub } = await setup([explorerJson()], "slow");
+    const { find, stub } = await setup([createExplorerRecord()], "slow");
     await Promise.all(Array.from({ length: 9 }, () => find()));
-    expect(stub.asked).toHaveLength(9);
-    expect(stub.mostAtOnce).toBe(4);
+    expect(stub.queries).toHaveLength(9);
+    expect(stub.maxConcurrent).toBe(4);
   });
 });
 

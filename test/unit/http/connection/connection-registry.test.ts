@@ -2,9 +2,9 @@ import { EventEmitter } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createConnections } from "../../../../src/http/connection/connection-registry.js";
-import { http1, http2, http2On, rawSocket } from "../support/raw-client.js";
-import { echoQuote, QUOTE, startServer } from "../support/test-server.js";
+import { createConnectionRegistry } from "../../../../src/http/connection/connection-registry.js";
+import { openRawSocket, sendHttp1, sendHttp2, sendHttp2On } from "../support/raw-client.js";
+import { echoQuote, QUOTE, startTestServer } from "../support/test-server.js";
 
 const quote = (id: string): string => `GET /v1/quote?amount=1 HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n\r\n`;
 
@@ -28,7 +28,7 @@ async function startSlowServer(limits = {}) {
   const wait = new Promise<void>((resolve) => {
     letGo = resolve;
   });
-  const server = await startServer({
+  const server = await startTestServer({
     limits,
     getQuote: async (request, context) => {
       running += 1;
@@ -40,17 +40,17 @@ async function startSlowServer(limits = {}) {
 }
 
 test("a HEAD over HTTP/2 that is answered is logged as such", async () => {
-  const { port, lines, logged } = await startServer();
-  expect((await http2(port, "/v1/quote?amount=1", { method: "HEAD" })).status).toBe(200);
-  await logged(1);
-  expect(lines).toMatchObject([{ operation: QUOTE, code: "ok" }]);
+  const { port, accessLines, waitForAccessLines } = await startTestServer();
+  expect((await sendHttp2(port, "/v1/quote?amount=1", { method: "HEAD" })).status).toBe(200);
+  await waitForAccessLines(1);
+  expect(accessLines).toMatchObject([{ operation: QUOTE, code: "ok" }]);
 });
 
 test("one connection of HTTP/1.1 cannot have more requests waiting than one of HTTP/2", async () => {
-  const { port, running, logged, letGo } = await startSlowServer({ concurrentStreams: 20 });
+  const { port, running, waitForAccessLines, letGo } = await startSlowServer({ concurrentStreams: 20 });
   const burst = Array.from({ length: 2000 }, (_, index) => quote(`r${index}`)).join("");
   expect(await exchange(port, burst)).toBe("");
-  await logged(20);
+  await waitForAccessLines(20);
   expect(running()).toBe(20);
   letGo();
 });
@@ -79,7 +79,7 @@ test.each([
   ["half a preface", "PRI * HTTP/2.0\r\n\r\nSM"],
   ["a preface and no more", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"],
 ])("%s does not hold up the end of the server", async (_, bytes) => {
-  const { port, server } = await startServer();
+  const { port, server } = await startTestServer();
   const ended = exchange(port, bytes);
   await new Promise((resolve) => setTimeout(resolve, 100));
   const started = performance.now();
@@ -97,7 +97,7 @@ describe("when all places for connections are taken", () => {
     text(): string;
   }
   async function connectTo(port: number): Promise<Caller> {
-    const socket = await rawSocket(port);
+    const socket = await openRawSocket(port);
     let isClosed = false;
     let text = "";
     socket.on("data", (chunk) => {
@@ -110,12 +110,12 @@ describe("when all places for connections are taken", () => {
   }
 
   test("the oldest idle connection makes room, of HTTP/2 too", async () => {
-    const { port } = await startServer({ limits: LIMITS });
+    const { port } = await startTestServer({ limits: LIMITS });
     const session = connectHttp2(`http://127.0.0.1:${port}`);
-    expect((await http2On(session, "/v1/quote?amount=1")).status).toBe(200);
+    expect((await sendHttp2On(session, "/v1/quote?amount=1")).status).toBe(200);
     const own: Caller[] = [];
     for (let index = 0; index < 4; index++) own.push(await connectTo(port));
-    expect((await http1(port, "/v1/quote?amount=1")).status).toBe(200);
+    expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
     await expect.poll(() => session.closed).toBe(true);
     expect(own.map(({ isClosed }) => isClosed())).toEqual([false, false, false, false]);
     await connectTo(port);
@@ -146,15 +146,15 @@ describe("when all places for connections are taken", () => {
     const cut: string[] = [];
     const newSocket = (name: string, remoteAddress: string): Socket =>
       Object.assign(new EventEmitter(), { remoteAddress, destroy: () => cut.push(name) }) as unknown as Socket;
-    const all = createConnections(5, () => false);
-    for (const name of ["a1", "a2", "a3", "a4"]) expect(all.add(newSocket(name, "192.0.2.1"))).toBe(true);
-    expect(all.add(newSocket("b1", "192.0.2.2"))).toBe(true);
+    const all = createConnectionRegistry(5, () => false);
+    for (const name of ["a1", "a2", "a3", "a4"]) expect(all.tryAdd(newSocket(name, "192.0.2.1"))).toBe(true);
+    expect(all.tryAdd(newSocket("b1", "192.0.2.2"))).toBe(true);
     // All are busy: a newcomer gets a place from who has more than twice as many, until that would not be fair.
-    expect(all.add(newSocket("b2", "192.0.2.2"))).toBe(true);
+    expect(all.tryAdd(newSocket("b2", "192.0.2.2"))).toBe(true);
     expect(cut).toEqual(["a1"]);
-    expect(all.add(newSocket("b3", "192.0.2.2"))).toBe(false);
-    expect(all.add(newSocket("a5", "192.0.2.1"))).toBe(false);
-    expect(all.add(newSocket("c1", "2001:db8::1"))).toBe(true);
+    expect(all.tryAdd(newSocket("b3", "192.0.2.2"))).toBe(false);
+    expect(all.tryAdd(newSocket("a5", "192.0.2.1"))).toBe(false);
+    expect(all.tryAdd(newSocket("c1", "2001:db8::1"))).toBe(true);
     expect(cut).toEqual(["a1", "b3", "a5", "a2"]);
     expect([...all]).toHaveLength(5);
   });
@@ -169,10 +169,10 @@ describe("when all places for connections are taken", () => {
       return socket;
     };
     const busy = new Set(Array.from({ length: 150 }, newSocket));
-    const all = createConnections(151, (socket) => !busy.has(socket));
+    const all = createConnectionRegistry(151, (socket) => !busy.has(socket));
     const idle = newSocket();
-    for (const socket of [...busy, idle]) all.add(socket);
-    const added = Array.from({ length: 3 }, () => all.add(newSocket()));
+    for (const socket of [...busy, idle]) all.tryAdd(socket);
+    const added = Array.from({ length: 3 }, () => all.tryAdd(newSocket()));
     expect(added.at(-1)).toBe(true);
     expect(cut).toContain(idle);
     expect([...all].filter((socket) => busy.has(socket))).toHaveLength(150);

@@ -3,20 +3,20 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { grpcCall, grpcClient } from "../support/grpc-client.js";
-import { http1, http2, http2On } from "../support/raw-client.js";
-import { echoQuote, gate, QUOTE_PATH, startServer } from "../support/test-server.js";
+import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
+import { sendHttp1, sendHttp2, sendHttp2On } from "../support/raw-client.js";
+import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 // At a limit it works, one beyond it is refused, and the refusal says why.
 
 const json = { method: "POST", headers: { "content-type": "application/json" } };
 
 describe.each([
-  ["HTTP/1.1", http1],
-  ["HTTP/2", http2],
+  ["HTTP/1.1", sendHttp1],
+  ["HTTP/2", sendHttp2],
 ] as const)("over %s", (_, send) => {
   test("a URL may have 8 KiB", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const path = "/v1/quote?amount=";
     const longest = path + "1".repeat(8192 - path.length);
     expect((await send(port, longest)).status).toBe(200);
@@ -25,7 +25,7 @@ describe.each([
   });
 
   test("headers may have 16 KiB", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const withHeader = (bytes: number) => send(port, "/v1/quote?amount=1", { headers: { x: "x".repeat(bytes) } });
     expect((await withHeader(15 * 1024)).status).toBe(200);
     const { status, body } = await withHeader(16 * 1024);
@@ -33,10 +33,10 @@ describe.each([
   });
 
   test("there may be 128 headers", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const withHeaders = (count: number) => {
       // Host and connection, or the four that HTTP/2 begins with.
-      const own = send === http1 ? 2 : 4;
+      const own = send === sendHttp1 ? 2 : 4;
       const headers = Object.fromEntries(Array.from({ length: count - own }, (_, index) => [`x-${index}`, "y"]));
       return send(port, "/v1/quote?amount=1", { headers });
     };
@@ -46,7 +46,7 @@ describe.each([
   });
 
   test("a body may have 64 KiB", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const empty = JSON.stringify({ amount: "" }).length;
     const withBody = (bytes: number) =>
       send(port, QUOTE_PATH, { ...json, body: JSON.stringify({ amount: "1".repeat(bytes - empty) }) });
@@ -56,7 +56,7 @@ describe.each([
   });
 
   test("a message of gRPC-Web may have 64 KiB", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const withMessage = async (bytes: number) => {
       const head = Buffer.alloc(5);
       head.writeUInt32BE(bytes, 1);
@@ -81,19 +81,19 @@ function messageOf(bytes: number): Buffer {
 }
 
 test("a message of gRPC may have 64 KiB", async () => {
-  const { port } = await startServer();
-  const client = grpcClient(port);
+  const { port } = await startTestServer();
+  const client = createGrpcClient(port);
   const ask = (bytes: number) =>
-    grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, messageOf(bytes));
+    callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, messageOf(bytes));
   expect((await ask(65_536)).error).toBeUndefined();
   expect((await ask(65_537)).error?.code).toBe(Code.ResourceExhausted);
   client.close();
 });
 
 test("a connection of HTTP/2 may have 250 requests open; one more is refused and can be sent again", async () => {
-  const { opened, open } = gate();
+  const { opened, open } = createLatch();
   let waiting = 0;
-  const { url } = await startServer({
+  const { url } = await startTestServer({
     getQuote: async (request, context) => {
       waiting += 1;
       await opened;
@@ -115,6 +115,6 @@ test("a connection of HTTP/2 may have 250 requests open; one more is refused and
   await expect.poll(() => waiting).toBe(250);
   open();
   expect(new Set(await Promise.all(ends.slice(0, 250)))).toEqual(new Set([0]));
-  expect((await http2On(session, "/v1/quote?amount=1")).status).toBe(200);
+  expect((await sendHttp2On(session, "/v1/quote?amount=1")).status).toBe(200);
   session.destroy();
 });

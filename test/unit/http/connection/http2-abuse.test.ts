@@ -3,10 +3,15 @@ import { connect as connectHttp2 } from "node:http2";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { clientStart, createFrameReader, frame, frameTypes } from "../../../../bench/support/http2-frames.js";
+import {
+  createFrameReader,
+  encodeClientPreface,
+  encodeFrame,
+  FRAME_TYPES,
+} from "../../../../bench/support/http2-frames.js";
 import type { HttpLimits } from "../../../../src/http/connection/http-limits.js";
-import { http1, http2On, rawSocket } from "../support/raw-client.js";
-import { echoQuote, gate, QUOTE_PATH, startServer } from "../support/test-server.js";
+import { openRawSocket, sendHttp1, sendHttp2On } from "../support/raw-client.js";
+import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const END = 1;
 const END_HEADERS = 4;
@@ -24,7 +29,8 @@ const number = (value: number): Buffer => {
   bytes.writeUInt32BE(value);
   return bytes;
 };
-const open = (index: number, flags: number): Buffer => frame(frameTypes.headers, flags, streamOf(index), REQUEST);
+const open = (index: number, flags: number): Buffer =>
+  encodeFrame(FRAME_TYPES.headers, flags, streamOf(index), REQUEST);
 /** Frames behind one stream that is open. */
 const onOneStream = (more: (index: number) => Buffer) => (index: number) => (index === 0 ? open(0, 4) : more(index));
 const each = (...frames: Buffer[]): Buffer => Buffer.concat(frames);
@@ -33,12 +39,12 @@ const each = (...frames: Buffer[]): Buffer => Buffer.concat(frames);
 function bomb(index: number): Buffer {
   const large = Buffer.concat([Buffer.from([0x40, 1, 0x78, 0x7f, 0xa1, 0x1e]), Buffer.alloc(4000, "z")]);
   const headers = index === 0 ? [REQUEST, large] : [REQUEST, Buffer.alloc(15_000, 0x80 | 62)];
-  return frame(frameTypes.headers, END | END_HEADERS, streamOf(index), Buffer.concat(headers));
+  return encodeFrame(FRAME_TYPES.headers, END | END_HEADERS, streamOf(index), Buffer.concat(headers));
 }
 
 /** Serves quotes, of which those for 9 end with their calls only, and the others not before some time. */
 const startHanging = (limits: Partial<HttpLimits> = {}, ready?: Promise<void>) =>
-  startServer({
+  startTestServer({
     limits,
     getQuote: async (request, context) => {
       if (request.amount !== "9") return Promise.resolve(ready).then(() => echoQuote(request, context));
@@ -51,16 +57,16 @@ const eventOf = (socket: Socket, name: string) => new Promise<void>((resolve) =>
 
 /** Sends frames until the server closes the connection; gives the code of its GOAWAY. */
 async function flood(port: number, part: (index: number) => Buffer, pauseMs = 0): Promise<number | undefined> {
-  const socket = await rawSocket(port);
+  const socket = await openRawSocket(port);
   let code: number | undefined;
   const closed = eventOf(socket, "close");
   socket.on(
     "data",
     createFrameReader((type, _flags, _stream, payload) => {
-      if (type === frameTypes.goAway) code = payload.readUInt32BE(4);
+      if (type === FRAME_TYPES.goAway) code = payload.readUInt32BE(4);
     }),
   );
-  socket.write(clientStart());
+  socket.write(encodeClientPreface());
   for (let index = 0; !socket.destroyed; ) {
     const batch: Buffer[] = [];
     for (let left = 20; left > 0; left--) batch.push(part(index++));
@@ -79,12 +85,13 @@ describe("a flood ends its connection, with one line in the log, while others ar
   test.each([
     [
       "requests that are broken off at once",
-      (index: number) => each(open(index, END | END_HEADERS), frame(frameTypes.reset, 0, streamOf(index), number(8))),
+      (index: number) =>
+        each(open(index, END | END_HEADERS), encodeFrame(FRAME_TYPES.reset, 0, streamOf(index), number(8))),
       undefined,
     ],
     [
       "requests without end that are broken off",
-      (index: number) => each(open(index, END_HEADERS), frame(frameTypes.reset, 0, streamOf(index), number(8))),
+      (index: number) => each(open(index, END_HEADERS), encodeFrame(FRAME_TYPES.reset, 0, streamOf(index), number(8))),
       undefined,
     ],
     [
@@ -92,46 +99,47 @@ describe("a flood ends its connection, with one line in the log, while others ar
       (index: number) => open(index, END | END_HEADERS),
       "ERR_HTTP2_TOO_MANY_INVALID_FRAMES",
     ],
-    ["PING", () => frame(frameTypes.ping, 0, 0, Buffer.alloc(8)), /ERR_HTTP2_ERROR|FLOOD/],
-    ["SETTINGS", () => frame(frameTypes.settings, 0, 0, none), /ERR_HTTP2_ERROR|FLOOD/],
-    ["acknowledgements of nothing", () => frame(frameTypes.settings, 1, 0, none), "ERR_HTTP2_ERROR"],
-    ["PRIORITY", (index: number) => frame(priority, 0, streamOf(index), Buffer.from([0, 0, 0, 0, 16])), "FLOOD"],
-    ["frames that nobody knows", () => frame(0x77, 0, 0, Buffer.alloc(8)), "FLOOD"],
-    ["padding", onOneStream(() => frame(frameTypes.data, PADDED, 1, Buffer.alloc(256, 255))), "FLOOD"],
-    ["empty DATA", onOneStream(() => frame(frameTypes.data, 0, 1, none)), /INVALID_FRAMES|FLOOD/],
+    ["PING", () => encodeFrame(FRAME_TYPES.ping, 0, 0, Buffer.alloc(8)), /ERR_HTTP2_ERROR|FLOOD/],
+    ["SETTINGS", () => encodeFrame(FRAME_TYPES.settings, 0, 0, none), /ERR_HTTP2_ERROR|FLOOD/],
+    ["acknowledgements of nothing", () => encodeFrame(FRAME_TYPES.settings, 1, 0, none), "ERR_HTTP2_ERROR"],
+    ["PRIORITY", (index: number) => encodeFrame(priority, 0, streamOf(index), Buffer.from([0, 0, 0, 0, 16])), "FLOOD"],
+    ["frames that nobody knows", () => encodeFrame(0x77, 0, 0, Buffer.alloc(8)), "FLOOD"],
+    ["padding", onOneStream(() => encodeFrame(FRAME_TYPES.data, PADDED, 1, Buffer.alloc(256, 255))), "FLOOD"],
+    ["empty DATA", onOneStream(() => encodeFrame(FRAME_TYPES.data, 0, 1, none)), /INVALID_FRAMES|FLOOD/],
     [
       "CONTINUATION",
-      (index: number) => (index === 0 ? open(0, 0) : frame(continuation, 0, 1, Buffer.from([0x40, 1, 0x78, 1, 0x79]))),
+      (index: number) =>
+        index === 0 ? open(0, 0) : encodeFrame(continuation, 0, 1, Buffer.from([0x40, 1, 0x78, 1, 0x79])),
       "ERR_HTTP2_ERROR",
     ],
     [
       "empty CONTINUATION",
-      (index: number) => (index === 0 ? open(0, 0) : frame(continuation, 0, 1, none)),
+      (index: number) => (index === 0 ? open(0, 0) : encodeFrame(continuation, 0, 1, none)),
       "ERR_HTTP2_ERROR",
     ],
-    ["windows opened by nothing", () => frame(windowUpdate, 0, 0, number(0)), "ERR_HTTP2_ERROR"],
-    ["windows opened too far", () => frame(windowUpdate, 0, 0, number(2 ** 31 - 1)), "ERR_HTTP2_ERROR"],
+    ["windows opened by nothing", () => encodeFrame(windowUpdate, 0, 0, number(0)), "ERR_HTTP2_ERROR"],
+    ["windows opened too far", () => encodeFrame(windowUpdate, 0, 0, number(2 ** 31 - 1)), "ERR_HTTP2_ERROR"],
     ["streams that go back", () => open(0, END | END_HEADERS), "ERR_HTTP2_ERROR"],
     ["headers that unpack to a thousand times their size", bomb, /ERR_HTTP2_ERROR|INVALID_FRAMES/],
   ] as const)("of %s", async (_, part, fault) => {
-    const { port, lines, faults } = await startHanging();
+    const { port, accessLines, internalErrors } = await startHanging();
     let isOver = false;
     const flooding = flood(port, part).finally(() => {
       isOver = true;
     });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const statuses: number[] = [];
-    do statuses.push((await http1(port, "/v1/quote?amount=1", { agent })).status);
+    do statuses.push((await sendHttp1(port, "/v1/quote?amount=1", { agent })).status);
     while (!isOver);
     agent.destroy();
     expect([CALM, PROTOCOL_ERROR, 0, 2, 3, 9, undefined]).toContain(await flooding);
     expect(new Set(statuses)).toEqual(new Set([200]));
     await expect
-      .poll(() => lines.flatMap((line) => (line.fault === undefined ? [] : [{ fault: line.fault }])))
+      .poll(() => accessLines.flatMap((line) => (line.fault === undefined ? [] : [{ fault: line.fault }])))
       .toEqual(fault === undefined ? [] : [{ fault: expect.stringMatching(fault) }]);
-    expect(faults).toEqual([]);
+    expect(internalErrors).toEqual([]);
     // What it had asked has ended with it.
-    await expect.poll(() => lines.filter(({ code }) => code === "canceled").length).toBeLessThanOrEqual(501);
+    await expect.poll(() => accessLines.filter(({ code }) => code === "canceled").length).toBeLessThanOrEqual(501);
   });
 });
 
@@ -139,17 +147,17 @@ describe("a flood ends its connection, with one line in the log, while others ar
 test.each([END, 0])(
   "requests that are broken off one after the other end their connection, too (flags %i)",
   async (end) => {
-    const { port, lines } = await startHanging();
+    const { port, accessLines } = await startHanging();
     const broken = (index: number) =>
-      each(open(index, end | END_HEADERS), frame(frameTypes.reset, 0, streamOf(index), number(8)));
+      each(open(index, end | END_HEADERS), encodeFrame(FRAME_TYPES.reset, 0, streamOf(index), number(8)));
     expect(await flood(port, broken, 5)).toBe(0);
-    expect(lines.filter(({ code }) => code === "canceled").length).toBeLessThan(700);
+    expect(accessLines.filter(({ code }) => code === "canceled").length).toBeLessThan(700);
   },
 );
 
 describe("a connection that gives no sign of life is ended", () => {
-  const limits = { probeMs: 1000 };
-  const start = clientStart();
+  const limits = { pingIntervalMs: 1000 };
+  const start = encodeClientPreface();
 
   test.each([
     ["that says nothing behind its start", start],
@@ -159,29 +167,29 @@ describe("a connection that gives no sign of life is ended", () => {
     ["with a request that waits", each(start, open(0, END | END_HEADERS))],
     ["in the middle of a frame, with a request that waits", each(start, open(0, 5), open(1, 5).subarray(0, 15))],
     // Node.js says goodbye to these, and leaves the connection open.
-    ["behind a frame that is too large", each(start, frame(frameTypes.data, 0, 1, Buffer.alloc(20_000)))],
-    ["behind headers that do not unpack", each(start, frame(frameTypes.headers, 5, 1, Buffer.alloc(3, 255)))],
+    ["behind a frame that is too large", each(start, encodeFrame(FRAME_TYPES.data, 0, 1, Buffer.alloc(20_000)))],
+    ["behind headers that do not unpack", each(start, encodeFrame(FRAME_TYPES.headers, 5, 1, Buffer.alloc(3, 255)))],
     [
       "behind too many settings",
       each(
         start,
-        frame(frameTypes.settings, 0, 0, Buffer.concat(Array(500).fill(Buffer.from([0, 4, 0, 0, 255, 255])))),
+        encodeFrame(FRAME_TYPES.settings, 0, 0, Buffer.concat(Array(500).fill(Buffer.from([0, 4, 0, 0, 255, 255])))),
       ),
     ],
   ])("%s", async (_, bytes) => {
-    const { port, lines } = await startHanging(limits);
-    const socket = await rawSocket(port);
+    const { port, accessLines } = await startHanging(limits);
+    const socket = await openRawSocket(port);
     const closed = eventOf(socket, "close");
     // Read, but never answered.
     socket.resume();
     socket.write(bytes);
     await closed;
-    await expect.poll(() => lines.filter(({ fault }) => fault === "NO_SIGN_OF_LIFE")).toHaveLength(1);
+    await expect.poll(() => accessLines.filter(({ fault }) => fault === "NO_SIGN_OF_LIFE")).toHaveLength(1);
   });
 
   test("but not one that answers, however long its request takes", async () => {
-    const { opened, open: letGo } = gate();
-    const { url } = await startServer({
+    const { opened, open: letGo } = createLatch();
+    const { url } = await startTestServer({
       limits,
       getQuote: (request, context) => opened.then(() => echoQuote(request, context)),
     });
@@ -190,7 +198,7 @@ describe("a connection that gives no sign of life is ended", () => {
     session.on("ping", () => {
       pings += 1;
     });
-    const answer = http2On(session, "/v1/quote?amount=1");
+    const answer = sendHttp2On(session, "/v1/quote?amount=1");
     await expect.poll(() => pings, { timeout: 10_000 }).toBe(3);
     letGo();
     expect((await answer).status).toBe(200);
@@ -199,12 +207,12 @@ describe("a connection that gives no sign of life is ended", () => {
 });
 
 test("a thousand requests on one connection, some of them broken off, are no flood", async () => {
-  const { url, lines } = await startServer({
+  const { url, accessLines } = await startTestServer({
     getQuote: async (request, context) => sleep(1).then(() => echoQuote(request, context)),
   });
   const session = connectHttp2(url);
   for (let round = 0; round < 10; round++) {
-    const answers = Array.from({ length: 90 }, () => http2On(session, "/v1/quote?amount=1"));
+    const answers = Array.from({ length: 90 }, () => sendHttp2On(session, "/v1/quote?amount=1"));
     for (let index = 0; index < 10; index++) {
       const stream = session.request({ ":path": QUOTE_PATH, ":method": "POST", "content-type": "application/grpc" });
       stream.on("error", () => {});
@@ -212,33 +220,33 @@ test("a thousand requests on one connection, some of them broken off, are no flo
     }
     for (const { status } of await Promise.all(answers)) expect(status).toBe(200);
   }
-  expect(lines.filter(({ fault }) => fault !== undefined)).toEqual([]);
+  expect(accessLines.filter(({ fault }) => fault !== undefined)).toEqual([]);
   session.destroy();
 });
 
 test("a client whose deadlines go on running out is asked to take another connection, and loses nothing on this one", async () => {
-  const { opened, open: letGo } = gate();
-  const { url, lines, logged } = await startHanging({}, opened);
+  const { opened, open: letGo } = createLatch();
+  const { url, accessLines, waitForAccessLines } = await startHanging({}, opened);
   const session = connectHttp2(url);
   const goodbyes: number[] = [];
   session.on("goaway", (code) => goodbyes.push(code));
-  const slow = http2On(session, "/v1/quote?amount=1");
+  const slow = sendHttp2On(session, "/v1/quote?amount=1");
   for (let round = 1; round <= 3; round++) {
     expect(goodbyes).toEqual([]);
     const streams = Array.from({ length: 199 }, () => session.request({ ":path": "/v1/quote?amount=9" }));
-    await http2On(session, "/nowhere");
+    await sendHttp2On(session, "/nowhere");
     for (const stream of streams) stream.on("error", () => {}).close(8);
-    await logged(200 * round);
+    await waitForAccessLines(200 * round);
   }
   await expect.poll(() => goodbyes).toEqual([0]);
   letGo();
   expect((await slow).status).toBe(200);
   await expect.poll(() => session.destroyed).toBe(true);
-  expect(lines.filter(({ fault }) => fault !== undefined)).toEqual([]);
+  expect(accessLines.filter(({ fault }) => fault !== undefined)).toEqual([]);
 });
 
 test("requests that are broken off now and then are forgiven", async () => {
-  const { url, lines } = await startHanging();
+  const { url, accessLines } = await startHanging();
   const session = connectHttp2(url);
   async function breakOff(count: number): Promise<void> {
     for (let index = 0; index < count; index += 50) {
@@ -253,10 +261,10 @@ test("requests that are broken off now and then are forgiven", async () => {
     }
   }
   await breakOff(450);
-  await expect.poll(() => lines.length).toBe(450);
+  await expect.poll(() => accessLines.length).toBe(450);
   await sleep(3200);
   await breakOff(100);
-  expect((await http2On(session, "/v1/quote?amount=1")).status).toBe(200);
-  expect(lines.filter(({ fault }) => fault !== undefined)).toEqual([]);
+  expect((await sendHttp2On(session, "/v1/quote?amount=1")).status).toBe(200);
+  expect(accessLines.filter(({ fault }) => fault !== undefined)).toEqual([]);
   session.destroy();
 });

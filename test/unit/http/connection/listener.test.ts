@@ -6,22 +6,22 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createHttpServer } from "../../../../src/http/server.js";
-import { grpcCall, grpcClient } from "../support/grpc-client.js";
-import { http1, http2, http2On, rawBytes, rawSocket } from "../support/raw-client.js";
-import { echoQuote, gate, QUOTE_PATH, startServer } from "../support/test-server.js";
+import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
+import { openRawSocket, sendHttp1, sendHttp2, sendHttp2On, sendRawBytes } from "../support/raw-client.js";
+import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const GET = "GET /v1/quote?amount=1 HTTP/1.1\r\nHost: x\r\n";
 
 /** What the server closes of itself, and after how many milliseconds. */
 async function closedAfter(port: number, bytes: string | Buffer): Promise<{ text: string; ms: number }> {
   const start = performance.now();
-  return { text: await rawBytes(port, bytes), ms: performance.now() - start };
+  return { text: await sendRawBytes(port, bytes), ms: performance.now() - start };
 }
 
 describe("which protocol a connection speaks", () => {
   test("is seen when its first bytes come one by one", async () => {
-    const { port } = await startServer();
-    const text = await rawBytes(
+    const { port } = await startTestServer();
+    const text = await sendRawBytes(
       port,
       "G",
       "E",
@@ -32,8 +32,8 @@ describe("which protocol a connection speaks", () => {
   });
 
   test("is HTTP/2 after its whole preface in pieces", async () => {
-    const { port } = await startServer();
-    const socket = await rawSocket(port);
+    const { port } = await startTestServer();
+    const socket = await openRawSocket(port);
     for (const part of ["P", "RI", " * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\0\0\0\x04\0\0\0\0\0"]) {
       socket.write(part, "latin1");
       await sleep(5);
@@ -44,16 +44,16 @@ describe("which protocol a connection speaks", () => {
   });
 
   test("is refused where it only begins like HTTP/2", async () => {
-    const { port } = await startServer();
-    await rawBytes(port, "PRINT / HTTP/1.1\r\nHost: x\r\n\r\n");
-    expect((await http1(port, "/v1/quote")).status).toBe(200);
+    const { port } = await startTestServer();
+    await sendRawBytes(port, "PRINT / HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect((await sendHttp1(port, "/v1/quote")).status).toBe(200);
   });
 
   test("stays HTTP/1.1 where an upgrade to h2c is offered", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const upgrade =
       "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n";
-    expect(await rawBytes(port, `${GET}${upgrade}`)).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(await sendRawBytes(port, `${GET}${upgrade}`)).toMatch(/^HTTP\/1\.1 200 OK/);
   });
 });
 
@@ -64,7 +64,7 @@ describe("a slow caller is cut off", () => {
     ["who says nothing", ""],
     ["who says too little to be understood", "GE"],
   ])("%s", async (_, bytes) => {
-    const { port } = await startServer({ limits });
+    const { port } = await startTestServer({ limits });
     const { text, ms } = await closedAfter(port, bytes);
     expect(text).toBe("");
     expect(ms).toBeGreaterThan(250);
@@ -78,30 +78,32 @@ describe("a slow caller is cut off", () => {
       `POST ${QUOTE_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
     ],
   ])("%s", async (_, bytes) => {
-    const { port, lines, logged } = await startServer({ limits: { ...limits, headersMs: 300, requestMs: 300 } });
+    const { port, accessLines, waitForAccessLines } = await startTestServer({
+      limits: { ...limits, headersMs: 300, requestMs: 300 },
+    });
     const { text, ms } = await closedAfter(port, bytes);
     expect(text).toMatch(/^HTTP\/1\.1 40[08] .*"code":"invalid_argument"/s);
     expect(ms).toBeLessThan(4000);
-    await logged(1);
-    expect(lines.map(({ code }) => code)).toEqual(["invalid_argument"]);
+    await waitForAccessLines(1);
+    expect(accessLines.map(({ code }) => code)).toEqual(["invalid_argument"]);
   });
 
   test("between two requests of HTTP/1.1", async () => {
-    const { port } = await startServer({ limits });
+    const { port } = await startTestServer({ limits });
     const { text, ms } = await closedAfter(port, `${GET}\r\n`);
     expect(text).toMatch(/^HTTP\/1\.1 200 OK/);
     expect(ms).toBeLessThan(4000);
   });
 
   test("between two requests of HTTP/2, but not while one runs", async () => {
-    const { opened, open } = gate();
-    const { url } = await startServer({
+    const { opened, open } = createLatch();
+    const { url } = await startTestServer({
       limits,
       getQuote: (request, context) => opened.then(() => echoQuote(request, context)),
     });
     const session = connectHttp2(url);
     const closed = once(session, "close");
-    const running = http2On(session, "/v1/quote?amount=1");
+    const running = sendHttp2On(session, "/v1/quote?amount=1");
     await sleep(2 * limits.idleMs);
     expect(session.destroyed).toBe(false);
     open();
@@ -112,7 +114,7 @@ describe("a slow caller is cut off", () => {
   });
 
   test("who never asks anything over HTTP/2", async () => {
-    const { url } = await startServer({ limits });
+    const { url } = await startTestServer({ limits });
     const session = connectHttp2(url);
     await once(session, "close");
     expect(session.destroyed).toBe(true);
@@ -120,27 +122,27 @@ describe("a slow caller is cut off", () => {
 
   test("who does not read an answer over HTTP/1.1", async () => {
     const amountIn = "9".repeat(30_000_000);
-    const { port, lines, logged } = await startServer({
+    const { port, accessLines, waitForAccessLines } = await startTestServer({
       limits: { stallMs: 200 },
       getQuote: async () => create(GetQuoteResponseSchema, { amountIn }),
     });
-    const socket = await rawSocket(port);
+    const socket = await openRawSocket(port);
     socket.pause();
     socket.write(`${GET}\r\n`);
-    await logged(1);
-    expect(lines).toMatchObject([{ code: "canceled" }]);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([{ code: "canceled" }]);
     socket.destroy();
   });
 
   test("who does not read an answer over HTTP/2", async () => {
     const amount = "9".repeat(8000);
-    const { url, lines, logged } = await startServer({ limits: { stallMs: 200 } });
+    const { url, accessLines, waitForAccessLines } = await startTestServer({ limits: { stallMs: 200 } });
     const session = connectHttp2(url, { settings: { initialWindowSize: 100 } });
     const stream = session.request({ ":path": `/v1/quote?amount=${amount}` });
     stream.on("error", () => {});
     stream.pause();
-    await logged(1);
-    expect(lines).toMatchObject([{ code: "canceled" }]);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([{ code: "canceled" }]);
     session.destroy();
   });
 });
@@ -163,8 +165,8 @@ describe("what is no HTTP is refused in JSON, and logged", () => {
       400,
     ],
   ])("%s", async (_, bytes, status) => {
-    const { port, lines, faults, logged } = await startServer();
-    const text = await rawBytes(port, Buffer.from(bytes, "latin1"));
+    const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
+    const text = await sendRawBytes(port, Buffer.from(bytes, "latin1"));
     const [head = "", body = ""] = text.split("\r\n\r\n");
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z]`));
     const wanted = [
@@ -176,41 +178,43 @@ describe("what is no HTTP is refused in JSON, and logged", () => {
       expect(head).toMatch(new RegExp(`\r\n${line}`, "i"));
     }
     expect(JSON.parse(body)).toMatchObject({ error: expect.any(String) });
-    await logged(1);
-    expect(lines).toHaveLength(1);
-    expect(lines).toMatchObject([{ code: status === 405 ? "unimplemented" : "invalid_argument" }]);
-    expect(faults).toEqual([]);
+    await waitForAccessLines(1);
+    expect(accessLines).toHaveLength(1);
+    expect(accessLines).toMatchObject([{ code: status === 405 ? "unimplemented" : "invalid_argument" }]);
+    expect(internalErrors).toEqual([]);
   });
 
   test("behind a good request it does not take that one's answer", async () => {
-    const { opened, open } = gate();
-    const { port } = await startServer({
+    const { opened, open } = createLatch();
+    const { port } = await startTestServer({
       getQuote: (request, context) => opened.then(() => echoQuote(request, context)),
     });
     setTimeout(open, 50);
-    expect(await rawBytes(port, `${GET}\r\n\x01\x02\x03\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 OK.*"amountIn":"1"/s);
+    expect(await sendRawBytes(port, `${GET}\r\n\x01\x02\x03\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 OK.*"amountIn":"1"/s);
   });
 
   test("too large a header over HTTP/2 is refused on its stream", async () => {
-    const { url } = await startServer();
+    const { url } = await startTestServer();
     const session = connectHttp2(url);
-    const long = await http2On(session, "/v1/quote", { headers: { x: "x".repeat(17 * 1024) } });
+    const long = await sendHttp2On(session, "/v1/quote", { headers: { x: "x".repeat(17 * 1024) } });
     expect([long.status, JSON.parse(long.body).reason]).toEqual([431, "INVALID_PARAMETER"]);
-    expect((await http2On(session, "/v1/quote")).status).toBe(200);
+    expect((await sendHttp2On(session, "/v1/quote")).status).toBe(200);
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`x-${index}`, "y"]));
-    await expect(http2On(session, "/v1/quote", { headers: many })).rejects.toThrow();
+    await expect(sendHttp2On(session, "/v1/quote", { headers: many })).rejects.toThrow();
     session.destroy();
-    expect((await http2(Number(new URL(url).port), "/v1/quote")).status).toBe(200);
+    expect((await sendHttp2(Number(new URL(url).port), "/v1/quote")).status).toBe(200);
   });
 
   test("an expectation that nobody knows is ignored", async () => {
-    const { port } = await startServer();
-    expect(await rawBytes(port, `${GET}Expect: miracles\r\nConnection: close\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 OK/);
+    const { port } = await startTestServer();
+    expect(await sendRawBytes(port, `${GET}Expect: miracles\r\nConnection: close\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 200 OK/,
+    );
   });
 });
 
 test("a connection may break at any moment", async () => {
-  const { port, logged } = await startServer({
+  const { port, waitForAccessLines } = await startTestServer({
     getQuote: async (request, context) => sleep(20).then(() => echoQuote(request, context)),
   });
   const starts = [
@@ -225,14 +229,14 @@ test("a connection may break at any moment", async () => {
   ];
   for (const start of starts) {
     for (const wait of [0, 3, 30]) {
-      const socket = await rawSocket(port);
+      const socket = await openRawSocket(port);
       if (start !== "") socket.write(start, "latin1");
       await sleep(wait);
       socket.resetAndDestroy();
     }
   }
   for (const wait of [0, 3, 30]) {
-    const socket = await rawSocket(port);
+    const socket = await openRawSocket(port);
     const session = connectHttp2(`http://127.0.0.1:${port}`, { createConnection: () => socket });
     session.on("error", () => {});
     const stream = session.request({ ":path": "/v1/quote?amount=1" });
@@ -240,12 +244,12 @@ test("a connection may break at any moment", async () => {
     await sleep(wait);
     socket.resetAndDestroy();
   }
-  await logged(4);
-  expect((await http1(port, "/v1/quote?amount=1")).status).toBe(200);
+  await waitForAccessLines(4);
+  expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
 });
 
 test("one HTTP/2 connection may have 250 requests open", async () => {
-  const { url } = await startServer();
+  const { url } = await startTestServer();
   const session = connectHttp2(url);
   const [settings] = await once(session, "remoteSettings");
   expect(settings).toMatchObject({ maxConcurrentStreams: 250, maxHeaderListSize: 16 * 1024 });
@@ -253,7 +257,7 @@ test("one HTTP/2 connection may have 250 requests open", async () => {
 });
 
 test("an address that is taken is an error of listen", async () => {
-  const { port } = await startServer();
+  const { port } = await startTestServer();
   const second = createHttpServer({ host: "127.0.0.1", port, services: [], log: () => {}, onInternalError: () => {} });
   await expect(second.listen()).rejects.toThrow("EADDRINUSE");
 });
@@ -261,9 +265,9 @@ test("an address that is taken is an error of listen", async () => {
 describe("closing", () => {
   /** A server whose quotes wait until told, and how many of them wait. */
   async function waitingServer() {
-    const { opened, open } = gate();
+    const { opened, open } = createLatch();
     let waiting = 0;
-    const running = await startServer({
+    const running = await startTestServer({
       getQuote: async (request, context) => {
         waiting += 1;
         await opened;
@@ -277,51 +281,51 @@ describe("closing", () => {
   }
 
   test("lets what runs finish on every protocol, and takes nothing new", async () => {
-    const { server, port, url, open, allWait, lines } = await waitingServer();
+    const { server, port, url, open, allWait, accessLines } = await waitingServer();
     const path = "/v1/quote?amount=1";
-    const grpc = grpcClient(port);
+    const grpc = createGrpcClient(port);
     const session = connectHttp2(url);
-    const keepAlive = await rawSocket(port);
+    const keepAlive = await openRawSocket(port);
     keepAlive.write(`${GET}\r\n`);
-    const idle = await rawSocket(port);
+    const idle = await openRawSocket(port);
     idle.write("GET /v1/available-routes HTTP/1.1\r\nHost: x\r\n\r\n");
     await once(idle, "data");
-    const undecided = await rawSocket(port);
+    const undecided = await openRawSocket(port);
     const json = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
     const all = [
-      ...Array.from({ length: 20 }, () => http1(port, path)),
-      ...Array.from({ length: 20 }, () => http2On(session, path)),
-      ...Array.from({ length: 20 }, () => http1(port, QUOTE_PATH, json)),
+      ...Array.from({ length: 20 }, () => sendHttp1(port, path)),
+      ...Array.from({ length: 20 }, () => sendHttp2On(session, path)),
+      ...Array.from({ length: 20 }, () => sendHttp1(port, QUOTE_PATH, json)),
     ];
     const calls = Array.from({ length: 20 }, () =>
-      grpcCall(grpc, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, Buffer.alloc(0)),
+      callUnaryGrpc(grpc, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, Buffer.alloc(0)),
     );
     await allWait(81);
 
     const closing = server.close(5000);
     await Promise.all([once(idle, "close"), once(undecided, "close")]);
-    await expect(http1(port, path)).rejects.toThrow("ECONNREFUSED");
+    await expect(sendHttp1(port, path)).rejects.toThrow("ECONNREFUSED");
     open();
     for (const answer of await Promise.all(all)) expect(answer.status).toBe(200);
     for (const { error } of await Promise.all(calls)) expect(error).toBeUndefined();
     const [chunk] = (await once(keepAlive, "data")) as [Buffer];
     expect(chunk.toString()).toMatch(/^HTTP\/1\.1 200 OK.*\r\nconnection: close\r\n/is);
     await closing;
-    expect(lines).toHaveLength(82);
-    expect(lines.every(({ code }) => code === "ok")).toBe(true);
+    expect(accessLines).toHaveLength(82);
+    expect(accessLines.every(({ code }) => code === "ok")).toBe(true);
     grpc.close();
     session.destroy();
   });
 
   test("lets a slow reader have the whole of an answer that has begun", async () => {
     const amountIn = "9".repeat(30_000_000);
-    const { server, port, lines } = await startServer({
+    const { server, port, accessLines } = await startTestServer({
       getQuote: async () => create(GetQuoteResponseSchema, { amountIn }),
     });
-    const slow = await rawSocket(port);
+    const slow = await openRawSocket(port);
     slow.pause();
     slow.write(`${GET}\r\n`);
-    const idle = await rawSocket(port);
+    const idle = await openRawSocket(port);
     idle.write("GET /v1/available-routes HTTP/1.1\r\nHost: x\r\n\r\n");
     await once(idle, "data");
     await sleep(100);
@@ -334,7 +338,7 @@ describe("closing", () => {
     slow.resume();
     await Promise.all([closing, once(slow, "close"), once(idle, "close")]);
     expect(size).toBeGreaterThan(amountIn.length);
-    expect(lines.map(({ code }) => code)).toEqual(["ok", "ok"]);
+    expect(accessLines.map(({ code }) => code)).toEqual(["ok", "ok"]);
   });
 
   test("tells HTTP/2 twice: first that no more is taken, then where it ends", async () => {
@@ -342,7 +346,7 @@ describe("closing", () => {
     const session = connectHttp2(url);
     const goaways: number[][] = [];
     session.on("goaway", (code, last) => goaways.push([code, last]));
-    const running = http2On(session, "/v1/quote?amount=1");
+    const running = sendHttp2On(session, "/v1/quote?amount=1");
     await allWait(1);
     const closing = server.close(5000);
     await once(session, "goaway");
@@ -353,10 +357,10 @@ describe("closing", () => {
   });
 
   test("under load fails no request that was taken", async () => {
-    const { server, port, url, lines } = await startServer({
+    const { server, port, url, accessLines } = await startTestServer({
       getQuote: async (request, context) => sleep(Math.random() * 20).then(() => echoQuote(request, context)),
     });
-    const grpc = grpcClient(port);
+    const grpc = createGrpcClient(port);
     const session = connectHttp2(url);
     session.on("error", () => {});
     let stop = false;
@@ -372,7 +376,7 @@ describe("closing", () => {
       }
     }
     const callGrpc = async () => {
-      const { error } = await grpcCall(
+      const { error } = await callUnaryGrpc(
         grpc,
         QUOTE_PATH,
         GetQuoteRequestSchema,
@@ -384,9 +388,9 @@ describe("closing", () => {
     };
     const agent = new Agent({ keepAlive: true });
     const loads = [
-      ...Array.from({ length: 4 }, () => load(() => http1(port, "/v1/quote?amount=1"))),
-      ...Array.from({ length: 4 }, () => load(() => http1(port, "/v1/quote?amount=1", { agent }))),
-      ...Array.from({ length: 4 }, () => load(() => http2On(session, "/v1/quote?amount=1"))),
+      ...Array.from({ length: 4 }, () => load(() => sendHttp1(port, "/v1/quote?amount=1"))),
+      ...Array.from({ length: 4 }, () => load(() => sendHttp1(port, "/v1/quote?amount=1", { agent }))),
+      ...Array.from({ length: 4 }, () => load(() => sendHttp2On(session, "/v1/quote?amount=1"))),
       ...Array.from({ length: 4 }, () => load(callGrpc)),
     ];
     await sleep(300);
@@ -398,20 +402,20 @@ describe("closing", () => {
     agent.destroy();
     expect(statuses.length).toBeGreaterThan(100);
     expect(statuses.filter((status) => status !== 200)).toEqual([]);
-    expect(lines.filter(({ code }) => code !== "ok")).toEqual([]);
-    expect(lines).toHaveLength(statuses.length);
+    expect(accessLines.filter(({ code }) => code !== "ok")).toEqual([]);
+    expect(accessLines).toHaveLength(statuses.length);
   });
 
   test("does not wait longer than told, whoever still runs", async () => {
-    const { server, port, url, allWait, lines } = await waitingServer();
+    const { server, port, url, allWait, accessLines } = await waitingServer();
     const session = connectHttp2(url);
     session.on("error", () => {});
-    const silent = await rawSocket(port);
+    const silent = await openRawSocket(port);
     silent.write("GET / HTT");
     const failing = [
-      http1(port, "/v1/quote"),
-      http2On(session, "/v1/quote"),
-      http1(port, QUOTE_PATH, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" }),
+      sendHttp1(port, "/v1/quote"),
+      sendHttp2On(session, "/v1/quote"),
+      sendHttp1(port, QUOTE_PATH, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" }),
     ].map((answer) => expect(answer).rejects.toThrow());
     await allWait(3);
     const start = performance.now();
@@ -420,11 +424,11 @@ describe("closing", () => {
     expect(ms).toBeGreaterThan(150);
     expect(ms).toBeLessThan(1000);
     await Promise.all(failing);
-    expect(lines.map(({ code }) => code)).toEqual(["canceled", "canceled", "canceled"]);
+    expect(accessLines.map(({ code }) => code)).toEqual(["canceled", "canceled", "canceled"]);
   });
 
   test("again, or before listening, is no harm", async () => {
-    const { server } = await startServer();
+    const { server } = await startTestServer();
     await Promise.all([server.close(100), server.close(100)]);
     await server.close(0);
     const unused = createHttpServer({
@@ -439,13 +443,13 @@ describe("closing", () => {
 });
 
 test("answers wait in line on one HTTP/1.1 connection, in the order of their requests", async () => {
-  const { port } = await startServer({
+  const { port } = await startTestServer({
     getQuote: async (request, context) => {
       await sleep(request.amount === "1" ? 50 : 0);
       return echoQuote(request, context);
     },
   });
-  const text = await rawBytes(
+  const text = await sendRawBytes(
     port,
     `${GET}\r\nGET /v1/quote?amount=2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
   );
@@ -453,7 +457,7 @@ test("answers wait in line on one HTTP/1.1 connection, in the order of their req
 });
 
 test("100-continue is granted", async () => {
-  const { port } = await startServer();
+  const { port } = await startTestServer();
   const req = request({
     port,
     path: QUOTE_PATH,
@@ -470,7 +474,7 @@ test("100-continue is granted", async () => {
 });
 
 test("a request over HTTP/2 without a path is answered", async () => {
-  const { url } = await startServer();
+  const { url } = await startTestServer();
   const session = connectHttp2(url);
   const stream = session.request({ ":method": "CONNECT", ":authority": "x:1" });
   const [head] = (await once(stream, "response")) as [IncomingHttpHeaders];

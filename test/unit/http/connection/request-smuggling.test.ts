@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { http1, rawBytes } from "../support/raw-client.js";
-import { QUOTE_PATH, startServer } from "../support/test-server.js";
+import { sendHttp1, sendRawBytes } from "../support/raw-client.js";
+import { QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 // Requests that somebody in front of us may read in another way: refused, and nothing more is read on the connection.
 
@@ -41,22 +41,22 @@ test.each([
   ["a request line of HTTP/2.0", "GET /v1/quote?amount=1 HTTP/2.0\r\nHost: a\r\n\r\n", 400],
   ["no version at all", "GET /v1/quote\r\n\r\n", 400],
 ])("%s is refused, and the connection closed", async (_, bytes, status) => {
-  const { port, lines, logged, faults } = await startServer();
-  const text = await rawBytes(port, Buffer.from(bytes + smuggled, "latin1"));
+  const { port, accessLines, waitForAccessLines, internalErrors } = await startTestServer();
+  const text = await sendRawBytes(port, Buffer.from(bytes + smuggled, "latin1"));
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
   expect(text).toMatch(/\r\nconnection: close\r\n/i);
   expect(text).toContain('"code":"invalid_argument"');
-  await logged(1);
-  expect(lines.map(({ code }) => code)).toEqual(["invalid_argument"]);
-  expect(faults).toEqual([]);
-  expect((await http1(port, "/v1/quote?amount=1")).status).toBe(200);
+  await waitForAccessLines(1);
+  expect(accessLines.map(({ code }) => code)).toEqual(["invalid_argument"]);
+  expect(internalErrors).toEqual([]);
+  expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
 });
 
 test("what is refused before it is a request says in the log what is wrong with it", async () => {
-  const { port, lines, logged } = await startServer();
-  await rawBytes(port, `${post}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`);
-  await logged(1);
-  expect(lines).toMatchObject([{ operation: "", fault: "HPE_UNEXPECTED_CONTENT_LENGTH" }]);
+  const { port, accessLines, waitForAccessLines } = await startTestServer();
+  await sendRawBytes(port, `${post}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`);
+  await waitForAccessLines(1);
+  expect(accessLines).toMatchObject([{ operation: "", fault: "HPE_UNEXPECTED_CONTENT_LENGTH" }]);
 });
 
 test.each([
@@ -65,7 +65,7 @@ test.each([
   ["chunks in capitals", `${post}Transfer-Encoding: Chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
   ["empty lines before a request", `\r\n\r\n${get}\r\n`],
 ])("%s ends where it says, and the next request is answered", async (_, bytes) => {
-  const { port } = await startServer();
+  const { port } = await startTestServer();
   const last = smuggled.replace("Host", "Connection: close\r\nHost");
-  expect((await rawBytes(port, bytes + last)).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
+  expect((await sendRawBytes(port, bytes + last)).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
 });

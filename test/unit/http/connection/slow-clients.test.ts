@@ -4,10 +4,10 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, test } from "vitest";
-import { clientStart, frame, frameTypes } from "../../../../bench/support/http2-frames.js";
+import { encodeClientPreface, encodeFrame, FRAME_TYPES } from "../../../../bench/support/http2-frames.js";
 import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { rawSocket } from "../support/raw-client.js";
-import { QUOTE_PATH, startServer } from "../support/test-server.js";
+import { openRawSocket } from "../support/raw-client.js";
+import { QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const ending: (() => void)[] = [];
 afterEach(() => {
@@ -34,8 +34,8 @@ describe("a body that comes byte by byte is waited for no longer than one that d
     ["a path that is not there", "POST /nowhere", "application/json", /^HTTP\/1\.1 404 /],
     ["GET", "GET /v1/quote?amount=1", "application/json", /^HTTP\/1\.1 200 /],
   ])("over HTTP/1.1: %s", async (_, line, type, answer) => {
-    const { port } = await startServer({ limits });
-    const socket = await rawSocket(port);
+    const { port } = await startTestServer({ limits });
+    const socket = await openRawSocket(port);
     ending.push(() => socket.destroy());
     let text = "";
     socket.on("data", (chunk) => {
@@ -61,7 +61,7 @@ describe("a body that comes byte by byte is waited for no longer than one that d
     ["a path that takes none", "/v1/quote", "application/json", 405],
     ["a path that is not there", "/nowhere", "application/json", 404],
   ])("over HTTP/2: %s", async (_, path, type, status) => {
-    const { url } = await startServer({ limits });
+    const { url } = await startTestServer({ limits });
     const stream = await request(url, { ":method": "POST", ":path": path, "content-type": type });
     drip((byte) => stream.writable && stream.write(byte), " ");
     const [head] = await once(stream, "response");
@@ -73,7 +73,7 @@ describe("a body that comes byte by byte is waited for no longer than one that d
     ["the short way", {}],
     ["the adapter", { "grpc-encoding": "gzip" }],
   ])("over gRPC by %s", async (_, more) => {
-    const { url } = await startServer({ limits });
+    const { url } = await startTestServer({ limits });
     const headers = { ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc", te: "trailers" };
     const stream = await request(url, { ...headers, ...more });
     stream.write(START);
@@ -100,7 +100,7 @@ describe("memory is for what came, not for how it came", () => {
     Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
   const head = (type: string) =>
     Buffer.concat([Buffer.from([0x83, 0x86, 1, 1, 0x61, 4, path.length]), path, literal("content-type", type)]);
-  const bytes = Buffer.concat(Array.from({ length: 1000 }, () => frame(frameTypes.data, 0, 1, Buffer.alloc(1))));
+  const bytes = Buffer.concat(Array.from({ length: 1000 }, () => encodeFrame(FRAME_TYPES.data, 0, 1, Buffer.alloc(1))));
 
   test.each([
     ["gRPC by the short way", head("application/grpc"), START],
@@ -116,16 +116,16 @@ describe("memory is for what came, not for how it came", () => {
       START,
     ],
   ])("for %s, byte by byte", async (_, headers, start) => {
-    const { port, lines } = await startServer();
-    const socket = await rawSocket(port);
+    const { port, accessLines } = await startTestServer();
+    const socket = await openRawSocket(port);
     ending.push(() => socket.destroy());
     socket.resume();
-    socket.write(clientStart());
+    socket.write(encodeClientPreface());
     const before = used();
     for (let index = 0; index < STREAMS; index++) {
       const id = 2 * index + 1;
-      socket.write(frame(frameTypes.headers, 4, id, headers));
-      socket.write(frame(frameTypes.data, 0, id, start));
+      socket.write(encodeFrame(FRAME_TYPES.headers, 4, id, headers));
+      socket.write(encodeFrame(FRAME_TYPES.data, 0, id, start));
       const own = Buffer.from(bytes);
       for (let at = 0; at < own.length; at += 10) own.writeUInt32BE(id, at + 5);
       for (let sent = 0; sent < BYTES; sent += 1000) {
@@ -133,7 +133,7 @@ describe("memory is for what came, not for how it came", () => {
       }
     }
     await new Promise((resolve) => setTimeout(resolve, 500));
-    expect(lines).toEqual([]);
+    expect(accessLines).toEqual([]);
     // Bodies of 9000 bytes, in pieces of one byte each: those would take more than 20 MB.
     expect(used() - before).toBeLessThan(10);
   });
@@ -141,7 +141,7 @@ describe("memory is for what came, not for how it came", () => {
   test("a caller who opens requests and no window holds their answers, not copies of them for each", async () => {
     const amountIn = "9".repeat(100_000);
     const answer = Object.freeze(create(GetQuoteResponseSchema, { amountIn }));
-    const { url } = await startServer({ getQuote: () => answer });
+    const { url } = await startTestServer({ getQuote: () => answer });
     const session = connectHttp2(url, { settings: { initialWindowSize: 0 } });
     session.on("error", () => {});
     ending.push(() => session.destroy());

@@ -8,17 +8,17 @@ import {
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
 import type { CachePolicy } from "../../../../src/operations/operation.js";
-import { grpcCall, grpcClient } from "../support/grpc-client.js";
-import { http1, http2 } from "../support/raw-client.js";
-import { echoQuote, QUOTE_PATH, startServer } from "../support/test-server.js";
+import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
+import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const POLICY = { ageSeconds: 1.9, maxAgeSeconds: 4, staleWhileRevalidateSeconds: 30 };
 const SAID = { age: "1", "cache-control": "public, max-age=4, stale-while-revalidate=30", vary: "Accept-Encoding" };
 
 const serverWith = (policy: CachePolicy | undefined, error?: ServiceError) =>
-  startServer({
+  startTestServer({
     getQuote: (request, context) => {
-      if (policy !== undefined) context.cache(policy);
+      if (policy !== undefined) context.setCachePolicy(policy);
       if (error !== undefined) throw error;
       return echoQuote(request, context);
     },
@@ -26,13 +26,13 @@ const serverWith = (policy: CachePolicy | undefined, error?: ServiceError) =>
 
 describe("how long an answer may be kept", () => {
   test.each([
-    ["GET over HTTP/1.1", http1, "GET", "/v1/quote?amount=1"],
-    ["HEAD over HTTP/1.1", http1, "HEAD", "/v1/quote?amount=1"],
-    ["GET over h2c", http2, "GET", "/v1/quote?amount=1"],
-    ["HEAD over h2c", http2, "HEAD", "/v1/quote?amount=1"],
-    ["Connect by POST", http1, "POST", QUOTE_PATH],
-    ["Connect by GET", http1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%7D`],
-    ["Connect by its adapter", http1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%22amount%22%3Anull%7D`],
+    ["GET over HTTP/1.1", sendHttp1, "GET", "/v1/quote?amount=1"],
+    ["HEAD over HTTP/1.1", sendHttp1, "HEAD", "/v1/quote?amount=1"],
+    ["GET over h2c", sendHttp2, "GET", "/v1/quote?amount=1"],
+    ["HEAD over h2c", sendHttp2, "HEAD", "/v1/quote?amount=1"],
+    ["Connect by POST", sendHttp1, "POST", QUOTE_PATH],
+    ["Connect by GET", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%7D`],
+    ["Connect by its adapter", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%22amount%22%3Anull%7D`],
   ] as const)("is in the headers of %s", async (_, send, method, path) => {
     const more = method === "POST" ? { headers: { "content-type": "application/json" }, body: "{}" } : {};
     const open = await serverWith(POLICY);
@@ -59,9 +59,9 @@ describe("how long an answer may be kept", () => {
     ["the adapter", { rpcUrl: { optimism: "http://x" } }],
   ])("is in the metadata of gRPC by %s", async (_, more) => {
     const { port } = await serverWith(POLICY);
-    const client = grpcClient(port);
+    const client = createGrpcClient(port);
     const request = { $typeName: GetQuoteRequestSchema.typeName, rpcUrl: {}, ...more } as never;
-    const { headers } = await grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request);
+    const { headers } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request);
     client.close();
     expect(headers.getMap()).toMatchObject(SAID);
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type CallTrace, OpenCall } from "../../../../src/http/request/request-context.js";
+import { type CallTrace, HttpRequestContext } from "../../../../src/http/request/request-context.js";
 
 /** A call that is followed, and how often that began and ended. */
 function setup() {
@@ -11,22 +11,22 @@ function setup() {
     },
     end: ({ code }) => void told.push(`end ${code}`),
   };
-  const begin = () => {
+  const startTrace = () => {
     told.push("begin");
     return trace;
   };
-  const call = new OpenCall({}, undefined, {
+  const call = new HttpRequestContext({}, undefined, {
     log() {},
     onInternalError() {},
     trustProxy: false,
-    tracer: { begin },
+    tracer: { startTrace },
   });
   return { call, told };
 }
 
 test("a call is followed from its operation to its end", () => {
   const { call, told } = setup();
-  expect(call.within(() => 7)).toBe(7);
+  expect(call.runTraced(() => 7)).toBe(7);
   call.code = "ok";
   call.end(true);
   expect(told).toEqual(["begin", "run", "end ok"]);
@@ -42,6 +42,6 @@ test("what is refused before its operation is followed too", () => {
 test("what a caller left before its operation began is followed once, and ended", () => {
   const { call, told } = setup();
   call.end(false);
-  expect(call.within(() => 7)).toBe(7);
+  expect(call.runTraced(() => 7)).toBe(7);
   expect(told).toEqual(["begin", "end canceled"]);
 });

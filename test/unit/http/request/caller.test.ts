@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { callerOf } from "../../../../src/http/request/caller.js";
+import { identifyCaller } from "../../../../src/http/request/caller.js";
 
 const v6Socket = "2001:db8:1:2:3:4:5:6";
 
@@ -22,7 +22,7 @@ describe("by what a caller is told apart", () => {
     ["fe80::1%eth0", "fe80:0:0:0::/64"],
     [undefined, ""],
   ])("the socket's address %s is %s", (address, caller) => {
-    expect(callerOf(address, undefined)).toBe(caller);
+    expect(identifyCaller(address, undefined)).toBe(caller);
   });
 
   test.each([
@@ -35,7 +35,7 @@ describe("by what a caller is told apart", () => {
     ["[2001:db8:1:2::9]:4711", "2001:db8:1:2::/64"],
     ["::ffff:192.0.2.9", "192.0.2.9"],
   ])("X-Forwarded-For %j means %s", (forwardedFor, caller) => {
-    expect(callerOf(v6Socket, forwardedFor)).toBe(caller);
+    expect(identifyCaller(v6Socket, forwardedFor)).toBe(caller);
   });
 
   test.each([
@@ -56,7 +56,7 @@ describe("by what a caller is told apart", () => {
     "::1::2",
     "x".repeat(16_000),
   ])("X-Forwarded-For %j is as good as none", (forwardedFor) => {
-    expect(callerOf("192.0.2.1", forwardedFor)).toBe("192.0.2.1");
+    expect(identifyCaller("192.0.2.1", forwardedFor)).toBe("192.0.2.1");
   });
 
   test("all addresses of an IPv6 network are one caller, however they are written, and no others are", () => {
@@ -65,12 +65,12 @@ describe("by what a caller is told apart", () => {
     fc.assert(
       fc.property(groups(4), groups(4), groups(4), group, (network, host, other, change) => {
         const write = (all: readonly number[]) => all.map((each) => each.toString(16).padStart(4, "0")).join(":");
-        const caller = callerOf(write([...network, ...host]), undefined);
-        expect(callerOf(write([...network, ...other]).toUpperCase(), undefined)).toBe(caller);
+        const caller = identifyCaller(write([...network, ...host]), undefined);
+        expect(identifyCaller(write([...network, ...other]).toUpperCase(), undefined)).toBe(caller);
         const [last = 0] = network.slice(3);
         const next = [...network.slice(0, 3), (last + change) % 0x10000];
         fc.pre(next[3] !== last);
-        expect(callerOf(write([...next, ...host]), undefined)).not.toBe(caller);
+        expect(identifyCaller(write([...next, ...host]), undefined)).not.toBe(caller);
       }),
     );
   });
@@ -78,7 +78,7 @@ describe("by what a caller is told apart", () => {
   test("a key is short, whatever is sent", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 200 }), (sent) => {
-        expect(callerOf(v6Socket, sent).length).toBeLessThanOrEqual(24);
+        expect(identifyCaller(v6Socket, sent).length).toBeLessThanOrEqual(24);
       }),
     );
   });

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { type GetQuoteResponse, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
 import type { CachePolicy } from "../../../../src/operations/operation.js";
-import { http1, http2 } from "../support/raw-client.js";
-import { QUOTE, startServer } from "../support/test-server.js";
+import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { QUOTE, startTestServer } from "../support/test-server.js";
 
 const POLICY: CachePolicy = { ageSeconds: 2, maxAgeSeconds: 60 };
 const PATH = "/v1/quote?amount=1";
@@ -16,10 +16,10 @@ const frozen = (bonderFee: string): GetQuoteResponse =>
 async function startKept(policy: CachePolicy | "silent" = POLICY) {
   const one = frozen("fee");
   const other = frozen("fée");
-  const server = await startServer({
+  const server = await startTestServer({
     getQuote: ({ token }, context) => {
-      if (policy !== "silent") context.cache(policy);
-      context.metadata({ source: "chain" });
+      if (policy !== "silent") context.setCachePolicy(policy);
+      context.setResponseMetadata({ source: "chain" });
       switch (token) {
         case "other":
           return other;
@@ -34,22 +34,22 @@ async function startKept(policy: CachePolicy | "silent" = POLICY) {
       }
     },
   });
-  const { etag = "" } = (await http1(server.port, PATH)).headers;
+  const { etag = "" } = (await sendHttp1(server.port, PATH)).headers;
   return { ...server, etag };
 }
 
 const ways = [
-  ["GET over HTTP/1.1", http1, "GET"],
-  ["HEAD over HTTP/1.1", http1, "HEAD"],
-  ["GET over h2c", http2, "GET"],
-  ["HEAD over h2c", http2, "HEAD"],
+  ["GET over HTTP/1.1", sendHttp1, "GET"],
+  ["HEAD over HTTP/1.1", sendHttp1, "HEAD"],
+  ["GET over h2c", sendHttp2, "GET"],
+  ["HEAD over h2c", sendHttp2, "HEAD"],
 ] as const;
 
 describe("an answer that may be kept and is given again and again", () => {
   test("has a strong validator of its text", async () => {
     const { port, etag } = await startKept();
     expect(etag).toMatch(/^"[A-Za-z0-9_-]{43}"$/);
-    const etagOf = async (path: string) => (await http1(port, path)).headers.etag;
+    const etagOf = async (path: string) => (await sendHttp1(port, path)).headers.etag;
     expect(await etagOf(PATH)).toBe(etag);
     expect(await etagOf(`${PATH}&token=equal`)).toBe(etag);
     expect(await etagOf(`${PATH}&token=other`)).toMatch(/^"[A-Za-z0-9_-]{43}"$/);
@@ -59,14 +59,14 @@ describe("an answer that may be kept and is given again and again", () => {
   test("keeps its bytes where its text has more of them than characters", async () => {
     const { port } = await startKept();
     for (let i = 0; i < 2; i += 1) {
-      const { headers, body } = await http1(port, `${PATH}&token=other`);
+      const { headers, body } = await sendHttp1(port, `${PATH}&token=other`);
       expect(JSON.parse(body)).toMatchObject({ bonderFee: "fée" });
       expect(headers["content-length"]).toBe(String(Buffer.byteLength(body)));
     }
   });
 
   test.each(ways)("is answered by 304 to %s of who has it", async (_, send, method) => {
-    const { port, etag, lines, logged } = await startKept();
+    const { port, etag, accessLines, waitForAccessLines } = await startKept();
     const headers = { "if-none-match": etag, "x-request-id": "mine" };
     const answer = await send(port, PATH, { method, headers });
     expect([answer.status, answer.body]).toEqual([304, ""]);
@@ -83,8 +83,8 @@ describe("an answer that may be kept and is given again and again", () => {
     for (const name of ["content-length", "content-type", "transfer-encoding"]) {
       expect(answer.headers).not.toHaveProperty(name);
     }
-    await logged(2);
-    expect(lines[1]).toMatchObject({ requestId: "mine", operation: QUOTE, code: "ok" });
+    await waitForAccessLines(2);
+    expect(accessLines[1]).toMatchObject({ requestId: "mine", operation: QUOTE, code: "ok" });
     // The connection serves on.
     expect((await send(port, `${PATH}&token=other`, { method, headers })).status).toBe(200);
   });
@@ -109,7 +109,7 @@ describe("an answer that may be kept and is given again and again", () => {
   ])("If-None-Match: %s is answered by %i", async (given, status) => {
     const { port, etag } = await startKept();
     const value = given.replace("ETAG", etag).replace("BARE", etag.slice(1, -1));
-    expect((await http1(port, PATH, { headers: { "if-none-match": value } })).status).toBe(status);
+    expect((await sendHttp1(port, PATH, { headers: { "if-none-match": value } })).status).toBe(status);
   });
 
   test("is found in any list of validators, and in none without it", async () => {
@@ -124,7 +124,7 @@ describe("an answer that may be kept and is given again and again", () => {
     await fc.assert(
       fc.asyncProperty(others, others, separators, fc.constantFrom("", "W/"), async (some, more, separator, weak) => {
         const ask = async (list: readonly string[]) =>
-          (await http1(port, PATH, { headers: { "if-none-match": list.join(separator) } })).status;
+          (await sendHttp1(port, PATH, { headers: { "if-none-match": list.join(separator) } })).status;
         expect(await ask([...some, `${weak}${etag}`, ...more])).toBe(304);
         expect(await ask([...some, ...more])).toBe(200);
       }),
@@ -140,7 +140,7 @@ describe("an answer that may be kept and is given again and again", () => {
   ] as const)("is not %s", async (_, policy, token, status) => {
     const { port } = await startKept(policy);
     for (const value of ["*", (await startKept()).etag]) {
-      const answer = await http1(port, `${PATH}&token=${token}`, { headers: { "if-none-match": value } });
+      const answer = await sendHttp1(port, `${PATH}&token=${token}`, { headers: { "if-none-match": value } });
       expect(answer.status).toBe(status);
       expect(answer.body.length).toBeGreaterThan(0);
       expect(answer.headers).not.toHaveProperty("etag");
@@ -150,5 +150,5 @@ describe("an answer that may be kept and is given again and again", () => {
 
 test("an answer may be kept without a time in which it is stale", async () => {
   const { port } = await startKept({ ageSeconds: 0.5, maxAgeSeconds: 86_400.5 });
-  expect((await http1(port, PATH)).headers).toMatchObject({ age: "0", "cache-control": "public, max-age=86400" });
+  expect((await sendHttp1(port, PATH)).headers).toMatchObject({ age: "0", "cache-control": "public, max-age=86400" });
 });

@@ -3,8 +3,8 @@ import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GetQuoteRequestSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { http1, http2 } from "../support/raw-client.js";
-import { QUOTE_PATH, startServer } from "../support/test-server.js";
+import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 // Requests that are small on the wire and large, or no request at all, once they are decompressed.
 
@@ -38,9 +38,10 @@ describe("Connect", () => {
     ["an encoding in an encoding", "gzip, gzip", gzipSync(gzipSync(text)), 415],
     ["an encoding that is none", "x", Buffer.from(text), 415],
   ])("by POST: %s", async (_, encoding, body, status) => {
-    const { port, faults } = await startServer();
-    for (const send of [http1, http2]) expect((await send(port, QUOTE_PATH, post(encoding, body))).status).toBe(status);
-    expect(faults).toEqual([]);
+    const { port, internalErrors } = await startTestServer();
+    for (const send of [sendHttp1, sendHttp2])
+      expect((await send(port, QUOTE_PATH, post(encoding, body))).status).toBe(status);
+    expect(internalErrors).toEqual([]);
   });
 
   test.each([
@@ -49,9 +50,9 @@ describe("Connect", () => {
     ["one that is cut short", "gzip", cut, 400],
     ["brotli", "br", brotliCompressSync(text), 415],
   ])("by GET: %s", async (_, encoding, body, status) => {
-    const { port, faults } = await startServer();
-    for (const send of [http1, http2]) expect((await send(port, get(encoding, body))).status).toBe(status);
-    expect(faults).toEqual([]);
+    const { port, internalErrors } = await startTestServer();
+    for (const send of [sendHttp1, sendHttp2]) expect((await send(port, get(encoding, body))).status).toBe(status);
+    expect(internalErrors).toEqual([]);
   });
 });
 
@@ -66,12 +67,12 @@ describe("gRPC and gRPC-Web", () => {
     ["brotli", "br", brotliCompressSync(binary), Code.Unimplemented],
     ["an encoding in an encoding", "gzip, gzip", gzipSync(gzipSync(binary)), Code.Unimplemented],
   ])("%s", async (_, encoding, message, code) => {
-    const { port, faults } = await startServer();
+    const { port, internalErrors } = await startTestServer();
     const head = Buffer.from([1, 0, 0, 0, 0]);
     head.writeUInt32BE(message.length, 1);
     for (const type of ["application/grpc-web+proto", "application/grpc"]) {
       const named = encoding === undefined ? {} : { "grpc-encoding": encoding };
-      const answer = await http1(port, QUOTE_PATH, {
+      const answer = await sendHttp1(port, QUOTE_PATH, {
         method: "POST",
         headers: { "content-type": type, ...named },
         body: Buffer.concat([head, message]),
@@ -80,12 +81,12 @@ describe("gRPC and gRPC-Web", () => {
       const status = said ?? /grpc-status: ?(\d+)/.exec(answer.body)?.[1];
       expect([type, status]).toEqual([type, String(code)]);
     }
-    expect(faults).toEqual([]);
+    expect(internalErrors).toEqual([]);
   });
 });
 
 test("GET has no body that an encoding could be of", async () => {
-  const { port } = await startServer();
-  const answer = await http1(port, "/v1/quote?amount=1", { headers: { "content-encoding": "gzip" } });
+  const { port } = await startTestServer();
+  const answer = await sendHttp1(port, "/v1/quote?amount=1", { headers: { "content-encoding": "gzip" } });
   expect(answer.status).toBe(200);
 });

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterEach, expect, test } from "vitest";
 import { ServerReflectionRequestSchema } from "../../../../gen/grpc/reflection/v1/reflection_pb.js";
-import { startServer } from "../support/test-server.js";
+import { startTestServer } from "../support/test-server.js";
 
 // A body of many messages is served message by message, however they come, and each has its limit.
 
@@ -13,7 +13,7 @@ afterEach(() => {
 });
 
 async function startStream(limits = {}) {
-  const { url } = await startServer({ limits });
+  const { url } = await startTestServer({ limits });
   const session = connectHttp2(url);
   ending.push(() => session.destroy());
   const stream: ClientHttp2Stream = session.request({

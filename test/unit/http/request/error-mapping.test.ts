@@ -1,20 +1,20 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../../../gen/google/rpc/error_details_pb.js";
-import { type Reason, ServiceError } from "../../../../src/errors.js";
+import { type ErrorReason, ServiceError } from "../../../../src/errors.js";
 import {
-  codeNameOf,
-  headersOf,
-  httpStatusOf,
+  toCodeName,
   toConnectError,
   toErrorBody,
-  toRequestFault,
+  toErrorHeaders,
+  toHttpStatus,
+  toMalformedRequestError,
   toServiceError,
 } from "../../../../src/http/request/error-mapping.js";
 
 const DOMAIN = "hop.bridge.v1";
 
-test.each<[Reason, string, number]>([
+test.each<[ErrorReason, string, number]>([
   ["MISSING_PARAMETER", "invalid_argument", 400],
   ["INVALID_PARAMETER", "invalid_argument", 400],
   ["UNKNOWN_PARAMETER", "invalid_argument", 400],
@@ -32,14 +32,14 @@ test.each<[Reason, string, number]>([
   ["DEADLINE_EXCEEDED", "deadline_exceeded", 504],
   ["INTERNAL", "internal", 500],
 ])("%s is %s, HTTP %i", (reason, code, status) => {
-  expect([codeNameOf(reason), httpStatusOf(reason)]).toEqual([code, status]);
+  expect([toCodeName(reason), toHttpStatus(reason)]).toEqual([code, status]);
 });
 
 test("a time after which to come back is a header", () => {
-  expect(headersOf(new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 7 }))).toEqual({
+  expect(toErrorHeaders(new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 7 }))).toEqual({
     "retry-after": "7",
   });
-  expect(headersOf(new ServiceError("INVALID_PARAMETER", "wrong"))).toEqual({});
+  expect(toErrorHeaders(new ServiceError("INVALID_PARAMETER", "wrong"))).toEqual({});
 });
 
 describe("the body of an error", () => {
@@ -107,11 +107,11 @@ describe("a request that cannot be read", () => {
     ["too large", new ConnectError("big", Code.ResourceExhausted), Code.ResourceExhausted],
     ["not supported", new ConnectError("what", Code.Unimplemented), Code.Unimplemented],
   ])("is the caller's fault: %s", (_, error, code) => {
-    expect(toRequestFault(error, DOMAIN).code).toBe(code);
+    expect(toMalformedRequestError(error, DOMAIN).code).toBe(code);
   });
 
   test("is told about in short and visible words", () => {
     const long = new ConnectError(`\ud800\n${"x".repeat(1000)}`, Code.Internal);
-    expect(toRequestFault(long, DOMAIN).rawMessage).toBe(`??${"x".repeat(198)}`);
+    expect(toMalformedRequestError(long, DOMAIN).rawMessage).toBe(`??${"x".repeat(198)}`);
   });
 });

@@ -12,18 +12,18 @@ import {
   GetQuoteResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { createRateLimit } from "../../../../src/http/request/rate-limiter.js";
-import type { Call } from "../../../../src/http/request/request-context.js";
-import { grpcCall, grpcClient } from "../support/grpc-client.js";
-import { http1, http2, type RawAnswer } from "../support/raw-client.js";
-import { QUOTE, QUOTE_PATH, startServer } from "../support/test-server.js";
+import { createRateLimiter } from "../../../../src/http/request/rate-limiter.js";
+import type { RequestContext } from "../../../../src/http/request/request-context.js";
+import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
+import { type RawResponse, sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { QUOTE, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const MINUTE = { windowMs: 60_000 };
 const GET = "/v1/quote?amount=1";
 const JSON_POST = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
 const grpcWeb = { method: "POST", headers: { "content-type": "application/grpc-web+proto" }, body: Buffer.alloc(5) };
 
-const rateOf = ({ headers }: Pick<RawAnswer, "headers">) => [
+const rateOf = ({ headers }: Pick<RawResponse, "headers">) => [
   headers["ratelimit-limit"],
   headers["ratelimit-remaining"],
   headers["ratelimit-reset"],
@@ -31,17 +31,17 @@ const rateOf = ({ headers }: Pick<RawAnswer, "headers">) => [
 
 describe("the limit of a caller over HTTP", () => {
   test.each([
-    ["GET", http1, GET, {}],
-    ["GET over h2c", http2, GET, {}],
-    ["HEAD", http1, GET, { method: "HEAD" }],
-    ["Connect by POST", http1, QUOTE_PATH, JSON_POST],
-    ["Connect by POST over h2c", http2, QUOTE_PATH, JSON_POST],
-    ["Connect by its adapter", http1, QUOTE_PATH, { ...JSON_POST, body: '{"amount":null}' }],
-    ["Connect by GET", http1, `${QUOTE_PATH}?encoding=json&message=%7B%7D`, {}],
-    ["gRPC-Web", http1, QUOTE_PATH, grpcWeb],
-    ["gRPC-Web over h2c", http2, QUOTE_PATH, grpcWeb],
+    ["GET", sendHttp1, GET, {}],
+    ["GET over h2c", sendHttp2, GET, {}],
+    ["HEAD", sendHttp1, GET, { method: "HEAD" }],
+    ["Connect by POST", sendHttp1, QUOTE_PATH, JSON_POST],
+    ["Connect by POST over h2c", sendHttp2, QUOTE_PATH, JSON_POST],
+    ["Connect by its adapter", sendHttp1, QUOTE_PATH, { ...JSON_POST, body: '{"amount":null}' }],
+    ["Connect by GET", sendHttp1, `${QUOTE_PATH}?encoding=json&message=%7B%7D`, {}],
+    ["gRPC-Web", sendHttp1, QUOTE_PATH, grpcWeb],
+    ["gRPC-Web over h2c", sendHttp2, QUOTE_PATH, grpcWeb],
   ] as const)("is told with every answer of %s, good or refused", async (_, send, path, request) => {
-    const { port, lines, logged } = await startServer({ rateLimit: { requests: 2, ...MINUTE } });
+    const { port, accessLines, waitForAccessLines } = await startTestServer({ rateLimit: { requests: 2, ...MINUTE } });
     const [first, second, refused] = [
       await send(port, path, request),
       await send(port, path, request),
@@ -56,32 +56,32 @@ describe("the limit of a caller over HTTP", () => {
     expect(exposed).toEqual(
       expect.arrayContaining(["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"]),
     );
-    await logged(3);
-    expect(lines.map(({ operation, code }) => [operation, code])).toEqual([
+    await waitForAccessLines(3);
+    expect(accessLines.map(({ operation, code }) => [operation, code])).toEqual([
       [QUOTE, "ok"],
       [QUOTE, "ok"],
       [QUOTE, "resource_exhausted"],
     ]);
-    expect(new Set(lines.map(({ protocol }) => protocol)).size).toBe(1);
+    expect(new Set(accessLines.map(({ protocol }) => protocol)).size).toBe(1);
   });
 
   test("is told with a 304 too", async () => {
     const answer = Object.freeze(create(GetQuoteResponseSchema, { amountIn: "1" }));
-    const { port } = await startServer({
+    const { port } = await startTestServer({
       rateLimit: { requests: 9, ...MINUTE },
-      getQuote: (_, { cache }) => {
-        cache({ ageSeconds: 0, maxAgeSeconds: 5 });
+      getQuote: (_, { setCachePolicy }) => {
+        setCachePolicy({ ageSeconds: 0, maxAgeSeconds: 5 });
         return answer;
       },
     });
-    await http1(port, GET);
-    const { headers } = await http1(port, GET);
-    const kept = await http1(port, GET, { headers: { "if-none-match": headers.etag ?? "" } });
+    await sendHttp1(port, GET);
+    const { headers } = await sendHttp1(port, GET);
+    const kept = await sendHttp1(port, GET, { headers: { "if-none-match": headers.etag ?? "" } });
     expect([kept.status, ...rateOf(kept)]).toEqual([304, "9", "6", "60"]);
   });
 
   test("is told with every error", async () => {
-    const { port } = await startServer({
+    const { port } = await startTestServer({
       rateLimit: { requests: 99, ...MINUTE },
       getQuote: () => {
         throw new ServiceError("TRANSFER_NOT_FOUND", "no");
@@ -95,17 +95,17 @@ describe("the limit of a caller over HTTP", () => {
       [QUOTE_PATH, { ...JSON_POST, body: "{" }, 400],
       [QUOTE_PATH, { ...JSON_POST, headers: { "content-type": "text/plain" } }, 415],
     ] as const) {
-      const answer = await http1(port, path, request);
+      const answer = await sendHttp1(port, path, request);
       expect([answer.status, rateOf(answer)[0]]).toEqual([status, "99"]);
     }
     // Each of them was counted.
-    expect(rateOf(await http1(port, GET))[1]).toBe("92");
+    expect(rateOf(await sendHttp1(port, GET))[1]).toBe("92");
   });
 
   test("leaves alone what is no operation, also when it is spent", async () => {
-    const { port, url } = await startServer({ rateLimit: { requests: 1, ...MINUTE } });
-    await http1(port, GET);
-    expect((await http1(port, GET)).status).toBe(429);
+    const { port, url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
+    await sendHttp1(port, GET);
+    expect((await sendHttp1(port, GET)).status).toBe(429);
     const health = { ...JSON_POST, body: "{}" };
     for (const [path, request, status] of [
       ["/grpc.health.v1.Health/Check", health, 200],
@@ -113,7 +113,7 @@ describe("the limit of a caller over HTTP", () => {
       [GET, { method: "OPTIONS" }, 204],
       [QUOTE_PATH, { method: "OPTIONS" }, 204],
     ] as const) {
-      const answer = await http1(port, path, request);
+      const answer = await sendHttp1(port, path, request);
       expect([answer.status, rateOf(answer)[0]]).toEqual([status, undefined]);
     }
     const transport = createGrpcTransport({ baseUrl: url });
@@ -127,20 +127,20 @@ describe("the limit of a caller over HTTP", () => {
   });
 
   test("is one over all ways to ask", async () => {
-    const { port } = await startServer({ rateLimit: { requests: 3, ...MINUTE } });
-    const client = grpcClient(port);
+    const { port } = await startTestServer({ rateLimit: { requests: 3, ...MINUTE } });
+    const client = createGrpcClient(port);
     const message = create(GetQuoteRequestSchema, {});
-    expect((await http1(port, "/v1/available-routes")).status).toBe(200);
-    expect((await http2(port, GET)).status).toBe(200);
-    const last = await grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, message);
+    expect((await sendHttp1(port, "/v1/available-routes")).status).toBe(200);
+    expect((await sendHttp2(port, GET)).status).toBe(200);
+    const last = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, message);
     expect(last.headers.getMap()).toMatchObject({ "ratelimit-remaining": "0" });
-    expect((await http1(port, "/v1/transfer-status")).status).toBe(429);
+    expect((await sendHttp1(port, "/v1/transfer-status")).status).toBe(429);
     client.close();
   });
 
   test("is no word and no header where there is none", async () => {
-    const { port } = await startServer();
-    const { headers } = await http1(port, GET);
+    const { port } = await startTestServer();
+    const { headers } = await sendHttp1(port, GET);
     expect(Object.keys(headers).filter((name) => name.startsWith("ratelimit"))).toEqual([]);
     expect(headers["access-control-expose-headers"]).not.toContain("RateLimit");
   });
@@ -152,10 +152,11 @@ describe("the limit of a caller over gRPC", () => {
     ["the adapter", { rpcUrl: { optimism: "http://x" } }, {}],
     ["the adapter, in a message that is compressed", {}, { "grpc-encoding": "gzip" }],
   ])("is told in the leading metadata of %s, and a refusal says when to come back", async (_, more, headers) => {
-    const { port } = await startServer({ rateLimit: { requests: 1, ...MINUTE } });
-    const client = grpcClient(port);
+    const { port } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
+    const client = createGrpcClient(port);
     const message = create(GetQuoteRequestSchema, more);
-    const ask = () => grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, message, { headers });
+    const ask = () =>
+      callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, message, { headers });
     const answered = await ask();
     expect(answered.error).toBeUndefined();
     const rate = { "ratelimit-limit": "1", "ratelimit-remaining": "0", "ratelimit-reset": "60" };
@@ -168,18 +169,18 @@ describe("the limit of a caller over gRPC", () => {
   });
 
   test("counts a call that ends up with the adapter once", async () => {
-    const { port } = await startServer({ rateLimit: { requests: 9, ...MINUTE } });
-    const client = grpcClient(port);
+    const { port } = await startTestServer({ rateLimit: { requests: 9, ...MINUTE } });
+    const client = createGrpcClient(port);
     const broken = Buffer.from([0xff, 0xff]);
-    const { error } = await grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, broken);
+    const { error } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, broken);
     expect(error?.code).toBe(Code.InvalidArgument);
-    expect(rateOf(await http1(port, GET))[1]).toBe("7");
+    expect(rateOf(await sendHttp1(port, GET))[1]).toBe("7");
     client.close();
   });
 
   test("ends the stream of a refused caller who goes on sending", async () => {
-    const { port, url } = await startServer({ rateLimit: { requests: 1, ...MINUTE } });
-    await http1(port, GET);
+    const { port, url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
+    await sendHttp1(port, GET);
     const session = connectHttp2(url);
     const stream = session.request({ ":path": QUOTE_PATH, ":method": "POST", "content-type": "application/grpc" });
     stream.on("error", () => {}).resume();
@@ -196,7 +197,7 @@ test.each([
   ["gRPC-Web", createGrpcWebTransport],
   ["Connect", createConnectTransport],
 ])("a client of %s reads a refusal as RATE_LIMITED with its details", async (_, open) => {
-  const { url } = await startServer({ rateLimit: { requests: 1, ...MINUTE } });
+  const { url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
   const client = createClient(BridgeService, open({ baseUrl: url, httpVersion: "2" }));
   await client.getQuote({});
   const error = await client.getQuote({}).catch(ConnectError.from);
@@ -210,29 +211,29 @@ describe("callers are told apart", () => {
   const forwarded = (address: string) => ({ headers: { "x-forwarded-for": address } });
 
   test("behind a trusted proxy by the last address that it forwards, an IPv6 one by its /64", async () => {
-    const { port } = await startServer({ rateLimit: { requests: 1, ...MINUTE }, trustProxy: true });
+    const { port } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE }, trustProxy: true });
     const statuses: number[] = [];
     for (const address of ["192.0.2.1", "192.0.2.2", "192.0.2.9, 192.0.2.1", "2001:db8::1", "[2001:db8::2]:99"]) {
-      statuses.push((await http1(port, GET, forwarded(address))).status);
+      statuses.push((await sendHttp1(port, GET, forwarded(address))).status);
     }
     expect(statuses).toEqual([200, 200, 429, 200, 429]);
   });
 
   test("elsewhere by their connections alone", async () => {
-    const { port } = await startServer({ rateLimit: { requests: 1, ...MINUTE } });
-    expect((await http1(port, GET, forwarded("192.0.2.1"))).status).toBe(200);
-    expect((await http1(port, GET, forwarded("192.0.2.2"))).status).toBe(429);
+    const { port } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
+    expect((await sendHttp1(port, GET, forwarded("192.0.2.1"))).status).toBe(200);
+    expect((await sendHttp1(port, GET, forwarded("192.0.2.2"))).status).toBe(429);
   });
 });
 
 describe("what is kept of callers", () => {
-  const call = (caller: string) => ({ caller, rateHeaders: [] as readonly string[] }) as Call;
+  const call = (caller: string) => ({ caller, rateHeaders: [] as readonly string[] }) as RequestContext;
   const onFailure = (error: unknown): never => {
     throw error;
   };
 
   test("ends with their windows", async () => {
-    const limit = createRateLimit({ requests: 1, windowMs: 50, onFailure });
+    const limit = createRateLimiter({ requests: 1, windowMs: 50, onFailure });
     expect(await limit(call("a"))).toBeUndefined();
     expect(await limit(call("a"))).toMatchObject({ reason: "RATE_LIMITED", retryAfterSeconds: 1 });
     await new Promise((resolve) => setTimeout(resolve, 70));
@@ -240,7 +241,7 @@ describe("what is kept of callers", () => {
   });
 
   test("is bounded: beyond 100,000 the one that came first starts anew", async () => {
-    const limit = createRateLimit({ requests: 1, ...MINUTE, onFailure });
+    const limit = createRateLimiter({ requests: 1, ...MINUTE, onFailure });
     for (let index = 0; index < 100_000; index++) await limit(call(`c${index}`));
     expect(await limit(call("c0"))).toMatchObject({ reason: "RATE_LIMITED" });
     await limit(call("one more"));

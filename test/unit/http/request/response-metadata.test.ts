@@ -7,18 +7,18 @@ import {
   GetQuoteResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { grpcCall, grpcClient } from "../support/grpc-client.js";
-import { http1, http2 } from "../support/raw-client.js";
-import { echoQuote, QUOTE_PATH, startServer } from "../support/test-server.js";
+import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
+import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const SAID = { source: "chain", "observed-at": "2026-07-01T12:00:00.000Z" };
 
 const serverSaying = (error?: ServiceError) =>
-  startServer({
+  startTestServer({
     getQuote: (request, context) => {
-      const { metadata } = context;
-      metadata({ source: "index" });
-      metadata(SAID);
+      const { setResponseMetadata } = context;
+      setResponseMetadata({ source: "index" });
+      setResponseMetadata(SAID);
       if (error !== undefined) throw error;
       return echoQuote(request, context);
     },
@@ -28,13 +28,13 @@ const unknownInside = "%7B%22amount%22%3Anull%7D";
 
 describe("what an operation says of its answer", () => {
   test.each([
-    ["GET over HTTP/1.1", http1, "GET", "/v1/quote?amount=1"],
-    ["HEAD over HTTP/1.1", http1, "HEAD", "/v1/quote?amount=1"],
-    ["GET over h2c", http2, "GET", "/v1/quote?amount=1"],
-    ["Connect by POST", http1, "POST", QUOTE_PATH],
-    ["Connect by GET", http1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%7D`],
-    ["Connect by its adapter", http1, "GET", `${QUOTE_PATH}?encoding=json&message=${unknownInside}`],
-    ["Connect by its adapter over h2c", http2, "GET", `${QUOTE_PATH}?encoding=json&message=${unknownInside}`],
+    ["GET over HTTP/1.1", sendHttp1, "GET", "/v1/quote?amount=1"],
+    ["HEAD over HTTP/1.1", sendHttp1, "HEAD", "/v1/quote?amount=1"],
+    ["GET over h2c", sendHttp2, "GET", "/v1/quote?amount=1"],
+    ["Connect by POST", sendHttp1, "POST", QUOTE_PATH],
+    ["Connect by GET", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%7D`],
+    ["Connect by its adapter", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=${unknownInside}`],
+    ["Connect by its adapter over h2c", sendHttp2, "GET", `${QUOTE_PATH}?encoding=json&message=${unknownInside}`],
   ] as const)("is in the headers of %s, and not of an error", async (_, send, method, path) => {
     const more = method === "POST" ? { headers: { "content-type": "application/json" }, body: "{}" } : {};
     const { port } = await serverSaying();
@@ -56,8 +56,8 @@ describe("what an operation says of its answer", () => {
   ])("is in the leading metadata of gRPC by %s", async (_, more) => {
     const request = { $typeName: GetQuoteRequestSchema.typeName, rpcUrl: {}, ...more } as never;
     const { port } = await serverSaying();
-    const client = grpcClient(port);
-    const { headers } = await grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request);
+    const client = createGrpcClient(port);
+    const { headers } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request);
     client.close();
     expect(headers.getMap()).toMatchObject(SAID);
   });
@@ -89,13 +89,13 @@ describe("what an operation says of its answer", () => {
     ["source", "a\r\nset-cookie: b"],
     ["source", "ü"],
   ])("must be fit for a header: %j with %j is a fault of ours", async (name, value) => {
-    const { port, faults } = await startServer({
+    const { port, internalErrors } = await startTestServer({
       getQuote: (request, context) => {
-        context.metadata({ [name]: value });
+        context.setResponseMetadata({ [name]: value });
         return echoQuote(request, context);
       },
     });
-    expect((await http1(port, "/v1/quote?amount=1")).status).toBe(500);
-    expect(faults).toEqual([expect.any(TypeError)]);
+    expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(500);
+    expect(internalErrors).toEqual([expect.any(TypeError)]);
   });
 });

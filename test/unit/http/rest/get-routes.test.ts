@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { HttpRuleSchema } from "../../../../gen/google/api/http_pb.js";
 import { BridgeService } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { readGetRoutes } from "../../../../src/http/rest/get-routes.js";
-import { serviceWith } from "../support/test-contract.js";
+import { createTestService } from "../support/test-contract.js";
 
 const get = (value: string) => ({ pattern: { case: "get", value } }) as const;
 
@@ -22,12 +22,12 @@ test("paths, methods and bodies come from the annotations", () => {
 
 test("further bindings count, and a method without annotation has no path", () => {
   const more = create(HttpRuleSchema, { ...get("/v1/other"), responseBody: "string_value" });
-  const routes = readGetRoutes(serviceWith({ ...get("/v1/echo"), additionalBindings: [more] }));
+  const routes = readGetRoutes(createTestService({ ...get("/v1/echo"), additionalBindings: [more] }));
   expect(routes.map(({ path, responseBody }) => [path, responseBody])).toEqual([
     ["/v1/echo", ""],
     ["/v1/other", "string_value"],
   ]);
-  expect(readGetRoutes(serviceWith(undefined))).toEqual([]);
+  expect(readGetRoutes(createTestService(undefined))).toEqual([]);
 });
 
 test.each([
@@ -40,5 +40,5 @@ test.each([
   ["a doubled slash", get("/v1//echo"), {}],
   ["a stream", get("/v1/echo"), { clientStreaming: true }],
 ])("%s is refused", (_, rule, shape) => {
-  expect(() => readGetRoutes(serviceWith(rule, shape))).toThrow("test.kinds.v1.KindsService/Echo");
+  expect(() => readGetRoutes(createTestService(rule, shape))).toThrow("test.kinds.v1.KindsService/Echo");
 });

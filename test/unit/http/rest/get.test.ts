@@ -1,15 +1,22 @@
 import { connect as connectHttp2 } from "node:http2";
 import { expect, test } from "vitest";
 import { ServiceError } from "../../../../src/errors.js";
-import { http1, http2, http2On, type RawAnswer, rawBytes, rawSocket } from "../support/raw-client.js";
-import { echoQuote, QUOTE, startServer } from "../support/test-server.js";
+import {
+  openRawSocket,
+  type RawResponse,
+  sendHttp1,
+  sendHttp2,
+  sendHttp2On,
+  sendRawBytes,
+} from "../support/raw-client.js";
+import { echoQuote, QUOTE, startTestServer } from "../support/test-server.js";
 
 const QUERY = "amount=5&slippage=0.5&rpcUrl[optimism]=http%3A%2F%2Fx";
 const BODY =
   '{"amountIn":"5","slippage":0.5,"amountOutMin":"[[\\"optimism\\",\\"http://x\\"]]","destinationAmountOutMin":"",' +
   '"bonderFee":"","estimatedReceived":"","estimatedRecieved":"","deadline":1700000000,"destinationDeadline":0}';
 
-function expectCommon({ headers, body }: RawAnswer): void {
+function expectCommon({ headers, body }: RawResponse): void {
   expect(headers).toMatchObject({
     "content-type": "application/json; charset=utf-8",
     "content-length": String(Buffer.byteLength(body)),
@@ -21,22 +28,22 @@ function expectCommon({ headers, body }: RawAnswer): void {
 }
 
 const ways = [
-  ["HTTP/1.1", http1],
-  ["h2c", http2],
+  ["HTTP/1.1", sendHttp1],
+  ["h2c", sendHttp2],
 ] as const;
 
 test.each(ways)("GET over %s answers and is logged once", async (_, send) => {
-  const { port, lines, logged } = await startServer();
+  const { port, accessLines, waitForAccessLines } = await startTestServer();
   const answer = await send(port, `/v1/quote?${QUERY}`, { headers: { "x-request-id": "my-id_1.2" } });
   expect(answer).toMatchObject({ status: 200, body: BODY, headers: { "x-request-id": "my-id_1.2" } });
   expectCommon(answer);
-  await logged(1);
+  await waitForAccessLines(1);
   const line = { requestId: "my-id_1.2", protocol: "rest", operation: QUOTE, code: "ok", token: "USDC" };
-  expect(lines).toEqual([{ ...line, ms: expect.any(Number) }]);
+  expect(accessLines).toEqual([{ ...line, ms: expect.any(Number) }]);
 });
 
 test.each(ways)("HEAD over %s is GET without the body", async (_, send) => {
-  const { port } = await startServer();
+  const { port } = await startTestServer();
   const answer = await send(port, `/v1/quote?${QUERY}`, { method: "HEAD" });
   expect(answer).toMatchObject({ status: 200, body: "" });
   expect(answer.headers["content-length"]).toBe(String(BODY.length));
@@ -46,7 +53,7 @@ test.each(ways)("HEAD over %s is GET without the body", async (_, send) => {
 });
 
 test.each(ways)("OPTIONS over %s answers a preflight", async (_, send) => {
-  const { port } = await startServer();
+  const { port } = await startTestServer();
   const { status, headers, body } = await send(port, "/v1/quote?any=thing", { method: "OPTIONS" });
   expect([status, body]).toEqual([204, ""]);
   expect(headers).toMatchObject({
@@ -61,13 +68,13 @@ test.each(ways)("OPTIONS over %s answers a preflight", async (_, send) => {
 test.each(
   ways.flatMap(([name, send]) => ["POST", "PUT", "DELETE", "PATCH", "PROPFIND"].map((m) => [m, name, send] as const)),
 )("%s over %s is not allowed", async (method, _, send) => {
-  const { port, lines, logged } = await startServer();
+  const { port, accessLines, waitForAccessLines } = await startTestServer();
   const answer = await send(port, "/v1/quote", { method });
   expect(answer).toMatchObject({ status: 405, headers: { allow: "GET, HEAD, OPTIONS", "cache-control": "no-store" } });
   expect(JSON.parse(answer.body)).toMatchObject({ code: "unimplemented", reason: "METHOD_NOT_ALLOWED" });
   expectCommon(answer);
-  await logged(1);
-  expect(lines).toMatchObject([{ operation: QUOTE, code: "unimplemented" }]);
+  await waitForAccessLines(1);
+  expect(accessLines).toMatchObject([{ operation: QUOTE, code: "unimplemented" }]);
 });
 
 test.each(
@@ -77,31 +84,31 @@ test.each(
     ),
   ),
 )("%s over %s is not there", async (path, _, send) => {
-  const { port, lines, logged } = await startServer();
+  const { port, accessLines, waitForAccessLines } = await startTestServer();
   const answer = await send(port, path);
   expect(answer).toMatchObject({ status: 404, headers: { "cache-control": "no-store" } });
   const message = "there is nothing at this path";
   expect(JSON.parse(answer.body)).toEqual({ code: "not_found", message, error: message, reason: "PATH_NOT_FOUND" });
   expectCommon(answer);
-  await logged(1);
-  expect(lines).toMatchObject([{ protocol: "rest", operation: "", code: "not_found" }]);
+  await waitForAccessLines(1);
+  expect(accessLines).toMatchObject([{ protocol: "rest", operation: "", code: "not_found" }]);
 });
 
 test.each(ways)("a URL over %s may have 8192 bytes and no more", async (_, send) => {
-  const { port, lines, logged } = await startServer();
+  const { port, accessLines, waitForAccessLines } = await startTestServer();
   const longest = "/v1/quote?amount=".padEnd(8192, "1");
   expect((await send(port, longest)).status).toBe(200);
   const answer = await send(port, `${longest}1`);
   expect(answer.status).toBe(414);
   expect(JSON.parse(answer.body)).toMatchObject({ code: "invalid_argument", reason: "INVALID_PARAMETER" });
   expectCommon(answer);
-  await logged(2);
-  expect(lines.map(({ code }) => code)).toEqual(["ok", "invalid_argument"]);
+  await waitForAccessLines(2);
+  expect(accessLines.map(({ code }) => code)).toEqual(["ok", "invalid_argument"]);
 });
 
 test("a parameter at fault is named", async () => {
-  const { port } = await startServer();
-  const answer = await http1(port, "/v1/quote?slippage=abc");
+  const { port } = await startTestServer();
+  const answer = await sendHttp1(port, "/v1/quote?slippage=abc");
   expect(answer).toMatchObject({ status: 400, headers: { "cache-control": "no-store" } });
   const message = "slippage must be a plain decimal number";
   expect(JSON.parse(answer.body)).toEqual({
@@ -115,10 +122,10 @@ test("a parameter at fault is named", async () => {
 });
 
 test("a message comes back as it went, and one field alone where the contract says so", async () => {
-  const { port } = await startServer();
-  const echo = await http1(port, "/v1/echo?color=RED&byText[a]=b&repeatedInt32Value=1&repeatedInt32Value=2");
+  const { port } = await startTestServer();
+  const echo = await sendHttp1(port, "/v1/echo?color=RED&byText[a]=b&repeatedInt32Value=1&repeatedInt32Value=2");
   expect(JSON.parse(echo.body)).toMatchObject({ color: "RED", byText: { a: "b" }, repeatedInt32Value: [1, 2] });
-  const routes = await http1(port, "/v1/available-routes");
+  const routes = await sendHttp1(port, "/v1/available-routes");
   expect(JSON.parse(routes.body)).toMatchObject([{ token: "ETH", sourceChainId: 1 }, { token: "DAI" }]);
 });
 
@@ -130,48 +137,50 @@ test.each([
   [new ServiceError("UPSTREAM_UNAVAILABLE", "no"), 503, "unavailable"],
   [new ServiceError("DEADLINE_EXCEEDED", "no"), 504, "deadline_exceeded"],
 ])("%s", async (error, status, code) => {
-  const { port, lines, faults, logged } = await startServer({ getQuote: () => Promise.reject(error) });
-  const answer = await http1(port, "/v1/quote");
+  const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
+    getQuote: () => Promise.reject(error),
+  });
+  const answer = await sendHttp1(port, "/v1/quote");
   expect(answer).toMatchObject({ status, headers: { "cache-control": "no-store" } });
   expect(JSON.parse(answer.body)).toMatchObject({ code, message: "no", error: "no", reason: error.reason });
   expect(answer.headers["retry-after"]).toBe(code === "resource_exhausted" ? "3" : undefined);
-  await logged(1);
-  expect(lines).toMatchObject([{ code, reason: error.reason }]);
-  expect(faults).toEqual([]);
+  await waitForAccessLines(1);
+  expect(accessLines).toMatchObject([{ code, reason: error.reason }]);
+  expect(internalErrors).toEqual([]);
 });
 
 test("a fault of ours is told without detail and reported with it", async () => {
   const fault = new TypeError("secret");
-  const { port, lines, faults, logged } = await startServer({
+  const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
     getQuote: () => {
       throw fault;
     },
   });
-  const answer = await http1(port, "/v1/quote");
+  const answer = await sendHttp1(port, "/v1/quote");
   expect(answer.status).toBe(500);
   expect(answer.body).not.toContain("secret");
-  await logged(1);
-  expect([lines[0]?.code, faults]).toEqual(["internal", [fault]]);
+  await waitForAccessLines(1);
+  expect([accessLines[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
 });
 
 test.each([["a b"], ["a/b"], ["x".repeat(129)]])("a request id that is none is replaced: %s", async (id) => {
-  const { port } = await startServer();
-  const { headers } = await http1(port, "/v1/quote", { headers: { "x-request-id": id } });
+  const { port } = await startTestServer();
+  const { headers } = await sendHttp1(port, "/v1/quote", { headers: { "x-request-id": id } });
   expect(headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
 });
 
 test("a target may name the host, as through a proxy", async () => {
-  const { port } = await startServer();
-  expect((await http1(port, "http://any.example/v1/quote?amount=1")).status).toBe(200);
-  expect((await http1(port, "http://any.example")).status).toBe(404);
+  const { port } = await startTestServer();
+  expect((await sendHttp1(port, "http://any.example/v1/quote?amount=1")).status).toBe(200);
+  expect((await sendHttp1(port, "http://any.example")).status).toBe(404);
 });
 
 test("the Host header is needed in HTTP/1.1 and not before", async () => {
-  const { port } = await startServer();
-  expect(await rawBytes(port, "GET /v1/quote HTTP/1.1\r\nConnection: close\r\n\r\n")).toMatch(
+  const { port } = await startTestServer();
+  expect(await sendRawBytes(port, "GET /v1/quote HTTP/1.1\r\nConnection: close\r\n\r\n")).toMatch(
     /^HTTP\/1\.1 400 .*Host/s,
   );
-  expect(await rawBytes(port, "GET /v1/quote HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await sendRawBytes(port, "GET /v1/quote HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
 });
 
 test.each([
@@ -180,7 +189,7 @@ test.each([
   [true, "", "127.0.0.1"],
 ])("where a proxy is trusted (%s), X-Forwarded-For %j makes the caller %s", async (trustProxy, forwarded, expected) => {
   const callers: string[] = [];
-  const { port } = await startServer({
+  const { port } = await startTestServer({
     trustProxy,
     getQuote: (request, context) => {
       callers.push(context.caller);
@@ -188,14 +197,14 @@ test.each([
     },
   });
   const headers = { "x-forwarded-for": forwarded };
-  await http1(port, "/v1/quote", { headers });
-  await http2(port, "/v1/quote", { headers });
+  await sendHttp1(port, "/v1/quote", { headers });
+  await sendHttp2(port, "/v1/quote", { headers });
   expect(callers).toEqual([expected, expected]);
 });
 
 test("a caller who leaves is noticed, and logged as canceled without a fault", async () => {
   const signals: AbortSignal[] = [];
-  const { port, url, lines, faults, logged } = await startServer({
+  const { port, url, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
     getQuote: (_, { signal }) =>
       new Promise((_resolve, reject) => {
         signals.push(signal);
@@ -211,29 +220,29 @@ test("a caller who leaves is noticed, and logged as canceled without a fault", a
     session.destroy();
   };
   const first = fetch(`${url}/v1/quote`, { signal: leaving.signal });
-  const second = http2On(session, "/v1/quote");
+  const second = sendHttp2On(session, "/v1/quote");
   await expect(first).rejects.toThrow();
   await expect(second).rejects.toThrow();
-  await logged(2);
+  await waitForAccessLines(2);
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
-  expect(lines).toMatchObject([{ code: "canceled" }, { code: "canceled" }]);
-  expect(faults).toEqual([]);
-  expect((await http1(port, "/v1/available-routes")).status).toBe(200);
+  expect(accessLines).toMatchObject([{ code: "canceled" }, { code: "canceled" }]);
+  expect(internalErrors).toEqual([]);
+  expect((await sendHttp1(port, "/v1/available-routes")).status).toBe(200);
 });
 
 test("callers who wait in line behind another on one connection are noticed too", async () => {
   let calls = 0;
-  const { port, lines, logged } = await startServer({
+  const { port, accessLines, waitForAccessLines } = await startTestServer({
     getQuote: (_, { signal }) =>
       new Promise((_resolve, reject) => {
         calls += 1;
         signal.addEventListener("abort", () => reject(new Error("the caller left")));
       }),
   });
-  const socket = await rawSocket(port);
+  const socket = await openRawSocket(port);
   socket.write("GET /v1/quote HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3));
   while (calls < 3) await new Promise((resolve) => setTimeout(resolve, 2));
   socket.resetAndDestroy();
-  await logged(3);
-  expect(lines.map(({ code }) => code)).toEqual(["canceled", "canceled", "canceled"]);
+  await waitForAccessLines(3);
+  expect(accessLines.map(({ code }) => code)).toEqual(["canceled", "canceled", "canceled"]);
 });

@@ -5,15 +5,15 @@ import {
   GetTransferStatusResponseSchema,
   ListAvailableRoutesResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { createPrinter } from "../../../../src/http/rest/json-printer.js";
-import { messageOf } from "../support/test-contract.js";
+import { createRestJsonPrinter } from "../../../../src/http/rest/json-printer.js";
+import { getTestMessage } from "../support/test-contract.js";
 
-const kinds = messageOf("Kinds");
-const printKinds = createPrinter(kinds);
+const kinds = getTestMessage("Kinds");
+const printKinds = createRestJsonPrinter(kinds);
 const parsed = (text: string): Record<string, unknown> => JSON.parse(text);
 
 test("fields come in declaration order, with their defaults and without null", () => {
-  const text = createPrinter(GetTransferStatusResponseSchema)(create(GetTransferStatusResponseSchema));
+  const text = createRestJsonPrinter(GetTransferStatusResponseSchema)(create(GetTransferStatusResponseSchema));
   const names = GetTransferStatusResponseSchema.fields.map(({ jsonName }) => jsonName);
   expect(Object.keys(parsed(text))).toEqual(names);
   expect(text).not.toContain("null");
@@ -29,7 +29,7 @@ test("fields come in declaration order, with their defaults and without null", (
 });
 
 test("enums go by name, an unknown one by number; 64-bit integers are numbers", () => {
-  const print = createPrinter(GetTransferStatusResponseSchema);
+  const print = createRestJsonPrinter(GetTransferStatusResponseSchema);
   const message = create(GetTransferStatusResponseSchema, {
     state: GetTransferStatusResponse_State.UNBONDABLE,
     deadline: 1_700_000_000n,
@@ -78,13 +78,13 @@ test("of a oneof only what is chosen is printed", () => {
 });
 
 test("an unset message is printed with its defaults", () => {
-  const nested = messageOf("Nested");
-  const text = createPrinter(nested)(create(nested));
+  const nested = getTestMessage("Nested");
+  const text = createRestJsonPrinter(nested)(create(nested));
   expect(parsed(text)).toMatchObject({ kinds: { stringValue: "", repeatedColor: [] }, texts: [] });
 });
 
 test("one field alone can be the answer", () => {
-  const print = createPrinter(ListAvailableRoutesResponseSchema, "routes");
+  const print = createRestJsonPrinter(ListAvailableRoutesResponseSchema, "routes");
   expect(print(create(ListAvailableRoutesResponseSchema))).toBe("[]");
   const message: Message = create(ListAvailableRoutesResponseSchema, {
     routes: [{ token: "USDC", sourceChainSlug: "ethereum", sourceChainId: 1, destinationChainSlug: "optimism" }],
@@ -95,6 +95,6 @@ test("one field alone can be the answer", () => {
 });
 
 test("what cannot be printed is refused at the start", () => {
-  expect(() => createPrinter(messageOf("Loop"))).toThrow("test.kinds.v1.Loop contains itself");
-  expect(() => createPrinter(kinds, "nope")).toThrow("test.kinds.v1.Kinds has no field nope");
+  expect(() => createRestJsonPrinter(getTestMessage("Loop"))).toThrow("test.kinds.v1.Loop contains itself");
+  expect(() => createRestJsonPrinter(kinds, "nope")).toThrow("test.kinds.v1.Kinds has no field nope");
 });

@@ -7,10 +7,10 @@ import {
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { createQueryBinder } from "../../../../src/http/rest/query-binder.js";
-import { messageOf } from "../support/test-contract.js";
+import { getTestMessage } from "../support/test-contract.js";
 
 const bindQuote = createQueryBinder(GetQuoteRequestSchema);
-const kinds = messageOf("Kinds");
+const kinds = getTestMessage("Kinds");
 const bindKinds = createQueryBinder(kinds);
 
 function errorOf(run: () => unknown): { reason: string; field: string | undefined; message: string } {
@@ -193,6 +193,6 @@ describe("a query is refused", () => {
 });
 
 test("a request type that no query can hold is refused at the start", () => {
-  expect(() => createQueryBinder(messageOf("Nested"))).toThrow("test.kinds.v1.Nested.kinds");
+  expect(() => createQueryBinder(getTestMessage("Nested"))).toThrow("test.kinds.v1.Nested.kinds");
   expect(() => createQueryBinder(GetQuoteResponseSchema)).not.toThrow();
 });

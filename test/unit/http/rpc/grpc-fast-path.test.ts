@@ -3,7 +3,7 @@ import { type ClientHttp2Stream, connect as connectHttp2, type IncomingHttpHeade
 import { create } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, test } from "vitest";
 import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { QUOTE, QUOTE_PATH, type ServerSetup, startServer } from "../support/test-server.js";
+import { QUOTE, QUOTE_PATH, startTestServer, type TestServerOptions } from "../support/test-server.js";
 
 // What the short way for gRPC does with callers who do not do what they began. How it answers is compared with the
 // adapter in a property.
@@ -16,8 +16,8 @@ afterEach(() => {
   for (const end of ending.splice(0)) end();
 });
 
-async function startCall(setup: ServerSetup = {}, headers: Record<string, string> = {}) {
-  const server = await startServer(setup);
+async function startCall(setup: TestServerOptions = {}, headers: Record<string, string> = {}) {
+  const server = await startTestServer(setup);
   const session = connectHttp2(server.url);
   session.on("error", () => {});
   ending.push(() => session.destroy());
@@ -39,20 +39,20 @@ describe("a gRPC call", () => {
     ["half a message", Buffer.from([0, 0, 0])],
     ["a message without its end", EMPTY],
   ])("of which %s comes is not waited for", async (_, body) => {
-    const { stream, lines, logged } = await startCall({ limits: { requestMs: 100, headersMs: 100 } });
+    const { stream, accessLines, waitForAccessLines } = await startCall({ limits: { requestMs: 100, headersMs: 100 } });
     stream.write(body);
     expect(await statusOf(stream)).toBe("3");
     stream.close();
-    await logged(1);
-    expect(lines).toMatchObject([{ protocol: "grpc", operation: QUOTE, code: "invalid_argument" }]);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([{ protocol: "grpc", operation: QUOTE, code: "invalid_argument" }]);
   });
 
   test("of more than one message may have is refused before its end", async () => {
-    const { stream, lines, logged } = await startCall({ limits: { requestBytes: 100 } });
+    const { stream, accessLines, waitForAccessLines } = await startCall({ limits: { requestBytes: 100 } });
     stream.write(Buffer.concat([Buffer.from([0, 0, 0, 9, 0]), Buffer.alloc(200)]));
     expect(await statusOf(stream)).toBe("8");
-    await logged(1);
-    expect(lines).toMatchObject([{ code: "resource_exhausted" }]);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([{ code: "resource_exhausted" }]);
   });
 
   test.each([
@@ -64,7 +64,7 @@ describe("a gRPC call", () => {
       onAsked = resolve;
     });
     const signals: AbortSignal[] = [];
-    const { stream, lines, faults, logged } = await startCall({
+    const { stream, accessLines, internalErrors, waitForAccessLines } = await startCall({
       getQuote: (_request, { signal }) => {
         signals.push(signal);
         onAsked();
@@ -78,10 +78,10 @@ describe("a gRPC call", () => {
     if (isAsked) await reached;
     else await once(stream, "ready").catch(() => {});
     stream.close(8);
-    await logged(1);
-    expect(lines).toMatchObject([{ protocol: "grpc", code: "canceled" }]);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([{ protocol: "grpc", code: "canceled" }]);
     expect(signals.map(({ aborted }) => aborted)).toEqual(isAsked ? [true] : []);
-    expect(faults).toEqual([]);
+    expect(internalErrors).toEqual([]);
   });
 
   test("makes no signal for an operation that does not read it", async () => {
@@ -99,13 +99,13 @@ describe("a gRPC call", () => {
 
   test("whose answer nobody reads is ended", async () => {
     const amountIn = "9".repeat(1_000_000);
-    const { stream, lines, logged } = await startCall({
+    const { stream, accessLines, waitForAccessLines } = await startCall({
       limits: { stallMs: 200 },
       getQuote: () => create(GetQuoteResponseSchema, { amountIn }),
     });
     stream.pause();
     stream.end(EMPTY);
-    await logged(1);
-    expect(lines).toMatchObject([{ code: "canceled" }]);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([{ code: "canceled" }]);
   });
 });

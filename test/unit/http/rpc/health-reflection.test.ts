@@ -24,9 +24,9 @@ import {
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from "../../../../gen/grpc/reflection/v1/reflection_pb.js";
-import { grpcCall, grpcClient } from "../support/grpc-client.js";
-import { http1, http2On } from "../support/raw-client.js";
-import { startServer } from "../support/test-server.js";
+import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
+import { sendHttp1, sendHttp2On } from "../support/raw-client.js";
+import { startTestServer } from "../support/test-server.js";
 
 const clients = new Set<Client>();
 afterEach(() => {
@@ -34,7 +34,7 @@ afterEach(() => {
   clients.clear();
 });
 function newClient(port: number): Client {
-  const client = grpcClient(port);
+  const client = createGrpcClient(port);
   clients.add(client);
   return client;
 }
@@ -53,7 +53,7 @@ const SERVICES = [
 
 describe("health", () => {
   const check = (client: Client, service: string) =>
-    grpcCall(
+    callUnaryGrpc(
       client,
       "/grpc.health.v1.Health/Check",
       HealthCheckRequestSchema,
@@ -70,30 +70,32 @@ describe("health", () => {
     );
 
   test.each(["", ...SERVICES])("of %j is good", async (service) => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     expect((await check(newClient(port), service)).message?.status).toBe(Serving.SERVING);
   });
 
   test("of an unknown service is not found", async () => {
-    const { port, lines, faults, logged } = await startServer();
+    const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
     const { error } = await check(newClient(port), "hop.bridge.v1.Nope");
     expect(error?.code).toBe(status.NOT_FOUND);
-    await logged(1);
-    expect(lines).toMatchObject([{ operation: "grpc.health.v1.Health/Check", protocol: "grpc", code: "not_found" }]);
-    expect(faults).toEqual([]);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([
+      { operation: "grpc.health.v1.Health/Check", protocol: "grpc", code: "not_found" },
+    ]);
+    expect(internalErrors).toEqual([]);
   });
 
   test("is also asked over Connect", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const json = { method: "POST", headers: { "content-type": "application/json" } };
-    const known = await http1(port, "/grpc.health.v1.Health/Check", { ...json, body: "{}" });
+    const known = await sendHttp1(port, "/grpc.health.v1.Health/Check", { ...json, body: "{}" });
     expect(known).toMatchObject({ status: 200, body: '{"status":"SERVING"}' });
-    const unknown = await http1(port, "/grpc.health.v1.Health/Check", { ...json, body: '{"service":"x"}' });
+    const unknown = await sendHttp1(port, "/grpc.health.v1.Health/Check", { ...json, body: '{"service":"x"}' });
     expect(unknown).toMatchObject({ status: 404, body: '{"code":"not_found","message":"unknown service"}' });
   });
 
   test("is watched until the server drains, which the stream does not hold up", async () => {
-    const { port, server, lines } = await startServer();
+    const { port, server, accessLines } = await startTestServer();
     const stream = watch(newClient(port), "hop.bridge.v1.BridgeService");
     const seen: Serving[] = [];
     stream.on("data", (answer: { status: Serving }) => seen.push(answer.status));
@@ -104,14 +106,14 @@ describe("health", () => {
     await ended;
     expect(performance.now() - start).toBeLessThan(2000);
     expect(seen).toEqual([Serving.SERVING, Serving.NOT_SERVING]);
-    expect(lines).toMatchObject([{ operation: "grpc.health.v1.Health/Watch", code: "ok" }]);
+    expect(accessLines).toMatchObject([{ operation: "grpc.health.v1.Health/Watch", code: "ok" }]);
   });
 
   test("is watched over HTTP/1.1 too, however long nothing changes", async () => {
-    const { port, server } = await startServer({ limits: { stallMs: 100 } });
+    const { port, server } = await startTestServer({ limits: { stallMs: 100 } });
     const headers = { "content-type": "application/connect+json" };
     const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
-    const answer = http1(port, "/grpc.health.v1.Health/Watch", { method: "POST", headers, body });
+    const answer = sendHttp1(port, "/grpc.health.v1.Health/Watch", { method: "POST", headers, body });
     await sleep(400);
     await server.close(5000);
     expect((await answer).body).toMatch(/"SERVING".*"NOT_SERVING"/s);
@@ -123,7 +125,7 @@ describe("health", () => {
   ])(
     "is watched over %s until the caller's deadline, and that is what ends it",
     async (_, type, name, value, message, said) => {
-      const { url, lines, logged } = await startServer();
+      const { url, accessLines, waitForAccessLines } = await startTestServer();
       const session = connectHttp2(url);
       const path = "/grpc.health.v1.Health/Watch";
       const stream = session.request({ ":method": "POST", ":path": path, "content-type": type, [name]: value });
@@ -139,30 +141,30 @@ describe("health", () => {
       await once(stream, "close");
       expect(text).toMatch(said);
       if (type === "application/grpc") expect(ended).toBe(String(status.DEADLINE_EXCEEDED));
-      await logged(1);
-      expect(lines).toMatchObject([{ code: "deadline_exceeded" }]);
+      await waitForAccessLines(1);
+      expect(accessLines).toMatchObject([{ code: "deadline_exceeded" }]);
       session.destroy();
     },
   );
 
   test("of an unknown service is watched as unknown", async () => {
-    const { port, lines, logged } = await startServer();
+    const { port, accessLines, waitForAccessLines } = await startTestServer();
     const stream = watch(newClient(port), "nope");
     stream.on("error", () => {});
     const [answer] = await once(stream, "data");
     expect(answer.status).toBe(Serving.SERVICE_UNKNOWN);
     stream.cancel();
-    await logged(1);
-    expect(lines).toMatchObject([{ code: "canceled" }]);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([{ code: "canceled" }]);
   });
 
   test("is bad as soon as the server drains", async () => {
-    const { url, server } = await startServer();
+    const { url, server } = await startTestServer();
     const session = connectHttp2(url);
     const json = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
-    const before = await http2On(session, "/grpc.health.v1.Health/Check", json);
+    const before = await sendHttp2On(session, "/grpc.health.v1.Health/Check", json);
     const closing = server.close(5000);
-    const after = await http2On(session, "/grpc.health.v1.Health/Check", json);
+    const after = await sendHttp2On(session, "/grpc.health.v1.Health/Check", json);
     expect([before.body, after.body]).toEqual(['{"status":"SERVING"}', '{"status":"NOT_SERVING"}']);
     await closing;
   });
@@ -195,16 +197,16 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
       : [];
 
   test("lists the services", async () => {
-    const { port, lines, logged } = await startServer();
+    const { port, accessLines, waitForAccessLines } = await startTestServer();
     const [answer] = await ask(port, { case: "listServices", value: "" });
     expect(answer?.case === "listServicesResponse" && answer.value.service.map(({ name }) => name)).toEqual(SERVICES);
-    await logged(1);
+    await waitForAccessLines(1);
     const operation = `grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
-    expect(lines).toMatchObject([{ operation, protocol: "grpc", code: "ok" }]);
+    expect(accessLines).toMatchObject([{ operation, protocol: "grpc", code: "ok" }]);
   });
 
   test("gives what a client needs to build each service's messages", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     for (const service of SERVICES) {
       const [answer] = await ask(port, { case: "fileContainingSymbol", value: service });
       const file = filesOf(answer);
@@ -225,13 +227,13 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
     ["google.protobuf.MethodOptions", "google/protobuf/descriptor.proto"],
     ["google.protobuf.FieldDescriptorProto.TYPE_BOOL", "google/protobuf/descriptor.proto"],
   ])("finds %s", async (symbol, name) => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const [answer] = await ask(port, { case: "fileContainingSymbol", value: symbol });
     expect(filesOf(answer)[0]?.name).toBe(name);
   });
 
   test("finds files by name and extensions by number, and answers several questions in order", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const http = { containingType: "google.protobuf.MethodOptions", extensionNumber: 72295728 };
     const [byName, byExtension, numbers, noNumbers] = await ask(
       port,
@@ -262,14 +264,14 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
     [{ case: "allExtensionNumbersOfType", value: "nope" }, status.NOT_FOUND],
     [{ case: undefined }, status.INVALID_ARGUMENT],
   ])("has no answer to %j", async (question, errorCode) => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const [first, second] = await ask(port, question, { case: "listServices", value: "" });
     expect(first).toMatchObject({ case: "errorResponse", value: { errorCode } });
     expect(second?.case).toBe("listServicesResponse");
   });
 
   test("gives host and question back", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const stream = open(port);
     stream.end({ host: "h", messageRequest: { case: "listServices", value: "*" } });
     const [answer] = (await once(stream, "data")) as [ServerReflectionResponse];
@@ -283,7 +285,7 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
     const warnings: unknown[] = [];
     const onWarning = (warning: Error) => warnings.push(warning);
     process.on("warning", onWarning);
-    const { port, server } = await startServer();
+    const { port, server } = await startTestServer();
     const streams = Array.from({ length: 20 }, () => open(port));
     for (const stream of streams) stream.write({ messageRequest: { case: "listServices", value: "" } });
     await Promise.all(streams.map((stream) => once(stream, "data")));
@@ -297,16 +299,16 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
   });
 
   test("needs HTTP/2", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const headers = { "content-type": "application/grpc-web+proto" };
     const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
-    const answer = await http1(port, path, { method: "POST", headers });
+    const answer = await sendHttp1(port, path, { method: "POST", headers });
     expect([answer.status, JSON.parse(answer.body).code]).toEqual([400, "invalid_argument"]);
   });
 });
 
 test("a question that does not parse is the caller's fault", async () => {
-  const { port, faults } = await startServer();
+  const { port, internalErrors } = await startTestServer();
   const stream = newClient(port).makeBidiStreamRequest(
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     (bytes: Buffer) => bytes,
@@ -317,5 +319,5 @@ test("a question that does not parse is the caller's fault", async () => {
   stream.resume();
   const [error] = await once(stream, "error");
   expect(error.code).toBe(status.INVALID_ARGUMENT);
-  expect(faults).toEqual([]);
+  expect(internalErrors).toEqual([]);
 });

@@ -24,9 +24,9 @@ import {
   GetQuoteResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { grpcCall, grpcClient } from "../support/grpc-client.js";
-import { http1, http2 } from "../support/raw-client.js";
-import { echoQuote, QUOTE, QUOTE_PATH, startServer } from "../support/test-server.js";
+import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
+import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { echoQuote, QUOTE, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const grpcClients = new Set<GrpcJsClient>();
 afterEach(() => {
@@ -34,7 +34,7 @@ afterEach(() => {
   grpcClients.clear();
 });
 function newGrpcClient(port: number): GrpcJsClient {
-  const client = grpcClient(port);
+  const client = createGrpcClient(port);
   grpcClients.add(client);
   return client;
 }
@@ -111,7 +111,7 @@ const overGrpcJs: Way = [
       message,
       error,
       headers: head,
-    } = await grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request, options);
+    } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request, options);
     const requestId = String(head.get("x-request-id")[0]);
     if (error === undefined) return { answer: message, requestId, retryAfter: undefined };
     const [details] = error.metadata.get("grpc-status-details-bin");
@@ -187,46 +187,48 @@ const ways: readonly Way[] = [
 
 describe.each(ways)("%s", (_, protocol, call) => {
   test("answers, and is logged once", async () => {
-    const { url, lines, logged } = await startServer();
+    const { url, accessLines, waitForAccessLines } = await startTestServer();
     const { answer, requestId } = await call(url, REQUEST, { headers: { "x-request-id": "id-1" } });
     expect(answer).toMatchObject(EXPECTED);
     expect(requestId).toBe("id-1");
-    await logged(1);
+    await waitForAccessLines(1);
     const line = { requestId: "id-1", protocol, operation: QUOTE, code: "ok", token: "USDC" };
-    expect(lines).toEqual([{ ...line, ms: expect.any(Number) }]);
+    expect(accessLines).toEqual([{ ...line, ms: expect.any(Number) }]);
   });
 
   test("tells a ServiceError with its ErrorInfo", async () => {
     const error = new ServiceError("INVALID_PARAMETER", "slippage: 100 % wrong, and é?", { field: "slippage" });
-    const { url, lines, logged } = await startServer({ getQuote: () => Promise.reject(error) });
+    const { url, accessLines, waitForAccessLines } = await startTestServer({ getQuote: () => Promise.reject(error) });
     const outcome = await call(url, REQUEST, { headers: {} });
     expect(outcome).toMatchObject({
       code: "InvalidArgument",
       message: "slippage: 100 % wrong, and é?",
       info: { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1", metadata: { field: "slippage" } },
     });
-    await logged(1);
-    expect(lines).toMatchObject([{ protocol, code: "invalid_argument", reason: "INVALID_PARAMETER" }]);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([{ protocol, code: "invalid_argument", reason: "INVALID_PARAMETER" }]);
   });
 
   test("tells when to come back", async () => {
     const error = new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 });
-    const { url } = await startServer({ getQuote: () => Promise.reject(error) });
+    const { url } = await startTestServer({ getQuote: () => Promise.reject(error) });
     expect(await call(url, REQUEST, { headers: {} })).toMatchObject({ code: "ResourceExhausted", retryAfter: "3" });
   });
 
   test("hides a fault of ours", async () => {
     const fault = new Error("secret");
-    const { url, lines, faults, logged } = await startServer({ getQuote: () => Promise.reject(fault) });
+    const { url, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
+      getQuote: () => Promise.reject(fault),
+    });
     const outcome = await call(url, REQUEST, { headers: {} });
     expect(outcome).toMatchObject({ code: "Internal", message: "internal error" });
-    await logged(1);
-    expect([lines[0]?.code, faults]).toEqual(["internal", [fault]]);
+    await waitForAccessLines(1);
+    expect([accessLines[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
   });
 
   test("passes the caller's deadline on", async () => {
     const seen: (number | undefined)[] = [];
-    const { url } = await startServer({
+    const { url } = await startTestServer({
       getQuote: (request, context) => {
         seen.push(context.timeoutMs);
         return echoQuote(request, context);
@@ -246,7 +248,7 @@ test("a deadline that no timer can hold is served, not refused", async () => {
   const warnings: unknown[] = [];
   const onWarning = (warning: Error) => warnings.push(warning);
   process.on("warning", onWarning);
-  const { port } = await startServer({
+  const { port } = await startTestServer({
     getQuote: async (request, context) => {
       await sleep(10);
       seen.push(context.timeoutMs);
@@ -254,7 +256,7 @@ test("a deadline that no timer can hold is served, not refused", async () => {
     },
   });
   const post = (headers: Record<string, string>, body: Buffer | string) =>
-    http1(port, QUOTE_PATH, { method: "POST", headers, body });
+    sendHttp1(port, QUOTE_PATH, { method: "POST", headers, body });
   const connect = await post({ "content-type": "application/json", "connect-timeout-ms": "9999999999" }, "{}");
   expect(connect.status).toBe(200);
   for (const timeout of ["99999999H", "99999999M", "2147484S"]) {
@@ -313,9 +315,9 @@ describe("a Connect request that cannot be read", () => {
     ["no type", {}, bytes, 415, "invalid_argument"],
     ["gRPC-Web as text", { "content-type": "application/grpc-web-text" }, bytes, 415, "invalid_argument"],
   ])("%s", async (_, headers, body, status, code) => {
-    const { port, lines, faults, logged } = await startServer();
-    for (const send of [http1, http2]) {
-      if (send === http2 && "transfer-encoding" in headers) continue;
+    const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
+    for (const send of [sendHttp1, sendHttp2]) {
+      if (send === sendHttp2 && "transfer-encoding" in headers) continue;
       const answer = await send(port, QUOTE_PATH, { method: "POST", headers, body });
       expect(answer).toMatchObject({
         status,
@@ -323,9 +325,9 @@ describe("a Connect request that cannot be read", () => {
       });
       expect(JSON.parse(answer.body)).toMatchObject({ code });
     }
-    await logged(1);
-    expect(lines[0]).toMatchObject({ operation: QUOTE, code });
-    expect(faults).toEqual([]);
+    await waitForAccessLines(1);
+    expect(accessLines[0]).toMatchObject({ operation: QUOTE, code });
+    expect(internalErrors).toEqual([]);
   });
 
   test.each([
@@ -336,16 +338,16 @@ describe("a Connect request that cannot be read", () => {
     ["encoding=xml&message=", 415],
     ["", 415],
   ])("GET ?%s", async (query, status) => {
-    const { port, faults } = await startServer();
-    const answer = await http1(port, `${QUOTE_PATH}?${query}`);
+    const { port, internalErrors } = await startTestServer();
+    const answer = await sendHttp1(port, `${QUOTE_PATH}?${query}`);
     expect(answer).toMatchObject({ status, headers: { "cache-control": "no-store" } });
     expect(JSON.parse(answer.body)).toHaveProperty("code");
-    expect(faults).toEqual([]);
+    expect(internalErrors).toEqual([]);
   });
 
   test("says why, with an ErrorInfo", async () => {
-    const { port } = await startServer();
-    const { body } = await http1(port, QUOTE_PATH, { method: "POST", headers: json, body: '{"amount":5}' });
+    const { port } = await startTestServer();
+    const { body } = await sendHttp1(port, QUOTE_PATH, { method: "POST", headers: json, body: '{"amount":5}' });
     const { message, details } = JSON.parse(body);
     expect(message).toContain("hop.bridge.v1.GetQuoteRequest.amount");
     expect(details).toMatchObject([
@@ -354,7 +356,7 @@ describe("a Connect request that cannot be read", () => {
   });
 
   test("leaves the connection fit for the next", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ports: (number | undefined)[] = [];
     for (const body of [big, bytes]) {
@@ -393,8 +395,8 @@ describe("a gRPC request that cannot be read", () => {
     ["too large once decompressed", { "grpc-encoding": "gzip" }, envelope(1, bomb), Code.ResourceExhausted],
     ["a deadline that is none", { "grpc-timeout": "soon" }, envelope(0, bytes), Code.InvalidArgument],
   ])("%s", async (_, headers, body, code) => {
-    const { port, lines, faults, logged } = await startServer();
-    const web = await http1(port, QUOTE_PATH, {
+    const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
+    const web = await sendHttp1(port, QUOTE_PATH, {
       method: "POST",
       headers: { "content-type": "application/grpc-web+proto", ...headers },
       body,
@@ -403,18 +405,18 @@ describe("a gRPC request that cannot be read", () => {
     expect(web.body).toContain(`grpc-status: ${code}\r\n`);
     const native = await http2Trailers(port, { "content-type": "application/grpc", ...headers }, body);
     expect(native).toMatchObject({ ":status": 200, "grpc-status": String(code) });
-    await logged(2);
-    expect(lines).toMatchObject([
+    await waitForAccessLines(2);
+    expect(accessLines).toMatchObject([
       { protocol: "grpc-web", code: codeToString(code) },
       { protocol: "grpc", code: codeToString(code) },
     ]);
-    expect(faults).toEqual([]);
+    expect(internalErrors).toEqual([]);
   });
 
   test("tells grpc-js why, with an ErrorInfo", async () => {
-    const { port } = await startServer();
+    const { port } = await startTestServer();
     const client = newGrpcClient(port);
-    const { error } = await grpcCall(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, garbage);
+    const { error } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, garbage);
     expect(error?.code).toBe(GrpcStatus.INVALID_ARGUMENT);
     expect(errorInfoOf(error?.metadata.get("grpc-status-details-bin")[0] as Buffer)).toMatchObject({
       reason: "INVALID_PARAMETER",
@@ -444,8 +446,8 @@ function http2Trailers(port: number, headers: Record<string, string>, body: Buff
 
 describe("the path of a method", () => {
   test("answers a browser's preflight", async () => {
-    const { port } = await startServer();
-    const { status, headers } = await http1(port, QUOTE_PATH, { method: "OPTIONS" });
+    const { port } = await startTestServer();
+    const { status, headers } = await sendHttp1(port, QUOTE_PATH, { method: "OPTIONS" });
     expect(status).toBe(204);
     expect(headers["access-control-allow-methods"]).toBe("POST, GET, OPTIONS");
     for (const name of [
@@ -461,8 +463,8 @@ describe("the path of a method", () => {
   });
 
   test("lets browsers see gRPC-Web's status", async () => {
-    const { port } = await startServer();
-    const { headers } = await http1(port, QUOTE_PATH, {
+    const { port } = await startTestServer();
+    const { headers } = await sendHttp1(port, QUOTE_PATH, {
       method: "POST",
       headers: { "content-type": "application/grpc-web+proto" },
       body: envelope(0, bytes),
@@ -474,26 +476,35 @@ describe("the path of a method", () => {
   });
 
   test.each(["PUT", "HEAD", "DELETE"])("%s is not allowed", async (method) => {
-    const { port } = await startServer();
-    const { status, headers } = await http1(port, QUOTE_PATH, { method });
+    const { port } = await startTestServer();
+    const { status, headers } = await sendHttp1(port, QUOTE_PATH, { method });
     expect([status, headers.allow]).toEqual([405, "POST, GET, OPTIONS"]);
   });
 
   test("an unknown one is not there, each protocol in its own words", async () => {
-    const { port, lines, logged } = await startServer();
+    const { port, accessLines, waitForAccessLines } = await startTestServer();
     const path = "/hop.bridge.v1.BridgeService/Nope";
-    const json = await http1(port, path, {
+    const json = await sendHttp1(port, path, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: "{}",
     });
     expect([json.status, JSON.parse(json.body).reason]).toEqual([404, "PATH_NOT_FOUND"]);
-    const web = await http1(port, path, { method: "POST", headers: { "content-type": "application/grpc-web+proto" } });
+    const web = await sendHttp1(port, path, {
+      method: "POST",
+      headers: { "content-type": "application/grpc-web+proto" },
+    });
     expect(web).toMatchObject({ status: 200, headers: { "grpc-status": "12" } });
-    const { error } = await grpcCall(newGrpcClient(port), path, GetQuoteRequestSchema, GetQuoteResponseSchema, REQUEST);
+    const { error } = await callUnaryGrpc(
+      newGrpcClient(port),
+      path,
+      GetQuoteRequestSchema,
+      GetQuoteResponseSchema,
+      REQUEST,
+    );
     expect(error?.code).toBe(GrpcStatus.UNIMPLEMENTED);
-    await logged(3);
-    expect(lines.map(({ code, protocol }) => [protocol, code])).toEqual([
+    await waitForAccessLines(3);
+    expect(accessLines.map(({ code, protocol }) => [protocol, code])).toEqual([
       ["rest", "not_found"],
       ["grpc-web", "unimplemented"],
       ["grpc", "unimplemented"],
@@ -502,7 +513,7 @@ describe("the path of a method", () => {
 });
 
 test("an answer of ours that does not serialise is a fault of ours", async () => {
-  const { url, faults } = await startServer({
+  const { url, internalErrors } = await startTestServer({
     getQuote: async () => create(GetQuoteResponseSchema, { deadline: 2n ** 70n }),
   });
   for (const [name, , call] of ways) {
@@ -512,23 +523,25 @@ test("an answer of ours that does not serialise is a fault of ours", async () =>
       message: "internal error",
     });
   }
-  expect(faults).toHaveLength(ways.length - 2);
+  expect(internalErrors).toHaveLength(ways.length - 2);
 });
 
 test("a body that does not come is not waited for", async () => {
-  const { port, lines, logged } = await startServer({ limits: { requestMs: 100, headersMs: 100 } });
+  const { port, accessLines, waitForAccessLines } = await startTestServer({
+    limits: { requestMs: 100, headersMs: 100 },
+  });
   const session = connectHttp2(`http://127.0.0.1:${port}`);
   const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/json" });
   const [head] = (await once(stream, "response")) as [IncomingHttpHeaders];
   expect(head[":status"]).toBe(400);
-  await logged(1);
-  expect(lines).toMatchObject([{ code: "invalid_argument" }]);
+  await waitForAccessLines(1);
+  expect(accessLines).toMatchObject([{ code: "invalid_argument" }]);
   session.destroy();
 });
 
 test("a large answer to a caller who still sends arrives whole", async () => {
   const large = "9".repeat(2_000_000);
-  const { port } = await startServer({ getQuote: async () => create(GetQuoteResponseSchema, { amountIn: large }) });
+  const { port } = await startTestServer({ getQuote: async () => create(GetQuoteResponseSchema, { amountIn: large }) });
   const session = connectHttp2(`http://127.0.0.1:${port}`);
   const stream = session.request({ ":method": "GET", ":path": "/v1/quote" }, { endStream: false });
   let size = 0;

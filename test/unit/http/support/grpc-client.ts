@@ -9,12 +9,12 @@ export interface GrpcOutcome<T> {
 }
 
 /** A gRPC client that owes nothing to Connect. */
-export function grpcClient(port: number): Client {
+export function createGrpcClient(port: number): Client {
   return new Client(`127.0.0.1:${port}`, credentials.createInsecure());
 }
 
 /** One unary call. */
-export function grpcCall<I extends DescMessage, O extends DescMessage>(
+export function callUnaryGrpc<I extends DescMessage, O extends DescMessage>(
   client: Client,
   path: string,
   input: I,

@@ -3,7 +3,7 @@ import { type Agent, type IncomingHttpHeaders as Http1Headers, request } from "n
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { connect, type Socket } from "node:net";
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
@@ -20,11 +20,11 @@ export interface RawRequest {
 }
 
 /** One HTTP/1.1 request; the target goes out as it is. */
-export function http1(
+export function sendHttp1(
   port: number,
   path: string,
   { method = "GET", headers = {}, body, agent }: RawRequest = {},
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const req = request({ host: "127.0.0.1", port, path, method, headers, agent: agent ?? false }, (res) => {
       const chunks: Buffer[] = [];
@@ -38,25 +38,25 @@ export function http1(
 }
 
 /** One HTTP/2 request with prior knowledge on a connection of its own. */
-export async function http2(
+export async function sendHttp2(
   port: number,
   path: string,
   { method = "GET", headers = {}, body }: RawRequest = {},
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const session = connectHttp2(`http://127.0.0.1:${port}`);
   try {
-    return await http2On(session, path, { method, headers, ...(body === undefined ? {} : { body }) });
+    return await sendHttp2On(session, path, { method, headers, ...(body === undefined ? {} : { body }) });
   } finally {
     session.close();
   }
 }
 
 /** One HTTP/2 request on a connection that is there. */
-export function http2On(
+export function sendHttp2On(
   session: ClientHttp2Session,
   path: string,
   { method = "GET", headers = {}, body }: RawRequest = {},
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     session.setMaxListeners(0).on("error", reject);
     const stream = session.request({ ":path": path, ":method": method, ...headers });
@@ -77,8 +77,8 @@ export function http2On(
 }
 
 /** Sends bytes and gives all that comes until the server closes the connection. */
-export async function rawBytes(port: number, ...parts: readonly (string | Buffer)[]): Promise<string> {
-  const socket = await rawSocket(port);
+export async function sendRawBytes(port: number, ...parts: readonly (string | Buffer)[]): Promise<string> {
+  const socket = await openRawSocket(port);
   const chunks: Buffer[] = [];
   socket.on("data", (chunk: Buffer) => chunks.push(chunk));
   for (const part of parts) {
@@ -90,14 +90,14 @@ export async function rawBytes(port: number, ...parts: readonly (string | Buffer
 }
 
 /** A connection, open; errors on it only end it. */
-export async function rawSocket(port: number): Promise<Socket> {
+export async function openRawSocket(port: number): Promise<Socket> {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});
   await once(socket, "connect");
   return socket;
 }
 
-function toAnswer(status: number, headers: Http1Headers | IncomingHttpHeaders, chunks: readonly Buffer[]): RawAnswer {
+function toAnswer(status: number, headers: Http1Headers | IncomingHttpHeaders, chunks: readonly Buffer[]): RawResponse {
   const single = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join() : value]);
   return { status, headers: Object.fromEntries(single), body: Buffer.concat(chunks).toString(), trailers: {} };
 }

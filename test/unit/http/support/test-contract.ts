@@ -50,8 +50,8 @@ function field(name: string, type: Type, more: Partial<{ typeName: string; label
   return create(FieldDescriptorProtoSchema, { name, jsonName, number, type, label: Label.OPTIONAL, ...more });
 }
 
-const optional = ["optional_text", "optional_double", "optional_color"] as const;
-const color = { typeName: `.${PACKAGE}.Color` };
+const OPTIONAL = ["optional_text", "optional_double", "optional_color"] as const;
+const COLOR = { typeName: `.${PACKAGE}.Color` };
 
 const kinds = create(DescriptorProtoSchema, {
   name: "Kinds",
@@ -61,24 +61,24 @@ const kinds = create(DescriptorProtoSchema, {
       ...field("long_text", Type.INT64),
       options: create(FieldOptionsSchema, { jstype: FieldOptions_JSType.JS_STRING }),
     }),
-    field("color", Type.ENUM, color),
+    field("color", Type.ENUM, COLOR),
     ...Object.entries(SCALARS).map(([name, type]) => field(`repeated_${name}`, type, { label: Label.REPEATED })),
-    field("repeated_color", Type.ENUM, { ...color, label: Label.REPEATED }),
+    field("repeated_color", Type.ENUM, { ...COLOR, label: Label.REPEATED }),
     field("first_choice", Type.STRING, { oneofIndex: 0 }),
     field("second_choice", Type.INT32, { oneofIndex: 0 }),
     ...Object.keys(MAPS).map((name) =>
       field(name, Type.MESSAGE, { label: Label.REPEATED, typeName: `.${PACKAGE}.Kinds.${entryName(name)}` }),
     ),
-    ...optional.map((name, index) =>
+    ...OPTIONAL.map((name, index) =>
       create(FieldDescriptorProtoSchema, {
         ...field(name, name === "optional_text" ? Type.STRING : name === "optional_double" ? Type.DOUBLE : Type.ENUM),
-        ...(name === "optional_color" ? color : {}),
+        ...(name === "optional_color" ? COLOR : {}),
         proto3Optional: true,
         oneofIndex: index + 1,
       }),
     ),
   ],
-  oneofDecl: [{ name: "choice" }, ...optional.map((name) => ({ name: `_${name}` }))],
+  oneofDecl: [{ name: "choice" }, ...OPTIONAL.map((name) => ({ name: `_${name}` }))],
   nestedType: Object.entries(MAPS).map(([name, [key, value]]) => ({
     name: entryName(name),
     field: [
@@ -107,7 +107,7 @@ const loop = create(DescriptorProtoSchema, {
 });
 
 /** A method `Echo` of a service, with an annotation or none; Kinds in and out where nothing else is said. */
-export function serviceWith(
+export function createTestService(
   rule: Partial<Omit<HttpRule, "$typeName">> | undefined,
   { input = "Kinds", output = "Kinds", clientStreaming = false } = {},
 ): DescService {
@@ -147,8 +147,8 @@ export function serviceWith(
 }
 
 /** Builds the message types of the contract. */
-export function messageOf(name: "Kinds" | "Nested" | "Loop"): DescMessage {
-  const found = serviceWith(undefined).file.messages.find((message) => message.name === name);
+export function getTestMessage(name: "Kinds" | "Nested" | "Loop"): DescMessage {
+  const found = createTestService(undefined).file.messages.find((message) => message.name === name);
   if (found === undefined) throw new Error(`the test's contract has no ${name}`);
   return found;
 }

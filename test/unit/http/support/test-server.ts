@@ -10,28 +10,28 @@ import {
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { HttpLimits } from "../../../../src/http/connection/http-limits.js";
 import type { Documents } from "../../../../src/http/documents.js";
-import { type MountedService, mount } from "../../../../src/http/request/mounted-service.js";
-import type { AccessLine } from "../../../../src/http/request/request-context.js";
+import { type MountedService, mountService } from "../../../../src/http/request/mounted-service.js";
+import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
 import { createHttpServer, type HttpServer } from "../../../../src/http/server.js";
 import type { Operation } from "../../../../src/operations/operation.js";
-import { serviceWith } from "./test-contract.js";
+import { createTestService } from "./test-contract.js";
 
 export const QUOTE_PATH = "/hop.bridge.v1.BridgeService/GetQuote";
 export const QUOTE = "hop.bridge.v1.BridgeService/GetQuote";
 
-export interface RunningServer {
+export interface TestServer {
   readonly server: HttpServer;
   readonly url: string;
   readonly port: number;
   /** What was logged. */
-  readonly lines: AccessLine[];
+  readonly accessLines: AccessLogEntry[];
   /** What was reported as a fault of ours. */
-  readonly faults: unknown[];
+  readonly internalErrors: unknown[];
   /** Waits until so many requests are logged. */
-  logged(count: number): Promise<void>;
+  waitForAccessLines(count: number): Promise<void>;
 }
 
-export interface ServerSetup {
+export interface TestServerOptions {
   readonly getQuote?: Operation<GetQuoteRequest, GetQuoteResponse>;
   readonly limits?: Partial<HttpLimits>;
   readonly trustProxy?: boolean;
@@ -44,9 +44,9 @@ export interface ServerSetup {
 /** Answers a quote from its request alone. */
 export const echoQuote: Operation<GetQuoteRequest, GetQuoteResponse> = async (
   { amount, slippage, rpcUrl },
-  { note },
+  { addLogFields },
 ) => {
-  note({ token: "USDC", requestId: "an operation cannot change the id" });
+  addLogFields({ token: "USDC", requestId: "an operation cannot change the id" });
   return create(GetQuoteResponseSchema, {
     amountIn: amount,
     slippage: slippage ?? 0,
@@ -56,7 +56,7 @@ export const echoQuote: Operation<GetQuoteRequest, GetQuoteResponse> = async (
 };
 
 function bridge(getQuote: Operation<GetQuoteRequest, GetQuoteResponse>): MountedService {
-  return mount(BridgeService, {
+  return mountService(BridgeService, {
     getQuote,
     getTransferStatus: async ({ transferId }) => create(GetTransferStatusResponseSchema, { transferId, state: 2 }),
     listAvailableRoutes: async () =>
@@ -65,51 +65,51 @@ function bridge(getQuote: Operation<GetQuoteRequest, GetQuoteResponse>): Mounted
 }
 
 const kinds: MountedService = {
-  service: serviceWith({ pattern: { case: "get", value: "/v1/echo" } }),
+  service: createTestService({ pattern: { case: "get", value: "/v1/echo" } }),
   operations: { echo: async (request: Message) => request },
 };
 
-const running = new Set<HttpServer>();
+const RUNNING = new Set<HttpServer>();
 afterEach(async () => {
-  await Promise.all([...running].map((server) => server.close(0)));
-  running.clear();
+  await Promise.all([...RUNNING].map((server) => server.close(0)));
+  RUNNING.clear();
 });
 
 /** A server on a free port with both test contracts; closed after the test. */
-export async function startServer({
+export async function startTestServer({
   getQuote = echoQuote,
   rateLimit,
   ...options
-}: ServerSetup = {}): Promise<RunningServer> {
-  const lines: AccessLine[] = [];
-  const faults: unknown[] = [];
+}: TestServerOptions = {}): Promise<TestServer> {
+  const accessLines: AccessLogEntry[] = [];
+  const internalErrors: unknown[] = [];
   let onLine = () => {};
   const server = createHttpServer({
     host: "127.0.0.1",
     port: 0,
     services: [bridge(getQuote), kinds],
     log: (line) => {
-      lines.push(line);
+      accessLines.push(line);
       onLine();
     },
-    onInternalError: (error) => faults.push(error),
-    rateLimit: rateLimit && { ...rateLimit, onFailure: (error) => faults.push(error) },
+    onInternalError: (error) => internalErrors.push(error),
+    rateLimit: rateLimit && { ...rateLimit, onFailure: (error) => internalErrors.push(error) },
     ...options,
   });
-  running.add(server);
+  RUNNING.add(server);
   const { url, port } = await server.listen();
-  const logged = (count: number) =>
+  const waitForAccessLines = (count: number) =>
     new Promise<void>((resolve) => {
       onLine = () => {
-        if (lines.length >= count) resolve();
+        if (accessLines.length >= count) resolve();
       };
       onLine();
     });
-  return { server, url, port, lines, faults, logged };
+  return { server, url, port, accessLines, internalErrors, waitForAccessLines };
 }
 
 /** A promise with its own resolver. */
-export function gate(): { opened: Promise<void>; open: () => void } {
+export function createLatch(): { opened: Promise<void>; open: () => void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
     open = resolve;

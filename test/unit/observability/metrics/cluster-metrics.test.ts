@@ -1,13 +1,13 @@
 import type { Worker } from "node:cluster";
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
-import { createWorkersMetrics } from "../../../../src/observability/metrics/cluster-metrics.js";
-import type { TakenMetrics } from "../../../../src/observability/metrics/exposition.js";
+import { createClusterMetrics } from "../../../../src/observability/metrics/cluster-metrics.js";
+import type { MetricsJson } from "../../../../src/observability/metrics/exposition.js";
 
-const counted = (value: number): TakenMetrics =>
+const counted = (value: number): MetricsJson =>
   [
     { name: "some_total", help: "h", type: "counter", aggregator: "sum", values: [{ labels: {}, value }] },
-  ] as unknown as TakenMetrics;
+  ] as unknown as MetricsJson;
 
 /** A worker that has counted as much whenever it is asked. */
 function workerWith(count: number): Worker {
@@ -22,12 +22,12 @@ function workerWith(count: number): Worker {
 }
 
 test("what workers counted stays, also where several end at once", async () => {
-  const metrics = createWorkersMetrics();
+  const metrics = createClusterMetrics();
   const workers = [1, 10, 100].map(workerWith);
-  for (const worker of workers) metrics.add(worker);
-  expect(await metrics.text()).toContain("some_total 111");
+  for (const worker of workers) metrics.addWorker(worker);
+  expect(await metrics.renderText()).toContain("some_total 111");
   for (const worker of workers.slice(0, 2)) worker.emit("exit", 1, null);
-  expect(await metrics.text()).toContain("some_total 111");
+  expect(await metrics.renderText()).toContain("some_total 111");
   await new Promise((resolve) => setTimeout(resolve, 50));
-  expect(await metrics.text()).toContain("some_total 111");
+  expect(await metrics.renderText()).toContain("some_total 111");
 });

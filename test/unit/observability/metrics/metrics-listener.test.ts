@@ -7,8 +7,8 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((each) => each.close()));
 });
 
-async function listen(text: () => Promise<string>): Promise<string> {
-  const listener = createMetricsListener({ host: "127.0.0.1", port: 0, text });
+async function listen(renderText: () => Promise<string>): Promise<string> {
+  const listener = createMetricsListener({ host: "127.0.0.1", port: 0, renderText });
   open.push(listener);
   return (await listener.listen()).url;
 }
@@ -39,13 +39,13 @@ test("says that they cannot be had, and not why", async () => {
 test("a port in use is told as the system tells it", async () => {
   const url = await listen(async () => "");
   const port = Number(new URL(url).port);
-  const second = createMetricsListener({ host: "127.0.0.1", port, text: async () => "" });
+  const second = createMetricsListener({ host: "127.0.0.1", port, renderText: async () => "" });
   await expect(second.listen()).rejects.toMatchObject({ code: "EADDRINUSE", syscall: "listen", port });
   await second.close();
 });
 
 test("the port is free again when it is closed, also with connections that go on", async () => {
-  const listener = createMetricsListener({ host: "127.0.0.1", port: 0, text: async () => "x" });
+  const listener = createMetricsListener({ host: "127.0.0.1", port: 0, renderText: async () => "x" });
   const { url } = await listener.listen();
   await (await fetch(url)).text();
   await listener.close();

@@ -1,20 +1,20 @@
 import perfHooks from "node:perf_hooks";
 import { expect, test, vi } from "vitest";
-import type { ServiceState } from "../../../../src/app/dependency-status.js";
-import type { AccessLine } from "../../../../src/http/request/request-context.js";
+import type { DependencyStatus } from "../../../../src/app/dependency-status.js";
+import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
 import { createMetrics } from "../../../../src/observability/metrics/metrics.js";
 
 const now = 1_795_000_000_000;
 const endpoint = (digits: string, state: "ok" | "lagging") => ({ endpoint: digits, state, head: undefined });
-const state: ServiceState = {
+const state: DependencyStatus = {
   chains: [
     {
       network: "mainnet",
       chain: "optimism",
       chainId: 10,
       endpoints: [endpoint("a1b2c3", "ok"), endpoint("d4e5f6", "lagging")],
-      head: { number: 77, time: now / 1000 - 12, seenAt: 0 },
-      usedAt: undefined,
+      head: { number: 77, timestamp: now / 1000 - 12, observedAt: 0 },
+      lastUsedAt: undefined,
     },
   ],
   sources: [
@@ -29,23 +29,23 @@ function setup() {
   let loads = 0;
   const metrics = createMetrics({
     version: "1.2.3",
-    state: () => state,
-    load() {
+    getDependencyStatus: () => state,
+    getLoad() {
       loads += 1;
       return {
         connections: 1,
         requests: 2,
-        gate: { limit: 3, inside: 4 },
-        callsWaiting: 5,
+        limiter: { limit: 3, inFlight: 4 },
+        pendingRequests: 5,
         customEndpoints: 6,
-        routesKept: 7,
+        activeRoutes: 7,
       };
     },
     now: () => now,
-    steady: () => steady,
+    monotonicNow: () => steady,
   });
   const lines = async (start: string) =>
-    (await metrics.text()).split("\n").filter((line) => line.startsWith(`hop_gateway_${start}`));
+    (await metrics.renderText()).split("\n").filter((line) => line.startsWith(`hop_gateway_${start}`));
   return { metrics, lines, loads: () => loads, pass: (ms: number) => (steady += ms) };
 }
 
@@ -97,7 +97,7 @@ test("an exchange is counted by method and outcome, and timed unless nobody wait
     ["eth_call", "aborted"],
     ["debug_everything", "refused"],
   ] as const) {
-    const ended = metrics.onExchange({ ...told, method });
+    const ended = metrics.onEndpointRequest({ ...told, method });
     pass(40);
     ended(outcome);
   }
@@ -115,7 +115,7 @@ test("an exchange is counted by method and outcome, and timed unless nobody wait
 
 test("a connection that was refused is counted by what was wrong with it", async () => {
   const { metrics, lines } = setup();
-  const line: AccessLine = { requestId: "r", protocol: "rest", operation: "", code: "invalid_argument", ms: 0 };
+  const line: AccessLogEntry = { requestId: "r", protocol: "rest", operation: "", code: "invalid_argument", ms: 0 };
   metrics.onRequest({ ...line, fault: "FLOOD" }, "RATE_LIMITED");
   metrics.onRequest(line, "INVALID_PARAMETER");
   expect(await lines("session_faults_total")).toEqual(['hop_gateway_session_faults_total{fault="FLOOD"} 1']);
@@ -124,6 +124,6 @@ test("a connection that was refused is counted by what was wrong with it", async
 test("the process is watched once, however many services run in it", async () => {
   const watching = vi.spyOn(perfHooks, "monitorEventLoopDelay");
   for (const { metrics } of [setup(), setup(), setup()])
-    expect(await metrics.text()).toContain("\nnodejs_eventloop_lag_p99_seconds ");
+    expect(await metrics.renderText()).toContain("\nnodejs_eventloop_lag_p99_seconds ");
   expect(watching.mock.calls.length).toBeLessThanOrEqual(1);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { AccessLine } from "../../../../src/http/request/request-context.js";
-import { createRequestCounts } from "../../../../src/observability/metrics/request-metrics.js";
+import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
+import { createRequestMetrics } from "../../../../src/observability/metrics/request-metrics.js";
 
-const line = (about: Partial<AccessLine>): AccessLine => ({
+const line = (about: Partial<AccessLogEntry>): AccessLogEntry => ({
   requestId: "r",
   protocol: "rest",
   operation: "hop.bridge.v1.BridgeService/GetQuote",
@@ -13,15 +13,15 @@ const line = (about: Partial<AccessLine>): AccessLine => ({
 
 describe("counts of requests", () => {
   test("are kept by operation, protocol, code and reason", () => {
-    const { note, counts } = createRequestCounts();
-    note(line({}), "");
-    note(line({}), "");
-    note(line({ protocol: "grpc" }), "");
-    note(line({ code: "invalid_argument" }), "INVALID_PARAMETER");
-    note(line({ code: "invalid_argument" }), "UNSUPPORTED_TOKEN");
-    note(line({ operation: "/readyz" }), "");
-    note(line({ operation: "", code: "not_found" }), "PATH_NOT_FOUND");
-    const shown = counts().map(({ labels, value }) => [...Object.values(labels), value].join(" "));
+    const { record, toCounterSamples } = createRequestMetrics();
+    record(line({}), "");
+    record(line({}), "");
+    record(line({ protocol: "grpc" }), "");
+    record(line({ code: "invalid_argument" }), "INVALID_PARAMETER");
+    record(line({ code: "invalid_argument" }), "UNSUPPORTED_TOKEN");
+    record(line({ operation: "/readyz" }), "");
+    record(line({ operation: "", code: "not_found" }), "PATH_NOT_FOUND");
+    const shown = toCounterSamples().map(({ labels, value }) => [...Object.values(labels), value].join(" "));
     expect(shown.sort()).toEqual([
       "/readyz rest ok  1",
       "GetQuote grpc ok  1",
@@ -33,17 +33,17 @@ describe("counts of requests", () => {
   });
 
   test("of methods that have one name are one series: Prometheus takes none twice", () => {
-    const { note, counts, durations } = createRequestCounts();
-    note(line({ operation: "grpc.reflection.v1.ServerReflection/ServerReflectionInfo" }), "");
-    note(line({ operation: "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" }), "");
-    expect(counts().map(({ value }) => value)).toEqual([2]);
-    expect(durations().filter(({ metricName }) => metricName?.endsWith("_count"))).toHaveLength(1);
+    const { record, toCounterSamples, toDurationSamples } = createRequestMetrics();
+    record(line({ operation: "grpc.reflection.v1.ServerReflection/ServerReflectionInfo" }), "");
+    record(line({ operation: "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" }), "");
+    expect(toCounterSamples().map(({ value }) => value)).toEqual([2]);
+    expect(toDurationSamples().filter(({ metricName }) => metricName?.endsWith("_count"))).toHaveLength(1);
   });
 
   test("do not become a flood, whatever operations are called", () => {
-    const { note, counts } = createRequestCounts();
-    for (let n = 0; n < 10_000; n++) note(line({ operation: `some.Service/Method${n}` }), "");
-    const all = counts();
+    const { record, toCounterSamples } = createRequestMetrics();
+    for (let n = 0; n < 10_000; n++) record(line({ operation: `some.Service/Method${n}` }), "");
+    const all = toCounterSamples();
     expect(all.length).toBeLessThanOrEqual(201);
     expect(all.reduce((sum, { value }) => sum + value, 0)).toBe(10_000);
     expect(all.find(({ labels }) => labels.operation === "other")?.value).toBeGreaterThan(9_000);
@@ -51,9 +51,9 @@ describe("counts of requests", () => {
 });
 
 test("durations are counted up to each bound, in seconds", () => {
-  const { note, durations } = createRequestCounts();
-  for (const ms of [0.1, 0.11, 30, 20_000]) note(line({ ms }), "");
-  const samples = durations();
+  const { record, toDurationSamples } = createRequestMetrics();
+  for (const ms of [0.1, 0.11, 30, 20_000]) record(line({ ms }), "");
+  const samples = toDurationSamples();
   const upTo = (le: number | string) => samples.find(({ labels }) => labels.le === le)?.value;
   expect([0.0001, 0.00025, 0.025, 0.05, 10, "+Inf"].map(upTo)).toEqual([1, 2, 2, 3, 3, 4]);
   const named = (end: string) => samples.find(({ metricName }) => metricName?.endsWith(end))?.value;

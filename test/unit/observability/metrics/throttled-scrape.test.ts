@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
-import { createSharedText } from "../../../../src/observability/metrics/throttled-scrape.js";
+import { createThrottledScrape } from "../../../../src/observability/metrics/throttled-scrape.js";
 
 function setup() {
   const made: { resolve(text: string): void; reject(error: Error): void }[] = [];
-  const ask = createSharedText(() => new Promise((resolve, reject) => void made.push({ resolve, reject })));
+  const ask = createThrottledScrape(() => new Promise((resolve, reject) => void made.push({ resolve, reject })));
   return { ask, made, until: (count: number) => vi.waitFor(() => expect(made).toHaveLength(count), 10_000) };
 }
 
@@ -34,7 +34,7 @@ test("a text that cannot be had is told to those who asked for it, and the next 
 
 test("who asks again and again has it made a tenth of the time", async () => {
   let busyMs = 0;
-  const ask = createSharedText(async () => {
+  const ask = createThrottledScrape(async () => {
     const beganAt = performance.now();
     while (performance.now() - beganAt < 5);
     busyMs += performance.now() - beganAt;

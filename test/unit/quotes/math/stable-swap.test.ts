@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  canonicalToken,
-  hToken,
-  type Pool,
-  prepareSwap,
-  SwapReverts,
+  CANONICAL_TOKEN_INDEX,
+  createStableSwapCalculator,
+  H_TOKEN_INDEX,
+  type StableSwapPool,
+  SwapRevertError,
 } from "../../../../src/quotes/math/stable-swap.js";
 import golden from "../../../golden/stableswap.json" with { type: "json" };
 import { calculateSwap } from "../../../support/reference/stable-swap.js";
 
-const places = [canonicalToken, hToken] as const;
+const places = [CANONICAL_TOKEN_INDEX, H_TOKEN_INDEX] as const;
 
 describe("a prepared swap", () => {
   test("gives what the deployed contract gave, and reverts where it reverted; so do the steps that tests compare with", () => {
@@ -25,7 +25,7 @@ describe("a prepared swap", () => {
       const [from, amountIn] = [vector.i as 0 | 1, BigInt(vector.dx)];
       const expected = vector.dy === null ? "reverts" : BigInt(vector.dy);
       expect(
-        outcomeOf(() => prepareSwap(pool)(from, amountIn)),
+        outcomeOf(() => createStableSwapCalculator(pool)(from, amountIn)),
         JSON.stringify(vector),
       ).toBe(expected);
       expect(
@@ -38,13 +38,13 @@ describe("a prepared swap", () => {
   // Amounts of every magnitude: uniform ones would nearly all be near the top.
   const magnitude = (bits: number): fc.Arbitrary<bigint> =>
     fc.integer({ min: 0, max: bits }).chain((n) => fc.bigInt({ min: 0n, max: (1n << BigInt(n)) - 1n + 1n }));
-  const anyPool: fc.Arbitrary<Pool> = fc.record({
+  const anyPool: fc.Arbitrary<StableSwapPool> = fc.record({
     decimals: fc.constantFrom(6, 8, 18),
     balances: fc.tuple(magnitude(256), magnitude(256)),
     aPrecise: fc.oneof(fc.bigInt({ min: 0n, max: 1_000_000n }), magnitude(256)),
     swapFee: fc.oneof(fc.bigInt({ min: 0n, max: 10n ** 10n }), magnitude(256)),
   });
-  const realPool: fc.Arbitrary<Pool> = fc.record({
+  const realPool: fc.Arbitrary<StableSwapPool> = fc.record({
     decimals: fc.constantFrom(6, 8, 18),
     balances: fc.tuple(magnitude(90), magnitude(90)),
     aPrecise: fc.bigInt({ min: 100n, max: 100_000n }),
@@ -58,7 +58,7 @@ describe("a prepared swap", () => {
     let reverted = 0;
     fc.assert(
       fc.property(pools, fc.constantFrom(...places), magnitude(bits), (pool, from, amountIn) => {
-        const ours = outcomeOf(() => prepareSwap(pool)(from, amountIn));
+        const ours = outcomeOf(() => createStableSwapCalculator(pool)(from, amountIn));
         if (ours === "reverts") reverted += 1;
         expect(ours).toBe(outcomeOf(() => calculateSwap(pool, from, amountIn)));
       }),
@@ -69,12 +69,17 @@ describe("a prepared swap", () => {
   });
 
   test("gives the same however often it is used, also after it has reverted", () => {
-    const pool: Pool = { decimals: 18, balances: [10n ** 24n, 10n ** 24n], aPrecise: 20_000n, swapFee: 4_000_000n };
-    const swap = prepareSwap(pool);
-    const first = swap(canonicalToken, 10n ** 18n);
-    expect(() => swap(canonicalToken, 2n ** 255n)).toThrow(SwapReverts);
-    expect(swap(hToken, 5n)).toBe(calculateSwap(pool, hToken, 5n));
-    expect(swap(canonicalToken, 10n ** 18n)).toBe(first);
+    const pool: StableSwapPool = {
+      decimals: 18,
+      balances: [10n ** 24n, 10n ** 24n],
+      aPrecise: 20_000n,
+      swapFee: 4_000_000n,
+    };
+    const swap = createStableSwapCalculator(pool);
+    const first = swap(CANONICAL_TOKEN_INDEX, 10n ** 18n);
+    expect(() => swap(CANONICAL_TOKEN_INDEX, 2n ** 255n)).toThrow(SwapRevertError);
+    expect(swap(H_TOKEN_INDEX, 5n)).toBe(calculateSwap(pool, H_TOKEN_INDEX, 5n));
+    expect(swap(CANONICAL_TOKEN_INDEX, 10n ** 18n)).toBe(first);
   });
 });
 
@@ -82,7 +87,7 @@ function outcomeOf(swap: () => bigint): bigint | "reverts" {
   try {
     return swap();
   } catch (error) {
-    if (error instanceof SwapReverts || error instanceof RangeError) return "reverts";
+    if (error instanceof SwapRevertError || error instanceof RangeError) return "reverts";
     throw error;
   }
 }

@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { SwapReverts } from "../../../../src/quotes/math/stable-swap.js";
-import { prepareUniswapSwap, sqrtPriceAt, type UniswapPool } from "../../../../src/quotes/math/uniswap-v3.js";
+import { SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
+import {
+  createUniswapSwapCalculator,
+  getSqrtPriceAtTick,
+  type UniswapV3Pool,
+} from "../../../../src/quotes/math/uniswap-v3.js";
 import { swapInSteps } from "../../../support/reference/uniswap-v3.js";
 
 describe("the price at a tick", () => {
@@ -24,13 +28,13 @@ describe("the price at a tick", () => {
     [738_203, 847_134_979_253_254_120_489_401_328_389_043_031_315_994_541n],
     [887_272, 1_461_446_703_485_210_103_287_273_052_203_988_822_378_723_970_342n],
   ])("%i is Uniswap's own", (tick, price) => {
-    expect(sqrtPriceAt(tick)).toBe(price);
+    expect(getSqrtPriceAtTick(tick)).toBe(price);
   });
 
   test("rises from tick to tick, by a part in 20,000", () => {
     fc.assert(
       fc.property(fc.integer({ min: -100_000, max: 100_000 }), (tick) => {
-        const [low, high] = [sqrtPriceAt(tick), sqrtPriceAt(tick + 1)];
+        const [low, high] = [getSqrtPriceAtTick(tick), getSqrtPriceAtTick(tick + 1)];
         expect(Number(high) / Number(low)).toBeCloseTo(Math.sqrt(1.0001), 12);
       }),
     );
@@ -69,9 +73,9 @@ function poolOf(
     const word = words.get(usable >> 8);
     if (word !== undefined) words.set(usable >> 8, word | (1n << BigInt(usable & 255)));
   }
-  const [low, high] = [sqrtPriceAt(at), sqrtPriceAt(at + 1)];
+  const [low, high] = [getSqrtPriceAtTick(at), getSqrtPriceAtTick(at + 1)];
   const sqrtPriceX96 = low + ((high - low) * BigInt(above)) / 1000n;
-  return { sqrtPriceX96, tick: at, liquidity, fee: 100n, tickSpacing, words, liquidityNet };
+  return { sqrtPriceX96, tick: at, liquidity, feePips: 100n, tickSpacing, bitmapWords: words, liquidityNet };
 }
 
 const anyPosition = (reach: number): fc.Arbitrary<Position> =>
@@ -83,24 +87,24 @@ const anyPosition = (reach: number): fc.Arbitrary<Position> =>
     })
     .map(({ lower, width, liquidity }) => ({ lower, upper: lower + width, liquidity }));
 
-const anyPool: fc.Arbitrary<UniswapPool> = fc
+const anyPool: fc.Arbitrary<UniswapV3Pool> = fc
   .record({
     positions: fc.array(anyPosition(700), { maxLength: 12 }),
     at: fc.integer({ min: -300, max: 300 }),
     above: fc.integer({ min: 0, max: 999 }),
     tickSpacing: fc.constantFrom(1, 10, 60),
-    fee: fc.constantFrom(0n, 100n, 500n, 3_000n, 999_999n),
+    feePips: fc.constantFrom(0n, 100n, 500n, 3_000n, 999_999n),
   })
-  .map(({ positions, at, above, tickSpacing, fee }) => ({
+  .map(({ positions, at, above, tickSpacing, feePips }) => ({
     ...poolOf(positions, at, above, tickSpacing, [-3, -2, -1, 0, 1, 2]),
-    fee,
+    feePips,
   }));
 
 function outcomeOf(swap: () => bigint | undefined): bigint | "reverts" | undefined {
   try {
     return swap();
   } catch (error) {
-    if (error instanceof SwapReverts) return "reverts";
+    if (error instanceof SwapRevertError) return "reverts";
     throw error;
   }
 }
@@ -110,9 +114,9 @@ describe("a swap", () => {
     const counts = { known: 0, unknown: 0 };
     fc.assert(
       fc.property(anyPool, fc.boolean(), fc.array(magnitude(140), { minLength: 1 }), (pool, zeroForOne, drawn) => {
-        const { stops } = swapInSteps(pool, zeroForOne, 1n << 200n);
-        const amounts = [...drawn, ...stops.flatMap((stop) => [stop - 1n, stop, stop + 1n])];
-        const swap = prepareUniswapSwap(pool, zeroForOne);
+        const { amountsInAtStops } = swapInSteps(pool, zeroForOne, 1n << 200n);
+        const amounts = [...drawn, ...amountsInAtStops.flatMap((stop) => [stop - 1n, stop, stop + 1n])];
+        const swap = createUniswapSwapCalculator(pool, zeroForOne);
         for (const amountIn of amounts.filter((amount) => amount > 0n)) {
           const { amountOut } = swapInSteps(pool, zeroForOne, amountIn);
           expect(
@@ -131,7 +135,7 @@ describe("a swap", () => {
   test("gives more for more, and never more than what went in is worth at the first price", () => {
     fc.assert(
       fc.property(anyPool, fc.boolean(), magnitude(90), magnitude(90), (pool, zeroForOne, one, other) => {
-        const swap = prepareUniswapSwap(pool, zeroForOne);
+        const swap = createUniswapSwapCalculator(pool, zeroForOne);
         const [less, more] = one < other ? [one + 1n, other + 1n] : [other + 1n, one + 1n];
         const [outOfLess, outOfMore] = [swap(less), swap(more)];
         if (outOfMore === undefined) return;
@@ -156,21 +160,21 @@ describe("a swap", () => {
       [-1, 0],
     );
     for (const zeroForOne of [true, false]) {
-      const swap = prepareUniswapSwap(whole, zeroForOne);
-      const last = swapInSteps(whole, zeroForOne, 1n << 200n).stops.at(-1) ?? 0n;
+      const swap = createUniswapSwapCalculator(whole, zeroForOne);
+      const last = swapInSteps(whole, zeroForOne, 1n << 200n).amountsInAtStops.at(-1) ?? 0n;
       expect(last).toBeGreaterThan(10n ** 12n);
       expect(swap(last)).toBeTypeOf("bigint");
       expect(swap(last + 1n)).toBeUndefined();
 
       const edge = zeroForOne ? -20 : 30;
       const forgotten = { ...whole, liquidityNet: new Map([...whole.liquidityNet].filter(([tick]) => tick !== edge)) };
-      const partly = prepareUniswapSwap(forgotten, zeroForOne);
-      const atEdge = swapInSteps(forgotten, zeroForOne, 1n << 200n).stops.at(-1) ?? 0n;
+      const partly = createUniswapSwapCalculator(forgotten, zeroForOne);
+      const atEdge = swapInSteps(forgotten, zeroForOne, 1n << 200n).amountsInAtStops.at(-1) ?? 0n;
       expect(partly(atEdge)).toBe(swap(atEdge));
       expect(swap(atEdge + 1n)).toBeTypeOf("bigint");
       expect(partly(atEdge + 1n)).toBeUndefined();
     }
-    expect(prepareUniswapSwap({ ...whole, words: new Map() }, true)(1n)).toBeUndefined();
+    expect(createUniswapSwapCalculator({ ...whole, bitmapWords: new Map() }, true)(1n)).toBeUndefined();
   });
 
   test("keeps, at the price's limit, what the pool can take", () => {
@@ -178,9 +182,9 @@ describe("a swap", () => {
     const places = Array.from({ length: 868 }, (_, index) => index - 434);
     const pool = poolOf([{ lower: -110_909, upper: 110_909, liquidity: 10n ** 37n }], 3, 500, 8, places);
     for (const zeroForOne of [true, false]) {
-      const swap = prepareUniswapSwap(pool, zeroForOne);
-      const { amountOut, stops } = swapInSteps(pool, zeroForOne, 1n << 254n);
-      const most = stops.at(-1) ?? 0n;
+      const swap = createUniswapSwapCalculator(pool, zeroForOne);
+      const { amountOut, amountsInAtStops } = swapInSteps(pool, zeroForOne, 1n << 254n);
+      const most = amountsInAtStops.at(-1) ?? 0n;
       expect(most).toBeLessThan(1n << 254n);
       expect(swap(most - 1n)).toBe(swapInSteps(pool, zeroForOne, most - 1n).amountOut);
       for (const amountIn of [most, most + 1n, (1n << 255n) - 1n]) expect(swap(amountIn)).toBe(amountOut);
@@ -196,7 +200,7 @@ describe("a swap", () => {
         (tick, liquidity, drawn) => {
           const pool = poolOf([{ lower: -54, upper: 54, liquidity: liquidity + 1n }], tick, 500, 16_384, [-1, 0]);
           const amountIn = drawn + 1n;
-          expect(prepareUniswapSwap(pool, true)(amountIn)).toBe(swapInSteps(pool, true, amountIn).amountOut);
+          expect(createUniswapSwapCalculator(pool, true)(amountIn)).toBe(swapInSteps(pool, true, amountIn).amountOut);
         },
       ),
       { numRuns: 5_000 },
@@ -207,17 +211,22 @@ describe("a swap", () => {
     const pool = poolOf([{ lower: -54, upper: 54, liquidity: 10n ** 18n }], 3, 500, 16_384, [-1, 0]);
     const empty = poolOf([], 3, 500, 16_384, [-1, 0]);
     for (const zeroForOne of [true, false]) {
-      const swap = prepareUniswapSwap(pool, zeroForOne);
-      for (const amountIn of [0n, 1n << 255n, (1n << 256n) - 1n]) expect(() => swap(amountIn)).toThrow(SwapReverts);
+      const swap = createUniswapSwapCalculator(pool, zeroForOne);
+      for (const amountIn of [0n, 1n << 255n, (1n << 256n) - 1n]) expect(() => swap(amountIn)).toThrow(SwapRevertError);
       expect(swap(1_000n)).toBeTypeOf("bigint");
-      expect(() => prepareUniswapSwap(empty, zeroForOne)(1n)).toThrow(SwapReverts);
+      expect(() => createUniswapSwapCalculator(empty, zeroForOne)(1n)).toThrow(SwapRevertError);
     }
   });
 
   test("at a price beyond the limit reverts", () => {
     const pool = poolOf([], 3, 500, 16_384, [-1, 0]);
-    const atEnd = (tick: number): UniswapPool => ({ ...pool, tick, sqrtPriceX96: sqrtPriceAt(tick), liquidity: 1n });
-    expect(() => prepareUniswapSwap(atEnd(-887_272), true)(1n)).toThrow(SwapReverts);
-    expect(() => prepareUniswapSwap(atEnd(887_272), false)(1n)).toThrow(SwapReverts);
+    const atEnd = (tick: number): UniswapV3Pool => ({
+      ...pool,
+      tick,
+      sqrtPriceX96: getSqrtPriceAtTick(tick),
+      liquidity: 1n,
+    });
+    expect(() => createUniswapSwapCalculator(atEnd(-887_272), true)(1n)).toThrow(SwapRevertError);
+    expect(() => createUniswapSwapCalculator(atEnd(887_272), false)(1n)).toThrow(SwapRevertError);
   });
 });

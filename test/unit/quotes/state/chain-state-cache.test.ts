@@ -1,21 +1,21 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChainClient, RpcCall, RpcOutcome } from "../../../../src/chain/chain-client.js";
-import { CallRefused } from "../../../../src/chain/json-rpc/rpc-codec.js";
+import { RpcError } from "../../../../src/chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { networkOf } from "../../../../src/hop/networks.js";
-import type { ChainFacts } from "../../../../src/quotes/state/chain-state.js";
-import { createFreshFacts } from "../../../../src/quotes/state/chain-state-cache.js";
-import type { ChainNeeds } from "../../../../src/quotes/state/read-set.js";
+import { getNetwork } from "../../../../src/hop/networks.js";
+import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
+import { createChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
+import type { ReadSet } from "../../../../src/quotes/state/read-set.js";
 
-const polygon = networkOf("mainnet").chains.get("polygon");
+const polygon = getNetwork("mainnet").chains.get("polygon");
 if (polygon === undefined) throw new Error("no polygon");
-const chain = { ...polygon, multicall: undefined };
-const needs: ChainNeeds = {
+const chain = { ...polygon, multicallAddress: undefined };
+const needs: ReadSet = {
   pools: new Map(),
-  numbers: new Map(),
+  uintCalls: new Map(),
   deliveries: new Map(),
-  windows: new Map(),
-  gasPrice: true,
+  tickWindows: new Map(),
+  includesGasPrice: true,
 };
 const pace = { refreshMs: 2_000, maxAgeMs: 4_000, maxStaleMs: 30_000 };
 
@@ -43,30 +43,30 @@ function setup() {
   const client: ChainClient = {
     slug: "polygon",
     send: async () => ({ number: state.block, timestamp: "0x20" }),
-    logs: () => Promise.reject(new Error("not asked")),
-    async batch(calls): Promise<readonly RpcOutcome[]> {
+    getLogs: () => Promise.reject(new Error("not asked")),
+    async sendBatch(calls): Promise<readonly RpcOutcome[]> {
       state.reads += 1;
       const result = `0x${state.reads.toString(16)}`;
       const { isDown, takesMs } = state;
       await new Promise((resolve) => setTimeout(resolve, takesMs));
       if (isDown) throw new Error("down");
-      const cause = new CallRefused("answered JSON-RPC error -32000");
+      const cause = new RpcError("answered JSON-RPC error -32000");
       if (state.refuses(calls)) throw new ServiceError("UPSTREAM_UNAVAILABLE", "no endpoint", { cause });
       return calls.map((call) => ({
         result: state.empties(call) ? "0x" : call.method === "eth_call" ? word(result) : result,
       }));
     },
   };
-  const facts = createFreshFacts({
+  const facts = createChainStateCache({
     chain,
     client,
-    clocks: { now: () => Date.now() + state.wallOffset, steady: () => Date.now() },
+    clocks: { now: () => Date.now() + state.wallOffset, monotonicNow: () => Date.now() },
   });
   return { state, facts };
 }
 
 /** Lets time pass until a question is answered. */
-async function answer(asked: ChainFacts | Promise<ChainFacts>, ms = 60): Promise<bigint | undefined> {
+async function answer(asked: ChainState | Promise<ChainState>, ms = 60): Promise<bigint | undefined> {
   const settled = Promise.resolve(asked).then((facts) => facts.gasPrice);
   settled.catch(() => {});
   await vi.advanceTimersByTimeAsync(ms);
@@ -76,21 +76,26 @@ async function answer(asked: ChainFacts | Promise<ChainFacts>, ms = 60): Promise
 describe("facts that are asked for", () => {
   test("are read once for all who ask at once, and then at hand", async () => {
     const { state, facts } = setup();
-    const one = facts.watch("a", needs, pace);
-    const first = [one.ask(), one.ask(), facts.watch("a", needs, pace).ask(), facts.watch("b", needs, pace).ask()];
+    const one = facts.subscribe("a", needs, pace);
+    const first = [
+      one.get(),
+      one.get(),
+      facts.subscribe("a", needs, pace).get(),
+      facts.subscribe("b", needs, pace).get(),
+    ];
     expect(await Promise.all(first.map((each) => answer(each)))).toEqual([1n, 1n, 1n, 1n]);
     expect(state.reads).toBe(1);
-    expect(one.ask()).not.toBeInstanceOf(Promise);
+    expect(one.get()).not.toBeInstanceOf(Promise);
     facts.close();
   });
 
   test("are read again at their pace as long as somebody asks, and then no more", async () => {
     const { state, facts } = setup();
-    const watched = facts.watch("a", needs, pace);
-    await answer(watched.ask());
+    const watched = facts.subscribe("a", needs, pace);
+    await answer(watched.get());
     for (let second = 0; second < 20; second++) {
       await vi.advanceTimersByTimeAsync(1_000);
-      const now = watched.ask();
+      const now = watched.get();
       if (now instanceof Promise) throw new Error("a quote had to wait");
       expect(Date.now() - now.readAt).toBeLessThan(4_000);
     }
@@ -102,7 +107,7 @@ describe("facts that are asked for", () => {
     expect(state.reads).toBe(reads);
     expect(vi.getTimerCount()).toBe(0);
     // And again, as if for the first time.
-    expect(await answer(watched.ask())).toBe(BigInt(reads + 1));
+    expect(await answer(watched.get())).toBe(BigInt(reads + 1));
     await vi.advanceTimersByTimeAsync(2_000);
     expect(state.reads).toBe(reads + 2);
     facts.close();
@@ -110,14 +115,14 @@ describe("facts that are asked for", () => {
 
   test("of several routes come to be read together", async () => {
     const { state, facts } = setup();
-    const [one, other] = [facts.watch("a", needs, pace), facts.watch("b", needs, pace)];
-    await answer(one.ask());
+    const [one, other] = [facts.subscribe("a", needs, pace), facts.subscribe("b", needs, pace)];
+    await answer(one.get());
     await vi.advanceTimersByTimeAsync(700);
-    await answer(other.ask());
+    await answer(other.get());
     const before = state.reads;
     for (let second = 0; second < 10; second++) {
-      one.ask();
-      other.ask();
+      one.get();
+      other.get();
       await vi.advanceTimersByTimeAsync(1_000);
     }
     expect(state.reads - before).toBeLessThanOrEqual(6);
@@ -126,10 +131,10 @@ describe("facts that are asked for", () => {
 
   test("that have grown old are read anew before they are given", async () => {
     const { facts } = setup();
-    const watched = facts.watch("a", needs, pace);
-    await answer(watched.ask());
+    const watched = facts.subscribe("a", needs, pace);
+    await answer(watched.get());
     await vi.advanceTimersByTimeAsync(25_000);
-    const asked = watched.ask();
+    const asked = watched.get();
     expect(asked).toBeInstanceOf(Promise);
     expect(Date.now() - (await Promise.all([asked, vi.advanceTimersByTimeAsync(60)]))[0].readAt).toBeLessThan(100);
     facts.close();
@@ -139,18 +144,18 @@ describe("facts that are asked for", () => {
 describe("while the chain does not answer", () => {
   test("the last facts are given without a wait until they are too old, and nothing after", async () => {
     const { state, facts } = setup();
-    const watched = facts.watch("a", needs, pace);
-    await answer(watched.ask());
+    const watched = facts.subscribe("a", needs, pace);
+    await answer(watched.get());
     state.isDown = true;
     for (let second = 1; second < 29; second++) {
       await vi.advanceTimersByTimeAsync(1_000);
-      expect(watched.ask(), `after ${second} s`).not.toBeInstanceOf(Promise);
+      expect(watched.get(), `after ${second} s`).not.toBeInstanceOf(Promise);
     }
     await vi.advanceTimersByTimeAsync(2_000);
-    await expect(answer(watched.ask(), 1_100)).rejects.toThrow("down");
+    await expect(answer(watched.get(), 1_100)).rejects.toThrow("down");
     state.isDown = false;
-    await answer(watched.ask(), 1_100);
-    const now = watched.ask();
+    await answer(watched.get(), 1_100);
+    const now = watched.get();
     if (now instanceof Promise) throw new Error("it has not recovered");
     expect(Date.now() - now.readAt).toBeLessThanOrEqual(1_100);
     facts.close();
@@ -158,13 +163,13 @@ describe("while the chain does not answer", () => {
 
   test("a read that hangs is not waited for longer than older facts allow", async () => {
     const { state, facts } = setup();
-    const watched = facts.watch("a", needs, pace);
-    await answer(watched.ask());
+    const watched = facts.subscribe("a", needs, pace);
+    await answer(watched.get());
     await vi.advanceTimersByTimeAsync(20_000);
     const last = BigInt(state.reads);
     state.takesMs = 60_000;
-    const asked = Promise.resolve(watched.ask());
-    let given: ChainFacts | undefined;
+    const asked = Promise.resolve(watched.get());
+    let given: ChainState | undefined;
     void asked.then((each) => {
       given = each;
     });
@@ -179,10 +184,10 @@ describe("while the chain does not answer", () => {
     const { state, facts } = setup();
     state.isDown = true;
     state.takesMs = 1;
-    const watched = facts.watch("a", needs, pace);
+    const watched = facts.subscribe("a", needs, pace);
     let refused = 0;
     for (let ms = 0; ms < 1_000; ms++) {
-      Promise.resolve(watched.ask()).catch(() => {
+      Promise.resolve(watched.get()).catch(() => {
         refused += 1;
       });
       await vi.advanceTimersByTimeAsync(1);
@@ -195,33 +200,40 @@ describe("while the chain does not answer", () => {
 });
 
 /** Needs with a delivery of this name too. */
-function needing(name: string): ChainNeeds {
-  const delivery = { from: undefined, to: "0x", data: () => "0xbad", fallbackGas: 1n, margin: 0n, hasL1Fee: false };
+function needing(name: string): ReadSet {
+  const delivery = {
+    from: undefined,
+    to: "0x",
+    encodeCalldata: () => "0xbad",
+    fallbackGas: 1n,
+    gasMargin: 0n,
+    hasL1Fee: false,
+  };
   return { ...needs, deliveries: new Map([[name, delivery]]) };
 }
 
 test("a call that the node refuses is the trouble of the routes that need it alone", async () => {
   const { state, facts } = setup();
-  const refused = facts.watch("refused", needing("odd"), pace);
-  const usual = facts.watch("usual", needs, pace);
+  const refused = facts.subscribe("refused", needing("odd"), pace);
+  const usual = facts.subscribe("usual", needs, pace);
   state.refuses = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
-  const both = Promise.allSettled([refused.ask(), usual.ask()]);
+  const both = Promise.allSettled([refused.get(), usual.get()]);
   await vi.advanceTimersByTimeAsync(110);
   const [bad, good] = await both;
   expect(bad).toMatchObject({ status: "rejected", reason: { message: "no endpoint" } });
   expect(good).toMatchObject({ status: "fulfilled", value: { gasPrice: 3n } });
-  expect(usual.ask()).not.toBeInstanceOf(Promise);
+  expect(usual.get()).not.toBeInstanceOf(Promise);
   facts.close();
 });
 
 test("a route of which a call was refused is read apart for a while", async () => {
   const { state, facts } = setup();
-  const refused = facts.watch("refused", needing("odd"), pace);
-  const usual = facts.watch("usual", needs, pace);
+  const refused = facts.subscribe("refused", needing("odd"), pace);
+  const usual = facts.subscribe("usual", needs, pace);
   state.refuses = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
-  Promise.resolve(refused.ask()).catch(() => {});
+  Promise.resolve(refused.get()).catch(() => {});
   for (let second = 0; second < 10; second++) {
-    Promise.resolve(usual.ask()).catch(() => {});
+    Promise.resolve(usual.get()).catch(() => {});
     await vi.advanceTimersByTimeAsync(1_000);
   }
   // Three reads find it out; then each of the two is read every two seconds, where together they would take three.
@@ -231,22 +243,22 @@ test("a route of which a call was refused is read apart for a while", async () =
 
 test("several routes of which calls are refused do not keep the others from their facts", async () => {
   const { state, facts } = setup();
-  const refused = ["a", "b"].map((name) => facts.watch(`refused ${name}`, needing(name), pace));
-  const usual = ["c", "d", "e"].map((name) => facts.watch(name, needs, pace));
+  const refused = ["a", "b"].map((name) => facts.subscribe(`refused ${name}`, needing(name), pace));
+  const usual = ["c", "d", "e"].map((name) => facts.subscribe(name, needs, pace));
   state.refuses = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
   for (let second = 0; second < 10; second++) {
-    for (const each of [...refused, ...usual]) Promise.resolve(each.ask()).catch(() => {});
+    for (const each of [...refused, ...usual]) Promise.resolve(each.get()).catch(() => {});
     await vi.advanceTimersByTimeAsync(1_000);
   }
-  for (const each of usual) expect(each.ask()).not.toBeInstanceOf(Promise);
+  for (const each of usual) expect(each.get()).not.toBeInstanceOf(Promise);
   facts.close();
 });
 
 test("where the node refuses everything, few find it out", async () => {
   const { state, facts } = setup();
   state.refuses = () => true;
-  const many = Array.from({ length: 50 }, (_, index) => facts.watch(`route ${index}`, { ...needs }, pace));
-  const asked = Promise.allSettled(many.map((each) => each.ask()));
+  const many = Array.from({ length: 50 }, (_, index) => facts.subscribe(`route ${index}`, { ...needs }, pace));
+  const asked = Promise.allSettled(many.map((each) => each.get()));
   await vi.advanceTimersByTimeAsync(200);
   expect((await asked).every(({ status }) => status === "rejected")).toBe(true);
   expect(state.reads).toBe(3);
@@ -255,26 +267,26 @@ test("where the node refuses everything, few find it out", async () => {
 
 test("an older block does not replace a newer one that is still good", async () => {
   const { state, facts } = setup();
-  const watched = facts.watch("a", needs, pace);
-  await answer(watched.ask());
+  const watched = facts.subscribe("a", needs, pace);
+  await answer(watched.get());
   state.block = "0xf";
   await vi.advanceTimersByTimeAsync(2_100);
-  expect(watched.ask()).toMatchObject({ block: { number: 16n } });
+  expect(watched.get()).toMatchObject({ block: { number: 16n } });
   await vi.advanceTimersByTimeAsync(2_000);
-  await Promise.all([watched.ask(), vi.advanceTimersByTimeAsync(100)]);
-  expect(watched.ask()).toMatchObject({ block: { number: 15n } });
+  await Promise.all([watched.get(), vi.advanceTimersByTimeAsync(100)]);
+  expect(watched.get()).toMatchObject({ block: { number: 15n } });
   facts.close();
 });
 
 test("a watcher with a faster pace is kept fresh beside a slower one", async () => {
   const { state, facts } = setup();
-  const slow = facts.watch("slow", needs, { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 });
-  await answer(slow.ask());
-  const fast = facts.watch("fast", needs, pace);
-  await answer(fast.ask());
+  const slow = facts.subscribe("slow", needs, { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 });
+  await answer(slow.get());
+  const fast = facts.subscribe("fast", needs, pace);
+  await answer(fast.get());
   for (let second = 0; second < 10; second++) {
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(fast.ask(), `after ${second} s`).not.toBeInstanceOf(Promise);
+    expect(fast.get(), `after ${second} s`).not.toBeInstanceOf(Promise);
   }
   expect(state.reads).toBeLessThan(9);
   facts.close();
@@ -282,12 +294,12 @@ test("a watcher with a faster pace is kept fresh beside a slower one", async () 
 
 test("a wall clock that is set back changes nothing", async () => {
   const { state, facts } = setup();
-  const watched = facts.watch("a", needs, pace);
-  await answer(watched.ask());
+  const watched = facts.subscribe("a", needs, pace);
+  await answer(watched.get());
   state.wallOffset = -3_600_000;
   for (let second = 0; second < 10; second++) {
     await vi.advanceTimersByTimeAsync(1_000);
-    const now = watched.ask();
+    const now = watched.get();
     if (now instanceof Promise) throw new Error("a quote had to wait");
     expect(Date.now() - now.readAt).toBeLessThan(4_000);
   }
@@ -297,7 +309,7 @@ test("a wall clock that is set back changes nothing", async () => {
 
 test("close ends what goes on in the background", async () => {
   const { state, facts } = setup();
-  await answer(facts.watch("a", needs, pace).ask());
+  await answer(facts.subscribe("a", needs, pace).get());
   facts.close();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(state.reads).toBe(1);
@@ -305,21 +317,21 @@ test("close ends what goes on in the background", async () => {
 
 describe("facts that lack what is needed", () => {
   const name = "a number";
-  const numbered = { ...needs, numbers: new Map([[name, { to: `0x${"a1".repeat(20)}`, data: "0x12345678" }]]) };
+  const numbered = { ...needs, uintCalls: new Map([[name, { to: `0x${"a1".repeat(20)}`, data: "0x12345678" }]]) };
 
   test("take no older facts' place, and are a failure where there are none", async () => {
     const { state, facts } = setup();
     state.empties = () => true;
-    const cold = facts.watch("a", numbered, pace);
-    await expect(answer(cold.ask())).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    const cold = facts.subscribe("a", numbered, pace);
+    await expect(answer(cold.get())).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
     state.empties = () => false;
-    const first = await answer(cold.ask(), 400);
+    const first = await answer(cold.get(), 400);
     state.empties = ({ method }) => method === "eth_call";
     await vi.advanceTimersByTimeAsync(pace.maxAgeMs + 1);
-    expect(await answer(cold.ask())).toBe(first);
-    const kept = cold.ask();
+    expect(await answer(cold.get())).toBe(first);
+    const kept = cold.get();
     if (kept instanceof Promise) throw new Error("not at hand");
-    expect(kept.number(name)).toBe(first);
+    expect(kept.getUint(name)).toBe(first);
     facts.close();
   });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { ChainClient, RpcCall, RpcOutcome } from "../../../../src/chain/chain-client.js";
 import { RevertError } from "../../../../src/chain/json-rpc/revert-error.js";
-import { usdcSwapOn } from "../../../../src/hop/usdc-swap-pools.js";
-import { SwapReverts } from "../../../../src/quotes/math/stable-swap.js";
-import type { ChainFacts } from "../../../../src/quotes/state/chain-state.js";
-import { createUsdcSwaps } from "../../../../src/quotes/state/usdc-swap-quoter.js";
+import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
+import { SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
+import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
+import { createUsdcSwapQuoter } from "../../../../src/quotes/state/usdc-swap-quoter.js";
 
-const swap = usdcSwapOn("polygon");
+const swap = findUsdcSwapPool("polygon");
 if (swap === undefined) throw new Error("USDC.e is swapped on polygon");
 
 const amountOf = ({ params: [call] }: RpcCall): bigint =>
@@ -19,8 +19,8 @@ function setup(answer: (call: RpcCall) => RpcOutcome = half) {
   const client: ChainClient = {
     slug: "polygon",
     send: () => Promise.reject(new Error("not asked")),
-    logs: () => Promise.reject(new Error("not asked")),
-    batch: (calls) =>
+    getLogs: () => Promise.reject(new Error("not asked")),
+    sendBatch: (calls) =>
       new Promise((resolve, reject) => {
         requests.push({
           amounts: calls.map(amountOf),
@@ -31,9 +31,9 @@ function setup(answer: (call: RpcCall) => RpcOutcome = half) {
   };
   const clock = { time: 1_795_000_000_000 };
   const { signal } = new AbortController();
-  const swaps = createUsdcSwaps({
+  const swaps = createUsdcSwapQuoter({
     client,
-    swap: swap as NonNullable<typeof swap>,
+    pool: swap as NonNullable<typeof swap>,
     maxAgeMs: 4_000,
     now: () => clock.time,
     signal,
@@ -44,19 +44,19 @@ function setup(answer: (call: RpcCall) => RpcOutcome = half) {
 const by = { caller: "a" };
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function factsWhose(amountOut: (amountIn: bigint) => bigint | undefined): ChainFacts {
+function factsWhose(amountOut: (amountIn: bigint) => bigint | undefined): ChainState {
   const unused = (): never => {
     throw new Error("not asked");
   };
   return {
     block: { number: 1n, timeSeconds: 1n },
-    nowSeconds: 0,
+    readAtUnixSeconds: 0,
     readAt: 1_794_999_999_000,
     gasPrice: undefined,
-    pool: unused,
-    number: unused,
-    delivery: unused,
-    uniswapSwap: (pool) => (pool === swap?.pool ? amountOut : undefined),
+    getPool: unused,
+    getUint: unused,
+    getDeliveryGasCost: unused,
+    findUniswapSwap: (pool) => (pool === swap?.address ? amountOut : undefined),
   };
 }
 
@@ -64,37 +64,41 @@ describe("a swap of USDC.e", () => {
   test("that the facts tell of takes no call and is as old as they are", () => {
     const { requests, swaps } = setup();
     expect(
-      swaps.amountOut(
+      swaps.quoteAmountOut(
         10n,
         by,
         factsWhose((amountIn) => amountIn - 1n),
       ),
     ).toEqual({ amountOut: 9n, readAt: 1_794_999_999_000 });
     const reverts = factsWhose(() => {
-      throw new SwapReverts("too much");
+      throw new SwapRevertError("too much");
     });
-    expect(() => swaps.amountOut(10n, by, reverts)).toThrow(SwapReverts);
+    expect(() => swaps.quoteAmountOut(10n, by, reverts)).toThrow(SwapRevertError);
     expect(requests).toHaveLength(0);
   });
 
   test("that they do not tell of is asked for once by all, and remembered until it is old", async () => {
     const { requests, clock, swaps } = setup();
     const unknown = factsWhose(() => undefined);
-    const asked = Promise.all([swaps.amountOut(10n, by, unknown), swaps.amountOut(10n, by), swaps.amountOut(10n, by)]);
+    const asked = Promise.all([
+      swaps.quoteAmountOut(10n, by, unknown),
+      swaps.quoteAmountOut(10n, by),
+      swaps.quoteAmountOut(10n, by),
+    ]);
     requests[0]?.answer();
     const found = { amountOut: 5n, readAt: clock.time };
     expect(await asked).toEqual([found, found, found]);
     clock.time += 4_000;
-    expect(swaps.amountOut(10n, by)).toEqual(found);
+    expect(swaps.quoteAmountOut(10n, by)).toEqual(found);
     clock.time += 1;
-    expect(swaps.amountOut(10n, by)).toBeInstanceOf(Promise);
+    expect(swaps.quoteAmountOut(10n, by)).toBeInstanceOf(Promise);
     expect(requests.map(({ amounts }) => amounts)).toEqual([[10n], [10n]]);
   });
 
   test("waits for the request before it, and goes with at most 19 others", async () => {
     const { requests, swaps } = setup();
     const amounts = Array.from({ length: 51 }, (_, index) => BigInt(2 * index + 2));
-    const asked = Promise.all(amounts.map((amount) => swaps.amountOut(amount, by)));
+    const asked = Promise.all(amounts.map((amount) => swaps.quoteAmountOut(amount, by)));
     const sizes = [1, 20, 20, 10];
     for (const [index, size] of sizes.entries()) {
       expect(requests.map((request) => request.amounts.length)).toEqual(sizes.slice(0, index + 1));
@@ -110,25 +114,29 @@ describe("a swap of USDC.e", () => {
     const { requests, swaps } = setup((call) =>
       amountOf(call) === 7n ? { revert: new RevertError("execution reverted", 3, "0x") } : half(call),
     );
-    const [first, reverting, usual] = [swaps.amountOut(2n, by), swaps.amountOut(7n, by), swaps.amountOut(8n, by)];
+    const [first, reverting, usual] = [
+      swaps.quoteAmountOut(2n, by),
+      swaps.quoteAmountOut(7n, by),
+      swaps.quoteAmountOut(8n, by),
+    ];
     requests[0]?.answer();
     await first;
     requests[1]?.answer();
-    await expect(reverting).rejects.toThrow(SwapReverts);
+    await expect(reverting).rejects.toThrow(SwapRevertError);
     expect(await usual).toMatchObject({ amountOut: 4n });
-    expect(swaps.amountOut(7n, by)).toBeInstanceOf(Promise);
+    expect(swaps.quoteAmountOut(7n, by)).toBeInstanceOf(Promise);
   });
 
   test.each([["no word"], ["0x"], [undefined]])("is refused when the answer is %s", async (result) => {
     const { requests, swaps } = setup(() => ({ result }));
-    const asked = swaps.amountOut(2n, by);
+    const asked = swaps.quoteAmountOut(2n, by);
     requests[0]?.answer();
     await expect(asked).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
   });
 
   test("fails with its request, and the next one is tried", async () => {
     const { requests, swaps } = setup();
-    const [failing, waiting] = [swaps.amountOut(2n, by), swaps.amountOut(4n, by)];
+    const [failing, waiting] = [swaps.quoteAmountOut(2n, by), swaps.quoteAmountOut(4n, by)];
     requests[0]?.fail();
     await expect(failing).rejects.toThrow("down");
     requests[1]?.answer();
@@ -137,12 +145,12 @@ describe("a swap of USDC.e", () => {
 
   test("is refused where a thousand of the same caller wait, but not an amount that is among them, nor another caller", async () => {
     const { requests, swaps } = setup();
-    const all = Array.from({ length: 1_000 }, (_, amount) => swaps.amountOut(BigInt(amount), by));
-    expect(() => swaps.amountOut(5_000n, by)).toThrow(expect.objectContaining({ reason: "OVERLOADED" }));
-    expect(swaps.amountOut(999n, by)).toBe(all.at(-1));
-    expect(swaps.amountOut(6_000n, { caller: "b" })).toBeInstanceOf(Promise);
+    const all = Array.from({ length: 1_000 }, (_, amount) => swaps.quoteAmountOut(BigInt(amount), by));
+    expect(() => swaps.quoteAmountOut(5_000n, by)).toThrow(expect.objectContaining({ reason: "OVERLOADED" }));
+    expect(swaps.quoteAmountOut(999n, by)).toBe(all.at(-1));
+    expect(swaps.quoteAmountOut(6_000n, { caller: "b" })).toBeInstanceOf(Promise);
     requests[0]?.answer();
     await turn();
-    expect(swaps.amountOut(5_000n, by)).toBeInstanceOf(Promise);
+    expect(swaps.quoteAmountOut(5_000n, by)).toBeInstanceOf(Promise);
   });
 });

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { defaultIndexFrom, parseIndexFrom, parseIndexLocation } from "../../../../src/transfers/index/index-options.js";
+import {
+  getDefaultIndexStart,
+  parseIndexLocation,
+  parseIndexStart,
+} from "../../../../src/transfers/index/index-options.js";
 
 const now = Date.parse("2026-07-15T12:00:00Z");
 const slugs = new Set(["ethereum", "optimism"]);
@@ -8,7 +12,7 @@ describe("where the index begins", () => {
   const week = Date.parse("2026-07-08T12:00:00Z") / 1_000;
 
   test("is 7 days ago unless told otherwise", () => {
-    expect(defaultIndexFrom(now)).toEqual({ seconds: week, blocks: new Map() });
+    expect(getDefaultIndexStart(now)).toEqual({ timestamp: week, blocks: new Map() });
   });
 
   test.each<[string, number, [string, number][]]>([
@@ -24,8 +28,8 @@ describe("where the index begins", () => {
         ["ethereum", 1],
       ],
     ],
-  ])("%j", (text, seconds, blocks) => {
-    expect(parseIndexFrom(text, slugs, now)).toEqual({ seconds, blocks: new Map(blocks) });
+  ])("%j", (text, timestamp, blocks) => {
+    expect(parseIndexStart(text, slugs, now)).toEqual({ timestamp, blocks: new Map(blocks) });
   });
 
   test.each([
@@ -46,7 +50,7 @@ describe("where the index begins", () => {
     "2024-01-01,2024-01-02",
     "2024-01-01,",
   ])("is not %j", (text) => {
-    expect(parseIndexFrom(text, slugs, now)).toBeUndefined();
+    expect(parseIndexStart(text, slugs, now)).toBeUndefined();
   });
 });
 

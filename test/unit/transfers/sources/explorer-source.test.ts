@@ -1,38 +1,42 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { ChainAccess } from "../../../../src/chain/chains.js";
-import { createExplorer } from "../../../../src/hop/explorer/explorer-client.js";
-import { type NetworkSlug, networkOf } from "../../../../src/hop/networks.js";
+import type { NetworkChains } from "../../../../src/chain/chains.js";
+import { createExplorerClient } from "../../../../src/hop/explorer/explorer-client.js";
+import { getNetwork, type NetworkSlug } from "../../../../src/hop/networks.js";
 import { createExplorerSource } from "../../../../src/transfers/sources/explorer-source.js";
-import type { LookUpContext } from "../../../../src/transfers/sources/transfer-source.js";
-import { type ExplorerJson, explorerJson, startExplorerStub } from "../../../support/stubs/explorer-stub.js";
+import type { LookupContext } from "../../../../src/transfers/sources/transfer-source.js";
+import {
+  createExplorerRecord,
+  type ExplorerRecordJson,
+  startExplorerStub,
+} from "../../../support/stubs/explorer-stub.js";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()));
 });
 
-const chains: ChainAccess = {
-  client: () => {
+const chains: NetworkChains = {
+  getClient: () => {
     throw new Error("the explorer is asked for what it says, not the chains");
   },
-  isCustom: () => false,
+  hasCustomEndpoint: () => false,
 };
-const contextOf = (network: NetworkSlug = "mainnet"): LookUpContext => ({
-  network: networkOf(network),
+const contextOf = (network: NetworkSlug = "mainnet"): LookupContext => ({
+  network: getNetwork(network),
   chains,
-  leftMs: () => 1_000,
+  remainingMs: () => 1_000,
   signal: new AbortController().signal,
 });
 
-async function setup(...records: readonly ExplorerJson[]) {
+async function setup(...records: readonly ExplorerRecordJson[]) {
   const stub = await startExplorerStub(records);
-  const explorer = createExplorer({ baseUrl: stub.url, now: () => 0 });
+  const explorer = createExplorerClient({ baseUrl: stub.url, now: () => 0 });
   closing.push(explorer.close, stub.close);
   const source = createExplorerSource({ explorer, now: () => 1_700_000_000_000 });
   return {
     stub,
-    byHash: (hash: string, id?: string) => source.byTransactionHash(hash, id, contextOf()),
-    byId: (id: string) => source.byTransferId(id, contextOf()),
+    byHash: (hash: string, id?: string) => source.findByTransactionHash(hash, id, contextOf()),
+    byId: (id: string) => source.findByTransferId(id, contextOf()),
     source,
   };
 }
@@ -47,14 +51,14 @@ const cctp = { token: "USDC", transferId: "123", amountOutMin: null, deadline: 0
 
 describe("what the explorer says of a transfer", () => {
   test("is a status that is hearsay", async () => {
-    const { byId } = await setup(explorerJson());
+    const { byId } = await setup(createExplorerRecord());
     expect(await byId(id)).toEqual({
       sent: {
         kind: "l2",
         id,
         token: "DAI",
-        source: networkOf("mainnet").chains.get("optimism"),
-        destination: networkOf("mainnet").chains.get("arbitrum"),
+        source: getNetwork("mainnet").chains.get("optimism"),
+        destination: getNetwork("mainnet").chains.get("arbitrum"),
         transactionHash: sendingHash,
         blockNumber: 0,
         logIndex: 0,
@@ -81,7 +85,7 @@ describe("what the explorer says of a transfer", () => {
     });
   });
 
-  test.each<[string, ExplorerJson, object]>([
+  test.each<[string, ExplorerRecordJson, object]>([
     ["pending", pending, { state: "PENDING", delivery: undefined }],
     [
       "unbondable",
@@ -109,7 +113,7 @@ describe("what the explorer says of a transfer", () => {
     ],
     ["without a price", { tokenPriceUsd: null, amountUsd: null }, { priceUsd: undefined }],
   ])("can be %s", async (_, others, expected) => {
-    const { byHash } = await setup(explorerJson(others));
+    const { byHash } = await setup(createExplorerRecord(others));
     expect(await byHash(sendingHash)).toMatchObject(expected);
   });
 
@@ -120,11 +124,11 @@ describe("what the explorer says of a transfer", () => {
   });
 
   test("is not known while it gives no answer, and of another network never", async () => {
-    const { byId, stub, source } = await setup(explorerJson());
+    const { byId, stub, source } = await setup(createExplorerRecord());
     const unavailable = { reason: "UPSTREAM_UNAVAILABLE", message: "the explorer knows mainnet only" };
-    await expect(source.byTransferId(id, contextOf("goerli"))).rejects.toMatchObject(unavailable);
-    await expect(source.byTransactionHash(id, undefined, contextOf("goerli"))).rejects.toMatchObject(unavailable);
-    expect(stub.asked).toEqual([]);
+    await expect(source.findByTransferId(id, contextOf("goerli"))).rejects.toMatchObject(unavailable);
+    await expect(source.findByTransactionHash(id, undefined, contextOf("goerli"))).rejects.toMatchObject(unavailable);
+    expect(stub.queries).toEqual([]);
     stub.mode = "down";
     await expect(byId(id)).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
   });
@@ -132,7 +136,10 @@ describe("what the explorer says of a transfer", () => {
 
 describe("a transfer is found", () => {
   test("by an id that is its own, and not by a hash in its place", async () => {
-    const { byId } = await setup(explorerJson(), explorerJson({ ...fromL1, transactionHash: hash("4d") }));
+    const { byId } = await setup(
+      createExplorerRecord(),
+      createExplorerRecord({ ...fromL1, transactionHash: hash("4d") }),
+    );
     expect(await byId(id)).toMatchObject({ sent: { id } });
     expect(await byId(sendingHash)).toBeUndefined();
     expect(await byId(bondingHash)).toBeUndefined();
@@ -140,14 +147,14 @@ describe("a transfer is found", () => {
   });
 
   test("by the hash that sent or delivered it", async () => {
-    const { byHash } = await setup(explorerJson());
+    const { byHash } = await setup(createExplorerRecord());
     expect(await byHash(sendingHash)).toMatchObject({ sent: { id } });
     expect(await byHash(bondingHash)).toMatchObject({ sent: { id } });
     expect(await byHash(id)).toBeUndefined();
   });
 
   test("by both", async () => {
-    const { byHash } = await setup(explorerJson(), explorerJson({ transferId: hash("0f") }));
+    const { byHash } = await setup(createExplorerRecord(), createExplorerRecord({ transferId: hash("0f") }));
     expect(await byHash(sendingHash, id)).toMatchObject({ sent: { id }, otherTransferIds: [hash("0f")] });
     expect(await byHash(sendingHash, hash("0f"))).toMatchObject({ sent: { id: hash("0f") }, otherTransferIds: [id] });
     expect(await byHash(sendingHash, hash("77"))).toBeUndefined();
@@ -156,7 +163,7 @@ describe("a transfer is found", () => {
 
   test("beside the others of its transaction, in one order", async () => {
     const ids = [hash("9f"), hash("11"), hash("44")];
-    const { byHash, byId } = await setup(...ids.map((each) => explorerJson({ transferId: each })));
+    const { byHash, byId } = await setup(...ids.map((each) => createExplorerRecord({ transferId: each })));
     const first = { sent: { id: hash("11") }, otherTransferIds: [hash("44"), hash("9f")] };
     expect(await byHash(sendingHash)).toMatchObject(first);
     // One id is all that the explorer is asked for here.
@@ -165,42 +172,44 @@ describe("a transfer is found", () => {
 
   test("beside the others that the same transaction delivered", async () => {
     const { byHash } = await setup(
-      explorerJson(),
-      explorerJson({ transferId: hash("0f"), transactionHash: hash("4d") }),
+      createExplorerRecord(),
+      createExplorerRecord({ transferId: hash("0f"), transactionHash: hash("4d") }),
     );
     expect(await byHash(bondingHash)).toMatchObject({ sent: { id: hash("0f") }, otherTransferIds: [id] });
     expect(await byHash(sendingHash)).toMatchObject({ sent: { id }, otherTransferIds: [] });
   });
 
   test("as one of several from L1 in a transaction, which have one id", async () => {
-    const both = ["2b", "2a"].map((log) => explorerJson({ ...fromL1, transferId: `${sendingHash}000000${log}` }));
+    const both = ["2b", "2a"].map((log) =>
+      createExplorerRecord({ ...fromL1, transferId: `${sendingHash}000000${log}` }),
+    );
     const delivered = { transferId: hash("0f"), transactionHash: hash("4d"), bondTransactionHash: sendingHash };
-    const { byId } = await setup(explorerJson(delivered), ...both);
+    const { byId } = await setup(createExplorerRecord(delivered), ...both);
     expect(await byId(sendingHash)).toMatchObject({ sent: { id: sendingHash }, otherTransferIds: [sendingHash] });
   });
 
   test("as sent rather than as delivered", async () => {
-    const delivered = explorerJson({
+    const delivered = createExplorerRecord({
       transferId: hash("0f"),
       transactionHash: hash("4d"),
       bondTransactionHash: sendingHash,
     });
-    const { byHash } = await setup(delivered, explorerJson());
+    const { byHash } = await setup(delivered, createExplorerRecord());
     expect(await byHash(sendingHash)).toMatchObject({ sent: { id }, otherTransferIds: [] });
     expect(await byHash(sendingHash, hash("0f"))).toBeUndefined();
   });
 
   test("by its CCTP nonce, if only one chain has that", async () => {
     const other = { ...cctp, sourceChainId: 137, sourceChainSlug: "polygon", transactionHash: hash("4d") };
-    const { byId, byHash, stub } = await setup(explorerJson(cctp));
+    const { byId, byHash, stub } = await setup(createExplorerRecord(cctp));
     expect(await byId("123")).toMatchObject({ sent: { id: "123", kind: "cctp" } });
-    stub.records = [explorerJson(cctp), explorerJson(other)];
+    stub.records = [createExplorerRecord(cctp), createExplorerRecord(other)];
     await expect(byId("123")).rejects.toMatchObject({ reason: "INVALID_PARAMETER", field: "transferId" });
     expect(await byHash(hash("4d"), "123")).toMatchObject({ sent: { source: { slug: "polygon" } } });
   });
 
   test.each(["wrong-types", "foreign"] as const)("never in answers that lie: %s", async (mode) => {
-    const { byHash, byId, stub } = await setup(explorerJson());
+    const { byHash, byId, stub } = await setup(createExplorerRecord());
     stub.mode = mode;
     const asked = mode === "foreign" ? hash("77") : id;
     expect(await byId(asked)).toBeUndefined();

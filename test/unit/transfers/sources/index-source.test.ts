@@ -1,35 +1,41 @@
 import { describe, expect, test } from "vitest";
-import { networkOf } from "../../../../src/hop/networks.js";
+import { getNetwork } from "../../../../src/hop/networks.js";
 import type {
   IndexCoverage,
   IndexedTransfer,
   TransferIndex,
 } from "../../../../src/transfers/index/store/transfer-index.js";
 import { createIndexSource } from "../../../../src/transfers/sources/index-source.js";
-import type { LookUpContext } from "../../../../src/transfers/sources/transfer-source.js";
+import type { LookupContext } from "../../../../src/transfers/sources/transfer-source.js";
 import {
-  accessTo,
-  chainOf,
-  contextOf,
-  delivered,
-  hash,
-  sentTransfer,
+  createChainAccess,
+  createLookupContext,
+  createSentTransfer,
+  defaultDelivery,
+  getChain,
+  repeatedByteHash,
 } from "../../../support/stubs/transfer-fixtures.js";
 
 const now = 1_700_100_000_000;
-const mainnet = networkOf("mainnet");
+const mainnet = getNetwork("mainnet");
 const isUnknown = expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE" });
-const sent = sentTransfer();
+const sent = createSentTransfer();
 /** What the index adds to it depends on the rest. */
 type Kept = Omit<IndexedTransfer, "otherTransferIds" | "source" | "destination">;
-const bonded: Kept = { sent, delivery: delivered, isFinal: true, isCertain: true };
+const bonded: Kept = { sent, delivery: defaultDelivery, isFinal: true, isCertain: true };
 const waiting: Kept = { ...bonded, delivery: undefined };
 const recent: Kept = { ...waiting, isFinal: false };
 const untold: Kept = { ...waiting, isCertain: false };
-const whole: IndexCoverage = { from: 0, to: 1_000, fromTimestamp: 0, observedAt: now - 1, finalTo: 9 };
-const sinceThen = { from: 5, fromTimestamp: sent.timestamp };
+const whole: IndexCoverage = {
+  fromBlock: 0,
+  toBlock: 1_000,
+  fromTimestamp: 0,
+  observedAtMs: now - 1,
+  finalizedBlock: 9,
+};
+const sinceThen = { fromBlock: 5, fromTimestamp: sent.timestamp };
 /** What a chain polls every 2 seconds may be behind. */
-const late = { observedAt: now - 6_001 };
+const late = { observedAtMs: now - 6_001 };
 const isByNonce = { ...sent, kind: "cctp", id: "77", token: "USDC" } as const;
 
 interface Setup {
@@ -50,34 +56,38 @@ function setup({ transfers = [], coverage = {}, isOpen = true }: Setup) {
     destination: of(each.sent.destination.slug),
   }));
   const index: TransferIndex = {
-    byTransactionHash: (hash) =>
+    findByTransactionHash: (hash) =>
       all.filter((each) => [each.sent.transactionHash, each.delivery?.transactionHash].includes(hash)),
-    byTransferId: (id) => all.filter((each) => each.sent.id === id),
-    coverage: of,
+    findByTransferId: (id) => all.filter((each) => each.sent.id === id),
+    getCoverage: of,
     close: () => {},
   };
   const source = createIndexSource({
-    index: () => (isOpen ? index : undefined),
+    getIndex: () => (isOpen ? index : undefined),
     network: mainnet,
-    pollMs: () => 2_000,
+    getPollIntervalMs: () => 2_000,
     now: () => now,
   });
   return {
-    byId: (id: string = sent.id, more: Partial<LookUpContext> = {}) => source.byTransferId(id, contextOf(more)),
+    byId: (id: string = sent.id, more: Partial<LookupContext> = {}) =>
+      source.findByTransferId(id, createLookupContext(more)),
     byHash: (transactionHash = sent.transactionHash, id?: string) =>
-      source.byTransactionHash(transactionHash, id, contextOf()),
-    sentOnly: (query: object = { transferId: sent.id }, more: Partial<LookUpContext> = {}) =>
-      source.sent({ transferId: undefined, transactionHash: undefined, ...query }, contextOf(more)),
-    searchedTo: (more: Partial<LookUpContext> = {}) => source.searchedTo(contextOf(more)),
+      source.findByTransactionHash(transactionHash, id, createLookupContext()),
+    sentOnly: (query: object = { transferId: sent.id }, more: Partial<LookupContext> = {}) =>
+      source.findFinalizedSend(
+        { transferId: undefined, transactionHash: undefined, ...query },
+        createLookupContext(more),
+      ),
+    searchedTo: (more: Partial<LookupContext> = {}) => source.getLastSearchedBlock(createLookupContext(more)),
   };
 }
 
 describe("what the index says of a transfer that it has", () => {
   test("is all that it knows", () => {
-    const { byId, byHash } = setup({ transfers: [bonded], coverage: { arbitrum: { observedAt: now - 77 } } });
+    const { byId, byHash } = setup({ transfers: [bonded], coverage: { arbitrum: { observedAtMs: now - 77 } } });
     expect(byId()).toEqual({
       sent,
-      delivery: delivered,
+      delivery: defaultDelivery,
       isFinal: true,
       state: "BONDED",
       source: "index",
@@ -86,24 +96,24 @@ describe("what the index says of a transfer that it has", () => {
       priceUsd: undefined,
     });
     expect(byHash()).toEqual(byId());
-    expect(byHash(delivered.transactionHash)).toEqual(byId());
+    expect(byHash(defaultDelivery.transactionHash)).toEqual(byId());
     expect(byHash(sent.transactionHash, sent.id)).toEqual(byId());
   });
 
   test.each<[string, Kept, Setup["coverage"], string | undefined]>([
     ["not arrived, in all there is", waiting, {}, "PENDING"],
     ["not arrived, in all since it was sent", waiting, { arbitrum: sinceThen }, "PENDING"],
-    ["not arrived, as of the last three polls", waiting, { arbitrum: { observedAt: now - 6_000 } }, "PENDING"],
+    ["not arrived, as of the last three polls", waiting, { arbitrum: { observedAtMs: now - 6_000 } }, "PENDING"],
     ["not arrived, with a source that is behind", waiting, { optimism: late }, "PENDING"],
     ["not arrived, sent in a block that may be undone", recent, {}, "PENDING"],
     ["not arrived, sent in a block that may have been undone since", recent, { optimism: late }, undefined],
-    ["not arrived, by a clock that was put back", waiting, { arbitrum: { observedAt: now + 6_001 } }, undefined],
+    ["not arrived, by a clock that was put back", waiting, { arbitrum: { observedAtMs: now + 6_001 } }, undefined],
     ["perhaps arrived, or another like it", untold, {}, undefined],
-    ["not arrived since later", waiting, { arbitrum: { from: 6, fromTimestamp: sent.timestamp + 1 } }, undefined],
+    ["not arrived since later", waiting, { arbitrum: { fromBlock: 6, fromTimestamp: sent.timestamp + 1 } }, undefined],
     ["not arrived, as of long ago", waiting, { arbitrum: late }, undefined],
     ["not arrived where nothing is known", waiting, { arbitrum: null }, undefined],
     ["arrived, as of long ago", bonded, { arbitrum: late }, "BONDED"],
-    ["arrived, in a part of all", bonded, { arbitrum: { from: 6, fromTimestamp: sent.timestamp + 1 } }, "BONDED"],
+    ["arrived, in a part of all", bonded, { arbitrum: { fromBlock: 6, fromTimestamp: sent.timestamp + 1 } }, "BONDED"],
     ["arrived, where nothing is known", bonded, { arbitrum: null }, undefined],
   ])("%s", (_, transfer, coverage, state) => {
     const { byId, byHash } = setup({ transfers: [transfer], ...(coverage && { coverage }) });
@@ -120,16 +130,19 @@ describe("what the index says of a transfer that it has", () => {
   test("names the others of its transaction, and chooses the one that is meant", () => {
     const others = ["05", "06"].map((id, index) => ({
       ...bonded,
-      sent: { ...sent, id: hash(id), logIndex: 10 + index },
+      sent: { ...sent, id: repeatedByteHash(id), logIndex: 10 + index },
     }));
     const { byId, byHash } = setup({ transfers: [bonded, ...others] });
-    expect(byHash()).toMatchObject({ sent: { id: sent.id }, otherTransferIds: [hash("05"), hash("06")] });
-    expect(byHash(sent.transactionHash, hash("06"))).toMatchObject({
-      sent: { id: hash("06") },
-      otherTransferIds: [sent.id, hash("05")],
+    expect(byHash()).toMatchObject({
+      sent: { id: sent.id },
+      otherTransferIds: [repeatedByteHash("05"), repeatedByteHash("06")],
     });
-    expect(byId(hash("05"))).toMatchObject({ otherTransferIds: [sent.id, hash("06")] });
-    expect(() => byHash(sent.transactionHash, hash("99"))).toThrow(isUnknown);
+    expect(byHash(sent.transactionHash, repeatedByteHash("06"))).toMatchObject({
+      sent: { id: repeatedByteHash("06") },
+      otherTransferIds: [sent.id, repeatedByteHash("05")],
+    });
+    expect(byId(repeatedByteHash("05"))).toMatchObject({ otherTransferIds: [sent.id, repeatedByteHash("06")] });
+    expect(() => byHash(sent.transactionHash, repeatedByteHash("99"))).toThrow(isUnknown);
   });
 
   test("from L1 is told apart from one with the same id by its log", () => {
@@ -149,23 +162,30 @@ describe("a transfer that it does not have", () => {
   });
 
   test("has not been sent in blocks that stay, where all are there from the chain's beginning", () => {
-    const { searchedTo } = setup({ coverage: { gnosis: { from: 1 }, base: null } });
+    const { searchedTo } = setup({ coverage: { gnosis: { fromBlock: 1 }, base: null } });
     const searched = searchedTo();
-    expect(["optimism", "gnosis", "base"].map((slug) => searched?.(chainOf(slug)))).toEqual([whole.finalTo, -1, -1]);
-    expect(searchedTo({ network: networkOf("goerli") })).toBeUndefined();
-    expect(searchedTo({ chains: accessTo([], ["base"]) })).toBeUndefined();
+    expect(["optimism", "gnosis", "base"].map((slug) => searched?.(getChain(slug)))).toEqual([
+      whole.finalizedBlock,
+      -1,
+      -1,
+    ]);
+    expect(searchedTo({ network: getNetwork("goerli") })).toBeUndefined();
+    expect(searchedTo({ chains: createChainAccess([], ["base"]) })).toBeUndefined();
   });
 });
 
 describe("a CCTP nonce", () => {
   const one = { ...bonded, sent: isByNonce };
-  const another = { ...bonded, sent: { ...isByNonce, source: chainOf("base"), transactionHash: hash("4d") } };
+  const another = {
+    ...bonded,
+    sent: { ...isByNonce, source: getChain("base"), transactionHash: repeatedByteHash("4d") },
+  };
 
   test("names a transfer where all chains with CCTP are known from their beginning", () => {
     expect(setup({ transfers: [one] }).byId("77")).toMatchObject({ sent: { id: "77" }, source: "index" });
     const withoutGnosis = setup({ transfers: [one], coverage: { gnosis: null } });
     expect(withoutGnosis.byId("77")).toMatchObject({ sent: { id: "77" } });
-    for (const coverage of [{ polygon: { from: 1 } }, { polygon: late }, { polygon: null }]) {
+    for (const coverage of [{ polygon: { fromBlock: 1 } }, { polygon: late }, { polygon: null }]) {
       const { byId, byHash, sentOnly } = setup({ transfers: [one], coverage });
       expect(() => byId("77")).toThrow(isUnknown);
       expect(byHash(sent.transactionHash, "77")).toMatchObject({ sent: { id: "77" } });
@@ -179,17 +199,17 @@ describe("a CCTP nonce", () => {
       const { byId, byHash, sentOnly } = setup({ transfers: [one, another], coverage });
       expect(() => byId("77")).toThrow(isAmbiguous);
       expect(() => sentOnly({ transferId: "77" })).toThrow(isAmbiguous);
-      expect(byHash(hash("4d"), "77")).toMatchObject({ sent: { source: { slug: "base" } } });
+      expect(byHash(repeatedByteHash("4d"), "77")).toMatchObject({ sent: { source: { slug: "base" } } });
     }
   });
 });
 
 describe("a transfer that was sent for sure", () => {
   test("is one that has not arrived, however far behind the destination is", () => {
-    const other = { ...bonded, sent: { ...sent, id: hash("05"), logIndex: 10 } };
+    const other = { ...bonded, sent: { ...sent, id: repeatedByteHash("05"), logIndex: 10 } };
     const { sentOnly, byId } = setup({ transfers: [waiting, other], coverage: { arbitrum: null } });
     expect(() => byId()).toThrow(isUnknown);
-    const expected = { transfer: sent, otherTransferIds: [hash("05")] };
+    const expected = { transfer: sent, otherTransferIds: [repeatedByteHash("05")] };
     expect(sentOnly()).toEqual(expected);
     expect(sentOnly({ transactionHash: sent.transactionHash })).toEqual(expected);
   });
@@ -209,9 +229,9 @@ describe("a transfer that was sent for sure", () => {
 });
 
 describe("the index cannot know", () => {
-  test.each<[string, Partial<LookUpContext>]>([
-    ["of another network", { network: networkOf("goerli") }],
-    ["what a caller's own endpoint says", { chains: accessTo([], ["gnosis"]) }],
+  test.each<[string, Partial<LookupContext>]>([
+    ["of another network", { network: getNetwork("goerli") }],
+    ["what a caller's own endpoint says", { chains: createChainAccess([], ["gnosis"]) }],
   ])("%s", (_, more) => {
     const { byId, sentOnly } = setup({ transfers: [waiting] });
     expect(() => byId(sent.id, more)).toThrow(isUnknown);
@@ -229,10 +249,22 @@ test("an index whose file cannot be read knows nothing, and fails nobody", () =>
   const fails = (): never => {
     throw new Error("disk I/O error");
   };
-  const broken: TransferIndex = { byTransactionHash: fails, byTransferId: fails, coverage: fails, close: () => {} };
-  const source = createIndexSource({ index: () => broken, network: mainnet, pollMs: () => 2_000, now: () => now });
-  expect(() => source.byTransferId(sent.id, contextOf())).toThrow(isUnknown);
-  expect(() => source.byTransactionHash(sent.transactionHash, undefined, contextOf())).toThrow(isUnknown);
-  expect(source.sent({ transferId: sent.id, transactionHash: undefined }, contextOf())).toBeUndefined();
-  expect(source.searchedTo(contextOf())?.(chainOf("optimism"))).toBe(-1);
+  const broken: TransferIndex = {
+    findByTransactionHash: fails,
+    findByTransferId: fails,
+    getCoverage: fails,
+    close: () => {},
+  };
+  const source = createIndexSource({
+    getIndex: () => broken,
+    network: mainnet,
+    getPollIntervalMs: () => 2_000,
+    now: () => now,
+  });
+  expect(() => source.findByTransferId(sent.id, createLookupContext())).toThrow(isUnknown);
+  expect(() => source.findByTransactionHash(sent.transactionHash, undefined, createLookupContext())).toThrow(isUnknown);
+  expect(
+    source.findFinalizedSend({ transferId: sent.id, transactionHash: undefined }, createLookupContext()),
+  ).toBeUndefined();
+  expect(source.getLastSearchedBlock(createLookupContext())?.(getChain("optimism"))).toBe(-1);
 });

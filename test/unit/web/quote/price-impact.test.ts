@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import {
-  firstAbove,
-  formatShare,
+  effectiveRate,
+  findFirstAboveImpact,
+  findReferencePoint,
+  formatPercent,
   priceImpact,
   type QuotePoint,
-  receivedPerSent,
-  smallAmountOf,
-  swappedPerSent,
+  swapRate,
 } from "../../../../web/quote/price-impact.js";
 
 const point = (sent: number, received: number, fee: number): QuotePoint => ({
@@ -25,16 +25,16 @@ const points = [
 
 describe("price impact", () => {
   test("is held against the smallest amount of which something arrives", () => {
-    expect(smallAmountOf(points)).toBe(points[1]);
-    expect(smallAmountOf(points.slice(0, 1))).toBeUndefined();
+    expect(findReferencePoint(points)).toBe(points[1]);
+    expect(findReferencePoint(points.slice(0, 1))).toBeUndefined();
   });
 
   test("is not held against an amount that rounding makes another rate of, and not told of one", () => {
     // Two units of which one arrives: that is no rate of a half.
     const tiny = [point(2, 1, 0), point(100, 99, 0), point(999_999, 999_000, 0)];
     const telling = point(2_000_000, 1_998_000, 0);
-    expect(smallAmountOf(tiny)).toBeUndefined();
-    expect(smallAmountOf([...tiny, telling])).toBe(telling);
+    expect(findReferencePoint(tiny)).toBeUndefined();
+    expect(findReferencePoint([...tiny, telling])).toBe(telling);
     for (const each of tiny) expect(priceImpact(each, telling)).toBeUndefined();
   });
 
@@ -48,14 +48,14 @@ describe("price impact", () => {
 
   test("is first above a share where it is", () => {
     const small = points[1] as QuotePoint;
-    expect(firstAbove(0.01, points, small)).toBe(points[3]);
-    expect(firstAbove(0.1, points, small)).toBeUndefined();
+    expect(findFirstAboveImpact(0.01, points, small)).toBe(points[3]);
+    expect(findFirstAboveImpact(0.1, points, small)).toBeUndefined();
   });
 
   test("a rate has the fee taken off, or not", () => {
     const large = points[3] as QuotePoint;
-    expect(receivedPerSent(large)).toBe(0.89);
-    expect(swappedPerSent(large)).toBe(0.9);
+    expect(effectiveRate(large)).toBe(0.89);
+    expect(swapRate(large)).toBe(0.9);
   });
 
   test.each([
@@ -70,6 +70,6 @@ describe("price impact", () => {
     [0.01, "1 %"],
     [1, "100 %"],
   ])("the share %d reads %s", (share, text) => {
-    expect(formatShare(share)).toBe(text);
+    expect(formatPercent(share)).toBe(text);
   });
 });

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { completeWish, messageOf, noticeOf, parametersOf, valuesOf } from "../../../../web/quote/quote-input.js";
-import { parsePlace, printPlace } from "../../../../web/shared/location-hash.js";
+import {
+  describeRouteChange,
+  resolveQuoteInput,
+  toGrpcMessage,
+  toQueryParameters,
+  toViewParameters,
+} from "../../../../web/quote/quote-input.js";
+import { formatHash, parseHash } from "../../../../web/shared/location-hash.js";
 import type { Route } from "../../../../web/shared/route-selection.js";
 
 const routes: readonly Route[] = ["base", "linea"].map((to) => ({
@@ -17,38 +23,40 @@ describe("what a quote is wanted for", () => {
   test.each([wish, { ...wish, network: "goerli" }, { ...wish, amount: "", slippage: "" }])(
     "goes into an address and back: %j",
     (each) => {
-      const { values } = parsePlace(printPlace({ view: "quote", values: valuesOf(each) }));
-      expect(completeWish(values, last, routes)).toEqual(each);
+      const { parameters: values } = parseHash(formatHash({ view: "quote", parameters: toViewParameters(each) }));
+      expect(resolveQuoteInput(values, last, routes)).toEqual(each);
     },
   );
 
   test("is as it was last where an address leaves it open", () => {
-    expect(completeWish(new Map(), last, routes)).toEqual({ ...wish, amount: "1", slippage: "0.5" });
+    expect(resolveQuoteInput(new Map(), last, routes)).toEqual({ ...wish, amount: "1", slippage: "0.5" });
   });
 
   test("is told where an address asks for what there is not", () => {
     const given = new Map(Object.entries({ token: "ETH", from: "nova", to: "linea" }));
-    const nearest = completeWish(given, last, routes);
+    const nearest = resolveQuoteInput(given, last, routes);
     expect(nearest.from).toBe("ethereum");
-    expect(noticeOf(given, nearest)).toBe(
+    expect(describeRouteChange(given, nearest)).toBe(
       "No route of ETH from Arbitrum Nova to Linea is listed. This is ETH from Ethereum to Linea.",
     );
-    expect(noticeOf(new Map([["to", "linea"]]), nearest)).toBeUndefined();
+    expect(describeRouteChange(new Map([["to", "linea"]]), nearest)).toBeUndefined();
   });
 
   test("may be written in any letter case", () => {
     const given = new Map(Object.entries({ token: "eth", from: "Ethereum", to: "LINEA" }));
-    const found = completeWish(given, last, routes);
+    const found = resolveQuoteInput(given, last, routes);
     expect(found).toEqual({ ...wish, amount: "1", slippage: "0.5" });
-    expect(noticeOf(given, found)).toBeUndefined();
+    expect(describeRouteChange(given, found)).toBeUndefined();
   });
 
   test("cannot be where a network has no route", () => {
-    expect(() => completeWish(new Map([["network", "goerli"]]), last, [])).toThrow("Nothing can be sent on goerli.");
+    expect(() => resolveQuoteInput(new Map([["network", "goerli"]]), last, [])).toThrow(
+      "Nothing can be sent on goerli.",
+    );
   });
 
   test("makes parameters and a message", () => {
-    const parameters = parametersOf(wish, "500");
+    const parameters = toQueryParameters(wish, "500");
     expect(parameters).toEqual({
       amount: "500",
       token: "ETH",
@@ -57,13 +65,13 @@ describe("what a quote is wanted for", () => {
       slippage: "1",
       network: "",
     });
-    expect(messageOf(parameters)).toEqual({
+    expect(toGrpcMessage(parameters)).toEqual({
       amount: "500",
       token: "ETH",
       fromChain: "ethereum",
       toChain: "linea",
       slippage: 1,
     });
-    expect(messageOf({ slippage: "1e1" })).toEqual({ slippage: "1e1" });
+    expect(toGrpcMessage({ slippage: "1e1" })).toEqual({ slippage: "1e1" });
   });
 });

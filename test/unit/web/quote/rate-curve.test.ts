@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { amountsAround, quotedPoints, quoteEach } from "../../../../web/quote/rate-curve.js";
+import { quoteAmounts, sampleAmounts, selectQuotedPoints } from "../../../../web/quote/rate-curve.js";
 
 const amounts = Array.from({ length: 20 }, (_, index) => BigInt(index + 1));
 const never = new AbortController().signal;
@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 test("a few quotes are asked for at a time, and come in the order of their amounts", async () => {
   let open = 0;
   let most = 0;
-  const points = await quoteEach(
+  const points = await quoteAmounts(
     amounts,
     async (sent) => {
       open += 1;
@@ -22,13 +22,13 @@ test("a few quotes are asked for at a time, and come in the order of their amoun
   );
   expect(most).toBe(4);
   expect(points.map(({ sent }) => sent)).toEqual(amounts);
-  expect(quotedPoints(points).map(({ sent }) => sent)).toEqual(amounts.filter((sent) => sent !== 3n));
+  expect(selectQuotedPoints(points).map(({ sent }) => sent)).toEqual(amounts.filter((sent) => sent !== 3n));
 });
 
 test("nothing more is asked for once nobody wants the curve", async () => {
   const closing = new AbortController();
   let asked = 0;
-  const points = quoteEach(
+  const points = quoteAmounts(
     amounts,
     async (sent, signal) => {
       asked += 1;
@@ -46,7 +46,7 @@ test("nothing more is asked for once nobody wants the curve", async () => {
 const max = 2n ** 256n - 1n;
 
 test("33 amounts lie around one, from a hundredth to a hundred times as much", () => {
-  const amounts = amountsAround(25_000_000n);
+  const amounts = sampleAmounts(25_000_000n);
   expect(amounts).toHaveLength(33);
   expect(amounts[0]).toBe(250_000n);
   expect(amounts[16]).toBe(25_000_000n);
@@ -61,7 +61,7 @@ test("33 amounts lie around one, from a hundredth to a hundred times as much", (
 test.each([1n, 2n, 99n, 10n ** 18n, max / 100n, max])(
   "around %s they are valid, in order, and none is there twice",
   (amount) => {
-    const amounts = amountsAround(amount);
+    const amounts = sampleAmounts(amount);
     expect(amounts).toContain(amount);
     expect(amounts.length).toBeGreaterThan(1);
     expect([...new Set(amounts)].toSorted((a, b) => (a < b ? -1 : 1))).toEqual(amounts);
@@ -71,7 +71,7 @@ test.each([1n, 2n, 99n, 10n ** 18n, max / 100n, max])(
 test("no amount is out of bounds", () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 1n, max }), (amount) => {
-      const amounts = amountsAround(amount);
+      const amounts = sampleAmounts(amount);
       expect(amounts).toContain(amount);
       for (const [index, each] of amounts.entries()) {
         expect(each >= 1n && each <= max && each * 102n >= amount && each <= amount * 100n).toBe(true);

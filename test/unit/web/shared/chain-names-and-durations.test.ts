@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chainName } from "../../../../web/shared/chain-names.js";
+import { formatChainName } from "../../../../web/shared/chain-names.js";
 import { formatDuration } from "../../../../web/shared/time.js";
 
 test.each([
@@ -9,7 +9,7 @@ test.each([
   ["constructor", "Constructor"],
   ["", ""],
 ])("%j is called %j", (slug, name) => {
-  expect(chainName(slug)).toBe(name);
+  expect(formatChainName(slug)).toBe(name);
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parsePlace, printPlace, viewNames } from "../../../../web/shared/location-hash.js";
+import { formatHash, parseHash, VIEW_NAMES } from "../../../../web/shared/location-hash.js";
 
 describe("the address of a view", () => {
   test.each([
@@ -12,21 +12,21 @@ describe("the address of a view", () => {
     ["#transfer?of=a?b", "transfer", { of: "a?b" }],
     ["#quote?__proto__=x", "quote", { ["__proto__"]: "x" }],
   ])("%j is %s", (hash, view, values) => {
-    expect(parsePlace(hash)).toEqual({ view, values: new Map(Object.entries(values)) });
+    expect(parseHash(hash)).toEqual({ view, parameters: new Map(Object.entries(values)) });
   });
 
   test("says what it shows, and only that", () => {
-    const values = new Map(Object.entries({ token: "USDC.e", network: "", of: "a b&c" }));
-    expect(printPlace({ view: "quote", values })).toBe("#quote?token=USDC.e&of=a+b%26c");
-    expect(printPlace({ view: "chains", values: new Map() })).toBe("#chains");
+    const parameters = new Map(Object.entries({ token: "USDC.e", network: "", of: "a b&c" }));
+    expect(formatHash({ view: "quote", parameters })).toBe("#quote?token=USDC.e&of=a+b%26c");
+    expect(formatHash({ view: "chains", parameters: new Map() })).toBe("#chains");
   });
 
   test("is read as it was written", () => {
-    const values = fc.array(fc.tuple(fc.string(), fc.string({ minLength: 1 }))).map((pairs) => new Map(pairs));
+    const parameters = fc.array(fc.tuple(fc.string(), fc.string({ minLength: 1 }))).map((pairs) => new Map(pairs));
     fc.assert(
-      fc.property(fc.constantFrom(...viewNames), values, (view, its) => {
-        const place = { view, values: its };
-        expect(parsePlace(printPlace(place))).toEqual(place);
+      fc.property(fc.constantFrom(...VIEW_NAMES), parameters, (view, its) => {
+        const place = { view, parameters: its };
+        expect(parseHash(formatHash(place))).toEqual(place);
       }),
     );
   });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import {
-  chainsOf,
-  destinationsOf,
-  isRoute,
-  nearestRoute,
+  hasRoute,
+  listChains,
+  listDestinationChains,
+  listSourceChains,
+  listTokens,
   type Route,
-  sourcesOf,
-  tokensOf,
+  selectNearestRoute,
 } from "../../../../web/shared/route-selection.js";
 
 const route = (token: string, sourceChainSlug: string, destinationChainSlug: string): Route => ({
@@ -26,18 +26,18 @@ const routes = [
 
 describe("routes", () => {
   test("offer what there is, once, in their order", () => {
-    expect(tokensOf(routes)).toEqual(["ETH", "SNX"]);
-    expect(sourcesOf(routes, "ETH")).toEqual(["ethereum", "base"]);
-    expect(destinationsOf(routes, "ETH", "base")).toEqual(["ethereum", "linea"]);
-    expect(destinationsOf(routes, "ETH")).toEqual(["base", "ethereum", "linea"]);
-    expect(chainsOf(routes)).toEqual(["ethereum", "base", "optimism", "linea"]);
-    expect(sourcesOf(routes, "DOGE")).toEqual([]);
+    expect(listTokens(routes)).toEqual(["ETH", "SNX"]);
+    expect(listSourceChains(routes, "ETH")).toEqual(["ethereum", "base"]);
+    expect(listDestinationChains(routes, "ETH", "base")).toEqual(["ethereum", "linea"]);
+    expect(listDestinationChains(routes, "ETH")).toEqual(["base", "ethereum", "linea"]);
+    expect(listChains(routes)).toEqual(["ethereum", "base", "optimism", "linea"]);
+    expect(listSourceChains(routes, "DOGE")).toEqual([]);
   });
 
   test("have a direction", () => {
-    expect(isRoute(routes, { token: "ETH", from: "base", to: "linea" })).toBe(true);
-    expect(isRoute(routes, { token: "ETH", from: "linea", to: "base" })).toBe(false);
-    expect(isRoute(routes, { token: "SNX", from: "base", to: "linea" })).toBe(false);
+    expect(hasRoute(routes, { token: "ETH", from: "base", to: "linea" })).toBe(true);
+    expect(hasRoute(routes, { token: "ETH", from: "linea", to: "base" })).toBe(false);
+    expect(hasRoute(routes, { token: "SNX", from: "base", to: "linea" })).toBe(false);
   });
 
   test.each([
@@ -48,10 +48,10 @@ describe("routes", () => {
     [{ token: "SNX", from: "base", to: "linea" }, "SNX", "optimism", "ethereum"],
     [{ token: "DOGE", from: "base", to: "linea" }, "ETH", "base", "linea"],
   ])("nearest to %j is %s from %s to %s", (wanted, token, from, to) => {
-    expect(nearestRoute(routes, wanted)).toEqual({ token, from, to });
+    expect(selectNearestRoute(routes, wanted)).toEqual({ token, from, to });
   });
 
   test("where there are none, none is nearest", () => {
-    expect(nearestRoute([], { token: "ETH" })).toBeUndefined();
+    expect(selectNearestRoute([], { token: "ETH" })).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { curlCommand, grpcurlCommand, quoteForShell } from "../../../../web/shared/shell-commands.js";
+import { buildCurlCommand, buildGrpcurlCommand, escapeShellArgument } from "../../../../web/shared/shell-commands.js";
 
 /** What a shell makes of a command's arguments. */
 function argumentsOf(command: string): string[] {
@@ -18,19 +18,19 @@ describe("an argument for a shell", () => {
     ["$(id)", "'$(id)'"],
     ["a&b?c", "'a&b?c'"],
   ])("%j is written %s", (text, expected) => {
-    expect(quoteForShell(text)).toBe(expected);
+    expect(escapeShellArgument(text)).toBe(expected);
   });
 
   test("reaches the program as it is", () => {
     const text = fc.string({ unit: fc.constantFrom(..."'\"\\ $`!&|;<>()*?[]{}#~%\n\tä€a1") });
     const inputs = fc.sample(fc.array(text, { minLength: 1, maxLength: 20 }), 30);
-    for (const words of inputs) expect(argumentsOf(`show ${words.map(quoteForShell).join(" ")}`)).toEqual(words);
+    for (const words of inputs) expect(argumentsOf(`show ${words.map(escapeShellArgument).join(" ")}`)).toEqual(words);
   });
 });
 
 describe("commands", () => {
   test("curl asks the path where the page comes from", () => {
-    const command = curlCommand("http://127.0.0.1:8000", "/v1/quote?amount=1&token=ETH");
+    const command = buildCurlCommand("http://127.0.0.1:8000", "/v1/quote?amount=1&token=ETH");
     expect(command).toBe("curl 'http://127.0.0.1:8000/v1/quote?amount=1&token=ETH'");
   });
 
@@ -40,16 +40,18 @@ describe("commands", () => {
     ["https://gateway.example", 'grpcurl -d \'{"token":"ETH"}\' gateway.example:443 a.B/C'],
     ["http://[::1]:8000", "grpcurl -plaintext -d '{\"token\":\"ETH\"}' '[::1]:8000' a.B/C"],
   ])("grpcurl asks %s", (origin, expected) => {
-    expect(grpcurlCommand(origin, "a.B/C", { token: "ETH" })).toBe(expected);
+    expect(buildGrpcurlCommand(origin, "a.B/C", { token: "ETH" })).toBe(expected);
   });
 
   test("grpcurl sends no message where there is nothing to say", () => {
-    expect(grpcurlCommand("http://h:1", "a.B/C", {})).toBe("grpcurl -plaintext h:1 a.B/C");
+    expect(buildGrpcurlCommand("http://h:1", "a.B/C", {})).toBe("grpcurl -plaintext h:1 a.B/C");
   });
 
   test("grpcurl's message is the JSON that was meant, whatever is in it", () => {
     const message = { transferHash: 'it\'s "$HOME"\n' };
-    const [, , data = ""] = argumentsOf(grpcurlCommand("http://h:1", "a.B/C", message).replace(/^grpcurl/, "show"));
+    const [, , data = ""] = argumentsOf(
+      buildGrpcurlCommand("http://h:1", "a.B/C", message).replace(/^grpcurl/, "show"),
+    );
     expect(JSON.parse(data)).toEqual(message);
   });
 });

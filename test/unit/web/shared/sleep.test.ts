@@ -1,17 +1,17 @@
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { pause } from "../../../../web/shared/time.js";
+import { sleep } from "../../../../web/shared/time.js";
 
 test("a pause that is over leaves nothing on its signal, however many there are", async () => {
   const { signal } = new AbortController();
-  for (let pauses = 0; pauses < 20; pauses++) await pause(0, signal);
+  for (let pauses = 0; pauses < 20; pauses++) await sleep(0, signal);
   expect(getEventListeners(signal, "abort")).toEqual([]);
 });
 
 test("a pause ends with its signal", async () => {
   const closing = new AbortController();
-  const hour = pause(3_600_000, closing.signal);
+  const hour = sleep(3_600_000, closing.signal);
   closing.abort();
   await hour;
-  await pause(3_600_000, closing.signal);
+  await sleep(3_600_000, closing.signal);
 });

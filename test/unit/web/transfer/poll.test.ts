@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
-import { type Look, watch } from "../../../../web/transfer/poll.js";
+import { type PollResult, pollWithBackoff } from "../../../../web/transfer/poll.js";
 
 /** Watches what is given in turn; returns what happened. */
-async function watching(looks: readonly (Look | "abort")[]) {
+async function watching(looks: readonly (PollResult | "abort")[]) {
   const closing = new AbortController();
   const happened: string[] = [];
   let looked = 0;
-  await watch({
+  await pollWithBackoff({
     look: async () => {
       const found = looks[looked++] ?? "over";
       happened.push(found);
       if (found === "abort") closing.abort();
       return found === "abort" ? "same" : found;
     },
-    pause: async (ms) => void happened.push(String(ms)),
-    seen: async () => void happened.push("seen"),
+    sleep: async (ms) => void happened.push(String(ms)),
+    waitUntilVisible: async () => void happened.push("seen"),
     onPause: () => {},
     signal: closing.signal,
   });

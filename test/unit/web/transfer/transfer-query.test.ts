@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { questionsOf } from "../../../../web/transfer/transfer-query.js";
+import { toTransferQueries } from "../../../../web/transfer/transfer-query.js";
 
 const hex = `0x${"aB".repeat(32)}`;
 
@@ -18,5 +18,5 @@ test.each([
   ],
   [{ id: hex, network: "mainnet" }, [{ transferId: hex }]],
 ])("%j is asked for as %j", (values, questions) => {
-  expect(questionsOf(new Map(Object.entries(values)))).toEqual(questions);
+  expect(toTransferQueries(new Map(Object.entries(values)))).toEqual(questions);
 });

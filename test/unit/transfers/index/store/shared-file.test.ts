@@ -1,25 +1,25 @@
 import { mkdir } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { bytesOf } from "../../../../../src/transfers/index/store/hex.js";
-import { takeLease, underLease } from "../../../../../src/transfers/index/store/lease.js";
-import { type OpenIndex, openIndex } from "../../../../../src/transfers/index/store/open-index.js";
+import { hexToBytes } from "../../../../../src/transfers/index/store/hex.js";
+import { acquireLease, runWithLease } from "../../../../../src/transfers/index/store/lease.js";
+import { type IndexHandle, openIndex } from "../../../../../src/transfers/index/store/open-index.js";
 import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
-import { followIndex, type IndexEvents } from "../../../../../src/transfers/index/sync/index-sync.js";
+import { type IndexSyncListener, syncIndex } from "../../../../../src/transfers/index/sync/index-sync.js";
 import { createChainStub } from "../../../../support/stubs/chain-stub.js";
-import { temporaryFolder } from "../../../../support/temporary-folder.js";
-import { hashOf, mainnet, transferSent } from "../support/hop-events.js";
+import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
+import { hashFromName, mainnetNetwork, transferSentEvent } from "../support/hop-events.js";
 
 // Several connections to one file, as several processes have them.
 
-const folder = temporaryFolder();
+const folder = useTemporaryFolder();
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
 const stubs = new Map(
-  [...mainnet.chains.values()].map(({ slug, chainId }) => {
+  [...mainnetNetwork.chains.values()].map(({ slug, chainId }) => {
     const stub = createChainStub({ slug, chainId, head: 10_000 });
     stub.finalized = 9_900;
     return [slug, stub];
@@ -27,24 +27,29 @@ const stubs = new Map(
 );
 const optimism = stubs.get("optimism");
 if (optimism === undefined) throw new Error("no optimism");
-optimism.put(9_000, [transferSent("old", { from: "optimism", to: "base" })]);
-optimism.put(9_999, [transferSent("new", { from: "optimism", to: "base" })]);
+optimism.setBlock(9_000, [transferSentEvent("old", { from: "optimism", to: "base" })]);
+optimism.setBlock(9_999, [transferSentEvent("new", { from: "optimism", to: "base" })]);
 
-const known = (id: string, { reader }: OpenIndex): boolean => reader.byTransferId(hashOf(id)).length > 0;
+const known = (id: string, { reader }: IndexHandle): boolean => reader.findByTransferId(hashFromName(id)).length > 0;
 
 /** A process that follows: its pauses are over at once. */
 async function launch(file: string) {
-  const index = await openIndex(file, mainnet);
+  const index = await openIndex(file, mainnetNetwork);
   const stopping = new AbortController();
-  const events = { onTrouble: vi.fn(), onReorg: vi.fn(), onHeld: vi.fn(), onHistory: vi.fn() } satisfies IndexEvents;
-  const done = followIndex({
+  const events = {
+    onError: vi.fn(),
+    onReorg: vi.fn(),
+    onLeaseHeld: vi.fn(),
+    onBackfillProgress: vi.fn(),
+  } satisfies IndexSyncListener;
+  const done = syncIndex({
     index,
-    network: mainnet,
-    chains: { client: (slug) => stubs.get(slug)?.client as never, isCustom: () => false },
+    network: mainnetNetwork,
+    chains: { getClient: (slug) => stubs.get(slug)?.client as never, hasCustomEndpoint: () => false },
     blockAt: async () => 0,
-    from: { seconds: 0, blocks: new Map() },
+    from: { timestamp: 0, blocks: new Map() },
     wallNow: () => 1_800_000_000_000,
-    steadyNow: () => 0,
+    monotonicNow: () => 0,
     sleep: async () => {
       await setImmediate();
     },
@@ -67,32 +72,32 @@ describe("processes on one file", () => {
     await vi.waitFor(() => expect(known("new", first.index) && known("old", first.index)).toBe(true));
     const second = await launch(file);
     expect(known("new", second.index) && known("old", second.index)).toBe(true);
-    await vi.waitFor(() => expect(second.events.onHeld).toHaveBeenCalledWith("all", { pid: process.pid }));
-    expect(first.events.onHeld).not.toHaveBeenCalled();
-    optimism.grow([transferSent("next", { from: "optimism", to: "base" })]);
+    await vi.waitFor(() => expect(second.events.onLeaseHeld).toHaveBeenCalledWith("all", { pid: process.pid }));
+    expect(first.events.onLeaseHeld).not.toHaveBeenCalled();
+    optimism.addBlocks([transferSentEvent("next", { from: "optimism", to: "base" })]);
     await vi.waitFor(() => expect(known("next", second.index)).toBe(true));
     await first.stop();
-    optimism.grow([transferSent("after", { from: "optimism", to: "base" })]);
+    optimism.addBlocks([transferSentEvent("after", { from: "optimism", to: "base" })]);
     await vi.waitFor(() => expect(known("after", second.index)).toBe(true));
-    for (const { events } of [first, second]) expect(events.onTrouble).not.toHaveBeenCalled();
+    for (const { events } of [first, second]) expect(events.onError).not.toHaveBeenCalled();
   });
 
   test("a lease is one process's at a time, and says whose", async () => {
     const file = `${folder()}/lease`;
-    const first = await takeLease(file, 17);
-    expect(await takeLease(file, 18)).toEqual({ pid: 17 });
+    const first = await acquireLease(file, 17);
+    expect(await acquireLease(file, 18)).toEqual({ pid: 17 });
     if ("release" in first) first.release();
-    const second = await takeLease(file, 18);
+    const second = await acquireLease(file, 18);
     expect(second).toHaveProperty("release");
     if ("release" in second) second.release();
   });
 
   test("a lease that cannot be asked for is told of once, and asked for again", async () => {
     const missing = `${folder()}/missing`;
-    const onTrouble = vi.fn();
+    const onError = vi.fn();
     let pauses = 0;
     const work = vi.fn(async () => {});
-    await underLease(
+    await runWithLease(
       `${missing}/lease`,
       {
         pid: process.pid,
@@ -101,37 +106,37 @@ describe("processes on one file", () => {
           if (pauses === 3) await mkdir(missing);
         },
         onHeld: vi.fn(),
-        onTrouble,
+        onTrouble: onError,
         signal: new AbortController().signal,
       },
       work,
     );
-    expect(onTrouble).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ name: "IndexUnavailable" }));
+    expect(onError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ name: "IndexUnavailableError" }));
     expect(work).toHaveBeenCalledOnce();
   });
 
   test("while another process writes nothing stands still, and what is to be written waits", async () => {
     const file = `${folder()}/busy`;
-    const { store, close } = await openIndex(file, mainnet);
+    const { store, close } = await openIndex(file, mainnetNetwork);
     const other = await openSqlite(file);
     ends.push(close, () => other.close());
     other.exec("BEGIN IMMEDIATE");
-    const written = store.begin(10, { number: 1, hash: hashOf("1"), timestamp: 1 });
+    const written = store.initializeCursor(10, { number: 1, hash: hashFromName("1"), timestamp: 1 });
     await setImmediate();
-    expect(await store.cursor(10)).toBeUndefined();
+    expect(await store.readCursor(10)).toBeUndefined();
     other.exec("ROLLBACK");
     await written;
-    expect(await store.cursor(10)).toMatchObject({ to_block: 1 });
+    expect(await store.readCursor(10)).toMatchObject({ to_block: 1 });
   });
 
   test("readers see a transaction as a whole or not at all, and never wait for it", async () => {
     const file = `${folder()}/readers`;
-    const writing = await openIndex(file, mainnet);
-    const readers = await Promise.all(Array.from({ length: 4 }, () => openIndex(file, mainnet)));
+    const writing = await openIndex(file, mainnetNetwork);
+    const readers = await Promise.all(Array.from({ length: 4 }, () => openIndex(file, mainnetNetwork)));
     ends.push(writing.close, ...readers.map((each) => each.close));
-    const block = { number: 1, hash: hashOf("1"), timestamp: 1 };
-    await writing.store.begin(10, block);
-    const cursor = await writing.store.cursor(10);
+    const block = { number: 1, hash: hashFromName("1"), timestamp: 1 };
+    await writing.store.initializeCursor(10, block);
+    const cursor = await writing.store.readCursor(10);
     if (cursor === undefined) throw new Error("no cursor");
     const row = {
       chain_id: 10,
@@ -152,13 +157,14 @@ describe("processes on one file", () => {
     const sends = Array.from({ length: 5_000 }, (_, log_index) => ({
       ...row,
       log_index,
-      transaction_hash: bytesOf(hashOf(`${log_index}`)),
+      transaction_hash: hexToBytes(hashFromName(`${log_index}`)),
     }));
-    const isIn = ({ reader }: OpenIndex, place: number) => reader.byTransactionHash(hashOf(`${place}`)).length === 1;
+    const isIn = ({ reader }: IndexHandle, place: number) =>
+      reader.findByTransactionHash(hashFromName(`${place}`)).length === 1;
     let isDone = false;
-    const to = { number: 2, hash: hashOf("2"), timestamp: 2 };
+    const to = { number: 2, hash: hashFromName("2"), timestamp: 2 };
     const written = writing.store
-      .advance(cursor, { sends, deliveries: [] }, { to, isFinal: false, observedAt: 2 })
+      .advance(cursor, { sends, deliveries: [] }, { to, isFinal: false, observedAtMs: 2 })
       .then(() => {
         isDone = true;
       });
@@ -168,7 +174,7 @@ describe("processes on one file", () => {
       for (const each of readers) {
         // On the way through the event loop the writer is in the middle of its transaction.
         const isThere = [0, 1_000, 4_999].map((place) => isIn(each, place));
-        seen.add(`${isThere}, ${each.reader.coverage("optimism")?.observedAt}`);
+        seen.add(`${isThere}, ${each.reader.getCoverage("optimism")?.observedAtMs}`);
         reads += 1;
       }
       await setImmediate();
@@ -181,14 +187,14 @@ describe("processes on one file", () => {
 
   test("two that write the same at a time are told, and nothing is there twice", async () => {
     const file = `${folder()}/both`;
-    const [first, second] = await Promise.all([openIndex(file, mainnet), openIndex(file, mainnet)]);
+    const [first, second] = await Promise.all([openIndex(file, mainnetNetwork), openIndex(file, mainnetNetwork)]);
     ends.push(first.close, second.close);
-    await first.store.begin(10, { number: 1, hash: hashOf("1"), timestamp: 1 });
-    await second.store.begin(10, { number: 5, hash: hashOf("5"), timestamp: 5 });
-    const cursor = await second.store.cursor(10);
+    await first.store.initializeCursor(10, { number: 1, hash: hashFromName("1"), timestamp: 1 });
+    await second.store.initializeCursor(10, { number: 5, hash: hashFromName("5"), timestamp: 5 });
+    const cursor = await second.store.readCursor(10);
     if (cursor === undefined) throw new Error("no cursor");
     expect(cursor).toMatchObject({ from_block: 2, to_block: 1 });
-    const next = { to: { number: 2, hash: hashOf("2"), timestamp: 2 }, isFinal: false, observedAt: 2 };
+    const next = { to: { number: 2, hash: hashFromName("2"), timestamp: 2 }, isFinal: false, observedAtMs: 2 };
     const nothing = { sends: [], deliveries: [] };
     await first.store.advance(cursor, nothing, next);
     await expect(second.store.advance(cursor, nothing, next)).rejects.toThrow("another process");
@@ -196,6 +202,6 @@ describe("processes on one file", () => {
     // History and head do not disturb each other.
     await second.store.prepend(cursor, 0, 0, nothing);
     await expect(first.store.prepend(cursor, 0, 0, nothing)).rejects.toThrow("another process");
-    expect(await first.store.cursor(10)).toMatchObject({ from_block: 0, to_block: 2 });
+    expect(await first.store.readCursor(10)).toMatchObject({ from_block: 0, to_block: 2 });
   });
 });

@@ -1,9 +1,13 @@
 import { sql } from "kysely";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { openSqlite, queriesOn, transactionsOn } from "../../../../../src/transfers/index/store/sqlite.js";
-import { temporaryFolder } from "../../../../support/temporary-folder.js";
+import {
+  createQueryBuilder,
+  createTransactionRunner,
+  openSqlite,
+} from "../../../../../src/transfers/index/store/sqlite.js";
+import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 
-const folder = temporaryFolder();
+const folder = useTemporaryFolder();
 afterEach(() => {
   vi.doUnmock("better-sqlite3");
   vi.resetModules();
@@ -34,14 +38,14 @@ test.each([
 ])("a driver that %s is told with what to do", async (_, driver) => {
   vi.doMock("better-sqlite3", driver);
   await expect(openSqlite(`${folder()}/new`)).rejects.toMatchObject({
-    name: "IndexUnavailable",
+    name: "IndexUnavailableError",
     message: expect.stringContaining("run `npm run build:sqlite`"),
   });
 });
 
 test("a file that cannot be opened is not the driver's fault", async () => {
   await expect(openSqlite(folder())).rejects.toMatchObject({
-    name: "IndexUnavailable",
+    name: "IndexUnavailableError",
     message: expect.stringContaining(`the index's file ${folder()} cannot be opened`),
   });
 });
@@ -51,8 +55,8 @@ describe("a transaction", () => {
     const file = `${folder()}/${name}`;
     const connection = await openSqlite(file);
     connection.exec("create table numbers (value integer)");
-    const db = queriesOn<{ numbers: { value: number } }>(connection);
-    const transact = transactionsOn(connection, db, sleep);
+    const db = createQueryBuilder<{ numbers: { value: number } }>(connection);
+    const transact = createTransactionRunner(connection, db, sleep);
     const values = () => connection.prepare("select value from numbers").pluck().all();
     return { file, connection, transact, values };
   }

@@ -1,40 +1,40 @@
 import { createHash } from "node:crypto";
-import { word } from "../../../../../src/chain/abi/abi-encoding.js";
-import { cctpDomainOf } from "../../../../../src/hop/cctp/cctp.js";
-import { createBridgeBook } from "../../../../../src/hop/contract-registry.js";
-import { type Chain, networkOf } from "../../../../../src/hop/networks.js";
-import { topicOf, topics } from "../../../../../src/hop/transfer-events.js";
+import { encodeWord } from "../../../../../src/chain/abi/abi-encoding.js";
+import { getCctpDomain } from "../../../../../src/hop/cctp/cctp.js";
+import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
+import { type Chain, getNetwork } from "../../../../../src/hop/networks.js";
+import { encodeTopic, eventTopics } from "../../../../../src/hop/transfer-events.js";
 import type { StubEvent } from "../../../../support/stubs/chain-stub.js";
 
 // The events of Hop's contracts on mainnet, as nodes give them.
 
-export const mainnet = networkOf("mainnet");
-const book = createBridgeBook(mainnet);
+export const mainnetNetwork = getNetwork("mainnet");
+const book = createContractRegistry(mainnetNetwork);
 
-export function chainOf(slug: string): Chain {
-  const chain = mainnet.chains.get(slug);
+export function getChain(slug: string): Chain {
+  const chain = mainnetNetwork.chains.get(slug);
   if (chain === undefined) throw new Error(`no chain ${slug}`);
   return chain;
 }
 
 /** 32 bytes that nothing else has. */
-export function hashOf(name: string): string {
+export function hashFromName(name: string): string {
   return `0x${createHash("sha256").update(name).digest("hex")}`;
 }
 
-export function addressOf(name: string): string {
-  return hashOf(name).slice(0, 42);
+export function addressFromName(name: string): string {
+  return hashFromName(name).slice(0, 42);
 }
 
 /** A transaction by somebody. */
 const transaction = (name: string) => ({
-  transactionHash: hashOf(`transaction ${name}`),
-  from: addressOf(`by ${name}`),
+  transactionHash: hashFromName(`transaction ${name}`),
+  from: addressFromName(`by ${name}`),
 });
-const words = (...values: readonly (bigint | string)[]): string => `0x${values.map(word).join("")}`;
+const words = (...values: readonly (bigint | string)[]): string => `0x${values.map(encodeWord).join("")}`;
 
 function bridge(token: string, slug: string): string {
-  const address = book.bridge(token, chainOf(slug));
+  const address = book.findBridge(token, getChain(slug));
   if (address === undefined) throw new Error(`no bridge for ${token} on ${slug}`);
   return address;
 }
@@ -48,31 +48,42 @@ interface Leg {
 }
 
 /** TransferSent; `id` names the transfer and its values. */
-export function transferSent(id: string, { from, to, token = "ETH", transaction: of = `send ${id}` }: Leg): StubEvent {
+export function transferSentEvent(
+  id: string,
+  { from, to, token = "ETH", transaction: of = `send ${id}` }: Leg,
+): StubEvent {
   return {
     ...transaction(of),
     address: bridge(token, from),
-    topics: [topics.transferSent, hashOf(id), topicOf(BigInt(chainOf(to).chainId)), topicOf(addressOf(`to ${id}`))],
+    topics: [
+      eventTopics.transferSent,
+      hashFromName(id),
+      encodeTopic(BigInt(getChain(to).chainId)),
+      encodeTopic(addressFromName(`to ${id}`)),
+    ],
     // amount, transferNonce, bonderFee, index, amountOutMin, deadline
-    data: words(1_000n, hashOf(`nonce ${id}`), 10n, 0n, 900n, 1_800_000_000n),
+    data: words(1_000n, hashFromName(`nonce ${id}`), 10n, 0n, 900n, 1_800_000_000n),
   };
 }
 
-export function withdrawalBonded(id: string, { to, token = "ETH", transaction: of = `bond ${id}` }: Omit<Leg, "from">) {
+export function withdrawalBondedEvent(
+  id: string,
+  { to, token = "ETH", transaction: of = `bond ${id}` }: Omit<Leg, "from">,
+) {
   return {
     ...transaction(of),
     address: bridge(token, to),
-    topics: [topics.withdrawalBonded, hashOf(id)],
+    topics: [eventTopics.withdrawalBonded, hashFromName(id)],
     data: words(1_000n),
   } satisfies StubEvent;
 }
 
-export function withdrew(id: string, { to, token = "ETH" }: Omit<Leg, "from">) {
+export function withdrewEvent(id: string, { to, token = "ETH" }: Omit<Leg, "from">) {
   return {
     ...transaction(`withdraw ${id}`),
     address: bridge(token, to),
-    topics: [topics.withdrew, hashOf(id), topicOf(addressOf(`to ${id}`))],
-    data: words(1_000n, hashOf(`nonce ${id}`)),
+    topics: [eventTopics.withdrew, hashFromName(id), encodeTopic(addressFromName(`to ${id}`))],
+    data: words(1_000n, hashFromName(`nonce ${id}`)),
   } satisfies StubEvent;
 }
 
@@ -80,61 +91,69 @@ export function withdrew(id: string, { to, token = "ETH" }: Omit<Leg, "from">) {
 interface Values extends Omit<Leg, "from"> {
   readonly deadline?: bigint;
 }
-const inAWeek = 1_700_600_000n;
+const IN_A_WEEK = 1_700_600_000n;
 
 /** TransferSentToL2; `values` names what a completion has as well, `of` the one transfer. */
-export function sentToL2(values: string, of: string, { to, token = "ETH", deadline = inAWeek }: Values) {
+export function transferSentToL2Event(values: string, of: string, { to, token = "ETH", deadline = IN_A_WEEK }: Values) {
   return {
     ...transaction(of),
     address: bridge(token, "ethereum"),
     topics: [
-      topics.transferSentToL2,
-      topicOf(BigInt(chainOf(to).chainId)),
-      topicOf(addressOf(`to ${values}`)),
-      topicOf(addressOf("relayer")),
+      eventTopics.transferSentToL2,
+      encodeTopic(BigInt(getChain(to).chainId)),
+      encodeTopic(addressFromName(`to ${values}`)),
+      encodeTopic(addressFromName("relayer")),
     ],
     data: words(2_000n, 1_900n, deadline, 5n),
   } satisfies StubEvent;
 }
 
-export function completed(values: string, of: string, { to, token = "ETH", deadline = inAWeek }: Values) {
+export function transferFromL1CompletedEvent(
+  values: string,
+  of: string,
+  { to, token = "ETH", deadline = IN_A_WEEK }: Values,
+) {
   return {
     ...transaction(of),
     address: bridge(token, to),
-    topics: [topics.transferFromL1Completed, topicOf(addressOf(`to ${values}`)), topicOf(addressOf("relayer"))],
+    topics: [
+      eventTopics.transferFromL1Completed,
+      encodeTopic(addressFromName(`to ${values}`)),
+      encodeTopic(addressFromName("relayer")),
+    ],
     data: words(2_000n, 1_900n, deadline, 5n),
   } satisfies StubEvent;
 }
 
 function cctpBridge(slug: string): string {
-  const [address] = [...book.senders(chainOf(slug))].find(([, { kind }]) => kind === "cctp") ?? [];
+  const [address] = [...book.getSendingContracts(getChain(slug))].find(([, { kind }]) => kind === "cctp") ?? [];
   if (address === undefined) throw new Error(`no CCTP on ${slug}`);
   return address;
 }
 
-export function cctpSent(nonce: bigint, { from, to }: Leg): StubEvent {
+export function cctpTransferSentEvent(nonce: bigint, { from, to }: Leg): StubEvent {
   return {
     ...transaction(`burn ${from} ${nonce}`),
     address: cctpBridge(from),
     topics: [
-      topics.cctpTransferSent,
-      topicOf(nonce),
-      topicOf(BigInt(chainOf(to).chainId)),
-      topicOf(addressOf(`to ${from} ${nonce}`)),
+      eventTopics.cctpTransferSent,
+      encodeTopic(nonce),
+      encodeTopic(BigInt(getChain(to).chainId)),
+      encodeTopic(addressFromName(`to ${from} ${nonce}`)),
     ],
     data: words(5_000n, 30n),
   };
 }
 
 /** @param burner who burnt it on the source; default: Hop's own contract there */
-export function messageReceived(nonce: bigint, { from, to }: Leg, burner: string = cctpBridge(from)): StubEvent {
-  const body = `00000000${[hashOf("USDC"), hashOf("recipient"), 4_970n, burner].map(word).join("")}`;
-  const domain = BigInt(cctpDomainOf(chainOf(from)) ?? 99);
-  const head = words(domain, hashOf("messenger"), 96n, BigInt(body.length / 2));
+export function messageReceivedEvent(nonce: bigint, { from, to }: Leg, burner: string = cctpBridge(from)): StubEvent {
+  const body = `00000000${[hashFromName("USDC"), hashFromName("recipient"), 4_970n, burner].map(encodeWord).join("")}`;
+  const domain = BigInt(getCctpDomain(getChain(from)) ?? 99);
+  const head = words(domain, hashFromName("messenger"), 96n, BigInt(body.length / 2));
   return {
     ...transaction(`mint ${from} ${nonce}`),
-    address: book.messageTransmitter(chainOf(to)) ?? "",
-    topics: [topics.messageReceived, topicOf(addressOf("caller")), topicOf(nonce)],
+    address: book.findMessageTransmitter(getChain(to)) ?? "",
+    topics: [eventTopics.messageReceived, encodeTopic(addressFromName("caller")), encodeTopic(nonce)],
     data: `${head}${body.padEnd(Math.ceil(body.length / 64) * 64, "0")}`,
   };
 }

@@ -2,12 +2,16 @@ import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../../../src/errors.js";
 import { openIndex } from "../../../../../src/transfers/index/store/open-index.js";
-import { type FillIndexOptions, fillIndex, followIndex } from "../../../../../src/transfers/index/sync/index-sync.js";
+import {
+  backfillIndex,
+  type IndexBackfillOptions,
+  syncIndex,
+} from "../../../../../src/transfers/index/sync/index-sync.js";
 import { createChainStub } from "../../../../support/stubs/chain-stub.js";
-import { temporaryFolder } from "../../../../support/temporary-folder.js";
-import { chainOf, mainnet } from "../support/hop-events.js";
+import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
+import { getChain, mainnetNetwork } from "../support/hop-events.js";
 
-const folder = temporaryFolder();
+const folder = useTemporaryFolder();
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
@@ -16,7 +20,7 @@ afterEach(async () => {
 /** Optimism and Nova with 10,000 final blocks each. */
 function createStubs() {
   const stubs = ["optimism", "nova"].map((slug) => {
-    const stub = createChainStub({ slug, chainId: chainOf(slug).chainId, head: 10_000 });
+    const stub = createChainStub({ slug, chainId: getChain(slug).chainId, head: 10_000 });
     stub.finalized = 10_000;
     return [slug, stub] as const;
   });
@@ -25,21 +29,21 @@ function createStubs() {
 
 /** A process that fills the index; its pauses are over at once. */
 async function launch(file: string, stubs: ReturnType<typeof createStubs>) {
-  const index = await openIndex(file, mainnet);
+  const index = await openIndex(file, mainnetNetwork);
   const stopping = new AbortController();
   const pauses: number[] = [];
-  const options: FillIndexOptions = {
+  const options: IndexBackfillOptions = {
     index,
-    network: { ...mainnet, chains: new Map([...stubs.keys()].map((slug) => [slug, chainOf(slug)])) },
-    chains: { client: (slug) => stubs.get(slug)?.client as never, isCustom: () => false },
+    network: { ...mainnetNetwork, chains: new Map([...stubs.keys()].map((slug) => [slug, getChain(slug)])) },
+    chains: { getClient: (slug) => stubs.get(slug)?.client as never, hasCustomEndpoint: () => false },
     blockAt: async () => 0,
-    from: { seconds: 0, blocks: new Map() },
+    from: { timestamp: 0, blocks: new Map() },
     sleep: async (ms) => {
       pauses.push(ms);
       await setImmediate();
     },
     pid: process.pid,
-    events: { onTrouble: vi.fn(), onHeld: vi.fn(), onHistory: vi.fn() },
+    events: { onError: vi.fn(), onLeaseHeld: vi.fn(), onBackfillProgress: vi.fn() },
     signal: stopping.signal,
   };
   const run = (done: Promise<void>): Promise<void> => {
@@ -62,15 +66,17 @@ test("a chain that does not answer keeps no other process from filling the other
   };
   const file = `${folder()}/one-is-gone`;
   const first = await launch(file, stubs);
-  first.run(fillIndex(first.options));
-  await vi.waitFor(() => expect(first.index.reader.coverage("optimism")?.from).toBe(0));
+  first.run(backfillIndex(first.options));
+  await vi.waitFor(() => expect(first.index.reader.getCoverage("optimism")?.fromBlock).toBe(0));
   const second = await launch(file, stubs);
-  second.run(fillIndex(second.options));
-  await vi.waitFor(() => expect(second.options.events.onHeld).toHaveBeenCalledWith("nova", { pid: process.pid }));
+  second.run(backfillIndex(second.options));
+  await vi.waitFor(() => expect(second.options.events.onLeaseHeld).toHaveBeenCalledWith("nova", { pid: process.pid }));
   await vi.waitFor(() => {
-    expect(second.options.events.onHistory).toHaveBeenCalledWith(expect.objectContaining({ slug: "optimism" }));
+    expect(second.options.events.onBackfillProgress).toHaveBeenCalledWith(
+      expect.objectContaining({ slug: "optimism" }),
+    );
   });
-  expect(second.options.events.onHeld).toHaveBeenCalledTimes(1);
+  expect(second.options.events.onLeaseHeld).toHaveBeenCalledTimes(1);
 });
 
 test("pauses after failures grow until there is progress", async () => {
@@ -86,7 +92,7 @@ test("pauses after failures grow until there is progress", async () => {
     if (pages <= 6 || pages === 8) throw new Error("down");
   };
   const { options, pauses, run } = await launch(`${folder()}/pauses`, stubs);
-  await run(fillIndex(options));
+  await run(backfillIndex(options));
   expect(pauses).toEqual([2_000, 4_000, 8_000, 2_000]);
 });
 
@@ -94,15 +100,15 @@ test("beside the service it leaves the endpoints to others after each page; the 
   const stubs = createStubs();
   stubs.delete("nova");
   const alone = await launch(`${folder()}/alone`, stubs);
-  await alone.run(fillIndex(alone.options));
+  await alone.run(backfillIndex(alone.options));
   expect(alone.pauses).toEqual([]);
   const beside = await launch(`${folder()}/beside`, stubs);
   const { events } = beside.options;
   beside.run(
-    followIndex({ ...beside.options, wallNow: () => 0, steadyNow: () => 0, events: { ...events, onReorg: vi.fn() } }),
+    syncIndex({ ...beside.options, wallNow: () => 0, monotonicNow: () => 0, events: { ...events, onReorg: vi.fn() } }),
   );
-  await vi.waitFor(() => expect(beside.index.reader.coverage("optimism")?.from).toBe(0));
-  const pages = vi.mocked(events.onHistory).mock.calls.length - 1;
+  await vi.waitFor(() => expect(beside.index.reader.getCoverage("optimism")?.fromBlock).toBe(0));
+  const pages = vi.mocked(events.onBackfillProgress).mock.calls.length - 1;
   expect(pages).toBeGreaterThan(1);
   await vi.waitFor(() => expect(beside.pauses.filter((ms) => ms === 250)).toHaveLength(pages));
 });

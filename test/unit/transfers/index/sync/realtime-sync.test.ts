@@ -1,21 +1,27 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { headerIn } from "../../../../../src/chain/json-rpc/parse-results.js";
-import { type OpenIndex, openIndex } from "../../../../../src/transfers/index/store/open-index.js";
+import { parseBlockHeader } from "../../../../../src/chain/json-rpc/parse-results.js";
+import { type IndexHandle, openIndex } from "../../../../../src/transfers/index/store/open-index.js";
 import { type ChainStub, createChainStub, type StubEvent } from "../../../../support/stubs/chain-stub.js";
-import { temporaryFolder } from "../../../../support/temporary-folder.js";
-import { hashOf, mainnet, transferSent, withdrawalBonded, withdrew } from "../support/hop-events.js";
-import { contentsOf, type Following, follow } from "../support/sync-harness.js";
+import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
+import {
+  hashFromName,
+  mainnetNetwork,
+  transferSentEvent,
+  withdrawalBondedEvent,
+  withdrewEvent,
+} from "../support/hop-events.js";
+import { readAllRows, type SyncHarness, startSync } from "../support/sync-harness.js";
 
-const folder = temporaryFolder();
+const folder = useTemporaryFolder();
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
 let files = 0;
-async function openNew(file = `${folder()}/index-${files++}`): Promise<OpenIndex> {
-  const index = await openIndex(file, mainnet);
+async function openNew(file = `${folder()}/index-${files++}`): Promise<IndexHandle> {
+  const index = await openIndex(file, mainnetNetwork);
   ends.push(() => index.close());
   return index;
 }
@@ -23,12 +29,12 @@ async function openNew(file = `${folder()}/index-${files++}`): Promise<OpenIndex
 /** Optimism at block 10,000, final to 9,900, followed on a new file unless there is one. */
 async function start(file?: string, stub = optimism()) {
   const index = await openNew(file);
-  const following = follow(index, stub);
+  const following = startSync(index, stub);
   ends.push(() => following.stop());
-  await following.idle();
+  await following.waitUntilIdle();
   const coverage = async () => ({
-    ...index.reader.coverage("optimism"),
-    to: (await index.store.cursor(10))?.to_block,
+    ...index.reader.getCoverage("optimism"),
+    toBlock: (await index.store.readCursor(10))?.to_block,
   });
   return { ...following, index, stub, coverage };
 }
@@ -39,9 +45,9 @@ function optimism(): ChainStub {
   return stub;
 }
 
-const sent = (id: string): StubEvent => transferSent(id, { from: "optimism", to: "base" });
-const bonded = (id: string): StubEvent => withdrawalBonded(id, { to: "optimism" });
-const isThere = ({ reader }: OpenIndex, id: string): boolean => reader.byTransferId(hashOf(id)).length > 0;
+const sent = (id: string): StubEvent => transferSentEvent(id, { from: "optimism", to: "base" });
+const bonded = (id: string): StubEvent => withdrawalBondedEvent(id, { to: "optimism" });
+const isThere = ({ reader }: IndexHandle, id: string): boolean => reader.findByTransferId(hashFromName(id)).length > 0;
 
 /** What an index holds that has seen nothing but the chain as it is now. */
 async function clean(stub: ChainStub) {
@@ -51,48 +57,48 @@ async function clean(stub: ChainStub) {
   return eventsOf(index);
 }
 
-async function eventsOf({ file }: OpenIndex) {
-  const { sends, deliveries } = await contentsOf(file);
+async function eventsOf({ file }: IndexHandle) {
+  const { sends, deliveries } = await readAllRows(file);
   return { sends, deliveries };
 }
 
 describe("an index that follows a chain", () => {
   test("begins at the newest block that nothing can undo, and takes all from there on", async () => {
     const stub = optimism();
-    stub.put(9_900, [sent("before")]);
-    stub.put(9_901, [sent("a")]);
-    stub.put(10_000, [sent("b"), bonded("c")]);
+    stub.setBlock(9_900, [sent("before")]);
+    stub.setBlock(9_901, [sent("a")]);
+    stub.setBlock(10_000, [sent("b"), bonded("c")]);
     const { index, coverage } = await start(undefined, stub);
     expect(await coverage()).toEqual({
-      from: 9_901,
+      fromBlock: 9_901,
       fromTimestamp: 1_700_019_800,
-      to: 10_000,
-      observedAt: 1_800_000_000_000,
-      finalTo: 9_900,
+      toBlock: 10_000,
+      observedAtMs: 1_800_000_000_000,
+      finalizedBlock: 9_900,
     });
     expect(["before", "a", "b"].map((id) => isThere(index, id))).toEqual([false, true, true]);
-    expect(index.reader.byTransferId(hashOf("a"))).toMatchObject([{ isFinal: false }]);
+    expect(index.reader.findByTransferId(hashFromName("a"))).toMatchObject([{ isFinal: false }]);
     expect((await eventsOf(index)).deliveries).toHaveLength(1);
   });
 
   test("asks once a poll when nothing happened, twice when something did", async () => {
-    const { tick, stub, index, coverage } = await start();
-    await tick();
+    const { advance, stub, index, coverage } = await start();
+    await advance();
     stub.requests.length = 0;
-    await tick();
-    expect(await coverage()).toMatchObject({ to: 10_000, observedAt: 1_800_000_004_000 });
-    stub.grow([], []);
-    await tick();
+    await advance();
+    expect(await coverage()).toMatchObject({ toBlock: 10_000, observedAtMs: 1_800_000_004_000 });
+    stub.addBlocks([], []);
+    await advance();
     const poll = ["eth_getBlockByNumber", "eth_getLogs", "eth_getBlockByNumber", "eth_getBlockByNumber"];
     expect(stub.requests).toEqual([poll, poll]);
-    expect(await coverage()).toMatchObject({ to: 10_002, observedAt: 1_800_000_006_000 });
-    stub.grow([sent("a")], [bonded("b"), sent("c")]);
-    await tick();
+    expect(await coverage()).toMatchObject({ toBlock: 10_002, observedAtMs: 1_800_000_006_000 });
+    stub.addBlocks([sent("a")], [bonded("b"), sent("c")]);
+    await advance();
     const facts = [...Array(3).fill("eth_getTransactionByHash"), ...Array(2).fill("eth_getBlockByHash")];
     expect(stub.requests.slice(2)).toEqual([poll, facts]);
     expect(isThere(index, "c")).toBe(true);
     // What is read again is not asked for again.
-    await tick();
+    await advance();
     expect(stub.requests.slice(4)).toEqual([poll]);
   });
 
@@ -110,41 +116,41 @@ describe("an index that follows a chain", () => {
     const { stub, index } = first;
     const ids = Array.from({ length: 30 }, (_, number) => `${number}`);
     for (const id of ids) {
-      stub.grow(...Array(300).fill([]));
-      stub.grow([sent(id)]);
+      stub.addBlocks(...Array(300).fill([]));
+      stub.addBlocks([sent(id)]);
     }
     stub.finalized = stub.head - 1_000;
     stub.maxLogBlocks = 500;
     stub.requests.length = 0;
     const { coverage } = await start(index.file, stub);
     expect(ids.filter((id) => !isThere(index, id))).toEqual([]);
-    expect(await coverage()).toMatchObject({ from: 9_901, to: stub.head, finalTo: stub.finalized });
+    expect(await coverage()).toMatchObject({ fromBlock: 9_901, toBlock: stub.head, finalizedBlock: stub.finalized });
     // What is final is not read twice.
     expect(stub.requests.filter((calls) => calls[0] === "eth_getLogs").length).toBeLessThan(25);
   });
 
   test("falls back to pages when more has been missed than an endpoint gives at once", async () => {
-    const { tick, stub, index, coverage } = await start();
-    await tick();
+    const { advance, stub, index, coverage } = await start();
+    await advance();
     stub.maxLogBlocks = 500;
-    stub.grow([sent("a")], ...Array(1_500).fill([]));
-    await tick();
-    await tick();
-    expect((await coverage()).to).toBe(stub.head);
+    stub.addBlocks([sent("a")], ...Array(1_500).fill([]));
+    await advance();
+    await advance();
+    expect((await coverage()).toBlock).toBe(stub.head);
     expect(isThere(index, "a")).toBe(true);
   });
 
   test("waits longer after each failure, up to a minute, and goes on afterwards", async () => {
-    const { tick, stub, pauses, troubles, index } = await start();
+    const { advance, stub, pauses, errors, index } = await start();
     stub.onRequest = () => {
       throw new Error("down");
     };
-    for (let failure = 0; failure < 8; failure++) await tick();
+    for (let failure = 0; failure < 8; failure++) await advance();
     expect(pauses.slice(1)).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
-    expect(troubles).toHaveLength(8);
+    expect(errors).toHaveLength(8);
     stub.onRequest = () => {};
-    stub.grow([sent("a")]);
-    await tick();
+    stub.addBlocks([sent("a")]);
+    await advance();
     expect(isThere(index, "a")).toBe(true);
     expect(pauses.at(-1)).toBe(2_000);
   });
@@ -152,160 +158,160 @@ describe("an index that follows a chain", () => {
 
 describe("endpoints that are behind", () => {
   test("a head that goes back is no reorg", async () => {
-    const { tick, stub, index, reorgs, coverage } = await start();
-    stub.grow([sent("a")]);
-    await tick();
-    stub.knowsUpTo = stub.head - 5;
-    stub.logsUpTo = stub.knowsUpTo;
-    await tick();
-    await tick();
+    const { advance, stub, index, reorgs, coverage } = await start();
+    stub.addBlocks([sent("a")]);
+    await advance();
+    stub.maxVisibleBlock = stub.head - 5;
+    stub.maxLogBlock = stub.maxVisibleBlock;
+    await advance();
+    await advance();
     expect(reorgs).toEqual([]);
-    expect((await coverage()).to).toBe(10_001);
+    expect((await coverage()).toBlock).toBe(10_001);
     expect(isThere(index, "a")).toBe(true);
     // What is not seen does not count as seen now.
-    expect((await coverage()).observedAt).toBe(1_800_000_002_000);
+    expect((await coverage()).observedAtMs).toBe(1_800_000_002_000);
   });
 
   test("logs beyond the head of the same answer are left for the next one", async () => {
-    const { tick, stub, index, coverage } = await start();
-    await tick();
-    stub.grow([sent("a")], [sent("b")]);
-    stub.knowsUpTo = 10_001;
-    await tick();
-    expect((await coverage()).to).toBe(10_001);
+    const { advance, stub, index, coverage } = await start();
+    await advance();
+    stub.addBlocks([sent("a")], [sent("b")]);
+    stub.maxVisibleBlock = 10_001;
+    await advance();
+    expect((await coverage()).toBlock).toBe(10_001);
     expect([isThere(index, "a"), isThere(index, "b")]).toEqual([true, false]);
-    stub.knowsUpTo = Number.POSITIVE_INFINITY;
-    await tick();
+    stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
+    await advance();
     expect(isThere(index, "b")).toBe(true);
   });
 
   test("of blocks that the endpoint does not have nothing is believed, neither forwards", async () => {
     const { index, stub, stop } = await start();
     await stop();
-    stub.grow(...Array(5_000).fill([]), [sent("a")]);
+    stub.addBlocks(...Array(5_000).fill([]), [sent("a")]);
     let asked = 0;
     // The head comes from one that has it, the logs from one that does not.
     stub.onRequest = () => {
       asked += 1;
-      stub.knowsUpTo = stub.requests.at(-1)?.includes("eth_getLogs") ? 10_000 : Number.POSITIVE_INFINITY;
-      stub.logsUpTo = stub.knowsUpTo;
+      stub.maxVisibleBlock = stub.requests.at(-1)?.includes("eth_getLogs") ? 10_000 : Number.POSITIVE_INFINITY;
+      stub.maxLogBlock = stub.maxVisibleBlock;
     };
-    const { troubles, coverage, tick } = await start(index.file, stub);
+    const { errors, coverage, advance } = await start(index.file, stub);
     expect(asked).toBeGreaterThan(0);
-    expect(troubles).toHaveLength(1);
-    expect((await coverage()).to).toBe(10_000);
+    expect(errors).toHaveLength(1);
+    expect((await coverage()).toBlock).toBe(10_000);
     stub.onRequest = () => {};
-    stub.knowsUpTo = Number.POSITIVE_INFINITY;
-    stub.logsUpTo = Number.POSITIVE_INFINITY;
-    await tick();
+    stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
+    stub.maxLogBlock = Number.POSITIVE_INFINITY;
+    await advance();
     expect(isThere(index, "a")).toBe(true);
   });
 
   test("what was missed, or was not so, is put right once it is final", async () => {
-    const { tick, stub, index, coverage } = await start();
-    await tick();
-    stub.grow([sent("missed")], [sent("kept")], [sent("undone")]);
-    stub.logsUpTo = 10_000;
-    await tick();
-    stub.grow(...Array(20).fill([]));
-    await tick();
-    stub.logsUpTo = Number.POSITIVE_INFINITY;
-    stub.grow([sent("late")]);
-    await tick();
+    const { advance, stub, index, coverage } = await start();
+    await advance();
+    stub.addBlocks([sent("missed")], [sent("kept")], [sent("undone")]);
+    stub.maxLogBlock = 10_000;
+    await advance();
+    stub.addBlocks(...Array(20).fill([]));
+    await advance();
+    stub.maxLogBlock = Number.POSITIVE_INFINITY;
+    stub.addBlocks([sent("late")]);
+    await advance();
     expect(["missed", "kept", "undone", "late"].map((id) => isThere(index, id))).toEqual([false, false, false, true]);
     // Undone by a reorg that no poll has seen.
-    stub.put(10_003, []);
-    stub.put(10_024, []);
-    stub.grow(...Array(100).fill([]));
+    stub.setBlock(10_003, []);
+    stub.setBlock(10_024, []);
+    stub.addBlocks(...Array(100).fill([]));
     stub.finalized = 10_070;
-    await tick(60_000);
+    await advance(60_000);
     // Settled: final, and two minutes old.
-    expect((await coverage()).finalTo).toBe(10_064);
+    expect((await coverage()).finalizedBlock).toBe(10_064);
     expect(["missed", "kept", "undone", "late"].map((id) => isThere(index, id))).toEqual([true, true, false, false]);
-    expect(index.reader.byTransferId(hashOf("kept"))).toMatchObject([{ isFinal: true }]);
+    expect(index.reader.findByTransferId(hashFromName("kept"))).toMatchObject([{ isFinal: true }]);
   });
 
   test("also what was missed before a stop", async () => {
-    const { tick, stub, index, stop } = await start();
-    await tick();
-    stub.grow([sent("missed")], ...Array(20).fill([]));
-    stub.logsUpTo = 10_000;
-    await tick();
+    const { advance, stub, index, stop } = await start();
+    await advance();
+    stub.addBlocks([sent("missed")], ...Array(20).fill([]));
+    stub.maxLogBlock = 10_000;
+    await advance();
     await stop();
     expect(isThere(index, "missed")).toBe(false);
-    stub.logsUpTo = Number.POSITIVE_INFINITY;
-    stub.grow(...Array(5_000).fill([]));
+    stub.maxLogBlock = Number.POSITIVE_INFINITY;
+    stub.addBlocks(...Array(5_000).fill([]));
     stub.finalized = stub.head;
     const { coverage } = await start(index.file, stub);
-    expect((await coverage()).to).toBe(stub.head);
-    expect((await coverage()).finalTo).toBe(stub.head - 60);
+    expect((await coverage()).toBlock).toBe(stub.head);
+    expect((await coverage()).finalizedBlock).toBe(stub.head - 60);
     expect(isThere(index, "missed")).toBe(true);
   });
 
   test("where the chain does not know what is final, an hour counts as final", async () => {
     const unknowing = createChainStub({ slug: "optimism", chainId: 10, head: 10_000 });
-    const { tick, stub, coverage } = await start(undefined, unknowing);
-    expect(await coverage()).toMatchObject({ from: 8_201, finalTo: 8_200 });
-    await tick();
-    stub.grow(...Array(50).fill([]));
-    await tick(60_000);
-    expect(await coverage()).toMatchObject({ to: 10_050, finalTo: 10_050 - 1_800 });
+    const { advance, stub, coverage } = await start(undefined, unknowing);
+    expect(await coverage()).toMatchObject({ fromBlock: 8_201, finalizedBlock: 8_200 });
+    await advance();
+    stub.addBlocks(...Array(50).fill([]));
+    await advance(60_000);
+    expect(await coverage()).toMatchObject({ toBlock: 10_050, finalizedBlock: 10_050 - 1_800 });
   });
 
   test("an endpoint that does not know it says nothing of a chain that has said it", async () => {
-    const { tick, stub, coverage, troubles, index } = await start();
+    const { advance, stub, coverage, errors, index } = await start();
     stub.finalized = undefined;
-    stub.grow(...Array(1_850).fill([]), [sent("a")]);
-    await tick(60_000);
-    expect(await coverage()).toMatchObject({ to: 11_851, finalTo: 9_900 });
-    expect(troubles).toEqual([]);
+    stub.addBlocks(...Array(1_850).fill([]), [sent("a")]);
+    await advance(60_000);
+    expect(await coverage()).toMatchObject({ toBlock: 11_851, finalizedBlock: 9_900 });
+    expect(errors).toEqual([]);
     expect(isThere(index, "a")).toBe(true);
   });
 
   test("nothing counts as final where the question for it fails", async () => {
     const stub = optimism();
-    const { answer } = stub;
-    stub.answer = (method, params) => {
+    const { call } = stub;
+    stub.call = (method, params) => {
       if (params[0] === "finalized") throw new Error("busy");
-      return answer(method, params);
+      return call(method, params);
     };
-    const { tick, coverage, troubles } = await start(undefined, stub);
-    expect(troubles).toHaveLength(1);
-    expect((await coverage()).to).toBeUndefined();
-    stub.answer = answer;
-    await tick();
-    expect(await coverage()).toMatchObject({ to: 10_000, finalTo: 9_900 });
+    const { advance, coverage, errors } = await start(undefined, stub);
+    expect(errors).toHaveLength(1);
+    expect((await coverage()).toBlock).toBeUndefined();
+    stub.call = call;
+    await advance();
+    expect(await coverage()).toMatchObject({ toBlock: 10_000, finalizedBlock: 9_900 });
   });
 
   test("logs that come later than their block are taken as soon as they are there", async () => {
-    const { tick, stub, index } = await start();
-    await tick();
-    stub.grow([sent("a")]);
-    stub.logsUpTo = 10_000;
-    await tick();
-    stub.grow([], []);
-    await tick();
+    const { advance, stub, index } = await start();
+    await advance();
+    stub.addBlocks([sent("a")]);
+    stub.maxLogBlock = 10_000;
+    await advance();
+    stub.addBlocks([], []);
+    await advance();
     expect(isThere(index, "a")).toBe(false);
-    stub.logsUpTo = Number.POSITIVE_INFINITY;
+    stub.maxLogBlock = Number.POSITIVE_INFINITY;
     // Whether there is a new block or not.
-    await tick();
+    await advance();
     expect(isThere(index, "a")).toBe(true);
   });
 
   test("a chain that stays shorter than the index is told of, once each time", async () => {
-    const { tick, stub, troubles } = await start();
-    stub.grow([], []);
-    await tick();
+    const { advance, stub, errors } = await start();
+    stub.addBlocks([], []);
+    await advance();
     for (let time = 1; time <= 2; time++) {
-      stub.knowsUpTo = 10_001;
-      await tick();
-      await tick(30_000);
-      expect(troubles).toHaveLength(time - 1);
-      for (let tickAfter = 0; tickAfter < 3; tickAfter++) await tick(60_000);
-      expect(troubles).toHaveLength(time);
-      expect(troubles.at(-1)).toMatchObject({ message: "optimism has fewer blocks than before" });
-      stub.knowsUpTo = Number.POSITIVE_INFINITY;
-      await tick();
+      stub.maxVisibleBlock = 10_001;
+      await advance();
+      await advance(30_000);
+      expect(errors).toHaveLength(time - 1);
+      for (let tickAfter = 0; tickAfter < 3; tickAfter++) await advance(60_000);
+      expect(errors).toHaveLength(time);
+      expect(errors.at(-1)).toMatchObject({ message: "optimism has fewer blocks than before" });
+      stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
+      await advance();
     }
   });
 });
@@ -314,32 +320,32 @@ describe("reorgs", () => {
   const depths = Array.from({ length: 20 }, (_, index) => index + 1);
 
   test.each(depths)("of %i blocks, with events that moved, went, came and stayed", async (depth) => {
-    const { tick, stub, index, reorgs, coverage } = await start();
+    const { advance, stub, index, reorgs, coverage } = await start();
     for (let block = 0; block < 25; block++) {
-      stub.grow([sent(`${depth}-${block}`), bonded(`${depth}-${block}`)]);
+      stub.addBlocks([sent(`${depth}-${block}`), bonded(`${depth}-${block}`)]);
       // Some polls take several blocks.
-      if (block % 3 === 0) await tick();
+      if (block % 3 === 0) await advance();
     }
-    await tick();
+    await advance();
     const undone = Array.from({ length: depth }, (_, place) => `${depth}-${25 - depth + place}`);
     const blocks = undone.map((id, place) => {
       if (place % 3 === 0) return [sent(`${id}-new`)];
       return place % 3 === 1 ? [] : [bonded(`${id}-first`), sent(id)];
     });
     stub.reorg(depth, ...blocks, [sent("after")]);
-    await tick();
+    await advance();
     expect(reorgs).toHaveLength(1);
     expect(reorgs[0]).toBeGreaterThanOrEqual(depth);
-    expect((await coverage()).to).toBe(stub.head);
+    expect((await coverage()).toBlock).toBe(stub.head);
     expect(await eventsOf(index)).toEqual(await clean(stub));
   });
 
   test("leave less known until it has been read again", async () => {
-    const { tick, stub, index, coverage } = await start();
-    stub.grow([]);
-    await tick();
-    stub.grow([sent("a")]);
-    await tick();
+    const { advance, stub, index, coverage } = await start();
+    stub.addBlocks([]);
+    await advance();
+    stub.addBlocks([sent("a")]);
+    await advance();
     stub.reorg(1, [sent("b")]);
     let requests = 0;
     stub.onRequest = () => {
@@ -347,42 +353,42 @@ describe("reorgs", () => {
       // The poll sees it, the next request finds the fork, and then there is silence.
       if (requests > 2) throw new Error("down");
     };
-    await tick();
-    expect(await coverage()).toMatchObject({ to: 10_001, observedAt: (1_700_000_000 + 10_001 * 2) * 1_000 });
+    await advance();
+    expect(await coverage()).toMatchObject({ toBlock: 10_001, observedAtMs: (1_700_000_000 + 10_001 * 2) * 1_000 });
     expect(isThere(index, "a")).toBe(false);
   });
 
   test("to a shorter chain are seen when it has grown", async () => {
-    const { tick, stub, index, reorgs } = await start();
-    stub.grow([sent("a")], [sent("b")], [sent("c")]);
-    await tick();
+    const { advance, stub, index, reorgs } = await start();
+    stub.addBlocks([sent("a")], [sent("b")], [sent("c")]);
+    await advance();
     stub.reorg(3, [sent("d")]);
-    await tick();
+    await advance();
     expect(reorgs).toEqual([]);
-    stub.grow([], [], [sent("a")]);
-    await tick();
-    await tick();
+    stub.addBlocks([], [], [sent("a")]);
+    await advance();
+    await advance();
     expect(reorgs).toEqual([3]);
     expect(await eventsOf(index)).toEqual(await clean(stub));
   });
 
   test("below what was final are not followed: the endpoint is on another chain", async () => {
-    const { tick, stub, index, troubles } = await start();
-    stub.grow([sent("a")]);
-    await tick();
+    const { advance, stub, index, errors } = await start();
+    stub.addBlocks([sent("a")]);
+    await advance();
     stub.reorg(200, ...Array(300).fill([]));
-    await tick();
-    expect(troubles).toMatchObject([{ reason: "UPSTREAM_UNAVAILABLE" }]);
+    await advance();
+    expect(errors).toMatchObject([{ reason: "UPSTREAM_UNAVAILABLE" }]);
     expect(isThere(index, "a")).toBe(true);
   });
 
   /** Undoes the newest block when a call of that kind has been answered, so that the answers are of two chains. */
   function reorgAfter(stub: ChainStub, method: string, ...blocks: readonly (readonly StubEvent[])[]): void {
-    const { answer } = stub;
-    stub.answer = (asked, params) => {
-      const answered = answer(asked, params);
+    const { call } = stub;
+    stub.call = (asked, params) => {
+      const answered = call(asked, params);
       if (asked === method) {
-        stub.answer = answer;
+        stub.call = call;
         stub.reorg(1, ...blocks);
       }
       return answered;
@@ -390,51 +396,51 @@ describe("reorgs", () => {
   }
 
   test("between the answers of a poll, to another block, are no reason to believe either", async () => {
-    const { tick, stub, index, troubles } = await start();
-    await tick();
-    stub.grow([sent("gone")]);
+    const { advance, stub, index, errors } = await start();
+    await advance();
+    stub.addBlocks([sent("gone")]);
     reorgAfter(stub, "eth_getBlockByNumber", [sent("new")]);
-    await tick();
-    expect(troubles).toMatchObject([{ reason: "UPSTREAM_UNAVAILABLE" }]);
-    await tick();
+    await advance();
+    expect(errors).toMatchObject([{ reason: "UPSTREAM_UNAVAILABLE" }]);
+    await advance();
     expect([isThere(index, "gone"), isThere(index, "new")]).toEqual([false, true]);
     expect(await eventsOf(index)).toEqual(await clean(stub));
   });
 
   test("between the answers of a poll are seen by the next one, wherever the last block comes from", async () => {
-    const { tick, stub, index, reorgs } = await start();
-    await tick();
-    stub.grow([]);
-    await tick();
+    const { advance, stub, index, reorgs } = await start();
+    await advance();
+    stub.addBlocks([]);
+    await advance();
     // Nothing more is asked about such an event.
-    stub.grow([withdrew("gone", { to: "optimism" })]);
+    stub.addBlocks([withdrewEvent("gone", { to: "optimism" })]);
     reorgAfter(stub, "eth_getLogs", [], []);
-    await tick();
+    await advance();
     expect((await eventsOf(index)).deliveries).toHaveLength(1);
-    await tick();
+    await advance();
     expect(reorgs).toHaveLength(1);
     expect(await eventsOf(index)).toEqual(await clean(stub));
   });
 
   test("below the last block are followed as well", async () => {
-    const { tick, stub, index, reorgs, coverage } = await start();
-    await tick();
-    stub.grow([sent("gone")]);
-    await tick();
+    const { advance, stub, index, reorgs, coverage } = await start();
+    await advance();
+    stub.addBlocks([sent("gone")]);
+    await advance();
     stub.reorg(1, [sent("new")], []);
     // As a poll leaves it whose answers about blocks were of two chains.
     const [cursor, known] = [
-      await index.store.cursor(10),
+      await index.store.readCursor(10),
       await stub.client.send("eth_getBlockByNumber", ["latest"], new AbortController().signal),
     ];
     if (cursor === undefined) throw new Error("no cursor");
-    const to = headerIn(stub.client, known);
+    const to = parseBlockHeader(stub.client, known);
     if (to === undefined) throw new Error("no head");
-    await index.store.advance(cursor, { sends: [], deliveries: [] }, { to, isFinal: false, observedAt: 0 });
-    await tick();
-    await tick();
+    await index.store.advance(cursor, { sends: [], deliveries: [] }, { to, isFinal: false, observedAtMs: 0 });
+    await advance();
+    await advance();
     expect(reorgs).toEqual([2]);
-    expect((await coverage()).to).toBe(10_002);
+    expect((await coverage()).toBlock).toBe(10_002);
     expect(await eventsOf(index)).toEqual(await clean(stub));
   });
 
@@ -445,7 +451,7 @@ describe("reorgs", () => {
       blocks.map(
         (some) =>
           ({ stub }: Run) =>
-            stub.grow(...some),
+            stub.addBlocks(...some),
       ),
       fc.tuple(fc.integer({ min: 1, max: 20 }), blocks).map(
         ([depth, some]) =>
@@ -453,26 +459,26 @@ describe("reorgs", () => {
             stub.reorg(Math.min(depth, stub.head - 9_960), ...some),
       ),
       fc.nat(4).map((behind) => ({ stub }: Run) => {
-        stub.knowsUpTo = stub.head - behind;
-        stub.logsUpTo = stub.head - behind;
+        stub.maxVisibleBlock = stub.head - behind;
+        stub.maxLogBlock = stub.head - behind;
       }),
       fc.constantFrom(2_000, 60_000).map(
         (ms) =>
           ({ following }: Run) =>
-            following.tick(ms),
+            following.advance(ms),
       ),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const { index, stub, coverage, ...following } = await start();
         for (const run of steps) await run({ stub, following });
-        stub.knowsUpTo = Number.POSITIVE_INFINITY;
-        stub.logsUpTo = Number.POSITIVE_INFINITY;
+        stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
+        stub.maxLogBlock = Number.POSITIVE_INFINITY;
         // All of it becomes final.
-        stub.grow(...Array(300).fill([]));
+        stub.addBlocks(...Array(300).fill([]));
         stub.finalized = stub.head - 100;
-        for (let tick = 0; tick < 12; tick++) await following.tick(60_000);
-        expect(await coverage()).toMatchObject({ to: stub.head, finalTo: stub.finalized });
+        for (let tick = 0; tick < 12; tick++) await following.advance(60_000);
+        expect(await coverage()).toMatchObject({ toBlock: stub.head, finalizedBlock: stub.finalized });
         await following.stop();
         expect(await eventsOf(index)).toEqual(await clean(stub));
       }),
@@ -483,5 +489,5 @@ describe("reorgs", () => {
 
 interface Run {
   readonly stub: ChainStub;
-  readonly following: Pick<Following, "tick">;
+  readonly following: Pick<SyncHarness, "advance">;
 }

@@ -1,20 +1,20 @@
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../../src/chain/chain-client.js";
 import { RevertError } from "../../../../../src/chain/json-rpc/revert-error.js";
-import { createBlockTimes } from "../../../../../src/chain/read/block-finder.js";
-import { createFinality } from "../../../../../src/chain/read/finality-tracker.js";
+import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js";
+import { createFinalityTracker } from "../../../../../src/chain/read/finality-tracker.js";
 import { ServiceError } from "../../../../../src/errors.js";
-import { networkOf } from "../../../../../src/hop/networks.js";
-import { isTransferIdSpentCall, topics } from "../../../../../src/hop/transfer-events.js";
+import { getNetwork } from "../../../../../src/hop/networks.js";
+import { encodeIsTransferIdSpentCall, eventTopics } from "../../../../../src/hop/transfer-events.js";
 import { createChainSource } from "../../../../../src/transfers/sources/chain/chain-source.js";
-import { createLogTrails } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { ask, type TransferQuery } from "../../../../../src/transfers/sources/transfer-source.js";
+import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { querySource, type TransferQuery } from "../../../../../src/transfers/sources/transfer-source.js";
 import golden from "../../../../golden/transfers.json" with { type: "json" };
 
 type Recorded = (typeof golden.receipts)[keyof typeof golden.receipts];
 type Answer = (method: string, params: readonly unknown[]) => unknown;
 
-const mainnet = networkOf("mainnet");
+const mainnet = getNetwork("mainnet");
 const recorded: Recorded[] = Object.values(golden.receipts);
 const [fromL1, usdt] = golden.transfers;
 if (fromL1 === undefined || usdt === undefined) throw new Error("golden transfers are missing");
@@ -50,7 +50,7 @@ function goldenChain(slug: string): Answer {
             transferId !== null &&
             bondTxHash &&
             destinationChain === slug &&
-            first.data === isTransferIdSpentCall(transferId),
+            first.data === encodeIsTransferIdSpentCall(transferId),
         );
         return `0x${(spent ? 1 : 0).toString().padStart(64, "0")}`;
       }
@@ -69,14 +69,14 @@ function senderOf({ receipt }: Recorded): string {
 async function find(query: Partial<TransferQuery>, overrides: Record<string, Answer> = {}) {
   const clients = new Map<string, ChainClient>();
   const chains = {
-    isCustom: () => false,
-    client(slug: string): ChainClient {
+    hasCustomEndpoint: () => false,
+    getClient(slug: string): ChainClient {
       const answer = overrides[slug] ?? goldenChain(slug);
       const client = clients.get(slug) ?? {
         slug,
         send: async (method, params) => answer(method, params),
-        batch: () => Promise.reject(new Error("transfers make no batches")),
-        logs: async (filter, range) => ({ result: answer("eth_getLogs", [filter]), range }),
+        sendBatch: () => Promise.reject(new Error("transfers make no batches")),
+        getLogs: async (filter, range) => ({ result: answer("eth_getLogs", [filter]), range }),
       };
       clients.set(slug, client);
       return client;
@@ -84,14 +84,14 @@ async function find(query: Partial<TransferQuery>, overrides: Record<string, Ans
   };
   const closing = new AbortController();
   const source = createChainSource({
-    blockTimes: createBlockTimes({ now: () => 0 }),
-    finality: createFinality({ now: () => 0, wallNow: () => 0 }),
-    trails: createLogTrails(closing.signal),
+    blockTimes: createBlockFinder({ now: () => 0 }),
+    finality: createFinalityTracker({ now: () => 0, wallNow: () => 0 }),
+    logScanner: createResumableLogScanner(closing.signal),
     now: () => 12_345,
   });
-  const context = { network: mainnet, chains, leftMs: () => 10_000, signal: closing.signal };
+  const context = { network: mainnet, chains, remainingMs: () => 10_000, signal: closing.signal };
   try {
-    return await ask(source, { transferId: undefined, transactionHash: undefined, ...query }, context);
+    return await querySource(source, { transferId: undefined, transactionHash: undefined, ...query }, context);
   } finally {
     closing.abort();
   }
@@ -165,7 +165,7 @@ describe("transfers from chain data", () => {
 
   test("of several sends in a transaction the first to a chain that is known, in whatever order", async () => {
     const [receipt] = recorded.filter(({ receipt }) => receipt.transactionHash === usdt.sourceTxHash);
-    const [log] = (receipt?.receipt.logs ?? []).filter(({ topics: [topic] }) => topic === topics.transferSent);
+    const [log] = (receipt?.receipt.logs ?? []).filter(({ topics: [topic] }) => topic === eventTopics.transferSent);
     if (receipt === undefined || log === undefined) throw new Error("no send");
     const elsewhere = {
       ...log,
@@ -260,13 +260,13 @@ describe("transfers from chain data", () => {
     const recipient = `0x${"56".repeat(20)}`;
     const sent = log(
       usdc?.get("arbitrum")?.cctpL2Bridge,
-      [topics.cctpTransferSent, `0x${word(nonce)}`, `0x${word(137)}`, `0x${word(recipient)}`],
+      [eventTopics.cctpTransferSent, `0x${word(nonce)}`, `0x${word(137)}`, `0x${word(recipient)}`],
       `0x${word(5_000_000)}${word(120_000)}`,
     );
     const receivedFrom = (domain: number, transactionHash: string) =>
       log(
         usdc?.get("polygon")?.cctpMessageTransmitter,
-        [topics.messageReceived, `0x${word(recipient)}`, `0x${word(nonce)}`],
+        [eventTopics.messageReceived, `0x${word(recipient)}`, `0x${word(nonce)}`],
         `0x${word(domain)}${word(0)}`,
         transactionHash,
       );

@@ -1,32 +1,32 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createBlockTimes } from "../../../../../src/chain/read/block-finder.js";
-import { createBridgeBook } from "../../../../../src/hop/contract-registry.js";
-import { decodeReceived } from "../../../../../src/hop/transfer-events.js";
+import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js";
+import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
+import { decodeReceivedEvent } from "../../../../../src/hop/transfer-events.js";
 import {
-  type EqualTransfers,
-  findCompleted,
-  findCompletion,
+  type EqualTransferGroup,
+  findL1Completion,
+  findSendOfL1Completion,
 } from "../../../../../src/transfers/sources/chain/l1-completion.js";
-import { createLogTrails } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
 import {
-  accessTo,
-  chainOf,
-  contextOf,
-  type FakeEvent,
-  fakeChain,
-  logOf,
-  settle,
+  type ChainEvent,
+  createChainAccess,
+  createLookupContext,
+  createTransferChainStub,
+  flushEventLoop,
+  getChain,
+  toLog,
 } from "../../../../support/stubs/transfer-fixtures.js";
-import { completed, mainnet, sentToL2 } from "../../index/support/hop-events.js";
+import { mainnetNetwork, transferFromL1CompletedEvent, transferSentToL2Event } from "../../index/support/hop-events.js";
 
-const book = createBridgeBook(mainnet);
+const book = createContractRegistry(mainnetNetwork);
 const to = "arbitrum";
 const isDown = { reason: "UPSTREAM_UNAVAILABLE" };
 const dayBlocks = 24 * 3600;
 
 /** The same for the same accounts, but not the same amount, which is the first word of each. */
-const ofAnotherAmount = (event: FakeEvent): FakeEvent => ({
+const ofAnotherAmount = (event: ChainEvent): ChainEvent => ({
   ...event,
   data: `0x${"0".repeat(63)}1${event.data.slice(66)}`,
 });
@@ -34,21 +34,24 @@ const ofAnotherAmount = (event: FakeEvent): FakeEvent => ({
 /** Everything about transfers with equal values: what is put on the chains, and how to find it. */
 function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number.POSITIVE_INFINITY } = {}) {
   const head = 20 * dayBlocks;
-  const source = fakeChain("ethereum", { most: sourceMost, head });
-  const destination = fakeChain(to, { most: destinationMost, head });
+  const source = createTransferChainStub("ethereum", { most: sourceMost, head });
+  const destination = createTransferChainStub(to, { most: destinationMost, head });
   const closing = new AbortController();
-  const memory = { blockTimes: createBlockTimes({ now: () => 0 }), trails: createLogTrails(closing.signal) };
-  const values = decodeReceived(logOf(completed("equal", "any", { to }), 1));
+  const memory = {
+    blockTimes: createBlockFinder({ now: () => 0 }),
+    logScanner: createResumableLogScanner(closing.signal),
+  };
+  const values = decodeReceivedEvent(toLog(transferFromL1CompletedEvent("equal", "any", { to }), 1));
   if (values?.kind !== "l1") throw new Error("no completion");
-  const equal: EqualTransfers = {
-    source: chainOf("ethereum"),
-    destination: chainOf(to),
-    sourceBridge: book.bridge("ETH", chainOf("ethereum")) ?? "",
-    destinationBridge: book.bridge("ETH", chainOf(to)) ?? "",
+  const equal: EqualTransferGroup = {
+    source: getChain("ethereum"),
+    destination: getChain(to),
+    sourceBridge: book.findBridge("ETH", getChain("ethereum")) ?? "",
+    destinationBridge: book.findBridge("ETH", getChain(to)) ?? "",
     values,
   };
   const contextWith = (custom: readonly string[] = []) =>
-    contextOf({ chains: accessTo([source, destination], custom) });
+    createLookupContext({ chains: createChainAccess([source, destination], custom) });
   return {
     source,
     destination,
@@ -57,30 +60,42 @@ function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number
     /** Puts sends in these blocks of L1; others' values are not equal. */
     send: (...blocks: number[]) => {
       for (const block of blocks) {
-        const event = sentToL2("equal", `send ${block}`, { to });
+        const event = transferSentToL2Event("equal", `send ${block}`, { to });
         source.events.push({ event, block, index: 2 });
-        source.events.push({ event: sentToL2("other", `other ${block}`, { to }), block, index: 1 });
-        source.events.push({ event: sentToL2("equal", `elsewhere ${block}`, { to: "base" }), block, index: 3 });
-        const less = ofAnotherAmount(sentToL2("equal", `less ${block}`, { to }));
+        source.events.push({ event: transferSentToL2Event("other", `other ${block}`, { to }), block, index: 1 });
+        source.events.push({
+          event: transferSentToL2Event("equal", `elsewhere ${block}`, { to: "base" }),
+          block,
+          index: 3,
+        });
+        const less = ofAnotherAmount(transferSentToL2Event("equal", `less ${block}`, { to }));
         source.events.push({ event: less, block, index: 0 });
       }
     },
     complete: (...blocks: number[]) => {
       for (const block of blocks) {
-        destination.events.push({ event: completed("equal", `completion ${block}`, { to }), block, index: 4 });
-        destination.events.push({ event: completed("other", `other ${block}`, { to }), block, index: 3 });
-        const less = ofAnotherAmount(completed("equal", `less ${block}`, { to }));
+        destination.events.push({
+          event: transferFromL1CompletedEvent("equal", `completion ${block}`, { to }),
+          block,
+          index: 4,
+        });
+        destination.events.push({
+          event: transferFromL1CompletedEvent("other", `other ${block}`, { to }),
+          block,
+          index: 3,
+        });
+        const less = ofAnotherAmount(transferFromL1CompletedEvent("equal", `less ${block}`, { to }));
         destination.events.push({ event: less, block, index: 2 });
       }
     },
     /** Block of the completion of the send in a block. */
     async completionOf(block: number, { custom = [] as readonly string[] } = {}) {
-      const { transactionHash } = sentToL2("equal", `send ${block}`, { to });
+      const { transactionHash } = transferSentToL2Event("equal", `send ${block}`, { to });
       const place = { transactionHash, blockNumber: block, logIndex: 2 };
-      const log = await findCompletion(
+      const log = await findL1Completion(
         equal,
         place,
-        Promise.resolve(source.timeOf(block)),
+        Promise.resolve(source.timestampOf(block)),
         memory,
         contextWith(custom),
       );
@@ -88,8 +103,14 @@ function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number
     },
     /** Block of the send that the completion in a block belongs to. */
     async completedBy(block: number) {
-      const log = logOf(completed("equal", `completion ${block}`, { to }), block, 4);
-      const log2 = await findCompleted(equal, log, async () => destination.timeOf(block), memory, contextWith());
+      const log = toLog(transferFromL1CompletedEvent("equal", `completion ${block}`, { to }), block, 4);
+      const log2 = await findSendOfL1Completion(
+        equal,
+        log,
+        async () => destination.timestampOf(block),
+        memory,
+        contextWith(),
+      );
       return log2 && Number(log2.blockNumber);
     },
   };
@@ -199,14 +220,14 @@ describe("a search for the completion", () => {
     send(day);
     complete(day + 900);
     await completionOf(day);
-    expect([...source.asked, ...destination.asked]).toEqual(["eth_getLogs", "eth_getLogs"]);
+    expect([...source.methods, ...destination.methods]).toEqual(["eth_getLogs", "eth_getLogs"]);
   });
 
   test("looks back a week on L1, and no further", async () => {
     const { send, completionOf, source } = setup({ sourceMost: 50_000 });
     send(day);
     await completionOf(day);
-    const first = Math.min(...source.searched.map(({ from }) => from));
+    const first = Math.min(...source.searchedRanges.map(({ from }) => from));
     expect(first).toBeLessThanOrEqual(day - 7 * dayBlocks);
     expect(first).toBeGreaterThan(day - 7 * dayBlocks - 1_001);
   });
@@ -220,7 +241,7 @@ describe("a search for the completion", () => {
     send(2 * dayBlocks, day);
     complete(2 * dayBlocks + 900, day + 900);
     expect(await completionOf(day)).toBe(day + 900);
-    source.most = after;
+    source.maxLogBlocks = after;
     expect(await completionOf(day)).toBe(day + 900);
   });
 
@@ -241,11 +262,11 @@ describe("a search for the completion", () => {
     send(day);
     complete(day + 900);
     await completionOf(day);
-    await settle();
-    const before = destination.searched.length;
+    await flushEventLoop();
+    const before = destination.searchedRanges.length;
     expect(await completionOf(day)).toBe(day + 900);
     // The newest page alone.
-    expect(destination.searched.length - before).toBe(1);
+    expect(destination.searchedRanges.length - before).toBe(1);
   });
 
   test("keeps it when another block is found to be as good to begin at", async () => {
@@ -253,10 +274,10 @@ describe("a search for the completion", () => {
     send(day);
     complete(day + 900);
     await completionOf(day);
-    const { blockAt } = memory.blockTimes;
-    memory.blockTimes = { blockAt: async (...asked) => (await blockAt(...asked)) - 100 };
-    const before = destination.searched.length;
+    const { findBlockAt } = memory.blockTimes;
+    memory.blockTimes = { findBlockAt: async (...asked) => (await findBlockAt(...asked)) - 100 };
+    const before = destination.searchedRanges.length;
     expect(await completionOf(day)).toBe(day + 900);
-    expect(destination.searched.length - before).toBe(1);
+    expect(destination.searchedRanges.length - before).toBe(1);
   });
 });

@@ -1,13 +1,19 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
-  createLogTrails,
-  type TrailOptions,
+  createResumableLogScanner,
+  type LogScanOptions,
 } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { fakeChain, logOf, pending, settle, unavailable } from "../../../../support/stubs/transfer-fixtures.js";
-import { withdrawalBonded } from "../../index/support/hop-events.js";
+import {
+  createDeferred,
+  createTransferChainStub,
+  flushEventLoop,
+  toLog,
+  unavailableError,
+} from "../../../../support/stubs/transfer-fixtures.js";
+import { withdrawalBondedEvent } from "../../index/support/hop-events.js";
 
-const event = withdrawalBonded("a", { to: "arbitrum" });
-const other = withdrawalBonded("a", { to: "arbitrum", transaction: "other" });
+const event = withdrawalBondedEvent("a", { to: "arbitrum" });
+const other = withdrawalBondedEvent("a", { to: "arbitrum", transaction: "other" });
 const filter = { address: event.address, topics: event.topics };
 const isDown = { reason: "UPSTREAM_UNAVAILABLE" };
 /** A block is a second: what is younger than 1,800 blocks is searched again. */
@@ -15,16 +21,20 @@ const blockMs = 1_000;
 
 function setup({ head = 100_000, most = Number.POSITIVE_INFINITY } = {}) {
   const closing = new AbortController();
-  const trails = createLogTrails(closing.signal);
-  const chain = fakeChain("arbitrum", { head, most });
+  const logScanner = createResumableLogScanner(closing.signal);
+  const chain = createTransferChainStub("arbitrum", { head, most });
   const starts: AbortSignal[] = [];
-  const follow = (key: string | undefined, more: Partial<TrailOptions> = {}, signal = new AbortController().signal) => {
+  const follow = (
+    key: string | undefined,
+    more: Partial<LogScanOptions> = {},
+    signal = new AbortController().signal,
+  ) => {
     const start = async (during: AbortSignal): Promise<number> => {
       starts.push(during);
       return 50_000;
     };
     const options = { client: chain.client, filter, start, blockMs, isWanted: () => true, enough: 1, ...more };
-    return trails.follow(key, options, signal);
+    return logScanner.resume(key, options, signal);
   };
   return { chain, follow, closing, starts };
 }
@@ -38,12 +48,12 @@ describe("a search for logs", () => {
   test("begins at its start, ends where enough is found, and is not made again", async () => {
     const { chain, follow, starts } = setup({ most: 2_000 });
     chain.events = [{ event, block: 53_000 }];
-    expect(await follow("a")).toEqual([logOf(event, 53_000)]);
-    expect(chain.searched[0]?.from).toBe(50_000);
+    expect(await follow("a")).toEqual([toLog(event, 53_000)]);
+    expect(chain.searchedRanges[0]?.from).toBe(50_000);
     expect(starts).toHaveLength(1);
-    const before = chain.asked.length;
-    expect(await follow("a")).toEqual([logOf(event, 53_000)]);
-    expect(chain.asked).toHaveLength(before);
+    const before = chain.methods.length;
+    expect(await follow("a")).toEqual([toLog(event, 53_000)]);
+    expect(chain.methods).toHaveLength(before);
     // Another key is another search.
     await follow("b");
     expect(starts).toHaveLength(2);
@@ -53,9 +63,9 @@ describe("a search for logs", () => {
     const { chain, follow } = setup({ most: 7_000 });
     const blocks = [50_000, 59_999, 60_000, 79_999, 99_500, 100_000];
     chain.events = blocks.map((block) => ({ event, block }));
-    expect(await follow("a", all)).toEqual(blocks.map((block) => logOf(event, block)));
-    expect(await follow("a", all)).toEqual(blocks.map((block) => logOf(event, block)));
-    expect(await follow(undefined, all)).toEqual(blocks.map((block) => logOf(event, block)));
+    expect(await follow("a", all)).toEqual(blocks.map((block) => toLog(event, block)));
+    expect(await follow("a", all)).toEqual(blocks.map((block) => toLog(event, block)));
+    expect(await follow(undefined, all)).toEqual(blocks.map((block) => toLog(event, block)));
   });
 
   test.each(["a", undefined])("is for what is wanted, whatever else there is, under the key %s", async (key) => {
@@ -64,29 +74,29 @@ describe("a search for logs", () => {
       event: index % 2 === 0 ? other : event,
       block,
     }));
-    const isWanted: TrailOptions["isWanted"] = ({ transactionHash }) => transactionHash === event.transactionHash;
-    expect(await follow(key, { isWanted })).toEqual([logOf(event, 57_000)]);
-    expect(Math.max(...chain.searched.map(({ to }) => to))).toBeLessThan(90_000);
-    const both = [logOf(event, 57_000), logOf(event, 90_000)];
+    const isWanted: LogScanOptions["isWanted"] = ({ transactionHash }) => transactionHash === event.transactionHash;
+    expect(await follow(key, { isWanted })).toEqual([toLog(event, 57_000)]);
+    expect(Math.max(...chain.searchedRanges.map(({ to }) => to))).toBeLessThan(90_000);
+    const both = [toLog(event, 57_000), toLog(event, 90_000)];
     expect(await follow(key, { isWanted, enough: 2 })).toEqual(both);
     expect(await follow(key, { isWanted, enough: 3 })).toEqual(both);
   });
 
   test("goes on when who began it has left, and another gets what it comes to", async () => {
     const { chain, follow, starts } = setup();
-    const held = pending<void>();
+    const held = createDeferred<void>();
     chain.events = [{ event, block: 60_500 }];
-    chain.before = (method) => (method === "eth_getLogs" ? held.promise : undefined);
+    chain.beforeResponse = (method) => (method === "eth_getLogs" ? held.promise : undefined);
     const caller = new AbortController();
     const left = follow("a", {}, caller.signal);
-    await settle();
+    await flushEventLoop();
     caller.abort();
     await expect(left).rejects.toMatchObject({ ...isDown, message: expect.stringContaining("arbitrum") });
     const joined = follow("a");
     held.resolve();
-    expect(await joined).toEqual([logOf(event, 60_500)]);
+    expect(await joined).toEqual([toLog(event, 60_500)]);
     expect(starts.map(({ aborted }) => aborted)).toEqual([true]);
-    expect(chain.asked.filter((method) => method === "eth_getBlockByNumber")).toHaveLength(1);
+    expect(chain.methods.filter((method) => method === "eth_getBlockByNumber")).toHaveLength(1);
   });
 
   test("ends the wait at once for who has left before", async () => {
@@ -97,13 +107,13 @@ describe("a search for logs", () => {
   test("continues where it ended, and reads again what is young", async () => {
     const { chain, follow } = setup();
     expect(await follow("a")).toEqual([]);
-    expect(chain.searched.map(({ from }) => from)).toEqual([50_000, 60_000, 80_000]);
-    expect(chain.searched.at(-1)?.to).toBe(100_000);
-    chain.searched.length = 0;
+    expect(chain.searchedRanges.map(({ from }) => from)).toEqual([50_000, 60_000, 80_000]);
+    expect(chain.searchedRanges.at(-1)?.to).toBe(100_000);
+    chain.searchedRanges.length = 0;
     chain.head = 100_100;
     chain.events = [{ event, block: 100_050 }];
-    expect(await follow("a")).toEqual([logOf(event, 100_050)]);
-    expect(chain.searched).toEqual([{ from: 98_201, to: 100_100 }]);
+    expect(await follow("a")).toEqual([toLog(event, 100_050)]);
+    expect(chain.searchedRanges).toEqual([{ from: 98_201, to: 100_100 }]);
   });
 
   test("forgets a young log with the block that was undone, and keeps an old one", async () => {
@@ -114,59 +124,59 @@ describe("a search for logs", () => {
     ];
     expect(await follow("a", { enough: 2 })).toHaveLength(2);
     chain.events = [];
-    expect(await follow("a", { enough: 2 })).toEqual([logOf(event, 98_200)]);
+    expect(await follow("a", { enough: 2 })).toEqual([toLog(event, 98_200)]);
   });
 
   test("begins again where the chain's head is behind what was searched", async () => {
     const { chain, follow } = setup({ head: 49_000 });
     expect(await follow("a")).toEqual([]);
-    expect(chain.searched).toEqual([]);
+    expect(chain.searchedRanges).toEqual([]);
     chain.head = 50_000;
     chain.events = [{ event, block: 50_000 }];
-    expect(await follow("a")).toEqual([logOf(event, 50_000)]);
+    expect(await follow("a")).toEqual([toLog(event, 50_000)]);
   });
 
   test("fails for all who wait, keeps what it had searched, and is tried again", async () => {
     const { chain, follow, starts } = setup();
     chain.events = [{ event, block: 51_000 }];
     let answers = 1;
-    chain.before = (method) => {
-      if (method === "eth_getLogs" && answers-- <= 0) throw unavailable("arbitrum");
+    chain.beforeResponse = (method) => {
+      if (method === "eth_getLogs" && answers-- <= 0) throw unavailableError("arbitrum");
     };
     const [a, b] = [follow("a", all), follow("a", all)];
     await expect(a).rejects.toMatchObject(isDown);
     await expect(b).rejects.toMatchObject(isDown);
-    chain.before = () => {};
-    chain.searched.length = 0;
-    expect(await follow("a", all)).toEqual([logOf(event, 51_000)]);
-    expect(chain.searched[0]?.from).toBe(60_000);
+    chain.beforeResponse = () => {};
+    chain.searchedRanges.length = 0;
+    expect(await follow("a", all)).toEqual([toLog(event, 51_000)]);
+    expect(chain.searchedRanges[0]?.from).toBe(60_000);
     expect(starts).toHaveLength(1);
   });
 
   test("that cannot begin fails, and begins later", async () => {
     const { chain, follow } = setup();
     chain.events = [{ event, block: 60_000 }];
-    const start = () => Promise.reject(unavailable("optimism"));
+    const start = () => Promise.reject(unavailableError("optimism"));
     await expect(follow("a", { start })).rejects.toMatchObject(isDown);
     expect(await follow("a")).toHaveLength(1);
   });
 
   test("without a key is for one alone, and ends with the signal", async () => {
     const { chain, follow, starts } = setup();
-    chain.before = () => pending<void>().promise;
+    chain.beforeResponse = () => createDeferred<void>().promise;
     const caller = new AbortController();
     const [a, b] = [follow(undefined, {}, caller.signal), follow(undefined)];
-    await settle();
+    await flushEventLoop();
     expect(starts).toHaveLength(2);
     expect(starts[0]).toBe(caller.signal);
     caller.abort();
     await expect(a).rejects.toMatchObject(isDown);
-    chain.before = () => {};
+    chain.beforeResponse = () => {};
     let isOver = false;
     b.finally(() => {
       isOver = true;
     });
-    await settle();
+    await flushEventLoop();
     expect(isOver).toBe(false);
     // Nothing of it is kept.
     await follow(undefined);
@@ -177,16 +187,16 @@ describe("a search for logs", () => {
     const { chain, follow, starts } = setup();
     chain.events = [{ event, block: 60_000 }];
     const known = await follow("known");
-    const held = pending<void>();
-    chain.before = () => held.promise;
+    const held = createDeferred<void>();
+    chain.beforeResponse = () => held.promise;
     const eight = Array.from({ length: 8 }, (_, index) => follow(`search ${index}`));
-    await settle();
+    await flushEventLoop();
     const begun = starts.length;
     const [next, joined] = [follow("ninth"), follow("search 3")];
-    await settle();
+    await flushEventLoop();
     expect(starts).toHaveLength(begun);
     const alone = follow(undefined);
-    await settle();
+    await flushEventLoop();
     expect(starts).toHaveLength(begun + 1);
     expect(await follow("known")).toEqual(known);
     held.resolve();
@@ -197,12 +207,12 @@ describe("a search for logs", () => {
 
   test("does not wait for those of another chain, however many hang there", async () => {
     const { chain, follow, closing } = setup();
-    chain.before = () => pending<void>().promise;
+    chain.beforeResponse = () => createDeferred<void>().promise;
     const hanging = Array.from({ length: 40 }, (_, index) => follow(`search ${index}`));
     for (const each of hanging) each.catch(() => {});
-    const well = fakeChain("base");
+    const well = createTransferChainStub("base");
     well.events = [{ event, block: 60_000 }];
-    await settle();
+    await flushEventLoop();
     expect(await follow("on base", { client: well.client })).toHaveLength(1);
     closing.abort();
   });
@@ -210,7 +220,7 @@ describe("a search for logs", () => {
   test("makes room after ten minutes, its wait for a turn included", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const { chain, follow, starts } = setup();
-    chain.before = () => pending<void>().promise;
+    chain.beforeResponse = () => createDeferred<void>().promise;
     const eight = Promise.allSettled(Array.from({ length: 8 }, (_, index) => follow(`search ${index}`)));
     await vi.advanceTimersByTimeAsync(6 * 60_000);
     const next = follow("next");
@@ -233,8 +243,8 @@ describe("a search for logs", () => {
 
   test("makes room when it fails", async () => {
     const { chain, follow } = setup();
-    chain.before = () => {
-      throw unavailable("arbitrum");
+    chain.beforeResponse = () => {
+      throw unavailableError("arbitrum");
     };
     for (let index = 0; index < 17; index += 1) {
       await expect(follow(`search ${index}`)).rejects.toThrow("arbitrum is down");
@@ -243,9 +253,9 @@ describe("a search for logs", () => {
 
   test("ends at the close", async () => {
     const { chain, follow, closing, starts } = setup();
-    chain.before = () => pending<void>().promise;
+    chain.beforeResponse = () => createDeferred<void>().promise;
     const running = follow("a");
-    await settle();
+    await flushEventLoop();
     closing.abort();
     await expect(running).rejects.toMatchObject(isDown);
     await expect(follow("b")).rejects.toBeDefined();

@@ -1,54 +1,65 @@
 import { describe, expect, test } from "vitest";
-import { createBlockTimes } from "../../../../../src/chain/read/block-finder.js";
-import { createBridgeBook } from "../../../../../src/hop/contract-registry.js";
+import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js";
+import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
 import type { Chain } from "../../../../../src/hop/networks.js";
-import { createLogTrails } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
-import { findById, findByNonce, findTransaction } from "../../../../../src/transfers/sources/chain/send-search.js";
+import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
 import {
-  accessTo,
-  chainOf,
-  contextOf,
-  fakeChain,
-  hash,
-  logOf,
-  pending,
-  settle,
-  unavailable,
+  findSendByNonce,
+  findSendByTransferId,
+  findTransaction,
+} from "../../../../../src/transfers/sources/chain/send-search.js";
+import {
+  createChainAccess,
+  createDeferred,
+  createLookupContext,
+  createTransferChainStub,
+  flushEventLoop,
+  getChain,
+  repeatedByteHash,
+  toLog,
+  unavailableError,
 } from "../../../../support/stubs/transfer-fixtures.js";
-import { cctpSent, hashOf, mainnet, transferSent } from "../../index/support/hop-events.js";
+import {
+  cctpTransferSentEvent,
+  hashFromName,
+  mainnetNetwork,
+  transferSentEvent,
+} from "../../index/support/hop-events.js";
 
-const book = createBridgeBook(mainnet);
+const book = createContractRegistry(mainnetNetwork);
 const isDown = { reason: "UPSTREAM_UNAVAILABLE" };
 const slugs = ["optimism", "base", "gnosis"];
-const sent = transferSent("a", { from: "base", to: "arbitrum" });
+const sent = transferSentEvent("a", { from: "base", to: "arbitrum" });
 
 function setup({ most = Number.POSITIVE_INFINITY } = {}) {
-  const all = slugs.map((slug) => fakeChain(slug, { most }));
+  const all = slugs.map((slug) => createTransferChainStub(slug, { most }));
   const [optimism, base, gnosis] = all;
   if (optimism === undefined || base === undefined || gnosis === undefined) throw new Error("three chains");
   const memory = {
-    blockTimes: createBlockTimes({ now: () => 0 }),
-    trails: createLogTrails(new AbortController().signal),
+    blockTimes: createBlockFinder({ now: () => 0 }),
+    logScanner: createResumableLogScanner(new AbortController().signal),
   };
-  const context = contextOf({ chains: accessTo(all) });
-  const sources: Chain[] = slugs.map((slug) => chainOf(slug));
-  const hints = (block?: number) => (block === undefined ? {} : { arrivedAt: async () => optimism.timeOf(block) });
+  const context = createLookupContext({ chains: createChainAccess(all) });
+  const sources: Chain[] = slugs.map((slug) => getChain(slug));
+  const hints = (block?: number) =>
+    block === undefined ? {} : { readDeliveryTime: async () => optimism.timestampOf(block) };
   return {
     all,
     optimism,
     base,
     gnosis,
-    byId: (id = hashOf("a"), arrival?: number) => findById(id, sources, book, memory, context, hints(arrival)),
-    byNonce: (arrival?: number) => findByNonce(77n, sources, book, memory, context, hints(arrival)),
+    byId: (id = hashFromName("a"), arrival?: number) =>
+      findSendByTransferId(id, sources, book, memory, context, hints(arrival)),
+    byNonce: (arrival?: number) => findSendByNonce(77n, sources, book, memory, context, hints(arrival)),
     byIdSince: (searchedTo: (chain: Chain) => number) =>
-      findById(hashOf("a"), sources, book, memory, context, { searchedTo }),
+      findSendByTransferId(hashFromName("a"), sources, book, memory, context, { searchedTo }),
     byHash: (transactionHash: string) => findTransaction(transactionHash, context),
   };
 }
 const fails = (): never => {
-  throw unavailable("this chain");
+  throw unavailableError("this chain");
 };
-const hangs = (): Promise<void> => pending<void>().promise;
+const hangs = (): Promise<void> => createDeferred<void>().promise;
 
 describe.each([
   ["whole chains", Number.POSITIVE_INFINITY],
@@ -57,11 +68,11 @@ describe.each([
   test("is where its log is", async () => {
     const { base, byId } = setup({ most });
     base.events = [
-      { event: transferSent("b", { from: "base", to: "arbitrum" }), block: 60_000 },
+      { event: transferSentEvent("b", { from: "base", to: "arbitrum" }), block: 60_000 },
       { event: sent, block: 61_000, index: 5 },
     ];
-    expect(await byId()).toEqual({ chain: chainOf("base"), log: logOf(sent, 61_000, 5) });
-    expect(await byId(hashOf("nobody's"))).toBeUndefined();
+    expect(await byId()).toEqual({ chain: getChain("base"), log: toLog(sent, 61_000, 5) });
+    expect(await byId(hashFromName("nobody's"))).toBeUndefined();
   });
 
   test("is where the sender is one of Hop's bridges of that chain", async () => {
@@ -74,15 +85,15 @@ describe.each([
   test("is told while another chain is down or hangs, and breaks the others off", async () => {
     const { base, optimism, gnosis, byId } = setup({ most });
     base.events = [{ event: sent, block: 61_000 }];
-    optimism.before = fails;
+    optimism.beforeResponse = fails;
     let brokenOff = false;
-    gnosis.before = () => hangs();
-    const { logs } = gnosis.client;
-    gnosis.client.logs = (filter, range, newestFirst, signal) => {
+    gnosis.beforeResponse = () => hangs();
+    const { getLogs } = gnosis.client;
+    gnosis.client.getLogs = (filter, range, newestFirst, signal) => {
       signal.addEventListener("abort", () => {
         brokenOff = true;
       });
-      return logs(filter, range, newestFirst, signal);
+      return getLogs(filter, range, newestFirst, signal);
     };
     expect(await byId()).toMatchObject({ chain: { slug: "base" } });
     expect(brokenOff).toBe(true);
@@ -90,7 +101,7 @@ describe.each([
 
   test("is not known to be nowhere while one chain is down", async () => {
     const { gnosis, byId } = setup({ most });
-    gnosis.before = fails;
+    gnosis.beforeResponse = fails;
     await expect(byId()).rejects.toMatchObject(isDown);
   });
 });
@@ -100,40 +111,40 @@ describe("a search where endpoints take a part of the chain", () => {
     const { base, byId } = setup({ most: 10_000 });
     base.events = [{ event: sent, block: 95_000 }];
     await byId();
-    expect(base.searched).toEqual([{ from: 90_001, to: 100_000 }]);
-    base.searched.length = 0;
+    expect(base.searchedRanges).toEqual([{ from: 90_001, to: 100_000 }]);
+    base.searchedRanges.length = 0;
     base.events = [{ event: sent, block: 85_000 }];
     await byId();
-    expect(base.searched[1]).toEqual({ from: 80_001, to: 90_000 });
+    expect(base.searchedRanges[1]).toEqual({ from: 80_001, to: 90_000 });
   });
 
   test("leaves out what somebody else has searched in vain", async () => {
     const { base, optimism, byIdSince } = setup({ most: 10_000 });
     base.events = [{ event: sent, block: 75_000 }];
     expect(await byIdSince(({ slug }) => (slug === "base" ? 75_000 : -1))).toBeUndefined();
-    expect(Math.min(...base.searched.map(({ from }) => from))).toBe(75_001);
-    expect(Math.min(...optimism.searched.map(({ from }) => from))).toBe(0);
+    expect(Math.min(...base.searchedRanges.map(({ from }) => from))).toBe(75_001);
+    expect(Math.min(...optimism.searchedRanges.map(({ from }) => from))).toBe(0);
     expect(await byIdSince(() => 74_999)).toMatchObject({ chain: { slug: "base" } });
   });
 
   test("begins a little after the transfer arrived, where that is known", async () => {
     const { base, optimism, gnosis, byId } = setup({ most: 2_000 });
     base.events = [{ event: sent, block: 40_000 }];
-    await byId(hashOf("a"), 50_000);
-    const [newest, next] = base.searched;
+    await byId(hashFromName("a"), 50_000);
+    const [newest, next] = base.searchedRanges;
     expect(newest).toEqual({ from: 98_001, to: 100_000 });
     // Ten minutes and 1,000 blocks; a block that is found by its time may be five minutes before it.
     expect(next?.to).toBeGreaterThanOrEqual(51_300);
     expect(next?.to).toBeLessThanOrEqual(51_600);
-    for (const { searched } of [optimism, gnosis]) expect(searched[1]?.to).toBeLessThanOrEqual(51_600);
+    for (const { searchedRanges } of [optimism, gnosis]) expect(searchedRanges[1]?.to).toBeLessThanOrEqual(51_600);
   });
 
   test("comes last to what the time of arrival does not leave out for sure", async () => {
     const { base, byId } = setup({ most: 2_000 });
     base.events = [{ event: sent, block: 70_000 }];
-    expect(await byId(hashOf("a"), 50_000)).toMatchObject({ chain: { slug: "base" } });
-    const last = base.searched.at(-1);
-    expect(base.searched.some(({ from }) => from === 0)).toBe(true);
+    expect(await byId(hashFromName("a"), 50_000)).toMatchObject({ chain: { slug: "base" } });
+    const last = base.searchedRanges.at(-1);
+    expect(base.searchedRanges.some(({ from }) => from === 0)).toBe(true);
     expect(last?.to).toBeLessThan(98_000);
   });
 
@@ -146,14 +157,14 @@ describe("a search where endpoints take a part of the chain", () => {
     ] as const) {
       const { base, byId } = setup({ most: 2_000 });
       base.events = [{ event: sent, block }];
-      expect(await byId(hashOf("a"), arrival)).toMatchObject({ log: { blockNumber: `0x${block.toString(16)}` } });
+      expect(await byId(hashFromName("a"), arrival)).toMatchObject({ log: { blockNumber: `0x${block.toString(16)}` } });
     }
   });
 
   test("is for nothing on a chain from which nothing leaves that way", async () => {
     const { gnosis, byNonce } = setup({ most: 2_000 });
     expect(await byNonce()).toBeUndefined();
-    expect(gnosis.asked).toEqual([]);
+    expect(gnosis.methods).toEqual([]);
   });
 });
 
@@ -161,29 +172,29 @@ describe.each([
   ["whole chains", Number.POSITIVE_INFINITY],
   ["parts of chains", 3_000],
 ])("the origin of a CCTP nonce, with endpoints that search %s", (_, most) => {
-  const fromBase = cctpSent(77n, { from: "base", to: "arbitrum" });
+  const fromBase = cctpTransferSentEvent(77n, { from: "base", to: "arbitrum" });
 
   test("is the one chain that has sent it", async () => {
     const { base, byNonce } = setup({ most });
     base.events = [
       { event: fromBase, block: 60_000 },
-      { event: cctpSent(78n, { from: "base", to: "arbitrum" }), block: 61_000 },
+      { event: cctpTransferSentEvent(78n, { from: "base", to: "arbitrum" }), block: 61_000 },
     ];
-    expect(await byNonce()).toEqual({ chain: chainOf("base"), log: logOf(fromBase, 60_000) });
-    expect(await byNonce(60_100)).toEqual({ chain: chainOf("base"), log: logOf(fromBase, 60_000) });
+    expect(await byNonce()).toEqual({ chain: getChain("base"), log: toLog(fromBase, 60_000) });
+    expect(await byNonce(60_100)).toEqual({ chain: getChain("base"), log: toLog(fromBase, 60_000) });
   });
 
   test("is ambiguous where two have", async () => {
     const { base, optimism, byNonce } = setup({ most });
     base.events = [{ event: fromBase, block: 60_000 }];
-    optimism.events = [{ event: cctpSent(77n, { from: "optimism", to: "arbitrum" }), block: 20_000 }];
+    optimism.events = [{ event: cctpTransferSentEvent(77n, { from: "optimism", to: "arbitrum" }), block: 20_000 }];
     await expect(byNonce()).rejects.toMatchObject({ reason: "INVALID_PARAMETER", field: "transferId" });
   });
 
   test("is not known while a chain is down that could have sent it too", async () => {
     const { base, optimism, byNonce } = setup({ most });
     base.events = [{ event: fromBase, block: 60_000 }];
-    optimism.before = fails;
+    optimism.beforeResponse = fails;
     await expect(byNonce()).rejects.toMatchObject(isDown);
   });
 });
@@ -192,17 +203,17 @@ describe("the chain of a transaction", () => {
   test("is the one that has its receipt, whoever else is down", async () => {
     const { base, optimism, gnosis, byHash } = setup();
     base.events = [{ event: sent, block: 61_000 }];
-    optimism.before = fails;
-    gnosis.before = hangs;
+    optimism.beforeResponse = fails;
+    gnosis.beforeResponse = hangs;
     const found = await byHash(sent.transactionHash);
     expect(found).toMatchObject({ chain: { slug: "base" }, receipt: { transactionHash: sent.transactionHash } });
   });
 
   test("is none when all chains say so, and not known else", async () => {
     const { gnosis, byHash } = setup();
-    expect(await byHash(hash("77"))).toBeUndefined();
-    gnosis.before = fails;
-    await expect(byHash(hash("77"))).rejects.toMatchObject(isDown);
-    await settle();
+    expect(await byHash(repeatedByteHash("77"))).toBeUndefined();
+    gnosis.beforeResponse = fails;
+    await expect(byHash(repeatedByteHash("77"))).rejects.toMatchObject(isDown);
+    await flushEventLoop();
   });
 });
