@@ -123,26 +123,26 @@ describe("the service", () => {
 
   const behaviours = [
     ["answers", {}, 200],
-    ["answers 401", { failWith: 401 }, 503],
-    ["answers 500", { failWith: 500 }, 503],
-    ["hangs", { hang: true }, 504],
+    ["answers 401", { errorStatus: 401 }, 503],
+    ["answers 500", { errorStatus: 500 }, 503],
+    ["hangs", { isHanging: true }, 504],
     [
       "answers with an error that repeats the URL",
-      { answer: () => ({ error: { code: -32000, message: `no such key ${OPERATOR_KEY} ${CALLER_KEY}` } }) },
+      { override: () => ({ error: { code: -32000, message: `no such key ${OPERATOR_KEY} ${CALLER_KEY}` } }) },
       503,
     ],
     [
       "says that calls revert, in words that repeat the URL",
-      { answer: () => ({ error: { code: 3, message: `execution reverted: ${OPERATOR_KEY} ${CALLER_KEY}` } }) },
+      { override: () => ({ error: { code: 3, message: `execution reverted: ${OPERATOR_KEY} ${CALLER_KEY}` } }) },
       200,
     ],
     [
       "answers with a result that repeats the URL",
-      { answer: () => ({ result: `${OPERATOR_KEY} ${CALLER_KEY}` }) },
+      { override: () => ({ result: `${OPERATOR_KEY} ${CALLER_KEY}` }) },
       503,
     ],
   ] as const;
-  const well = { hang: false, failWith: undefined, answer: undefined };
+  const well = { isHanging: false, errorStatus: undefined, override: undefined };
 
   test.each(behaviours)("tells no key where an endpoint of ours or a caller's %s", async (_, behaviour, status) => {
     Object.assign(proxy.behaviour, well, behaviour);

@@ -76,7 +76,7 @@ function asBigInts({ sqrtPriceX96, liquidity, ...rest }: RecordedUniswap) {
 const upstreams = {
   settings: {
     ...createFeeSettingsSource(undefined),
-    current: async () => ({ ...getBuiltInFeeSettings("mainnet"), ...inputs.config }) as FeeSettings,
+    getCurrent: async () => ({ ...getBuiltInFeeSettings("mainnet"), ...inputs.config }) as FeeSettings,
   },
   prices: createTokenPrices({
     fixedPricesUsd: new Map(Object.entries(inputs.pricesUsd)),

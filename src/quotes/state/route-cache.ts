@@ -116,7 +116,7 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
     const { usdcSwapPool } = plan;
     const client = chains(network).getClient(source.slug);
     const sourceNeeds = usdcSwapPool &&
-      plan.sourceReadSet && { ...plan.sourceReadSet, windows: windowOf(usdcSwapPool) };
+      plan.sourceReadSet && { ...plan.sourceReadSet, tickWindows: windowOf(usdcSwapPool) };
     const swapping = { client, maxAgeMs: refreshPolicy.maxAgeMs, now: monotonicNow, signal: closing.signal };
     return {
       plan,

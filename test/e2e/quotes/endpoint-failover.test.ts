@@ -60,8 +60,8 @@ test("a well first endpoint answers alone", async () => {
 
 describe("the second endpoint answers", () => {
   test.each([
-    ["gives errors", () => Object.assign(first.behaviour, { failWith: 500 })],
-    ["is overloaded", () => Object.assign(first.behaviour, { failWith: 429 })],
+    ["gives errors", () => Object.assign(first.behaviour, { errorStatus: 500 })],
+    ["is overloaded", () => Object.assign(first.behaviour, { errorStatus: 429 })],
     [
       "serves another chain",
       () => answering(({ method }) => (method === "eth_chainId" ? { result: "0x1" } : undefined)),

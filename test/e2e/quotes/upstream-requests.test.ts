@@ -54,10 +54,10 @@ beforeEach(() => {
   for (const { behaviour } of Object.values(proxies)) {
     Object.assign(behaviour, {
       latencyMs: 0,
-      answer: undefined,
-      refuseBatches: undefined,
-      hang: false,
-      failWith: undefined,
+      override: undefined,
+      batchErrorStatus: undefined,
+      isHanging: false,
+      errorStatus: undefined,
     });
   }
 });
