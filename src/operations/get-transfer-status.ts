@@ -57,7 +57,7 @@ export function createGetTransferStatus(
   function cachePolicy(found: TransferStatus, usd: number): CachePolicy {
     const isForLong = isImmutableStatus(found) && usd > 0;
     const maxAgeSeconds = isForLong ? SETTLED_MAX_AGE_SECONDS : getStatusTtlMs(found) / 1000;
-    return { ageSeconds: (now() - found.observedAt) / 1000, maxAgeSeconds };
+    return { ageSeconds: (now() - found.observedAtMs) / 1000, maxAgeSeconds };
   }
 
   function answer(
@@ -157,10 +157,10 @@ function createDescriptionMemo(): (status: TransferStatus) => StatusDescription 
   return (status) => {
     const known = made.get(status);
     if (known !== undefined) return known;
-    const { sent, state, source, observedAt } = status;
+    const { sent, state, source, observedAtMs } = status;
     const description = {
       logFields: { token: sent.token, route: `${sent.source.slug}>${sent.destination.slug}`, state, source },
-      metadata: { source, "observed-at": new Date(observedAt).toISOString() },
+      metadata: { source, "observed-at": new Date(observedAtMs).toISOString() },
     };
     made.set(status, description);
     return description;

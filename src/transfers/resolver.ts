@@ -50,7 +50,11 @@ export function createTransferResolver({ chain, index, explorer }: TransferResol
       everything.signal,
       left - Math.min(left * FALLBACK_RESERVE_RATIO, MAX_FALLBACK_RESERVE_MS),
     );
-    const onChains = { ...context, signal: chains.signal, searchedTo: index?.getLastSearchedBlock(context) };
+    const onChains: LookupContext = {
+      ...context,
+      signal: chains.signal,
+      lastSearchedBlock: index?.getLastSearchedBlock(context),
+    };
     let explored: TransferStatus | undefined;
     const exploring = explore(query, { ...context, signal: everything.signal }).then((found) => {
       explored = found;

@@ -12,7 +12,7 @@ export interface StatusDetails {
   /** Who says all this. */
   readonly source: TransferSourceName;
   /** When it was so, in milliseconds since 1970. */
-  readonly observedAt: number;
+  readonly observedAtMs: number;
   /** Whether neither the sending nor the delivering block can be undone any more. */
   readonly isFinal: boolean;
   /** Price of the token when it was sent, in USD; undefined: not known. */

@@ -35,7 +35,7 @@ export function createExplorerSource({ explorer, now }: ExplorerSourceOptions): 
     return buildTransferStatus(toSentTransfer(chosen), isReceived ? delivery : undefined, {
       otherTransferIds: ofOneTransaction.filter((record) => record !== chosen).map(toTransferId),
       source: "explorer",
-      observedAt: now(),
+      observedAtMs: now(),
       isFinal: false,
       priceUsd,
     });

@@ -78,20 +78,20 @@ export function createIndexSource({
   }
 
   /** That nothing has arrived is known where everything since the sending has been read, and lately. */
-  function isKnownToWait({ sent, isFinal, source, destination }: IndexedTransfer): boolean {
-    if (destination === undefined || destination.fromTimestamp > sent.timestamp) return false;
+  function isKnownToWait({ sent, isFinal, sourceCoverage, destinationCoverage }: IndexedTransfer): boolean {
+    if (destinationCoverage === undefined || destinationCoverage.fromTimestamp > sent.timestamp) return false;
     // A sending that may be undone may have been since the source was read last.
-    return isCurrent(sent.destination, destination) && (isFinal || isCurrent(sent.source, source));
+    return isCurrent(sent.destination, destinationCoverage) && (isFinal || isCurrent(sent.source, sourceCoverage));
   }
 
   function describe(found: IndexedTransfer): LookupResult {
-    const { sent, delivery, isFinal, isCertain, otherTransferIds, destination } = found;
-    if (!isCertain || destination === undefined) throw unknownTransferError();
+    const { sent, delivery, isFinal, isUnambiguous, otherTransferIds, destinationCoverage } = found;
+    if (!isUnambiguous || destinationCoverage === undefined) throw unknownTransferError();
     if (delivery === undefined && !isKnownToWait(found)) throw unknownTransferError();
-    const { observedAtMs } = destination;
+    const { observedAtMs } = destinationCoverage;
     return buildTransferStatus(sent, delivery, {
       source: "index",
-      observedAt: observedAtMs,
+      observedAtMs,
       isFinal,
       otherTransferIds,
       priceUsd: undefined,

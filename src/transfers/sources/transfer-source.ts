@@ -20,7 +20,7 @@ export interface LookupContext {
   /** Fires when nobody waits any more. */
   readonly signal: AbortSignal;
   /** Where logs need not be searched for an ID; absent: nowhere. */
-  readonly searchedTo?: LastSearchedBlock | undefined;
+  readonly lastSearchedBlock?: LastSearchedBlock | undefined;
 }
 
 /** The last block of a chain up to which, from its beginning, somebody else has searched for an ID in vain; -1: none. */

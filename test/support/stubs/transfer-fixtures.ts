@@ -58,7 +58,7 @@ export function createStatus({ sent, ...more }: StatusOverrides = {}): TransferS
   return buildTransferStatus(createSentTransfer(sent), delivery, {
     otherTransferIds: [],
     source: "chain",
-    observedAt: 1_700_000_100_000,
+    observedAtMs: 1_700_000_100_000,
     isFinal: true,
     priceUsd: undefined,
     ...more,

@@ -39,7 +39,7 @@ describe("the state of a transfer", () => {
   });
 
   test("comes with all that is known of it", () => {
-    const facts = { source: "index", observedAt: 7, isFinal: false, priceUsd: 3, otherTransferIds: ["5"] } as const;
+    const facts = { source: "index", observedAtMs: 7, isFinal: false, priceUsd: 3, otherTransferIds: ["5"] } as const;
     const sent = createSentTransfer();
     expect(createStatus({ ...facts, delivery: undefined })).toEqual({
       ...facts,

@@ -10,6 +10,16 @@ export interface LeaseHolder {
   readonly pid: number;
 }
 
+export interface LeaseOptions {
+  readonly pid: number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Called once when another process holds the lease. */
+  readonly onLeaseHeld: (holder: LeaseHolder) => void;
+  /** Called once when reading the lease fails; the attempt is repeated. */
+  readonly onError: (error: unknown) => void;
+  readonly signal: AbortSignal;
+}
+
 /** How often a lease that another process holds is asked for again. */
 const RETRY_INTERVAL_MS = 3_000;
 
@@ -41,25 +51,13 @@ export async function acquireLease(file: string, pid: number): Promise<Lease | L
  * Works under a lease: waits for it while another process holds it, and gives it back in the end.
  * @returns once the work is done, or the signal fires
  */
-export async function runWithLease(
-  file: string,
-  options: {
-    readonly pid: number;
-    readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-    /** Told when the lease is held by another process, once. */
-    readonly onHeld: (holder: LeaseHolder) => void;
-    /** Told when it cannot be known whether the lease is free, once; it is asked for again. */
-    readonly onTrouble: (error: unknown) => void;
-    readonly signal: AbortSignal;
-  },
-  work: () => Promise<void>,
-): Promise<void> {
-  const { pid, sleep, onHeld, onTrouble, signal } = options;
+export async function runWithLease(file: string, options: LeaseOptions, work: () => Promise<void>): Promise<void> {
+  const { pid, sleep, onLeaseHeld, onError, signal } = options;
   let isHeldTold = false;
   let isTroubleTold = false;
   while (!signal.aborted) {
     const lease = await acquireLease(file, pid).catch((error: unknown) => {
-      if (!isTroubleTold) onTrouble(error);
+      if (!isTroubleTold) onError(error);
       isTroubleTold = true;
     });
     if (lease !== undefined && "release" in lease) {
@@ -69,7 +67,7 @@ export async function runWithLease(
         lease.release();
       }
     }
-    if (lease !== undefined && !isHeldTold) onHeld(lease);
+    if (lease !== undefined && !isHeldTold) onLeaseHeld(lease);
     isHeldTold ||= lease !== undefined;
     await sleep(RETRY_INTERVAL_MS, signal);
   }

@@ -15,12 +15,12 @@ export interface IndexedTransfer {
   /** Whether nothing can undo the sending and, if any, the delivering block. */
   readonly isFinal: boolean;
   /** False where the index cannot tell whether this one has arrived or another like it: `delivery` is undefined then. */
-  readonly isCertain: boolean;
+  readonly isUnambiguous: boolean;
   /** IDs of the other transfers of the same transaction, in log order: of the sending one, or of the delivering one by whose hash it was found. */
   readonly otherTransferIds: readonly string[];
   /** What is there of the two chains. */
-  readonly source: IndexCoverage | undefined;
-  readonly destination: IndexCoverage | undefined;
+  readonly sourceCoverage: IndexCoverage | undefined;
+  readonly destinationCoverage: IndexCoverage | undefined;
 }
 
 /** The blocks of a chain whose events are in the index without a gap. */
@@ -68,17 +68,17 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
   /** What became of a transfer. */
   function outcomeOf(send: SendRow, cursors: Cursors): DeliveryOutcome {
     const arrivals = read.deliveriesByKey(send.arrival_key).filter((row) => isDeliveryOf(row, send));
-    if (send.kind !== "l1") return { arrival: arrivals[0], isCertain: true };
+    if (send.kind !== "l1") return { delivery: arrivals[0], isUnambiguous: true };
     const source = cursors.get(send.chain_id);
     const destination = cursors.get(send.destination_chain_id);
     const equal = read.sendsByKey(send.arrival_key).filter(({ kind }) => kind === "l1");
     const own = equal.find((row) => isSamePosition(row, send));
     if (!own || !source || !destination || !isUnambiguous(own, equal, source, destination))
-      return { arrival: undefined, isCertain: false };
+      return { delivery: undefined, isUnambiguous: false };
     // Where nothing is missing at the beginning, order alone tells which completion is whose.
     const isOrdered = hasCompleteHistory(source) && hasCompleteHistory(destination);
     const timed = isOrdered ? arrivals.map((row) => ({ ...row, timestamp: null })) : arrivals;
-    return { arrival: matchCompletions(equal, timed).get(own), isCertain: true };
+    return { delivery: matchCompletions(equal, timed).get(own), isUnambiguous: true };
   }
 
   /** The IDs of the other transfers, for each transfer of a transaction. */
@@ -96,15 +96,15 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
     const source = chains.get(send.chain_id);
     const destination = chains.get(send.destination_chain_id);
     if (source === undefined || destination === undefined) return [];
-    const { arrival, isCertain } = outcomeOf(send, cursors);
-    const transfer = {
+    const { delivery, isUnambiguous } = outcomeOf(send, cursors);
+    const transfer: IndexedTransfer = {
       sent: toSentTransfer(send, source, destination),
-      delivery: arrival && toDelivery(arrival),
-      isFinal: isBelowFinal(send, cursors) && (arrival === undefined || isBelowFinal(arrival, cursors)),
-      isCertain,
+      delivery: delivery && toDelivery(delivery),
+      isFinal: isBelowFinal(send, cursors) && (delivery === undefined || isBelowFinal(delivery, cursors)),
+      isUnambiguous,
       otherTransferIds,
-      source: toCoverage(cursors.get(source.chainId)),
-      destination: toCoverage(cursors.get(destination.chainId)),
+      sourceCoverage: toCoverage(cursors.get(source.chainId)),
+      destinationCoverage: toCoverage(cursors.get(destination.chainId)),
     };
     return [transfer];
   }
@@ -114,7 +114,7 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
     const deliveries = read.deliveriesByHash(hash);
     const sends = deliveries.flatMap((delivery) => {
       const isItsOwn = (send: SendRow): boolean => {
-        const { arrival } = outcomeOf(send, cursors);
+        const { delivery: arrival } = outcomeOf(send, cursors);
         return arrival !== undefined && isSamePosition(arrival, delivery);
       };
       return read.sendsByKey(delivery.arrival_key).find((send) => isDeliveryOf(delivery, send) && isItsOwn(send)) ?? [];
@@ -165,8 +165,8 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
 
 /** How a transfer arrived, if it did; whether that can be told at all. */
 interface DeliveryOutcome {
-  readonly arrival: DeliveryRow | undefined;
-  readonly isCertain: boolean;
+  readonly delivery: DeliveryRow | undefined;
+  readonly isUnambiguous: boolean;
 }
 
 function toCoverage(cursor: CursorRow | undefined): IndexCoverage | undefined {

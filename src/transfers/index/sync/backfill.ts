@@ -23,7 +23,7 @@ export interface BackfillOptions {
   /** A block whose time is at or before a time in Unix seconds. */
   readonly blockAt: (client: ChainClient, timeSeconds: number, blockMs: number, signal: AbortSignal) => Promise<number>;
   /** How long the chain's endpoints are left to others after each step, in milliseconds. */
-  readonly restMs: number;
+  readonly pauseMs: number;
   /** Resolves when the time is over or the signal fires. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly onProgress: (progress: BackfillProgress) => void;
@@ -35,7 +35,7 @@ export interface BackfillOptions {
  * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no answer; what was read before is kept
  */
 export async function backfillChain(options: BackfillOptions): Promise<void> {
-  const { indexed, network, store, from, blockAt, restMs, sleep, onProgress, signal } = options;
+  const { indexed, network, store, from, blockAt, pauseMs, sleep, onProgress, signal } = options;
   const { chain, client } = indexed;
   const begin = await ensureCursor(store, indexed, signal);
   const deployed = findDeploymentBlock(network, chain, begin.from_block);
@@ -51,9 +51,9 @@ export async function backfillChain(options: BackfillOptions): Promise<void> {
     // Before its first contract a chain has no events.
     const isAll = page.firstBlock.number <= deployed;
     await store.prepend(cursor, isAll ? 0 : page.firstBlock.number, isAll ? 0 : page.firstBlock.timestamp, page.rows);
-    events += page.events;
+    events += page.eventCount;
     onProgress({ slug: chain.slug, done: begin.from_block - page.firstBlock.number, total, events });
-    if (restMs > 0) await sleep(restMs, signal);
+    if (pauseMs > 0) await sleep(pauseMs, signal);
     cursor = await ensureCursor(store, indexed, signal);
   }
 }

@@ -2,11 +2,11 @@ import type { NetworkChains } from "../../../chain/chains.js";
 import type { BlockFinder } from "../../../chain/read/block-finder.js";
 import type { Network } from "../../../hop/networks.js";
 import type { IndexStart } from "../index-options.js";
-import { type LeaseHolder, runWithLease } from "../store/lease.js";
+import { type LeaseHolder, type LeaseOptions, runWithLease } from "../store/lease.js";
 import type { IndexHandle } from "../store/open-index.js";
-import { type BackfillProgress, backfillChain } from "./backfill.js";
+import { type BackfillOptions, type BackfillProgress, backfillChain } from "./backfill.js";
 import { createIndexedChain, type IndexedChain } from "./indexed-chain.js";
-import { MAX_RETRY_DELAY_MS, syncChainRealtime } from "./realtime-sync.js";
+import { MAX_RETRY_DELAY_MS, type RealtimeSyncOptions, syncChainRealtime } from "./realtime-sync.js";
 
 export interface IndexSyncOptions {
   readonly index: Pick<IndexHandle, "file" | "store">;
@@ -60,15 +60,23 @@ export async function syncIndex(options: IndexSyncOptions): Promise<void> {
   const { index, wallNow, monotonicNow, sleep, pid, events, signal } = options;
   const { onError, onReorg } = events;
   const all = createIndexedChains(options);
-  const lease = {
+  const lease: LeaseOptions = {
     pid,
     sleep,
-    onHeld: (holder: LeaseHolder) => events.onLeaseHeld("all", holder),
-    onTrouble: (error: unknown) => onError("all", error),
+    onLeaseHeld: (holder: LeaseHolder) => events.onLeaseHeld("all", holder),
+    onError: (error: unknown) => onError("all", error),
     signal,
   };
   const following = runWithLease(`${index.file}.follow`, lease, async () => {
-    const shared = { store: index.store, wallNow, steadyNow: monotonicNow, sleep, onTrouble: onError, onReorg, signal };
+    const shared: Omit<RealtimeSyncOptions, "indexed"> = {
+      store: index.store,
+      wallNow,
+      monotonicNow,
+      sleep,
+      onError,
+      onReorg,
+      signal,
+    };
     await Promise.all(all.map((indexed) => syncChainRealtime({ ...shared, indexed })));
   });
   await Promise.all([following, backfillChains(all, options, BACKFILL_PAUSE_MS)]);
@@ -86,20 +94,34 @@ function createIndexedChains({ network, chains }: IndexBackfillOptions): readonl
 async function backfillChains(
   all: readonly IndexedChain[],
   options: IndexBackfillOptions,
-  restMs: number,
+  pauseMs: number,
 ): Promise<void> {
   const { index, network, blockAt, from, sleep, pid, events, signal } = options;
-  const shared = { network, store: index.store, from, blockAt, restMs, sleep, signal };
+  const shared: Omit<BackfillOptions, "indexed" | "onProgress"> = {
+    network,
+    store: index.store,
+    from,
+    blockAt,
+    pauseMs,
+    sleep,
+    signal,
+  };
 
   async function fill(indexed: IndexedChain): Promise<void> {
     const { slug } = indexed.chain;
-    const onTrouble = (error: unknown): void => events.onError(slug, error);
-    const lease = { pid, sleep, onHeld: (holder: LeaseHolder) => events.onLeaseHeld(slug, holder), onTrouble, signal };
+    const onError = (error: unknown): void => events.onError(slug, error);
+    const lease: LeaseOptions = {
+      pid,
+      sleep,
+      onLeaseHeld: (holder: LeaseHolder) => events.onLeaseHeld(slug, holder),
+      onError,
+      signal,
+    };
     // One for each chain: one that does not answer keeps nobody from the others.
     await runWithLease(`${index.file}.history.${slug}`, lease, async () => {
-      let pauseMs = INITIAL_RETRY_DELAY_MS;
+      let retryDelayMs = INITIAL_RETRY_DELAY_MS;
       const onProgress = (progress: BackfillProgress): void => {
-        if (progress.done > 0) pauseMs = INITIAL_RETRY_DELAY_MS;
+        if (progress.done > 0) retryDelayMs = INITIAL_RETRY_DELAY_MS;
         events.onBackfillProgress(progress);
       };
       while (!signal.aborted) {
@@ -107,9 +129,9 @@ async function backfillChains(
           return await backfillChain({ ...shared, indexed, onProgress });
         } catch (error) {
           if (signal.aborted) return;
-          onTrouble(error);
-          await sleep(pauseMs, signal);
-          pauseMs = Math.min(pauseMs * 2, MAX_RETRY_DELAY_MS);
+          onError(error);
+          await sleep(retryDelayMs, signal);
+          retryDelayMs = Math.min(retryDelayMs * 2, MAX_RETRY_DELAY_MS);
         }
       }
     });

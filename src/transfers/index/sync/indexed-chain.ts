@@ -75,7 +75,7 @@ export interface EventPage {
   readonly lastBlock: BlockHeader;
   readonly rows: EventRows;
   /** How many of Hop's events there were. */
-  readonly events: number;
+  readonly eventCount: number;
 }
 
 /**
@@ -118,10 +118,10 @@ export async function readEventRows(
   logs: LogPage["logs"],
   { from, to }: BlockRange,
   signal: AbortSignal,
-): Promise<Pick<EventPage, "rows" | "events">> {
+): Promise<Pick<EventPage, "rows" | "eventCount">> {
   const within = logs.filter(({ blockNumber }) => Number(blockNumber) >= from && Number(blockNumber) <= to);
   const events = within.flatMap((log) => eventParser.parse(log) ?? []);
-  return { rows: await enrichEvents(client, events, signal), events: events.length };
+  return { rows: await enrichEvents(client, events, signal), eventCount: events.length };
 }
 
 /** How much of a chain is in the index; where nothing is, it begins at the newest block that nothing can undo. */

@@ -21,11 +21,11 @@ export interface RealtimeSyncOptions {
   /** Milliseconds since 1970. */
   readonly wallNow: () => number;
   /** Milliseconds on a steady clock. */
-  readonly steadyNow: () => number;
+  readonly monotonicNow: () => number;
   /** Resolves when the time is over or the signal fires. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Told of a step that failed; it is tried again. */
-  readonly onTrouble: (slug: string, error: unknown) => void;
+  readonly onError: (slug: string, error: unknown) => void;
   /** Told of a reorg: how many blocks were undone. */
   readonly onReorg: (slug: string, depth: number) => void;
   readonly signal: AbortSignal;
@@ -49,7 +49,7 @@ const getBlockTimeMs = ({ timestamp }: BlockHeader): number => timestamp * 1_000
 
 /** Keeps the index of one chain up to date until the signal fires. */
 export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<void> {
-  const { indexed, store, wallNow, steadyNow, sleep, onTrouble, onReorg, signal } = options;
+  const { indexed, store, wallNow, monotonicNow, sleep, onError, onReorg, signal } = options;
   const { chain, client, eventParser } = indexed;
   const pollMs = getPollIntervalMs(chain);
   const width = createAdaptivePageSize();
@@ -99,10 +99,10 @@ export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<v
       shortSince = undefined;
       return;
     }
-    shortSince ??= steadyNow();
-    if (steadyNow() - shortSince < FINALIZE_INTERVAL_MS) return;
+    shortSince ??= monotonicNow();
+    if (monotonicNow() - shortSince < FINALIZE_INTERVAL_MS) return;
     shortSince = Number.POSITIVE_INFINITY;
-    onTrouble(chain.slug, new ServiceError("UPSTREAM_UNAVAILABLE", `${chain.slug} has fewer blocks than before`));
+    onError(chain.slug, new ServiceError("UPSTREAM_UNAVAILABLE", `${chain.slug} has fewer blocks than before`));
   }
 
   /** Takes all that is final of what is missing, or one page of the rest. */
@@ -167,7 +167,7 @@ export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<v
       const page = await readEventPage(indexed, range, OLDEST_FIRST, width, signal);
       await store.finalize(cursor, page.lastBlock, page.rows);
     }
-    confirmedAt = steadyNow();
+    confirmedAt = monotonicNow();
   }
 
   async function step(): Promise<void> {
@@ -177,7 +177,7 @@ export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<v
     if (last?.number !== cursor.to_block) throw new Error("the index has lost its last block");
     if (isNear) await poll(cursor, last, kept);
     else await catchUp(cursor, last);
-    if (isNear && steadyNow() - confirmedAt >= FINALIZE_INTERVAL_MS)
+    if (isNear && monotonicNow() - confirmedAt >= FINALIZE_INTERVAL_MS)
       await confirm((await indexed.readHeadAndSettledBlock(signal)).settled);
   }
 
@@ -191,7 +191,7 @@ export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<v
       // The range may have been too much at once.
       isNear = false;
       failures += 1;
-      onTrouble(chain.slug, error);
+      onError(chain.slug, error);
     }
     if (isNear || failures > 0)
       await sleep(Math.min(pollMs * 2 ** Math.max(0, failures - 1), MAX_RETRY_DELAY_MS), signal);

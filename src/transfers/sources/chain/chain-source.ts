@@ -12,7 +12,7 @@ import type { Chain, Network } from "../../../hop/networks.js";
 import { decodeReceivedEvent } from "../../../hop/transfer-events.js";
 import { raceFirstDefined } from "../../../resilience/first-defined.js";
 import { withTimeout } from "../../../resilience/with-timeout.js";
-import { buildTransferStatus, type TransferStatus } from "../../status.js";
+import { buildTransferStatus, type StatusDetails, type TransferStatus } from "../../status.js";
 import type { SentTransfer, TransferDelivery } from "../../transfer.js";
 import {
   isCctpNonce,
@@ -87,9 +87,14 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
     otherTransferIds: readonly string[],
     { chains, signal, remainingMs }: LookupContext,
   ): Promise<TransferStatus> {
-    const observedAt = now();
+    const observedAtMs = now();
     const log = arrival?.log;
-    const facts = { otherTransferIds, observedAt, source: "chain" as const, priceUsd: undefined };
+    const facts: Omit<StatusDetails, "isFinal"> = {
+      otherTransferIds,
+      observedAtMs,
+      source: "chain",
+      priceUsd: undefined,
+    };
     const unknown = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };
     if (log === undefined) return buildTransferStatus(sent, arrival && unknown, { ...facts, isFinal: false });
     const source = chains.getClient(sent.source.slug);
@@ -217,7 +222,7 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
       const { chain, receipt } = found;
       const sends = parseSentTransferIds(context.network, bookOf(context.network), chain, receipt);
       const meant = sends.filter(({ id }) => transferId === undefined || id === transferId);
-      const chosen = meant.find(({ isKnown }) => isKnown) ?? meant[0];
+      const chosen = meant.find(({ isDestinationKnown }) => isDestinationKnown) ?? meant[0];
       if (chosen !== undefined) return describe({ chain, log: chosen.log }, context, { receipt });
       return deliveredBy(found, transferId, context);
     },
@@ -242,14 +247,14 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
       };
       const onL2 = async (signal: AbortSignal): Promise<{ origin: LocatedSend; receipt?: Receipt } | undefined> => {
         const sources = all.filter(({ isL1 }) => !isL1);
-        const { searchedTo } = context;
+        const { lastSearchedBlock } = context;
         const origin = await findSendByTransferId(
           transferId,
           sources,
           book,
           memory,
           { ...context, signal },
-          { searchedTo },
+          { lastSearchedBlock },
         );
         return origin && { origin };
       };

@@ -12,6 +12,7 @@ import {
 import { createAbortScope } from "../../../resilience/fetch-json.js";
 import { withTimeout } from "../../../resilience/with-timeout.js";
 import type { LookupContext } from "../transfer-source.js";
+import type { LogScanOptions } from "./resumable-log-scanner.js";
 import type { SearchCaches } from "./search-caches.js";
 import type { ParsedSend } from "./transfer-logs.js";
 
@@ -25,7 +26,7 @@ export interface DetectedDelivery {
 interface NewestLogs {
   readonly logs: readonly Log[];
   /** Whether it searched the whole chain. */
-  readonly isAll: boolean;
+  readonly isCompleteHistory: boolean;
 }
 
 /** For how long the log that delivered a transfer is waited for once it is known to have arrived, in milliseconds. */
@@ -54,20 +55,27 @@ export async function findDelivery(
     const newest = await withTimeout(first, patience / 2, undefined);
     const log = newest?.logs.find(delivers);
     // Not in all logs there are: the node has not indexed this one yet.
-    if (log !== undefined || newest?.isAll === true) return log;
+    if (log !== undefined || newest?.isCompleteHistory === true) return log;
     const isPrivate = [sent.source, sent.destination].some((chain) => chains.hasCustomEndpoint(chain.slug));
     // Bridges of two tokens may give the same id.
     const key = isPrivate ? undefined : `${network.slug} ${slug} ${sent.source.slug} ${sent.token} ${sent.id}`;
-    const start = async (during: AbortSignal): Promise<number> =>
+    const findStartBlock = async (during: AbortSignal): Promise<number> =>
       blockTimes.findBlockAt(client, await sentAt, blockTimeMs, during);
-    const options = { client, filter, start, blockMs: blockTimeMs, isWanted: delivers, enough: 1 };
+    const options: LogScanOptions = {
+      client,
+      filter,
+      findStartBlock,
+      blockMs: blockTimeMs,
+      isMatch: delivers,
+      targetCount: 1,
+    };
     const [found] = await logScanner.resume(key, options, limit.signal);
     return found;
   }
 
   try {
     const first = readLogPage(client, filter, { from: 0, to: "latest" }, { newestFirst: true }, limit.signal).then(
-      ({ logs, range }) => ({ logs, isAll: range.from === 0 }),
+      ({ logs, range }): NewestLogs => ({ logs, isCompleteHistory: range.from === 0 }),
       () => undefined,
     );
     const flag = await readUint(client, call.to, call.data, limit.signal).catch(async (error: unknown) => {

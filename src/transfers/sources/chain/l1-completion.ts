@@ -83,10 +83,10 @@ export async function findL1Completion(
     {
       client,
       filter,
-      start: async () => from,
+      findStartBlock: async () => from,
       blockMs: destination.blockTimeMs,
-      isWanted: createCompletionMatcher(equal),
-      enough: place + 1,
+      isMatch: createCompletionMatcher(equal),
+      targetCount: place + 1,
     },
     context.signal,
   );

@@ -12,13 +12,13 @@ export interface LogScanOptions {
   readonly client: ChainClient;
   readonly filter: LogFilter;
   /** First block of the search. */
-  readonly start: (signal: AbortSignal) => Promise<number>;
+  readonly findStartBlock: (signal: AbortSignal) => Promise<number>;
   /** About how long a block of this chain takes, in milliseconds. */
   readonly blockMs: number;
   /** Which of the filter's logs are wanted. */
-  readonly isWanted: (log: Log) => boolean;
+  readonly isMatch: (log: Log) => boolean;
   /** How many of them are enough. */
-  readonly enough: number;
+  readonly targetCount: number;
 }
 
 /** Long searches for logs, which outlive who began them and go on where they ended. */
@@ -77,7 +77,7 @@ export function createResumableLogScanner(closing: AbortSignal): ResumableLogSca
         return continueScan({ logs: [], nextBlock: undefined, running: undefined }, options, signal);
       const trail = trails.get(key) ?? { logs: [], nextBlock: undefined, running: undefined };
       trails.set(key, trail);
-      if (trail.logs.length >= options.enough) return trail.logs;
+      if (trail.logs.length >= options.targetCount) return trail.logs;
       if (trail.running === undefined) {
         trail.running = run(trail, options).finally(() => {
           trail.running = undefined;
@@ -97,17 +97,17 @@ export function createResumableLogScanner(closing: AbortSignal): ResumableLogSca
 }
 
 async function continueScan(trail: LogScan, options: LogScanOptions, signal: AbortSignal): Promise<readonly Log[]> {
-  const { client, filter, start, blockMs, isWanted, enough } = options;
-  const from = trail.nextBlock ?? (await start(signal));
+  const { client, filter, findStartBlock, blockMs, isMatch, targetCount } = options;
+  const from = trail.nextBlock ?? (await findStartBlock(signal));
   const head = await readLatestBlockHeader(client, signal);
   const settled = head.number - Math.ceil(REORG_WINDOW_MS / blockMs);
-  const isComplete = (logs: readonly Log[]): boolean => logs.filter(isWanted).length >= enough;
+  const isComplete = (logs: readonly Log[]): boolean => logs.filter(isMatch).length >= targetCount;
   let logs = trail.logs;
   let step = INITIAL_STEP_BLOCKS;
   for (let next = from; next <= head.number && !isComplete(logs); step = Math.min(step * 2, MAX_STEP_BLOCKS)) {
     const to = Math.min(next + step - 1, head.number);
     const found = await searchLogs(client, filter, { from: next, to }, { newestFirst: false, isComplete }, signal);
-    logs = [...logs, ...found.filter(isWanted)];
+    logs = [...logs, ...found.filter(isMatch)];
     next = to + 1;
     trail.nextBlock = Math.min(next, Math.max(from, settled + 1));
     trail.logs = logs.filter((log) => Number(log.blockNumber) < (trail.nextBlock ?? 0));

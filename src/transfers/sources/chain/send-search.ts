@@ -23,7 +23,7 @@ export interface LocatedTransaction {
 export interface SearchHints {
   /** Asks when the transfer arrived, Unix seconds: it was sent before, so that the search begins there and goes back. */
   readonly readDeliveryTime?: () => Promise<number>;
-  readonly searchedTo?: LastSearchedBlock | undefined;
+  readonly lastSearchedBlock?: LastSearchedBlock | undefined;
 }
 
 /**
@@ -92,12 +92,12 @@ async function searchBackwards(
   filter: LogFilter,
   memory: SearchCaches,
   context: LookupContext,
-  { readDeliveryTime, searchedTo = () => -1 }: SearchHints,
+  { readDeliveryTime, lastSearchedBlock = () => -1 }: SearchHints,
 ): Promise<readonly Log[]> {
   if (filter.address.length === 0) return [];
   const { chains, signal } = context;
   const client = chains.getClient(chain.slug);
-  const from = searchedTo(chain) + 1;
+  const from = lastSearchedBlock(chain) + 1;
   const { logs, range } = await readLogPage(client, filter, { from, to: "latest" }, { newestFirst: true }, signal);
   if (logs.length > 0 || range.from <= from) return logs;
   const last = range.from - 1;

@@ -56,7 +56,7 @@ export interface SentTransferId {
   readonly id: string;
   readonly log: Log;
   /** Whether it goes to a chain that is in the address book. */
-  readonly isKnown: boolean;
+  readonly isDestinationKnown: boolean;
 }
 
 /** The transfers that a transaction sent, in log order. */
@@ -70,8 +70,8 @@ export function parseSentTransferIds(
   return logs.flatMap((log) => {
     const event = senders.has(log.address.toLowerCase()) ? decodeSentEvent(log) : undefined;
     if (event === undefined) return [];
-    const isKnown = findDestination(network, event) !== undefined;
-    return [{ id: event.transferId ?? log.transactionHash.toLowerCase(), log, isKnown }];
+    const isDestinationKnown = findDestination(network, event) !== undefined;
+    return [{ id: event.transferId ?? log.transactionHash.toLowerCase(), log, isDestinationKnown }];
   });
 }
 

@@ -79,7 +79,7 @@ describe("what the explorer says of a transfer", () => {
       state: "BONDED",
       otherTransferIds: [],
       source: "explorer",
-      observedAt: 1_700_000_000_000,
+      observedAtMs: 1_700_000_000_000,
       isFinal: false,
       priceUsd: 1.002,
     });

@@ -21,11 +21,11 @@ const mainnet = getNetwork("mainnet");
 const isUnknown = expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE" });
 const sent = createSentTransfer();
 /** What the index adds to it depends on the rest. */
-type Kept = Omit<IndexedTransfer, "otherTransferIds" | "source" | "destination">;
-const bonded: Kept = { sent, delivery: defaultDelivery, isFinal: true, isCertain: true };
+type Kept = Omit<IndexedTransfer, "otherTransferIds" | "sourceCoverage" | "destinationCoverage">;
+const bonded: Kept = { sent, delivery: defaultDelivery, isFinal: true, isUnambiguous: true };
 const waiting: Kept = { ...bonded, delivery: undefined };
 const recent: Kept = { ...waiting, isFinal: false };
-const untold: Kept = { ...waiting, isCertain: false };
+const untold: Kept = { ...waiting, isUnambiguous: false };
 const whole: IndexCoverage = {
   fromBlock: 0,
   toBlock: 1_000,
@@ -52,8 +52,8 @@ function setup({ transfers = [], coverage = {}, isOpen = true }: Setup) {
     otherTransferIds: transfers
       .filter((other) => other !== each && other.sent.transactionHash === each.sent.transactionHash)
       .map((other) => other.sent.id),
-    source: of(each.sent.source.slug),
-    destination: of(each.sent.destination.slug),
+    sourceCoverage: of(each.sent.source.slug),
+    destinationCoverage: of(each.sent.destination.slug),
   }));
   const index: TransferIndex = {
     findByTransactionHash: (hash) =>
@@ -78,7 +78,7 @@ function setup({ transfers = [], coverage = {}, isOpen = true }: Setup) {
         { transferId: undefined, transactionHash: undefined, ...query },
         createLookupContext(more),
       ),
-    searchedTo: (more: Partial<LookupContext> = {}) => source.getLastSearchedBlock(createLookupContext(more)),
+    getLastSearchedBlock: (more: Partial<LookupContext> = {}) => source.getLastSearchedBlock(createLookupContext(more)),
   };
 }
 
@@ -91,7 +91,7 @@ describe("what the index says of a transfer that it has", () => {
       isFinal: true,
       state: "BONDED",
       source: "index",
-      observedAt: now - 77,
+      observedAtMs: now - 77,
       otherTransferIds: [],
       priceUsd: undefined,
     });
@@ -162,15 +162,15 @@ describe("a transfer that it does not have", () => {
   });
 
   test("has not been sent in blocks that stay, where all are there from the chain's beginning", () => {
-    const { searchedTo } = setup({ coverage: { gnosis: { fromBlock: 1 }, base: null } });
-    const searched = searchedTo();
+    const { getLastSearchedBlock } = setup({ coverage: { gnosis: { fromBlock: 1 }, base: null } });
+    const searched = getLastSearchedBlock();
     expect(["optimism", "gnosis", "base"].map((slug) => searched?.(getChain(slug)))).toEqual([
       whole.finalizedBlock,
       -1,
       -1,
     ]);
-    expect(searchedTo({ network: getNetwork("goerli") })).toBeUndefined();
-    expect(searchedTo({ chains: createChainAccess([], ["base"]) })).toBeUndefined();
+    expect(getLastSearchedBlock({ network: getNetwork("goerli") })).toBeUndefined();
+    expect(getLastSearchedBlock({ chains: createChainAccess([], ["base"]) })).toBeUndefined();
   });
 });
 

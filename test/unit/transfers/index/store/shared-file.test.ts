@@ -105,8 +105,8 @@ describe("processes on one file", () => {
           pauses += 1;
           if (pauses === 3) await mkdir(missing);
         },
-        onHeld: vi.fn(),
-        onTrouble: onError,
+        onLeaseHeld: vi.fn(),
+        onError,
         signal: new AbortController().signal,
       },
       work,

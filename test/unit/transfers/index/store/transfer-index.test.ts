@@ -116,10 +116,10 @@ describe("what is found", () => {
         bonder: addressFromName("by bond a"),
       },
       isFinal: true,
-      isCertain: true,
+      isUnambiguous: true,
       otherTransferIds: [],
-      source: reader.getCoverage("optimism"),
-      destination: reader.getCoverage("arbitrum"),
+      sourceCoverage: reader.getCoverage("optimism"),
+      destinationCoverage: reader.getCoverage("arbitrum"),
     });
     expect(reader.findByTransactionHash(hashFromName("transaction send a"))).toEqual([found]);
     expect(reader.findByTransactionHash(hashFromName("transaction bond a"))).toEqual([found]);
@@ -301,9 +301,9 @@ describe("transfers from L1", () => {
   const certainty = ({ reader }: IndexHandle, of: string) =>
     reader
       .findByTransferId(hashFromName(`transaction ${of}`))
-      .map(({ isCertain, isFinal, delivery }) => ({ isCertain, isFinal, by: delivery?.transactionHash }));
-  const unknown = [{ isCertain: false, isFinal: true, by: undefined }];
-  const arrivedBy = (of: string) => [{ isCertain: true, isFinal: true, by: hashFromName(`transaction ${of}`) }];
+      .map(({ isUnambiguous, isFinal, delivery }) => ({ isUnambiguous, isFinal, by: delivery?.transactionHash }));
+  const unknown = [{ isUnambiguous: false, isFinal: true, by: undefined }];
+  const arrivedBy = (of: string) => [{ isUnambiguous: true, isFinal: true, by: hashFromName(`transaction ${of}`) }];
 
   test("are not told apart where the arrival of one may have been before the index begins on its destination", async () => {
     const chains = createChains();
@@ -346,9 +346,9 @@ describe("transfers from L1", () => {
       const index = await fill(chains, 10_000);
       expect(certainty(index, "s2")).toEqual(unknown);
       expect(deliveredBy(index, "c1")).toEqual([]);
-      expect(certainty(index, "near")).toEqual([{ isCertain: true, isFinal: true, by: undefined }]);
+      expect(certainty(index, "near")).toEqual([{ isUnambiguous: true, isFinal: true, by: undefined }]);
       expect(certainty(index, "s3")).toEqual(arrivedBy("c3"));
-      expect(certainty(await fill(chains), "s2")).toEqual([{ isCertain: true, isFinal: true, by: undefined }]);
+      expect(certainty(await fill(chains), "s2")).toEqual([{ isUnambiguous: true, isFinal: true, by: undefined }]);
     },
   );
 

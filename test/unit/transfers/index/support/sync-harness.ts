@@ -34,14 +34,14 @@ export function startSync(index: IndexHandle, stub: ChainStub, startedAt = 1_800
     indexed: createIndexedChain(mainnetNetwork, getChain(stub.client.slug), stub.client),
     store: index.store,
     wallNow: () => now,
-    steadyNow: () => now,
+    monotonicNow: () => now,
     sleep: (ms, signal) =>
       new Promise((resolve) => {
         pauses.push(ms);
         wake = resolve;
         signal.addEventListener("abort", () => resolve(), { once: true });
       }),
-    onTrouble: (_, error) => errors.push(error),
+    onError: (_, error) => errors.push(error),
     onReorg: (_, depth) => reorgs.push(depth),
     signal: stopping.signal,
   });

@@ -114,7 +114,7 @@ describe("transfers from chain data", () => {
     expect(byHash).toMatchObject({
       state: "BONDED",
       source: "chain",
-      observedAt: 12_345,
+      observedAtMs: 12_345,
       otherTransferIds: [],
       delivery: {
         transactionHash: transfer.bondTxHash ?? transfer.completedTxHash,

@@ -29,16 +29,24 @@ function setup({ head = 100_000, most = Number.POSITIVE_INFINITY } = {}) {
     more: Partial<LogScanOptions> = {},
     signal = new AbortController().signal,
   ) => {
-    const start = async (during: AbortSignal): Promise<number> => {
+    const findStartBlock = async (during: AbortSignal): Promise<number> => {
       starts.push(during);
       return 50_000;
     };
-    const options = { client: chain.client, filter, start, blockMs, isWanted: () => true, enough: 1, ...more };
+    const options = {
+      client: chain.client,
+      filter,
+      findStartBlock,
+      blockMs,
+      isMatch: () => true,
+      targetCount: 1,
+      ...more,
+    };
     return logScanner.resume(key, options, signal);
   };
   return { chain, follow, closing, starts };
 }
-const all = { enough: Number.POSITIVE_INFINITY };
+const all = { targetCount: Number.POSITIVE_INFINITY };
 
 afterEach(() => {
   vi.useRealTimers();
@@ -74,12 +82,12 @@ describe("a search for logs", () => {
       event: index % 2 === 0 ? other : event,
       block,
     }));
-    const isWanted: LogScanOptions["isWanted"] = ({ transactionHash }) => transactionHash === event.transactionHash;
-    expect(await follow(key, { isWanted })).toEqual([toLog(event, 57_000)]);
+    const isMatch: LogScanOptions["isMatch"] = ({ transactionHash }) => transactionHash === event.transactionHash;
+    expect(await follow(key, { isMatch })).toEqual([toLog(event, 57_000)]);
     expect(Math.max(...chain.searchedRanges.map(({ to }) => to))).toBeLessThan(90_000);
     const both = [toLog(event, 57_000), toLog(event, 90_000)];
-    expect(await follow(key, { isWanted, enough: 2 })).toEqual(both);
-    expect(await follow(key, { isWanted, enough: 3 })).toEqual(both);
+    expect(await follow(key, { isMatch, targetCount: 2 })).toEqual(both);
+    expect(await follow(key, { isMatch, targetCount: 3 })).toEqual(both);
   });
 
   test("goes on when who began it has left, and another gets what it comes to", async () => {
@@ -122,9 +130,9 @@ describe("a search for logs", () => {
       { event, block: 98_200 },
       { event: other, block: 98_201 },
     ];
-    expect(await follow("a", { enough: 2 })).toHaveLength(2);
+    expect(await follow("a", { targetCount: 2 })).toHaveLength(2);
     chain.events = [];
-    expect(await follow("a", { enough: 2 })).toEqual([toLog(event, 98_200)]);
+    expect(await follow("a", { targetCount: 2 })).toEqual([toLog(event, 98_200)]);
   });
 
   test("begins again where the chain's head is behind what was searched", async () => {
@@ -156,8 +164,8 @@ describe("a search for logs", () => {
   test("that cannot begin fails, and begins later", async () => {
     const { chain, follow } = setup();
     chain.events = [{ event, block: 60_000 }];
-    const start = () => Promise.reject(unavailableError("optimism"));
-    await expect(follow("a", { start })).rejects.toMatchObject(isDown);
+    const findStartBlock = () => Promise.reject(unavailableError("optimism"));
+    await expect(follow("a", { findStartBlock })).rejects.toMatchObject(isDown);
     expect(await follow("a")).toHaveLength(1);
   });
 

@@ -51,8 +51,8 @@ function setup({ most = Number.POSITIVE_INFINITY } = {}) {
     byId: (id = hashFromName("a"), arrival?: number) =>
       findSendByTransferId(id, sources, book, memory, context, hints(arrival)),
     byNonce: (arrival?: number) => findSendByNonce(77n, sources, book, memory, context, hints(arrival)),
-    byIdSince: (searchedTo: (chain: Chain) => number) =>
-      findSendByTransferId(hashFromName("a"), sources, book, memory, context, { searchedTo }),
+    byIdSince: (lastSearchedBlock: (chain: Chain) => number) =>
+      findSendByTransferId(hashFromName("a"), sources, book, memory, context, { lastSearchedBlock }),
     byHash: (transactionHash: string) => findTransaction(transactionHash, context),
   };
 }
