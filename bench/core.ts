@@ -36,7 +36,7 @@ const L2_TO_L2_SNAPSHOT: BridgeSnapshot = {
   destinationPool: OPTIMISM_POOL,
   bonder: {
     feeBps: 12,
-    leastFee: 83_333_333_333_333n,
+    minFee: 83_333_333_333_333n,
     delivery: { gasPrice: GWEI / 20n, gas: 190_000n, l1Fee: 12_345_678_901_234n },
     nativeUsd: 3000,
     tokenUsd: 3000,

@@ -2,7 +2,7 @@ import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";
 import type { PriceTable, TokenPrices } from "../prices/token-prices.js";
 import type { Quote } from "./math/quote.js";
-import { SwapRevertError } from "./math/stable-swap.js";
+import { SwapRevertError } from "./math/swap-revert-error.js";
 import type { QuoteEngine, QuoteRequest, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
 import { type ChainState, readChainState } from "./state/chain-state.js";
 import { type ChainStateSubscription, captureReadTimestamps } from "./state/chain-state-cache.js";

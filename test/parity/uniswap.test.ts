@@ -9,7 +9,7 @@ import { findUniswapContracts } from "../../devnet/deploy/uniswap-contracts.js";
 import type { ChainClient } from "../../src/chain/chain-client.js";
 import { type Chain, getNetwork } from "../../src/hop/networks.js";
 import { findUsdcSwapPool, type UsdcSwapPool } from "../../src/hop/usdc-swap-pools.js";
-import { SwapRevertError } from "../../src/quotes/math/stable-swap.js";
+import { SwapRevertError } from "../../src/quotes/math/swap-revert-error.js";
 import { getSqrtPriceAtTick, type UniswapV3Pool } from "../../src/quotes/math/uniswap-v3.js";
 import { type ChainState, readChainState } from "../../src/quotes/state/chain-state.js";
 import { createUniswapTickWindow, type UniswapTickWindow } from "../../src/quotes/state/uniswap-tick-window.js";

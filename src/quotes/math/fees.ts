@@ -1,4 +1,6 @@
-/** Gas that settling one transfer costs on its destination, beside delivering it, by chain slug; the SDK's numbers. */
+// Fee formulas and constants of the Hop SDK (@hop-protocol/sdk, HopBridge). Each doc comment names its SDK function.
+
+/** Gas to settle one transfer on its destination, on top of its delivery, by chain slug (SDK: SettlementGasLimitPerTx). */
 const SETTLEMENT_GAS: Readonly<Record<string, bigint>> = {
   ethereum: 5141n,
   polygon: 5933n,
@@ -11,7 +13,7 @@ const SETTLEMENT_GAS: Readonly<Record<string, bigint>> = {
   polygonzk: 6270n,
 };
 
-/** Gas of a bond where the node says that it would revert, by chain slug; the SDK's numbers. */
+/** Gas of a bond whose estimate reverts, by chain slug (SDK: BondTransferGasLimit). */
 const BOND_FALLBACK_GAS: Readonly<Record<string, bigint>> = {
   optimism: 350_000n,
   base: 350_000n,
@@ -19,27 +21,35 @@ const BOND_FALLBACK_GAS: Readonly<Record<string, bigint>> = {
   arbitrum: 2_500_000n,
   nova: 2_500_000n,
 };
+/** BondTransferGasLimit of the SDK for all other chains. */
+const DEFAULT_BOND_FALLBACK_GAS = 165_000n;
 
-/** Gas of a CCTP delivery that cannot be estimated, and what is added to one that can; the SDK's numbers. */
+/**
+ * Gas of a CCTP delivery whose estimate reverts, and the margin added to an estimate that succeeds
+ * (SDK: getCctpReceiveMessageEstimateGasLimit).
+ */
 export const CCTP_FALLBACK_GAS = 500_000n;
 export const CCTP_GAS_MARGIN = 50_000n;
 
-/** A CCTP fee towards an L2 of up to this much, in USDC's smallest unit, is not charged. */
+/** A CCTP delivery to an L2 is free up to this fee, in USDC's smallest unit (SDK: getSendData for CCTP). */
 export const CCTP_WAIVED_FEE_MAX = 50_000n;
 
-/** Destinations whose transaction fee is multiplied by the settings' factor. */
-const multipliedDestinations = new Set(["ethereum", "optimism", "arbitrum", "nova", "linea", "base"]);
+/** Destinations to whose transaction fee the SDK's getDestinationTransactionFeeData applies the multiplier. */
+const MULTIPLIED_DESTINATIONS = new Set(["ethereum", "optimism", "arbitrum", "nova", "linea", "base"]);
 
 const WEI_PER_ETHER = 10n ** 18n;
-/** What a bonder takes at least, in US dollars. */
+/** Minimum bonder fee in US dollars (SDK: minBonderFeeUsd of getBonderFeeAbsolute). */
 const MIN_BONDER_FEE_USD = 0.25;
 
-/** Gas of a bond on a chain where it cannot be estimated. */
+/** Returns the gas of a bond that cannot be estimated (SDK: estimateBondWithdrawalGasLimit). */
 export function getBondFallbackGas(slug: string): bigint {
-  return BOND_FALLBACK_GAS[slug] ?? 165_000n;
+  return BOND_FALLBACK_GAS[slug] ?? DEFAULT_BOND_FALLBACK_GAS;
 }
 
-/** @throws Error for a chain that the SDK cannot price. */
+/**
+ * Returns the gas to settle one transfer on a chain (SDK: SettlementGasLimitPerTx).
+ * @throws Error for a chain that the SDK cannot price.
+ */
 export function getSettlementGas(slug: string): bigint {
   const gas = SETTLEMENT_GAS[slug];
   if (gas === undefined) throw new Error(`no settlement gas for ${slug}`);
@@ -47,34 +57,47 @@ export function getSettlementGas(slug: string): bigint {
 }
 
 /**
- * A cost in wei of a chain's native token, in another token's smallest unit: wei * rate / 1e18, where the rate of the
- * two USD prices is first printed with the token's decimals and then read back as an integer, as the SDK does.
+ * Converts wei of a chain's native token to another token's smallest unit: wei * rate / 1e18. Like the SDK's
+ * getDestinationTransactionFeeData, prints the ratio of the two USD prices with the token's decimals and reads it back
+ * as an integer.
+ * @throws RangeError when the ratio is too large to be printed as plain decimal text.
  */
 export function convertWeiToToken(wei: bigint, nativeUsd: number, tokenUsd: number, decimals: number): bigint {
   const rate = (nativeUsd / tokenUsd).toFixed(decimals);
   return (wei * parseUnits(rate, decimals)) / WEI_PER_ETHER;
 }
 
-/** A destination transaction fee with the factor of the settings, where the destination has one. */
+/**
+ * Multiplies a destination transaction fee by the settings' factor where the SDK's getDestinationTransactionFeeData does.
+ * @throws RangeError when the factor cannot be printed as plain decimal text.
+ */
 export function applyFeeMultiplier(fee: bigint, slug: string, multiplier: number): bigint {
-  if (!multipliedDestinations.has(slug)) return fee;
+  if (!MULTIPLIED_DESTINATIONS.has(slug)) return fee;
   const factor = parseUnits(String(multiplier), 18);
   return factor > 0n ? (fee * factor) / WEI_PER_ETHER : fee;
 }
 
-/** The least bonder fee in a token's smallest unit, by the token's USD price. */
+/** Returns the minimum bonder fee in a token's smallest unit, given its USD price (SDK: getBonderFeeAbsolute). */
 export function computeMinBonderFee(tokenUsd: number, decimals: number): bigint {
   return parseUnits((MIN_BONDER_FEE_USD / tokenUsd).toFixed(decimals), decimals);
 }
 
-/** The least amount that a swap may give under a slippage tolerance in percent: x * ceil(10000 - s * 100) / 10000. */
-export function applySlippage(amount: bigint, slippage: number): bigint {
-  return (amount * BigInt(Math.ceil(10_000 - slippage * 100))) / 10_000n;
+/**
+ * Returns the minimum output under a slippage tolerance in percent: amount * ceil(10000 - slippage * 100) / 10000
+ * (SDK: calcAmountOutMin).
+ */
+export function applySlippage(amount: bigint, slippagePercent: number): bigint {
+  return (amount * BigInt(Math.ceil(10_000 - slippagePercent * 100))) / 10_000n;
 }
 
-/** Whole tokens as plain decimal text, in the smallest unit. @throws RangeError for text of another form. */
+/**
+ * Converts plain decimal text of whole tokens to the smallest unit.
+ * @throws RangeError for any other text, or for more decimals than the token has.
+ */
 function parseUnits(text: string, decimals: number): bigint {
   const [, whole, fraction = ""] = /^(\d+)(?:\.(\d+))?$/.exec(text) ?? [];
-  if (whole === undefined || fraction.length > decimals) throw new RangeError(`${text} has no ${decimals} decimals`);
+  if (whole === undefined || fraction.length > decimals) {
+    throw new RangeError(`${text} is not a decimal number with at most ${decimals} decimals`);
+  }
   return BigInt(whole + fraction.padEnd(decimals, "0"));
 }

@@ -4,10 +4,11 @@ import {
   CANONICAL_TOKEN_INDEX,
   createStableSwapCalculator,
   H_TOKEN_INDEX,
-  type StableSwapCalculator,
+  type PoolTokenIndex,
+  type StableSwapPool,
 } from "./stable-swap.js";
 
-/** Amounts in the token's smallest unit, times in Unix seconds. */
+/** A quote. Amounts are in the token's smallest unit, deadlines in Unix seconds. */
 export interface Quote {
   readonly amountOutMin: bigint;
   readonly destinationAmountOutMin: bigint;
@@ -18,22 +19,27 @@ export interface Quote {
 }
 
 /**
- * Prices an amount on one route.
+ * Quotes an amount on one route, like the SDK's getSendData and getSendDataAmountOutMins.
  * @param amountIn in the token's smallest unit
- * @param slippage percent
- * @param now Unix seconds
- * @param amountOut what the swap before a CCTP transfer gives, for USDC.e
- * @throws SwapReverts where a pool cannot swap the amount
+ * @param slippagePercent tolerance in percent
+ * @param nowSeconds Unix seconds
+ * @param amountOut output of the swap before a CCTP transfer, for USDC.e
+ * @throws SwapRevertError when a pool cannot swap the amount
  */
-export type RouteQuoter = (amountIn: bigint, slippage: number, now: number, amountOut?: bigint) => Quote;
+export type RouteQuoter = (amountIn: bigint, slippagePercent: number, nowSeconds: number, amountOut?: bigint) => Quote;
 
+/** The SDK's default deadline. */
 const SEVEN_DAYS_SECONDS = 7 * 24 * 60 * 60;
 
-/** Computes once what all quotes from a snapshot share, and gives the rest as a function of the amount. */
+/** Returns a function that quotes amounts from a snapshot; what does not depend on the amount is computed once. */
 export function createRouteQuoter(snapshot: RouteSnapshot): RouteQuoter {
   return snapshot.kind === "cctp" ? createCctpQuoter(snapshot) : createBridgeQuoter(snapshot);
 }
 
+/**
+ * The total fee is max(relative fee, minimum fee) + destination transaction fee (SDK: getBonderFeeRelative,
+ * getBonderFeeAbsolute, getDestinationTransactionFee). From L1 it is the relayer fee alone.
+ */
 function createBridgeQuoter(snapshot: BridgeSnapshot): RouteQuoter {
   const { bonder, destinationSlug, decimals, feeMultiplier } = snapshot;
   const toHToken = createSwapOrIdentity(snapshot.sourcePool, CANONICAL_TOKEN_INDEX);
@@ -41,56 +47,58 @@ function createBridgeQuoter(snapshot: BridgeSnapshot): RouteQuoter {
   if (bonder === undefined) {
     const fee =
       snapshot.relayerFee === undefined ? 0n : applyFeeMultiplier(snapshot.relayerFee, destinationSlug, feeMultiplier);
-    return (amountIn, slippage, now) => buildQuote(snapshot, amountIn, fromHToken(amountIn), fee, slippage, now);
+    return (amountIn, slippagePercent, nowSeconds) =>
+      buildQuote(snapshot, amountIn, fromHToken(amountIn), fee, slippagePercent, nowSeconds);
   }
-  const { delivery, feeBps, leastFee } = bonder;
+  const { delivery, feeBps, minFee } = bonder;
   const wei = delivery.gasPrice * (delivery.gas + getSettlementGas(destinationSlug)) + delivery.l1Fee;
-  const inToken = convertWeiToToken(wei, bonder.nativeUsd, bonder.tokenUsd, decimals);
-  const multiplied = applyFeeMultiplier(inToken, destinationSlug, feeMultiplier);
+  const feeInToken = convertWeiToToken(wei, bonder.nativeUsd, bonder.tokenUsd, decimals);
+  const feeInHToken = applyFeeMultiplier(feeInToken, destinationSlug, feeMultiplier);
   let transactionFee: bigint | undefined;
-  return (amountIn, slippage, now) => {
-    const h = toHToken(amountIn);
-    const out = fromHToken(h);
-    const relative = (h * BigInt(feeBps)) / 10_000n;
-    // Fees are taken in hTokens: what they are worth is what the pool gives for them.
-    transactionFee ??= fromHToken(multiplied);
-    let fee = fromHToken(relative);
-    if (fee < relative) fee = relative;
-    if (fee < leastFee) fee = leastFee;
-    return buildQuote(snapshot, h, out, fee + transactionFee, slippage, now);
+  return (amountIn, slippagePercent, nowSeconds) => {
+    const hTokenAmount = toHToken(amountIn);
+    const amountOut = fromHToken(hTokenAmount);
+    const relativeFee = (hTokenAmount * BigInt(feeBps)) / 10_000n;
+    // Fees are deducted in hTokens, so the destination pool prices them.
+    transactionFee ??= fromHToken(feeInHToken);
+    let fee = fromHToken(relativeFee);
+    if (fee < relativeFee) fee = relativeFee;
+    if (fee < minFee) fee = minFee;
+    return buildQuote(snapshot, hTokenAmount, amountOut, fee + transactionFee, slippagePercent, nowSeconds);
   };
 }
 
+/** The total fee is the CCTP bridge's minBonderFee + destination transaction fee (SDK: getSendData for CCTP). */
 function createCctpQuoter(snapshot: CctpSnapshot): RouteQuoter {
   const { delivery, destinationSlug, destinationIsL1, feeMultiplier } = snapshot;
   const wei = delivery.gasPrice * delivery.gas + delivery.l1Fee;
-  const inToken = convertWeiToToken(wei, snapshot.nativeUsd, snapshot.tokenUsd, snapshot.decimals);
-  const transactionFee = applyFeeMultiplier(inToken, destinationSlug, feeMultiplier);
-  const charged = !destinationIsL1 && transactionFee <= CCTP_WAIVED_FEE_MAX ? 0n : transactionFee;
-  const fee = snapshot.minBonderFee + charged;
-  return (amountIn, slippage, now, amountOut = amountIn) =>
-    buildQuote(snapshot, amountIn, amountOut, fee, slippage, now);
+  const feeInToken = convertWeiToToken(wei, snapshot.nativeUsd, snapshot.tokenUsd, snapshot.decimals);
+  const transactionFee = applyFeeMultiplier(feeInToken, destinationSlug, feeMultiplier);
+  const chargedFee = !destinationIsL1 && transactionFee <= CCTP_WAIVED_FEE_MAX ? 0n : transactionFee;
+  const fee = snapshot.minBonderFee + chargedFee;
+  return (amountIn, slippagePercent, nowSeconds, amountOut = amountIn) =>
+    buildQuote(snapshot, amountIn, amountOut, fee, slippagePercent, nowSeconds);
 }
 
 /**
- * @param h what the source bridge sends on
- * @param out what the destination gives for it
+ * @param bridgedAmount amount that the source bridge sends
+ * @param amountOut output on the destination before fees
  */
 function buildQuote(
   snapshot: RouteSnapshot,
-  h: bigint,
-  out: bigint,
+  bridgedAmount: bigint,
+  amountOut: bigint,
   fee: bigint,
-  slippage: number,
-  now: number,
+  slippagePercent: number,
+  nowSeconds: number,
 ): Quote {
   const { sourceIsL1, destinationIsL1 } = snapshot;
-  const estimatedReceived = out > fee ? out - fee : 0n;
-  const deadline = now + SEVEN_DAYS_SECONDS;
-  const receivedMin = applySlippage(estimatedReceived, slippage);
+  const estimatedReceived = amountOut > fee ? amountOut - fee : 0n;
+  const deadline = nowSeconds + SEVEN_DAYS_SECONDS;
+  const minReceived = applySlippage(estimatedReceived, slippagePercent);
   return {
-    amountOutMin: sourceIsL1 ? receivedMin : applySlippage(h, slippage),
-    destinationAmountOutMin: destinationIsL1 ? 0n : receivedMin,
+    amountOutMin: sourceIsL1 ? minReceived : applySlippage(bridgedAmount, slippagePercent),
+    destinationAmountOutMin: destinationIsL1 ? 0n : minReceived,
     bonderFee: fee,
     estimatedReceived,
     deadline,
@@ -98,11 +106,8 @@ function buildQuote(
   };
 }
 
-/** Nothing swapped is nothing, as in the SDK, whatever the pool would say; and no pool, no swap. */
-function createSwapOrIdentity(
-  pool: BridgeSnapshot["sourcePool"],
-  from: Parameters<StableSwapCalculator>[0],
-): (amount: bigint) => bigint {
+/** Returns the swap of a pool, or the identity without one. Like the SDK, does not ask the pool about an amount of 0. */
+function createSwapOrIdentity(pool: StableSwapPool | undefined, from: PoolTokenIndex): (amount: bigint) => bigint {
   if (pool === undefined) return (amount) => amount;
   const swap = createStableSwapCalculator(pool);
   return (amount) => (amount === 0n ? 0n : swap(from, amount));

@@ -107,7 +107,7 @@ function planBridge(route: QuoteRoute, settings: FeeSettings): RoutePlan {
     const byPrice = computeMinBonderFee(tokenUsd, token.decimals);
     return {
       feeBps: getBonderFeeBps(route, settings),
-      leastFee: isExemptFromMinFee(route) ? 0n : byContract > byPrice ? byContract : byPrice,
+      minFee: isExemptFromMinFee(route) ? 0n : byContract > byPrice ? byContract : byPrice,
       delivery: computeDeliveryCost(to, delivery, getBondFallbackGas(destination.slug)),
       nativeUsd: prices.getUsdPrice(destination.nativeToken),
       tokenUsd,

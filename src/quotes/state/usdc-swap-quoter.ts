@@ -4,7 +4,7 @@ import { decodeUintResult } from "../../chain/read/contract-reads.js";
 import { ServiceError } from "../../errors.js";
 import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
 import { createFairQuota } from "../../resilience/fair-quota.js";
-import { SwapRevertError } from "../math/stable-swap.js";
+import { SwapRevertError } from "../math/swap-revert-error.js";
 import type { ChainState } from "./chain-state.js";
 
 /** A swap's result in the token's smallest unit, and when it was asked for, milliseconds on a steady clock. */

@@ -5,15 +5,15 @@ import {
   createStableSwapCalculator,
   H_TOKEN_INDEX,
   type StableSwapPool,
-  SwapRevertError,
 } from "../../../../src/quotes/math/stable-swap.js";
+import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.js";
 import golden from "../../../golden/stableswap.json" with { type: "json" };
 import { calculateSwap } from "../../../support/reference/stable-swap.js";
 
-const places = [CANONICAL_TOKEN_INDEX, H_TOKEN_INDEX] as const;
+const TOKEN_INDEXES = [CANONICAL_TOKEN_INDEX, H_TOKEN_INDEX] as const;
 
-describe("a prepared swap", () => {
-  test("gives what the deployed contract gave, and reverts where it reverted; so do the steps that tests compare with", () => {
+describe("createStableSwapCalculator", () => {
+  test("matches the recorded results and reverts of the deployed contract, as does the reference implementation", () => {
     expect(golden.vectors.length).toBeGreaterThan(1000);
     for (const vector of golden.vectors) {
       const pool = {
@@ -35,7 +35,7 @@ describe("a prepared swap", () => {
     }
   });
 
-  // Amounts of every magnitude: uniform ones would nearly all be near the top.
+  // Amounts of every magnitude: with a uniform distribution, nearly all would be close to the maximum.
   const magnitude = (bits: number): fc.Arbitrary<bigint> =>
     fc.integer({ min: 0, max: bits }).chain((n) => fc.bigInt({ min: 0n, max: (1n << BigInt(n)) - 1n + 1n }));
   const anyPool: fc.Arbitrary<StableSwapPool> = fc.record({
@@ -52,12 +52,12 @@ describe("a prepared swap", () => {
   });
 
   test.each([
-    ["any that 256 bits can hold", anyPool, 256],
-    ["such as exist", realPool, 100],
-  ] as const)("equals the contract's steps taken one by one, for pools %s", (_, pools, bits) => {
+    ["any pool of 256-bit values", anyPool, 256],
+    ["realistic pools", realPool, 100],
+  ] as const)("equals the step-by-step reference implementation for %s", (_, pools, bits) => {
     let reverted = 0;
     fc.assert(
-      fc.property(pools, fc.constantFrom(...places), magnitude(bits), (pool, from, amountIn) => {
+      fc.property(pools, fc.constantFrom(...TOKEN_INDEXES), magnitude(bits), (pool, from, amountIn) => {
         const ours = outcomeOf(() => createStableSwapCalculator(pool)(from, amountIn));
         if (ours === "reverts") reverted += 1;
         expect(ours).toBe(outcomeOf(() => calculateSwap(pool, from, amountIn)));
@@ -68,7 +68,7 @@ describe("a prepared swap", () => {
     expect(reverted).toBeLessThan(10_000);
   });
 
-  test("gives the same however often it is used, also after it has reverted", () => {
+  test("returns the same result on repeated use and after a revert", () => {
     const pool: StableSwapPool = {
       decimals: 18,
       balances: [10n ** 24n, 10n ** 24n],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
+import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.js";
 import {
   createUniswapSwapCalculator,
   getSqrtPriceAtTick,
@@ -8,7 +8,7 @@ import {
 } from "../../../../src/quotes/math/uniswap-v3.js";
 import { swapInSteps } from "../../../support/reference/uniswap-v3.js";
 
-describe("the price at a tick", () => {
+describe("getSqrtPriceAtTick", () => {
   test.each([
     [-887_272, 4_295_128_739n],
     [-500_000, 1_101_692_437_043_807_371n],
@@ -27,11 +27,11 @@ describe("the price at a tick", () => {
     [524_288, 19_190_206_568_837_448_476_620_805_525_116_361_302_670n],
     [738_203, 847_134_979_253_254_120_489_401_328_389_043_031_315_994_541n],
     [887_272, 1_461_446_703_485_210_103_287_273_052_203_988_822_378_723_970_342n],
-  ])("%i is Uniswap's own", (tick, price) => {
+  ])("returns Uniswap's value at tick %i", (tick, price) => {
     expect(getSqrtPriceAtTick(tick)).toBe(price);
   });
 
-  test("rises from tick to tick, by a part in 20,000", () => {
+  test("rises by about 1/20,000 from tick to tick", () => {
     fc.assert(
       fc.property(fc.integer({ min: -100_000, max: 100_000 }), (tick) => {
         const [low, high] = [getSqrtPriceAtTick(tick), getSqrtPriceAtTick(tick + 1)];
@@ -41,7 +41,7 @@ describe("the price at a tick", () => {
   });
 });
 
-/** Numbers of every magnitude up to so many bits. */
+/** Numbers of every magnitude up to this many bits. */
 const magnitude = (bits: number): fc.Arbitrary<bigint> =>
   fc.integer({ min: 0, max: bits }).chain((n) => fc.bigInt({ min: 0n, max: (1n << BigInt(n)) - 1n }));
 
@@ -51,13 +51,16 @@ interface Position {
   readonly liquidity: bigint;
 }
 
-/** A pool of positions, of which words are known from one place to another. */
-function poolOf(
+/**
+ * Creates a pool of positions at a tick, of which only some bitmap words are known.
+ * @param fraction how far the price is above the tick, in thousandths of the way to the next one
+ */
+function createPool(
   positions: readonly Position[],
-  at: number,
-  above: number,
+  tick: number,
+  fraction: number,
   tickSpacing: number,
-  places: readonly number[],
+  wordPositions: readonly number[],
 ) {
   const liquidityNet = new Map<number, bigint>();
   let liquidity = 0n;
@@ -65,17 +68,17 @@ function poolOf(
     const [lower, upper] = [position.lower * tickSpacing, position.upper * tickSpacing];
     liquidityNet.set(lower, (liquidityNet.get(lower) ?? 0n) + position.liquidity);
     liquidityNet.set(upper, (liquidityNet.get(upper) ?? 0n) - position.liquidity);
-    if (lower <= at && at < upper) liquidity += position.liquidity;
+    if (lower <= tick && tick < upper) liquidity += position.liquidity;
   }
-  const words = new Map(places.map((place) => [place, 0n]));
-  for (const tick of liquidityNet.keys()) {
-    const usable = tick / tickSpacing;
+  const words = new Map(wordPositions.map((position) => [position, 0n]));
+  for (const initializedTick of liquidityNet.keys()) {
+    const usable = initializedTick / tickSpacing;
     const word = words.get(usable >> 8);
     if (word !== undefined) words.set(usable >> 8, word | (1n << BigInt(usable & 255)));
   }
-  const [low, high] = [getSqrtPriceAtTick(at), getSqrtPriceAtTick(at + 1)];
-  const sqrtPriceX96 = low + ((high - low) * BigInt(above)) / 1000n;
-  return { sqrtPriceX96, tick: at, liquidity, feePips: 100n, tickSpacing, bitmapWords: words, liquidityNet };
+  const [low, high] = [getSqrtPriceAtTick(tick), getSqrtPriceAtTick(tick + 1)];
+  const sqrtPriceX96 = low + ((high - low) * BigInt(fraction)) / 1000n;
+  return { sqrtPriceX96, tick, liquidity, feePips: 100n, tickSpacing, bitmapWords: words, liquidityNet };
 }
 
 const anyPosition = (reach: number): fc.Arbitrary<Position> =>
@@ -90,13 +93,13 @@ const anyPosition = (reach: number): fc.Arbitrary<Position> =>
 const anyPool: fc.Arbitrary<UniswapV3Pool> = fc
   .record({
     positions: fc.array(anyPosition(700), { maxLength: 12 }),
-    at: fc.integer({ min: -300, max: 300 }),
-    above: fc.integer({ min: 0, max: 999 }),
+    tick: fc.integer({ min: -300, max: 300 }),
+    fraction: fc.integer({ min: 0, max: 999 }),
     tickSpacing: fc.constantFrom(1, 10, 60),
     feePips: fc.constantFrom(0n, 100n, 500n, 3_000n, 999_999n),
   })
-  .map(({ positions, at, above, tickSpacing, feePips }) => ({
-    ...poolOf(positions, at, above, tickSpacing, [-3, -2, -1, 0, 1, 2]),
+  .map(({ positions, tick, fraction, tickSpacing, feePips }) => ({
+    ...createPool(positions, tick, fraction, tickSpacing, [-3, -2, -1, 0, 1, 2]),
     feePips,
   }));
 
@@ -109,8 +112,8 @@ function outcomeOf(swap: () => bigint | undefined): bigint | "reverts" | undefin
   }
 }
 
-describe("a swap", () => {
-  test("gives what the steps of the contract give, at any amount, and at and beside every stop", () => {
+describe("createUniswapSwapCalculator", () => {
+  test("equals the step-by-step reference implementation for any amount, and at and next to every stop", () => {
     const counts = { known: 0, unknown: 0 };
     fc.assert(
       fc.property(anyPool, fc.boolean(), fc.array(magnitude(140), { minLength: 1 }), (pool, zeroForOne, drawn) => {
@@ -132,7 +135,7 @@ describe("a swap", () => {
     expect(counts.unknown).toBeGreaterThan(1_000);
   });
 
-  test("gives more for more, and never more than what went in is worth at the first price", () => {
+  test("never returns less for a larger input, nor more than the input is worth at the initial price", () => {
     fc.assert(
       fc.property(anyPool, fc.boolean(), magnitude(90), magnitude(90), (pool, zeroForOne, one, other) => {
         const swap = createUniswapSwapCalculator(pool, zeroForOne);
@@ -148,8 +151,8 @@ describe("a swap", () => {
     );
   });
 
-  test("is told as far as the words and ticks are known, and not a unit further", () => {
-    const whole = poolOf(
+  test("returns undefined exactly from the first amount that needs an unknown word or tick", () => {
+    const whole = createPool(
       [
         { lower: -600, upper: 600, liquidity: 10n ** 15n },
         { lower: -20, upper: 30, liquidity: 10n ** 14n },
@@ -177,28 +180,28 @@ describe("a swap", () => {
     expect(createUniswapSwapCalculator({ ...whole, bitmapWords: new Map() }, true)(1n)).toBeUndefined();
   });
 
-  test("keeps, at the price's limit, what the pool can take", () => {
+  test("returns the output of the part that the pool can take when the price reaches its limit", () => {
     // Every word of the bitmap is known, and there is liquidity up to both ends.
-    const places = Array.from({ length: 868 }, (_, index) => index - 434);
-    const pool = poolOf([{ lower: -110_909, upper: 110_909, liquidity: 10n ** 37n }], 3, 500, 8, places);
+    const wordPositions = Array.from({ length: 868 }, (_, index) => index - 434);
+    const pool = createPool([{ lower: -110_909, upper: 110_909, liquidity: 10n ** 37n }], 3, 500, 8, wordPositions);
     for (const zeroForOne of [true, false]) {
       const swap = createUniswapSwapCalculator(pool, zeroForOne);
       const { amountOut, amountsInAtStops } = swapInSteps(pool, zeroForOne, 1n << 254n);
-      const most = amountsInAtStops.at(-1) ?? 0n;
-      expect(most).toBeLessThan(1n << 254n);
-      expect(swap(most - 1n)).toBe(swapInSteps(pool, zeroForOne, most - 1n).amountOut);
-      for (const amountIn of [most, most + 1n, (1n << 255n) - 1n]) expect(swap(amountIn)).toBe(amountOut);
+      const maxAmountIn = amountsInAtStops.at(-1) ?? 0n;
+      expect(maxAmountIn).toBeLessThan(1n << 254n);
+      expect(swap(maxAmountIn - 1n)).toBe(swapInSteps(pool, zeroForOne, maxAmountIn - 1n).amountOut);
+      for (const amountIn of [maxAmountIn, maxAmountIn + 1n, (1n << 255n) - 1n]) expect(swap(amountIn)).toBe(amountOut);
     }
   });
 
-  test("is rounded as coarsely as the contract does where its finer way leaves uint256", () => {
+  test("uses the contract's less precise rounding where the exact denominator overflows uint256", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 400_000, max: 800_000 }),
         magnitude(127),
         magnitude(170),
         (tick, liquidity, drawn) => {
-          const pool = poolOf([{ lower: -54, upper: 54, liquidity: liquidity + 1n }], tick, 500, 16_384, [-1, 0]);
+          const pool = createPool([{ lower: -54, upper: 54, liquidity: liquidity + 1n }], tick, 500, 16_384, [-1, 0]);
           const amountIn = drawn + 1n;
           expect(createUniswapSwapCalculator(pool, true)(amountIn)).toBe(swapInSteps(pool, true, amountIn).amountOut);
         },
@@ -207,9 +210,9 @@ describe("a swap", () => {
     );
   });
 
-  test("of more than int256 holds, or of nothing, or in an empty pool reverts", () => {
-    const pool = poolOf([{ lower: -54, upper: 54, liquidity: 10n ** 18n }], 3, 500, 16_384, [-1, 0]);
-    const empty = poolOf([], 3, 500, 16_384, [-1, 0]);
+  test("reverts for 0, for more than int256 holds, and in an empty pool", () => {
+    const pool = createPool([{ lower: -54, upper: 54, liquidity: 10n ** 18n }], 3, 500, 16_384, [-1, 0]);
+    const empty = createPool([], 3, 500, 16_384, [-1, 0]);
     for (const zeroForOne of [true, false]) {
       const swap = createUniswapSwapCalculator(pool, zeroForOne);
       for (const amountIn of [0n, 1n << 255n, (1n << 256n) - 1n]) expect(() => swap(amountIn)).toThrow(SwapRevertError);
@@ -218,8 +221,8 @@ describe("a swap", () => {
     }
   });
 
-  test("at a price beyond the limit reverts", () => {
-    const pool = poolOf([], 3, 500, 16_384, [-1, 0]);
+  test("reverts at a price beyond the limit", () => {
+    const pool = createPool([], 3, 500, 16_384, [-1, 0]);
     const atEnd = (tick: number): UniswapV3Pool => ({
       ...pool,
       tick,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ChainClient, RpcCall, RpcOutcome } from "../../../../src/chain/chain-client.js";
 import { RevertError } from "../../../../src/chain/json-rpc/revert-error.js";
 import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
-import { SwapRevertError } from "../../../../src/quotes/math/stable-swap.js";
+import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.js";
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { createUsdcSwapQuoter } from "../../../../src/quotes/state/usdc-swap-quoter.js";
 
