@@ -1,9 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-/** One local Hop network for all tests of a project. */
+/** Starts one local Hop network for all tests of a project. */
 const globalSetup = "test/support/service/local-network-setup.ts";
-/** Every answer of a gateway is held against the OpenAPI description. */
+/** Checks every response of a gateway against the OpenAPI description. */
 const setupFiles = ["test/support/contract/contract-setup.ts"];
 
 export default defineConfig({
@@ -17,11 +17,22 @@ export default defineConfig({
     ],
   },
   test: {
-    testTimeout: 30_000,
-    // Also on two cores: many tests only wait.
+    // Bounds that only a hang exceeds: no verdict may depend on how busy the machine is.
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000, interval: 20 } },
+    // On two cores too: many tests only wait.
     maxWorkers: 2,
     projects: [
-      { extends: true, test: { name: "unit", include: ["test/{unit,property,package}/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["test/{unit,property}/**/*.test.ts"],
+          setupFiles: ["test/support/forbid-processes.ts"],
+        },
+      },
+      { extends: true, test: { name: "process", include: ["test/process/**/*.test.ts"] } },
       {
         extends: true,
         test: {
@@ -31,11 +42,12 @@ export default defineConfig({
           setupFiles,
         },
       },
-      // One of its own, on which nothing happens meanwhile: what is right stays right.
+      // Each has a network of its own on which no other test acts, so that correct answers stay correct.
       {
         extends: true,
-        test: { name: "hostile", include: ["test/{fault-injection,fuzz}/**/*.test.ts"], globalSetup, setupFiles },
+        test: { name: "fault-injection", include: ["test/fault-injection/**/*.test.ts"], globalSetup, setupFiles },
       },
+      { extends: true, test: { name: "fuzz", include: ["test/fuzz/**/*.test.ts"], globalSetup, setupFiles } },
     ],
   },
 });

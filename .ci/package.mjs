@@ -1,5 +1,5 @@
 // Installs what `npm run tarball` makes as somebody else does, by npm into a project of their own; then its command
-// serves, and their program compiles and asks it. test/package looks closer, without a registry.
+// serves, and their program compiles and asks it. test/process/package looks closer, without a registry.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -36,7 +36,7 @@ try {
 
   const compilerOptions = { module: "NodeNext", target: "ES2023", strict: true, types: ["node"], outDir: "out" };
   writeFileSync(join(place, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-  for (const each of ["examples/connect.ts", "examples/fetch.ts", "test/package/program.ts"]) {
+  for (const each of ["examples/connect.ts", "examples/fetch.ts", "test/process/package/program.ts"]) {
     copyFileSync(join(project, each), join(place, basename(each)));
   }
   run(command("tsc"));

@@ -4,17 +4,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { acquireLease } from "../../../src/transfers/index/store/lease.js";
-import { openIndex } from "../../../src/transfers/index/store/open-index.js";
-import { backfillIndex } from "../../../src/transfers/index/sync/index-sync.js";
-import { createChainStub, serveChains } from "../../support/stubs/chain-stub.js";
-import { useTemporaryFolder } from "../../support/temporary-folder.js";
-import { mainnetNetwork, transferSentEvent, withdrawalBondedEvent } from "../transfers/index/support/hop-events.js";
-import { readAllRows } from "../transfers/index/support/sync-harness.js";
+import { acquireLease } from "../../src/transfers/index/store/lease.js";
+import { openIndex } from "../../src/transfers/index/store/open-index.js";
+import { backfillIndex } from "../../src/transfers/index/sync/index-sync.js";
+import { createChainStub, serveChains } from "../support/stubs/chain-stub.js";
+import { useTemporaryFolder } from "../support/temporary-folder.js";
+import {
+  mainnetNetwork,
+  transferSentEvent,
+  withdrawalBondedEvent,
+} from "../unit/transfers/index/support/hop-events.js";
+import { readAllRows } from "../unit/transfers/index/support/sync-harness.js";
 
 // The command as a process of its own, so that it can be killed.
 
-const project = fileURLToPath(new URL("../../..", import.meta.url));
+const project = fileURLToPath(new URL("../..", import.meta.url));
 const out = `${project}node_modules/.cache/index-history-test`;
 const folder = useTemporaryFolder();
 const events = 100_000;

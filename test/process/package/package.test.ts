@@ -8,11 +8,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { publint } from "publint";
 import { beforeAll, describe, expect, test } from "vitest";
-import { useTemporaryFolder } from "../support/temporary-folder.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 // What `npm run tarball` makes, laid into another project as npm would (.ci/package.mjs has npm do it), is whole.
 
-const project = fileURLToPath(new URL("../..", import.meta.url));
+const project = fileURLToPath(new URL("../../..", import.meta.url));
 const run = promisify(execFile);
 const require = createRequire(import.meta.url);
 const folder = useTemporaryFolder();
@@ -75,7 +75,7 @@ describe("in a project that has it installed", () => {
     const compilerOptions = { module: "NodeNext", target: "ES2023", strict: true, types: ["node"], outDir: "out" };
     await writeFile(join(folder(), "package.json"), JSON.stringify({ type: "module" }));
     await writeFile(join(folder(), "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-    const programs = ["examples/connect.ts", "examples/fetch.ts", "test/package/program.ts"];
+    const programs = ["examples/connect.ts", "examples/fetch.ts", "test/process/package/program.ts"];
     for (const each of programs) await copyFile(join(project, each), join(folder(), basename(each)));
   });
 

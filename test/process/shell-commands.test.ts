@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { buildCurlCommand, buildGrpcurlCommand, escapeShellArgument } from "../../../../web/shared/shell-commands.js";
+import { buildCurlCommand, buildGrpcurlCommand, escapeShellArgument } from "../../web/shared/shell-commands.js";
 
 /** What a shell makes of a command's arguments. */
 function argumentsOf(command: string): string[] {

@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import ts from "typescript";
 import { beforeAll, describe, expect, test } from "vitest";
-import { useTemporaryFolder } from "../../support/temporary-folder.js";
+import { useTemporaryFolder } from "../support/temporary-folder.js";
 
 // Real processes with real outputs: what matters is how a process ends whose lines nobody takes.
 
@@ -15,7 +15,7 @@ const folder = useTemporaryFolder();
 let program: string;
 
 beforeAll(async () => {
-  const source = readFileSync(new URL("../../../src/observability/log-output.ts", import.meta.url), "utf8");
+  const source = readFileSync(new URL("../../src/observability/log-output.ts", import.meta.url), "utf8");
   const file = join(folder(), "log-output.mjs");
   const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
   await writeFile(file, ts.transpileModule(source, { compilerOptions }).outputText);
