@@ -75,18 +75,3 @@ export function getResult(outcome: RpcOutcome | undefined): unknown {
 export function isReverted(outcome: RpcOutcome | undefined): boolean {
   return outcome !== undefined && "revert" in outcome;
 }
-
-/** A number as JSON-RPC writes it. */
-export function toQuantity(value: number): string {
-  return `0x${value.toString(16)}`;
-}
-
-/** Whether a value is bytes as JSON-RPC writes them; none are `0x`. */
-export function isHexData(value: unknown): value is string {
-  return typeof value === "string" && /^0x[0-9a-f]*$/i.test(value);
-}
-
-/** Whether a value is a number as JSON-RPC writes it: 0x and up to 32 hex digits. */
-export function isQuantity(value: unknown): value is string {
-  return typeof value === "string" && /^0x[0-9a-f]{1,32}$/i.test(value);
-}

@@ -65,7 +65,7 @@ export function decodeSentEvent(log: Log): TransferSentEvent | undefined {
     case eventTopics.transferSent:
       // data: amount, transferNonce, bonderFee, index, amountOutMin, deadline
       return {
-        transferId: first.toLowerCase(),
+        transferId: first,
         destinationChainId: Number(BigInt(second)),
         recipient: decodeAddressTopic(third),
         amount: word(0),
@@ -111,7 +111,7 @@ export function decodeReceivedEvent(log: Log): TransferReceivedEvent | undefined
   switch (topic0) {
     case eventTopics.withdrawalBonded:
     case eventTopics.withdrew:
-      return { kind: "l2", transferId: first.toLowerCase(), isBond: topic0 === eventTopics.withdrawalBonded };
+      return { kind: "l2", transferId: first, isBond: topic0 === eventTopics.withdrawalBonded };
     case eventTopics.messageReceived:
       // topics: caller, nonce; data: sourceDomain, sender, messageBody
       if (second === undefined) return undefined;
@@ -170,7 +170,7 @@ function createWordReader({ topics: [topic0 = ""], data }: Log): ((index: number
 }
 
 function decodeAddressTopic(topic: string): string {
-  return `0x${topic.slice(-40).toLowerCase()}`;
+  return `0x${topic.slice(-40)}`;
 }
 
 function computeEventTopic(signature: string): string {

@@ -6,6 +6,7 @@ import {
   GetTransferStatusResponse_State as State,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { Chains, NetworkChains } from "../chain/chains.js";
+import { isBytes32 } from "../chain/hex.js";
 import { ServiceError } from "../errors.js";
 import { getTokenDecimals } from "../hop/tokens.js";
 import type { TokenPrices } from "../prices/token-prices.js";
@@ -123,7 +124,7 @@ function parseQuery(request: GetTransferStatusRequest): TransferQuery {
 
 function parseHash(field: string, value: string): string | undefined {
   if (value === "") return undefined;
-  if (/^0x[0-9a-f]{64}$/i.test(value)) return value.toLowerCase();
+  if (isBytes32(value)) return value.toLowerCase();
   throw new ServiceError("INVALID_PARAMETER", `${field} is not 32 bytes as 0x-prefixed hex`, { field });
 }
 

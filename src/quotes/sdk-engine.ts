@@ -1,5 +1,6 @@
-import { type ChainClient, isQuantity } from "../chain/chain-client.js";
+import type { ChainClient } from "../chain/chain-client.js";
 import type { NetworkChains } from "../chain/chains.js";
+import { isQuantity } from "../chain/hex.js";
 import { RevertError } from "../chain/json-rpc/revert-error.js";
 import { ServiceError } from "../errors.js";
 import type { AttestationClient } from "../hop/cctp/attestation-client.js";

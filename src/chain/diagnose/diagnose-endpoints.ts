@@ -1,7 +1,8 @@
 import type { Dispatcher } from "undici";
 import { UpstreamError } from "../../resilience/fetch-json.js";
-import { getResult, isQuantity, type LogFilter, type RpcCall } from "../chain-client.js";
+import { getResult, type LogFilter, type RpcCall } from "../chain-client.js";
 import { MAX_SECONDS_AHEAD } from "../endpoints/head-tracker.js";
+import { isQuantity } from "../hex.js";
 import { detectCapabilities, type EndpointCapabilities } from "./endpoint-capabilities.js";
 import { createEndpointProbe, type EndpointProbe, ignoreUpstreamError } from "./endpoint-probe.js";
 

@@ -1,13 +1,14 @@
 import { UpstreamError } from "../../resilience/fetch-json.js";
 import { toFunctionSelector } from "../abi/abi-encoding.js";
 import { decodeMulticall, encodeMulticall } from "../abi/multicall.js";
-import { type BlockRange, isHexData, isReverted, type LogFilter, type RpcCall, toQuantity } from "../chain-client.js";
+import { type BlockRange, isReverted, type LogFilter, type RpcCall } from "../chain-client.js";
 import {
   DEFAULT_MAX_BLOCK_RANGE,
   isBlockRangeError,
   MIN_BLOCK_RANGE,
   parseSuggestedBlockRange,
 } from "../endpoints/adaptive-block-range.js";
+import { isHexData, toQuantity } from "../hex.js";
 import { areLogsMatching } from "../json-rpc/parse-results.js";
 import { InvalidResultError, RpcError } from "../json-rpc/rpc-codec.js";
 import { type EndpointProbe, ignoreUpstreamError } from "./endpoint-probe.js";

@@ -1,5 +1,6 @@
 import type { UpstreamError } from "../../resilience/fetch-json.js";
-import { type BlockRange, type ChainClient, getResult, toQuantity } from "../chain-client.js";
+import { type BlockRange, type ChainClient, getResult } from "../chain-client.js";
+import { toQuantity } from "../hex.js";
 import { areLogsMatching } from "../json-rpc/parse-results.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
 import type { HedgedRequester, Upstream } from "./hedged-requests.js";

@@ -1,4 +1,4 @@
-import { isQuantity } from "../chain-client.js";
+import { isQuantity } from "../hex.js";
 
 /** How far the endpoints of one chain have got. */
 export interface HeadTracker<Peer> {

@@ -1,11 +1,13 @@
 import { ServiceError } from "../../errors.js";
-import { type BlockRange, type ChainClient, isQuantity, type LogFilter } from "../chain-client.js";
+import type { BlockRange, ChainClient, LogFilter } from "../chain-client.js";
+import { isAddressHex, isBytes32, isHexData, isQuantity } from "../hex.js";
 
-// What nodes answer, checked. Each function throws ServiceError UPSTREAM_UNAVAILABLE for an answer of another form: what it
-// returns can be trusted to be well formed, though not to be true.
+// Parses results of JSON-RPC calls into types that the rest of the code can trust: numbers are numbers, hex is lower
+// case. Each function throws ServiceError UPSTREAM_UNAVAILABLE for a result of another form. A parsed result is well
+// formed, but not necessarily true.
 
-/** A log as nodes give it: hex throughout, numbers as quantities. */
-export interface Log {
+/** A log as nodes send it: numbers are quantities, hex is of either case. */
+export interface RpcLog {
   readonly address: string;
   readonly topics: readonly string[];
   readonly data: string;
@@ -13,11 +15,22 @@ export interface Log {
   readonly blockHash: string;
   readonly logIndex: string;
   readonly transactionHash: string;
-  /** Whether its block was undone. */
+  /** True when a reorg removed its block from the chain. */
   readonly removed?: unknown;
 }
 
-/** A block's own account of itself. */
+/** A parsed log. All hex is lower case. */
+export interface Log {
+  readonly address: string;
+  readonly topics: readonly string[];
+  readonly data: string;
+  readonly blockNumber: number;
+  readonly blockHash: string;
+  readonly logIndex: number;
+  readonly transactionHash: string;
+}
+
+/** The fields of a block header that this service uses. The hash is lower case. */
 export interface BlockHeader {
   readonly number: number;
   readonly hash: string;
@@ -25,7 +38,7 @@ export interface BlockHeader {
   readonly timestamp: number;
 }
 
-/** A transaction receipt, as far as it is read here. */
+/** The fields of a transaction receipt that this service uses. All hex is lower case. */
 export interface Receipt {
   readonly transactionHash: string;
   readonly blockHash: string;
@@ -33,61 +46,72 @@ export interface Receipt {
   readonly logs: readonly Log[];
 }
 
-/** A receipt; undefined: there is no such transaction. */
-export function parseReceipt(client: ChainClient, answer: unknown): Receipt | undefined {
-  if (answer === null) return undefined;
-  if (!isObject(answer)) throw invalidResponse(client);
-  const { transactionHash, blockHash, from, logs } = answer;
-  if (!isHex(transactionHash, 64) || !isHex(blockHash, 64) || !isHex(from, 40)) throw invalidResponse(client);
-  const checked = parseLogs(client, logs);
-  const isIts = (log: Log): boolean =>
-    isEqualIgnoringCase(log.transactionHash, transactionHash) && isEqualIgnoringCase(log.blockHash, blockHash);
-  if (!checked.every(isIts)) throw invalidResponse(client);
-  return { transactionHash, blockHash, from, logs: checked };
-}
-
-function isEqualIgnoringCase(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
-}
-
-/** The header of a block; undefined: there is no such block. */
-export function parseBlockHeader(client: ChainClient, answer: unknown): BlockHeader | undefined {
-  if (answer === null) return undefined;
-  if (!isObject(answer)) throw invalidResponse(client);
-  const { number, hash, timestamp } = answer;
-  if (!isQuantity(number) || !isHex(hash, 64) || !isTimestamp(timestamp)) throw invalidResponse(client);
-  // Beyond that, one block more is the same number.
-  if (!Number.isSafeInteger(Number(number))) throw invalidResponse(client);
-  return { number: Number(number), hash: hash.toLowerCase(), timestamp: Number(timestamp) };
-}
-
-/** Logs that stand. */
-export function parseLogs(client: ChainClient, answer: unknown): readonly Log[] {
-  if (!Array.isArray(answer) || !answer.every(isLog)) throw invalidResponse(client);
-  return answer.filter(({ removed }) => removed !== true).map(lowercaseTopics);
-}
-
-/** Whether a result is a list of logs, all of which a search asked for. */
-export function areLogsMatching(result: unknown, filter: LogFilter, range: BlockRange): boolean {
-  return Array.isArray(result) && result.every((log) => isLog(log) && isLogMatching(log, filter, range));
-}
-
-/** Whether a search asked for a log. */
-export function isLogMatching(log: Log, { address, topics }: LogFilter, { from, to }: BlockRange): boolean {
-  const isOneOf = (value: string | undefined, wanted: string | readonly string[]): boolean =>
-    value !== undefined && [wanted].flat().some((each) => isEqualIgnoringCase(each, value));
-  return (
-    isOneOf(log.address, address) &&
-    topics.every((wanted, index) => wanted === null || isOneOf(log.topics[index], wanted)) &&
-    Number(log.blockNumber) >= from &&
-    Number(log.blockNumber) <= to
+/** Parses a receipt. Returns undefined for `null`: the node does not have the transaction. */
+export function parseReceipt(client: ChainClient, result: unknown): Receipt | undefined {
+  if (result === null) return undefined;
+  if (!isObject(result)) throw invalidResponse(client);
+  const { transactionHash, blockHash, from, logs } = result;
+  if (!isBytes32(transactionHash) || !isBytes32(blockHash) || !isAddressHex(from)) throw invalidResponse(client);
+  const receipt: Receipt = {
+    transactionHash: transactionHash.toLowerCase(),
+    blockHash: blockHash.toLowerCase(),
+    from: from.toLowerCase(),
+    logs: parseLogs(client, logs),
+  };
+  const isConsistent = receipt.logs.every(
+    (log) => log.transactionHash === receipt.transactionHash && log.blockHash === receipt.blockHash,
   );
+  if (!isConsistent) throw invalidResponse(client);
+  return receipt;
 }
 
-/** Who sent a transaction, lower case. */
-export function parseSender(client: ChainClient, answer: unknown): string {
-  if (!isObject(answer) || !isHex(answer.from, 40)) throw invalidResponse(client);
-  return answer.from.toLowerCase();
+/** Parses a block header. Returns undefined for `null`: the node does not have the block. */
+export function parseBlockHeader(client: ChainClient, result: unknown): BlockHeader | undefined {
+  if (result === null) return undefined;
+  if (!isObject(result)) throw invalidResponse(client);
+  const number = parseSafeInteger(result.number);
+  const { hash, timestamp } = result;
+  if (number === undefined || !isBytes32(hash) || !isTimestamp(timestamp)) throw invalidResponse(client);
+  return { number, hash: hash.toLowerCase(), timestamp: Number(timestamp) };
+}
+
+/** Parses a list of logs. Leaves out logs that a reorg removed. */
+export function parseLogs(client: ChainClient, result: unknown): readonly Log[] {
+  if (!Array.isArray(result)) throw invalidResponse(client);
+  const logs: Log[] = [];
+  for (const value of result) {
+    const log = parseLog(value);
+    if (log === undefined) throw invalidResponse(client);
+    if ((value as RpcLog).removed !== true) logs.push(log);
+  }
+  return logs;
+}
+
+/** Returns whether a result is a list of logs all of which match a filter and lie in a range of blocks. */
+export function areLogsMatching(result: unknown, filter: LogFilter, range: BlockRange): boolean {
+  if (!Array.isArray(result)) return false;
+  const isMatching = createLogMatcher(filter, range);
+  return result.every((value) => {
+    const log = parseLog(value);
+    return log !== undefined && isMatching(log);
+  });
+}
+
+/** Returns a predicate for the logs that `eth_getLogs` has to return for a filter and a range of blocks. */
+export function createLogMatcher({ address, topics }: LogFilter, { from, to }: BlockRange): (log: Log) => boolean {
+  const addresses = toLowerCaseSet(address);
+  const topicSets = topics.map((accepted) => (accepted === null ? undefined : toLowerCaseSet(accepted)));
+  return (log) =>
+    log.blockNumber >= from &&
+    log.blockNumber <= to &&
+    addresses.has(log.address) &&
+    topicSets.every((accepted, index) => accepted === undefined || accepted.has(log.topics[index] ?? ""));
+}
+
+/** Parses the sender of a transaction, in lower case. */
+export function parseSender(client: ChainClient, result: unknown): string {
+  if (!isObject(result) || !isAddressHex(result.from)) throw invalidResponse(client);
+  return result.from.toLowerCase();
 }
 
 export function invalidResponse(client: ChainClient): ServiceError {
@@ -98,33 +122,39 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-/** Topics are compared as text. */
-function lowercaseTopics(log: Log): Log {
-  return { ...log, topics: log.topics.map((topic) => topic.toLowerCase()) };
+function toLowerCaseSet(values: string | readonly string[]): ReadonlySet<string> {
+  return new Set([values].flat().map((value) => value.toLowerCase()));
 }
 
-/** A time in seconds, up to the year 8921556. */
+/** Returns undefined beyond 2^53 - 1, where a number cannot tell two neighbouring blocks apart. */
+function parseSafeInteger(value: unknown): number | undefined {
+  if (!isQuantity(value)) return undefined;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+/** Returns whether a value is a time in seconds, up to the year 8921556. */
 function isTimestamp(value: unknown): value is string {
-  return typeof value === "string" && /^0x[0-9a-f]{1,12}$/i.test(value);
+  return isQuantity(value) && value.length <= 2 + 12;
 }
 
-/** @param digits exact number of hex digits; undefined: at least one */
-export function isHex(value: unknown, digits?: number): value is string {
-  if (typeof value !== "string" || !/^0x[0-9a-f]+$/i.test(value)) return false;
-  return digits === undefined || value.length === digits + 2;
-}
-
-function isLog(value: unknown): value is Log {
-  if (!isObject(value)) return false;
-  const { address, topics, data, blockNumber, blockHash, logIndex, transactionHash } = value;
-  return (
-    isHex(address, 40) &&
-    Array.isArray(topics) &&
-    topics.every((topic) => isHex(topic, 64)) &&
-    (data === "0x" || isHex(data)) &&
-    isQuantity(blockNumber) &&
-    isHex(blockHash, 64) &&
-    isQuantity(logIndex) &&
-    isHex(transactionHash, 64)
-  );
+/** Returns undefined for a value of another form. */
+function parseLog(value: unknown): Log | undefined {
+  if (!isObject(value)) return undefined;
+  const { address, topics, data, blockHash, transactionHash } = value;
+  const blockNumber = parseSafeInteger(value.blockNumber);
+  const logIndex = parseSafeInteger(value.logIndex);
+  if (blockNumber === undefined || logIndex === undefined) return undefined;
+  if (!isAddressHex(address) || !isBytes32(blockHash) || !isBytes32(transactionHash) || !isHexData(data))
+    return undefined;
+  if (!Array.isArray(topics) || !topics.every(isBytes32)) return undefined;
+  return {
+    address: address.toLowerCase(),
+    topics: topics.map((topic) => topic.toLowerCase()),
+    data: data.toLowerCase(),
+    blockNumber,
+    blockHash: blockHash.toLowerCase(),
+    logIndex,
+    transactionHash: transactionHash.toLowerCase(),
+  };
 }

@@ -1,5 +1,6 @@
 import { UpstreamError } from "../../resilience/fetch-json.js";
-import { isHexData, isQuantity, type RpcCall, type RpcOutcome } from "../chain-client.js";
+import type { RpcCall, RpcOutcome } from "../chain-client.js";
+import { isHexData, isQuantity } from "../hex.js";
 import { classifyRpcError, type RpcErrorClassification } from "./classify-rpc-error.js";
 import { parseRevert } from "./revert-error.js";
 

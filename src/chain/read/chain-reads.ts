@@ -1,9 +1,9 @@
-import { type BlockRange, type ChainClient, type LogFilter, toQuantity } from "../chain-client.js";
+import type { BlockRange, ChainClient, LogFilter } from "../chain-client.js";
+import { isBytes32, toQuantity } from "../hex.js";
 import {
   type BlockHeader,
+  createLogMatcher,
   invalidResponse,
-  isHex,
-  isLogMatching,
   type Log,
   parseBlockHeader,
   parseLogs,
@@ -55,8 +55,7 @@ function receiptCall(hash: string): [method: string, params: readonly unknown[]]
 
 function parseReceiptOf(client: ChainClient, hash: string, answer: unknown): Receipt | undefined {
   const receipt = parseReceipt(client, answer);
-  if (receipt !== undefined && receipt.transactionHash.toLowerCase() !== hash.toLowerCase())
-    throw invalidResponse(client);
+  if (receipt !== undefined && receipt.transactionHash !== hash.toLowerCase()) throw invalidResponse(client);
   return receipt;
 }
 
@@ -93,12 +92,12 @@ export async function readLatestBlockHeader(client: ChainClient, signal: AbortSi
 
 function headerCall(block: number | string): [method: string, params: readonly unknown[]] {
   const named = typeof block === "number" ? toQuantity(block) : block;
-  return [isHex(block, 64) ? "eth_getBlockByHash" : "eth_getBlockByNumber", [named, false]];
+  return [isBytes32(block) ? "eth_getBlockByHash" : "eth_getBlockByNumber", [named, false]];
 }
 
 function parseHeaderOf(client: ChainClient, block: number | string, answer: unknown): BlockHeader | undefined {
   const header = parseBlockHeader(client, answer);
-  if (isHex(block, 64) && header !== undefined && header.hash !== block.toLowerCase()) throw invalidResponse(client);
+  if (isBytes32(block) && header !== undefined && header.hash !== block.toLowerCase()) throw invalidResponse(client);
   if (typeof block === "number" && header !== undefined && header.number !== block) throw invalidResponse(client);
   return header;
 }
@@ -151,7 +150,7 @@ async function fetchLogPage(
   const answer = await client.getLogs(filter, asked, newestFirst, signal);
   if (answer === undefined) return undefined;
   const { result, range } = answer;
-  const logs = parseLogs(client, result).filter((log) => isLogMatching(log, filter, range));
+  const logs = parseLogs(client, result).filter(createLogMatcher(filter, range));
   return { logs: logs.sort(compareLogs), range };
 }
 
@@ -163,7 +162,7 @@ export async function readSender(client: ChainClient, hash: string, signal: Abor
 /** The answer of a contract to a call, as an unsigned integer. */
 export async function readUint(client: ChainClient, to: string, data: string, signal: AbortSignal): Promise<bigint> {
   return sendValidated(client, "eth_call", [{ to, data }, "latest"], signal, (answer) => {
-    if (!isHex(answer, 64)) throw invalidResponse(client);
+    if (!isBytes32(answer)) throw invalidResponse(client);
     return BigInt(answer);
   });
 }
@@ -194,5 +193,5 @@ async function sendValidated<T>(
 }
 
 function compareLogs(a: Log, b: Log): number {
-  return Number(a.blockNumber) - Number(b.blockNumber) || Number(a.logIndex) - Number(b.logIndex);
+  return a.blockNumber - b.blockNumber || a.logIndex - b.logIndex;
 }

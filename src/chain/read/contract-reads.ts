@@ -1,7 +1,8 @@
 import { ServiceError } from "../../errors.js";
 import { decodeUintAt, toFunctionSelector } from "../abi/abi-encoding.js";
 import { type ContractCall, decodeMulticall, encodeMulticall } from "../abi/multicall.js";
-import { type ChainClient, getResult, isHexData, isQuantity, type RpcCall, type RpcOutcome } from "../chain-client.js";
+import { type ChainClient, getResult, type RpcCall, type RpcOutcome } from "../chain-client.js";
+import { isHexData, isQuantity } from "../hex.js";
 import { InvalidResultError } from "../json-rpc/rpc-codec.js";
 
 export interface Block {

@@ -11,5 +11,5 @@ const BODY_OFFSET_BYTES = 4 * 32;
  */
 export function decodeBurner({ data }: Log): string | undefined {
   const end = 2 + 2 * (BODY_OFFSET_BYTES + BURNER_OFFSET_BYTES + 32);
-  return data.length < end ? undefined : `0x${data.slice(end - 40, end).toLowerCase()}`;
+  return data.length < end ? undefined : `0x${data.slice(end - 40, end)}`;
 }

@@ -1,3 +1,4 @@
+import { isAddressHex, isBytes32 } from "../../chain/hex.js";
 import type { ContractRegistry, TransferKind } from "../contract-registry.js";
 import { type Chain, findChain, type Network } from "../networks.js";
 import { findToken, getTokenDecimals } from "../tokens.js";
@@ -115,7 +116,7 @@ function parseRecordFields(network: Network, book: ContractRegistry, fields: Raw
 function parseTransferKind(id: string, source: Chain): TransferKind {
   if (/^(0|[1-9][0-9]{0,19})$/.test(id) && BigInt(id) <= MAX_CCTP_NONCE) return "cctp";
   // From L1 there is no transfer ID: the explorer's own begins with a hash and may go on.
-  validate((source.isL1 ? /^0x[0-9a-f]{64,}(-[0-9]+)?$/ : /^0x[0-9a-f]{64}$/).test(id));
+  validate(source.isL1 ? /^0x[0-9a-f]{64,}(-[0-9]+)?$/.test(id) : isBytes32(id));
   return source.isL1 ? "l1" : "l2";
 }
 
@@ -171,13 +172,13 @@ function parseUint(value: unknown): bigint {
 
 function parseHash(value: unknown): string {
   const text = parseText(value).toLowerCase();
-  validate(/^0x[0-9a-f]{64}$/.test(text));
+  validate(isBytes32(text));
   return text;
 }
 
 function parseAddress(value: unknown): string {
   const text = parseText(value).toLowerCase();
-  validate(/^0x[0-9a-f]{40}$/.test(text));
+  validate(isAddressHex(text));
   return text;
 }
 

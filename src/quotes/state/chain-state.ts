@@ -1,14 +1,8 @@
 import { decodeUintAt, encodeBytes, encodeWord, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
 import type { ContractCall } from "../../chain/abi/multicall.js";
 import { encodeRlpList } from "../../chain/abi/rlp.js";
-import {
-  type ChainClient,
-  getResult,
-  isQuantity,
-  isReverted,
-  type RpcCall,
-  type RpcOutcome,
-} from "../../chain/chain-client.js";
+import { type ChainClient, getResult, isReverted, type RpcCall, type RpcOutcome } from "../../chain/chain-client.js";
+import { isQuantity } from "../../chain/hex.js";
 import { type Block, decodeUintResult, readContracts } from "../../chain/read/contract-reads.js";
 import { ServiceError } from "../../errors.js";
 import type { Chain } from "../../hop/networks.js";

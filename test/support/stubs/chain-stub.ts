@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ChainClient, RpcCall } from "../../../src/chain/chain-client.js";
 import { RpcError } from "../../../src/chain/json-rpc/rpc-codec.js";
-import type { Log } from "../../../src/chain/read/chain-reads.js";
+import type { RpcLog } from "../../../src/chain/json-rpc/parse-results.js";
 import { ServiceError } from "../../../src/errors.js";
 import { sendJson, type HttpStub, readBody, startHttpStub } from "./http-stub.js";
 
@@ -79,13 +79,13 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
     return stub.finalized;
   }
 
-  function logs({ fromBlock, toBlock, address, topics }: Filter): Log[] {
+  function logs({ fromBlock, toBlock, address, topics }: Filter): RpcLog[] {
     const from = Number(fromBlock);
     const to = toBlock === "latest" ? stub.head : Number(toBlock);
     if (from > numberOf("latest") && toBlock === "latest") throw new Error("invalid block range");
     if (to - from >= stub.maxLogBlocks) throw new Error("too many blocks");
     const addresses = new Set([address].flat().map((each) => each.toLowerCase()));
-    const found: Log[] = [];
+    const found: RpcLog[] = [];
     for (let number = from; number <= Math.min(to, stub.head, stub.maxLogBlock); number += 1) {
       for (const [index, { from: _, ...event }] of (events.get(number) ?? []).entries()) {
         const isWanted = topics.every(

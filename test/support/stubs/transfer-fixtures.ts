@@ -1,6 +1,6 @@
 import type { BlockRange, ChainClient } from "../../../src/chain/chain-client.js";
 import type { NetworkChains } from "../../../src/chain/chains.js";
-import type { Log } from "../../../src/chain/read/chain-reads.js";
+import { type Log, parseLogs, type RpcLog } from "../../../src/chain/json-rpc/parse-results.js";
 import { ServiceError } from "../../../src/errors.js";
 import { type Chain, type Network, getNetwork } from "../../../src/hop/networks.js";
 import { type StatusDetails, buildTransferStatus, type TransferStatus } from "../../../src/transfers/status.js";
@@ -76,8 +76,8 @@ export interface ChainEvent {
   readonly from?: string | undefined;
 }
 
-/** An event in a block, as nodes give it. */
-export function toLog({ address, topics, data, transactionHash }: ChainEvent, block: number, index = 0): Log {
+/** The log of an event in a block, as nodes send it. */
+function toRpcLog({ address, topics, data, transactionHash }: ChainEvent, block: number, index = 0): RpcLog {
   return {
     address,
     topics,
@@ -87,6 +87,13 @@ export function toLog({ address, topics, data, transactionHash }: ChainEvent, bl
     blockHash: blockHashOf(block),
     logIndex: `0x${index.toString(16)}`,
   };
+}
+
+/** The same log as it is parsed. */
+export function toLog(event: ChainEvent, block: number, index = 0): Log {
+  const [log] = parseLogs({ slug: "fixture" } as ChainClient, [toRpcLog(event, block, index)]);
+  if (log === undefined) throw new Error("no log");
+  return log;
 }
 
 const blockHashOf = (block: number): string => `0x${(block + 1).toString(16).padStart(64, "0")}`;
@@ -157,7 +164,7 @@ export function createTransferChainStub(slug: string, { most: maxLogBlocks = Num
       case "eth_getTransactionByHash":
         return ofTransaction.length === 0 ? null : { from };
       case "eth_getTransactionReceipt": {
-        const logs = ofTransaction.map(({ event, block, index }) => toLog(event, block, index));
+        const logs = ofTransaction.map(({ event, block, index }) => toRpcLog(event, block, index));
         return logs[0] === undefined ? null : { transactionHash: first, blockHash: logs[0].blockHash, from, logs };
       }
       default:
@@ -190,7 +197,7 @@ export function createTransferChainStub(slug: string, { most: maxLogBlocks = Num
         const range = isWide ? cut : { from, to };
         chain.searchedRanges.push(range);
         // Whatever the filter: who asks has to look at what it is given.
-        return { result: chain.events.map(({ event, block, index }) => toLog(event, block, index)), range };
+        return { result: chain.events.map(({ event, block, index }) => toRpcLog(event, block, index)), range };
       },
     },
   };

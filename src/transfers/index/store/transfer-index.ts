@@ -1,3 +1,4 @@
+import { isBytes32 } from "../../../chain/hex.js";
 import { getCctpDomain } from "../../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../../hop/networks.js";
 import type { SentTransfer, TransferDelivery } from "../../transfer.js";
@@ -127,7 +128,7 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
       const keys = domains.flatMap((domain) => encodeCctpKey(domain, BigInt(id)) ?? []);
       return keys.flatMap((key) => read.sendsByKey(key));
     }
-    if (!isHash(id)) return [];
+    if (!isBytes32(id)) return [];
     const key = hexToBytes(id);
     const overL2 = read.sendsByKey(key).filter(({ kind }) => kind === "l2");
     return overL2.length > 0 ? overL2 : read.sendsByHash(key).filter(({ kind }) => kind === "l1");
@@ -136,7 +137,7 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
   return {
     // In a transaction, as each statement alone would be in one of its own: it takes less time.
     findByTransactionHash: connection.transaction((hash: string) => {
-      if (!isHash(hash)) return [];
+      if (!isBytes32(hash)) return [];
       const cursors = readCursors();
       const key = hexToBytes(hash);
       const sent = read.sendsByHash(key);
@@ -183,10 +184,6 @@ function toCoverage(cursor: CursorRow | undefined): IndexCoverage | undefined {
 
 function isSamePosition(a: EventPosition, b: EventPosition): boolean {
   return a.chain_id === b.chain_id && a.block_number === b.block_number && a.log_index === b.log_index;
-}
-
-function isHash(text: string): boolean {
-  return /^0x[0-9a-f]{64}$/i.test(text);
 }
 
 function isDeliveryOf(delivery: DeliveryRow, send: SendRow): boolean {

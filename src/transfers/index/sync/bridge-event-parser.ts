@@ -40,7 +40,7 @@ export function createBridgeEventParser(network: Network, chain: Chain): BridgeE
   const domain = getCctpDomain(chain);
 
   function readSend(log: Log): BridgeEvent | undefined {
-    const sender = senders.get(log.address.toLowerCase());
+    const sender = senders.get(log.address);
     const event = sender && decodeSentEvent(log);
     if (sender === undefined || event === undefined || !Number.isSafeInteger(event.destinationChainId))
       return undefined;
@@ -63,7 +63,7 @@ export function createBridgeEventParser(network: Network, chain: Chain): BridgeE
   }
 
   function readDelivery(log: Log): BridgeEvent | undefined {
-    const address = log.address.toLowerCase();
+    const { address } = log;
     const event = decodeReceivedEvent(log);
     if (event === undefined) return undefined;
     let key: Buffer | undefined;
@@ -122,8 +122,8 @@ function getSendCorrelationKey(
 function toPositionColumns(chain: Chain, log: Log) {
   return {
     chain_id: chain.chainId,
-    block_number: Number(log.blockNumber),
-    log_index: Number(log.logIndex),
+    block_number: log.blockNumber,
+    log_index: log.logIndex,
     transaction_hash: hexToBytes(log.transactionHash),
   };
 }

@@ -1,4 +1,5 @@
-import { type ChainClient, getResult, type RpcCall, toQuantity } from "../../../chain/chain-client.js";
+import { type ChainClient, getResult, type RpcCall } from "../../../chain/chain-client.js";
+import { toQuantity } from "../../../chain/hex.js";
 import { parseBlockHeader, parseLogs } from "../../../chain/json-rpc/parse-results.js";
 import {
   type BlockHeader,
@@ -119,7 +120,7 @@ export async function readEventRows(
   { from, to }: BlockRange,
   signal: AbortSignal,
 ): Promise<Pick<EventPage, "rows" | "eventCount">> {
-  const within = logs.filter(({ blockNumber }) => Number(blockNumber) >= from && Number(blockNumber) <= to);
+  const within = logs.filter(({ blockNumber }) => blockNumber >= from && blockNumber <= to);
   const events = within.flatMap((log) => eventParser.parse(log) ?? []);
   return { rows: await enrichEvents(client, events, signal), eventCount: events.length };
 }

@@ -84,7 +84,7 @@ export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<v
     if (verdict === "reorg") return undo(cursor);
     if (verdict === "wait" || head === undefined) return;
     // What is beyond the head of the same answer is left for the next one.
-    const logs = parseLogs(client, found).filter(({ blockNumber }) => Number(blockNumber) <= head.number);
+    const logs = parseLogs(client, found).filter(({ blockNumber }) => blockNumber <= head.number);
     if (!isConsistentChain([...kept, head], logs)) throw inconsistentChainError(chain.slug);
     const missing = logs.filter((log) => !taken.has(toLogKey(log)));
     const { rows } = await readEventRows(indexed, missing, { from: from + 1, to: head.number }, signal);

@@ -43,10 +43,7 @@ export function findCommonAncestor(
 /** Whether blocks and logs that were asked for together are of one chain: a reorg, or another endpoint, may come between. */
 export function isConsistentChain(headers: readonly BlockHeader[], logs: readonly Log[]): boolean {
   const hashes = new Map<number, string>();
-  const ofLogs = logs.map(({ blockNumber, blockHash }) => ({
-    number: Number(blockNumber),
-    hash: blockHash.toLowerCase(),
-  }));
+  const ofLogs = logs.map(({ blockNumber, blockHash }) => ({ number: blockNumber, hash: blockHash }));
   for (const { number, hash } of [...headers, ...ofLogs]) {
     if ((hashes.get(number) ?? hash) !== hash) return false;
     hashes.set(number, hash);

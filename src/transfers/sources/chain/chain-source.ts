@@ -99,8 +99,7 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
     if (log === undefined) return buildTransferStatus(sent, arrival && unknown, { ...facts, isFinal: false });
     const source = chains.getClient(sent.source.slug);
     const destination = chains.getClient(sent.destination.slug);
-    const transactionHash = log.transactionHash.toLowerCase();
-    const blockNumber = Number(log.blockNumber);
+    const { transactionHash, blockNumber } = log;
     const event = decodeReceivedEvent(log);
     const isBond = event?.kind === "l2" && event.isBond;
     // That it arrived is known: neither who brought it nor whether that stays is worth the answer.
@@ -142,7 +141,7 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
       given.otherTransferIds ?? parseSentTransferIds(context.network, book, chain, receipt).map(({ id }) => id);
     // Two sends from L1 in one transaction share its hash as id.
     const otherTransferIds = all.filter((id) => id !== sent.id);
-    return conclude({ ...sent, timestamp, account: receipt.from.toLowerCase() }, arrival, otherTransferIds, context);
+    return conclude({ ...sent, timestamp, account: receipt.from }, arrival, otherTransferIds, context);
   }
 
   /** Where the transfer was sent that a log has delivered; undefined when it is none of Hop's. */
@@ -165,7 +164,7 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
         const source = others.find(({ isL1 }) => isL1);
         const sourceBridge = source && token && book.findBridge(token, source);
         if (source === undefined || !sourceBridge) return undefined;
-        const destinationBridge = log.address.toLowerCase();
+        const destinationBridge = log.address;
         const equal = { source, destination: chain, sourceBridge, destinationBridge, values: event };
         const sending = await findSendOfL1Completion(equal, log, readDeliveryTime, memory, context);
         return sending && { chain: source, log: sending };
@@ -203,10 +202,7 @@ export function createChainSource({ finality, now, ...memory }: ChainSourceOptio
   /** undefined also where it cannot be known now: the one that is meant is known without it. */
   async function sentIdOf(received: ParsedDelivery, chain: Chain, context: LookupContext): Promise<string | undefined> {
     try {
-      return (
-        getDeliveredTransferId(received) ??
-        (await originOf(received, chain, context))?.log.transactionHash.toLowerCase()
-      );
+      return getDeliveredTransferId(received) ?? (await originOf(received, chain, context))?.log.transactionHash;
     } catch (error) {
       if (!isUpstreamUnavailable(error)) throw error;
       return undefined;

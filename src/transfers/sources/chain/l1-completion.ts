@@ -108,7 +108,7 @@ export async function findSendOfL1Completion(
   const { source, destination } = equal;
   const client = context.chains.getClient(destination.slug);
   const filter = buildCompletionFilter(equal);
-  const block = Number(completion.blockNumber);
+  const block = completion.blockNumber;
   const [sends, newest] = await Promise.all([
     findSends(equal, "latest", completedAt, memory, context),
     readLogPage(client, filter, { from: 0, to: block }, { newestFirst: true }, context.signal),
@@ -124,10 +124,7 @@ export async function findSendOfL1Completion(
       rest.from > rest.to ? [] : await searchLogs(client, filter, rest, { newestFirst: false }, context.signal);
     logs = [...before, ...logs].filter(createMinBlockFilter(from));
   }
-  const place = findLogIndex(
-    { logIndex: Number(completion.logIndex), transactionHash: completion.transactionHash.toLowerCase() },
-    filterCompletions(logs, equal),
-  );
+  const place = findLogIndex(completion, filterCompletions(logs, equal));
   if (place < 0) throw incompleteChainDataError(destination);
   return sends.logs[place];
 }
@@ -188,11 +185,9 @@ function createCompletionMatcher({ values }: EqualTransferGroup): (log: Log) => 
 }
 
 function findLogIndex(place: Omit<LogPosition, "blockNumber">, logs: readonly Log[]): number {
-  return logs.findIndex(
-    (log) => Number(log.logIndex) === place.logIndex && log.transactionHash.toLowerCase() === place.transactionHash,
-  );
+  return logs.findIndex((log) => log.logIndex === place.logIndex && log.transactionHash === place.transactionHash);
 }
 
 function createMinBlockFilter(block: number): (log: Log) => boolean {
-  return ({ blockNumber }) => Number(blockNumber) >= block;
+  return ({ blockNumber }) => blockNumber >= block;
 }

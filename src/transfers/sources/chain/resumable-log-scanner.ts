@@ -110,7 +110,7 @@ async function continueScan(trail: LogScan, options: LogScanOptions, signal: Abo
     logs = [...logs, ...found.filter(isMatch)];
     next = to + 1;
     trail.nextBlock = Math.min(next, Math.max(from, settled + 1));
-    trail.logs = logs.filter((log) => Number(log.blockNumber) < (trail.nextBlock ?? 0));
+    trail.logs = logs.filter((log) => log.blockNumber < (trail.nextBlock ?? 0));
   }
   return logs;
 }

@@ -29,7 +29,7 @@ export interface ParsedDelivery {
  * it, or the book is too old; the caller did nothing wrong.
  */
 export function parseSend(network: Network, book: ContractRegistry, chain: Chain, log: Log): ParsedSend | undefined {
-  const sender = book.getSendingContracts(chain).get(log.address.toLowerCase());
+  const sender = book.getSendingContracts(chain).get(log.address);
   const event = sender && decodeSentEvent(log);
   if (sender === undefined || event === undefined) return undefined;
   const destination = findDestination(network, event);
@@ -37,7 +37,7 @@ export function parseSend(network: Network, book: ContractRegistry, chain: Chain
     const message = `${chain.slug} tells of a transfer to chain ${event.destinationChainId}, which is not known here`;
     throw new ServiceError("UPSTREAM_UNAVAILABLE", message);
   }
-  const transactionHash = log.transactionHash.toLowerCase();
+  const { transactionHash, blockNumber, logIndex } = log;
   return {
     kind: sender.kind,
     id: event.transferId ?? transactionHash,
@@ -45,8 +45,8 @@ export function parseSend(network: Network, book: ContractRegistry, chain: Chain
     source: chain,
     destination,
     transactionHash,
-    blockNumber: Number(log.blockNumber),
-    logIndex: Number(log.logIndex),
+    blockNumber,
+    logIndex,
     event,
   };
 }
@@ -68,10 +68,10 @@ export function parseSentTransferIds(
 ): readonly SentTransferId[] {
   const senders = book.getSendingContracts(chain);
   return logs.flatMap((log) => {
-    const event = senders.has(log.address.toLowerCase()) ? decodeSentEvent(log) : undefined;
+    const event = senders.has(log.address) ? decodeSentEvent(log) : undefined;
     if (event === undefined) return [];
     const isDestinationKnown = findDestination(network, event) !== undefined;
-    return [{ id: event.transferId ?? log.transactionHash.toLowerCase(), log, isDestinationKnown }];
+    return [{ id: event.transferId ?? log.transactionHash, log, isDestinationKnown }];
   });
 }
 
@@ -85,7 +85,7 @@ export function parseDeliveries(
   const senders = book.getSendingContracts(chain);
   const transmitter = book.findMessageTransmitter(chain);
   const isOurs = (event: TransferReceivedEvent, log: Log): boolean => {
-    const address = log.address.toLowerCase();
+    const { address } = log;
     if (event.kind !== "cctp") return (senders.get(address)?.kind ?? "cctp") !== "cctp";
     // The transmitter receives all of CCTP.
     const source = [...network.chains.values()].find((each) => getCctpDomain(each) === event.sourceDomain);
@@ -95,7 +95,7 @@ export function parseDeliveries(
   return logs.flatMap((log) => {
     const event = decodeReceivedEvent(log);
     if (event === undefined || !isOurs(event, log)) return [];
-    return [{ event, token: senders.get(log.address.toLowerCase())?.token, log }];
+    return [{ event, token: senders.get(log.address)?.token, log }];
   });
 }
 

@@ -8,7 +8,7 @@ import { searchLogs } from "../../../../src/chain/read/log-search.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { createCircuitBreaker } from "../../../../src/resilience/circuit-breaker.js";
 import { UpstreamError } from "../../../../src/resilience/fetch-json.js";
-import { blockNumbersOf, createHeader, createLog, logFilter } from "../support/log-chain-stub.js";
+import { blockNumbersOf, createHeader, createRpcLog, logFilter } from "../support/log-chain-stub.js";
 import {
   createPoolOn,
   type NodeCall,
@@ -41,7 +41,7 @@ async function logNode(blocks: readonly number[], most: number, refuse = refusal
       state.refused += 1;
       return { error: state.refuse(state.most) };
     }
-    return { result: blocks.filter((block) => block >= from && block <= to).map((block) => createLog(block)) };
+    return { result: blocks.filter((block) => block >= from && block <= to).map((block) => createRpcLog(block)) };
   };
   const node: RpcNodeStub = await startRpcNodeStub({ respond, head: createHeader(head) });
   return { node, state };
@@ -52,27 +52,27 @@ const searchAll = (client: Parameters<typeof searchLogs>[0]) =>
 
 describe("an endpoint that gives what was not asked for", () => {
   const asked = { from: 10, to: 20 };
-  const upper = { ...createLog(12), topics: [(logFilter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
+  const upper = { ...createRpcLog(12), topics: [(logFilter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
   const saying = (result: unknown) => startRpcNodeStub({ respond: () => ({ result }), head: createHeader(head) });
 
   test.each([
-    ["of an earlier block", [createLog(9)]],
-    ["of a later block", [createLog(21)]],
-    ["of another contract", [createLog(12), { ...createLog(13), address: `0x${"b2".repeat(20)}` }]],
-    ["with another topic", [{ ...createLog(14), topics: [createLog(14).blockHash] }]],
-    ["with no topic", [{ ...createLog(14), topics: [] }]],
-    ["that is none", [{ ...createLog(14), blockHash: "0x" }]],
+    ["of an earlier block", [createRpcLog(9)]],
+    ["of a later block", [createRpcLog(21)]],
+    ["of another contract", [createRpcLog(12), { ...createRpcLog(13), address: `0x${"b2".repeat(20)}` }]],
+    ["with another topic", [{ ...createRpcLog(14), topics: [createRpcLog(14).blockHash] }]],
+    ["with no topic", [{ ...createRpcLog(14), topics: [] }]],
+    ["that is none", [{ ...createRpcLog(14), blockHash: "0x" }]],
     ["in no list", {}],
   ])("a log %s, is not believed: another is asked", async (_, result) => {
     const alone = createPoolOn([await saying(result)]);
     await expect(alone.client.getLogs(logFilter, asked, false, never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(alone.failures).toMatchObject([{ problem: "answered what its chain could not" }]);
-    const { client } = createPoolOn([await saying(result), await saying([createLog(12)])]);
-    expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: [createLog(12)], range: asked });
+    const { client } = createPoolOn([await saying(result), await saying([createRpcLog(12)])]);
+    expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: [createRpcLog(12)], range: asked });
   });
 
   test("is not one that writes topics otherwise, or tells of a log that was undone", async () => {
-    const logs = [upper, { ...createLog(15), removed: true }];
+    const logs = [upper, { ...createRpcLog(15), removed: true }];
     const { client } = createPoolOn([await saying(logs)]);
     expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: logs, range: asked });
   });

@@ -5,22 +5,24 @@ import {
   parseReceipt,
   parseSender,
 } from "../../../../src/chain/json-rpc/parse-results.js";
-import { blockNumbersOf, createLog, createLogChainStub } from "../support/log-chain-stub.js";
+import { blockNumbersOf, createLog, createLogChainStub, createRpcLog } from "../support/log-chain-stub.js";
 
 const { client } = createLogChainStub([]);
 const unlikeHop = expect.objectContaining({
   reason: "UPSTREAM_UNAVAILABLE",
   message: expect.stringContaining("optimism"),
 });
-const [log, next] = [createLog(7), { ...createLog(7, 1), transactionHash: createLog(7).transactionHash }];
+const [log, next] = [createRpcLog(7), { ...createRpcLog(7, 1), transactionHash: createRpcLog(7).transactionHash }];
 const { transactionHash, blockHash } = log;
 const from = `0x${"c1".repeat(20)}`;
 const receipt = { transactionHash, blockHash, from, logs: [log, next] };
+const [parsedLog, parsedNext] = [createLog(7), { ...createLog(7, 1), transactionHash }];
+const parsedReceipt = { ...receipt, logs: [parsedLog, parsedNext] };
 const shout = (hex: string): string => `0x${hex.slice(2).toUpperCase()}`;
 
 describe("a receipt", () => {
   test("is what it says of its transaction", () => {
-    expect(parseReceipt(client, { ...receipt, status: "0x1", type: "0x2" })).toEqual(receipt);
+    expect(parseReceipt(client, { ...receipt, status: "0x1", type: "0x2" })).toEqual(parsedReceipt);
     expect(parseReceipt(client, { ...receipt, logs: [] })).toEqual({ ...receipt, logs: [] });
   });
 
@@ -29,25 +31,30 @@ describe("a receipt", () => {
   });
 
   test("may be written in other letters than its logs", () => {
-    const shouted = { ...receipt, transactionHash: shout(transactionHash), blockHash: shout(blockHash) };
-    expect(parseReceipt(client, shouted)?.logs).toEqual([log, next]);
+    const shouted = {
+      ...receipt,
+      transactionHash: shout(transactionHash),
+      blockHash: shout(blockHash),
+      from: shout(from),
+    };
+    expect(parseReceipt(client, shouted)).toEqual(parsedReceipt);
     const logs = [{ ...log, transactionHash: shout(transactionHash), blockHash: shout(blockHash) }];
-    expect(parseReceipt(client, { ...receipt, logs })?.logs).toHaveLength(1);
+    expect(parseReceipt(client, { ...receipt, logs })).toEqual({ ...receipt, logs: [parsedLog] });
   });
 
   test("is without logs that were undone", () => {
-    const undone = { ...createLog(8), removed: true };
-    expect(parseReceipt(client, { ...receipt, logs: [undone, log] })?.logs).toEqual([log]);
+    const undone = { ...createRpcLog(8), removed: true };
+    expect(parseReceipt(client, { ...receipt, logs: [undone, log] })?.logs).toEqual([parsedLog]);
   });
 
   test.each<[string, unknown]>([
     [
       "a log of another transaction",
-      { ...receipt, logs: [log, { ...next, transactionHash: createLog(8).transactionHash }] },
+      { ...receipt, logs: [log, { ...next, transactionHash: createRpcLog(8).transactionHash }] },
     ],
-    ["a log of another block", { ...receipt, logs: [log, { ...next, blockHash: createLog(8).blockHash }] }],
-    ["another transaction's hash", { ...receipt, transactionHash: createLog(8).transactionHash }],
-    ["another block's hash", { ...receipt, blockHash: createLog(8).blockHash }],
+    ["a log of another block", { ...receipt, logs: [log, { ...next, blockHash: createRpcLog(8).blockHash }] }],
+    ["another transaction's hash", { ...receipt, transactionHash: createRpcLog(8).transactionHash }],
+    ["another block's hash", { ...receipt, blockHash: createRpcLog(8).blockHash }],
     ["no hash", { ...receipt, transactionHash: undefined, logs: [] }],
     ["a short hash", { ...receipt, transactionHash: "0x12", logs: [] }],
     ["no block", { ...receipt, blockHash: null, logs: [] }],
@@ -62,12 +69,24 @@ describe("a receipt", () => {
 });
 
 describe("logs", () => {
-  test("have topics in lower case, and stand", () => {
-    const shouted = { ...log, topics: log.topics.map(shout), data: "0x" };
+  test("have hex in lower case and numbers as numbers", () => {
+    const shouted = {
+      address: shout(log.address),
+      topics: log.topics.map(shout),
+      data: "0xAB",
+      blockNumber: "0xA",
+      blockHash: shout(log.blockHash),
+      logIndex: "0xB",
+      transactionHash: shout(log.transactionHash),
+    };
+    expect(parseLogs(client, [shouted])).toEqual([{ ...parsedLog, data: "0xab", blockNumber: 10, logIndex: 11 }]);
+  });
+
+  test("are without those that were undone", () => {
     expect(
-      parseLogs(client, [shouted, { ...createLog(8), removed: true }, { ...createLog(9), removed: false }]),
-    ).toMatchObject([{ topics: log.topics }, { blockNumber: "0x9" }]);
-    expect(blockNumbersOf(parseLogs(client, [createLog(9), createLog(8)]))).toEqual([9, 8]);
+      parseLogs(client, [log, { ...createRpcLog(8), removed: true }, { ...createRpcLog(9), removed: false }]),
+    ).toEqual([parsedLog, createLog(9)]);
+    expect(blockNumbersOf(parseLogs(client, [createRpcLog(9), createRpcLog(8)]))).toEqual([9, 8]);
   });
 
   test.each<[string, object]>([
@@ -76,6 +95,7 @@ describe("logs", () => {
     ["topic", { topics: ["0x1"] }],
     ["data", { data: "" }],
     ["block number", { blockNumber: 7 }],
+    ["block number that a double can hold", { blockNumber: "0x20000000000000" }],
     ["block", { blockHash: null }],
     ["place", { logIndex: null }],
     ["transaction", { transactionHash: null }],
@@ -85,8 +105,8 @@ describe("logs", () => {
 });
 
 test("hashes and addresses are given in lower case", () => {
-  const header = { number: "0x7", hash: shout(createLog(0xab).blockHash), timestamp: "0x10" };
-  expect(parseBlockHeader(client, header)).toEqual({ number: 7, hash: createLog(0xab).blockHash, timestamp: 16 });
+  const header = { number: "0x7", hash: shout(createRpcLog(0xab).blockHash), timestamp: "0x10" };
+  expect(parseBlockHeader(client, header)).toEqual({ number: 7, hash: createRpcLog(0xab).blockHash, timestamp: 16 });
   expect(parseSender(client, { from: shout(from) })).toBe(from);
 });
 

@@ -10,7 +10,13 @@ import {
   readSender,
   readUint,
 } from "../../../../src/chain/read/chain-reads.js";
-import { blockNumbersOf, createHeader, createLog, createLogChainStub, logFilter } from "../support/log-chain-stub.js";
+import {
+  blockNumbersOf,
+  createHeader,
+  createLogChainStub,
+  createRpcLog,
+  logFilter,
+} from "../support/log-chain-stub.js";
 import { createPoolOn, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 const never = new AbortController().signal;
@@ -102,22 +108,27 @@ describe("a page of logs", () => {
     readLogPage(saying(result).client, logFilter, range, { newestFirst: false }, never);
 
   test("comes in the order of the chain", async () => {
-    const { logs, range } = await page([createLog(17), createLog(16, 2), createLog(16, 0x10), createLog(11)]);
+    const { logs, range } = await page([
+      createRpcLog(17),
+      createRpcLog(16, 2),
+      createRpcLog(16, 0x10),
+      createRpcLog(11),
+    ]);
     expect(blockNumbersOf(logs)).toEqual([11, 16, 16, 17]);
-    expect(logs.map(({ logIndex }) => logIndex)).toEqual(["0x0", "0x2", "0x10", "0x0"]);
+    expect(logs.map(({ logIndex }) => logIndex)).toEqual([0, 2, 16, 0]);
     expect(range).toEqual({ from: 10, to: 20 });
   });
 
   test("is without what was not asked for", async () => {
     const other = `0x${"b2".repeat(20)}`;
-    const upper = { ...createLog(12), topics: [(logFilter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
+    const upper = { ...createRpcLog(12), topics: [(logFilter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
     const result = [
-      createLog(9),
-      createLog(21),
-      { ...createLog(13), address: other },
-      { ...createLog(14), topics: [createLog(14).blockHash] },
-      { ...createLog(15), removed: true },
-      { ...createLog(16), removed: false },
+      createRpcLog(9),
+      createRpcLog(21),
+      { ...createRpcLog(13), address: other },
+      { ...createRpcLog(14), topics: [createRpcLog(14).blockHash] },
+      { ...createRpcLog(15), removed: true },
+      { ...createRpcLog(16), removed: false },
       upper,
     ];
     expect(blockNumbersOf((await page(result)).logs)).toEqual([12, 16]);
@@ -126,9 +137,9 @@ describe("a page of logs", () => {
   test.each([
     ["no list", {}],
     ["nothing", null],
-    ["no block hash", [{ ...createLog(12), blockHash: undefined }]],
-    ["a number out of this world", [{ ...createLog(12), blockNumber: `0x${"f".repeat(40)}` }]],
-    ["a topic that is none", [{ ...createLog(12), topics: ["0x1"] }]],
+    ["no block hash", [{ ...createRpcLog(12), blockHash: undefined }]],
+    ["a number out of this world", [{ ...createRpcLog(12), blockNumber: `0x${"f".repeat(40)}` }]],
+    ["a topic that is none", [{ ...createRpcLog(12), topics: ["0x1"] }]],
   ])("with %s is none", async (_, result) => {
     await expect(page(result)).rejects.toMatchObject(unlikeHop);
   });

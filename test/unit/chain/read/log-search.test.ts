@@ -80,8 +80,8 @@ describe("a search for logs", () => {
       pages += 1;
       return pages > 3 ? new Promise(() => {}) : Promise.resolve();
     };
-    const isComplete = (logs: readonly { readonly blockNumber: string }[]) =>
-      logs.some(({ blockNumber }) => Number(blockNumber) === wanted);
+    const isComplete = (logs: readonly { readonly blockNumber: number }[]) =>
+      logs.some(({ blockNumber }) => blockNumber === wanted);
     const found = await searchLogs(client, logFilter, { from: 0, to: 100_000 }, { ...order, isComplete }, never);
     expect(blockNumbersOf(found)).toEqual(blocks);
     expect(pages).toBeLessThan(12);

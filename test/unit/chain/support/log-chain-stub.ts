@@ -1,13 +1,13 @@
 import type { BlockRange, ChainClient, LogFilter } from "../../../../src/chain/chain-client.js";
-import type { Log } from "../../../../src/chain/read/chain-reads.js";
+import type { Log, RpcLog } from "../../../../src/chain/json-rpc/parse-results.js";
 
 const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 export const logAddress = `0x${"a1".repeat(20)}`;
 export const logTopic = word(7);
 export const logFilter: LogFilter = { address: logAddress, topics: [logTopic] };
 
-/** The log of a block. */
-export function createLog(block: number, index = 0): Log {
+/** A log of a block, as nodes send it. */
+export function createRpcLog(block: number, index = 0): RpcLog {
   return {
     address: logAddress,
     topics: [logTopic],
@@ -19,7 +19,14 @@ export function createLog(block: number, index = 0): Log {
   };
 }
 
-export const blockNumbersOf = (logs: readonly Log[]): number[] => logs.map(({ blockNumber }) => Number(blockNumber));
+/** The same log as it is parsed. */
+export const createLog = (block: number, index = 0): Log => ({
+  ...createRpcLog(block, index),
+  blockNumber: block,
+  logIndex: index,
+});
+
+export const blockNumbersOf = (logs: readonly Log[]): number[] => logs.map(({ blockNumber }) => blockNumber);
 
 export function createHeader(number: number, timestamp = number) {
   return { number: `0x${number.toString(16)}`, hash: word(number + 1), timestamp: `0x${timestamp.toString(16)}` };
@@ -72,7 +79,7 @@ export function createLogChainStub(
       });
       // Out of order, as nodes may.
       const found = blocks.filter((block) => block >= range.from && block <= range.to).reverse();
-      return { result: found.map((block) => createLog(block)), range };
+      return { result: found.map((block) => createRpcLog(block)), range };
     },
   };
   return { client, state };

@@ -23,9 +23,9 @@ import {
 const block = hashFromName("block");
 const logOf = ({ from: _, ...event }: StubEvent): Log => ({
   ...event,
-  blockNumber: "0x5",
+  blockNumber: 5,
   blockHash: block,
-  logIndex: "0x2",
+  logIndex: 2,
 });
 const header = { number: "0x5", hash: block, timestamp: "0x65" };
 const leg = { from: "optimism", to: "base" };

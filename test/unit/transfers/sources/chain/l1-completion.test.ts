@@ -99,7 +99,7 @@ function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number
         memory,
         contextWith(custom),
       );
-      return log && Number(log.blockNumber);
+      return log?.blockNumber;
     },
     /** Block of the send that the completion in a block belongs to. */
     async completedBy(block: number) {
@@ -111,7 +111,7 @@ function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number
         memory,
         contextWith(),
       );
-      return log2 && Number(log2.blockNumber);
+      return log2?.blockNumber;
     },
   };
 }

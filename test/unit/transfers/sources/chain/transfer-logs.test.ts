@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { ChainClient } from "../../../../../src/chain/chain-client.js";
+import { parseReceipt } from "../../../../../src/chain/json-rpc/parse-results.js";
 import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
 import { encodeTopic, eventTopics } from "../../../../../src/hop/transfer-events.js";
 import {
@@ -36,8 +38,9 @@ const receiptOf = (events: readonly ChainEvent[]) => ({
 });
 const recorded = (transactionHash: string) => {
   const found = receipts.find(({ receipt }) => receipt.transactionHash === transactionHash);
-  if (found === undefined) throw new Error(`no receipt ${transactionHash}`);
-  return { chain: getChain(found.chain), receipt: { ...found.receipt, from: repeatedByteAddress("c1") } };
+  const receipt = found && parseReceipt({ slug: found.chain } as ChainClient, found.receipt);
+  if (receipt === undefined) throw new Error(`no receipt ${transactionHash}`);
+  return { chain: getChain(found?.chain ?? ""), receipt };
 };
 const nothing = {
   ...transferSentEvent("other", { from: "optimism", to: "arbitrum" }),
@@ -62,7 +65,7 @@ describe("what a recorded transaction sent and delivered", () => {
       logIndex: transfer.sourceLogIndex,
       event: { amount: BigInt(transfer.amount), deadline: BigInt(transfer.deadline) },
     });
-    const others = receipt.logs.filter(({ logIndex }) => Number(logIndex) !== transfer.sourceLogIndex);
+    const others = receipt.logs.filter(({ logIndex }) => logIndex !== transfer.sourceLogIndex);
     expect(others.map((log) => parseSend(mainnetNetwork, book, chain, log))).toEqual(others.map(() => undefined));
     expect(parseDeliveries(mainnetNetwork, book, chain, receipt)).toEqual([]);
 
@@ -85,7 +88,7 @@ describe("what a transaction sent", () => {
       cctpTransferSentEvent(77n, { from: "optimism", to: "base" }),
     ];
     const sent = parseSentTransferIds(mainnetNetwork, book, getChain("optimism"), receiptOf(events));
-    expect(sent.map(({ id, log }) => [id, Number(log.logIndex)])).toEqual([
+    expect(sent.map(({ id, log }) => [id, log.logIndex])).toEqual([
       [hashFromName("b"), 0],
       [hashFromName("a"), 2],
       ["77", 3],
@@ -150,10 +153,10 @@ describe("what a transaction delivered", () => {
       transferFromL1CompletedEvent("equal", "one", { to: "arbitrum", token: "DAI" }),
     ];
     expect(parseDeliveries(mainnetNetwork, book, getChain("arbitrum"), receiptOf(events))).toMatchObject([
-      { event: { kind: "l2", transferId: hashFromName("b"), isBond: false }, token: "USDT", log: { logIndex: "0x0" } },
-      { event: { kind: "l2", transferId: hashFromName("a"), isBond: true }, token: "ETH", log: { logIndex: "0x2" } },
-      { event: { kind: "cctp", nonce: 77n, sourceDomain: 6 }, token: undefined, log: { logIndex: "0x3" } },
-      { event: { kind: "l1", amount: 2_000n }, token: "DAI", log: { logIndex: "0x4" } },
+      { event: { kind: "l2", transferId: hashFromName("b"), isBond: false }, token: "USDT", log: { logIndex: 0 } },
+      { event: { kind: "l2", transferId: hashFromName("a"), isBond: true }, token: "ETH", log: { logIndex: 2 } },
+      { event: { kind: "cctp", nonce: 77n, sourceDomain: 6 }, token: undefined, log: { logIndex: 3 } },
+      { event: { kind: "l1", amount: 2_000n }, token: "DAI", log: { logIndex: 4 } },
     ]);
   });
 
