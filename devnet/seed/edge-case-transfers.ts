@@ -38,7 +38,7 @@ const unbondableTransfer: Seed = {
   destination: "ethereum",
   hoursAgo: 8,
   async run(stage) {
-    const plan = { ...USDT_TRANSFER, destination: "ethereum", minutesAgo: 8 * 60, swapOnL1: true };
+    const plan = { ...USDT_TRANSFER, destination: "ethereum", minutesAgo: 8 * 60, requestsSwapOnL1: true };
     const { receipt, transfer } = await stage.send(plan);
     if (transfer.kind !== "from-l2") throw new Error("not sent over Hop's own bridge");
     return [
