@@ -39,8 +39,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
   let following: Promise<void> | undefined;
 
   const events: IndexSyncListener = {
-    onError: (chain, error) =>
-      logger.warn({ chain, problem: getErrorMessage(error) }, "the index could not be kept up"),
+    onError: (chain, error) => logger.warn({ chain, error: getErrorMessage(error) }, "the index could not be kept up"),
     onReorg: (chain, depth) => logger.info({ chain, depth }, "blocks were undone: the index reads them again"),
     onLeaseHeld: (chain, { pid }) => logger.info({ chain, pid }, "another process keeps this part of the index"),
     onBackfillProgress: (progress) => logger.debug({ ...progress }, "the index goes back"),
@@ -75,7 +74,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
         signal: closing.signal,
       });
       following.catch((error: unknown) =>
-        logger.error({ problem: getErrorMessage(error) }, "the index is not kept up any more"),
+        logger.error({ error: getErrorMessage(error) }, "the index is not kept up any more"),
       );
     },
     async stop() {

@@ -106,12 +106,12 @@ function logComparison(logger: Logger, { served, referenceQuote, isEqual, counts
     slippage: slippagePercent,
     sourceBlock: String(sourceState?.block.number ?? ""),
     destinationBlock: String(destinationState?.block.number ?? ""),
-    ours: stringifyQuote(quote),
-    counts,
+    quote: stringifyQuote(quote),
+    comparisonCounts: counts,
   };
   if (referenceQuote === undefined) logger.info(line, "a quote could not be verified by the SDK");
   else if (isEqual) logger.debug(line, "a quote is verified by the SDK");
-  else logger.warn({ ...line, sdk: stringifyQuote(referenceQuote) }, "a quote differs from the SDK's");
+  else logger.warn({ ...line, sdkQuote: stringifyQuote(referenceQuote) }, "a quote differs from the SDK's");
 }
 
 function stringifyQuote(quote: Quote): Readonly<Record<string, string>> {

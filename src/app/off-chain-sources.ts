@@ -60,7 +60,7 @@ export function createOffChainSources(config: Config, logger: Logger): OffChainS
       freshMs: FRESH_MS,
       staleMs: MAX_STALE_MS,
       errorTtlMs: ERROR_TTL_MS,
-      onError: (error) => logger.warn({ source: name, problem: getErrorMessage(error) }, "a source cannot be read"),
+      onError: (error) => logger.warn({ source: name, error: getErrorMessage(error) }, "a source cannot be read"),
     });
     documents.push(created);
     return created;

@@ -66,7 +66,7 @@ export function createWorkerSupervisor(config: Config): Gateway {
         resolve({ code, signal, uptimeMs: performance.now() - began });
       worker.once("exit", end);
       worker.on("error", (error) => {
-        logger.warn({ worker: worker.process.pid, problem: error.message }, "a worker cannot be reached");
+        logger.warn({ workerPid: worker.process.pid, error: error.message }, "a worker cannot be reached");
         if (worker.process.pid === undefined) end(null, null);
       });
     });
@@ -93,14 +93,17 @@ export function createWorkerSupervisor(config: Config): Gateway {
     let quickDeaths = 0;
     for (let current = first; ; current = launch(port)) {
       current.url.catch((error: Error) => {
-        if (!stopping.signal.aborted) logger.error({ problem: error.message }, "a worker did not start");
+        if (!stopping.signal.aborted) logger.error({ error: error.message }, "a worker did not start");
       });
       const { code, signal, uptimeMs } = await current.exited;
       if (stopping.signal.aborted) return;
-      const pauseMs = Math.min(INITIAL_BACKOFF_MS * 2 ** quickDeaths, MAX_BACKOFF_MS);
+      const backoffMs = Math.min(INITIAL_BACKOFF_MS * 2 ** quickDeaths, MAX_BACKOFF_MS);
       quickDeaths = uptimeMs < MIN_STABLE_UPTIME_MS ? quickDeaths + 1 : 0;
-      logger.error({ worker: current.worker.process.pid, code, signal, pauseMs }, "a worker died: another will follow");
-      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {});
+      logger.error(
+        { workerPid: current.worker.process.pid, code, signal, backoffMs },
+        "a worker died: another will follow",
+      );
+      await sleep(backoffMs, undefined, { signal: stopping.signal }).catch(() => {});
       if (stopping.signal.aborted) return;
     }
   }

@@ -30,13 +30,16 @@ export function createProgressDisplay({ output, now }: ProgressDisplayOptions): 
 /** What is known of a chain's speed. */
 function createSpeedEstimator(now: () => number) {
   const startedAt = new Map<string, number>();
-  return ({ slug, done, total }: BackfillProgress) => {
+  return ({ chain, blocksDone, blocksTotal }: BackfillProgress) => {
     // After a failure what is left begins anew.
-    const started = (done > 0 ? startedAt.get(slug) : undefined) ?? now();
-    startedAt.set(slug, started);
+    const started = (blocksDone > 0 ? startedAt.get(chain) : undefined) ?? now();
+    startedAt.set(chain, started);
     const seconds = (now() - started) / 1_000;
-    const rate = seconds > 0 ? done / seconds : 0;
-    return { rate: Math.round(rate), left: done >= total ? "done" : formatTimeLeft((total - done) / rate) };
+    const rate = seconds > 0 ? blocksDone / seconds : 0;
+    return {
+      rate: Math.round(rate),
+      left: blocksDone >= blocksTotal ? "done" : formatTimeLeft((blocksTotal - blocksDone) / rate),
+    };
   };
 }
 
@@ -57,14 +60,14 @@ function createTerminalDisplay(output: ProgressDisplayOptions["output"], now: ()
   const speedOf = createSpeedEstimator(now);
   return {
     update(progress) {
-      const { slug, done, total, events } = progress;
+      const { chain, blocksDone, blocksTotal, events } = progress;
       // A chain without blocks to read has no bar.
-      if (total === 0) return;
-      const payload = { chain: slug.padEnd(9), events, ...speedOf(progress) };
-      const bar = bySlug.get(slug) ?? bars.create(total, 0, payload);
-      bySlug.set(slug, bar);
-      bar.setTotal(total);
-      bar.update(done, payload);
+      if (blocksTotal === 0) return;
+      const payload = { chain: chain.padEnd(9), events, ...speedOf(progress) };
+      const bar = bySlug.get(chain) ?? bars.create(blocksTotal, 0, payload);
+      bySlug.set(chain, bar);
+      bar.setTotal(blocksTotal);
+      bar.update(blocksDone, payload);
     },
     printLine: (line) => bars.log(`${line}\n`),
     stop: () => bars.stop(),
@@ -76,12 +79,12 @@ function createLineDisplay(output: Writable, now: () => number): ProgressDisplay
   const speedOf = createSpeedEstimator(now);
   return {
     update(progress) {
-      const { slug, done, total, events } = progress;
+      const { chain, blocksDone, blocksTotal, events } = progress;
       const { rate, left } = speedOf(progress);
-      const isDue = now() - (saidAt.get(slug) ?? Number.NEGATIVE_INFINITY) >= LINE_INTERVAL_MS;
-      if (!isDue && done < total) return;
-      saidAt.set(slug, now());
-      output.write(`${slug}: ${done}/${total} blocks, ${events} events, ${rate} blocks/s, ${left}\n`);
+      const isDue = now() - (saidAt.get(chain) ?? Number.NEGATIVE_INFINITY) >= LINE_INTERVAL_MS;
+      if (!isDue && blocksDone < blocksTotal) return;
+      saidAt.set(chain, now());
+      output.write(`${chain}: ${blocksDone}/${blocksTotal} blocks, ${events} events, ${rate} blocks/s, ${left}\n`);
     },
     printLine: (line) => void output.write(`${line}\n`),
     stop: () => {},

@@ -109,7 +109,9 @@ export function createLogOutput(output: number): LogOutput {
 
   function tellDropped(): void {
     const time = new Date().toISOString();
-    add(`${JSON.stringify({ level: 40, time, lines: dropped, msg: "log lines were dropped: nobody read them" })}\n`);
+    add(
+      `${JSON.stringify({ level: 40, time, droppedLines: dropped, msg: "log lines were dropped: nobody read them" })}\n`,
+    );
     dropped = 0;
   }
 

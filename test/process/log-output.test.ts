@@ -111,8 +111,10 @@ test("what nobody reads is dropped at some size, and told when somebody does", a
   child.stdout?.on("data", (chunk) => {
     lines += chunk;
   });
-  await expect.poll(() => /"lines":\d+,"msg":"log lines were dropped/.test(lines), { timeout: 10_000 }).toBe(true);
-  const dropped = Number(/"lines":(\d+)/.exec(lines)?.[1]);
+  await expect
+    .poll(() => /"droppedLines":\d+,"msg":"log lines were dropped/.test(lines), { timeout: 10_000 })
+    .toBe(true);
+  const dropped = Number(/"droppedLines":(\d+)/.exec(lines)?.[1]);
   child.kill("SIGTERM");
   await once(child, "exit");
   expect(indexes(lines).filter((index) => index !== undefined)).toEqual(upTo(200_000 - dropped));

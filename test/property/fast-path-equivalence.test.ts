@@ -481,7 +481,7 @@ test.each<[string, fc.Arbitrary<Asked>]>([
 
 test("the log says the same of all of them", async () => {
   expect(asked).toBeGreaterThan(3000);
-  const about = ({ lines }: Server) => new Map(lines.map(({ ms: _, ...line }) => [line.requestId, line]));
+  const about = ({ lines }: Server) => new Map(lines.map(({ durationMs: _, ...line }) => [line.requestId, line]));
   while (whole.lines.length < asked || adapterAlone.lines.length < asked)
     await new Promise((done) => setTimeout(done, 5));
   expect(about(whole)).toEqual(about(adapterAlone));

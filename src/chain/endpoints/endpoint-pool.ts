@@ -37,7 +37,7 @@ export interface EndpointFailure {
   readonly chain: string;
   readonly endpoint: string;
   readonly method: string;
-  readonly problem: string;
+  readonly error: string;
 }
 
 /** A chain's endpoints as one client, which tells how they are. */
@@ -96,7 +96,7 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     slug,
     listCandidates,
     isHealthy,
-    onFailure: ({ endpoint }, method, problem) => onFailure({ chain: slug, endpoint: endpoint.name, method, problem }),
+    onFailure: ({ endpoint }, method, error) => onFailure({ chain: slug, endpoint: endpoint.name, method, error }),
     closing,
     attemptTimeoutMs,
     now,

@@ -22,8 +22,8 @@ export interface InFlightRegistry {
   registerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): StreamRequestContext;
   /** The last request opened on an HTTP/1.1 connection whose answer is not out yet. */
   findPending(socket: Socket): RequestContext | undefined;
-  /** Logs a request that never became one, because its bytes are no HTTP; `fault` says what is wrong with them. */
-  logRejected(requestId: string, reason: ErrorReason, fault: string): void;
+  /** Logs a request that never became one, because its bytes are no HTTP; `errorCode` says what is wrong with them. */
+  logRejected(requestId: string, reason: ErrorReason, errorCode: string): void;
   /** How many are in progress. */
   count(): number;
 }
@@ -111,8 +111,11 @@ export function createInFlightRegistry(options: RequestContextOptions): InFlight
     findPending(socket) {
       return openByConnection.get(socket)?.at(-1);
     },
-    logRejected(requestId, reason, fault) {
-      options.log({ requestId, protocol: "rest", operation: "", code: toCodeName(reason), ms: 0, fault }, reason);
+    logRejected(requestId, reason, errorCode) {
+      options.log(
+        { requestId, protocol: "rest", operation: "", code: toCodeName(reason), durationMs: 0, errorCode },
+        reason,
+      );
     },
     count: () => count,
   };

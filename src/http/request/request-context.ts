@@ -25,7 +25,7 @@ export interface AccessLogEntry extends LogFields {
   /** `ok`, or the name of a Connect code; `canceled` where the caller left before the answer was out. */
   readonly code: string;
   /** Milliseconds from the request's headers to the end of the answer. */
-  readonly ms: number;
+  readonly durationMs: number;
 }
 
 /** @param reason for which the request was refused or failed, as its caller is told; empty: for none */
@@ -209,14 +209,14 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedCa
       this.abortController?.abort();
     }
     const { requestId, protocol, operation, logFields } = this;
-    const ms = Math.round((performance.now() - this.startedAt) * 1000) / 1000;
+    const durationMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000;
     const code = finished || this.malformed ? this.code : "canceled";
     const line: AccessLogEntry & Record<string, string | number | boolean> = {
       requestId,
       protocol,
       operation,
       code,
-      ms,
+      durationMs,
     };
     // Not by spreading, which here costs more than all else in this function.
     for (const name in logFields) if (!(name in line)) line[name] = logFields[name] ?? "";

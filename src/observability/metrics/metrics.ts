@@ -135,7 +135,7 @@ export function createMetrics({ version, getDependencyStatus, getLoad, now, mono
   return {
     onRequest(line, reason) {
       requests.record(line, reason);
-      if (line.fault !== undefined) sessionFaults.increment(String(line.fault));
+      if (line.errorCode !== undefined) sessionFaults.increment(String(line.errorCode));
     },
     onEndpointRequest({ network, chain, endpoint, method }) {
       const beganAt = monotonicNow();

@@ -53,9 +53,9 @@ export function createRequestMetrics(): RequestMetrics {
   const all = (): RequestSeries[] => [...byShortName.values()].flatMap((byProtocol) => [...byProtocol.values()]);
 
   return {
-    record({ operation, protocol, code, ms }, reason) {
+    record({ operation, protocol, code, durationMs }, reason) {
       const { duration, outcomes } = seriesOf(operation, protocol);
-      duration.observe(ms / 1000);
+      duration.observe(durationMs / 1000);
       let byReason = outcomes.get(code);
       if (byReason === undefined) {
         byReason = new Map();

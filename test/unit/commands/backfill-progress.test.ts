@@ -18,7 +18,7 @@ function displayOn(isTTY: boolean) {
   return { ...createProgressDisplay({ output, now: () => clock.ms }), clock, said: () => text };
 }
 
-const at = (done: number, events = 0, slug = "base") => ({ slug, done, total: 1_000_000, events });
+const at = (blocksDone: number, events = 0, chain = "base") => ({ chain, blocksDone, blocksTotal: 1_000_000, events });
 
 describe("without a terminal", () => {
   test("each chain says now and then how far it is, and when it is done", () => {
@@ -57,7 +57,7 @@ describe("without a terminal", () => {
 test("on a terminal each chain that has blocks to read has a bar", () => {
   const { update, stop, clock, said } = displayOn(true);
   update(at(0));
-  update({ ...at(0, 0, "nova"), total: 0 });
+  update({ ...at(0, 0, "nova"), blocksTotal: 0 });
   clock.ms = 10_000;
   update(at(250_000, 12));
   stop();
@@ -70,13 +70,13 @@ test.each([
   [false, "base: 200/200 blocks, 2 events, 100 blocks/s, done"],
 ])("after a failure what is left begins anew; on a terminal: %s", (isTTY, last) => {
   const { update, stop, clock, said } = displayOn(isTTY);
-  update({ ...at(0), total: 1_000 });
+  update({ ...at(0), blocksTotal: 1_000 });
   clock.ms = 8_000;
-  update({ ...at(800, 8), total: 1_000 });
+  update({ ...at(800, 8), blocksTotal: 1_000 });
   clock.ms = 20_000;
-  update({ ...at(0), total: 200 });
+  update({ ...at(0), blocksTotal: 200 });
   clock.ms = 22_000;
-  update({ ...at(200, 2), total: 200 });
+  update({ ...at(200, 2), blocksTotal: 200 });
   stop();
   expect(said()).toContain(last);
 });
@@ -85,7 +85,7 @@ test("a bar fits on a terminal of 80 columns, with the time that is left", () =>
   const { update, stop, clock, said } = displayOn(true);
   update(at(0, 0, "polygonzk"));
   clock.ms = 1_000_000;
-  update({ slug: "polygonzk", done: 123_456_789, total: 987_654_321, events: 1_234_567 });
+  update({ chain: "polygonzk", blocksDone: 123_456_789, blocksTotal: 987_654_321, events: 1_234_567 });
   stop();
   expect(said()).toContain("| 1234567 events | 123457 blocks/s | 1 h 56 min left");
 });

@@ -26,7 +26,7 @@ test("without an SDK everything is done as if nobody traced", async () => {
     Promise.reject(new Error("the read's own")),
   );
   await expect(failing).rejects.toThrow("the read's own");
-  call?.end({ requestId: "r", protocol: "grpc", operation, code: "internal", ms: 1 }, "INTERNAL", undefined);
+  call?.end({ requestId: "r", protocol: "grpc", operation, code: "internal", durationMs: 1 }, "INTERNAL", undefined);
 });
 
 test("only calls of the service's own operations are followed", () => {

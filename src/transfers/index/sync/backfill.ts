@@ -7,10 +7,10 @@ import { ensureCursor, type IndexedChain, readEventPage } from "./indexed-chain.
 
 /** How far the history of a chain is filled. */
 export interface BackfillProgress {
-  readonly slug: string;
+  readonly chain: string;
   /** Blocks read so far, of those that there were to read. */
-  readonly done: number;
-  readonly total: number;
+  readonly blocksDone: number;
+  readonly blocksTotal: number;
   /** Events found in them. */
   readonly events: number;
 }
@@ -42,9 +42,9 @@ export async function backfillChain(options: BackfillOptions): Promise<void> {
   const asked = from.blocks.get(chain.slug) ?? (await blockAt(client, from.timestamp, chain.blockTimeMs, signal));
   const target = Math.max(asked, deployed);
   const width = createAdaptivePageSize();
-  const total = Math.max(0, begin.from_block - target);
+  const blocksTotal = Math.max(0, begin.from_block - target);
   let events = 0;
-  onProgress({ slug: chain.slug, done: 0, total, events });
+  onProgress({ chain: chain.slug, blocksDone: 0, blocksTotal, events });
   for (let cursor = begin; cursor.from_block > target && !signal.aborted; ) {
     const range = { from: target, to: cursor.from_block - 1 };
     const page = await readEventPage(indexed, range, { newestFirst: true }, width, signal);
@@ -52,7 +52,7 @@ export async function backfillChain(options: BackfillOptions): Promise<void> {
     const isAll = page.firstBlock.number <= deployed;
     await store.prepend(cursor, isAll ? 0 : page.firstBlock.number, isAll ? 0 : page.firstBlock.timestamp, page.rows);
     events += page.eventCount;
-    onProgress({ slug: chain.slug, done: begin.from_block - page.firstBlock.number, total, events });
+    onProgress({ chain: chain.slug, blocksDone: begin.from_block - page.firstBlock.number, blocksTotal, events });
     if (pauseMs > 0) await sleep(pauseMs, signal);
     cursor = await ensureCursor(store, indexed, signal);
   }

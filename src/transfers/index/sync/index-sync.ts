@@ -121,7 +121,7 @@ async function backfillChains(
     await runWithLease(`${index.file}.history.${slug}`, lease, async () => {
       let retryDelayMs = INITIAL_RETRY_DELAY_MS;
       const onProgress = (progress: BackfillProgress): void => {
-        if (progress.done > 0) retryDelayMs = INITIAL_RETRY_DELAY_MS;
+        if (progress.blocksDone > 0) retryDelayMs = INITIAL_RETRY_DELAY_MS;
         events.onBackfillProgress(progress);
       };
       while (!signal.aborted) {

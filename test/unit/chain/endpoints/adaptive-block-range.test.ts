@@ -66,7 +66,7 @@ describe("an endpoint that gives what was not asked for", () => {
   ])("a log %s, is not believed: another is asked", async (_, result) => {
     const alone = createPoolOn([await saying(result)]);
     await expect(alone.client.getLogs(logFilter, asked, false, never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect(alone.failures).toMatchObject([{ problem: "answered what its chain could not" }]);
+    expect(alone.failures).toMatchObject([{ error: "answered what its chain could not" }]);
     const { client } = createPoolOn([await saying(result), await saying([createRpcLog(12)])]);
     expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: [createRpcLog(12)], range: asked });
   });
@@ -174,7 +174,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     );
     expect(state.widths.slice(0, 3)).toEqual([head + 1, 10_000, 5_000]);
     expect(state.widths.at(-1)).toBe(10);
-    expect(failures).toMatchObject([{ method: "eth_getLogs", problem: "answered JSON-RPC error -32000" }]);
+    expect(failures).toMatchObject([{ method: "eth_getLogs", error: "answered JSON-RPC error -32000" }]);
     state.widths.length = 0;
     await expect(client.getLogs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject(
       UNAVAILABLE_ERROR,

@@ -53,7 +53,7 @@ describe("a pool of endpoints", () => {
   ])("goes to the next when one %s", async (_, behaviour, problem) => {
     const { send, failures } = createPoolOn([await startRpcNodeStub(behaviour), await startRpcNodeStub(result("0xb"))]);
     expect(await send()).toBe("0xb");
-    expect(failures).toMatchObject([{ chain: "optimism", method: "eth_call", problem }]);
+    expect(failures).toMatchObject([{ chain: "optimism", method: "eth_call", error: problem }]);
     expect(JSON.stringify(failures)).not.toContain("secret-key");
   });
 
@@ -215,7 +215,7 @@ describe("a read", () => {
       attemptTimeoutMs: 50,
     });
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect(failures).toMatchObject(Array(3).fill({ problem: "did not answer in time" }));
+    expect(failures).toMatchObject(Array(3).fill({ error: "did not answer in time" }));
   });
 
   test("is neither repeated nor held against the endpoint once the client closes", async () => {

@@ -46,7 +46,7 @@ describe("the chain's id", () => {
     node.intercept = () => false;
     node.chainId = 10;
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect(failures.at(-1)).toMatchObject({ problem: "serves another chain" });
+    expect(failures.at(-1)).toMatchObject({ error: "serves another chain" });
   });
 
   test("is asked beside a search, which stays a request of its own", async () => {
@@ -89,7 +89,7 @@ describe("the chain's id", () => {
     const node = await startRpcNodeStub({ chainId: 10, respond });
     const { send, failures, clock } = createPoolOn([node]);
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect(failures).toMatchObject([{ problem: "serves another chain" }]);
+    expect(failures).toMatchObject([{ error: "serves another chain" }]);
     node.chainId = 1;
     node.respond = () => ({ result: "0x3" });
     clock.ms += 1_999;
@@ -210,7 +210,7 @@ describe("a batch", () => {
       await startRpcNodeStub({ respond: () => ({ result: good }), head: good }),
     ]);
     expect(await send(method)).toEqual(good);
-    expect(failures).toMatchObject([{ problem: "answered what its chain could not" }]);
+    expect(failures).toMatchObject([{ error: "answered what its chain could not" }]);
   });
 
   test("goes elsewhere as a whole when one of its calls is refused", async () => {
@@ -218,7 +218,7 @@ describe("a batch", () => {
     const node = await startRpcNodeStub({ respond: ({ method }) => (method === "b" ? { error } : { result: "bad" }) });
     const { batch, failures } = createPoolOn([node, await startRpcNodeStub({ respond: methodAsResult })]);
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
-    expect(failures).toMatchObject([{ problem: "answered JSON-RPC error -32005" }]);
+    expect(failures).toMatchObject([{ error: "answered JSON-RPC error -32005" }]);
     expect(JSON.stringify(failures)).not.toContain("secret-key");
   });
 });
@@ -342,7 +342,7 @@ describe("an endpoint that takes no batches", () => {
     const { send, failures } = createPoolOn([node, await startRpcNodeStub()]);
     expect(await send()).toBe("0x1");
     expect(node.requests).toHaveLength(1);
-    expect(failures).toMatchObject([{ problem: `answered ${status}` }]);
+    expect(failures).toMatchObject([{ error: `answered ${status}` }]);
   });
 
   test("is not one that has taken as large a batch before", async () => {
@@ -361,6 +361,6 @@ describe("an endpoint that takes no batches", () => {
     });
     const { batch, failures } = createPoolOn([node, await startRpcNodeStub()]);
     expect(await batch("a", "b")).toHaveLength(2);
-    expect(failures).toMatchObject([{ problem: "answered JSON-RPC error -32601" }]);
+    expect(failures).toMatchObject([{ error: "answered JSON-RPC error -32601" }]);
   });
 });

@@ -39,7 +39,7 @@ describe("views", () => {
   ])("that a node %s gives are read at the next", async (_, spoilt) => {
     const { client, failures } = createPoolOn([await node(spoilt), await node(whole)]);
     expect(await readContracts(client, options, [view], [], never)).toMatchObject({ returnData: [word(7)] });
-    expect(failures).toMatchObject([{ problem: "answered what its chain could not" }]);
+    expect(failures).toMatchObject([{ error: "answered what its chain could not" }]);
   });
 
   test("are read one by one where no node has a Multicall3", async () => {

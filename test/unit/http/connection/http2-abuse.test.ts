@@ -135,8 +135,8 @@ describe("a flood ends its connection, with one line in the log, while others ar
     expect([CALM, PROTOCOL_ERROR, 0, 2, 3, 9, undefined]).toContain(await flooding);
     expect(new Set(statuses)).toEqual(new Set([200]));
     await expect
-      .poll(() => accessLines.flatMap((line) => (line.fault === undefined ? [] : [{ fault: line.fault }])))
-      .toEqual(fault === undefined ? [] : [{ fault: expect.stringMatching(fault) }]);
+      .poll(() => accessLines.flatMap((line) => (line.errorCode === undefined ? [] : [{ errorCode: line.errorCode }])))
+      .toEqual(fault === undefined ? [] : [{ errorCode: expect.stringMatching(fault) }]);
     expect(internalErrors).toEqual([]);
     // What it had asked has ended with it.
     await expect.poll(() => accessLines.filter(({ code }) => code === "canceled").length).toBeLessThanOrEqual(501);
@@ -184,7 +184,7 @@ describe("a connection that gives no sign of life is ended", () => {
     socket.resume();
     socket.write(bytes);
     await closed;
-    await expect.poll(() => accessLines.filter(({ fault }) => fault === "NO_SIGN_OF_LIFE")).toHaveLength(1);
+    await expect.poll(() => accessLines.filter(({ errorCode }) => errorCode === "NO_SIGN_OF_LIFE")).toHaveLength(1);
   });
 
   test("but not one that answers, however long its request takes", async () => {
@@ -220,7 +220,7 @@ test("a thousand requests on one connection, some of them broken off, are no flo
     }
     for (const { status } of await Promise.all(answers)) expect(status).toBe(200);
   }
-  expect(accessLines.filter(({ fault }) => fault !== undefined)).toEqual([]);
+  expect(accessLines.filter(({ errorCode }) => errorCode !== undefined)).toEqual([]);
   session.destroy();
 });
 
@@ -242,7 +242,7 @@ test("a client whose deadlines go on running out is asked to take another connec
   letGo();
   expect((await slow).status).toBe(200);
   await expect.poll(() => session.destroyed).toBe(true);
-  expect(accessLines.filter(({ fault }) => fault !== undefined)).toEqual([]);
+  expect(accessLines.filter(({ errorCode }) => errorCode !== undefined)).toEqual([]);
 });
 
 test("requests that are broken off now and then are forgiven", async () => {
@@ -265,6 +265,6 @@ test("requests that are broken off now and then are forgiven", async () => {
   await sleep(3200);
   await breakOff(100);
   expect((await sendHttp2On(session, "/v1/quote?amount=1")).status).toBe(200);
-  expect(accessLines.filter(({ fault }) => fault !== undefined)).toEqual([]);
+  expect(accessLines.filter(({ errorCode }) => errorCode !== undefined)).toEqual([]);
   session.destroy();
 });

@@ -56,7 +56,7 @@ test("what is refused before it is a request says in the log what is wrong with 
   const { port, accessLines, waitForAccessLines } = await startTestServer();
   await sendRawBytes(port, `${post}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`);
   await waitForAccessLines(1);
-  expect(accessLines).toMatchObject([{ operation: "", fault: "HPE_UNEXPECTED_CONTENT_LENGTH" }]);
+  expect(accessLines).toMatchObject([{ operation: "", errorCode: "HPE_UNEXPECTED_CONTENT_LENGTH" }]);
 });
 
 test.each([

@@ -115,8 +115,14 @@ test("an exchange is counted by method and outcome, and timed unless nobody wait
 
 test("a connection that was refused is counted by what was wrong with it", async () => {
   const { metrics, lines } = setup();
-  const line: AccessLogEntry = { requestId: "r", protocol: "rest", operation: "", code: "invalid_argument", ms: 0 };
-  metrics.onRequest({ ...line, fault: "FLOOD" }, "RATE_LIMITED");
+  const line: AccessLogEntry = {
+    requestId: "r",
+    protocol: "rest",
+    operation: "",
+    code: "invalid_argument",
+    durationMs: 0,
+  };
+  metrics.onRequest({ ...line, errorCode: "FLOOD" }, "RATE_LIMITED");
   metrics.onRequest(line, "INVALID_PARAMETER");
   expect(await lines("session_faults_total")).toEqual(['hop_gateway_session_faults_total{fault="FLOOD"} 1']);
 });

@@ -7,7 +7,7 @@ const line = (about: Partial<AccessLogEntry>): AccessLogEntry => ({
   protocol: "rest",
   operation: "hop.bridge.v1.BridgeService/GetQuote",
   code: "ok",
-  ms: 1,
+  durationMs: 1,
   ...about,
 });
 
@@ -52,7 +52,7 @@ describe("counts of requests", () => {
 
 test("durations are counted up to each bound, in seconds", () => {
   const { record, toDurationSamples } = createRequestMetrics();
-  for (const ms of [0.1, 0.11, 30, 20_000]) record(line({ ms }), "");
+  for (const durationMs of [0.1, 0.11, 30, 20_000]) record(line({ durationMs }), "");
   const samples = toDurationSamples();
   const upTo = (le: number | string) => samples.find(({ labels }) => labels.le === le)?.value;
   expect([0.0001, 0.00025, 0.025, 0.05, 10, "+Inf"].map(upTo)).toEqual([1, 2, 2, 3, 3, 4]);

@@ -388,7 +388,7 @@ describe("coverage", () => {
     const { reader } = await fill(chains, 0, onHistory);
     expect(reader.getCoverage("base")).toMatchObject({ fromBlock: 0, fromTimestamp: 0 });
     const total = 1_399_941 - 1_397_238;
-    expect(onHistory).toHaveBeenCalledWith({ slug: "base", done: total, total, events: 0 });
+    expect(onHistory).toHaveBeenCalledWith({ chain: "base", blocksDone: total, blocksTotal: total, events: 0 });
     const searched = base.requests.flat().filter((method) => method === "eth_getLogs").length;
     expect(searched).toBeLessThan(5);
   });

@@ -73,7 +73,7 @@ test("a chain that does not answer keeps no other process from filling the other
   await vi.waitFor(() => expect(second.options.events.onLeaseHeld).toHaveBeenCalledWith("nova", { pid: process.pid }));
   await vi.waitFor(() => {
     expect(second.options.events.onBackfillProgress).toHaveBeenCalledWith(
-      expect.objectContaining({ slug: "optimism" }),
+      expect.objectContaining({ chain: "optimism" }),
     );
   });
   expect(second.options.events.onLeaseHeld).toHaveBeenCalledTimes(1);
