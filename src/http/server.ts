@@ -170,7 +170,7 @@ function traceOperation(operation: AnyOperation): AnyOperation {
 }
 
 /** Faults of HTTP/2 connections that are too much of something; the others are mistakes. */
-const FLOOD_ERROR_CODES: ReadonlySet<string> = new Set(["ERR_HTTP2_TOO_MANY_INVALID_FRAMES", "FLOOD"]);
+const FLOOD_ERROR_CODES: ReadonlySet<string> = new Set(["ERR_HTTP2_TOO_MANY_INVALID_FRAMES", "EXCESS_BYTES"]);
 
 function toErrorResponse(
   { code, rawPacket }: ProtocolError,

@@ -85,7 +85,7 @@ export function createProbes(options: ProbesOptions): Map<string, () => DynamicD
 
 function classifyChain({ endpoints }: ChainStatus): ChainReachability {
   if (endpoints.some(({ state }) => state === "ok" || state === "lagging")) return "ok";
-  const isFailing = endpoints.length > 0 && endpoints.every(({ state }) => state === "failing" || state === "resting");
+  const isFailing = endpoints.length > 0 && endpoints.every(({ state }) => state === "failing" || state === "cooldown");
   return isFailing ? "failing" : "unknown";
 }
 

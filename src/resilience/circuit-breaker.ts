@@ -22,10 +22,10 @@ export interface CircuitBreaker {
 }
 
 /**
- * failing: it is asked after others, or what is known of it last is a failure. resting: it wants to be left alone.
+ * failing: it is asked after others, or what is known of it last is a failure. cooldown: it wants to be left alone.
  * unknown: nobody has asked it yet.
  */
-export type CircuitBreakerState = "ok" | "failing" | "resting" | "unknown";
+export type CircuitBreakerState = "ok" | "failing" | "cooldown" | "unknown";
 
 export interface CircuitBreakerAttempt {
   /** @param latencyMs time that it took; undefined: tells nothing about other attempts */
@@ -79,7 +79,7 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
 
   return {
     state() {
-      if (isCoolingDown()) return "resting";
+      if (isCoolingDown()) return "cooldown";
       if (isOpen() || isAnswering === false) return "failing";
       return isAnswering === undefined ? "unknown" : "ok";
     },

@@ -3,16 +3,16 @@ import { type Dispatcher, request } from "undici";
 import { raceAbort } from "./race-abort.js";
 
 /**
- * What kind of failure an exchange with an upstream was. refused: it is there and gives no result; aborted: nobody waits
+ * What kind of failure an exchange with an upstream was. rpc_error: it is there and gives no result; aborted: nobody waits
  * any more.
  */
 export type UpstreamErrorKind =
-  | "refused"
+  | "rpc_error"
   | "timeout"
   | "aborted"
   | "network_error"
   | "http_error"
-  | "bad_answer"
+  | "invalid_response"
   | "wrong_chain";
 
 /** Why an exchange with an upstream gave no usable answer. Its message names no URL; the cause may. */
@@ -26,7 +26,7 @@ export class UpstreamError extends Error {
 
   constructor(message: string, options: UpstreamErrorOptions = {}) {
     super(message, { cause: options.cause });
-    this.kind = options.kind ?? "bad_answer";
+    this.kind = options.kind ?? "invalid_response";
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
   }

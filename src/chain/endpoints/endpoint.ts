@@ -104,11 +104,11 @@ export function createEndpoint({
     const body = encodeRequest(calls, firstId);
     const method = calls.length === 1 ? (calls[0]?.method ?? "") : "batch";
     const ended = onEndpointRequest?.({ endpoint: id, method, calls: calls.length });
-    let outcome: EndpointRequestOutcome = "bad_answer";
+    let outcome: EndpointRequestOutcome = "invalid_response";
     try {
       const answer = await fetchJson(address.url, { ...address.headers, dispatcher, maxBytes, signal, body });
       const found = read(answer, firstId);
-      outcome = found === undefined ? "refused" : "ok";
+      outcome = found === undefined ? "rpc_error" : "ok";
       return found;
     } catch (error) {
       if (error instanceof UpstreamError) outcome = error.kind;

@@ -9,7 +9,7 @@ export class RpcError extends UpstreamError {
   readonly classification: RpcErrorClassification | undefined;
 
   constructor(message: string, refusal?: RpcErrorClassification) {
-    super(message, { kind: "refused" });
+    super(message, { kind: "rpc_error" });
     // Not in logs: its numbers are the upstream's words.
     Object.defineProperty(this, "classification", { value: refusal, enumerable: false });
   }

@@ -76,7 +76,7 @@ export function createExplorerClient({ baseUrl, now }: ExplorerClientOptions): E
       const state = health.state();
       const answeredAt = health.lastSuccessAt();
       return {
-        state: state === "resting" ? "failing" : state,
+        state: state === "cooldown" ? "failing" : state,
         ageMs: answeredAt === undefined ? undefined : now() - answeredAt,
       };
     },

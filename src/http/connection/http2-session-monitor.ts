@@ -22,7 +22,7 @@ interface SessionState {
 }
 
 /** Why a connection was ended: too many bytes that are no requests, no word from it. */
-export const SESSION_ERROR_CODES = ["FLOOD", "NO_SIGN_OF_LIFE"] as const;
+export const SESSION_ERROR_CODES = ["EXCESS_BYTES", "KEEPALIVE_TIMEOUT"] as const;
 
 /** How often all connections are looked at. */
 const CHECK_INTERVAL_MS = 1000;
@@ -59,11 +59,11 @@ export function createHttp2SessionMonitor(limits: HttpLimits): Http2SessionMonit
       EXCESS_BYTES_BURST +
       seconds * EXCESS_BYTES_PER_SECOND +
       state.totalStreams * (2 * limits.headerBytes + 2 * limits.requestBytes);
-    if (session.socket.bytesRead > allowed) refuse(session, "FLOOD");
+    if (session.socket.bytesRead > allowed) refuse(session, "EXCESS_BYTES");
     else if (state.openStreams === 0 && now - state.idleSince >= limits.idleMs) session.destroy();
     else if (now - state.pingedAt >= limits.pingIntervalMs) {
       // Not answered by one who sends half a frame, nor where Node.js has given the connection up but not closed it.
-      if (state.isPingPending) refuse(session, "NO_SIGN_OF_LIFE");
+      if (state.isPingPending) refuse(session, "KEEPALIVE_TIMEOUT");
       else {
         state.pingedAt = now;
         state.isPingPending = session.ping(() => {

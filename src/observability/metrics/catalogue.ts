@@ -32,7 +32,9 @@ export const metricCatalogue = {
   ]),
   requestsInProgress: summedGauge("requests_in_progress", "Requests whose answer is not out yet."),
   connections: summedGauge("connections", "Connections of callers that are open."),
-  sessionFaults: counter("session_faults_total", "Connections refused for what came on them, or did not.", ["fault"]),
+  connectionErrors: counter("connection_errors_total", "Connections refused for what came on them, or did not.", [
+    "error_code",
+  ]),
   upstreamRequests: counter("upstream_requests_total", "HTTP requests to RPC endpoints, by how they ended.", [
     ...["network", "chain", "endpoint", "method", "outcome"],
   ]),
@@ -55,21 +57,21 @@ export const metricCatalogue = {
   sourceAge: maxGauge("source_age_seconds", "Age of what a source gave last; of prices, since they were made.", [
     "source",
   ]),
-  quoteFactsAge: histogram("quote_facts_age_seconds", "Age of what was read from the chains when a quote is given."),
-  quoteVerifications: counter("quote_verifications_total", "Quotes that the SDK computed again, by what it found.", [
-    "verdict",
+  quoteChainStateAge: histogram(
+    "quote_chain_state_age_seconds",
+    "Age of what was read from the chains when a quote is given.",
+  ),
+  quoteComparisons: counter("quote_comparisons_total", "Quotes that the SDK computed again, by what it found.", [
+    "result",
   ]),
-  snapshotReads: counter("snapshot_reads_total", "Reads of what quotes need of a chain, by how they ended.", [
+  chainStateReads: counter("chain_state_reads_total", "Reads of what quotes need of a chain, by how they ended.", [
     "outcome",
   ]),
-  routesKeptFresh: summedGauge(
-    "routes_kept_fresh",
-    "Routes whose facts are read again and again, as somebody asks for them.",
-  ),
+  activeRoutes: summedGauge("active_routes", "Routes whose facts are read again and again, as somebody asks for them."),
   indexLag: maxGauge("index_lag_blocks", "By how many blocks the index of transfers is behind a chain.", ["chain"]),
-  gateLimit: summedGauge("gate_limit", "Most expensive works that go on at a time now."),
-  gateInside: summedGauge("gate_inside", "Expensive works that go on or stand in line."),
-  callsWaiting: summedGauge("calls_waiting", "Calls that wait for something that is not at hand."),
+  concurrencyLimit: summedGauge("concurrency_limit", "Most expensive works that go on at a time now."),
+  inFlight: summedGauge("in_flight", "Expensive works that go on or stand in line."),
+  requestsPending: summedGauge("requests_pending", "Calls that wait for something that is not at hand."),
   customEndpoints: summedGauge("custom_endpoints", "RPC endpoints that callers named and have open."),
   buildInfo: maxGauge("build_info", "1, for the version of the service and of Node.js.", ["version", "node"]),
 } as const satisfies Readonly<Record<string, MetricDescription>>;

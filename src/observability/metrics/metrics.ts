@@ -48,7 +48,7 @@ export interface MetricsOptions {
 /** Every metric of our own, for what stands on their names. */
 export const metricDescriptions: readonly MetricDescription[] = Object.values(metricCatalogue);
 
-const ENDPOINT_STATES = ["ok", "failing", "resting", "lagging", "unknown"] as const;
+const ENDPOINT_STATES = ["ok", "failing", "cooldown", "lagging", "unknown"] as const;
 const SOURCE_STATES = ["ok", "failing", "unknown", "off"] as const;
 
 /** The methods that are sent here; what the SDK or a later version sends beside them is `other`. */
@@ -59,12 +59,12 @@ const knownRpcMethods: ReadonlySet<string> = new Set([
 
 export function createMetrics({ version, getDependencyStatus, getLoad, now, monotonicNow }: MetricsOptions): Metrics {
   const requests = createRequestMetrics();
-  const sessionFaults = createLabeledCounter(metricCatalogue.sessionFaults.labels);
+  const connectionErrors = createLabeledCounter(metricCatalogue.connectionErrors.labels);
   const exchanges = createLabeledCounter(metricCatalogue.upstreamRequests.labels);
   const exchangeTimes = new Map<string, { readonly labels: MetricSample["labels"]; readonly times: Histogram }>();
   const quoteAges = new Histogram(QUOTE_AGE_BUCKETS);
-  const verdicts = createLabeledCounter(metricCatalogue.quoteVerifications.labels);
-  const snapshotReads = createLabeledCounter(metricCatalogue.snapshotReads.labels);
+  const verdicts = createLabeledCounter(metricCatalogue.quoteComparisons.labels);
+  const chainStateReads = createLabeledCounter(metricCatalogue.chainStateReads.labels);
   let registry: Promise<MetricsRegistry> | undefined;
 
   function timesOf(network: string, chain: string): Histogram {
@@ -86,7 +86,7 @@ export function createMetrics({ version, getDependencyStatus, getLoad, now, mono
     requestDuration: requests.toDurationSamples,
     requestsInProgress: () => one(getLoad().requests),
     connections: () => one(getLoad().connections),
-    sessionFaults: sessionFaults.toSamples,
+    connectionErrors: connectionErrors.toSamples,
     upstreamRequests: exchanges.toSamples,
     upstreamDuration: () =>
       [...exchangeTimes.values()].flatMap(({ labels, times }) =>
@@ -108,15 +108,15 @@ export function createMetrics({ version, getDependencyStatus, getLoad, now, mono
       getDependencyStatus().sources.flatMap(({ source, ageMs }) =>
         ageMs === undefined ? [] : [{ labels: { source }, value: ageMs / 1000 }],
       ),
-    quoteFactsAge: () => quoteAges.toSamples(metricCatalogue.quoteFactsAge.name, {}),
-    quoteVerifications: verdicts.toSamples,
-    snapshotReads: snapshotReads.toSamples,
-    routesKeptFresh: () => one(getLoad().activeRoutes),
+    quoteChainStateAge: () => quoteAges.toSamples(metricCatalogue.quoteChainStateAge.name, {}),
+    quoteComparisons: verdicts.toSamples,
+    chainStateReads: chainStateReads.toSamples,
+    activeRoutes: () => one(getLoad().activeRoutes),
     indexLag: () =>
       (getDependencyStatus().index ?? []).map(({ chain, lagBlocks }) => ({ labels: { chain }, value: lagBlocks })),
-    gateLimit: () => one(getLoad().limiter.limit),
-    gateInside: () => one(getLoad().limiter.inFlight),
-    callsWaiting: () => one(getLoad().pendingRequests),
+    concurrencyLimit: () => one(getLoad().limiter.limit),
+    inFlight: () => one(getLoad().limiter.inFlight),
+    requestsPending: () => one(getLoad().pendingRequests),
     customEndpoints: () => one(getLoad().customEndpoints),
     buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],
   };
@@ -135,7 +135,7 @@ export function createMetrics({ version, getDependencyStatus, getLoad, now, mono
   return {
     onRequest(line, reason) {
       requests.record(line, reason);
-      if (line.errorCode !== undefined) sessionFaults.increment(String(line.errorCode));
+      if (line.errorCode !== undefined) connectionErrors.increment(String(line.errorCode));
     },
     onEndpointRequest({ network, chain, endpoint, method }) {
       const beganAt = monotonicNow();
@@ -144,7 +144,7 @@ export function createMetrics({ version, getDependencyStatus, getLoad, now, mono
         if (outcome !== "aborted") timesOf(network, chain).observe((monotonicNow() - beganAt) / 1000);
       };
     },
-    onChainStateRead: (outcome) => snapshotReads.increment(outcome),
+    onChainStateRead: (outcome) => chainStateReads.increment(outcome),
     observeQuoteAge: (ageMs) => quoteAges.observe(ageMs / 1000),
     onQuoteComparison: (verdict) => verdicts.increment(verdict),
     loadRegistry: async () => void (await loaded()),

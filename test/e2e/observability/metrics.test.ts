@@ -99,9 +99,9 @@ test("requests are counted by operation, protocol, code and reason, each once", 
   expect(found.value("hop_gateway_requests_in_progress")).toBe(1);
   expect(found.value("hop_gateway_connections")).toBeGreaterThan(0);
   // Eight quotes from two reads of the chains.
-  expect(found.value("hop_gateway_quote_facts_age_seconds_count")).toBe(8);
-  expect(found.value("hop_gateway_snapshot_reads_total", { outcome: "ok" })).toBeGreaterThanOrEqual(2);
-  expect(found.value("hop_gateway_routes_kept_fresh")).toBe(1);
+  expect(found.value("hop_gateway_quote_chain_state_age_seconds_count")).toBe(8);
+  expect(found.value("hop_gateway_chain_state_reads_total", { outcome: "ok" })).toBeGreaterThanOrEqual(2);
+  expect(found.value("hop_gateway_active_routes")).toBe(1);
   for (const chain of ["arbitrum", "polygon"]) {
     const ofChain = { network: "mainnet", chain };
     expect(found.sum("hop_gateway_upstream_requests_total", { ...ofChain, outcome: "ok" })).toBeGreaterThan(0);
@@ -139,9 +139,9 @@ test("callers' endpoints are told as custom, by nothing else, and only while the
 test("verdicts of the SDK are counted", async () => {
   const { status, scrape: look } = await start({ QUOTE_VERIFY_RATE: "1" });
   expect(await status(quotePath)).toBe(200);
-  const verdict = "hop_gateway_quote_verifications_total";
+  const verdict = "hop_gateway_quote_comparisons_total";
   await vi.waitFor(async () => expect((await look()).sum(verdict)).toBe(1), { timeout: 10_000 });
-  expect((await look()).value(verdict, { verdict: "equal" })).toBe(1);
+  expect((await look()).value(verdict, { result: "equal" })).toBe(1);
 });
 
 test("whatever callers ask for, the series stay as many as they were", async () => {

@@ -46,7 +46,7 @@ test("the numbers are of both, whoever is asked", async () => {
   // Over new connections each, and so of both.
   for (let n = 0; n < 4; n++) expect(routesCounted(await scrapeMetrics(`${url}/metrics`))).toBe(40);
   const found = await scrapeMetrics(`${url}/metrics`);
-  expect(found.value("hop_gateway_gate_limit")).toBe(128);
+  expect(found.value("hop_gateway_concurrency_limit")).toBe(128);
   expect(found.value("hop_gateway_build_info", { version: findPackageRoot().version, node: process.version })).toBe(1);
   // One word for each endpoint that any of them knows.
   expect(found.text.match(/^hop_gateway_endpoint_state\{.*chain="polygon".*state="unknown"\} 1$/gm)?.length).toBe(1);

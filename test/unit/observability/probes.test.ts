@@ -41,7 +41,7 @@ const readiness = (state: Setup) => {
 
 test("/readyz tells what is known of chains, sources and the index, and leaves out what is not", () => {
   const { status, body, looks } = probe("/readyz", {
-    chains: [chain("optimism", ["ok", "resting"], { head }), chain("base", ["unknown"])],
+    chains: [chain("optimism", ["ok", "cooldown"], { head }), chain("base", ["unknown"])],
     sources: [
       { source: "prices", state: "ok", ageMs: 12_340 },
       { source: "explorer", state: "off", ageMs: undefined },
@@ -62,7 +62,7 @@ test("/readyz tells what is known of chains, sources and the index, and leaves o
         head: told,
         endpoints: [
           { endpoint: "a1b2c0", state: "ok", head: told },
-          { endpoint: "a1b2c1", state: "resting", head: told },
+          { endpoint: "a1b2c1", state: "cooldown", head: told },
         ],
       },
       {
@@ -85,7 +85,7 @@ test("/readyz tells what is known of chains, sources and the index, and leaves o
 test.each<[State[], string]>([
   [["failing", "ok"], "ok"],
   [["lagging"], "ok"],
-  [["failing", "resting"], "failing"],
+  [["failing", "cooldown"], "failing"],
   [["failing", "unknown"], "unknown"],
   [["unknown"], "unknown"],
 ])("a chain whose endpoints are %j is %s", (states, expected) => {

@@ -39,10 +39,10 @@ describe("what is told of each HTTP request to an endpoint", () => {
     ["http_error", failing(403), "batch http_error"],
     ["timeout", { intercept: () => true }, "batch timeout"],
     ["wrong_chain", { chainId: 10 }, "batch wrong_chain"],
-    ["bad_answer", { intercept: ({ response }) => Boolean(response.end("no JSON")) }, "batch bad_answer"],
-    ["bad_answer", { respond: () => ({ result: 7 }) }, "batch bad_answer"],
+    ["invalid_response", { intercept: ({ response }) => Boolean(response.end("no JSON")) }, "batch invalid_response"],
+    ["invalid_response", { respond: () => ({ result: 7 }) }, "batch invalid_response"],
     ["network_error", { intercept: ({ response }) => Boolean(response.destroy()) }, "batch network_error"],
-    ["refused", { respond: () => ({ error: { code: -32005, message: "rate limit" } }) }, "batch refused"],
+    ["rpc_error", { respond: () => ({ error: { code: -32005, message: "rate limit" } }) }, "batch rpc_error"],
   ])("%s: %j", async (_, behaviour, ending) => {
     const { endings, send } = observed([await startRpcNodeStub(behaviour)]);
     await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
@@ -66,7 +66,7 @@ describe("what is told of each HTTP request to an endpoint", () => {
     });
     const { endings, send } = observed([node]);
     await send("eth_gasPrice");
-    expect(endings()).toEqual(["batch refused", "eth_chainId ok", "eth_gasPrice ok"]);
+    expect(endings()).toEqual(["batch rpc_error", "eth_chainId ok", "eth_gasPrice ok"]);
   });
 
   test("aborted: the caller left before the answer", async () => {

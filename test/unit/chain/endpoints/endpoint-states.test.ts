@@ -93,7 +93,7 @@ describe("the state of an endpoint", () => {
     const [first, second] = [await startRpcNodeStub({ intercept: busy }), await startRpcNodeStub({ head: head(7) })];
     const looked = poolOf([first, second]);
     await looked.pool.send("eth_gasPrice", [], never);
-    expect(looked.states()).toEqual(["resting", "ok"]);
+    expect(looked.states()).toEqual(["cooldown", "ok"]);
     const looks = [first.headRequests, second.headRequests] as const;
     looked.clock.ms += 10_000;
     looked.pool.probe();

@@ -99,13 +99,17 @@ describe("a flood ends its connection, with one line in the log, while others ar
       (index: number) => open(index, END | END_HEADERS),
       "ERR_HTTP2_TOO_MANY_INVALID_FRAMES",
     ],
-    ["PING", () => encodeFrame(FRAME_TYPES.ping, 0, 0, Buffer.alloc(8)), /ERR_HTTP2_ERROR|FLOOD/],
-    ["SETTINGS", () => encodeFrame(FRAME_TYPES.settings, 0, 0, none), /ERR_HTTP2_ERROR|FLOOD/],
+    ["PING", () => encodeFrame(FRAME_TYPES.ping, 0, 0, Buffer.alloc(8)), /ERR_HTTP2_ERROR|EXCESS_BYTES/],
+    ["SETTINGS", () => encodeFrame(FRAME_TYPES.settings, 0, 0, none), /ERR_HTTP2_ERROR|EXCESS_BYTES/],
     ["acknowledgements of nothing", () => encodeFrame(FRAME_TYPES.settings, 1, 0, none), "ERR_HTTP2_ERROR"],
-    ["PRIORITY", (index: number) => encodeFrame(priority, 0, streamOf(index), Buffer.from([0, 0, 0, 0, 16])), "FLOOD"],
-    ["frames that nobody knows", () => encodeFrame(0x77, 0, 0, Buffer.alloc(8)), "FLOOD"],
-    ["padding", onOneStream(() => encodeFrame(FRAME_TYPES.data, PADDED, 1, Buffer.alloc(256, 255))), "FLOOD"],
-    ["empty DATA", onOneStream(() => encodeFrame(FRAME_TYPES.data, 0, 1, none)), /INVALID_FRAMES|FLOOD/],
+    [
+      "PRIORITY",
+      (index: number) => encodeFrame(priority, 0, streamOf(index), Buffer.from([0, 0, 0, 0, 16])),
+      "EXCESS_BYTES",
+    ],
+    ["frames that nobody knows", () => encodeFrame(0x77, 0, 0, Buffer.alloc(8)), "EXCESS_BYTES"],
+    ["padding", onOneStream(() => encodeFrame(FRAME_TYPES.data, PADDED, 1, Buffer.alloc(256, 255))), "EXCESS_BYTES"],
+    ["empty DATA", onOneStream(() => encodeFrame(FRAME_TYPES.data, 0, 1, none)), /INVALID_FRAMES|EXCESS_BYTES/],
     [
       "CONTINUATION",
       (index: number) =>
@@ -184,7 +188,7 @@ describe("a connection that gives no sign of life is ended", () => {
     socket.resume();
     socket.write(bytes);
     await closed;
-    await expect.poll(() => accessLines.filter(({ errorCode }) => errorCode === "NO_SIGN_OF_LIFE")).toHaveLength(1);
+    await expect.poll(() => accessLines.filter(({ errorCode }) => errorCode === "KEEPALIVE_TIMEOUT")).toHaveLength(1);
   });
 
   test("but not one that answers, however long its request takes", async () => {

@@ -55,15 +55,16 @@ test("what goes on now is asked for at a scrape, and at no other time", async ()
   const names = [
     "connections",
     "requests_in_progress",
-    "gate_",
-    "calls_waiting",
+    "concurrency_limit",
+    "in_flight",
+    "requests_pending",
     "custom_endpoints",
-    "routes_kept_fresh",
+    "active_routes",
   ];
   const shown = (await Promise.all(names.map(lines))).flat();
   expect(shown.map((line) => line.replace("hop_gateway_", ""))).toEqual([
-    ...["connections 1", "requests_in_progress 2", "gate_limit 3", "gate_inside 4", "calls_waiting 5"],
-    ...["custom_endpoints 6", "routes_kept_fresh 7"],
+    ...["connections 1", "requests_in_progress 2", "concurrency_limit 3", "in_flight 4", "requests_pending 5"],
+    ...["custom_endpoints 6", "active_routes 7"],
   ]);
   expect(loads()).toBeGreaterThan(0);
 });
@@ -72,7 +73,7 @@ test("a state is 1 for the one that holds and 0 for each other that there is", a
   const { lines } = setup();
   const ofOptimism = 'network="mainnet",chain="optimism"';
   const statesOf = (digits: string, own: string) =>
-    ["ok", "failing", "resting", "lagging", "unknown"].map(
+    ["ok", "failing", "cooldown", "lagging", "unknown"].map(
       (word) =>
         `hop_gateway_endpoint_state{${ofOptimism},endpoint="${digits}",state="${word}"} ${word === own ? 1 : 0}`,
     );
@@ -95,7 +96,7 @@ test("an exchange is counted by method and outcome, and timed unless nobody wait
   for (const [method, outcome] of [
     ["eth_call", "ok"],
     ["eth_call", "aborted"],
-    ["debug_everything", "refused"],
+    ["debug_everything", "rpc_error"],
   ] as const) {
     const ended = metrics.onEndpointRequest({ ...told, method });
     pass(40);
@@ -105,7 +106,7 @@ test("an exchange is counted by method and outcome, and timed unless nobody wait
   expect(await lines("upstream_requests_total")).toEqual([
     `hop_gateway_upstream_requests_total{${labels},method="eth_call",outcome="ok"} 1`,
     `hop_gateway_upstream_requests_total{${labels},method="eth_call",outcome="aborted"} 1`,
-    `hop_gateway_upstream_requests_total{${labels},method="other",outcome="refused"} 1`,
+    `hop_gateway_upstream_requests_total{${labels},method="other",outcome="rpc_error"} 1`,
   ]);
   const times = await lines("upstream_request_duration_seconds");
   expect(times.find((line) => line.includes('le="0.025"'))).toMatch(/ 0$/);
@@ -122,9 +123,11 @@ test("a connection that was refused is counted by what was wrong with it", async
     code: "invalid_argument",
     durationMs: 0,
   };
-  metrics.onRequest({ ...line, errorCode: "FLOOD" }, "RATE_LIMITED");
+  metrics.onRequest({ ...line, errorCode: "EXCESS_BYTES" }, "RATE_LIMITED");
   metrics.onRequest(line, "INVALID_PARAMETER");
-  expect(await lines("session_faults_total")).toEqual(['hop_gateway_session_faults_total{fault="FLOOD"} 1']);
+  expect(await lines("connection_errors_total")).toEqual([
+    'hop_gateway_connection_errors_total{error_code="EXCESS_BYTES"} 1',
+  ]);
 });
 
 test("the process is watched once, however many services run in it", async () => {
