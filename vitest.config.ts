@@ -29,7 +29,9 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/{unit,property}/**/*.test.ts"],
-          setupFiles: ["test/support/forbid-processes.ts"],
+          setupFiles: ["test/support/unit-setup.ts"],
+          // The files of a worker share their modules: importing them takes longer than most tests.
+          isolate: false,
         },
       },
       { extends: true, test: { name: "process", include: ["test/process/**/*.test.ts"] } },

@@ -1,8 +1,15 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { resolveHost } from "../../../../src/chain/custom-endpoints/resolve-host.js";
 import { type DnsStub, startDnsStub } from "../../../support/stubs/dns-stub.js";
 
-const setup = vi.hoisted(() => ({ server: "" }));
+const setup = vi.hoisted(() => {
+  // Another file of this worker may have imported the module with the real resolver.
+  vi.resetModules();
+  return { server: "" };
+});
+afterAll(() => {
+  vi.resetModules();
+});
 vi.mock("node:dns/promises", async (importOriginal) => {
   const original = await importOriginal<typeof import("node:dns/promises")>();
   // The real one, but for whom it asks.

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Agent } from "undici";
-import { afterAll, afterEach } from "vitest";
 import type { ChainClient, RpcOutcome } from "../../../../src/chain/chain-client.js";
 import {
   createEndpointPool,
   type EndpointFailure,
   type EndpointPoolOptions,
 } from "../../../../src/chain/endpoints/endpoint-pool.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
 import { readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 
 export interface NodeCall {
@@ -36,16 +36,10 @@ export interface RpcNodeStub {
   abortedRequests: number;
 }
 
-const OPEN: { close(): Promise<void> }[] = [];
 const dispatcher = new Agent();
-afterEach(async () => {
-  await Promise.all(OPEN.splice(0).map((stub) => stub.close()));
-});
-afterAll(() => dispatcher.destroy());
 
 export async function startRpcNodeStub(behaviour: Partial<RpcNodeStub> = {}): Promise<RpcNodeStub> {
-  const stub = await startHttpStub((request, response) => void serve(request, response));
-  OPEN.push(stub);
+  const stub = closeAfterTest(await startHttpStub((request, response) => void serve(request, response)));
   const node: RpcNodeStub = {
     url: stub.url,
     chainId: 1,

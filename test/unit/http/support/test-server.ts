@@ -1,5 +1,4 @@
 import { create, type Message } from "@bufbuild/protobuf";
-import { afterEach } from "vitest";
 import {
   BridgeService,
   type GetQuoteRequest,
@@ -14,6 +13,7 @@ import { type MountedService, mountService } from "../../../../src/http/request/
 import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
 import { createHttpServer, type HttpServer } from "../../../../src/http/server.js";
 import type { Operation } from "../../../../src/operations/operation.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
 import { createTestService } from "./test-contract.js";
 
 export const QUOTE_PATH = "/hop.bridge.v1.BridgeService/GetQuote";
@@ -69,12 +69,6 @@ const kinds: MountedService = {
   operations: { echo: async (request: Message) => request },
 };
 
-const RUNNING = new Set<HttpServer>();
-afterEach(async () => {
-  await Promise.all([...RUNNING].map((server) => server.close(0)));
-  RUNNING.clear();
-});
-
 /** A server on a free port with both test contracts; closed after the test. */
 export async function startTestServer({
   getQuote = echoQuote,
@@ -96,7 +90,7 @@ export async function startTestServer({
     rateLimit: rateLimit && { ...rateLimit, onFailure: (error) => internalErrors.push(error) },
     ...options,
   });
-  RUNNING.add(server);
+  closeAfterTest({ close: () => server.close(0) });
   const { url, port } = await server.listen();
   const waitForAccessLines = (count: number) =>
     new Promise<void>((resolve) => {

@@ -1,9 +1,15 @@
 import childProcess from "node:child_process";
 import { syncBuiltinESMExports } from "node:module";
+import { afterEach } from "vitest";
+import { closeAll } from "./close-after-test.js";
 
-// Vitest's setupFile of the unit project: its tests start no process, so that they stay fast. A test that has to start
-// one belongs in test/process, or in test/e2e where it also needs the local Hop network.
+// Vitest's setupFile of the unit project, run for each test file. The files of a worker share their modules (importing
+// them takes longer than most tests), so a helper registers what has to be closed instead of calling afterEach itself:
+// that call would count for the first file only.
 
+afterEach(closeAll);
+
+/** Keeps unit tests fast: one that starts a process belongs in test/process, or in test/e2e if it needs the network. */
 function forbid(): never {
   throw new Error("a unit test must not start a process: move it to test/process");
 }
