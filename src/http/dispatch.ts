@@ -77,7 +77,7 @@ export function exceedsHeaderLimits(rawHeaders: readonly string[], { headerBytes
 function disableKeepAlive({ res, context }: HttpExchange): void {
   if ("stream" in res) return;
   res.shouldKeepAlive = false;
-  context.malformed = true;
+  context.isMalformed = true;
 }
 
 /** What makes a request of HTTP/1 one that others in front of us may have read in another way. */

@@ -131,12 +131,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const { reason } = error;
     const call = calls.findPending(socket);
     if (call !== undefined) {
-      Object.assign(call, { code: toCodeName(reason), reason, malformed: true });
+      call.code = toCodeName(reason);
+      call.reason = reason;
+      call.isMalformed = true;
       return formatRawErrorResponse(call, status, error, headers);
     }
     const requestId = createRequestId();
     calls.logRejected(requestId, reason, fault.code);
-    return formatRawErrorResponse({ requestId, rateHeaders: [] }, status, error, headers);
+    return formatRawErrorResponse({ requestId, rateLimitHeaders: [] }, status, error, headers);
   }
 
   const listener = createHttpListener({

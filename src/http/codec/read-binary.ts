@@ -22,22 +22,22 @@ export function createFastPathBinaryReader(schema: DescMessage): FastPathBinaryR
   return (bytes) => {
     const message = newMessage() as Message & Record<string, unknown>;
     const end = bytes.length;
-    let at = 0;
-    while (at < end) {
-      const tag = bytes[at++] ?? 0;
+    let offset = 0;
+    while (offset < end) {
+      const tag = bytes[offset++] ?? 0;
       const name = names[tag];
       if (name === undefined) return undefined;
       if ((tag & 7) === WIRE_TYPE_FIXED64) {
-        if (at + 8 > end) return undefined;
-        message[name] = bytes.readDoubleLE(at);
-        at += 8;
+        if (offset + 8 > end) return undefined;
+        message[name] = bytes.readDoubleLE(offset);
+        offset += 8;
       } else {
-        const size = bytes[at++] ?? 0x80;
+        const size = bytes[offset++] ?? 0x80;
         // A length of more than one byte is that of no plain text.
-        if (size > 0x7f || at + size > end) return undefined;
-        for (let i = at; i < at + size; i++) if ((bytes[i] ?? 0x80) > 0x7f) return undefined;
-        message[name] = bytes.toString("latin1", at, at + size);
-        at += size;
+        if (size > 0x7f || offset + size > end) return undefined;
+        for (let i = offset; i < offset + size; i++) if ((bytes[i] ?? 0x80) > 0x7f) return undefined;
+        message[name] = bytes.toString("latin1", offset, offset + size);
+        offset += size;
       }
     }
     return message;

@@ -19,7 +19,7 @@ const CLOSE_BRACE = 0x7d;
 interface JsonField {
   readonly name: string;
   readonly bit: number;
-  readonly isText: boolean;
+  readonly isString: boolean;
 }
 
 /** A reader for one type of message, equal to the library's `fromJsonString` in all that it reads. */
@@ -29,47 +29,48 @@ export function createFastPathJsonReader(schema: DescMessage): FastPathJsonReade
   schema.fields.forEach((field, index) => {
     // There are no more bits for a number to hold.
     if (index > 30 || !isFastPathField(field)) return;
-    const member = { name: field.localName, bit: 2 ** index, isText: field.scalar === ScalarType.STRING };
+    const member = { name: field.localName, bit: 2 ** index, isString: field.scalar === ScalarType.STRING };
     members.set(field.name, member).set(field.jsonName, member);
   });
 
   return (text) => {
     const message = newMessage() as Message & Record<string, unknown>;
-    let given = 0;
-    let at = skipWhitespace(text, 0);
-    if (text.charCodeAt(at) !== OPEN_BRACE) return undefined;
-    at = skipWhitespace(text, at + 1);
-    if (text.charCodeAt(at) === CLOSE_BRACE) return skipWhitespace(text, at + 1) === text.length ? message : undefined;
+    let presentFields = 0;
+    let offset = skipWhitespace(text, 0);
+    if (text.charCodeAt(offset) !== OPEN_BRACE) return undefined;
+    offset = skipWhitespace(text, offset + 1);
+    if (text.charCodeAt(offset) === CLOSE_BRACE)
+      return skipWhitespace(text, offset + 1) === text.length ? message : undefined;
     for (;;) {
-      if (text.charCodeAt(at) !== QUOTE) return undefined;
-      const nameEnd = text.indexOf('"', at + 1);
+      if (text.charCodeAt(offset) !== QUOTE) return undefined;
+      const nameEnd = text.indexOf('"', offset + 1);
       if (nameEnd === -1) return undefined;
-      const member = members.get(text.slice(at + 1, nameEnd));
-      if (member === undefined || (given & member.bit) !== 0) return undefined;
-      given |= member.bit;
-      at = skipWhitespace(text, nameEnd + 1);
-      if (text.charCodeAt(at) !== COLON) return undefined;
-      at = skipWhitespace(text, at + 1);
-      if (member.isText) {
-        if (text.charCodeAt(at) !== QUOTE) return undefined;
-        const end = text.indexOf('"', at + 1);
+      const member = members.get(text.slice(offset + 1, nameEnd));
+      if (member === undefined || (presentFields & member.bit) !== 0) return undefined;
+      presentFields |= member.bit;
+      offset = skipWhitespace(text, nameEnd + 1);
+      if (text.charCodeAt(offset) !== COLON) return undefined;
+      offset = skipWhitespace(text, offset + 1);
+      if (member.isString) {
+        if (text.charCodeAt(offset) !== QUOTE) return undefined;
+        const end = text.indexOf('"', offset + 1);
         if (end === -1) return undefined;
-        const value = text.slice(at + 1, end);
+        const value = text.slice(offset + 1, end);
         if (!UNESCAPED_JSON_TEXT.test(value)) return undefined;
         message[member.name] = value;
-        at = end + 1;
+        offset = end + 1;
       } else {
-        const end = findNumberEnd(text, at);
-        const digits = text.slice(at, end);
+        const end = findNumberEnd(text, offset);
+        const digits = text.slice(offset, end);
         const value = Number(digits);
         if (!NUMBER_PATTERN.test(digits) || !Number.isFinite(value)) return undefined;
         message[member.name] = value;
-        at = end;
+        offset = end;
       }
-      at = skipWhitespace(text, at);
-      const next = text.charCodeAt(at);
-      at = skipWhitespace(text, at + 1);
-      if (next === CLOSE_BRACE) return at === text.length ? message : undefined;
+      offset = skipWhitespace(text, offset);
+      const next = text.charCodeAt(offset);
+      offset = skipWhitespace(text, offset + 1);
+      if (next === CLOSE_BRACE) return offset === text.length ? message : undefined;
       if (next !== COMMA) return undefined;
     }
   };
@@ -81,22 +82,22 @@ function isFastPathField(field: DescField): boolean {
 }
 
 function skipWhitespace(text: string, from: number): number {
-  let at = from;
+  let offset = from;
   for (;;) {
-    const code = text.charCodeAt(at);
-    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return at;
-    at += 1;
+    const code = text.charCodeAt(offset);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return offset;
+    offset += 1;
   }
 }
 
 /** Where the characters end of which numbers are made. */
 function findNumberEnd(text: string, from: number): number {
-  let at = from;
+  let offset = from;
   for (;;) {
-    const code = text.charCodeAt(at);
+    const code = text.charCodeAt(offset);
     const isDigit = code >= 0x30 && code <= 0x39;
     // Plus, minus, dot, E and e.
-    if (!isDigit && code !== 0x2b && code !== 0x2d && code !== 0x2e && code !== 0x45 && code !== 0x65) return at;
-    at += 1;
+    if (!isDigit && code !== 0x2b && code !== 0x2d && code !== 0x2e && code !== 0x45 && code !== 0x65) return offset;
+    offset += 1;
   }
 }

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, type Message, ScalarType, toBinary } from "@bufbuild/protobuf";
 
-/** Writes a message behind so many bytes left free in front. Throws where the message does not serialise. */
-export type BinaryWriter = (message: Message, free: number) => Buffer;
+/** Writes a message behind so many bytes left headroom in front. Throws where the message does not serialise. */
+export type BinaryWriter = (message: Message, headroom: number) => Buffer;
 
 type Fields = Readonly<Record<string, unknown>>;
 /** Writes a field that is set. False where the value is none for a plain hand: the library then writes or refuses all. */
@@ -21,14 +21,14 @@ const MAX_SAFE_BIGINT = BigInt(Number.MAX_SAFE_INTEGER);
 /** A writer for one type of message, equal to the library's `toBinary`, which it calls for all that is not plain. */
 export function createBinaryWriter(schema: DescMessage): BinaryWriter {
   const write = createMessageWriter(schema, []);
-  return (message, free) => {
+  return (message, headroom) => {
     if (write !== undefined) {
-      const out = new GrowableBuffer(free);
+      const out = new GrowableBuffer(headroom);
       if (write(out, message as unknown as Fields)) return out.toBuffer();
     }
     const bytes = toBinary(schema, message);
-    const whole = Buffer.allocUnsafe(free + bytes.length);
-    whole.set(bytes, free);
+    const whole = Buffer.allocUnsafe(headroom + bytes.length);
+    whole.set(bytes, headroom);
     return whole;
   };
 }
@@ -36,11 +36,11 @@ export function createBinaryWriter(schema: DescMessage): BinaryWriter {
 type WriteMessage = (out: GrowableBuffer, fields: Fields) => boolean;
 
 /** Undefined where the type has a field that only the library writes. */
-function createMessageWriter(schema: DescMessage, within: readonly DescMessage[]): WriteMessage | undefined {
-  if (within.includes(schema)) return undefined;
+function createMessageWriter(schema: DescMessage, ancestors: readonly DescMessage[]): WriteMessage | undefined {
+  if (ancestors.includes(schema)) return undefined;
   const members: { readonly name: string; readonly write: WriteField }[] = [];
   for (const field of [...schema.fields].sort((a, b) => a.number - b.number)) {
-    const write = createFieldWriter(field, [...within, schema]);
+    const write = createFieldWriter(field, [...ancestors, schema]);
     if (write === undefined || field.number >= 2 ** 28) return undefined;
     members.push({ name: field.localName, write });
   }
@@ -51,7 +51,7 @@ function createMessageWriter(schema: DescMessage, within: readonly DescMessage[]
   };
 }
 
-function createFieldWriter(field: DescField, within: readonly DescMessage[]): WriteField | undefined {
+function createFieldWriter(field: DescField, ancestors: readonly DescMessage[]): WriteField | undefined {
   if (field.oneof !== undefined) return undefined;
   if (field.fieldKind === "list") {
     if (field.listKind === "scalar" && field.scalar === ScalarType.STRING) {
@@ -59,7 +59,7 @@ function createFieldWriter(field: DescField, within: readonly DescMessage[]): Wr
       return (out, value) => Array.isArray(value) && value.every((each) => write(out, each));
     }
     if (field.listKind === "message" && !field.delimitedEncoding) {
-      const inner = createMessageWriter(field.message, within);
+      const inner = createMessageWriter(field.message, ancestors);
       if (inner === undefined) return undefined;
       const tag = encodeTag(field.number, WIRE_TYPE_LENGTH_DELIMITED);
       return (out, value) => Array.isArray(value) && value.every((each) => writeNestedMessage(out, tag, inner, each));
@@ -143,8 +143,8 @@ class GrowableBuffer {
   private buffer = Buffer.allocUnsafe(INITIAL_BUFFER_BYTES);
   private offset: number;
 
-  constructor(free: number) {
-    this.offset = free;
+  constructor(headroom: number) {
+    this.offset = headroom;
   }
 
   toBuffer(): Buffer {

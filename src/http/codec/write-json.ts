@@ -11,7 +11,7 @@ type PrintValue = (value: unknown) => string | undefined;
 interface JsonField {
   readonly name: string;
   /** `"name":` */
-  readonly head: string;
+  readonly keyPrefix: string;
   /** Whether the value is the one that is not written. */
   readonly isDefault: (value: unknown) => boolean;
   readonly print: PrintValue;
@@ -28,11 +28,11 @@ export function createJsonWriter(schema: DescMessage): JsonWriter {
 }
 
 /** Undefined where the type has a field that only the library writes. */
-function createMessagePrinter(schema: DescMessage, within: readonly DescMessage[]): PrintValue | undefined {
-  if (within.includes(schema) || schema.typeName.startsWith("google.protobuf.")) return undefined;
+function createMessagePrinter(schema: DescMessage, ancestors: readonly DescMessage[]): PrintValue | undefined {
+  if (ancestors.includes(schema) || schema.typeName.startsWith("google.protobuf.")) return undefined;
   const members: JsonField[] = [];
   for (const field of [...schema.fields].sort((a, b) => a.number - b.number)) {
-    const member = createJsonField(field, [...within, schema]);
+    const member = createJsonField(field, [...ancestors, schema]);
     // JavaScript would put such a name in front of all others.
     if (member === undefined || /^[0-9]+$/.test(field.jsonName)) return undefined;
     members.push(member);
@@ -41,21 +41,21 @@ function createMessagePrinter(schema: DescMessage, within: readonly DescMessage[
     if (typeof message !== "object" || message === null) return undefined;
     const fields = message as Fields;
     let out = "";
-    for (const { name, head, isDefault, print } of members) {
+    for (const { name, keyPrefix, isDefault, print } of members) {
       const value = fields[name];
       if (isDefault(value)) continue;
       const text = print(value);
       if (text === undefined) return undefined;
-      out += out === "" ? head + text : `,${head}${text}`;
+      out += out === "" ? keyPrefix + text : `,${keyPrefix}${text}`;
     }
     return `{${out}}`;
   };
 }
 
-function createJsonField(field: DescField, within: readonly DescMessage[]): JsonField | undefined {
+function createJsonField(field: DescField, ancestors: readonly DescMessage[]): JsonField | undefined {
   if (field.oneof !== undefined || field.fieldKind === "map") return undefined;
-  const common = { name: field.localName, head: `${JSON.stringify(field.jsonName)}:` };
-  const print = createValuePrinter(field, within);
+  const common = { name: field.localName, keyPrefix: `${JSON.stringify(field.jsonName)}:` };
+  const print = createValuePrinter(field, ancestors);
   if (print === undefined) return undefined;
   if (field.fieldKind === "list") {
     const isDefault = (value: unknown) => Array.isArray(value) && value.length === 0;
@@ -83,8 +83,8 @@ function printList(values: readonly unknown[], print: PrintValue): string | unde
   return `[${out}]`;
 }
 
-function createValuePrinter(field: DescField, within: readonly DescMessage[]): PrintValue | undefined {
-  if (field.message !== undefined) return createMessagePrinter(field.message, within);
+function createValuePrinter(field: DescField, ancestors: readonly DescMessage[]): PrintValue | undefined {
+  if (field.message !== undefined) return createMessagePrinter(field.message, ancestors);
   if (field.enum !== undefined) {
     if (field.enum.values[0]?.number !== 0) return undefined;
     const names = new Map<unknown, string>(

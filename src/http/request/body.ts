@@ -3,11 +3,11 @@ import type { HttpRequest } from "./request-context.js";
 
 export interface BodyLimits {
   /** The body holds any number of messages, each in its envelope, and may go on for ever. */
-  readonly isEndless: boolean;
+  readonly isStreaming: boolean;
   /** Most bytes of a body, or of a message in one that is endless, envelope included; more is an error. */
   readonly maxBytes: number;
   /** Longest wait for the body's end; where that is endless, for its next bytes. */
-  readonly waitMs: number;
+  readonly timeoutMs: number;
   /** Ends a body that may go on for ever. */
   readonly draining: AbortSignal;
 }
@@ -49,12 +49,12 @@ export async function* replayBody({ chunks, isTimedOut }: BufferedBody, maxBytes
  */
 export async function* readBody(
   req: HttpRequest,
-  { isEndless, maxBytes, waitMs, draining }: BodyLimits,
+  { isStreaming, maxBytes, timeoutMs, draining }: BodyLimits,
 ): AsyncGenerator<Uint8Array> {
   const pieces: Buffer[] = [];
   let size = 0;
   /** So many bytes tell something: a whole body never, but for its end. */
-  let wanted = isEndless ? ENVELOPE_BYTES : maxBytes + 1;
+  let wanted = isStreaming ? ENVELOPE_BYTES : maxBytes + 1;
   let end: "end" | "stop" | "break" | undefined;
   let wake = (): void => {};
   const endBy = (how: typeof end) => (): void => {
@@ -62,23 +62,23 @@ export async function* readBody(
     wake();
   };
   const [onEnd, onStop, onBreak] = [endBy("end"), endBy("stop"), endBy("break")];
-  const timer = setTimeout(onStop, waitMs);
+  const timer = setTimeout(onStop, timeoutMs);
   function onData(piece: Buffer): void {
     size += piece.length;
     appendChunk(pieces, piece);
-    if (isEndless) timer.refresh();
+    if (isStreaming) timer.refresh();
     if (size < wanted) return;
     req.pause();
     wake();
   }
   req.on("data", onData).on("end", onEnd).on("close", onBreak);
-  if (isEndless) draining.addEventListener("abort", onStop);
+  if (isStreaming) draining.addEventListener("abort", onStop);
   if (req.destroyed) onBreak();
-  if (isEndless && draining.aborted) onStop();
+  if (isStreaming && draining.aborted) onStop();
   try {
     for (;;) {
       if (size >= wanted) {
-        if (!isEndless) throw createBodyTooLargeError(maxBytes);
+        if (!isStreaming) throw createBodyTooLargeError(maxBytes);
         const bytes = Buffer.concat(pieces);
         const { whole, next } = measureEnvelopes(bytes);
         // Whoever decodes it says what is wrong with a message that is too large.
@@ -96,7 +96,7 @@ export async function* readBody(
       } else if (end === "end") {
         if (size > 0) yield Buffer.concat(pieces);
         return;
-      } else if (end === "stop" && isEndless) return;
+      } else if (end === "stop" && isStreaming) return;
       else throw end === "stop" ? createBodyTimeoutError() : new ConnectError("the request broke off", Code.Canceled);
     }
   } finally {

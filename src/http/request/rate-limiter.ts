@@ -72,7 +72,7 @@ export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOp
     }
     if (counted.isFirstInDuration) noteWindow(caller, counted.msBeforeNext);
     const secondsLeft = Math.max(1, Math.ceil(counted.msBeforeNext / 1000));
-    call.rateHeaders = [
+    call.rateLimitHeaders = [
       ...["ratelimit-limit", String(requests)],
       ...["ratelimit-remaining", String(counted.remainingPoints)],
       ...["ratelimit-reset", String(secondsLeft)],

@@ -66,9 +66,9 @@ export interface RequestContext {
   /** Why it failed; empty where it did not, or its protocol's own words say why. */
   reason: ErrorReason | "";
   /** The request broke off because it is malformed: that is the code to log, not `canceled`. */
-  malformed: boolean;
+  isMalformed: boolean;
   /** What every answer to it says of the caller's rate limit, names and values in turn: nothing where there is none. */
-  rateHeaders: readonly string[];
+  rateLimitHeaders: readonly string[];
   /** By what callers are told apart. */
   readonly caller: string;
   /** Whether the call ended before its answer did. */
@@ -109,8 +109,8 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedCa
   operation = "";
   code = "unknown";
   reason: ErrorReason | "" = "";
-  malformed = false;
-  rateHeaders: readonly string[] = NO_HEADERS;
+  isMalformed = false;
+  rateLimitHeaders: readonly string[] = NO_HEADERS;
   isAborted = false;
   /** Where its answer goes; undefined on a stream. */
   res: HttpResponse | undefined = undefined;
@@ -210,7 +210,7 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedCa
     }
     const { requestId, protocol, operation, logFields } = this;
     const durationMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000;
-    const code = finished || this.malformed ? this.code : "canceled";
+    const code = finished || this.isMalformed ? this.code : "canceled";
     const line: AccessLogEntry & Record<string, string | number | boolean> = {
       requestId,
       protocol,

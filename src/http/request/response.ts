@@ -32,21 +32,21 @@ const ALLOWED_HEADERS = [...cors.allowedHeaders, "X-Request-Id"].join(", ");
 const PREFLIGHT_MAX_AGE_SECONDS = "7200";
 
 /** Of whom an answer without a call says so. */
-export type CommonHeaderValues = Pick<RequestContext, "requestId" | "rateHeaders">;
+export type CommonHeaderValues = Pick<RequestContext, "requestId" | "rateLimitHeaders">;
 
 /** Headers of every answer on every protocol. */
-export function buildCommonHeaders({ requestId, rateHeaders }: CommonHeaderValues): string[] {
+export function buildCommonHeaders({ requestId, rateLimitHeaders }: CommonHeaderValues): string[] {
   const headers = [
     "x-request-id",
     requestId,
     "access-control-allow-origin",
     "*",
     "access-control-expose-headers",
-    rateHeaders.length === 0 ? EXPOSED_HEADERS : EXPOSED_HEADERS_WITH_RATE_LIMIT,
+    rateLimitHeaders.length === 0 ? EXPOSED_HEADERS : EXPOSED_HEADERS_WITH_RATE_LIMIT,
     "x-content-type-options",
     "nosniff",
   ];
-  for (const each of rateHeaders) headers.push(each);
+  for (const each of rateLimitHeaders) headers.push(each);
   return headers;
 }
 
@@ -69,7 +69,7 @@ export function writeChunk(res: HttpResponse, chunk: Uint8Array): boolean {
 export interface JsonBody {
   readonly text: string;
   /** Bytes of it as UTF-8. */
-  readonly size: number;
+  readonly byteLength: number;
   /** Strong validator, with its quotes, of a text that is given again and again. */
   readonly etag: string | undefined;
 }
@@ -101,7 +101,7 @@ export function sendError(
   exchange.context.code = toCodeName(error.reason);
   exchange.context.reason = error.reason;
   const text = toErrorBody(error);
-  writeJson(exchange, status, { text, size: Buffer.byteLength(text) }, [
+  writeJson(exchange, status, { text, byteLength: Buffer.byteLength(text) }, [
     ...NO_STORE_HEADERS,
     ...Object.entries(toErrorHeaders(error)).flat(),
     ...headers,
@@ -161,19 +161,19 @@ export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string
 function writeJson(
   { req, res, context }: HttpExchange,
   status: number,
-  { text, size }: Pick<JsonBody, "text" | "size">,
+  { text, byteLength }: Pick<JsonBody, "text" | "byteLength">,
   more: HeaderList,
 ): void {
-  const headers = buildJsonHeaders(context, size);
+  const headers = buildJsonHeaders(context, byteLength);
   for (const each of more) headers.push(each);
   writeHead(res, status, headers);
   if (req.method === "HEAD") res.end();
   // Where every character is one byte the text needs no conversion.
-  else res.end(text, size === text.length ? "latin1" : "utf8");
+  else res.end(text, byteLength === text.length ? "latin1" : "utf8");
 }
 
-function buildJsonHeaders(answered: CommonHeaderValues, size: number): string[] {
-  const headers = buildCommonHeaders(answered);
-  headers.push("content-type", JSON_CONTENT_TYPE, "content-length", String(size));
+function buildJsonHeaders(values: CommonHeaderValues, byteLength: number): string[] {
+  const headers = buildCommonHeaders(values);
+  headers.push("content-type", JSON_CONTENT_TYPE, "content-length", String(byteLength));
   return headers;
 }

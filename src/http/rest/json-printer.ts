@@ -10,7 +10,7 @@ type PrintValue = (value: unknown) => string;
 
 interface JsonField {
   /** `"name":` */
-  readonly head: string;
+  readonly keyPrefix: string;
   readonly print: PrintValue;
   /** Whether the message has the field at all: a member of a oneof only where it is the chosen one. */
   has(fields: Fields): boolean;
@@ -33,27 +33,27 @@ export function createRestJsonPrinter(schema: DescMessage, onlyField = ""): Rest
   return (message) => print(read(message as unknown as Fields));
 }
 
-function createMessagePrinter(schema: DescMessage, within: readonly DescMessage[]): PrintValue {
-  if (within.includes(schema)) throw new Error(`${schema.typeName} contains itself and cannot be printed`);
-  const members = schema.fields.map((field) => createJsonField(field, [...within, schema]));
+function createMessagePrinter(schema: DescMessage, ancestors: readonly DescMessage[]): PrintValue {
+  if (ancestors.includes(schema)) throw new Error(`${schema.typeName} contains itself and cannot be printed`);
+  const members = schema.fields.map((field) => createJsonField(field, [...ancestors, schema]));
   return (message = {}) => {
     const fields = message as Fields;
     let out = "";
-    for (const { head, print, has, read } of members) {
-      if (has(fields)) out += `${out === "" ? "" : ","}${head}${print(read(fields))}`;
+    for (const { keyPrefix, print, has, read } of members) {
+      if (has(fields)) out += `${out === "" ? "" : ","}${keyPrefix}${print(read(fields))}`;
     }
     return `{${out}}`;
   };
 }
 
-function createJsonField(field: DescField, within: readonly DescMessage[]): JsonField {
+function createJsonField(field: DescField, ancestors: readonly DescMessage[]): JsonField {
   const { localName, oneof } = field;
-  const head = `${JSON.stringify(field.jsonName)}:`;
-  const print = createFieldPrinter(field, within);
-  if (oneof === undefined) return { head, print, has: () => true, read: (fields) => fields[localName] };
+  const keyPrefix = `${JSON.stringify(field.jsonName)}:`;
+  const print = createFieldPrinter(field, ancestors);
+  if (oneof === undefined) return { keyPrefix, print, has: () => true, read: (fields) => fields[localName] };
   const chosen = (fields: Fields) => (fields[oneof.localName] ?? {}) as { case?: string; value?: unknown };
   return {
-    head,
+    keyPrefix,
     print,
     has: (fields) => chosen(fields).case === localName,
     read: (fields) => {
@@ -63,8 +63,8 @@ function createJsonField(field: DescField, within: readonly DescMessage[]): Json
   };
 }
 
-function createFieldPrinter(field: DescField, within: readonly DescMessage[]): PrintValue {
-  const print = createValuePrinter(field, within);
+function createFieldPrinter(field: DescField, ancestors: readonly DescMessage[]): PrintValue {
+  const print = createValuePrinter(field, ancestors);
   switch (field.fieldKind) {
     case "list":
       return (value = []) => `[${(value as unknown[]).map((each) => print(each)).join(",")}]`;
@@ -78,8 +78,8 @@ function createFieldPrinter(field: DescField, within: readonly DescMessage[]): P
   }
 }
 
-function createValuePrinter(field: DescField, within: readonly DescMessage[]): PrintValue {
-  if (field.message !== undefined) return createMessagePrinter(field.message, within);
+function createValuePrinter(field: DescField, ancestors: readonly DescMessage[]): PrintValue {
+  if (field.message !== undefined) return createMessagePrinter(field.message, ancestors);
   if (field.enum !== undefined) {
     const names = new Map(field.enum.values.map(({ name, number }) => [number, JSON.stringify(name)]));
     const first = field.enum.values[0]?.number ?? 0;

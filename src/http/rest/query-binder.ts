@@ -22,8 +22,8 @@ interface QueryParameter {
   /** Name in errors: lowerCamelCase. */
   readonly label: string;
   readonly kind: "single" | "list" | "map";
-  readonly key: ValueParser | undefined;
-  readonly value: ValueParser;
+  readonly keyParser: ValueParser | undefined;
+  readonly valueParser: ValueParser;
   readonly oneof: DescOneof | undefined;
   assign(fields: Fields, value: unknown, key: string): void;
 }
@@ -91,7 +91,7 @@ function createFastPathBinder(
       const found = plain.get(query.slice(start, equals));
       if (found === undefined || (given & found.bit) !== 0) return undefined;
       given |= found.bit;
-      const value = found.parameter.value.parse(query.slice(equals + 1, end));
+      const value = found.parameter.valueParser.parse(query.slice(equals + 1, end));
       if (value === undefined) return undefined;
       found.parameter.assign(message as unknown as Fields, value, "");
       start = end + 1;
@@ -123,7 +123,7 @@ function bindPair(
   if (text === undefined) throw fail("is not percent-encoded UTF-8");
 
   const mapKey = parameter.kind === "map" ? parseMapKey(parameter, key) : "";
-  if (mapKey === undefined) throw fail(`needs a key in brackets: ${parameter.key?.expected}`);
+  if (mapKey === undefined) throw fail(`needs a key in brackets: ${parameter.keyParser?.expected}`);
   const slot = parameter.kind === "map" ? `${parameter.label}[${mapKey}]` : parameter.label;
   const before = given.get(slot);
   const isRepeated = before?.names.includes(name) === true;
@@ -140,8 +140,8 @@ function bindPair(
     const { case: chosen } = fields[parameter.oneof.localName] as { case?: string };
     if (chosen !== undefined && before === undefined) throw fail(`excludes ${chosen}`);
   }
-  const value = parameter.value.parse(text);
-  if (value === undefined) throw fail(`must be ${parameter.value.expected}`);
+  const value = parameter.valueParser.parse(text);
+  if (value === undefined) throw fail(`must be ${parameter.valueParser.expected}`);
   parameter.assign(fields, value, mapKey);
 }
 
@@ -153,18 +153,18 @@ function splitKey(fullName: string): { name: string; key: string | undefined } {
 }
 
 /** A map's key as messages hold it, always a string; undefined where the text is no key. */
-function parseMapKey({ key: keyText }: QueryParameter, key: string | undefined): string | undefined {
-  const value = key === undefined ? undefined : keyText?.parse(key);
+function parseMapKey({ keyParser }: QueryParameter, key: string | undefined): string | undefined {
+  const value = key === undefined ? undefined : keyParser?.parse(key);
   return value === undefined ? undefined : String(value);
 }
 
 function createQueryParameter(field: DescField): QueryParameter {
   const { localName } = field;
-  const common = { label: field.jsonName, key: undefined, oneof: undefined };
+  const common = { label: field.jsonName, keyParser: undefined, oneof: undefined };
   switch (field.fieldKind) {
     case "list": {
       const assign = (fields: Fields, value: unknown) => (fields[localName] as unknown[]).push(value);
-      return { ...common, kind: "list", value: getValueParser(field, field.listKind), assign };
+      return { ...common, kind: "list", valueParser: getValueParser(field, field.listKind), assign };
     }
     case "map": {
       function assign(fields: Fields, value: unknown, key: string): void {
@@ -175,8 +175,8 @@ function createQueryParameter(field: DescField): QueryParameter {
       return {
         ...common,
         kind: "map",
-        key: getScalarParser(field.mapKey),
-        value: getValueParser(field, field.mapKind),
+        keyParser: getScalarParser(field.mapKey),
+        valueParser: getValueParser(field, field.mapKind),
         assign,
       };
     }
@@ -186,7 +186,7 @@ function createQueryParameter(field: DescField): QueryParameter {
         if (oneof === undefined) fields[localName] = value;
         else fields[oneof.localName] = { case: localName, value };
       }
-      return { ...common, kind: "single", value: getValueParser(field, field.fieldKind), oneof, assign };
+      return { ...common, kind: "single", valueParser: getValueParser(field, field.fieldKind), oneof, assign };
     }
   }
 }

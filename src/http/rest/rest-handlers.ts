@@ -41,7 +41,7 @@ export function createRestHandlers(
 /** Only a text that is given again and again is worth a validator. */
 function toJsonBody(text: string, isKept: boolean): JsonBody {
   const etag = isKept ? `"${createHash("sha256").update(text).digest("base64url")}"` : undefined;
-  return { text, size: Buffer.byteLength(text), etag };
+  return { text, byteLength: Buffer.byteLength(text), etag };
 }
 
 function createRestHandler(

@@ -53,11 +53,11 @@ export function getAdapterCall(values: ContextValues): AdapterCall {
 export function createConnectAdapter(route: MethodHandlers, limits: HttpLimits, draining: AbortSignal): PathHandler {
   const { method, service, requestPath } = route.connect;
   const isUnary = method.methodKind === "unary";
-  const isEndless = method.methodKind === "bidi_streaming";
+  const isStreaming = method.methodKind === "bidi_streaming";
   const bodyLimits = {
-    isEndless,
+    isStreaming,
     maxBytes: limits.requestBytes + ENVELOPE_BYTES,
-    waitMs: isEndless ? limits.idleMs : limits.requestMs,
+    timeoutMs: isStreaming ? limits.idleMs : limits.requestMs,
     draining,
   };
 
@@ -113,7 +113,7 @@ export function createConnectAdapter(route: MethodHandlers, limits: HttpLimits, 
     context.operation = `${service.typeName}/${method.name}`;
     if (context.protocol === "rest") context.protocol = req.method === "GET" ? "connect-get" : "connect";
     const handler = context.protocol.startsWith("connect") ? route.connect : route.grpc;
-    if (!checkRequest(handler, exchange, isEndless)) return;
+    if (!checkRequest(handler, exchange, isStreaming)) return;
     serve(exchange, handler, query).catch((error: unknown) => {
       const told = context.recordFailure(error);
       if (res.headersSent) abortResponse(res);
@@ -123,7 +123,7 @@ export function createConnectAdapter(route: MethodHandlers, limits: HttpLimits, 
 }
 
 /** Whether a handler takes a request of this method and type; where not, it is answered here. */
-function checkRequest(handler: UniversalHandler, exchange: HttpExchange, isEndless: boolean): boolean {
+function checkRequest(handler: UniversalHandler, exchange: HttpExchange, isStreaming: boolean): boolean {
   const { req } = exchange;
   const methods = [...handler.allowedMethods, "OPTIONS"].join(", ");
   if (req.method === "OPTIONS") sendOptions(exchange, methods);
@@ -132,7 +132,7 @@ function checkRequest(handler: UniversalHandler, exchange: HttpExchange, isEndle
     sendError(exchange, error, { headers: ["allow", methods] });
   } else if (req.method === "POST" && !handler.supportedContentType(req.headers["content-type"] ?? "")) {
     sendError(exchange, new ServiceError("INVALID_PARAMETER", "this Content-Type is not served"), { status: 415 });
-  } else if (isEndless && req.httpVersionMajor < 2) {
+  } else if (isStreaming && req.httpVersionMajor < 2) {
     sendError(exchange, new ServiceError("INVALID_PARAMETER", "a stream in both directions needs HTTP/2"));
   } else return true;
   return false;

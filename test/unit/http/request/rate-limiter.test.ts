@@ -227,7 +227,7 @@ describe("callers are told apart", () => {
 });
 
 describe("what is kept of callers", () => {
-  const call = (caller: string) => ({ caller, rateHeaders: [] as readonly string[] }) as RequestContext;
+  const call = (caller: string) => ({ caller, rateLimitHeaders: [] as readonly string[] }) as RequestContext;
   const onFailure = (error: unknown): never => {
     throw error;
   };
