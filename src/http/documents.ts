@@ -1,16 +1,15 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { ServiceError } from "../errors.js";
 import { NO_STORE_HEADERS } from "./request/cache-headers.js";
 import {
   buildCommonHeaders,
+  createGetHandler,
   type HeaderList,
   type HttpExchange,
   matchesIfNoneMatch,
   type PathHandler,
   sendError,
-  sendOptions,
   writeHead,
 } from "./request/response.js";
 
@@ -34,7 +33,6 @@ export interface DynamicDocument {
 /** What stands at paths beside the operations. A report that fails is answered as INTERNAL. */
 export type Documents = ReadonlyMap<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>;
 
-const ALLOWED_METHODS = "GET, HEAD, OPTIONS";
 /** Not in one go: a large one would hold up everybody. */
 const gzipAsync = promisify<Buffer, Buffer>(gzip);
 /** Smaller ones do not shrink by what it takes to say that they are compressed. */
@@ -47,15 +45,10 @@ export function createDocumentHandlers(documents: Documents): Map<string, PathHa
   const handlers = new Map<string, PathHandler>();
   for (const [path, document] of documents) {
     const answer = typeof document === "function" ? createDynamicHandler(document) : createStaticHandler(document);
-    handlers.set(path, (exchange) => {
-      const { req, context } = exchange;
-      context.operation = path;
-      if (req.method === "GET" || req.method === "HEAD") answer(exchange);
-      else if (req.method === "OPTIONS") sendOptions(exchange, ALLOWED_METHODS);
-      else {
-        const error = new ServiceError("METHOD_NOT_ALLOWED", `the method must be one of ${ALLOWED_METHODS}`);
-        sendError(exchange, error, { headers: ["allow", ALLOWED_METHODS] });
-      }
+    const handler = createGetHandler(answer);
+    handlers.set(path, (exchange, query) => {
+      exchange.context.operation = path;
+      handler(exchange, query);
     });
   }
   return handlers;

@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { UNESCAPED_JSON_TEXT } from "./json-text.js";
 import { createMessageFactory } from "./message-factory.js";
-import { UNESCAPED_JSON_TEXT } from "./unescaped-json-text.js";
 
 /**
  * Reads a plain message: one flat object of strings that need no escape and numbers for doubles, each field once.

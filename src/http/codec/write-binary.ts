@@ -1,4 +1,6 @@
 import { type DescField, type DescMessage, type Message, ScalarType, toBinary } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { MAX_SAFE_BIGINT, UINT32_LIMIT } from "./integer-limits.js";
 
 /** Writes a message behind so many bytes left headroom in front. Throws where the message does not serialise. */
 export type BinaryWriter = (message: Message, headroom: number) => Buffer;
@@ -7,16 +9,12 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Writes a field that is set. False where the value is none for a plain hand: the library then writes or refuses all. */
 type WriteField = (out: GrowableBuffer, value: unknown) => boolean;
 
-/** How a field without a presence of its own is described. */
-const IMPLICIT_PRESENCE = 2;
 const INITIAL_BUFFER_BYTES = 256;
 const WIRE_TYPE_VARINT = 0;
 const WIRE_TYPE_FIXED64 = 1;
 const WIRE_TYPE_LENGTH_DELIMITED = 2;
 /** Longest form of a number that fits 53 bits, with its tag. */
 const MAX_TAGGED_NUMBER_BYTES = 16;
-const UINT32_LIMIT = 2 ** 32;
-const MAX_SAFE_BIGINT = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** A writer for one type of message, equal to the library's `toBinary`, which it calls for all that is not plain. */
 export function createBinaryWriter(schema: DescMessage): BinaryWriter {
@@ -67,7 +65,7 @@ function createFieldWriter(field: DescField, ancestors: readonly DescMessage[]):
     return undefined;
   }
   // What is set to its default is written where the type tells it from what is not set.
-  if (field.presence !== IMPLICIT_PRESENCE) return undefined;
+  if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return undefined;
   if (field.fieldKind === "enum") return createVarintWriter(field.number, false);
   if (field.fieldKind !== "scalar") return undefined;
   switch (field.scalar) {

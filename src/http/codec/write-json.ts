@@ -1,5 +1,7 @@
 import { type DescField, type DescMessage, type Message, ScalarType, toJsonString } from "@bufbuild/protobuf";
-import { UNESCAPED_JSON_TEXT } from "./unescaped-json-text.js";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { UINT32_LIMIT } from "./integer-limits.js";
+import { printJsonString } from "./json-text.js";
 
 /** Writes a message as Protobuf's own JSON. Throws where the message does not serialise. */
 export type JsonWriter = (message: Message) => string;
@@ -16,10 +18,6 @@ interface JsonField {
   readonly isDefault: (value: unknown) => boolean;
   readonly print: PrintValue;
 }
-
-const UINT32_LIMIT = 2 ** 32;
-/** How a field without a presence of its own is described. */
-const IMPLICIT_PRESENCE = 2;
 
 /** A writer for one type of message, equal to the library's `toJsonString`, which it calls for all that is not plain. */
 export function createJsonWriter(schema: DescMessage): JsonWriter {
@@ -61,7 +59,7 @@ function createJsonField(field: DescField, ancestors: readonly DescMessage[]): J
     const isDefault = (value: unknown) => Array.isArray(value) && value.length === 0;
     return { ...common, isDefault, print: (value) => (Array.isArray(value) ? printList(value, print) : undefined) };
   }
-  if (field.presence !== IMPLICIT_PRESENCE) return undefined;
+  if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return undefined;
   if (field.scalar === ScalarType.DOUBLE) return { ...common, isDefault: (value) => Object.is(value, 0), print };
   const zero = getDefaultValue(field);
   return { ...common, isDefault: (value) => value === zero, print };
@@ -94,7 +92,7 @@ function createValuePrinter(field: DescField, ancestors: readonly DescMessage[])
   }
   switch (field.scalar) {
     case ScalarType.STRING:
-      return printString;
+      return (value) => (typeof value === "string" ? printJsonString(value) : undefined);
     case ScalarType.DOUBLE:
       return (value) => (typeof value === "number" && Number.isFinite(value) ? String(value) : undefined);
     case ScalarType.BOOL:
@@ -109,9 +107,4 @@ function createValuePrinter(field: DescField, ancestors: readonly DescMessage[])
     default:
       return undefined;
   }
-}
-
-function printString(value: unknown): string | undefined {
-  if (typeof value !== "string") return undefined;
-  return UNESCAPED_JSON_TEXT.test(value) ? `"${value}"` : JSON.stringify(value);
 }

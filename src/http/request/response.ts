@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { cors } from "@connectrpc/connect";
-import type { ServiceError } from "../../errors.js";
+import { ServiceError } from "../../errors.js";
 import type { BufferedBody } from "./body.js";
 import { NO_STORE_HEADERS } from "./cache-headers.js";
 import { toCodeName, toErrorBody, toErrorHeaders, toHttpStatus } from "./error-mapping.js";
@@ -21,6 +21,7 @@ export type PathHandler = (exchange: HttpExchange, query: string) => void;
 /** Names and values in turn: the form that Node.js writes without looking at each. */
 export type HeaderList = readonly string[];
 
+const GET_METHODS = "GET, HEAD, OPTIONS";
 const JSON_CONTENT_TYPE = "application/json; charset=utf-8";
 /** What operations say of their answers, and the validator that scripts ask with. */
 const METADATA_HEADERS = ["Source", "Observed-At", "ETag"];
@@ -119,6 +120,22 @@ export function sendOptions({ res, context }: HttpExchange, methods: string): vo
     ...["access-control-max-age", PREFLIGHT_MAX_AGE_SECONDS],
   ]);
   res.end();
+}
+
+/** Answers a request whose HTTP method a path does not allow. */
+export function sendMethodNotAllowed(exchange: HttpExchange, methods: string): void {
+  const error = new ServiceError("METHOD_NOT_ALLOWED", `the method must be one of ${methods}`);
+  sendError(exchange, error, { headers: ["allow", methods] });
+}
+
+/** Returns a handler that serves GET and HEAD, answers OPTIONS and refuses other methods. */
+export function createGetHandler(get: PathHandler): PathHandler {
+  return (exchange, query) => {
+    const { method } = exchange.req;
+    if (method === "GET" || method === "HEAD") get(exchange, query);
+    else if (method === "OPTIONS") sendOptions(exchange, GET_METHODS);
+    else sendMethodNotAllowed(exchange, GET_METHODS);
+  };
 }
 
 /** Answers gRPC or gRPC-Web with a status alone, in the headers: the short form of a failure before any message. */

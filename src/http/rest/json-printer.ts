@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
-import { UNESCAPED_JSON_TEXT } from "../codec/unescaped-json-text.js";
+import { MAX_SAFE_BIGINT } from "../codec/integer-limits.js";
+import { printJsonString } from "../codec/json-text.js";
 
 /** Prints a response message as JSON text. */
 export type RestJsonPrinter = (message: Message) => string;
@@ -16,8 +17,6 @@ interface JsonField {
   has(fields: Fields): boolean;
   read(fields: Fields): unknown;
 }
-
-const MAX_SAFE_BIGINT = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
  * A printer for one type of response, made once and then fast. Fields come in the order of their declaration, in
@@ -71,7 +70,7 @@ function createFieldPrinter(field: DescField, ancestors: readonly DescMessage[])
     case "map":
       return (value = {}) => {
         const entries = Object.entries(value as Fields);
-        return `{${entries.map(([key, each]) => `${printString(key)}:${print(each)}`).join(",")}}`;
+        return `{${entries.map(([key, each]) => `${printJsonString(key)}:${print(each)}`).join(",")}}`;
       };
     default:
       return print;
@@ -87,7 +86,7 @@ function createValuePrinter(field: DescField, ancestors: readonly DescMessage[])
   }
   switch (field.scalar) {
     case ScalarType.STRING:
-      return printString;
+      return (value) => printJsonString((value ?? "") as string);
     case ScalarType.BOOL:
       return (value = false) => String(value);
     case ScalarType.BYTES:
@@ -101,11 +100,6 @@ function createValuePrinter(field: DescField, ancestors: readonly DescMessage[])
     default:
       return (value = 0) => (Number.isFinite(value) ? String(value) : "0");
   }
-}
-
-function printString(value: unknown): string {
-  const text = (value ?? "") as string;
-  return UNESCAPED_JSON_TEXT.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 function printInt64(value: unknown): string {

@@ -1,22 +1,19 @@
 import { createHash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
-import { ServiceError } from "../../errors.js";
 import { memoizeFrozen } from "../codec/memoize-frozen.js";
 import { type AnyOperation, getOperation, type MountedService } from "../request/mounted-service.js";
 import type { RateLimitMiddleware } from "../request/rate-limiter.js";
 import {
+  createGetHandler,
   type HttpExchange,
   type JsonBody,
   type PathHandler,
   sendError,
   sendJson,
-  sendOptions,
 } from "../request/response.js";
 import { readGetRoutes } from "./get-routes.js";
 import { createRestJsonPrinter } from "./json-printer.js";
 import { createQueryBinder, type QueryBinder } from "./query-binder.js";
-
-const ALLOWED_METHODS = "GET, HEAD, OPTIONS";
 
 /** Handlers, by path, for the methods that google.api.http puts under GET. */
 export function createRestHandlers(
@@ -78,14 +75,9 @@ function createRestHandler(
       );
     } else succeed(exchange, answer);
   }
+  const handler = createGetHandler(get);
   return (exchange, query) => {
-    const { req, context } = exchange;
-    context.operation = name;
-    if (req.method === "GET" || req.method === "HEAD") get(exchange, query);
-    else if (req.method === "OPTIONS") sendOptions(exchange, ALLOWED_METHODS);
-    else {
-      const error = new ServiceError("METHOD_NOT_ALLOWED", `the method must be one of ${ALLOWED_METHODS}`);
-      sendError(exchange, error, { headers: ["allow", ALLOWED_METHODS] });
-    }
+    exchange.context.operation = name;
+    handler(exchange, query);
   };
 }

@@ -12,6 +12,7 @@ import {
   type HttpExchange,
   type PathHandler,
   sendError,
+  sendMethodNotAllowed,
   sendOptions,
   writeChunk,
   writeHead,
@@ -127,10 +128,8 @@ function checkRequest(handler: UniversalHandler, exchange: HttpExchange, isStrea
   const { req } = exchange;
   const methods = [...handler.allowedMethods, "OPTIONS"].join(", ");
   if (req.method === "OPTIONS") sendOptions(exchange, methods);
-  else if (!handler.allowedMethods.includes(req.method ?? "")) {
-    const error = new ServiceError("METHOD_NOT_ALLOWED", `the method must be one of ${methods}`);
-    sendError(exchange, error, { headers: ["allow", methods] });
-  } else if (req.method === "POST" && !handler.supportedContentType(req.headers["content-type"] ?? "")) {
+  else if (!handler.allowedMethods.includes(req.method ?? "")) sendMethodNotAllowed(exchange, methods);
+  else if (req.method === "POST" && !handler.supportedContentType(req.headers["content-type"] ?? "")) {
     sendError(exchange, new ServiceError("INVALID_PARAMETER", "this Content-Type is not served"), { status: 415 });
   } else if (isStreaming && req.httpVersionMajor < 2) {
     sendError(exchange, new ServiceError("INVALID_PARAMETER", "a stream in both directions needs HTTP/2"));
