@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { acceptsGzip, COMPRESS_MIN_BYTES } from "./codec/compression.js";
 import { NO_STORE_HEADERS } from "./request/cache-headers.js";
 import {
   buildCommonHeaders,
@@ -35,8 +36,6 @@ export type Documents = ReadonlyMap<string, StaticDocument | (() => DynamicDocum
 
 /** Not in one go: a large one would hold up everybody. */
 const gzipAsync = promisify<Buffer, Buffer>(gzip);
-/** Smaller ones do not shrink by what it takes to say that they are compressed. */
-const COMPRESS_MIN_BYTES = 1024;
 /** May be kept, and is asked for again each time: what comes with the next version is seen at once. */
 const REVALIDATE_HEADERS: HeaderList = ["cache-control", "no-cache"];
 
@@ -59,7 +58,7 @@ function createStaticHandler({ contentType, read, headers = [] }: StaticDocument
   async function give(exchange: HttpExchange): Promise<void> {
     const { req, res, context } = exchange;
     const { body, etag, getGzipped } = await load();
-    const isGzipped = getGzipped !== undefined && acceptsGzipEncoding(req.headers["accept-encoding"]);
+    const isGzipped = getGzipped !== undefined && acceptsGzip(req.headers["accept-encoding"]);
     // Weak: compressed or not, it is the same.
     const common = [
       ...headers,
@@ -136,14 +135,4 @@ function writeDocument({ req, res, context }: HttpExchange, status: number, body
   writeHead(res, status, [...buildCommonHeaders(context), "content-length", String(body.length), ...headers]);
   if (req.method === "HEAD") res.end();
   else res.end(body);
-}
-
-/** Whether Accept-Encoding names gzip, or anything, and not with a weight of nothing. */
-function acceptsGzipEncoding(accepted: string | string[] | undefined): boolean {
-  const weights = new Map<string, boolean>();
-  for (const each of String(accepted ?? "").split(",")) {
-    const [coding = "", ...parameters] = each.split(";").map((part) => part.trim().toLowerCase());
-    weights.set(coding, !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)));
-  }
-  return weights.get("gzip") ?? weights.get("*") ?? false;
 }

@@ -334,7 +334,18 @@ const jsons = fc.oneof(
   ),
 );
 
-const accepted = fc.constantFrom("", "gzip", "identity", "br, gzip", "gzip;q=1", "deflate,gzip,identity", "*");
+const accepted = fc.constantFrom(
+  "",
+  "gzip",
+  "identity",
+  "br, gzip",
+  "gzip;q=1",
+  "gzip;q=0",
+  "deflate,gzip,identity",
+  "GZIP",
+  "*",
+  "*;q=0",
+);
 const some = <T>(arbitrary: fc.Arbitrary<T>) => ({ weight: 1, arbitrary });
 const mostly = (text: string, ...others: string[]) =>
   fc.oneof({ weight: 8, arbitrary: fc.constant(text) }, some(fc.constantFrom(...others)));

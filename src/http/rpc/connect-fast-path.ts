@@ -1,6 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import { appendChunk } from "../request/body.js";
 import { NO_STORE_HEADERS } from "../request/cache-headers.js";
@@ -14,8 +15,8 @@ import {
   writeHead,
 } from "../request/response.js";
 import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
-import { COMPRESS_MIN_BYTES, gzipCompression, mapRpcError } from "./rpc-errors.js";
-import { acceptsGzip, parseConnectTimeoutMs } from "./rpc-headers.js";
+import { gzipCompression, mapRpcError } from "./rpc-errors.js";
+import { parseConnectTimeoutMs } from "./rpc-headers.js";
 
 /** One call on its way. */
 interface FastPathCall {
@@ -178,8 +179,7 @@ function parseCallHeaders(exchange: HttpExchange, isBinary: boolean | undefined)
   const timeout = headers["connect-timeout-ms"];
   const timeoutMs = typeof timeout === "string" ? parseConnectTimeoutMs(timeout) : undefined;
   if (isBinary === undefined || (timeout !== undefined && timeoutMs === undefined)) return undefined;
-  const accepted = headers["accept-encoding"];
-  const shouldGzip = acceptsGzip(typeof accepted === "string" ? accepted : undefined);
+  const shouldGzip = acceptsGzip(headers["accept-encoding"]);
   return { exchange, isBinary, shouldGzip, deadlineMs: toDeadlineMs(timeoutMs) };
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import { appendChunk, type BufferedBody, ENVELOPE_BYTES } from "../request/body.js";
 import type { InFlightRegistry } from "../request/in-flight-registry.js";
@@ -8,14 +9,8 @@ import type { RateLimiter } from "../request/rate-limiter.js";
 import type { StreamRequestContext } from "../request/request-context.js";
 import { buildCommonHeaders } from "../request/response.js";
 import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
-import {
-  COMPRESS_MIN_BYTES,
-  gzipCompression,
-  mapRpcError,
-  setInternalErrorTrailers,
-  toNodeTrailers,
-} from "./rpc-errors.js";
-import { acceptsGzip, parseGrpcTimeoutMs } from "./rpc-headers.js";
+import { gzipCompression, mapRpcError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
+import { parseGrpcTimeoutMs } from "./rpc-headers.js";
 
 /**
  * Serves a stream of HTTP/2 if it is a plain gRPC call; false where it is not. What turns out not to be plain later is
@@ -115,7 +110,7 @@ export function createGrpcFastPath(
     const timeoutMs = typeof timeout === "string" ? parseGrpcTimeoutMs(timeout) : undefined;
     if (timeout !== undefined && timeoutMs === undefined) return false;
     const deadline = toDeadlineMs(timeoutMs);
-    const isGzip = acceptsGzip(headers["grpc-accept-encoding"] as string | undefined);
+    const isGzip = acceptsGzip(headers["grpc-accept-encoding"]);
     const call = calls.registerStream(stream, headers);
     call.protocol = "grpc";
     call.operation = method.name;

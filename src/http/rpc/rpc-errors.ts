@@ -8,9 +8,6 @@ import type { RequestContext } from "../request/request-context.js";
 
 // What gRPC and Connect say of a call's end, whichever way it was served.
 
-/** Messages of fewer bytes are not compressed. */
-export const COMPRESS_MIN_BYTES = 1024;
-
 /** Gzip with the truth about broken input; brotli would cost far more time than it saves bytes. */
 export const gzipCompression: Compression = {
   ...compressionGzip,

@@ -4,6 +4,7 @@ import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import type { CallContext } from "../../operations/operation.js";
+import { COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import { toMalformedRequestError } from "../request/error-mapping.js";
 import { type AnyOperation, getOperation, type MountedService } from "../request/mounted-service.js";
@@ -12,7 +13,7 @@ import { createConnectAdapter, getAdapterCall } from "./connect-adapter.js";
 import { createFastPathMethod, type FastPathMethod } from "./fast-path-method.js";
 import { createHealthService } from "./health-service.js";
 import { createReflectionHandler, serveReflectionStream } from "./reflection-service.js";
-import { COMPRESS_MIN_BYTES, gzipCompression, mapRpcError } from "./rpc-errors.js";
+import { gzipCompression, mapRpcError } from "./rpc-errors.js";
 
 export interface RpcHandlers {
   /** Handlers by path that serve by Connect's adapter alone, whatever the request. */

@@ -1,7 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { acceptsGzip } from "../codec/compression.js";
 
 /** Longest time that a timer of Node.js can hold; above it, it fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+const ACCEPT_ENCODING_HEADERS = ["accept-encoding", "grpc-accept-encoding"];
 
 const GRPC_TIMEOUT_UNITS_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1 };
 
@@ -16,12 +19,6 @@ export function parseGrpcTimeoutMs(text: string): number | undefined {
 /** Milliseconds of a `connect-timeout-ms`, as with `grpcTimeoutMs`. */
 export function parseConnectTimeoutMs(text: string): number | undefined {
   return /^\d{1,10}$/.test(text) ? Math.min(Number(text), MAX_TIMER_MS) : undefined;
-}
-
-/** Whether an answer may be gzip, by the header that lists what the caller accepts. */
-export function acceptsGzip(accepted: string | undefined): boolean {
-  if (accepted === undefined || !accepted.includes("gzip")) return false;
-  return accepted.split(",").some((name) => name.trim() === "gzip");
 }
 
 /**
@@ -45,6 +42,11 @@ export function toFetchHeaders(incoming: IncomingHttpHeaders): Headers | undefin
   const milliseconds = headers.get("connect-timeout-ms") ?? "";
   if (/^\d{10}$/.test(milliseconds) && Number(milliseconds) > MAX_TIMER_MS) {
     headers.set("connect-timeout-ms", String(MAX_TIMER_MS));
+  }
+  // Connect compares names only: what it reads carries no weights, so that all paths agree on what a caller accepts.
+  for (const name of ACCEPT_ENCODING_HEADERS) {
+    const accepted = headers.get(name);
+    if (accepted !== null && accepted !== "") headers.set(name, acceptsGzip(accepted) ? "gzip" : "identity");
   }
   return headers;
 }
