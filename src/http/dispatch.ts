@@ -1,90 +1,107 @@
 import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../errors.js";
 import type { HttpLimits } from "./connection/http-limits.js";
+import { createHeadersTooLargeError, createUrlTooLongError } from "./connection/protocol-errors.js";
+import type { Begin } from "./request/begin.js";
 import type { BufferedBody } from "./request/body.js";
 import { toCodeName } from "./request/error-mapping.js";
 import type { InFlightRegistry } from "./request/in-flight-registry.js";
 import type { HttpRequest, HttpResponse, Protocol, StreamRequestContext } from "./request/request-context.js";
-import { type HttpExchange, type PathHandler, sendError, sendTrailersOnly } from "./request/response.js";
+import { type HttpExchange, type HttpRoute, sendError, sendTrailersOnly } from "./request/response.js";
 
-/** A call that has begun on a stream, and what was read of its body there. */
+/** A stream that the gRPC fast path began and the general path finishes. */
 export interface StreamFallback {
   readonly context: StreamRequestContext;
+  /** The part of the body that the fast path has read. */
   readonly bufferedBody: BufferedBody;
 }
 
-/** Serves a request; `begun` where it had begun on its stream. */
-export type Dispatcher = (req: HttpRequest, res: HttpResponse, begun?: StreamFallback) => void;
+/** Serves a request; `fallback` if the fast path began it on its stream. */
+export type Dispatcher = (req: HttpRequest, res: HttpResponse, fallback?: StreamFallback) => void;
 
 const HOST_HEADER = "host";
 
-/** gRPC's number for a method that is not there. */
+/** The gRPC status UNIMPLEMENTED. */
 const GRPC_UNIMPLEMENTED = "12";
 
-/** Opens each request's record and gives the request to the handler of its path, or refuses it. */
+/** Opens the context of each request, checks the request, and begins it on the route of its path. */
 export function createDispatcher(
-  handlers: ReadonlyMap<string, PathHandler>,
+  routes: ReadonlyMap<string, HttpRoute>,
   limits: HttpLimits,
-  calls: InFlightRegistry,
+  registry: InFlightRegistry,
+  begin: Begin,
 ): Dispatcher {
-  return (req, res, begun) => {
-    const context = calls.register(req, res, begun?.context);
+  function serve(exchange: HttpExchange, route: HttpRoute, query: string): void {
+    const { req, context, bufferedBody } = exchange;
+    // A call that falls back from its stream has begun there.
+    if (bufferedBody !== undefined) {
+      route.handle(exchange, query);
+      return;
+    }
+    // Malformed requests count too: a flood of them would be free otherwise. CORS preflights do not count.
+    const isRateLimited = route.isRateLimited && req.method !== "OPTIONS";
+    const admission = begin(context, resolveProtocol(exchange, route), route.operation, isRateLimited);
+    if (admission === undefined) {
+      route.handle(exchange, query);
+      return;
+    }
+    void admission.then((rejection) => {
+      if (context.isAborted) return;
+      if (rejection === undefined) route.handle(exchange, query);
+      else route.reject(exchange, rejection);
+    });
+  }
+
+  return (req, res, fallback) => {
+    const context = registry.register(req, res, fallback?.context);
     context.protocol = detectProtocol(req);
-    const exchange: HttpExchange = { req, res, context, bufferedBody: begun?.bufferedBody };
+    const exchange: HttpExchange = { req, res, context, bufferedBody: fallback?.bufferedBody };
     const target = req.url ?? "";
     if (target.length > limits.urlBytes) {
       sendError(exchange, createUrlTooLongError(limits), { status: 414 });
       return;
     }
-    // Over HTTP/2 Node.js takes up to 64 KiB, whatever the settings tell callers.
+    // Over HTTP/2 Node.js accepts up to 64 KiB, whatever the SETTINGS frame announces.
     if (exceedsHeaderLimits(req.rawHeaders, limits)) {
       disableKeepAlive(exchange);
       sendError(exchange, createHeadersTooLargeError(limits), { status: 431 });
       return;
     }
-    const problem = "stream" in req ? undefined : findHttp1Violation(req);
-    if (problem !== undefined) {
+    const violation = "stream" in req ? undefined : findHttp1Violation(req);
+    if (violation !== undefined) {
       disableKeepAlive(exchange);
-      sendError(exchange, new ServiceError("INVALID_PARAMETER", problem));
+      sendError(exchange, new ServiceError("INVALID_PARAMETER", violation));
       return;
     }
     const { path, query } = splitTarget(target);
-    const handler = handlers.get(path);
-    if (handler !== undefined) handler(exchange, query);
+    const route = routes.get(path);
+    if (route !== undefined) serve(exchange, route, query);
     else sendPathNotFound(exchange);
   };
 }
 
-export function createUrlTooLongError(limits: HttpLimits): ServiceError {
-  return new ServiceError("INVALID_PARAMETER", `the URL is longer than ${limits.urlBytes} bytes`);
-}
-
-export function createHeadersTooLargeError({ headerBytes, headers }: HttpLimits): ServiceError {
-  return new ServiceError(
-    "INVALID_PARAMETER",
-    `the headers are longer than ${headerBytes} bytes, or more than ${headers}`,
-  );
-}
-
-/** Whether headers, names and values in turn, are longer or more than they may be. */
+/** Returns whether raw headers, in Node's flat form, exceed the limit for their size or for their number. */
 export function exceedsHeaderLimits(rawHeaders: readonly string[], { headerBytes, headers }: HttpLimits): boolean {
   let size = 0;
   for (const text of rawHeaders) size += text.length;
   return size > headerBytes || rawHeaders.length > 2 * headers;
 }
 
-/** What follows on a connection of HTTP/1 may be meant as part of this request: it is not to be taken for another. */
+/** Closes an HTTP/1 connection after the response: bytes that follow may belong to this request, not to a next one. */
 function disableKeepAlive({ res, context }: HttpExchange): void {
   if ("stream" in res) return;
   res.shouldKeepAlive = false;
   context.isMalformed = true;
 }
 
-/** What makes a request of HTTP/1 one that others in front of us may have read in another way. */
+/**
+ * Returns what makes an HTTP/1 request ambiguous. A proxy in front may have read such a request differently, which
+ * enables request smuggling (RFC 9112 3.2, 6.3 and 11.2).
+ */
 function findHttp1Violation({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
-  if (httpVersion !== "1.1" && httpVersion !== "1.0") return "this version of HTTP is not served";
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return "this HTTP version is not supported";
   const coding = headers["transfer-encoding"];
-  if (coding !== undefined && coding.toLowerCase() !== "chunked") return "this Transfer-Encoding is not served";
+  if (coding !== undefined && coding.toLowerCase() !== "chunked") return "this Transfer-Encoding is not supported";
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? "";
@@ -94,6 +111,7 @@ function findHttp1Violation({ httpVersion, headers, rawHeaders }: IncomingMessag
   return hosts === 0 && httpVersion === "1.1" ? "the Host header is missing" : undefined;
 }
 
+/** Returns the protocol as far as the headers show it. Connect shows only in the path. */
 function detectProtocol({ method, headers }: HttpRequest): Protocol {
   const type = headers["content-type"] ?? "";
   if (method !== "POST") return "rest";
@@ -101,7 +119,12 @@ function detectProtocol({ method, headers }: HttpRequest): Protocol {
   return /^application\/grpc\b/i.test(type) ? "grpc" : "rest";
 }
 
-/** Path and query of a request target, which may name a host in front as requests through a proxy do. */
+function resolveProtocol({ req, context }: HttpExchange, { isRpc }: HttpRoute): Protocol {
+  if (!isRpc || context.protocol !== "rest") return context.protocol;
+  return req.method === "GET" ? "connect-get" : "connect";
+}
+
+/** Splits a request target into path and query. Requests through a proxy have an absolute URL as their target. */
 function splitTarget(target: string): { path: string; query: string } {
   const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?#]*/i, "");
   const mark = local.indexOf("?");
@@ -111,10 +134,10 @@ function splitTarget(target: string): { path: string; query: string } {
 function sendPathNotFound(exchange: HttpExchange): void {
   const { context } = exchange;
   if (context.protocol === "rest") {
-    sendError(exchange, new ServiceError("PATH_NOT_FOUND", "there is nothing at this path"));
+    sendError(exchange, new ServiceError("PATH_NOT_FOUND", "path not found"));
     return;
   }
-  // A gRPC client reads its own protocol's word for it, which tells it to try an older service.
+  // UNIMPLEMENTED makes gRPC clients try an older version of the service.
   context.code = toCodeName("METHOD_NOT_ALLOWED");
-  sendTrailersOnly(exchange, [...["grpc-status", GRPC_UNIMPLEMENTED], ...["grpc-message", "there is no such method"]]);
+  sendTrailersOnly(exchange, [...["grpc-status", GRPC_UNIMPLEMENTED], ...["grpc-message", "method not found"]]);
 }

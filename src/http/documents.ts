@@ -8,59 +8,56 @@ import {
   createGetHandler,
   type HeaderList,
   type HttpExchange,
+  type HttpRoute,
   matchesIfNoneMatch,
-  type PathHandler,
   sendError,
   writeHead,
 } from "./request/response.js";
 
-/** The same bytes for whoever asks, such as a page or what belongs to it. */
+/** A document with the same bytes for every caller, such as a page or its assets. */
 export interface StaticDocument {
-  /** Media type, with its charset where it is text. */
+  /** Media type, with its charset if it is text. */
   readonly contentType: string;
-  /** Gives the bytes. Called when they are first asked for, and again only where it failed. */
+  /** Reads the bytes. Called for the first request, and again only after a failure. */
   read(): Promise<Buffer>;
-  /** Names and values in turn, such as a Content-Security-Policy. */
+  /** Headers such as Content-Security-Policy: names and values alternate. */
   readonly headers?: HeaderList;
 }
 
-/** What a path says of this moment, such as whether the service is ready. Nobody may keep it. */
+/** The present content of a path, such as whether the service is ready. It is never cached. */
 export interface DynamicDocument {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
 }
 
-/** What stands at paths beside the operations. A report that fails is answered as INTERNAL. */
+/** Documents by path. A dynamic document that throws is answered with INTERNAL. */
 export type Documents = ReadonlyMap<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>;
 
-/** Not in one go: a large one would hold up everybody. */
+/** Asynchronous, since compressing a large document would block the event loop. */
 const gzipAsync = promisify<Buffer, Buffer>(gzip);
-/** May be kept, and is asked for again each time: what comes with the next version is seen at once. */
+/** Caches keep the document but revalidate it for each request, so that a new version is seen at once. */
 const REVALIDATE_HEADERS: HeaderList = ["cache-control", "no-cache"];
 
-/** Handlers, by path, for documents. They are no operations: their callers are not counted. */
-export function createDocumentHandlers(documents: Documents): Map<string, PathHandler> {
-  const handlers = new Map<string, PathHandler>();
+/** Creates the routes of documents, by path. They are no operations, so that no rate limit applies. */
+export function createDocumentRoutes(documents: Documents): Map<string, HttpRoute> {
+  const routes = new Map<string, HttpRoute>();
   for (const [path, document] of documents) {
-    const answer = typeof document === "function" ? createDynamicHandler(document) : createStaticHandler(document);
-    const handler = createGetHandler(answer);
-    handlers.set(path, (exchange, query) => {
-      exchange.context.operation = path;
-      handler(exchange, query);
-    });
+    const serve = typeof document === "function" ? createDynamicHandler(document) : createStaticHandler(document);
+    const handle = createGetHandler(serve);
+    routes.set(path, { operation: path, isRpc: false, isRateLimited: false, handle, reject: sendError });
   }
-  return handlers;
+  return routes;
 }
 
 function createStaticHandler({ contentType, read, headers = [] }: StaticDocument): (exchange: HttpExchange) => void {
   const load = memoizeSuccess(async () => createLoadedDocument(await read(), contentType));
-  async function give(exchange: HttpExchange): Promise<void> {
+  async function serve(exchange: HttpExchange): Promise<void> {
     const { req, res, context } = exchange;
     const { body, etag, getGzipped } = await load();
     const isGzipped = getGzipped !== undefined && acceptsGzip(req.headers["accept-encoding"]);
-    // Weak: compressed or not, it is the same.
-    const common = [
+    // A weak validator: it is the same for both encodings.
+    const commonHeaders = [
       ...headers,
       ...REVALIDATE_HEADERS,
       "etag",
@@ -69,7 +66,7 @@ function createStaticHandler({ contentType, read, headers = [] }: StaticDocument
     ];
     context.code = "ok";
     if (matchesIfNoneMatch(req.headers["if-none-match"], etag)) {
-      writeHead(res, 304, [...buildCommonHeaders(context), ...common]);
+      writeHead(res, 304, [...buildCommonHeaders(context), ...commonHeaders]);
       res.end();
     } else if (isGzipped) {
       writeDocument(exchange, 200, await getGzipped(), [
@@ -77,20 +74,19 @@ function createStaticHandler({ contentType, read, headers = [] }: StaticDocument
         contentType,
         "content-encoding",
         "gzip",
-        ...common,
+        ...commonHeaders,
       ]);
-    } else writeDocument(exchange, 200, body, ["content-type", contentType, ...common]);
+    } else writeDocument(exchange, 200, body, ["content-type", contentType, ...commonHeaders]);
   }
   return (exchange) => {
-    give(exchange).catch((error: unknown) => sendError(exchange, exchange.context.recordFailure(error)));
+    serve(exchange).catch((error: unknown) => sendError(exchange, exchange.context.recordFailure(error)));
   };
 }
 
-/** A document that has been read. */
 interface LoadedDocument {
   readonly body: Buffer;
   readonly etag: string;
-  /** Undefined: it would not be smaller. */
+  /** Undefined if compression would not make it smaller. */
   readonly getGzipped: (() => Promise<Buffer>) | undefined;
 }
 
@@ -103,28 +99,28 @@ function createLoadedDocument(body: Buffer, type: string): LoadedDocument {
   };
 }
 
-/** Does it at the first call and gives that to all others, unless it fails. */
-function memoizeSuccess<T>(act: () => Promise<T>): () => Promise<T> {
-  let done: Promise<T> | undefined;
+/** Memoizes the result of a function; the call after a failure runs it again. */
+function memoizeSuccess<T>(load: () => Promise<T>): () => Promise<T> {
+  let loading: Promise<T> | undefined;
   return () => {
-    done ??= act().catch((error: unknown) => {
-      done = undefined;
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined;
       throw error;
     });
-    return done;
+    return loading;
   };
 }
 
 function createDynamicHandler(
-  report: () => DynamicDocument | Promise<DynamicDocument>,
+  read: () => DynamicDocument | Promise<DynamicDocument>,
 ): (exchange: HttpExchange) => void {
   return (exchange) => {
     Promise.resolve()
-      .then(report)
+      .then(read)
       .then(
-        ({ status, contentType, body: text }) => {
+        ({ status, contentType, body }) => {
           exchange.context.code = status < 400 ? "ok" : "unavailable";
-          writeDocument(exchange, status, Buffer.from(text), ["content-type", contentType, ...NO_STORE_HEADERS]);
+          writeDocument(exchange, status, Buffer.from(body), ["content-type", contentType, ...NO_STORE_HEADERS]);
         },
         (error: unknown) => sendError(exchange, exchange.context.recordFailure(error)),
       );

@@ -1,27 +1,17 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import { ServiceError } from "../errors.js";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
-import { CONNECT_METHOD, type ProtocolError } from "./connection/http1-server.js";
+import type { ProtocolError } from "./connection/http1-server.js";
 import { createHttpListener } from "./connection/listener.js";
-import {
-  createDispatcher,
-  createHeadersTooLargeError,
-  createUrlTooLongError,
-  exceedsHeaderLimits,
-  type StreamFallback,
-} from "./dispatch.js";
-import { createDocumentHandlers, type Documents } from "./documents.js";
+import { toProtocolErrorResponse } from "./connection/protocol-errors.js";
+import { createDispatcher, exceedsHeaderLimits, type StreamFallback } from "./dispatch.js";
+import { createDocumentRoutes, type Documents } from "./documents.js";
+import { createBegin } from "./request/begin.js";
 import { toCodeName } from "./request/error-mapping.js";
 import { createInFlightRegistry } from "./request/in-flight-registry.js";
 import { type AnyOperation, decorateOperations, type MountedService } from "./request/mounted-service.js";
-import {
-  createRateLimiter,
-  createRateLimitMiddleware,
-  type RateLimitOptions,
-  type SendRejection,
-} from "./request/rate-limiter.js";
+import { createRateLimiter, type RateLimitOptions } from "./request/rate-limiter.js";
 import {
   type AccessLog,
   type CallTracer,
@@ -31,43 +21,44 @@ import {
   type InternalErrorReporter,
 } from "./request/request-context.js";
 import { createRequestId } from "./request/request-id.js";
-import { formatRawErrorResponse, type HeaderList, type PathHandler } from "./request/response.js";
-import { createRestHandlers } from "./rest/rest-handlers.js";
+import { formatRawErrorResponse, type HttpRoute } from "./request/response.js";
+import { createRestRoutes } from "./rest/rest-routes.js";
 import { createConnectFastPath } from "./rpc/connect-fast-path.js";
 import { createGrpcFastPath } from "./rpc/grpc-fast-path.js";
-import { createRpcHandlers } from "./rpc/rpc-handlers.js";
-import { sendRpcError } from "./rpc/send-rpc-error.js";
+import { createRpcRoutes } from "./rpc/rpc-routes.js";
 
 export interface HttpServerOptions {
   /** Address to listen on. */
   readonly host: string;
-  /** Port to listen on; 0 takes a free one. */
+  /** Port to listen on; 0 picks a free one. */
   readonly port: number;
   readonly services: readonly MountedService[];
-  /** What stands at other paths. Default: nothing. */
+  /** Documents at other paths. Default: none. */
   readonly documents?: Documents;
-  /** Called once for each request of any protocol and outcome, when its answer is out or its caller gone. */
+  /** Called once for each request of any protocol and outcome, when the response is sent or the caller is gone. */
   readonly log: AccessLog;
-  /** Gets what lies behind an answer INTERNAL. */
+  /** Receives the cause of each INTERNAL response. */
   readonly onInternalError: InternalErrorReporter;
-  /** Take callers' addresses from X-Forwarded-For: true behind a proxy that sets it. Default: false. */
+  /** Reads callers' addresses from X-Forwarded-For: set it behind a proxy that writes this header. Default: false. */
   readonly trustProxy?: boolean;
   readonly limits?: Partial<HttpLimits>;
-  /** Follows the calls of the services' operations. Default: nobody does, at no cost. */
+  /** Traces the calls of operations. Default: no tracing, at no cost. */
   readonly tracer?: CallTracer | undefined;
-  /** Of the calls of each caller. Default: any number. */
+  /** Limits the calls of each caller. Default: no limit. */
   readonly rateLimit?: RateLimitOptions | undefined;
+  /** Serves common requests by fast paths. False serves all by the general path, with equal responses. Default: true. */
+  readonly fastPaths?: boolean;
 }
 
 export interface HttpServer {
-  /** Starts to serve. Rejects where the address cannot be had. */
+  /** Starts to serve. Rejects if the address is not available. */
   listen(): Promise<{ url: string; port: number }>;
   /**
-   * Ends gracefully: says NOT_SERVING, takes no more connections, lets running requests finish for up to `graceMs`
-   * milliseconds, then cuts them. Further calls wait for the first.
+   * Shuts down gracefully: reports NOT_SERVING, accepts no more connections, lets running requests finish for up to
+   * `graceMs` milliseconds, then closes their connections. Further calls wait for the first.
    */
   close(graceMs: number): Promise<void>;
-  /** What is open now: connections, and requests that have no whole answer yet. */
+  /** Returns the number of open connections, and of requests without a complete response. */
   getLoad(): { readonly connections: number; readonly requests: number };
 }
 
@@ -76,68 +67,68 @@ export interface HttpServer {
  * reflection.
  *
  * @example
- * const server = createHttpServer({ host: "127.0.0.1", port: 0, services: [mount(...)], log, onInternalError });
+ * const services = [mountService(BridgeService, { getQuote, getTransferStatus, listAvailableRoutes })];
+ * const server = createHttpServer({ host: "127.0.0.1", port: 0, services, log, onInternalError });
  * const { url } = await server.listen();
  */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { fastPaths = true } = options;
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const draining = new AbortController();
-  // Every open stream listens.
+  // Each open stream adds a listener.
   setMaxListeners(0, draining.signal);
-  const calls = createInFlightRegistry({ trustProxy: false, ...options });
+  const registry = createInFlightRegistry({ trustProxy: false, ...options });
   const services =
     options.tracer === undefined
       ? options.services
-      : options.services.map((each) => decorateOperations(each, traceOperation));
-  const { generalHandlers, fastPathMethods } = createRpcHandlers(services, limits, draining.signal);
-  const rateLimit = options.rateLimit && createRateLimiter(options.rateLimit);
-  const limitHandler = createRateLimitMiddleware(rateLimit);
-  const handlers = new Map<string, PathHandler>(generalHandlers);
-  for (const [path, method] of fastPathMethods) {
-    const slow = generalHandlers.get(path);
-    if (slow === undefined) continue;
-    const handler = createConnectFastPath(method, limits, slow);
-    const refuse: SendRejection = (exchange, refusal) => sendRpcError(exchange, refusal, method.errorDomain);
-    handlers.set(path, method.isRateLimited ? limitHandler(handler, method.name, refuse) : handler);
+      : options.services.map((service) => decorateOperations(service, traceOperation));
+  const begin = createBegin(options.rateLimit && createRateLimiter(options.rateLimit));
+
+  const { generalRoutes, fastPathMethods } = createRpcRoutes(services, limits, draining.signal);
+  const routes = new Map<string, HttpRoute>(generalRoutes);
+  for (const [path, method] of fastPaths ? fastPathMethods : []) {
+    const general = generalRoutes.get(path);
+    if (general === undefined) continue;
+    routes.set(path, { ...general, handle: createConnectFastPath(method, limits, general.handle) });
   }
-  for (const [path, handler] of createRestHandlers(services, limitHandler)) handlers.set(path, handler);
-  for (const [path, handler] of createDocumentHandlers(options.documents ?? new Map())) {
-    if (handlers.has(path)) throw new Error(`an operation and a document want ${path}`);
-    handlers.set(path, handler);
+  for (const [path, route] of createRestRoutes(services, fastPaths)) routes.set(path, route);
+  for (const [path, route] of createDocumentRoutes(options.documents ?? new Map())) {
+    if (routes.has(path)) throw new Error(`an operation and a document share the path ${path}`);
+    routes.set(path, route);
   }
-  const servePlainGrpc = createGrpcFastPath(fastPathMethods, limits, calls, rateLimit);
-  const dispatch = createDispatcher(handlers, limits, calls);
-  const handedOver = new WeakMap<ServerHttp2Stream, StreamFallback>();
+  const dispatch = createDispatcher(routes, limits, registry, begin);
+  const serveGrpc = fastPaths ? createGrpcFastPath(fastPathMethods, limits, registry, begin) : undefined;
+  const fallbacks = new WeakMap<ServerHttp2Stream, StreamFallback>();
 
   function onRequest(req: HttpRequest, res: HttpResponse): void {
-    dispatch(req, res, "stream" in req ? handedOver.get(req.stream) : undefined);
+    dispatch(req, res, "stream" in req ? fallbacks.get(req.stream) : undefined);
   }
 
   function onStream(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[],
-    handOver: () => void,
+    fallBack: () => void,
   ): boolean {
-    if (exceedsHeaderLimits(rawHeaders, limits)) return false;
-    return servePlainGrpc(stream, headers, (call, bufferedBody) => {
-      handedOver.set(stream, { context: call, bufferedBody });
-      handOver();
+    if (serveGrpc === undefined || exceedsHeaderLimits(rawHeaders, limits)) return false;
+    return serveGrpc(stream, headers, (context, bufferedBody) => {
+      fallbacks.set(stream, { context, bufferedBody });
+      fallBack();
     });
   }
 
-  function onProtocolError(fault: ProtocolError, socket: Socket): string {
-    const { status, error, headers = [] } = toErrorResponse(fault, limits);
+  function onProtocolError(protocolError: ProtocolError, socket: Socket): string {
+    const { status, error, headers = [] } = toProtocolErrorResponse(protocolError, limits);
     const { reason } = error;
-    const call = calls.findPending(socket);
-    if (call !== undefined) {
-      call.code = toCodeName(reason);
-      call.reason = reason;
-      call.isMalformed = true;
-      return formatRawErrorResponse(call, status, error, headers);
+    const context = registry.findPending(socket);
+    if (context !== undefined) {
+      context.code = toCodeName(reason);
+      context.reason = reason;
+      context.isMalformed = true;
+      return formatRawErrorResponse(context, status, error, headers);
     }
     const requestId = createRequestId();
-    calls.logRejected(requestId, reason, fault.code);
+    registry.logRejected(requestId, reason, protocolError.code);
     return formatRawErrorResponse({ requestId, rateLimitHeaders: [] }, status, error, headers);
   }
 
@@ -158,45 +149,20 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       draining.abort();
       return listener.close(graceMs);
     },
-    getLoad: () => ({ connections: listener.countConnections(), requests: calls.count() }),
+    getLoad: () => ({ connections: listener.countConnections(), requests: registry.count() }),
   };
 }
 
-/** Runs an operation as a part of its call. */
+/** Runs an operation within the trace of its call. */
 function traceOperation(operation: AnyOperation): AnyOperation {
-  // What operations see of a call is its record itself.
+  // The call context of an operation is the request context itself.
   return (request, context) =>
     context instanceof HttpRequestContext
       ? context.runTraced(() => operation(request, context))
       : operation(request, context);
 }
 
-/** Faults of HTTP/2 connections that are too much of something; the others are mistakes. */
-const FLOOD_ERROR_CODES: ReadonlySet<string> = new Set(["ERR_HTTP2_TOO_MANY_INVALID_FRAMES", "EXCESS_BYTES"]);
-
-function toErrorResponse(
-  { code, rawPacket }: ProtocolError,
-  limits: HttpLimits,
-): { status: number; error: ServiceError; headers?: HeaderList } {
-  if (code === CONNECT_METHOD) {
-    const error = new ServiceError("METHOD_NOT_ALLOWED", "CONNECT is not served here");
-    return { status: 405, error, headers: ["allow", "GET, HEAD, POST, OPTIONS"] };
-  }
-  if (code === "HPE_HEADER_OVERFLOW") {
-    const line = rawPacket.subarray(0, limits.urlBytes);
-    const isUrl = /^[A-Z]+ /.test(line.toString("latin1", 0, 10)) && !line.includes("\n");
-    if (isUrl) return { status: 414, error: createUrlTooLongError(limits) };
-    return { status: 431, error: createHeadersTooLargeError(limits) };
-  }
-  if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
-    return { status: 408, error: new ServiceError("INVALID_PARAMETER", "the request did not come in time") };
-  }
-  if (FLOOD_ERROR_CODES.has(code))
-    return { status: 429, error: new ServiceError("RATE_LIMITED", "too much came at once") };
-  return { status: 400, error: new ServiceError("INVALID_PARAMETER", "this is no HTTP request") };
-}
-
-/** The address to call: where every address is listened on, the machine's own. */
+/** Returns a URL that can be called; wildcard addresses become the loopback address. */
 function formatUrl({ address, family, port }: AddressInfo): string {
   if (family !== "IPv6") return `http://${address === "0.0.0.0" ? "127.0.0.1" : address}:${port}`;
   return `http://[${address === "::" ? "::1" : address}]:${port}`;

@@ -16,12 +16,8 @@ import {
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { type ErrorReason, ServiceError } from "../../src/errors.js";
 import { DEFAULT_HTTP_LIMITS } from "../../src/http/connection/http-limits.js";
-import { createHttpListener } from "../../src/http/connection/listener.js";
-import { createDispatcher } from "../../src/http/dispatch.js";
-import { createInFlightRegistry } from "../../src/http/request/in-flight-registry.js";
 import { type MountedService, mountService } from "../../src/http/request/mounted-service.js";
 import type { AccessLogEntry } from "../../src/http/request/request-context.js";
-import { createRpcHandlers } from "../../src/http/rpc/rpc-handlers.js";
 import { createHttpServer } from "../../src/http/server.js";
 import type { CallContext } from "../../src/operations/operation.js";
 import { withDeadline } from "../../src/operations/with-deadline.js";
@@ -152,19 +148,15 @@ async function open(
 const address = { host: "127.0.0.1", port: 0 };
 const onInternalError = (): void => {};
 let whole: Server;
-let adapterAlone: Server;
+let general: Server;
 
 beforeAll(async () => {
   whole = await open((log) => createHttpServer({ ...address, services, limits, log, onInternalError }));
-  adapterAlone = await open((log) => {
-    const calls = createInFlightRegistry({ log, onInternalError, trustProxy: false });
-    const { generalHandlers } = createRpcHandlers(services, limits, new AbortController().signal);
-    const dispatch = createDispatcher(generalHandlers, limits, calls);
-    const onRequest = (...[req, res]: Parameters<typeof dispatch>) => dispatch(req, res);
-    return createHttpListener({ ...address, limits, onRequest, onStream: () => false, onProtocolError: () => "" });
-  });
+  general = await open((log) =>
+    createHttpServer({ ...address, services, limits, log, onInternalError, fastPaths: false }),
+  );
 });
-afterAll(() => Promise.all([whole.close(), adapterAlone.close()]));
+afterAll(() => Promise.all([whole.close(), general.close()]));
 
 interface Asked {
   readonly isHttp2: boolean;
@@ -243,7 +235,7 @@ async function expectSame(one: Asked): Promise<void> {
   asked += 1;
   const request = { ...one, headers: { ...one.headers, "x-request-id": `r${asked}` } };
   const ask = one.isHttp2 ? ask2 : ask1;
-  const [ours, theirs] = await Promise.all([ask(whole, request), ask(adapterAlone, request)]);
+  const [ours, theirs] = await Promise.all([ask(whole, request), ask(general, request)]);
   expect(ours).toEqual(theirs);
 }
 
@@ -493,7 +485,6 @@ test.each<[string, fc.Arbitrary<Asked>]>([
 test("the log says the same of all of them", async () => {
   expect(asked).toBeGreaterThan(3000);
   const about = ({ lines }: Server) => new Map(lines.map(({ durationMs: _, ...line }) => [line.requestId, line]));
-  while (whole.lines.length < asked || adapterAlone.lines.length < asked)
-    await new Promise((done) => setTimeout(done, 5));
-  expect(about(whole)).toEqual(about(adapterAlone));
+  while (whole.lines.length < asked || general.lines.length < asked) await new Promise((done) => setTimeout(done, 5));
+  expect(about(whole)).toEqual(about(general));
 });

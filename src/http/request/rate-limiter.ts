@@ -2,111 +2,83 @@ import cluster from "node:cluster";
 import { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { ServiceError } from "../../errors.js";
 import type { RequestContext } from "./request-context.js";
-import type { HttpExchange, PathHandler } from "./response.js";
 
-/** How many calls one caller may make in each window. */
+/** The number of calls that each caller may make per window. */
 export interface RateLimitOptions {
   readonly requests: number;
   readonly windowMs: number;
-  /** Told when a call could not be counted, and so was let pass. */
+  /** Called when a call could not be counted and was admitted therefore. */
   onFailure(error: unknown): void;
 }
 
 /**
- * Counts a call against the limit of its caller, and notes for its answer what that caller has left.
- * @returns RATE_LIMITED, with the time after which the caller may come back, where it has had too many already. Never
- * rejects: a call that cannot be counted is let pass.
+ * Counts a call against the limit of its caller and sets the rate limit headers of its response.
+ *
+ * Resolves to RATE_LIMITED, with the time until the next window, if the caller is over the limit. Never rejects: a call
+ * that cannot be counted is admitted.
  */
-export type RateLimiter = (call: RequestContext) => Promise<ServiceError | undefined>;
+export type RateLimiter = (context: RequestContext) => Promise<ServiceError | undefined>;
 
-/** How long the process that counts for all may take; without its word a call is let pass. */
+/** Longest wait for the primary process, which counts for all workers. After it a call is admitted. */
 const COUNT_TIMEOUT_MS = 500;
 
 /**
- * Callers that are counted at a time, some 500 bytes each. Beyond them the one whose window is the oldest starts anew:
- * that takes nothing from anybody, and whoever has so many addresses is not held by a limit for each of them.
+ * Most callers that are tracked at a time, about 500 bytes each. Beyond them the oldest window is dropped, so that its
+ * caller starts a new one. An attacker with that many addresses is not stopped by a limit per address anyway.
  */
 const MAX_TRACKED_CALLERS = 100_000;
 
 /**
- * So many calls in each window, which begins with a caller's first one. At the edge of two windows twice as many can come
- * at once. A bucket of that size which fills in a window's time lets as many through in any time of that length, so that
- * this one is no laxer, and what it says of the next moment is exact.
+ * Creates a fixed-window rate limiter. A window begins with the first call of a caller. Across the edge of two windows
+ * twice the limit can arrive at once; so can it with a token bucket of this size that refills in one window, and here
+ * the headers state exactly when calls are admitted again.
  *
- * The headers are the three fields of the IETF's drafts up to the sixth, with seconds to go in the last: what clients
- * and gateways read. Later drafts put all into one structured field, whose form changed from draft to draft.
+ * The headers are those of draft-ietf-httpapi-ratelimit-headers-06, with seconds in `RateLimit-Reset`: the form that
+ * clients and gateways read. Later drafts use one structured field whose syntax changed from draft to draft.
  */
 export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOptions): RateLimiter {
   const options = { points: requests, duration: windowMs / 1000 };
-  // Several processes on one port count together, in the one that started them.
+  // Worker processes that share a port count together, in the primary.
   const limiter = cluster.isWorker
     ? new RateLimiterCluster({ ...options, timeoutMs: COUNT_TIMEOUT_MS })
     : new RateLimiterMemory(options);
-  /** When the windows that began here end, the oldest first. */
-  const ends = new Map<string, number>();
+  /** Ends of the windows that began in this process, by caller, oldest first. */
+  const windowEnds = new Map<string, number>();
 
-  function noteWindow(caller: string, msLeft: number): void {
+  function trackWindow(caller: string, msLeft: number): void {
     const now = performance.now();
-    ends.delete(caller);
-    ends.set(caller, now + msLeft);
-    for (const [oldest, end] of ends) {
-      if (end > now && ends.size <= MAX_TRACKED_CALLERS) break;
-      ends.delete(oldest);
+    windowEnds.delete(caller);
+    windowEnds.set(caller, now + msLeft);
+    for (const [oldest, end] of windowEnds) {
+      if (end > now && windowEnds.size <= MAX_TRACKED_CALLERS) break;
+      windowEnds.delete(oldest);
       if (end > now) limiter.delete(oldest).catch(onFailure);
     }
   }
 
-  return async (call) => {
-    const { caller } = call;
-    let counted: RateLimiterRes;
-    let isRefused = false;
+  return async (context) => {
+    const { caller } = context;
+    let result: RateLimiterRes;
+    let isRejected = false;
     try {
-      counted = await limiter.consume(caller);
-    } catch (refusal) {
-      if (!(refusal instanceof RateLimiterRes)) {
-        onFailure(refusal);
+      result = await limiter.consume(caller);
+    } catch (rejection) {
+      if (!(rejection instanceof RateLimiterRes)) {
+        onFailure(rejection);
         return undefined;
       }
-      counted = refusal;
-      isRefused = true;
+      result = rejection;
+      isRejected = true;
     }
-    if (counted.isFirstInDuration) noteWindow(caller, counted.msBeforeNext);
-    const secondsLeft = Math.max(1, Math.ceil(counted.msBeforeNext / 1000));
-    call.rateLimitHeaders = [
+    if (result.isFirstInDuration) trackWindow(caller, result.msBeforeNext);
+    const secondsLeft = Math.max(1, Math.ceil(result.msBeforeNext / 1000));
+    context.rateLimitHeaders = [
       ...["ratelimit-limit", String(requests)],
-      ...["ratelimit-remaining", String(counted.remainingPoints)],
+      ...["ratelimit-remaining", String(result.remainingPoints)],
       ...["ratelimit-reset", String(secondsLeft)],
     ];
-    if (!isRefused) return undefined;
+    if (!isRejected) return undefined;
     const options = { retryAfterSeconds: secondsLeft };
     return new ServiceError("RATE_LIMITED", "too many requests from this address", options);
-  };
-}
-
-/** Answers a call that is refused. */
-export type SendRejection = (exchange: HttpExchange, refusal: ServiceError) => void;
-
-/** Puts the limit in front of the handler of an operation's path; `name` is the operation's, for the log. */
-export type RateLimitMiddleware = (handler: PathHandler, name: string, refuse: SendRejection) => PathHandler;
-
-/**
- * What cannot be read counts too, else a flood of it would be free. Questions of browsers before a request do not, nor
- * does anything outside of operations: unknown paths, health and reflection cost no more than a refusal.
- */
-export function createRateLimitMiddleware(rateLimit: RateLimiter | undefined): RateLimitMiddleware {
-  if (rateLimit === undefined) return (handler) => handler;
-  return (handler, name, refuse) => (exchange, query) => {
-    const { req, context, bufferedBody } = exchange;
-    // A call of whose body something has been read was counted before that.
-    if (bufferedBody !== undefined || req.method === "OPTIONS") {
-      handler(exchange, query);
-      return;
-    }
-    context.operation = name;
-    void rateLimit(context).then((refusal) => {
-      if (context.isAborted) return;
-      if (refusal === undefined) handler(exchange, query);
-      else refuse(exchange, refusal);
-    });
   };
 }

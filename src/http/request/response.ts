@@ -18,6 +18,19 @@ export interface HttpExchange {
 /** Handles the requests to one path; `query` is what stands behind the `?`. */
 export type PathHandler = (exchange: HttpExchange, query: string) => void;
 
+/** Serves the requests to one path. */
+export interface HttpRoute {
+  /** Full name of service and method, or the path of a document. */
+  readonly operation: string;
+  /** Whether the path serves gRPC, gRPC-Web and Connect rather than plain HTTP. */
+  readonly isRpc: boolean;
+  /** Whether its requests count against the rate limit of their callers. */
+  readonly isRateLimited: boolean;
+  readonly handle: PathHandler;
+  /** Answers a request that exceeds the rate limit. */
+  readonly reject: (exchange: HttpExchange, error: ServiceError) => void;
+}
+
 /** Names and values in turn: the form that Node.js writes without looking at each. */
 export type HeaderList = readonly string[];
 

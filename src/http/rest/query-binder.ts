@@ -41,17 +41,17 @@ interface ReceivedParameter {
  * Fields go by their lowerCamelCase or their declared name; a map's entry is `name[key]=value`; a list repeats its name.
  * An empty text is a value in lists alone: elsewhere the parameter counts as not given.
  */
-export function createQueryBinder(schema: DescMessage): QueryBinder {
+export function createQueryBinder(schema: DescMessage, { fastPath = true } = {}): QueryBinder {
   const parameters = new Map<string, QueryParameter>();
   for (const field of schema.fields) {
     const parameter = createQueryParameter(field);
     parameters.set(field.jsonName, parameter).set(field.name, parameter);
   }
   const newMessage = createMessageFactory(schema);
-  const bindPlain = createFastPathBinder(parameters, newMessage);
+  const bindFast = fastPath ? createFastPathBinder(parameters, newMessage) : undefined;
   return (query) => {
-    const plain = bindPlain(query);
-    if (plain !== undefined) return plain;
+    const bound = bindFast?.(query);
+    if (bound !== undefined) return bound;
     const message = newMessage();
     const given = new Map<string, ReceivedParameter>();
     for (const pair of query.split("&")) {

@@ -110,9 +110,7 @@ export function createConnectAdapter(route: MethodHandlers, limits: HttpLimits, 
   }
 
   return (exchange, query) => {
-    const { req, res, context } = exchange;
-    context.operation = `${service.typeName}/${method.name}`;
-    if (context.protocol === "rest") context.protocol = req.method === "GET" ? "connect-get" : "connect";
+    const { res, context } = exchange;
     const handler = context.protocol.startsWith("connect") ? route.connect : route.grpc;
     if (!checkRequest(handler, exchange, isStreaming)) return;
     serve(exchange, handler, query).catch((error: unknown) => {

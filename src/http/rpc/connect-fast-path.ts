@@ -97,11 +97,9 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
 
   /** False where the request is not plain. */
   function post(exchange: HttpExchange, query: string): boolean {
-    const { req, context } = exchange;
+    const { req } = exchange;
     const asked = parseCallHeaders(exchange, isBinaryContentType(req.headers["content-type"]));
     if (asked === undefined || !hasUncompressedBody(req, limits)) return false;
-    context.operation = method.name;
-    context.protocol = "connect";
     const chunks: Buffer[] = [];
     let size = 0;
     let isRead = false;
@@ -146,8 +144,6 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
     if (asked === undefined || !isIdentity(parameters.get("compression"))) return false;
     const request = readParameter(asked.isBinary, parameters.get("base64") === "1", parameters.get("message") ?? "");
     if (request === undefined) return false;
-    exchange.context.operation = method.name;
-    exchange.context.protocol = "connect-get";
     serve(asked, request);
     return true;
   }
@@ -164,11 +160,9 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
   }
 
   return (exchange, query) => {
-    const { req, context, bufferedBody } = exchange;
-    // The protocol is known by now where it is gRPC-Web.
-    const isConnect = context.protocol === "rest" && bufferedBody === undefined;
-    if (isConnect && req.method === "POST" && post(exchange, query)) return;
-    if (isConnect && req.method === "GET" && get(exchange, query)) return;
+    const { protocol } = exchange.context;
+    if (protocol === "connect" && exchange.req.method === "POST" && post(exchange, query)) return;
+    if (protocol === "connect-get" && get(exchange, query)) return;
     adapter(exchange, query);
   };
 }

@@ -3,9 +3,9 @@ import type { Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
+import type { Begin } from "../request/begin.js";
 import { appendChunk, type BufferedBody, ENVELOPE_BYTES } from "../request/body.js";
 import type { InFlightRegistry } from "../request/in-flight-registry.js";
-import type { RateLimiter } from "../request/rate-limiter.js";
 import type { StreamRequestContext } from "../request/request-context.js";
 import { buildCommonHeaders } from "../request/response.js";
 import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
@@ -34,7 +34,7 @@ export function createGrpcFastPath(
   methods: ReadonlyMap<string, FastPathMethod>,
   limits: HttpLimits,
   calls: InFlightRegistry,
-  rateLimit: RateLimiter | undefined,
+  begin: Begin,
 ): GrpcFastPath {
   const longest = limits.requestBytes + ENVELOPE_BYTES;
 
@@ -112,9 +112,6 @@ export function createGrpcFastPath(
     const deadline = toDeadlineMs(timeoutMs);
     const isGzip = acceptsGzip(headers["grpc-accept-encoding"]);
     const call = calls.registerStream(stream, headers);
-    call.protocol = "grpc";
-    call.operation = method.name;
-
     // No listener before it is counted: what comes waits unread.
     const receive = (): void => {
       const chunks: Buffer[] = [];
@@ -155,9 +152,10 @@ export function createGrpcFastPath(
         );
       });
     };
-    if (rateLimit === undefined || !method.isRateLimited) receive();
+    const admission = begin(call, "grpc", method.name, method.isRateLimited);
+    if (admission === undefined) receive();
     else {
-      void rateLimit(call).then((refusal) => {
+      void admission.then((refusal) => {
         if (call.isAborted) return;
         if (refusal === undefined) receive();
         else fail(stream, call, method, isGzip, refusal);

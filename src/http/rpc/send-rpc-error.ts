@@ -5,22 +5,21 @@ import { NO_STORE_HEADERS } from "../request/cache-headers.js";
 import { buildCommonHeaders, type HttpExchange, sendTrailersOnly, writeHead } from "../request/response.js";
 import { mapRpcError, toNodeTrailers } from "./rpc-errors.js";
 
-/** Answers a call of gRPC, gRPC-Web or Connect of which nothing is read, in the words of its protocol. */
-export function sendRpcError(exchange: HttpExchange, refusal: ServiceError, domain: string): void {
-  const { req, res, context } = exchange;
-  const told = mapRpcError(context, refusal, domain);
-  if (context.protocol !== "rest") {
-    const trailer = setTrailerStatus(new Headers(), told);
+/** Answers a gRPC, gRPC-Web or Connect call with an error of its protocol, without reading the request. */
+export function sendRpcError(exchange: HttpExchange, error: ServiceError, domain: string): void {
+  const { res, context } = exchange;
+  const connectError = mapRpcError(context, error, domain);
+  if (!context.protocol.startsWith("connect")) {
+    const trailer = setTrailerStatus(new Headers(), connectError);
     sendTrailersOnly(exchange, Object.entries(toNodeTrailers(trailer)).flat());
     return;
   }
-  context.protocol = req.method === "POST" ? "connect" : "connect-get";
-  const body = Buffer.from(errorToJsonBytes(told, undefined));
-  writeHead(res, codeToHttpStatus(told.code), [
+  const body = Buffer.from(errorToJsonBytes(connectError, undefined));
+  writeHead(res, codeToHttpStatus(connectError.code), [
     ...buildCommonHeaders(context),
     ...["content-type", "application/json", "content-length", String(body.length)],
     ...NO_STORE_HEADERS,
-    ...[...told.metadata].flat(),
+    ...[...connectError.metadata].flat(),
   ]);
   res.end(body);
 }

@@ -87,7 +87,7 @@ test.each(
   const { port, accessLines, waitForAccessLines } = await startTestServer();
   const answer = await send(port, path);
   expect(answer).toMatchObject({ status: 404, headers: { "cache-control": "no-store" } });
-  const message = "there is nothing at this path";
+  const message = "path not found";
   expect(JSON.parse(answer.body)).toEqual({ code: "not_found", message, error: message, reason: "PATH_NOT_FOUND" });
   expectCommon(answer);
   await waitForAccessLines(1);

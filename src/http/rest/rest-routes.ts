@@ -1,0 +1,82 @@
+import { createHash } from "node:crypto";
+import type { Message } from "@bufbuild/protobuf";
+import { memoizeFrozen } from "../codec/memoize-frozen.js";
+import { type AnyOperation, getOperation, type MountedService } from "../request/mounted-service.js";
+import {
+  createGetHandler,
+  type HttpExchange,
+  type HttpRoute,
+  type JsonBody,
+  type PathHandler,
+  sendError,
+  sendJson,
+} from "../request/response.js";
+import { readGetRoutes } from "./get-routes.js";
+import { createRestJsonPrinter } from "./json-printer.js";
+import { createQueryBinder, type QueryBinder } from "./query-binder.js";
+
+/**
+ * Creates the routes, by path, of the methods that google.api.http serves under GET.
+ * @param fastPath whether plain queries are bound without the general binder
+ */
+export function createRestRoutes(services: readonly MountedService[], fastPath: boolean): Map<string, HttpRoute> {
+  const routes = new Map<string, HttpRoute>();
+  for (const mounted of services) {
+    for (const { path, method, responseBody } of readGetRoutes(mounted.service)) {
+      if (routes.has(path)) throw new Error(`two methods share GET ${path}`);
+      const operation = getOperation(mounted, method.localName);
+      const bind = createQueryBinder(method.input, { fastPath });
+      const print = createRestJsonPrinter(method.output, responseBody);
+      const write = memoizeFrozen((message, isMemoized) => toJsonBody(print(message), isMemoized));
+      routes.set(path, {
+        operation: `${method.parent.typeName}/${method.name}`,
+        isRpc: false,
+        isRateLimited: true,
+        handle: createRestHandler(operation, bind, write),
+        reject: sendError,
+      });
+    }
+  }
+  return routes;
+}
+
+/** Hashes only texts that are sent repeatedly: others do not need a validator. */
+function toJsonBody(text: string, isMemoized: boolean): JsonBody {
+  const etag = isMemoized ? `"${createHash("sha256").update(text).digest("base64url")}"` : undefined;
+  return { text, byteLength: Buffer.byteLength(text), etag };
+}
+
+function createRestHandler(
+  operation: AnyOperation,
+  bind: QueryBinder,
+  write: (message: Message) => JsonBody,
+): PathHandler {
+  function succeed(exchange: HttpExchange, message: Message): void {
+    let body: JsonBody;
+    try {
+      body = write(message);
+    } catch (error) {
+      fail(exchange, error);
+      return;
+    }
+    sendJson(exchange, body);
+  }
+  function fail(exchange: HttpExchange, error: unknown): void {
+    sendError(exchange, exchange.context.recordFailure(error));
+  }
+  return createGetHandler((exchange, query) => {
+    let result: Message | Promise<Message>;
+    try {
+      result = operation(bind(query) as never, exchange.context.toCallContext(undefined));
+    } catch (error) {
+      fail(exchange, error);
+      return;
+    }
+    if (result instanceof Promise) {
+      result.then(
+        (message) => succeed(exchange, message),
+        (error: unknown) => fail(exchange, error),
+      );
+    } else succeed(exchange, result);
+  });
+}
