@@ -259,7 +259,7 @@ export interface components {
              *     - `UNSUPPORTED_ROUTE`: the token cannot be sent from this chain to that one
              *     - `RPC_URL_FORBIDDEN`: the operator does not allow this RPC endpoint
              *     - `TRANSFER_NOT_FOUND`: every chain has answered, and none knows such a transfer
-             *     - `PATH_NOT_FOUND`: there is nothing at this path
+             *     - `PATH_NOT_FOUND`: path not found
              *     - `METHOD_NOT_ALLOWED`: the path does not take this method
              *     - `RATE_LIMITED`: the caller has made too many requests, or takes too many places
              *     - `OVERLOADED`: too much is being worked on; nothing was asked of a chain
@@ -326,7 +326,7 @@ export interface components {
                 };
             };
         };
-        /** @description The request did not come in time. */
+        /** @description The request did not arrive in time. */
         RequestTimeout: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -55,7 +55,7 @@ const REASON_DOCS: Readonly<Record<ErrorReason, ReasonDoc>> = {
     description: "every chain has answered, and none knows such a transfer",
     exampleMessage: "no Hop transfer with this id or hash on mainnet",
   },
-  PATH_NOT_FOUND: { description: "there is nothing at this path", exampleMessage: "there is nothing at this path" },
+  PATH_NOT_FOUND: { description: "path not found", exampleMessage: "path not found" },
   METHOD_NOT_ALLOWED: {
     description: "the path does not take this method",
     exampleMessage: "the method must be one of GET, HEAD, OPTIONS",
@@ -80,7 +80,7 @@ const allReasons = Object.keys(REASON_DOCS) as ErrorReason[];
 
 /** Refusals of requests that never reached an operation, by their status. Their reason is INVALID_PARAMETER. */
 const HTTP_ERROR_DOCS: Readonly<Record<number, ReasonDoc>> = {
-  408: { description: "The request did not come in time.", exampleMessage: "the request did not come in time" },
+  408: { description: "The request did not arrive in time.", exampleMessage: "the request did not arrive in time" },
   414: { description: "The URL is too long.", exampleMessage: "the URL is longer than 8192 bytes" },
   431: {
     description: "The headers are too long or too many.",
