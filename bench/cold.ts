@@ -5,8 +5,8 @@ import { buildQuotePath, FULL_ROUTE, type Route } from "./support/routes.js";
 import { runBench, startServer } from "./support/server-process.js";
 import { timedGet } from "./support/timed-get.js";
 
-// What the first quote of a gateway that has just started costs, for each kind of route, with the engine that is the
-// default and with the SDK: requests, calls and rounds on the chains, and time, with so much network in between.
+// Measures the first quote of a freshly started gateway for each kind of route, with the default engine and with the
+// SDK: upstream requests, calls, sequential rounds and time, at several network latencies.
 
 const LATENCIES_MS = [0, 50, 100];
 const ENGINES = ["snapshot", "sdk"];
@@ -28,19 +28,19 @@ interface Cost {
   readonly others: readonly ProxiedRequest[];
 }
 
-/** Starts a gateway and asks it for one quote, so many times at once. */
+/** Starts a gateway and sends `count` identical quote requests at once. */
 async function measureColdQuotes(upstreams: ProxiedUpstreams, engine: string, route: Route, count = 1): Promise<Cost> {
   const gateway = await startServer("gateway", { ...upstreams.environment, QUOTE_ENGINE: engine });
   try {
     upstreams.reset();
     const url = `${gateway.url}${buildQuotePath(route, 0)}`;
-    const answers = await Promise.all(Array.from({ length: count }, () => timedGet(url)));
-    const end = Math.max(...answers.map(({ completedAt }) => completedAt));
-    const until = (requests: readonly ProxiedRequest[]) => requests.filter(({ arrivedAt }) => arrivedAt <= end);
+    const responses = await Promise.all(Array.from({ length: count }, () => timedGet(url)));
+    const end = Math.max(...responses.map(({ completedAt }) => completedAt));
+    const beforeEnd = (requests: readonly ProxiedRequest[]) => requests.filter(({ arrivedAt }) => arrivedAt <= end);
     return {
-      tookMs: Math.max(...answers.map(({ tookMs }) => tookMs)),
-      chains: until(upstreams.chainRequests()),
-      others: until(upstreams.otherRequests()),
+      tookMs: Math.max(...responses.map(({ tookMs }) => tookMs)),
+      chains: beforeEnd(upstreams.chainRequests()),
+      others: beforeEnd(upstreams.otherRequests()),
     };
   } finally {
     await gateway.stop();
@@ -50,7 +50,7 @@ async function measureColdQuotes(upstreams: ProxiedUpstreams, engine: string, ro
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
   const upstreams = await proxyUpstreams(environment);
   try {
-    console.log(`the first quote of a new process; time with ${LATENCIES_MS.join(", ")} ms of network`);
+    console.log(`first quote of a new process; time at ${LATENCIES_MS.join(", ")} ms of network latency`);
     for (const [kind, route] of Object.entries(ROUTES_BY_KIND)) {
       for (const engine of ENGINES) {
         const costs: Cost[] = [];
@@ -58,8 +58,8 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
           upstreams.setLatency(latencyMs);
           costs.push(await measureColdQuotes(upstreams, engine, route));
         }
-        const many = await measureColdQuotes(upstreams, engine, route, CONCURRENT_QUOTES);
-        printCosts(kind, engine, costs, many);
+        const concurrent = await measureColdQuotes(upstreams, engine, route, CONCURRENT_QUOTES);
+        printCosts(kind, engine, costs, concurrent);
       }
     }
   } finally {
@@ -67,15 +67,15 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
   }
 }
 
-/** Rounds are those with the most network in between: without any, what is sent at the same time need not overlap. */
-function printCosts(kind: string, engine: string, costs: readonly Cost[], many: Cost): void {
-  const [cost] = costs.slice(-1);
+/** Rounds are counted at the highest latency: without latency, concurrent requests need not overlap. */
+function printCosts(kind: string, engine: string, costs: readonly Cost[], concurrent: Cost): void {
+  const cost = costs.at(-1);
   if (cost === undefined) throw new Error("nothing was measured");
   const times = costs.map(({ tookMs }) => tookMs.toFixed(0).padStart(4)).join(" /");
   console.log(
-    `  ${kind.padEnd(12)} ${engine.padEnd(9)}${times} ms  chains: ${describeRequests(cost.chains)}  with the rest:` +
+    `  ${kind.padEnd(12)} ${engine.padEnd(9)}${times} ms  chains: ${describeRequests(cost.chains)}  with other sources:` +
       ` ${cost.others.length.toString().padStart(2)} more, ${countSequentialRounds([...cost.chains, ...cost.others])} rounds` +
-      `  ${CONCURRENT_QUOTES} at once: ${describeRequests(many.chains)}, ${many.tookMs.toFixed(0)} ms`,
+      `  ${CONCURRENT_QUOTES} at once: ${describeRequests(concurrent.chains)}, ${concurrent.tookMs.toFixed(0)} ms`,
   );
 }
 

@@ -2,8 +2,8 @@ import { createRouteQuoter } from "../src/quotes/math/quote.js";
 import type { BridgeSnapshot, CctpSnapshot, RouteSnapshot } from "../src/quotes/math/route-snapshot.js";
 import type { StableSwapPool } from "../src/quotes/math/stable-swap.js";
 
-// How long the arithmetic of one quote takes, on each kind of route: another amount each time, from a snapshot that is
-// prepared already; and how long it takes to prepare one.
+// Measures the arithmetic of one quote for each kind of route: distinct amounts on a prepared snapshot, and the
+// preparation of a snapshot with its first quote.
 
 const ROUNDS = 5;
 const QUOTES_PER_ROUND = 100_000;
@@ -71,27 +71,27 @@ const SNAPSHOTS_BY_KIND: Readonly<Record<string, RouteSnapshot>> = {
 };
 
 const width = Math.max(...Object.keys(SNAPSHOTS_BY_KIND).map((name) => name.length));
-console.log(`the core alone: median of ${ROUNDS} rounds of ${QUOTES_PER_ROUND} quotes`);
+console.log(`quote arithmetic alone: median of ${ROUNDS} rounds of ${QUOTES_PER_ROUND} quotes`);
 for (const [name, snapshot] of Object.entries(SNAPSHOTS_BY_KIND)) {
   const quote = medianNanoseconds(QUOTES_PER_ROUND, createQuoteLoop(snapshot));
   const preparation = medianNanoseconds(PREPARATIONS_PER_ROUND, createPreparationLoop(snapshot));
   console.log(
-    `  ${name.padEnd(width)} ${quote.toFixed(0).padStart(7)} ns a quote ${preparation.toFixed(0).padStart(7)} ns for a snapshot and its first`,
+    `  ${name.padEnd(width)} ${quote.toFixed(0).padStart(7)} ns per quote ${preparation.toFixed(0).padStart(7)} ns to prepare a snapshot and quote once`,
   );
 }
 
-/** Amounts of the size of one token, none twice. */
+/** Returns an amount of about one token; no index repeats one. */
 function amountAt(snapshot: RouteSnapshot, index: number): bigint {
   return 10n ** BigInt(snapshot.decimals) + BigInt(index) * 1_000_003n;
 }
 
 function createQuoteLoop(snapshot: RouteSnapshot): (count: number) => bigint {
-  const price = createRouteQuoter(snapshot);
+  const quote = createRouteQuoter(snapshot);
   let index = 0;
   return (count) => {
     let sum = 0n;
     for (const end = index + count; index < end; index++) {
-      sum += price(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS).estimatedReceived;
+      sum += quote(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS).estimatedReceived;
     }
     return sum;
   };
@@ -107,7 +107,7 @@ function createPreparationLoop(snapshot: RouteSnapshot): (count: number) => bigi
   };
 }
 
-/** Median of the rounds after one that warms up. What the work gives is used, so that none of it can be left out. */
+/** Returns the median time per item after one warm-up round. The results are summed so that the compiler cannot remove the work. */
 function medianNanoseconds(count: number, work: (count: number) => bigint): number {
   let sum = work(count);
   const times = Array.from({ length: ROUNDS }, () => {
@@ -115,6 +115,6 @@ function medianNanoseconds(count: number, work: (count: number) => bigint): numb
     sum += work(count);
     return Number(process.hrtime.bigint() - began) / count;
   });
-  if (sum <= 0n) throw new Error("nothing was received");
+  if (sum <= 0n) throw new Error("the quotes sum up to nothing");
   return times.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? Number.NaN;
 }

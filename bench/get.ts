@@ -7,8 +7,8 @@ import { recordResponse, serveGateway, serveRecordedResponse } from "./support/r
 import { buildQuotePath, FULL_ROUTE } from "./support/routes.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
-// How many GET /v1/quote a second one process answers on a warm route, with another amount each time and with one
-// amount, against a bare node:http server that gives the same answer; and what a line in the log for each costs.
+// Measures GET /v1/quote per second of one process on a warm route, with distinct amounts and with a single amount,
+// against a bare node:http server that sends the same response; and the cost of one access log line per request.
 
 const CONNECTIONS = 32;
 let nextAmount = 0;
@@ -16,8 +16,8 @@ let nextAmount = 0;
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
   const path = buildQuotePath(FULL_ROUTE, 0);
   const gateway = await startServer("gateway", environment);
-  const logging = await startServer("gateway", { ...environment, LOG_LEVEL: "info" }, openSync(devNull, "w"));
-  await recordResponse(`${logging.url}${path}`);
+  const loggingGateway = await startServer("gateway", { ...environment, LOG_LEVEL: "info" }, openSync(devNull, "w"));
+  await recordResponse(`${loggingGateway.url}${path}`);
   const raw = await startServer("raw", await recordResponse(`${gateway.url}${path}`));
 
   const distinct = ({ url }: ServerProcess, seconds: number) =>
@@ -31,11 +31,11 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
     runHttpLoad({ url, connections: CONNECTIONS, seconds, request: () => buildGetRequest(path) });
   await compareServers(`GET /v1/quote, ${CONNECTIONS} connections`, [
     { name: "bare node:http", server: raw, load: distinct },
-    { name: "hop-gateway, an amount of its own each", server: gateway, load: distinct },
-    { name: "hop-gateway, the same amount", server: gateway, load: same },
-    { name: "hop-gateway, each with a line in the log", server: logging, load: distinct },
+    { name: "hop-gateway, distinct amounts", server: gateway, load: distinct },
+    { name: "hop-gateway, one amount", server: gateway, load: same },
+    { name: "hop-gateway, distinct amounts, access log on", server: loggingGateway, load: distinct },
   ]);
-  for (const server of [gateway, logging, raw]) await server.stop();
+  for (const server of [gateway, loggingGateway, raw]) await server.stop();
 }
 
 await runBench(() => withLocalNetwork(measure), { gateway: serveGateway, raw: serveRecordedResponse });

@@ -8,7 +8,7 @@ import { createIndexSource } from "../src/transfers/sources/index-source.js";
 import type { LookupContext } from "../src/transfers/sources/transfer-source.js";
 import { createSyntheticIndex } from "./support/synthetic-index.js";
 
-// How large the index is, and how long a look-up in it takes, with a million rows: half of them sends, half arrivals.
+// Measures the size of an index of a million rows (half sends, half deliveries) and the latency of look-ups in it.
 
 const ROWS = 1_000_000;
 const network = getNetwork("mainnet");
@@ -17,15 +17,15 @@ const LOOKUPS = 50_000;
 function measure(name: string, keys: readonly string[], find: (key: string) => readonly unknown[]): void {
   const times: number[] = [];
   let found = 0;
-  for (let each = 0; each < LOOKUPS; each++) {
+  for (let count = 0; count < LOOKUPS; count++) {
     const key = keys[Math.floor(Math.random() * keys.length)] ?? "";
-    const begin = performance.now();
+    const began = performance.now();
     found += find(key).length;
-    times.push((performance.now() - begin) * 1_000);
+    times.push((performance.now() - began) * 1_000);
   }
   times.sort((a, b) => a - b);
-  const at = (share: number): string => (times[Math.floor(times.length * share)] ?? 0).toFixed(1);
-  console.log(`  ${name}: ${at(0.5)} us (median), ${at(0.99)} us (p99), ${found} of ${LOOKUPS} found`);
+  const quantile = (share: number): string => (times[Math.floor(times.length * share)] ?? 0).toFixed(1);
+  console.log(`  ${name}: ${quantile(0.5)} us (median), ${quantile(0.99)} us (p99), ${found} of ${LOOKUPS} found`);
 }
 
 const folder = await mkdtemp(join(tmpdir(), "hop-index-"));
@@ -40,9 +40,9 @@ try {
   );
 
   const { reader, close } = await openIndex(file, network);
-  for (const round of ["first", "again"]) {
-    measure(`by transfer ID, ${round}`, transferIds, reader.findByTransferId);
-    measure(`by transaction hash, sent or delivered, ${round}`, transactionHashes, reader.findByTransactionHash);
+  for (const pass of ["first pass", "second pass"]) {
+    measure(`by transfer ID, ${pass}`, transferIds, reader.findByTransferId);
+    measure(`by transaction hash, sent or delivered, ${pass}`, transactionHashes, reader.findByTransactionHash);
   }
   const source = createIndexSource({
     getIndex: () => reader,
@@ -55,7 +55,7 @@ try {
     chains: {
       hasCustomEndpoint: () => false,
       getClient: (slug) => {
-        throw new Error(`${slug} is asked`);
+        throw new Error(`unexpected request to ${slug}`);
       },
     },
     remainingMs: () => 1_000,
@@ -66,7 +66,7 @@ try {
     source.findByTransactionHash(hash, undefined, context),
   ]);
   const unknown = Array.from({ length: 1_000 }, () => `0x${randomBytes(32).toString("hex")}`);
-  measure("by a hash that is not there", unknown, reader.findByTransactionHash);
+  measure("by an unknown transaction hash", unknown, reader.findByTransactionHash);
   close();
 } finally {
   await rm(folder, { recursive: true, force: true });

@@ -6,18 +6,17 @@ import { withLocalNetwork } from "./support/local-network.js";
 import { listenOnFreePort, serveGateway } from "./support/recorded-server.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
-// What becomes of five times as much as the gateway can do: how much of it is done, how soon the rest is sent away, and how
-// soon all is well afterwards. For look-ups of transfers that nobody has asked for before, for quotes by the SDK, and for
-// quotes that are at hand.
+// Measures five-fold overload: goodput, latency of rejections, and recovery time. For look-ups of unknown transfers, for
+// quotes by the SDK engine, and for cached quotes.
 
-/** Callers' addresses, which a proxy would tell. */
+/** Number of caller addresses, sent as X-Forwarded-For. */
 const CALLERS = 50;
-/** Of the look-ups' upstreams. */
+/** Latency of the upstreams of the look-ups. */
 const LATENCY_MS = 50;
 const LOAD_SECONDS = 8;
 const OVERLOAD_FACTOR = 5;
 
-/** A request of any caller, by its number. */
+/** Returns the bytes of a request; the index selects caller and amount. */
 type BuildRequest = (index: number) => string;
 
 function buildRequestFrom(index: number, path: string): string {
@@ -32,7 +31,7 @@ const buildQuoteRequest: BuildRequest = (index) =>
     `/v1/quote?amount=${1_000_000 + index}&token=USDC.e&fromChain=polygon&toChain=arbitrum&slippage=0.5`,
   );
 
-/** Times of answers, in milliseconds. */
+/** Response times in milliseconds. */
 class LatencySamples {
   private readonly all: number[] = [];
   get count(): number {
@@ -46,42 +45,42 @@ class LatencySamples {
     return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
   }
   toString(): string {
-    const [half, most, all] = [0.5, 0.99, 1].map((share) => this.quantile(share).toFixed(1));
-    return `${half} ms in the median, 99 % in ${most}, all in ${all}`;
+    const [median, p99, max] = [0.5, 0.99, 1].map((share) => this.quantile(share).toFixed(1));
+    return `median ${median} ms, p99 ${p99} ms, max ${max} ms`;
   }
 }
 
 interface Outcome {
   readonly goodPerSecond: number;
   readonly good: LatencySamples;
-  readonly refused: LatencySamples;
+  readonly rejected: LatencySamples;
 }
 
-/** Loads the gateway; good is what is answered, refused what is sent away. Anything else ends the bench. */
+/** Loads the gateway; 200 and 404 count as good, 503 as rejected. Any other status ends the bench. */
 async function load(
   server: ServerProcess,
   request: BuildRequest,
-  how: Pick<HttpLoadOptions, "connections"> & Partial<HttpLoadOptions>,
+  options: Pick<HttpLoadOptions, "connections"> & Partial<HttpLoadOptions>,
 ) {
-  const [good, refused] = [new LatencySamples(), new LatencySamples()];
+  const [good, rejected] = [new LatencySamples(), new LatencySamples()];
   const done = await runHttpLoad({
     url: server.url,
     seconds: LOAD_SECONDS,
     request,
     onResponse(status, tookMs) {
-      if (status === 503) refused.add(tookMs);
+      if (status === 503) rejected.add(tookMs);
       else if (status === 200 || status === 404) good.add(tookMs);
-      else throw new Error(`an answer with status ${status}`);
+      else throw new Error(`unexpected status ${status}`);
     },
-    ...how,
+    ...options,
   });
-  return { goodPerSecond: good.count / done.seconds, good, refused, generatorBusy: done.generatorUtilization };
+  return { goodPerSecond: good.count / done.seconds, good, rejected, generatorUtilization: done.generatorUtilization };
 }
 
-function print(name: string, { goodPerSecond, good, refused }: Outcome): void {
-  console.log(`  ${name.padEnd(24)} ${goodPerSecond.toFixed(0).padStart(6)} a second, ${good}`);
-  if (refused.count > 0)
-    console.log(`  ${"".padEnd(24)} ${refused.count.toString().padStart(6)} sent away, ${refused}`);
+function print(name: string, { goodPerSecond, good, rejected }: Outcome): void {
+  console.log(`  ${name.padEnd(24)} ${goodPerSecond.toFixed(0).padStart(6)} per second, ${good}`);
+  if (rejected.count > 0)
+    console.log(`  ${"".padEnd(24)} ${rejected.count.toString().padStart(6)} rejected, ${rejected}`);
 }
 
 async function measureGoodput(
@@ -93,25 +92,25 @@ async function measureGoodput(
   console.log(title);
   await load(server, request, { connections: 4, seconds: 2 });
   let peak: Outcome | undefined;
-  for (const each of connections) {
-    const outcome = await load(server, request, { connections: each });
-    print(`${each} at a time`, outcome);
+  for (const count of connections) {
+    const outcome = await load(server, request, { connections: count });
+    print(`${count} concurrent`, outcome);
     if (peak === undefined || outcome.goodPerSecond > peak.goodPerSecond) peak = outcome;
   }
   if (peak === undefined) throw new Error("nothing was measured");
   const perSecond = peak.goodPerSecond * OVERLOAD_FACTOR;
-  const over = await load(server, request, { connections: 1_000, perSecond });
-  print(`${perSecond.toFixed(0)} a second`, over);
+  const overload = await load(server, request, { connections: 1_000, perSecond });
+  print(`${perSecond.toFixed(0)} per second`, overload);
   console.log(
-    `  ${(over.goodPerSecond / peak.goodPerSecond).toFixed(2)} of the peak; generator ${Math.round(over.generatorBusy * 100)} % busy`,
+    `  ${(overload.goodPerSecond / peak.goodPerSecond).toFixed(2)} of the peak; generator ${Math.round(overload.generatorUtilization * 100)} % busy`,
   );
   await measureRecovery(server, request, peak.goodPerSecond / 2);
 }
 
-/** How long after the load nobody is sent away any more. */
+/** Measures for how long requests are still rejected once the load is back at half the peak. */
 async function measureRecovery(server: ServerProcess, request: BuildRequest, perSecond: number): Promise<void> {
   const began = performance.now();
-  let lastRefusal = 0;
+  let lastRejection = 0;
   const times = new LatencySamples();
   await runHttpLoad({
     url: server.url,
@@ -120,25 +119,25 @@ async function measureRecovery(server: ServerProcess, request: BuildRequest, per
     request,
     perSecond,
     onResponse(status, tookMs) {
-      if (status === 503) lastRefusal = performance.now() - began;
+      if (status === 503) lastRejection = performance.now() - began;
       times.add(tookMs);
     },
   });
-  console.log(`  then half the peak: the last is sent away after ${(lastRefusal / 1000).toFixed(1)} s; ${times}`);
+  console.log(`  then half the peak: last rejection after ${(lastRejection / 1000).toFixed(1)} s; ${times}`);
 }
 
-/** Answers at hand are given and not refused: to refuse costs half as much as to answer. */
+/** Measures cached quotes under overload: they are served, not rejected, since a rejection costs half as much as a response. */
 async function measureCachedQuotes(server: ServerProcess, request: BuildRequest): Promise<void> {
-  console.log("quotes at hand");
+  console.log("cached quotes");
   await load(server, request, { connections: 4, seconds: 2 });
   const peak = await load(server, request, { connections: 64 });
-  print("64 at a time", peak);
-  const over = await load(server, request, { connections: 64 * OVERLOAD_FACTOR });
-  print(`${64 * OVERLOAD_FACTOR} at a time`, over);
-  console.log(`  ${(over.goodPerSecond / peak.goodPerSecond).toFixed(2)} of the peak`);
+  print("64 concurrent", peak);
+  const overload = await load(server, request, { connections: 64 * OVERLOAD_FACTOR });
+  print(`${64 * OVERLOAD_FACTOR} concurrent`, overload);
+  console.log(`  ${(overload.goodPerSecond / peak.goodPerSecond).toFixed(2)} of the peak`);
 }
 
-/** Chains on which nothing has ever been sent, so far away; one server for all, each at its path. */
+/** Serves chains without any transfer, with latency: one server, a path per chain. */
 async function serveEmptyChains(): Promise<string> {
   interface Call {
     readonly id: number;
@@ -160,8 +159,8 @@ async function serveEmptyChains(): Promise<string> {
       text += chunk;
     });
     request.on("end", () => {
-      const asked = JSON.parse(text) as Call | Call[];
-      const body = JSON.stringify(Array.isArray(asked) ? asked.map(answer) : answer(asked));
+      const calls = JSON.parse(text) as Call | Call[];
+      const body = JSON.stringify(Array.isArray(calls) ? calls.map(answer) : answer(calls));
       setTimeout(() => response.writeHead(200, { "content-type": "application/json" }).end(body), LATENCY_MS);
     });
   });
@@ -173,19 +172,24 @@ async function run(): Promise<void> {
   const urls = [...getNetwork("mainnet").chains].map(
     ([slug, { chainId }]) => [`RPC_URL_${slug.toUpperCase()}`, `${chains.url}/${chainId}`] as const,
   );
-  const nothingElse = { ASSETS_URL: "off", EXPLORER_API_URL: "off", ATTESTATION_API_URL: "off", TRUST_PROXY: "true" };
-  const gateway = await startServer("gateway", { ...Object.fromEntries(urls), ...nothingElse });
-  const title = `look-ups of transfers that nobody knows, ${LATENCY_MS} ms of network`;
+  const noOtherSources = {
+    ASSETS_URL: "off",
+    EXPLORER_API_URL: "off",
+    ATTESTATION_API_URL: "off",
+    TRUST_PROXY: "true",
+  };
+  const gateway = await startServer("gateway", { ...Object.fromEntries(urls), ...noOtherSources });
+  const title = `look-ups of unknown transfers, ${LATENCY_MS} ms of network latency`;
   await measureGoodput(title, gateway, buildTransferRequest, [16, 32, 64]);
   await Promise.all([gateway.stop(), chains.stop()]);
 
   await withLocalNetwork(async (environment) => {
-    const bySdk = await startServer("gateway", { ...environment, TRUST_PROXY: "true", QUOTE_ENGINE: "sdk" });
-    await measureGoodput("quotes by the SDK", bySdk, buildQuoteRequest, [4, 8, 16]);
-    await bySdk.stop();
-    const own = await startServer("gateway", { ...environment, TRUST_PROXY: "true" });
-    await measureCachedQuotes(own, buildQuoteRequest);
-    await own.stop();
+    const sdkGateway = await startServer("gateway", { ...environment, TRUST_PROXY: "true", QUOTE_ENGINE: "sdk" });
+    await measureGoodput("quotes by the SDK engine", sdkGateway, buildQuoteRequest, [4, 8, 16]);
+    await sdkGateway.stop();
+    const snapshotGateway = await startServer("gateway", { ...environment, TRUST_PROXY: "true" });
+    await measureCachedQuotes(snapshotGateway, buildQuoteRequest);
+    await snapshotGateway.stop();
   });
 }
 

@@ -17,12 +17,12 @@ import { withLocalNetwork } from "./support/local-network.js";
 import { listenOnFreePort, recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
-// How many quotes a second one process answers over gRPC, against bare servers of @grpc/grpc-js and Connect, and over
-// Connect's JSON, against bare servers of node:http and Connect. The bare servers give a fixed answer of the same size.
+// Measures quotes per second of one process over gRPC, against bare servers of @grpc/grpc-js and Connect, and over
+// Connect JSON, against bare servers of node:http and Connect. The bare servers send a fixed response of the same size.
 
 const GET_QUOTE_PATH = "/hop.bridge.v1.BridgeService/GetQuote";
 const JSON_TYPE = "application/json";
-/** 25 USDT, and up from there: no amount comes twice, and all answers are of one length. */
+/** 25 USDT, counted up from there: no amount repeats, and all responses have the same length. */
 const FIRST_AMOUNT = 25_000_000;
 
 let amounts = 0;
@@ -41,8 +41,8 @@ function nextRequest(): GetQuoteRequest {
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
   const gateway = await startServer("gateway", environment);
   const quote = await fetchQuoteOverGrpc(gateway.url);
-  const answer = toBinary(GetQuoteResponseSchema, quote);
-  const input = { answer: Buffer.from(answer).toString("base64") };
+  const response = toBinary(GetQuoteResponseSchema, quote);
+  const input = { response: Buffer.from(response).toString("base64") };
 
   const bareGrpc = await startServer("grpc-js", input);
   const bareConnect = await startServer("connect-h2", input);
@@ -55,12 +55,12 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
       concurrency: 16,
       seconds,
       message: () => toBinary(GetQuoteRequestSchema, nextRequest()),
-      responseBytes: answer.length,
+      responseBytes: response.length,
     });
   await compareServers("GetQuote over gRPC, 4 connections of 16 calls", [
     { name: "bare @grpc/grpc-js", server: bareGrpc, load: grpc },
     { name: "bare connect-node", server: bareConnect, load: grpc },
-    { name: "hop-gateway, an amount of its own each", server: gateway, load: grpc },
+    { name: "hop-gateway, distinct amounts", server: gateway, load: grpc },
   ]);
   await bareGrpc.stop();
   await bareConnect.stop();
@@ -79,25 +79,25 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
       seconds,
       request: () => buildPostRequest(GET_QUOTE_PATH, JSON_TYPE, toJsonString(GetQuoteRequestSchema, nextRequest())),
     });
-  await compareServers("GetQuote over Connect's JSON and HTTP/1.1, 32 connections", [
+  await compareServers("GetQuote over Connect JSON and HTTP/1.1, 32 connections", [
     { name: "bare node:http", server: raw, load: connectJson },
     { name: "bare connect-node", server: bareConnectJson, load: connectJson },
-    { name: "hop-gateway, an amount of its own each", server: gateway, load: connectJson },
+    { name: "hop-gateway, distinct amounts", server: gateway, load: connectJson },
   ]);
   for (const server of [gateway, raw, bareConnectJson]) await server.stop();
 }
 
-/** A quote by an ordinary client: what the load then asks for is known to be answered. */
+/** Gets a quote with an ordinary client, which proves that the server answers what the load generator will send. */
 async function fetchQuoteOverGrpc(baseUrl: string) {
   return createClient(BridgeService, createGrpcTransport({ baseUrl })).getQuote(nextRequest());
 }
 
 interface FixedResponse {
   /** The encoded message, base64. */
-  readonly answer: string;
+  readonly response: string;
 }
 
-const decode = ({ answer }: FixedResponse) => fromBinary(GetQuoteResponseSchema, Buffer.from(answer, "base64"));
+const decode = ({ response }: FixedResponse) => fromBinary(GetQuoteResponseSchema, Buffer.from(response, "base64"));
 
 function connectRoutes(input: FixedResponse) {
   const quote = decode(input);

@@ -9,14 +9,14 @@ import { buildQuotePath, FULL_ROUTE, fetchRoutes, type Route } from "./support/r
 import { runBench } from "./support/server-process.js";
 import { timedGet } from "./support/timed-get.js";
 
-// How long the service takes from the start of its process to listening and to its first quote, and how much memory it
-// has: at rest, with every route warm, and after a million quotes of which no two are the same.
+// Measures the time from process start to listening and to the first quote, and resident memory: idle, with every route
+// warm, and after a million distinct quotes.
 
 const main = fileURLToPath(new URL("../src/main.js", import.meta.url));
 const STARTS = 7;
 const QUOTES = 1_000_000;
 const CONNECTIONS = 32;
-/** The load comes in parts, so that memory can be watched in between. */
+/** The load runs in batches so that memory is sampled in between. */
 const BATCH_SECONDS = 5;
 const MAX_SECONDS = 75;
 
@@ -33,7 +33,7 @@ async function startService(environment: Environment) {
   const exited = once(child, "exit");
   const [line] = (await Promise.race([
     once(createInterface(child.stdout), "line"),
-    exited.then(() => Promise.reject(new Error("the service ended"))),
+    exited.then(() => Promise.reject(new Error("the service exited"))),
   ])) as [string];
   const url = /http:\S+/.exec(line)?.[0] ?? "";
   return {
@@ -69,42 +69,42 @@ async function measureStarts(environment: Environment): Promise<void> {
     quoted.push(completedAt - service.began);
     await service.stop();
   }
-  console.log(`from the start of the process, median of ${STARTS} (least, most)`);
+  console.log(`from process start, median of ${STARTS} (min, max)`);
   console.log(`  to listening       ${describe(listening)}`);
   console.log(`  to the first quote ${describe(quoted)}`);
 }
 
 async function measureMemory(environment: Environment): Promise<void> {
   const service = await startService(environment);
-  const print = async (what: string): Promise<void> =>
-    console.log(`  ${what.padEnd(40)} ${(await service.memoryMb()).toFixed(0).padStart(4)} MB`);
+  const print = async (stage: string): Promise<void> =>
+    console.log(`  ${stage.padEnd(40)} ${(await service.memoryMb()).toFixed(0).padStart(4)} MB`);
   console.log("resident memory");
   await print("listening");
   const routes = await fetchRoutes(service.url);
   for (const route of routes) await timedGet(`${service.url}${buildQuotePath(route, 0)}`);
   await print(`all ${routes.length} routes warm`);
-  let asked = 0;
+  let sent = 0;
   let next = 1;
   const began = performance.now();
-  while (asked < QUOTES && performance.now() - began < MAX_SECONDS * 1000) {
+  while (sent < QUOTES && performance.now() - began < MAX_SECONDS * 1000) {
     const { completed } = await runHttpLoad({
       url: service.url,
       connections: CONNECTIONS,
       seconds: BATCH_SECONDS,
       request: (index) => buildGetRequest(buildQuotePath(routes[index % routes.length] as Route, next++)),
     });
-    asked += completed;
-    await print(`after ${asked} different quotes`);
+    sent += completed;
+    await print(`after ${sent} distinct quotes`);
   }
   await service.stop();
 }
 
 function describe(times: readonly number[]): string {
   const sorted = [...times].sort((a, b) => a - b);
-  const [median, least, most] = [sorted[Math.floor(sorted.length / 2)], sorted[0], sorted.at(-1)].map((time) =>
+  const [median, min, max] = [sorted[Math.floor(sorted.length / 2)], sorted[0], sorted.at(-1)].map((time) =>
     time?.toFixed(0),
   );
-  return `${median} ms (${least}, ${most})`;
+  return `${median} ms (${min}, ${max})`;
 }
 
 await runBench(() => withLocalNetwork(measure));

@@ -14,23 +14,22 @@ import { runBench, type ServerProcess, startServer } from "./support/server-proc
 import { createSyntheticIndex } from "./support/synthetic-index.js";
 import { timedGet } from "./support/timed-get.js";
 
-// What the status of a transfer costs: requests and rounds on the chains, and time, with so much network in between, when
-// the chains are asked, when the index knows it, and when it was asked for just before. Then what an index asks the chains
-// for by itself while nothing happens on them but blocks.
+// Measures the status of a transfer: upstream requests, sequential rounds and time at several network latencies, read from
+// the chains, from the index, and from the status cache. Then the upstream traffic of an index on idle chains.
 
 type Environment = Readonly<Record<string, string>>;
 
 const LATENCIES_MS = [0, 50, 100];
 const CONNECTIONS = 32;
-/** Far more than are kept. */
+/** Far more than the status cache holds. */
 const INDEXED_TRANSFERS = 200_000;
-/** How long the index is watched, in seconds, while chains make blocks about as fast as the real ones. */
+/** How long the idle index is observed, while chains produce blocks about as fast as the real ones. */
 const IDLE_SECONDS = 60;
 const INDEX_TIMEOUT_MS = 60_000;
-/** Longer than a status is kept that may change, on any chain that is asked for here. */
+/** Longer than a mutable status is cached, on any chain used here. */
 const CACHE_TTL_MS = 2_500;
 
-/** Ways to ask; each for a transfer of its own, so that nothing is kept from the one before. */
+/** Kinds of query, each for a different transfer, so that none is cached by the one before. */
 const queries: readonly (readonly [string, string, (transfer: SeededTransfer) => string])[] = [
   ["by hash, bonded", "usdt-polygon-arbitrum", byHash],
   ["by hash, pending", "eth-base-polygon", byHash],
@@ -43,7 +42,7 @@ function byHash({ transactionHash }: SeededTransfer): string {
   return `transferHash=${transactionHash}`;
 }
 
-/** What one look-up cost. */
+/** Cost of one look-up. */
 interface Cost {
   readonly tookMs: number;
   readonly requests: readonly ProxiedRequest[];
@@ -60,23 +59,23 @@ async function measureLookups(
   transfers: readonly SeededTransfer[],
   index: string,
 ): Promise<void> {
-  console.log(`one look-up; time with ${LATENCIES_MS.join(", ")} ms of network`);
+  console.log(`one look-up; time at ${LATENCIES_MS.join(", ")} ms of network latency`);
   for (const [name, transferName, queryOf] of queries) {
-    const transfer = transfers.find((each) => each.name === transferName);
-    if (transfer === undefined) throw new Error(`no transfer is called ${transferName}`);
+    const transfer = transfers.find(({ name: candidate }) => candidate === transferName);
+    if (transfer === undefined) throw new Error(`no seeded transfer is named ${transferName}`);
     const query = queryOf(transfer);
-    const costs: Record<"first of a process" | "chains" | "kept" | "index", Cost[]> = {
-      "first of a process": [],
+    const costs: Record<"first of process" | "chains" | "cache" | "index", Cost[]> = {
+      "first of process": [],
       chains: [],
-      kept: [],
+      cache: [],
       index: [],
     };
     for (const latencyMs of LATENCIES_MS) {
       upstreams.setLatency(latencyMs);
       const gateway = await startServer("gateway", upstreams.environment);
-      costs["first of a process"].push(await measureRequest(gateway, upstreams, query));
-      costs.kept.push(await measureRequest(gateway, upstreams, query));
-      // Longer than any but what is settled is kept.
+      costs["first of process"].push(await measureRequest(gateway, upstreams, query));
+      costs.cache.push(await measureRequest(gateway, upstreams, query));
+      // By now only immutable statuses are still cached.
       await sleep(CACHE_TTL_MS);
       costs.chains.push(await measureRequest(gateway, upstreams, query));
       await gateway.stop();
@@ -85,11 +84,11 @@ async function measureLookups(
       costs.index.push(await measureRequest(indexed, upstreams, query));
       await indexed.stop();
     }
-    for (const [who, some] of Object.entries(costs)) print(name, who, some);
+    for (const [source, measured] of Object.entries(costs)) print(name, source, measured);
   }
 }
 
-/** Waits until the index is the one that knows, and what the chains said is kept no more. */
+/** Waits until the index is the source of the status and the chains' one has left the cache. */
 async function waitUntilIndexed(gateway: ServerProcess, query: string): Promise<void> {
   const began = performance.now();
   while (performance.now() - began < INDEX_TIMEOUT_MS) {
@@ -97,22 +96,22 @@ async function waitUntilIndexed(gateway: ServerProcess, query: string): Promise<
     await sleep(CACHE_TTL_MS);
     if (headers.get("source") === "index") return;
   }
-  throw new Error("the index does not come to know the transfer");
+  throw new Error("the index did not learn of the transfer in time");
 }
 
-function print(name: string, who: string, costs: readonly Cost[]): void {
+function print(name: string, source: string, costs: readonly Cost[]): void {
   const last = costs.at(-1);
   if (last === undefined) throw new Error("nothing was measured");
   const times = costs.map(({ tookMs }) => tookMs.toFixed(0).padStart(4)).join(" /");
   const { requests } = last;
   const calls = requests.flatMap((request) => request.calls).length;
   console.log(
-    `  ${name.padEnd(18)} ${who.padEnd(18)}${times} ms  ${countSequentialRounds(requests)} rounds,` +
+    `  ${name.padEnd(18)} ${source.padEnd(18)}${times} ms  ${countSequentialRounds(requests)} rounds,` +
       ` ${requests.length.toString().padStart(2)} requests, ${calls.toString().padStart(2)} calls`,
   );
 }
 
-/** What an index asks for by itself, an hour. */
+/** Measures upstream requests per hour of an index on chains without events. */
 async function measureIdle(environment: Environment, upstreams: ProxiedUpstreams, index: string): Promise<void> {
   await enableIntervalMining(environment);
   upstreams.setLatency(0);
@@ -121,16 +120,16 @@ async function measureIdle(environment: Environment, upstreams: ProxiedUpstreams
     await sleep(10_000);
     upstreams.reset();
     await sleep(IDLE_SECONDS * 1000);
-    console.log(`an index that follows, over ${IDLE_SECONDS} s, an hour`);
+    console.log(`realtime sync on idle chains, measured over ${IDLE_SECONDS} s, per hour`);
     for (const { slug, blockTimeMs } of getNetwork("mainnet").chains.values()) {
       const requests = upstreams.requestsOf(slug);
-      const anHour = (count: number): string =>
+      const perHour = (count: number): string =>
         Math.round((count * 3600) / IDLE_SECONDS)
           .toString()
           .padStart(6);
       const calls = requests.flatMap((request) => request.calls).length;
       console.log(
-        `  ${slug.padEnd(10)} blocks of ${blockTimeMs / 1000} s: ${anHour(requests.length)} requests, ${anHour(calls)} calls`,
+        `  ${slug.padEnd(10)} blocks of ${blockTimeMs / 1000} s: ${perHour(requests.length)} requests, ${perHour(calls)} calls`,
       );
     }
   } finally {
@@ -138,7 +137,7 @@ async function measureIdle(environment: Environment, upstreams: ProxiedUpstreams
   }
 }
 
-/** How many a second, kept and from a full index. Nothing answers behind the gateway: it has to know by itself. */
+/** Measures statuses per second from the cache and from a large index, without any reachable upstream. */
 async function measureRates(folder: string): Promise<void> {
   const file = join(folder, "full");
   const { transferIds } = await createSyntheticIndex(file, INDEXED_TRANSFERS);
@@ -158,13 +157,13 @@ async function measureRates(folder: string): Promise<void> {
     runHttpLoad({ url, connections: CONNECTIONS, seconds, request: () => buildGetRequest(pathOf(transferIds[0])) });
   await compareServers(`GET /v1/transfer-status, ${CONNECTIONS} connections`, [
     { name: "bare node:http", server: raw, load: same },
-    { name: "hop-gateway, one transfer: kept", server: gateway, load: same },
-    { name: "hop-gateway, another one each: from the index", server: gateway, load: distinct },
+    { name: "hop-gateway, one transfer: cached", server: gateway, load: same },
+    { name: "hop-gateway, distinct transfers: from the index", server: gateway, load: distinct },
   ]);
   for (const server of [gateway, raw]) await server.stop();
 }
 
-/** An environment in which nobody is there to be asked. */
+/** Returns an environment without any reachable upstream. */
 function unreachableUpstreams(): Environment {
   const urls = [...getNetwork("mainnet").chains.keys()].map((slug) => [
     `RPC_URL_${slug.toUpperCase()}`,

@@ -6,13 +6,13 @@ import { buildQuotePath, FULL_ROUTE, fetchRoutes, type Route } from "./support/r
 import { runBench, startServer } from "./support/server-process.js";
 import { timedGet } from "./support/timed-get.js";
 
-// What a gateway asks of the chains while it is asked for quotes, by how many a second and on how many routes; and how
-// soon it asks nothing any more when nobody asks it. The chains make blocks about as often as the real ones.
+// Measures upstream traffic of a gateway under load, by quotes per second and number of routes, and how long the traffic
+// continues after the last request. The local chains produce blocks about as often as the real ones.
 
 const RATES_PER_SECOND = [1, 100, 5_000];
 const LOAD_SECONDS = 4;
 const CONNECTIONS = 64;
-/** So long without a request upstream counts as the end of them. */
+/** Upstream traffic counts as ended after this long without a request. */
 const QUIET_MS = 4_000;
 const TIMEOUT_MS = 45_000;
 
@@ -23,9 +23,9 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
   try {
     const routes = await fetchRoutes(gateway.url);
     console.log(`upstream traffic, ${LOAD_SECONDS} s each`);
-    for (const asked of [[FULL_ROUTE], routes.slice(0, 10), routes]) {
-      for (const route of asked) await timedGet(`${gateway.url}${buildQuotePath(route, 0)}`);
-      for (const rate of RATES_PER_SECOND) await measureRate(gateway.url, upstreams, asked, rate);
+    for (const quoted of [[FULL_ROUTE], routes.slice(0, 10), routes]) {
+      for (const route of quoted) await timedGet(`${gateway.url}${buildQuotePath(route, 0)}`);
+      for (const rate of RATES_PER_SECOND) await measureRate(gateway.url, upstreams, quoted, rate);
     }
     await measureTimeToQuiet(upstreams);
   } finally {
@@ -52,9 +52,9 @@ async function measureRate(
   const calls = requests.flatMap((request) => request.calls).length;
   const perSecond = (count: number): string => (count / load.seconds).toFixed(1).padStart(7);
   console.log(
-    `  ${routes.length.toString().padStart(3)} routes, ${perSecond(load.completed)} of ${rate.toString().padStart(4)} quotes a second:` +
+    `  ${routes.length.toString().padStart(3)} routes, ${perSecond(load.completed)} of ${rate.toString().padStart(4)} quotes per second:` +
       `${perSecond(requests.length)} HTTP requests, ${perSecond(calls)} RPC calls to the chains,` +
-      `${perSecond(upstreams.otherRequests().length)} requests elsewhere, each a second`,
+      `${perSecond(upstreams.otherRequests().length)} requests to other sources, per second`,
   );
 }
 
@@ -71,8 +71,8 @@ async function measureTimeToQuiet(upstreams: ProxiedUpstreams): Promise<void> {
   const isQuiet = performance.now() - last >= QUIET_MS;
   console.log(
     isQuiet
-      ? `  nobody asks: the last request upstream came after ${after} s, then none in ${QUIET_MS / 1000} s`
-      : `  nobody asks: requests upstream go on after ${after} s`,
+      ? `  without load: last upstream request after ${after} s, then none for ${QUIET_MS / 1000} s`
+      : `  without load: upstream requests continue after ${after} s`,
   );
 }
 

@@ -11,26 +11,26 @@ import {
 
 export interface GrpcLoadOptions {
   readonly url: string;
-  /** Such as "/hop.bridge.v1.BridgeService/GetQuote". */
+  /** Path of the method, such as "/hop.bridge.v1.BridgeService/GetQuote". */
   readonly path: string;
   readonly connections: number;
-  /** Calls under way at any time on each connection. */
+  /** Concurrent calls on each connection. */
   readonly concurrency: number;
   readonly seconds: number;
-  /** The encoded request message, by its number. */
+  /** Returns the encoded request message with this index. */
   message(index: number): Uint8Array;
-  /** Length of every encoded response message: what is not so long is no right answer. */
+  /** Length of every encoded response message; any other length fails the run. */
   readonly responseBytes: number;
 }
 
-/** Bytes of gRPC before each message. */
+/** Length of the prefix of a length-prefixed gRPC message. */
 const GRPC_PREFIX_BYTES = 5;
-/** `:status: 200` in the compression's own table. */
+/** `:status: 200` in the static table of HPACK (RFC 7541, appendix A). */
 const HPACK_STATUS_200 = 0x88;
-/** Says how large the table of earlier headers is; comes first in the first headers of a connection. */
+/** HPACK dynamic table size update to 0, at the start of the first header block (RFC 7541 6.3). */
 const HPACK_TABLE_SIZE_ZERO = 0x20;
 
-/** Makes unary gRPC calls over cleartext HTTP/2. Rejects at any answer that is not as it should be. */
+/** Makes unary gRPC calls over cleartext HTTP/2. Rejects on any unexpected response. */
 export async function runGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult> {
   const { connections, seconds } = options;
   const state = { sent: 0, completed: 0, isOver: false };
@@ -74,7 +74,7 @@ async function open(
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
   });
-  // Somebody else's failure may come first.
+  // Another connection may fail first.
   failed.catch(() => {});
   let isClosed = false;
   let nextStream = 1;
@@ -105,14 +105,14 @@ async function open(
   function onHeaders(flagBits: number, stream: number, payload: Buffer): void {
     const block = payload[0] === HPACK_TABLE_SIZE_ZERO ? payload.subarray(1) : payload;
     if ((flagBits & FRAME_FLAGS.endStream) === 0) {
-      if (block[0] !== HPACK_STATUS_200) fail(new Error("an answer without status 200"));
+      if (block[0] !== HPACK_STATUS_200) fail(new Error("a response without status 200"));
       return;
     }
-    // The caller has seen a right answer of this server; all others end in the same bytes, `grpc-status: 0` among them.
+    // An ordinary client has verified this server before: every response ends in the same trailers, with grpc-status 0.
     trailers ??= Buffer.from(block);
     const bytes = received.get(stream);
     received.delete(stream);
-    if (bytes !== GRPC_PREFIX_BYTES + responseBytes) fail(new Error(`an answer of ${bytes} bytes`));
+    if (bytes !== GRPC_PREFIX_BYTES + responseBytes) fail(new Error(`a response of ${bytes} bytes`));
     if (!block.equals(trailers)) fail(new Error(`trailers ${block.toString("hex")}, not ${trailers.toString("hex")}`));
     state.completed += 1;
     if (!state.isOver) call();
@@ -126,7 +126,7 @@ async function open(
     } else if (type === FRAME_TYPES.ping && (flagBits & FRAME_FLAGS.ack) === 0) {
       out.push(encodeFrame(FRAME_TYPES.ping, FRAME_FLAGS.ack, 0, payload));
     } else if (type === FRAME_TYPES.reset || type === FRAME_TYPES.goAway) {
-      fail(new Error(`the server ends a call: frame ${type}, ${payload.toString("hex")}`));
+      fail(new Error(`the server aborted a call: frame ${type}, ${payload.toString("hex")}`));
     }
   });
   socket.on("data", (chunk) => {

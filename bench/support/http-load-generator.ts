@@ -1,43 +1,43 @@
 import { connect, type Socket } from "node:net";
 
-// A load generator has to cost less than the servers that it measures, and on two cores a general one does not: this
-// one writes requests as they are given and reads of answers only status and length.
+// A load generator must cost less CPU than the servers it measures, and on two cores a general-purpose one does not.
+// This one writes prepared requests and parses only the status and the length of responses.
 
 export interface HttpLoadOptions {
   readonly url: string;
   readonly connections: number;
   readonly seconds: number;
-  /** The bytes of a request, by its number. */
+  /** Returns the bytes of the request with this index. */
   request(index: number): string;
-  /** How many to send a second; default: as many as are answered. */
+  /** Requests to send per second. Default: closed loop, one in flight per connection. */
   readonly perSecond?: number;
-  /** Told of each answer: its status, and milliseconds since its request. Where it is given, any status is taken. */
+  /** Called with status and latency in milliseconds of each response. If given, any status is accepted. */
   readonly onResponse?: (status: number, tookMs: number) => void;
 }
 
-/** What a load came to. */
+/** Result of a load run. */
 export interface LoadResult {
   readonly completed: number;
   readonly seconds: number;
-  /** Share of the time in which the generator itself was busy: near 1 it is what was measured. */
+  /** CPU utilization of the generator, 0 to 1; near 1 the generator is the bottleneck. */
   readonly generatorUtilization: number;
 }
 
 const TICK_MS = 5;
 const lastChunkBytes = Buffer.from("0\r\n\r\n");
 
-/** A GET request, for {@link HttpLoadOptions}. */
+/** Builds a GET request for {@link HttpLoadOptions}. */
 export function buildGetRequest(path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: bench\r\n\r\n`;
 }
 
-/** A POST request, for {@link HttpLoadOptions}. */
+/** Builds a POST request for {@link HttpLoadOptions}. */
 export function buildPostRequest(path: string, contentType: string, body: string): string {
   const length = Buffer.byteLength(body);
   return `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Type: ${contentType}\r\nContent-Length: ${length}\r\n\r\n${body}`;
 }
 
-/** Asks over HTTP/1.1, one request at a time on each connection. Rejects at any answer but 200, but see `onAnswer`. */
+/** Sends requests over HTTP/1.1, one in flight per connection. Rejects on any status but 200 unless `onResponse` is given. */
 export async function runHttpLoad({
   url,
   connections,
@@ -50,29 +50,29 @@ export async function runHttpLoad({
   let sent = 0;
   let completed = 0;
   let isOver = false;
-  const idle: Caller[] = [];
+  const idle: ClientConnection[] = [];
   let fail = (_error: Error): void => {};
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
   });
-  const next = (caller: Caller): void => {
-    if (isOver || perSecond !== undefined) idle.push(caller);
-    else caller.send(request(sent++));
+  const next = (connection: ClientConnection): void => {
+    if (isOver || perSecond !== undefined) idle.push(connection);
+    else connection.send(request(sent++));
   };
-  const callers = await Promise.all(
+  const opened = await Promise.all(
     Array.from({ length: connections }, () =>
-      openCaller(hostname, Number(port), fail, (caller, status, tookMs) => {
+      openConnection(hostname, Number(port), fail, (connection, status, tookMs) => {
         completed += 1;
         if (onResponse !== undefined) onResponse(status, tookMs);
-        else if (status !== 200) fail(new Error(`an answer with status ${status}`));
-        next(caller);
+        else if (status !== 200) fail(new Error(`unexpected status ${status}`));
+        next(connection);
       }),
     ),
   );
 
   const began = performance.now();
   const cpuBefore = process.cpuUsage();
-  for (const caller of callers) next(caller);
+  for (const connection of opened) next(connection);
   const pace =
     perSecond === undefined
       ? undefined
@@ -87,33 +87,33 @@ export async function runHttpLoad({
     const result = { completed, seconds: took, generatorUtilization: (user + system) / 1e6 / took };
     isOver = true;
     clearInterval(pace);
-    while (idle.length < callers.length) await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 1))]);
+    while (idle.length < opened.length) await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 1))]);
     return result;
   } finally {
     isOver = true;
     clearInterval(pace);
-    for (const caller of callers) caller.close();
+    for (const connection of opened) connection.close();
   }
 }
 
-interface Caller {
+interface ClientConnection {
   send(bytes: string): void;
   close(): void;
 }
 
-async function openCaller(
+async function openConnection(
   host: string,
   port: number,
   fail: (error: Error) => void,
-  onAnswer: (caller: Caller, status: number, tookMs: number) => void,
-): Promise<Caller> {
+  onResponse: (connection: ClientConnection, status: number, tookMs: number) => void,
+): Promise<ClientConnection> {
   const socket: Socket = connect(port, host);
   socket.setNoDelay(true);
   await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
   let isClosed = false;
   let received: Buffer = Buffer.alloc(0);
   let sentAt = 0;
-  const caller: Caller = {
+  const connection: ClientConnection = {
     send(bytes) {
       sentAt = performance.now();
       socket.write(bytes, "latin1");
@@ -133,14 +133,18 @@ async function openCaller(
     if (headersEnd < 0) return;
     const headers = received.toString("latin1", 0, headersEnd);
     const length = /content-length: (\d+)/i.exec(headers)?.[1];
-    // One answer at a time is under way, so what ends like the last chunk is the end.
+    // Only one response is in flight, so bytes that end like the last chunk are the end of it.
     const isWhole =
       length === undefined
         ? received.subarray(-5).equals(lastChunkBytes)
         : received.length === headersEnd + 4 + Number(length);
     if (!isWhole) return;
     received = Buffer.alloc(0);
-    onAnswer(caller, Number(headers.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length)), performance.now() - sentAt);
+    onResponse(
+      connection,
+      Number(headers.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length)),
+      performance.now() - sentAt,
+    );
   });
-  return caller;
+  return connection;
 }

@@ -1,4 +1,4 @@
-// As much of HTTP/2 (RFC 9113) and of its header compression (RFC 7541) as a load generator needs.
+// The subset of HTTP/2 framing (RFC 9113) and HPACK (RFC 7541) that a load generator needs.
 
 export const FRAME_TYPES = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7 } as const;
 export const FRAME_FLAGS = { ack: 1, endStream: 1, endHeaders: 4 } as const;
@@ -7,25 +7,25 @@ const FRAME_HEADER_BYTES = 9;
 const SETTINGS_HEADER_TABLE_SIZE = 1;
 const SETTINGS_INITIAL_WINDOW_SIZE = 4;
 const WINDOW_UPDATE_FRAME = 8;
-/** What a connection may receive before anybody says more. */
+/** Initial flow-control window of a connection (RFC 9113 6.9.2). */
 const DEFAULT_WINDOW = 65_535;
 const MAX_WINDOW = 2 ** 31 - 1;
-/** Where the table of headers that were sent before begins. */
+/** First index of the HPACK dynamic table (RFC 7541 2.3.3). */
 const FIRST_DYNAMIC_INDEX = 62;
 
-/** What a client sends first. It asks for headers without references to earlier ones, which it need not keep then. */
+/** Encodes the connection preface. A header table size of 0 keeps responses free of dynamic references. */
 export function encodeClientPreface(): Buffer {
   const settings = Buffer.alloc(12);
   settings.writeUInt16BE(SETTINGS_HEADER_TABLE_SIZE, 0);
   settings.writeUInt16BE(SETTINGS_INITIAL_WINDOW_SIZE, 6);
   settings.writeUInt32BE(MAX_WINDOW, 8);
-  const more = Buffer.alloc(4);
-  more.writeUInt32BE(MAX_WINDOW - DEFAULT_WINDOW);
+  const increment = Buffer.alloc(4);
+  increment.writeUInt32BE(MAX_WINDOW - DEFAULT_WINDOW);
   const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
   return Buffer.concat([
     preface,
     encodeFrame(FRAME_TYPES.settings, 0, 0, settings),
-    encodeFrame(WINDOW_UPDATE_FRAME, 0, 0, more),
+    encodeFrame(WINDOW_UPDATE_FRAME, 0, 0, increment),
   ]);
 }
 
@@ -39,7 +39,7 @@ export function encodeFrame(type: number, flagBits: number, stream: number, payl
   return bytes;
 }
 
-/** Headers of equal requests: the first one on a connection names them, those after it refer to them. */
+/** Encodes the headers of identical requests: literals for the first on a connection, indexed references for later ones. */
 export function encodeHeaders(headers: readonly (readonly [string, string])[]): { first: Buffer; later: Buffer } {
   const literals = headers.flatMap(([name, value]) => [Buffer.from([0x40]), encodeString(name), encodeString(value)]);
   const references = headers.map((_, index) => 0x80 | (FIRST_DYNAMIC_INDEX + headers.length - 1 - index));
@@ -47,25 +47,25 @@ export function encodeHeaders(headers: readonly (readonly [string, string])[]): 
 }
 
 function encodeString(value: string): Buffer {
-  if (value.length > 126) throw new RangeError("a header too long for one byte of length");
+  if (value.length > 126) throw new RangeError("the header value does not fit a one-byte length");
   return Buffer.concat([Buffer.from([value.length]), Buffer.from(value, "latin1")]);
 }
 
-/** Cuts what is received into frames; the payload is good until the next chunk. */
+/** Splits received bytes into frames. A payload is valid until the next chunk. */
 export function createFrameReader(
   onFrame: (type: number, flagBits: number, stream: number, payload: Buffer) => void,
 ): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   return (chunk) => {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    let at = 0;
-    while (bytes.length - at >= FRAME_HEADER_BYTES) {
-      const end = at + FRAME_HEADER_BYTES + bytes.readUIntBE(at, 3);
+    let offset = 0;
+    while (bytes.length - offset >= FRAME_HEADER_BYTES) {
+      const end = offset + FRAME_HEADER_BYTES + bytes.readUIntBE(offset, 3);
       if (end > bytes.length) break;
-      const payload = bytes.subarray(at + FRAME_HEADER_BYTES, end);
-      onFrame(bytes[at + 3] ?? 0, bytes[at + 4] ?? 0, bytes.readUInt32BE(at + 5), payload);
-      at = end;
+      const payload = bytes.subarray(offset + FRAME_HEADER_BYTES, end);
+      onFrame(bytes[offset + 3] ?? 0, bytes[offset + 4] ?? 0, bytes.readUInt32BE(offset + 5), payload);
+      offset = end;
     }
-    rest = bytes.subarray(at);
+    rest = bytes.subarray(offset);
   };
 }

@@ -4,7 +4,7 @@ import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../../test/su
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Runs something over the local Hop network; a gateway over it is configured by the given environment. */
+/** Starts the local Hop network and runs a function with the environment that configures a gateway for it. */
 export async function withLocalNetwork(
   run: (environment: Environment, transfers: readonly SeededTransfer[]) => Promise<void>,
 ): Promise<void> {
@@ -16,27 +16,27 @@ export async function withLocalNetwork(
   }
 }
 
-/** Proxies in front of everything that the gateway asks. */
+/** Proxies in front of every upstream of the gateway. */
 export interface ProxiedUpstreams {
-  /** Configuration of a gateway behind them. */
+  /** Environment of a gateway that uses them. */
   readonly environment: Environment;
-  /** What the chains were asked since the last reset. */
+  /** Returns the requests to all chains since the last reset. */
   chainRequests(): readonly ProxiedRequest[];
-  /** What one chain was asked since then. */
+  /** Returns the requests to one chain since the last reset. */
   requestsOf(slug: string): readonly ProxiedRequest[];
-  /** What settings, prices and attestations were asked for since the last reset. */
+  /** Returns the requests for settings, prices and attestations since the last reset. */
   otherRequests(): readonly ProxiedRequest[];
   setLatency(ms: number): void;
   reset(): void;
   close(): Promise<void>;
 }
 
-/** Puts a counting proxy in front of each of the URLs that an environment names. */
+/** Puts a counting proxy in front of each upstream URL of an environment. */
 export async function proxyUpstreams(environment: Environment): Promise<ProxiedUpstreams> {
   const proxies = new Map<string, RpcProxy>();
   const changed: Record<string, string> = {};
   for (const [name, value] of Object.entries(environment)) {
-    // What no chain answers here is left alone, as is what is no URL.
+    // Everything else, and values that are no URL, stays as it is.
     const isProxied = /^(?:RPC_URL_|ASSETS_URL|ATTESTATION_API_URL)/.test(name) && URL.canParse(value);
     if (!isProxied) {
       changed[name] = value;

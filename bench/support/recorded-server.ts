@@ -3,17 +3,17 @@ import type { AddressInfo, Server } from "node:net";
 import { createGateway } from "../../src/app/gateway.js";
 import { loadConfig } from "../../src/config/config.js";
 
-/** An answer, byte for byte but for what node:http adds to every one (Date, Connection, Keep-Alive). */
+/** A recorded response, without the headers that node:http adds itself (Date, Connection, Keep-Alive). */
 export interface RecordedResponse {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[];
   readonly body: string;
 }
 
 const HEADERS_ADDED_BY_NODE = new Set(["date", "connection", "keep-alive"]);
 
-/** Serves the gateway, quietly, as the environment configures it. */
+/** Starts a gateway without log output, configured by the environment. Returns its URL. */
 export async function serveGateway(environment: Readonly<Record<string, string>>): Promise<string> {
   const gateway = await createGateway(
     loadConfig({ HOST: "127.0.0.1", PORT: "0", LOG_LEVEL: "silent", ...environment }),
@@ -21,12 +21,12 @@ export async function serveGateway(environment: Readonly<Record<string, string>>
   return (await gateway.start()).url;
 }
 
-/** Gives the same answer to every request, with nothing but node:http. */
+/** Starts a bare node:http server that sends one response to every request. Returns its URL. */
 export async function serveRecordedResponse({ status, headers, body }: RecordedResponse): Promise<string> {
   const bytes = Buffer.from(body);
   return listenOnFreePort(
     createServer((request, response) => {
-      // A body has to be read before the next request on its connection can be.
+      // The body must be consumed before the next request on the connection is read.
       if (request.method === "POST") {
         request.resume().once("end", () => response.writeHead(status, [...headers]).end(bytes));
       } else response.writeHead(status, [...headers]).end(bytes);
@@ -34,16 +34,16 @@ export async function serveRecordedResponse({ status, headers, body }: RecordedR
   );
 }
 
-/** Records what a server answers, for {@link serveRecordedResponse}. */
+/** Records a response for {@link serveRecordedResponse}. */
 export async function recordResponse(url: string, init: RequestInit = {}): Promise<RecordedResponse> {
   const response = await fetch(url, init);
   const body = await response.text();
-  if (!response.ok) throw new Error(`${url} answers ${response.status}: ${body}`);
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${body}`);
   const headers = [...response.headers].filter(([name]) => !HEADERS_ADDED_BY_NODE.has(name)).flat();
   return { status: response.status, headers, body };
 }
 
-/** Listens on a free port of 127.0.0.1. */
+/** Listens on a free port of 127.0.0.1. Returns the URL. */
 export async function listenOnFreePort(server: Server): Promise<string> {
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -7,18 +7,18 @@ export interface Route {
   readonly destinationChainSlug: string;
 }
 
-/** A route that needs all that a quote can need but a fee for data on L1: two pools, prices, settings, a gas estimate. */
+/** A route that uses every input of a quote except the L1 data fee: two pools, prices, settings, a gas estimate. */
 export const FULL_ROUTE: Route = { token: "USDT", sourceChainSlug: "polygon", destinationChainSlug: "arbitrum" };
 
-/** Every route that a gateway serves, first those that differ in token and chains, so that a few of them are diverse. */
+/** Returns every route of a gateway, shuffled deterministically so that the first few differ in token and chains. */
 export async function fetchRoutes(gatewayUrl: string): Promise<readonly Route[]> {
   const routes = JSON.parse((await timedGet(`${gatewayUrl}/v1/available-routes`)).body) as readonly Route[];
-  // Steps of a number that has no divisor in common with how many there are visit each once.
+  // A step that is coprime to the number of routes visits each route once.
   const step = [97, 89, 83].find((prime) => routes.length % prime !== 0) ?? 1;
   return routes.map((_, index) => routes[(index * step) % routes.length] as Route);
 }
 
-/** Path of a quote; every index is another amount, about 25 whole tokens. */
+/** Builds the path of a quote request. The amount is about 25 whole tokens and distinct for each index. */
 export function buildQuotePath({ token, sourceChainSlug, destinationChainSlug }: Route, index: number): string {
   const amount = 25n * 10n ** BigInt(getTokenDecimals(token)) + BigInt(index);
   return `/v1/quote?amount=${amount}&token=${token}&fromChain=${sourceChainSlug}&toChain=${destinationChainSlug}&slippage=0.5`;

@@ -4,68 +4,71 @@ import { readdirSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-// A bench program forks itself for each server that it measures, so that a server shares its process with nothing else.
+// A bench program forks itself for each server it measures, so that every server has a process of its own.
 
-/** What a process holds once its garbage is collected. */
+/** Resources of a process after garbage collection. */
 export interface ResourceUsage {
-  /** Bytes of JavaScript's heap. */
+  /** Used bytes of the JavaScript heap. */
   readonly heapBytes: number;
   readonly residentBytes: number;
   readonly sockets: number;
   readonly timers: number;
-  /** File descriptors, where the system tells. */
+  /** Open file descriptors; NaN where /proc is missing. */
   readonly descriptors: number;
 }
 
 /** A server in a process of its own. */
 export interface ServerProcess {
   readonly url: string;
-  /** CPU time that its process has used so far, in microseconds. */
+  /** Returns the CPU time of its process so far, in microseconds. */
   cpuMicros(): Promise<number>;
-  /** Collects the garbage of its process first. */
+  /** Collects garbage in its process and returns what is still in use. */
   resourceUsage(): Promise<ResourceUsage>;
-  /** Ends the process and waits until it is gone. */
+  /** Kills the process and waits for its exit. */
   stop(): Promise<void>;
 }
 
-/** Starts a server and gives its address. It gets what {@link startServer} is given, as JSON carries it. */
+/** Starts a server and returns its URL. The input is that of {@link startServer}, passed as JSON. */
 export type ServerRole = (input: never) => Promise<string>;
 
-type ServerCommand = { readonly input: unknown } | "cpu" | "held";
-type ServerReply = { readonly url: string } | { readonly cpuMicros: number } | { readonly held: ResourceUsage };
+type ServerCommand = { readonly input: unknown } | "cpu" | "resources";
+type ServerReply = { readonly url: string } | { readonly cpuMicros: number } | { readonly resources: ResourceUsage };
 
-/** Runs this process in its role: as one of the servers, or as what starts and measures them. */
+/** Runs this process in the role named by its first argument: as one of the servers or, without one, as the bench itself. */
 export async function runBench(measure: () => Promise<void>, servers: Readonly<Record<string, ServerRole>> = {}) {
   const [, , role] = process.argv;
   const serve = role === undefined ? measure : servers[role];
-  if (serve === undefined) throw new Error(`no server is called ${role}`);
+  if (serve === undefined) throw new Error(`no server has the role ${role}`);
   if (serve === measure) await measure();
   else await serveCommands(serve as ServerRole);
 }
 
-/** @param stdout a file descriptor for the server's standard output; default: ours */
+/**
+ * Starts a server in a child process.
+ * @param stdout file descriptor for its standard output. Default: inherited
+ */
 export async function startServer(role: string, input: unknown, stdout?: number): Promise<ServerProcess> {
   const child = fork(process.argv[1] ?? "", [role], { stdio: ["ignore", stdout ?? "inherit", "inherit", "ipc"] });
   const exited = once(child, "exit");
-  async function ask(question: ServerCommand): Promise<ServerReply> {
-    const answer = once(child, "message") as Promise<[ServerReply]>;
-    child.send(question);
-    const ended = exited.then(([code]) => Promise.reject(new Error(`server ${role} ended with ${code}`)));
-    const [given] = await Promise.race([answer, ended]);
-    return given;
+  async function sendCommand(command: ServerCommand): Promise<ServerReply> {
+    const reply = once(child, "message") as Promise<[ServerReply]>;
+    child.send(command);
+    const failed = exited.then(([code]) => Promise.reject(new Error(`server ${role} exited with ${code}`)));
+    const [message] = await Promise.race([reply, failed]);
+    return message;
   }
-  const started = await ask({ input });
-  if (!("url" in started)) throw new Error(`server ${role} gives no address`);
+  const started = await sendCommand({ input });
+  if (!("url" in started)) throw new Error(`server ${role} sent no URL`);
   return {
     url: started.url,
     async cpuMicros() {
-      const answer = await ask("cpu");
-      return "cpuMicros" in answer ? answer.cpuMicros : Number.NaN;
+      const reply = await sendCommand("cpu");
+      return "cpuMicros" in reply ? reply.cpuMicros : Number.NaN;
     },
     async resourceUsage() {
-      const answer = await ask("held");
-      if (!("held" in answer)) throw new Error(`server ${role} does not tell what it holds`);
-      return answer.held;
+      const reply = await sendCommand("resources");
+      if (!("resources" in reply)) throw new Error(`server ${role} sent no resource usage`);
+      return reply.resources;
     },
     async stop() {
       child.kill("SIGKILL");
@@ -75,15 +78,15 @@ export async function startServer(role: string, input: unknown, stdout?: number)
 }
 
 async function serveCommands(serve: ServerRole): Promise<void> {
-  const tell = (answer: ServerReply): void => void process.send?.(answer);
+  const reply = (message: ServerReply): void => void process.send?.(message);
   process.on("disconnect", () => process.exit());
-  process.on("message", (question: ServerCommand) => {
-    if (question === "cpu") {
+  process.on("message", (command: ServerCommand) => {
+    if (command === "cpu") {
       const { user, system } = process.cpuUsage();
-      tell({ cpuMicros: user + system });
-    } else if (question === "held") {
-      tell({ held: measureResourceUsage() });
-    } else void serve(question.input as never).then((url) => tell({ url }));
+      reply({ cpuMicros: user + system });
+    } else if (command === "resources") {
+      reply({ resources: measureResourceUsage() });
+    } else void serve(command.input as never).then((url) => reply({ url }));
   });
 }
 
@@ -93,7 +96,7 @@ function measureResourceUsage(): ResourceUsage {
   collectGarbage();
   const { heapUsed, rss } = process.memoryUsage();
   const resources = process.getActiveResourcesInfo();
-  const count = (kind: RegExp): number => resources.filter((each) => kind.test(each)).length;
+  const count = (kind: RegExp): number => resources.filter((resource) => kind.test(resource)).length;
   return {
     heapBytes: heapUsed,
     residentBytes: rss,

@@ -3,20 +3,20 @@ import { getNetwork } from "../../src/hop/networks.js";
 import { openIndex } from "../../src/transfers/index/store/open-index.js";
 import type { DeliveryRow, SendRow } from "../../src/transfers/index/store/schema.js";
 
-/** What stands in an index that was made up. */
+/** Keys of the transfers in a synthetic index. */
 export interface SyntheticIndex {
   readonly transferIds: readonly string[];
-  /** Of sending and of delivering transactions. */
+  /** Hashes of sending and of delivering transactions. */
   readonly transactionHashes: readonly string[];
 }
 
-/** Transfers that are written in one step. */
+/** Transfers written per transaction. */
 const BATCH_SIZE = 5_000;
 const OPTIMISM_CHAIN_ID = 10;
 const ARBITRUM_CHAIN_ID = 42161;
 const START_SECONDS = 1_700_000_000;
 
-/** Fills an index with made-up transfers from optimism to arbitrum, all of them delivered: two rows each. */
+/** Fills an index with synthetic transfers from optimism to arbitrum, all delivered: two rows each. */
 export async function createSyntheticIndex(file: string, transfers: number): Promise<SyntheticIndex> {
   const index = await openIndex(file, getNetwork("mainnet"));
   const transferIds: string[] = [];
@@ -37,7 +37,7 @@ export async function createSyntheticIndex(file: string, transfers: number): Pro
         [ARBITRUM_CHAIN_ID, { sends: [], deliveries: pairs.map(({ delivery }) => delivery) }],
       ] as const) {
         const cursor = await index.store.readCursor(chainId);
-        if (cursor === undefined) throw new Error("the index has no beginning");
+        if (cursor === undefined) throw new Error("the index has no cursor");
         await index.store.advance(cursor, rows, { to, isFinal: true, observedAtMs: to.timestamp * 1_000 });
       }
     }

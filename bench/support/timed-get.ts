@@ -2,13 +2,13 @@ import { get } from "node:http";
 
 export interface TimedResponse {
   readonly body: string;
-  /** From the request to the last byte of the answer, a connection of its own included. */
+  /** Milliseconds from opening the connection to the last byte of the response. */
   readonly tookMs: number;
-  /** When that byte came, as of `performance.now()`. */
+  /** When that byte arrived, by `performance.now()`. */
   readonly completedAt: number;
 }
 
-/** GET over a new connection. Rejects at any answer but 200. */
+/** Sends a GET request over a new connection. Rejects on any status but 200. */
 export function timedGet(url: string): Promise<TimedResponse> {
   const began = performance.now();
   return new Promise((resolve, reject) => {
@@ -20,7 +20,7 @@ export function timedGet(url: string): Promise<TimedResponse> {
       response.once("end", () => {
         const completedAt = performance.now();
         if (response.statusCode === 200) resolve({ body, tookMs: completedAt - began, completedAt });
-        else reject(new Error(`${url} answers ${response.statusCode}: ${body}`));
+        else reject(new Error(`${url} answered ${response.statusCode}: ${body}`));
       });
     }).once("error", reject);
   });
