@@ -1,44 +1,90 @@
-import { type DescField, type DescMessage, type DescMethod, getOption } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
 import {
   type FieldRules,
-  field as fieldOption,
-  type Kind,
-  kind as kindOption,
-  type MessageRules,
-  type MethodRules,
-  message as messageOption,
-  method as methodOption,
-} from "../gen/hop/rules/v1/rules_pb.js";
+  field as fieldRules,
+  Ignore,
+  message as messageRules,
+} from "./gen/buf/validate/validate_pb.js";
+import { FieldBehavior, field_behavior as fieldBehavior } from "./gen/google/api/field_behavior_pb.js";
+import {
+  type Operation,
+  operation as operationOption,
+  property as propertyOption,
+  type Schema,
+  schema as schemaOption,
+} from "./gen/hop/openapi/v1/options_pb.js";
 
-/** What the contract says of a field beyond its type. */
-export interface FieldOptions extends Omit<FieldRules, "kind" | "keyKind"> {
-  readonly kind: Kind | undefined;
-  readonly keyKind: Kind | undefined;
+/** What the contract's annotations state about a field, beyond its type. */
+export interface FieldOptions {
+  readonly isRequired: boolean;
+  /** Rules of the value: of a list's items, of a map's values. */
+  readonly rules: FieldRules | undefined;
+  /** Rules of a map's keys. */
+  readonly keyRules: FieldRules | undefined;
+  /** Whether the rules do not apply to an empty value. */
+  readonly isEmptyAllowed: boolean;
+  /** Shared schema of the value: of a list's items, of a map's values. */
+  readonly schema: Schema | undefined;
+  /** Applies when a request leaves the field empty; empty if there is none. */
+  readonly defaultValue: string;
 }
 
-/** Throws where the field names a kind that its file does not have. */
+/** @throws Error when the field refers to a schema that its file does not declare, or annotations contradict. */
 export function getFieldOptions(field: DescField): FieldOptions {
-  const rules = getOption(field, fieldOption);
-  return { ...rules, kind: resolveKind(field, rules.kind), keyKind: resolveKind(field, rules.keyKind) };
+  const rules = hasOption(field, fieldRules) ? getOption(field, fieldRules) : undefined;
+  const { schema, defaultValue } = getOption(field, propertyOption);
+  const isRequired = getOption(field, fieldBehavior).includes(FieldBehavior.REQUIRED);
+  if (isRequired !== (rules?.required ?? false)) {
+    throw new Error(`${toFullName(field)}: google.api.field_behavior and buf.validate disagree about "required"`);
+  }
+  return {
+    isRequired,
+    ...splitRules(rules),
+    isEmptyAllowed: rules?.ignore === Ignore.IF_ZERO_VALUE,
+    schema: schema === "" ? undefined : findSchema(field, schema),
+    defaultValue,
+  };
 }
 
-function resolveKind(field: DescField, name: string): Kind | undefined {
-  if (name === "") return undefined;
-  const { file, typeName } = field.parent;
-  const kind = getOption(file, kindOption).find((each) => each.name === name);
-  if (kind === undefined) throw new Error(`${typeName}.${field.name} is of kind ${name}, which its file does not have`);
-  return kind;
+function splitRules(rules: FieldRules | undefined): Pick<FieldOptions, "rules" | "keyRules"> {
+  switch (rules?.type.case) {
+    case "repeated":
+      return { rules: rules.type.value.items, keyRules: undefined };
+    case "map":
+      return { rules: rules.type.value.values, keyRules: rules.type.value.keys };
+    default:
+      return { rules, keyRules: undefined };
+  }
 }
 
-export function getMethodOptions(method: DescMethod): MethodRules {
-  return getOption(method, methodOption);
+function findSchema(field: DescField, name: string): Schema {
+  const schema = getOption(field.parent.file, schemaOption).find((candidate) => candidate.name === name);
+  if (schema !== undefined) return schema;
+  throw new Error(`${toFullName(field)} refers to schema ${name}, which its file does not declare`);
 }
 
-/** Fields at least one of which a request must have. Throws where the request has no such field. */
+function toFullName({ parent, name }: DescField): string {
+  return `${parent.typeName}.${name}`;
+}
+
+export function getOperationOptions(method: DescMethod): Operation {
+  return getOption(method, operationOption);
+}
+
+/** Matches a CEL expression that requires at least one of some fields, such as `has(this.a) || has(this.b)`. */
+const AT_LEAST_ONE_OF = /^has\(this\.\w+\)(?: \|\| has\(this\.\w+\))+$/;
+
+/**
+ * Returns the fields of which a request must set at least one. The rules of `buf.validate` include "exactly one", but
+ * "at least one" takes a CEL expression; other expressions have no counterpart in OpenAPI.
+ */
 export function listAlternativeFields(message: DescMessage): DescField[] {
-  const { atLeastOneOf }: MessageRules = getOption(message, messageOption);
-  return atLeastOneOf.map((name) => {
-    const field = message.fields.find((each) => each.name === name);
+  const expressions = getOption(message, messageRules).cel.map(({ expression }) => expression);
+  const names = expressions
+    .filter((expression) => AT_LEAST_ONE_OF.test(expression))
+    .flatMap((expression) => [...expression.matchAll(/this\.(\w+)/g)].map(([, name]) => name));
+  return names.map((name) => {
+    const field = message.fields.find((candidate) => candidate.name === name);
     if (field === undefined) throw new Error(`${message.typeName} has no field ${name}`);
     return field;
   });

@@ -1,17 +1,17 @@
 import type { AnyDesc, DescFile } from "@bufbuild/protobuf";
 import { getComments, getSyntaxComments } from "@bufbuild/protoplugin";
 
-/** What the contract says of a thing, as Markdown and with fields under the names that they have in JSON. */
+/** Returns the comment above a declaration as Markdown, with field names in their JSON form. */
 export function getComment(desc: Exclude<AnyDesc, DescFile>): string {
   return toMarkdown(getComments(desc).leading);
 }
 
-/** What a file says of itself, above its first line. */
+/** Returns the comment above the first line of a file. */
 export function getFileComment(file: DescFile): string {
   return toMarkdown(getSyntaxComments(file).leading);
 }
 
-/** The first sentence, without its full stop. */
+/** Returns the first sentence, without its full stop. */
 export function firstSentence(text: string): string {
   return text.split(/\.(?:\s|$)/, 1)[0] ?? "";
 }

@@ -1,6 +1,6 @@
 import type { DescEnum, DescEnumValue } from "@bufbuild/protobuf";
 
-/** The values of an enum but the one that stands for none, which by convention (and `buf lint`) ends in `_UNSPECIFIED`. */
+/** Returns the values of an enum without the unspecified one, whose name by convention ends in `_UNSPECIFIED`. */
 export function listSpecifiedValues({ values }: DescEnum): DescEnumValue[] {
   return values.filter(({ name }) => !name.endsWith("_UNSPECIFIED"));
 }

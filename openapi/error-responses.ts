@@ -5,44 +5,44 @@ import { componentRef, type JsonObject } from "./json-object.js";
 import { headersForStatus } from "./response-headers.js";
 
 interface ReasonDoc {
-  /** Completes "the call failed because ...". */
+  /** Completes "the call failed because"; without a full stop, unlike the docs by HTTP status. */
   readonly description: string;
-  /** A message that comes with it. */
+  /** A message that the service returns with it. */
   readonly exampleMessage: string;
   readonly exampleField?: string;
 }
 
-/** What each reason means. That none is missing is checked by the compiler. */
+/** What each reason means. The compiler checks that none is missing. */
 const REASON_DOCS: Readonly<Record<ErrorReason, ReasonDoc>> = {
   MISSING_PARAMETER: {
-    description: "a parameter that is required is missing or empty",
+    description: "a required parameter is missing or empty",
     ...{ exampleMessage: "slippage is required", exampleField: "slippage" },
   },
   INVALID_PARAMETER: {
-    description: "a parameter is not written as it must be, or the request is no right one at all",
+    description: "a parameter is not in the required format, or the request is malformed",
     ...{
       exampleMessage: "amount is not a whole number from 1 to 2^256-1 in the token's smallest unit, in plain digits",
     },
     exampleField: "amount",
   },
   UNKNOWN_PARAMETER: {
-    description: "there is no parameter of this name",
+    description: "no parameter has this name",
     ...{ exampleMessage: "unknown parameter: fromchain", exampleField: "fromchain" },
   },
   UNSUPPORTED_NETWORK: {
-    description: "there is no such network",
+    description: "no network has this name",
     ...{ exampleMessage: 'network "sepolia" is none of mainnet, goerli', exampleField: "network" },
   },
   UNSUPPORTED_TOKEN: {
-    description: "the network has no such token",
+    description: "the network does not have this token",
     ...{ exampleMessage: 'token "FRAX" is none of ETH, DAI on goerli', exampleField: "token" },
   },
   UNSUPPORTED_CHAIN: {
-    description: "the network has no such chain",
+    description: "the network does not have this chain",
     ...{ exampleMessage: 'toChain "zora" is none of ethereum, optimism on mainnet', exampleField: "toChain" },
   },
   UNSUPPORTED_ROUTE: {
-    description: "the token cannot be sent from this chain to that one",
+    description: "the token cannot be sent from the source chain to the destination chain",
     exampleMessage: "USDT cannot be sent from polygon to base on mainnet",
   },
   RPC_URL_FORBIDDEN: {
@@ -52,89 +52,99 @@ const REASON_DOCS: Readonly<Record<ErrorReason, ReasonDoc>> = {
     exampleField: "rpcUrl[polygon]",
   },
   TRANSFER_NOT_FOUND: {
-    description: "every chain has answered, and none knows such a transfer",
+    description: "all chains have responded, and none of them knows this transfer",
     exampleMessage: "no Hop transfer with this id or hash on mainnet",
   },
-  PATH_NOT_FOUND: { description: "path not found", exampleMessage: "path not found" },
+  PATH_NOT_FOUND: { description: "the path does not exist", exampleMessage: "path not found" },
   METHOD_NOT_ALLOWED: {
-    description: "the path does not take this method",
+    description: "the path does not support this method",
     exampleMessage: "the method must be one of GET, HEAD, OPTIONS",
   },
   RATE_LIMITED: {
-    description: "the caller has made too many requests, or takes too many places",
+    description: "the client has sent too many requests, or has too many in progress",
     exampleMessage: "too many requests from this address",
   },
   OVERLOADED: {
-    description: "too much is being worked on; nothing was asked of a chain",
+    description: "the server has too many calls in progress and did not start this one",
     exampleMessage: "too many calls are waiting here",
   },
   UPSTREAM_UNAVAILABLE: {
-    description: "a chain or a source that is needed did not answer; the message names it",
+    description: "a chain or another source that the result needs did not respond; the message names it",
     exampleMessage: "no RPC endpoint of polygon gives an answer",
   },
-  DEADLINE_EXCEEDED: { description: "it took too long", exampleMessage: "no answer within 10000 ms" },
-  INTERNAL: { description: "something is wrong on our side; the log has more", exampleMessage: "internal error" },
+  DEADLINE_EXCEEDED: { description: "the call did not finish in time", exampleMessage: "no answer within 10000 ms" },
+  INTERNAL: {
+    description: "an unexpected error in the service; the details are in its log",
+    exampleMessage: "internal error",
+  },
 };
 
-const allReasons = Object.keys(REASON_DOCS) as ErrorReason[];
+const ALL_REASONS = Object.keys(REASON_DOCS) as ErrorReason[];
 
-/** Refusals of requests that never reached an operation, by their status. Their reason is INVALID_PARAMETER. */
+/** Errors of requests that do not reach an operation, by status. Their reason is INVALID_PARAMETER. */
 const HTTP_ERROR_DOCS: Readonly<Record<number, ReasonDoc>> = {
   408: { description: "The request did not arrive in time.", exampleMessage: "the request did not arrive in time" },
   414: { description: "The URL is too long.", exampleMessage: "the URL is longer than 8192 bytes" },
   431: {
-    description: "The headers are too long or too many.",
+    description: "The headers are too long, or there are too many.",
     exampleMessage: "the headers are longer than 16384 bytes, or more than 128",
   },
 };
 
-/** Reasons that no operation gives, since the path is none of an operation's. */
+/** Reasons that no operation returns, because the path belongs to none. */
 const NON_OPERATION_REASONS: ReadonlySet<ErrorReason> = new Set(["PATH_NOT_FOUND"]);
 
-export const errorSchema: JsonObject = {
+export const ERROR_SCHEMA: JsonObject = {
   type: "object",
-  description: "Why there is no answer. Codes and reasons do not change; messages are for people and may.",
+  description: "Why the call failed. Codes and reasons are stable; messages are for people and may change.",
   properties: {
     code: {
       type: "string",
-      description: "Name of the code that the same error has over gRPC and Connect.",
-      enum: [...new Set(allReasons.map(toCodeName))],
+      description: "Code of the same error over gRPC and Connect.",
+      enum: [...new Set(ALL_REASONS.map(toCodeName))],
     },
-    message: { type: "string", description: "What is wrong, in a sentence." },
+    message: { type: "string", description: "Describes the error." },
     error: { type: "string", description: "The same as `message`, for clients of the older server." },
     reason: {
       type: "string",
-      description: `Why:\n\n${describeReasons(allReasons)}`,
-      enum: allReasons,
+      description: `Why the call failed:\n\n${describeReasons(ALL_REASONS)}`,
+      enum: ALL_REASONS,
     },
     field: {
       type: "string",
-      description: "Name of the one parameter at fault, where one is.",
+      description: "Name of the invalid parameter, if the error concerns a single one.",
       examples: ["slippage", "rpcUrl[polygon]"],
     },
   },
   required: ["code", "message", "error", "reason"],
 };
 
-/** Answers with an error: those that operations have in common, and those of single ones. */
+/** Error responses: those that all operations share, and those of single operations. */
 export interface ErrorResponses {
-  /** By the names under which operations refer to them. */
+  /** The shared responses, by the names under which operations refer to them. */
   readonly named: JsonObject;
-  /** Of an operation that has reasons of its own, by status. */
-  forOperation(own: readonly string[]): JsonObject;
+  /** Returns the responses, by status, of an operation with these specific reasons. */
+  forOperation(specificReasons: readonly string[]): JsonObject;
 }
 
-/** @param special reasons that operations claim as their own. Throws for one that there is not. */
-export function createErrorResponses(special: readonly string[]): ErrorResponses {
-  for (const each of special) if (!allReasons.some((reason) => reason === each)) throw new Error(`no reason ${each}`);
-  const common = allReasons.filter((reason) => !special.includes(reason) && !NON_OPERATION_REASONS.has(reason));
+/**
+ * @param specificReasons reasons that only some operations return
+ * @throws Error for a reason that does not exist
+ */
+export function createErrorResponses(specificReasons: readonly string[]): ErrorResponses {
+  for (const name of specificReasons) {
+    if (!ALL_REASONS.some((reason) => reason === name)) throw new Error(`unknown reason ${name}`);
+  }
+  const common = ALL_REASONS.filter(
+    (reason) => !specificReasons.includes(reason) && !NON_OPERATION_REASONS.has(reason),
+  );
   const shared = groupByStatus(common);
   return {
     named: Object.fromEntries(
       [...shared].map(([status, group]) => [toResponseName(status), toErrorResponse(status, group)] as const),
     ),
-    forOperation(own) {
-      const all = groupByStatus([...common, ...allReasons.filter((reason) => own.includes(reason))]);
+    forOperation(reasons) {
+      const all = groupByStatus([...common, ...ALL_REASONS.filter((reason) => reasons.includes(reason))]);
       return Object.fromEntries(
         [...all].map(([status, group]) => {
           const isShared = group.length === shared.get(status)?.length;
@@ -148,7 +158,7 @@ export function createErrorResponses(special: readonly string[]): ErrorResponses
   };
 }
 
-/** Statuses in their order, with the reasons that each can have. */
+/** Groups reasons by HTTP status, in ascending order. */
 function groupByStatus(group: readonly ErrorReason[]): Map<number, ErrorReason[]> {
   const statuses = [...Object.keys(HTTP_ERROR_DOCS).map(Number), ...group.map(toHttpStatus)].sort((a, b) => a - b);
   const reasonsOf = (status: number): ErrorReason[] =>
@@ -157,19 +167,19 @@ function groupByStatus(group: readonly ErrorReason[]): Map<number, ErrorReason[]
 }
 
 function toErrorResponse(status: number, group: readonly ErrorReason[]): JsonObject {
-  const refusal = HTTP_ERROR_DOCS[status];
+  const httpError = HTTP_ERROR_DOCS[status];
   const oneOf = (values: Iterable<string>): JsonObject => ({ type: "string", enum: [...values] });
   const narrowed = {
     type: "object",
     properties: { code: oneOf(new Set(group.map(toCodeName))), reason: oneOf(group) },
   };
   const examples = group.map((reason) => {
-    const { exampleMessage, exampleField } = refusal ?? REASON_DOCS[reason];
+    const { exampleMessage, exampleField } = httpError ?? REASON_DOCS[reason];
     const error = new ServiceError(reason, exampleMessage, exampleField === undefined ? {} : { field: exampleField });
     return [reason, { value: JSON.parse(toErrorBody(error)) as JsonObject }] as const;
   });
   return {
-    description: refusal?.description ?? describeReasons(group),
+    description: httpError?.description ?? describeReasons(group),
     headers: headersForStatus(status, []),
     content: {
       "application/json": {
@@ -184,7 +194,7 @@ function describeReasons(group: readonly ErrorReason[]): string {
   return group.map((reason) => `- \`${reason}\`: ${REASON_DOCS[reason].description}`).join("\n");
 }
 
-/** As in `BadRequest`. */
+/** Returns a component name such as `BadRequest`. */
 function toResponseName(status: number): string {
   return (STATUS_CODES[status] ?? "").replace(/[^A-Za-z]/g, "");
 }

@@ -1,44 +1,49 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { getRuleExample } from "./constraints.js";
 import { getFieldOptions } from "./contract-options.js";
 import { listSpecifiedValues } from "./enum-values.js";
 import type { JsonObject } from "./json-object.js";
 
-/** The example that the contract has of a field's value; undefined: none. */
-export function getScalarExample(field: DescField): unknown {
-  const { example, kind } = getFieldOptions(field);
-  const text = example || kind?.example;
-  if (text === undefined || text === "") return undefined;
-  return field.scalar === undefined ? text : parseScalar(field.scalar, text);
+/** Returns the example of a field's value: the field's own, or that of its shared schema. */
+export function getValueExample(field: DescField): unknown {
+  const { rules, schema } = getFieldOptions(field);
+  const example = getRuleExample(rules, field);
+  if (example !== undefined || schema === undefined || schema.example === "") return example;
+  return field.scalar === undefined ? schema.example : parseScalar(field.scalar, schema.example);
 }
 
-/** An answer made of the examples of its fields, and of defaults where there are none. Throws for one that holds itself. */
-export function buildMessageExample(message: DescMessage, within: readonly DescMessage[] = []): JsonObject {
-  if (within.includes(message)) throw new Error(`${message.typeName} contains itself and cannot be printed`);
-  const inner = [...within, message];
-  // Of a oneof one member at most is printed.
+/**
+ * Builds an example response from the examples of the fields; fields without one get their default.
+ * @throws Error for a message that contains itself.
+ */
+export function buildMessageExample(message: DescMessage, ancestors: readonly DescMessage[] = []): JsonObject {
+  if (ancestors.includes(message)) throw new Error(`${message.typeName} contains itself and cannot be printed`);
+  const path = [...ancestors, message];
+  // At most one member of a oneof is printed.
   const fields = message.fields.filter(({ oneof }, index) => {
     return oneof === undefined || message.fields.findIndex((field) => field.oneof === oneof) === index;
   });
-  return Object.fromEntries(fields.map((field) => [field.jsonName, buildFieldExample(field, inner)]));
+  return Object.fromEntries(fields.map((field) => [field.jsonName, buildFieldExample(field, path)]));
 }
 
-/** The same of one field alone. */
-export function buildFieldExample(field: DescField, within: readonly DescMessage[]): unknown {
+/** Builds the example of one field, as `buildMessageExample` does. */
+export function buildFieldExample(field: DescField, ancestors: readonly DescMessage[]): unknown {
   if (field.fieldKind === "map") return {};
-  if (field.fieldKind !== "list") return buildValueExample(field, within);
-  // A list of texts or numbers is empty more often than not.
-  return field.message !== undefined || getFieldOptions(field).example !== "" ? [buildValueExample(field, within)] : [];
+  if (field.fieldKind !== "list") return buildValueExample(field, ancestors);
+  // Lists of scalars are usually empty, so only an example of the field itself fills one.
+  const hasItem = field.message !== undefined || getRuleExample(getFieldOptions(field).rules, field) !== undefined;
+  return hasItem ? [buildValueExample(field, ancestors)] : [];
 }
 
-function buildValueExample(field: DescField, within: readonly DescMessage[]): unknown {
-  if (field.message !== undefined) return buildMessageExample(field.message, within);
-  const example = getScalarExample(field);
+function buildValueExample(field: DescField, ancestors: readonly DescMessage[]): unknown {
+  if (field.message !== undefined) return buildMessageExample(field.message, ancestors);
+  const example = getValueExample(field);
   if (example !== undefined) return example;
   if (field.enum !== undefined) return listSpecifiedValues(field.enum)[0]?.name;
   return parseScalar(field.scalar as ScalarType, "");
 }
 
-/** A value from how it stands in the contract; from nothing, the type's default. */
+/** Parses a value as the contract writes it; empty text gives the type's default. */
 export function parseScalar(scalar: ScalarType, text: string): unknown {
   switch (scalar) {
     case ScalarType.STRING:

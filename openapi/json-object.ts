@@ -1,13 +1,13 @@
-/** A JSON object; its members come in the order in which they are put in. */
+/** A JSON object; its members are printed in insertion order. */
 export type JsonObject = { readonly [name: string]: unknown };
 
-/** Without what is undefined, empty text, or an empty list. */
+/** Returns the object without members that are undefined, an empty string or an empty array. */
 export function omitEmpty(members: JsonObject): JsonObject {
-  const isGiven = (value: unknown) =>
+  const isPresent = (value: unknown) =>
     value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => isGiven(value)));
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => isPresent(value)));
 }
 
-export function componentRef(place: "schemas" | "responses" | "headers" | "parameters", name: string): JsonObject {
-  return { $ref: `#/components/${place}/${name}` };
+export function componentRef(section: "schemas" | "responses" | "headers" | "parameters", name: string): JsonObject {
+  return { $ref: `#/components/${section}/${name}` };
 }

@@ -12,18 +12,18 @@ import { runNodeJs } from "@bufbuild/protoplugin";
 import { findPackageRoot } from "../src/app/package-root.js";
 import { generateOpenApi, type PackageInfo } from "./document.js";
 
-// A plugin of buf and protoc: the OpenAPI description of every method that google.api.http puts under GET.
+// A plugin for buf and protoc: generates the OpenAPI description of every method that `google.api.http` maps to GET.
 
 const OUTPUT_FILE = "openapi.json";
-const pluginFeatures = BigInt(Feature.PROTO3_OPTIONAL | Feature.SUPPORTS_EDITIONS);
+const PLUGIN_FEATURES = BigInt(Feature.PROTO3_OPTIONAL | Feature.SUPPORTS_EDITIONS);
 
 function runPlugin({ protoFile, fileToGenerate }: CodeGeneratorRequest): CodeGeneratorResponse {
   const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: protoFile }));
   const files = [...registry.files].filter(({ proto }) => fileToGenerate.includes(proto.name));
-  const about = JSON.parse(readFileSync(new URL("package.json", findPackageRoot().url), "utf8")) as PackageInfo;
-  const content = `${JSON.stringify(generateOpenApi(files, about), undefined, 2)}\n`;
+  const packageInfo = JSON.parse(readFileSync(new URL("package.json", findPackageRoot().url), "utf8")) as PackageInfo;
+  const content = `${JSON.stringify(generateOpenApi(files, packageInfo), undefined, 2)}\n`;
   return create(CodeGeneratorResponseSchema, {
-    supportedFeatures: pluginFeatures,
+    supportedFeatures: PLUGIN_FEATURES,
     minimumEdition: Edition.EDITION_PROTO2,
     maximumEdition: Edition.EDITION_2023,
     file: [{ name: OUTPUT_FILE, content }],

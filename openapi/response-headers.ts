@@ -1,59 +1,60 @@
-import type { Header } from "../gen/hop/rules/v1/rules_pb.js";
+import type { Header } from "./gen/hop/openapi/v1/options_pb.js";
 import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
 
 const WHOLE_NUMBER = { type: "integer", minimum: 0 };
 
-/** Headers of answers, by name. */
+/** Response headers by name. */
 export const RESPONSE_HEADERS = {
   "X-Request-Id": {
-    description: "Id of the request: the one that it brought in this header, or a new one. The log has it too.",
+    description: "ID of the request: taken over from the same request header, or generated. It is also in the log.",
     required: true,
     schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
     example: "3f1c1f5e-8f5c-4f0e-9a0b-6d0f6f3f8a52",
   },
   Age: {
-    description: "How many seconds old the facts are from which the answer was made.",
+    description: "Age in seconds of the data from which the response was computed.",
     schema: WHOLE_NUMBER,
     example: 1,
   },
   "Cache-Control": {
-    description: "How long the answer may be used, in seconds, and how much longer while a newer one is fetched.",
+    description:
+      "How long the response is fresh, in seconds, and how much longer it may be used while it is revalidated.",
     schema: { type: "string", pattern: "^(no-store|public, max-age=[0-9]+(, stale-while-revalidate=[0-9]+)?)$" },
     example: "public, max-age=4, stale-while-revalidate=2",
   },
   ETag: {
-    description: "Names these very bytes, for `If-None-Match`. Only answers that stay the same for long have it.",
+    description: "Validator of the body, for `If-None-Match`. Only responses that rarely change have one.",
     schema: { type: "string", pattern: '^"[A-Za-z0-9_-]+"$' },
     example: '"n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg"',
   },
   Vary: {
-    description: "What of a request else decides which bytes come, for caches.",
+    description: "Request headers that affect the response, for caches.",
     schema: { type: "string" },
     example: "Accept-Encoding",
   },
   Allow: {
-    description: "The methods that the path takes.",
+    description: "Methods that the path supports.",
     required: true,
     schema: { type: "string" },
     example: "GET, HEAD, OPTIONS",
   },
   "Retry-After": {
-    description: "After how many seconds it is worth another try.",
+    description: "Seconds to wait before the next attempt.",
     schema: { type: "integer", minimum: 1 },
     example: 1,
   },
   "RateLimit-Limit": {
-    description: "How many requests a caller may make in each window. Only where the operator has set a limit.",
+    description: "Requests that a client may make per window. Only sent if the operator has set a limit.",
     schema: { type: "integer", minimum: 1 },
     example: 100,
   },
   "RateLimit-Remaining": {
-    description: "How many are left in this window.",
+    description: "Requests left in the current window.",
     schema: WHOLE_NUMBER,
     example: 99,
   },
   "RateLimit-Reset": {
-    description: "Seconds until the next window.",
+    description: "Seconds until the next window begins.",
     schema: { type: "integer", minimum: 1 },
     example: 1,
   },
@@ -64,16 +65,16 @@ type HeaderName = keyof typeof RESPONSE_HEADERS;
 const COMMON_HEADERS: readonly HeaderName[] = ["X-Request-Id", "Cache-Control"];
 const RATE_LIMIT_HEADERS: readonly HeaderName[] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
 
-/** Headers of an answer with the given status; `own` are those of its operation alone, which errors do not have. */
-export function headersForStatus(status: number, own: readonly Header[]): JsonObject {
+/** Returns the headers of a response with the given status. Errors lack the operation's own headers. */
+export function headersForStatus(status: number, operationHeaders: readonly Header[]): JsonObject {
   const names: HeaderName[] = [...COMMON_HEADERS];
   if (status < 400) names.push("Age", "ETag", "Vary");
   if (status === 405) names.push("Allow");
   if (status === 429 || status === 503) names.push("Retry-After");
   names.push(...RATE_LIMIT_HEADERS);
   const shared = names.map((name) => [name, componentRef("headers", name)] as const);
-  const more = status < 400 ? own.map((header) => [header.name, toHeaderObject(header)] as const) : [];
-  return Object.fromEntries([...shared, ...more]);
+  const specific = status < 400 ? operationHeaders.map((header) => [header.name, toHeaderObject(header)] as const) : [];
+  return Object.fromEntries([...shared, ...specific]);
 }
 
 function toHeaderObject({ description, values, format, example }: Header): JsonObject {

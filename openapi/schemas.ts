@@ -1,106 +1,128 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import type { Kind } from "../gen/hop/rules/v1/rules_pb.js";
+import { toConstraints } from "./constraints.js";
 import { getFieldOptions } from "./contract-options.js";
 import { getComment } from "./doc-comments.js";
 import { listSpecifiedValues } from "./enum-values.js";
 import { parseScalar } from "./examples.js";
+import type { Schema } from "./gen/hop/openapi/v1/options_pb.js";
 import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
 
 /** The schemas of one description. */
 export interface SchemaRegistry {
-  /** Those that have a name, under it: of messages, enums and kinds that were asked for. */
+  /** Component schemas by name: the messages, enums and shared schemas requested so far. */
   readonly named: ReadonlyMap<string, JsonObject>;
-  /** Of an answer. Every field is required: defaults are printed. Only members of a oneof can be missing. */
+  /** Returns the schema of a response. Every field is required, because defaults are printed, except members of a oneof. */
   forMessage(message: DescMessage): JsonObject;
-  /** Of a field in an answer or a query, without words about it. */
+  /** Returns the schema of a field in a response, without its description. */
   forField(field: DescField): JsonObject;
+  /** Returns the schema of a query parameter. An empty parameter counts as absent, so no schema allows it. */
+  forParameter(field: DescField): JsonObject;
 }
+
+type Usage = "response" | "parameter";
 
 export function createSchemaRegistry(): SchemaRegistry {
   const named = new Map<string, JsonObject>();
-  /** Whose schema stands under a name. */
+  /** What each name stands for; the same owner may request its schema again. */
   const owners = new Map<string, unknown>();
 
-  function name(wanted: string, owner: unknown, make: () => JsonObject): JsonObject {
-    const known = owners.get(wanted);
-    if (known === undefined) {
-      owners.set(wanted, owner);
-      // Its place is kept, since it may refer to itself.
-      named.set(wanted, {});
-      named.set(wanted, make());
-    } else if (known !== owner) throw new Error(`two schemas want the name ${wanted}`);
-    return componentRef("schemas", wanted);
+  function register(name: string, owner: unknown, build: () => JsonObject): JsonObject {
+    const current = owners.get(name);
+    if (current === undefined) {
+      owners.set(name, owner);
+      // Reserves the position, because the schema may refer to itself.
+      named.set(name, {});
+      named.set(name, build());
+    } else if (current !== owner) throw new Error(`two schemas share the name ${name}`);
+    return componentRef("schemas", name);
   }
 
   function forMessage(message: DescMessage): JsonObject {
-    return name(toSchemaName(message), message, () => {
+    return register(toSchemaName(message), message, () => {
       const { fields } = message;
       return omitEmpty({
         type: "object",
         description: getComment(message),
         properties: Object.fromEntries(
-          fields.map((field) => [field.jsonName, { ...forField(field), description: getComment(field) }]),
+          fields.map((field) => [
+            field.jsonName,
+            { ...toFieldSchema(field, "response"), description: getComment(field) },
+          ]),
         ),
         required: fields.filter(({ oneof }) => oneof === undefined).map(({ jsonName }) => jsonName),
       });
     });
   }
 
-  function ofEnum(type: DescEnum): JsonObject {
-    return name(toSchemaName(type), type, () => {
+  function forEnum(type: DescEnum): JsonObject {
+    return register(toSchemaName(type), type, () => {
       const values = listSpecifiedValues(type);
-      const words = values.map((value) => `- \`${value.name}\`: ${getComment(value)}`);
+      const items = values.map((value) => `- \`${value.name}\`: ${getComment(value)}`);
       return omitEmpty({
         type: "string",
-        description: [getComment(type), words.join("\n")].join("\n\n"),
+        description: [getComment(type), items.join("\n")].join("\n\n"),
         enum: values.map((value) => value.name),
       });
     });
   }
 
-  /** A kind has no type of its own: it is that of the fields that are of this kind, and of all of them the same. */
-  function ofKind(kind: Kind, scalar: ScalarType): JsonObject {
-    return name(kind.name, `${kind.name} ${ScalarType[scalar]}`, () => {
-      const { description, pattern, values, format, minimum, below, example } = kind;
-      return {
-        ...toScalarSchema(scalar),
-        ...omitEmpty({ description, pattern, enum: values, format, minimum, exclusiveMaximum: below }),
-        ...(example === "" ? {} : { examples: [parseScalar(scalar, example)] }),
-      };
-    });
+  /** Registers a shared schema. Fields that refer to it must agree on type and constraints. */
+  function forSharedSchema(
+    { name, description, format, example }: Schema,
+    scalar: ScalarType,
+    constraints: JsonObject,
+  ) {
+    const { pattern, enum: values, ...others } = constraints;
+    const schema = {
+      ...toScalarSchema(scalar),
+      ...omitEmpty({ description, pattern, enum: values, format }),
+      ...others,
+      ...(example === "" ? {} : { examples: [parseScalar(scalar, example)] }),
+    };
+    return register(name, JSON.stringify(schema), () => schema);
   }
 
-  function ofValue(field: DescField): JsonObject {
+  function toValueSchema(field: DescField, usage: Usage): JsonObject {
     if (field.message !== undefined) return forMessage(field.message);
-    if (field.enum !== undefined) return ofEnum(field.enum);
-    const { kind, orEmpty } = getFieldOptions(field);
+    if (field.enum !== undefined) return forEnum(field.enum);
+    const { rules, schema: shared, isEmptyAllowed } = getFieldOptions(field);
     const scalar = field.scalar as ScalarType;
-    const schema = kind === undefined ? toScalarSchema(scalar) : ofKind(kind, scalar);
-    return orEmpty ? { anyOf: [schema, { type: "string", const: "" }] } : schema;
+    const constraints = toConstraints(rules);
+    const schema =
+      shared === undefined
+        ? { ...toScalarSchema(scalar), ...constraints }
+        : forSharedSchema(shared, scalar, constraints);
+    const isTextOrEmpty = usage === "response" && isEmptyAllowed && scalar === ScalarType.STRING;
+    return isTextOrEmpty ? { anyOf: [schema, { type: "string", const: "" }] } : schema;
   }
 
-  function forField(field: DescField): JsonObject {
-    if (field.fieldKind === "list") return { type: "array", items: ofValue(field) };
-    if (field.fieldKind !== "map") return ofValue(field);
-    const keys = getFieldOptions(field).keyKind?.values ?? [];
-    const value = ofValue(field);
-    if (keys.length === 0) return { type: "object", additionalProperties: value };
+  function toFieldSchema(field: DescField, usage: Usage): JsonObject {
+    const value = toValueSchema(field, usage);
+    if (field.fieldKind === "list") return { type: "array", items: value };
+    if (field.fieldKind !== "map") return value;
+    const { enum: keys } = toConstraints(getFieldOptions(field).keyRules);
+    if (!Array.isArray(keys)) return { type: "object", additionalProperties: value };
     return {
       type: "object",
-      properties: Object.fromEntries(keys.map((key) => [key, value])),
+      properties: Object.fromEntries(keys.map((key: string) => [key, value])),
       additionalProperties: false,
     };
   }
 
-  return { named, forMessage, forField };
+  return {
+    named,
+    forMessage,
+    forField: (field) => toFieldSchema(field, "response"),
+    forParameter: (field) => toFieldSchema(field, "parameter"),
+  };
 }
 
-/** A type's name without its package. */
+/** Returns a type's name without its package. */
 function toSchemaName({ typeName, file }: DescMessage | DescEnum): string {
   return typeName.slice(file.proto.package.length + 1).replaceAll(".", "");
 }
 
-/** As the GET layer prints and reads it: 64-bit integers are numbers, and none that a double does not hold. */
+/** Returns the schema of a scalar as the GET layer prints it: 64-bit integers are numbers within the safe range. */
 function toScalarSchema(scalar: ScalarType): JsonObject {
   switch (scalar) {
     case ScalarType.STRING:

@@ -8,8 +8,8 @@ const folder = useTemporaryFolder();
 const newFolder = () => mkdtemp(join(folder(), "contract-"));
 const committed = () => readFile(new URL("../../../gen/openapi.json", import.meta.url), "utf8");
 
-/** A description, without a type: every test looks at another corner of it. */
-// biome-ignore lint/suspicious/noExplicitAny: as said
+/** An untyped OpenAPI document: every test reads another part of it. */
+// biome-ignore lint/suspicious/noExplicitAny: see above
 type Description = any;
 
 let plugin: string;
@@ -17,7 +17,7 @@ beforeAll(async () => {
   plugin = await buildPlugin("openapi-generator");
 }, 120_000);
 
-test("gen/openapi.json is what the plugin makes of proto/, to the byte and each time", async () => {
+test("generates gen/openapi.json from proto/ byte for byte, and the same on every run", async () => {
   const [first, second] = [
     await generateOpenApi(plugin, await newFolder()),
     await generateOpenApi(plugin, await newFolder()),
@@ -34,17 +34,17 @@ describe("our contract", () => {
   });
   const parameters = (path: string): Description[] => description.paths[path].get.parameters;
 
-  test("has its three operations, described by their comments", () => {
+  test("describes the three operations by their comments", () => {
     expect(Object.keys(description.paths)).toEqual(["/v1/quote", "/v1/transfer-status", "/v1/available-routes"]);
     expect(description.paths["/v1/quote"].get).toMatchObject({
       operationId: "getQuote",
       tags: ["BridgeService"],
-      summary: "Estimates what a transfer costs and what arrives",
-      description: expect.stringContaining('`estimatedReceived` is "0".'),
+      summary: "Estimates the cost of a transfer and the amount received",
+      description: expect.stringContaining('`estimatedReceived` is then "0".'),
     });
   });
 
-  test("a parameter has its constraints, its example and what stands for it where it is empty", () => {
+  test("gives a parameter its constraints, example and default", () => {
     expect(parameters("/v1/quote")).toMatchObject([
       { name: "amount", required: true, schema: { $ref: "#/components/schemas/Amount" }, example: "25000000" },
       { name: "token", required: true },
@@ -62,7 +62,7 @@ describe("our contract", () => {
     });
   });
 
-  test("a map is an object of which the chains are known", () => {
+  test("describes a map as an object with one property per chain", () => {
     const { schemas } = description.components;
     const [rpcUrl] = parameters("/v1/quote").filter(({ name }) => name === "rpcUrl");
     expect(rpcUrl).toMatchObject({ in: "query", style: "deepObject", explode: true, example: {} });
@@ -71,7 +71,7 @@ describe("our contract", () => {
     expect(rpcUrl.schema.additionalProperties).toBe(false);
   });
 
-  test("every field of an answer is required; enums have no value that is never answered", () => {
+  test("requires every response field and omits unspecified enum values", () => {
     const { schemas } = description.components;
     const status = schemas.GetTransferStatusResponse;
     expect(status.required).toEqual(Object.keys(status.properties));
@@ -79,12 +79,12 @@ describe("our contract", () => {
     expect(status.properties.timestamp).toMatchObject({ $ref: "#/components/schemas/UnixTime" });
     expect(schemas.UnixTime).toMatchObject({ type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
     expect(schemas.GetTransferStatusResponseState.enum).toEqual(["PENDING", "BONDED", "UNBONDABLE"]);
-    const orNone = [{ $ref: "#/components/schemas/Address" }, { type: "string", const: "" }];
-    expect(status.properties.bonderAddress.anyOf).toEqual(orNone);
-    expect(schemas.GetTransferStatusResponseState.description).toMatch(/^What became of a transfer\.\n\n- `PENDING`/);
+    const addressOrEmpty = [{ $ref: "#/components/schemas/Address" }, { type: "string", const: "" }];
+    expect(status.properties.bonderAddress.anyOf).toEqual(addressOrEmpty);
+    expect(schemas.GetTransferStatusResponseState.description).toMatch(/^State of a transfer\.\n\n- `PENDING`/);
   });
 
-  test("an answer of which one field alone is printed is that field", () => {
+  test("describes the field that response_body names as the whole response", () => {
     const { content } = description.paths["/v1/available-routes"].get.responses[200];
     expect(content["application/json"].schema).toEqual({
       type: "array",
@@ -94,7 +94,7 @@ describe("our contract", () => {
     expect(description.components.schemas).not.toHaveProperty("ListAvailableRoutesResponse");
   });
 
-  test("errors come with their reasons, and a method's own only with that method", () => {
+  test("lists error reasons by status, and specific reasons only for their method", () => {
     const { responses, schemas } = description.components;
     const { schema, examples } = responses.ServiceUnavailable.content["application/json"];
     expect(schema.allOf).toEqual([
@@ -116,27 +116,29 @@ describe("our contract", () => {
     expect(statuses("/v1/transfer-status")).toEqual([200, 304, 400, 404, ...common.slice(1)]);
   });
 
-  test("what a method says beside its message is a header of its answer", () => {
+  test("lists the response headers of a method", () => {
     const { headers } = description.paths["/v1/transfer-status"].get.responses[200];
     expect(headers.Source.schema).toEqual({ type: "string", enum: ["chain", "index", "explorer"] });
     expect(headers["Observed-At"].schema).toEqual({ type: "string", format: "date-time" });
     expect(description.paths["/v1/quote"].get.responses[200].headers).not.toHaveProperty("Source");
   });
 
-  test("of some parameters one at least is required", () => {
+  test("states which parameters require at least one of them", () => {
     const { get } = description.paths["/v1/transfer-status"];
     expect(get["x-at-least-one-of"]).toEqual(["transferId", "transferHash", "transactionHash"]);
     expect(get.description).toContain("At least one of `transferId`, `transferHash`, `transactionHash` is required.");
   });
 });
 
-describe("a contract that the plugin has never seen", () => {
+describe("another contract", () => {
   const header = `// A library.
 syntax = "proto3";
 package library.v1;
+import "buf/validate/validate.proto";
 import "google/api/annotations.proto";
-import "hop/rules/v1/rules.proto";
-option (hop.rules.v1.kind) = {name: "Shelf", description: "A shelf.", pattern: "^[A-Z]$", example: "B"};
+import "google/api/field_behavior.proto";
+import "hop/openapi/v1/options.proto";
+option (hop.openapi.v1.schema) = {name: "Shelf", description: "A shelf.", example: "B"};
 `;
   const proto = `${header}
 // Knows books.
@@ -152,17 +154,24 @@ service LibraryService {
 }
 message FindBookRequest {
   // Where.
-  repeated string shelves = 1 [(hop.rules.v1.field) = {kind: "Shelf"}];
-  // How old at most.
+  repeated string shelves = 1 [
+    (buf.validate.field).repeated.items.string.pattern = "^[A-Z]$",
+    (hop.openapi.v1.property).schema = "Shelf"
+  ];
+  // Maximum age.
   optional int32 years = 2;
-  // Which binding.
+  // Binding.
   Binding binding = 3;
   // Notes by page.
   map<int32, string> notes = 4;
+  // Its title.
+  string title = 5 [(buf.validate.field).string = {min_len: 2, max_len: 80, example: "Emma"}];
+  // Its price.
+  double price = 6 [(buf.validate.field).double = {gt: 0, lte: 99.5}];
 }
 // How it is bound.
 enum Binding {
-  // Not said.
+  // Not stated.
   BINDING_UNSPECIFIED = 0;
   // In cloth.
   CLOTH = 1;
@@ -197,7 +206,7 @@ message Book {
   const generated = async (text: string): Promise<Description> =>
     JSON.parse(await generateOpenApiWith(plugin, await newFolder(), "library/v1/library.proto", text));
 
-  test("is described beside ours, with no code for it", async () => {
+  test("is described beside ours without further code", async () => {
     const { paths, components, tags, info } = await generated(proto);
     expect(Object.keys(paths)).toEqual(expect.arrayContaining(["/v1/quote", "/v1/book", "/v1/old/book"]));
     expect(tags).toContainEqual({ name: "LibraryService", description: "Knows books." });
@@ -206,18 +215,27 @@ message Book {
     expect(get).toMatchObject({ operationId: "findBook", summary: "Finds a book" });
     expect(get.description).toBe("Finds a book. The `firstEdition` comes first.\n\nSlowly.");
     expect(paths["/v1/old/book"].get.operationId).not.toBe("findBook");
-    expect(get.parameters.slice(0, 4)).toEqual([
+    expect(get.parameters.slice(0, 6)).toEqual([
       {
         ...{ name: "shelves", in: "query", description: "Where." },
         schema: { type: "array", items: { $ref: "#/components/schemas/Shelf" } },
         example: ["B"],
       },
-      { name: "years", in: "query", description: "How old at most.", schema: { type: "integer", format: "int32" } },
-      { name: "binding", in: "query", description: "Which binding.", schema: { $ref: "#/components/schemas/Binding" } },
+      { name: "years", in: "query", description: "Maximum age.", schema: { type: "integer", format: "int32" } },
+      { name: "binding", in: "query", description: "Binding.", schema: { $ref: "#/components/schemas/Binding" } },
       {
         ...{ name: "notes", in: "query", description: "Notes by page.", style: "deepObject", explode: true },
         schema: { type: "object", additionalProperties: { type: "string" } },
         example: {},
+      },
+      {
+        ...{ name: "title", in: "query", description: "Its title." },
+        schema: { type: "string", minLength: 2, maxLength: 80 },
+        example: "Emma",
+      },
+      {
+        ...{ name: "price", in: "query", description: "Its price." },
+        schema: { type: "number", format: "double", exclusiveMinimum: 0, maximum: 99.5 },
       },
     ]);
     expect(components.schemas.Binding.enum).toEqual(["CLOTH"]);
@@ -242,12 +260,23 @@ message Book {
     });
   });
 
+  const property = "(hop.openapi.v1.property)";
   test.each([
-    ["a field of a kind that there is not", 'shelf = 1 [(hop.rules.v1.field) = {kind: "Room"}]', "kind Room"],
-    ["a name for two schemas", 'shelf = 1 [(hop.rules.v1.field) = {kind: "Book"}]', "two schemas want the name Book"],
-  ])("is refused with %s", async (_, field, said) => {
-    const broken = `${header}
-option (hop.rules.v1.kind) = {name: "Book"};
+    ["a field of an undeclared schema", `shelf = 1 [${property}.schema = "Room"]`, "refers to schema Room"],
+    ["two schemas of one name", `shelf = 1 [${property}.schema = "Book"]`, "two schemas share the name Book"],
+    [
+      "a shared schema with different constraints",
+      `a = 1 [${property}.schema = "Shelf"]; string b = 2 [${property}.schema = "Shelf", (buf.validate.field).string.max_len = 1]`,
+      "two schemas share the name Shelf",
+    ],
+    [
+      "a field that only one annotation requires",
+      "shelf = 1 [(google.api.field_behavior) = REQUIRED]",
+      'disagree about "required"',
+    ],
+  ])("is rejected with %s", async (_, field, message) => {
+    const invalid = `${header}
+option (hop.openapi.v1.schema) = {name: "Book"};
 // Knows books.
 service LibraryService {
   // Finds.
@@ -256,30 +285,26 @@ service LibraryService {
 message FindBookRequest { string ${field}; }
 message Book {}
 `;
-    await expect(generated(broken)).rejects.toThrow(said);
+    await expect(generated(invalid)).rejects.toThrow(message);
   });
 
+  const rule = 'option (buf.validate.message).cel = {id: "one", expression: "has(this.x) || has(this.y)"};';
   test.each([
-    ["a reason that nothing fails with", 'option (hop.rules.v1.method) = {reasons: "BORED"};', "", "no reason BORED"],
-    [
-      "a rule for a field that there is not",
-      "",
-      'option (hop.rules.v1.message) = {at_least_one_of: "x"};',
-      "no field x",
-    ],
-  ])("is refused with %s", async (_, ofMethod, ofMessage, said) => {
-    const broken = `${header}
+    ["an unknown reason", 'option (hop.openapi.v1.operation) = {reasons: "BORED"};', "", "unknown reason BORED"],
+    ["a rule for an unknown field", "", rule, "no field x"],
+  ])("is rejected with %s", async (_, methodOption, messageOption, message) => {
+    const invalid = `${header}
 // Knows books.
 service LibraryService {
   // Finds.
   rpc FindBook(FindBookRequest) returns (Book) {
     option (google.api.http) = {get: "/v1/book"};
-    ${ofMethod}
+    ${methodOption}
   }
 }
-message FindBookRequest { ${ofMessage} }
+message FindBookRequest { ${messageOption} }
 message Book {}
 `;
-    await expect(generated(broken)).rejects.toThrow(said);
+    await expect(generated(invalid)).rejects.toThrow(message);
   });
 });

@@ -4,20 +4,20 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-// The plugin as `npm run generate` runs it: compiled, and started by buf.
+// Runs the plugin as `npm run generate` does: compiled, and started by buf.
 
 const run = promisify(execFile);
 const project = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** Compiles the plugin into a folder of the user's own; gives its command. */
-export async function buildPlugin(user: string): Promise<string> {
-  const out = `${project}node_modules/.cache/${user}`;
+/** Compiles the plugin into a cache folder of this name and returns the path of its script. */
+export async function buildPlugin(cacheName: string): Promise<string> {
+  const out = `${project}node_modules/.cache/${cacheName}`;
   const args = ["tsc", "-p", "openapi", "--noCheck", "--outDir", out];
   await run("npx", [...args, "--tsBuildInfoFile", `${out}/.tsbuildinfo`], { cwd: project });
   return `${out}/openapi/protoc-gen-openapi.js`;
 }
 
-/** What the plugin makes of our own contract. */
+/** Generates the OpenAPI description of our contract. */
 export async function generateOpenApi(plugin: string, folder: string): Promise<string> {
   await cp(join(project, "proto"), join(folder, "proto"), { recursive: true });
   const version = "version: v2\n";
@@ -28,7 +28,7 @@ export async function generateOpenApi(plugin: string, folder: string): Promise<s
   return await readFile(join(folder, "openapi.json"), "utf8");
 }
 
-/** The same with a contract of one file beside ours. */
+/** Generates the OpenAPI description of our contract and one more file. */
 export async function generateOpenApiWith(
   plugin: string,
   folder: string,
