@@ -12,8 +12,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Estimates what a transfer costs and what arrives
-         * @description Estimates what a transfer costs and what arrives. A fee above the amount is no error: `estimatedReceived` is "0".
+         * Estimates the cost of a transfer and the amount received
+         * @description Estimates the cost of a transfer and the amount received. A fee that exceeds the amount is not an error: `estimatedReceived` is then "0".
          */
         get: operations["getQuote"];
         put?: never;
@@ -32,8 +32,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tells what became of a transfer, found by its id or by the hash of the transaction that sent it
-         * @description Tells what became of a transfer, found by its id or by the hash of the transaction that sent it.
+         * Returns the status of a transfer, looked up by its ID or by the hash of its transaction
+         * @description Returns the status of a transfer, looked up by its ID or by the hash of its transaction.
          *
          *     At least one of `transferId`, `transferHash`, `transactionHash` is required.
          */
@@ -54,8 +54,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the routes on which a transfer can be sent and for which a quote is given
-         * @description Lists the routes on which a transfer can be sent and for which a quote is given.
+         * Lists the routes that are open for transfers and quotes
+         * @description Lists the routes that are open for transfers and quotes.
          */
         get: operations["listAvailableRoutes"];
         put?: never;
@@ -71,7 +71,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description An amount in the token's smallest unit, 1 to 2^256-1, in plain digits.
+         * @description Amount in the token's smallest unit, 1 to 2^256-1, in decimal digits.
          * @example 25000000
          */
         Amount: string;
@@ -83,194 +83,194 @@ export interface components {
         Chain: "ethereum" | "optimism" | "arbitrum" | "polygon" | "gnosis" | "nova" | "base" | "linea" | "polygonzk";
         /**
          * Format: double
-         * @description A number of percent: 0.5 is 0.5 %. In a query a plain decimal number without sign, exponent or space.
+         * @description Percentage: 0.5 means 0.5 %. In a query, a plain decimal number without sign, exponent or spaces.
          * @example 0.5
          */
         Percent: number;
         /**
-         * @description A set of chains with bridges between them.
+         * @description A set of chains that the bridge connects.
          * @example mainnet
          * @enum {string}
          */
         Network: "mainnet" | "goerli";
         /**
          * Format: uri
-         * @description URL of a JSON-RPC endpoint. Unless the operator allows more: https, and a public host.
+         * @description URL of a JSON-RPC endpoint. Unless the operator allows others: https and a public host.
          */
         RpcUrl: string;
         /** @description The cost of a transfer. */
         GetQuoteResponse: {
-            /** @description The amount asked for, in the token's smallest unit. */
+            /** @description The requested amount, in the token's smallest unit. */
             amountIn: components["schemas"]["Amount"];
-            /** @description The slippage tolerance asked for, in percent. */
+            /** @description The requested slippage tolerance, in percent. */
             slippage: components["schemas"]["Percent"];
-            /** @description Least amount out of the swap on the source chain (from ethereum: on the destination chain), in the token's smallest unit. Pass it on when sending. */
+            /** @description Minimum output of the swap on the source chain (from ethereum: of the swap on the destination chain), in the token's smallest unit. Pass it on when sending. */
             amountOutMin: components["schemas"]["AmountOrZero"];
-            /** @description Least amount out of the swap on the destination chain, in the token's smallest unit; "0" towards ethereum, where there is no swap. From ethereum the same as `amountOutMin`. */
+            /** @description Minimum output of the swap on the destination chain, in the token's smallest unit; "0" for transfers to ethereum, where there is no swap. For transfers from ethereum it equals `amountOutMin`. */
             destinationAmountOutMin: components["schemas"]["AmountOrZero"];
-            /** @description The whole fee that the bonder takes, the destination transaction's cost included, in the token's smallest unit. */
+            /** @description Total fee of the bonder, including the cost of the destination transaction, in the token's smallest unit. */
             bonderFee: components["schemas"]["AmountOrZero"];
-            /** @description What arrives after swaps and fee, in the token's smallest unit; "0" where the fee is above the amount. */
+            /** @description Amount received after swaps and fees, in the token's smallest unit; "0" if the fee exceeds the amount. */
             estimatedReceived: components["schemas"]["AmountOrZero"];
-            /** @description The same value under the name that clients of the older server read. */
+            /** @description The same value, under the misspelt name that clients of the older server read. */
             estimatedRecieved: components["schemas"]["AmountOrZero"];
-            /** @description Deadline for the swap on the source chain (from ethereum: on the destination chain), Unix seconds: now + 7 days. */
+            /** @description Deadline of the swap on the source chain (from ethereum: on the destination chain), in Unix seconds: now + 7 days. */
             deadline: components["schemas"]["UnixTime"];
-            /** @description Deadline for the swap on the destination chain, Unix seconds; 0 towards ethereum. */
+            /** @description Deadline of the swap on the destination chain, in Unix seconds; 0 for transfers to ethereum. */
             destinationDeadline: components["schemas"]["UnixTime"];
         };
         /**
-         * @description An amount in the token's smallest unit, in plain digits.
+         * @description Amount in the token's smallest unit, in decimal digits.
          * @example 25000000
          */
         AmountOrZero: string;
         /**
          * Format: int64
-         * @description Seconds since 1970.
+         * @description Seconds since 1970-01-01T00:00:00Z.
          * @example 1795818089
          */
         UnixTime: number;
-        /** @description Id of a transfer: 32 bytes as 0x-prefixed hex, or a CCTP transfer's decimal nonce (below 2^64). */
+        /** @description Transfer ID: 32 bytes as 0x-prefixed hex, or the decimal nonce of a CCTP transfer (below 2^64). */
         TransferIdInAnyCase: string;
-        /** @description Hash of a transaction: 32 bytes as 0x-prefixed hex. */
+        /** @description Transaction hash: 32 bytes as 0x-prefixed hex. */
         HashInAnyCase: string;
-        /** @description A transfer and its state. Unknown strings are empty, unknown numbers 0, hex is lower case. */
+        /** @description A transfer and its state. Unknown strings are empty, unknown numbers are 0, and hex is lower case. */
         GetTransferStatusResponse: {
-            /** @description Transfer ID: 0x-prefixed hex; the transaction's hash for a transfer from ethereum; the decimal nonce for CCTP. */
+            /** @description Transfer ID: 0x-prefixed hex; for a transfer from ethereum the transaction hash, for CCTP the decimal nonce. */
             transferId: components["schemas"]["TransferId"];
-            /** @description Hash of the transaction that sent it, 0x-prefixed hex. */
+            /** @description Hash of the sending transaction, 0x-prefixed hex. */
             transactionHash: components["schemas"]["Hash"];
-            /** @description Chain id of the source chain. */
+            /** @description Chain ID of the source chain. */
             sourceChainId: components["schemas"]["ChainId"];
             /** @description Slug of the source chain. */
             sourceChainSlug: components["schemas"]["Chain"];
-            /** @description Chain id of the destination chain. */
+            /** @description Chain ID of the destination chain. */
             destinationChainId: components["schemas"]["ChainId"];
             /** @description Slug of the destination chain. */
             destinationChainSlug: components["schemas"]["Chain"];
-            /** @description Address that sent the transaction, 0x-prefixed hex. */
+            /** @description Sender of the transaction, 0x-prefixed hex. */
             accountAddress: components["schemas"]["Address"];
-            /** @description Amount transferred (from an L2: in hTokens, after the swap there), in the token's smallest unit. */
+            /** @description Amount transferred, in the token's smallest unit (from an L2: in hTokens, after the swap there). */
             amount: components["schemas"]["AmountOrZero"];
             /** @description The amount in whole tokens. */
             amountFormatted: components["schemas"]["Quantity"];
-            /** @description The amount in US dollars at today's price; 0 without a price. */
+            /** @description The amount in US dollars at the current price; 0 if no price is available. */
             amountUsd: components["schemas"]["Quantity"];
-            /** @description Least amount out of the swap at the destination that the sender asked for, in the token's smallest unit. */
+            /** @description Minimum output that the sender set for the swap at the destination, in the token's smallest unit. */
             amountOutMin: components["schemas"]["AmountOrZero"];
-            /** @description Deadline of the swap at the destination, Unix seconds; 0: none. */
+            /** @description Deadline of the swap at the destination, in Unix seconds; 0 means none. */
             deadline: components["schemas"]["UnixTime"];
-            /** @description Address that receives at the destination, 0x-prefixed hex. */
+            /** @description Recipient at the destination, 0x-prefixed hex. */
             recipientAddress: components["schemas"]["Address"];
             /** @description Fee that the sender grants the bonder (from ethereum: the relayer), in the token's smallest unit. */
             bonderFee: components["schemas"]["AmountOrZero"];
             /** @description The fee in whole tokens. */
             bonderFeeFormatted: components["schemas"]["Quantity"];
-            /** @description The fee in US dollars at today's price; 0 without a price. */
+            /** @description The fee in US dollars at the current price; 0 if no price is available. */
             bonderFeeUsd: components["schemas"]["Quantity"];
-            /** @description Whether it has been received at the destination. */
+            /** @description Whether the transfer has been received at the destination. */
             bonded: boolean;
-            /** @description Hash of the destination transaction that delivered it, 0x-prefixed hex; empty while there is none, or it has not been found. */
+            /** @description Hash of the transaction that delivered the transfer at the destination, 0x-prefixed hex; empty if there is none yet or it has not been found. */
             bondTransactionHash: components["schemas"]["Hash"] | "";
-            /** @description Address that sent the bonding transaction, 0x-prefixed hex; empty where no bonder took part. */
+            /** @description Sender of the bonding transaction, 0x-prefixed hex; empty if no bonder was involved. */
             bonderAddress: components["schemas"]["Address"] | "";
-            /** @description Symbol of the token. */
+            /** @description Token symbol. */
             token: components["schemas"]["TokenSymbol"];
-            /** @description Time of the block that holds the sending transaction, Unix seconds. */
+            /** @description Time of the block that contains the sending transaction, in Unix seconds. */
             timestamp: components["schemas"]["UnixTime"];
-            /** @description What became of it. */
+            /** @description State of the transfer. */
             state: components["schemas"]["GetTransferStatusResponseState"];
-            /** @description IDs of the other transfers that the same transaction sent, in log order. Several from ethereum share the transaction's hash as id. */
+            /** @description IDs of the other transfers that the same transaction sent, in log order. Several transfers from ethereum in one transaction share its hash as ID. */
             otherTransferIds: components["schemas"]["TransferId"][];
         };
         /**
-         * @description Id of a transfer: 32 bytes as 0x-prefixed hex, or a CCTP transfer's decimal nonce.
+         * @description Transfer ID: 32 bytes as 0x-prefixed hex, or the decimal nonce of a CCTP transfer.
          * @example 0xe40cb23348d072c32e19fbcd1ed26f5aad5f5ad108bb908b720a7c2a0c6e849a
          */
         TransferId: string;
         /**
-         * @description Hash of a transaction: 32 bytes as 0x-prefixed hex.
+         * @description Transaction hash: 32 bytes as 0x-prefixed hex.
          * @example 0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270
          */
         Hash: string;
         /**
-         * @description Chain id of a chain.
+         * @description Chain ID (EIP-155).
          * @example 137
          */
         ChainId: number;
         /**
-         * @description Address of an account: 20 bytes as 0x-prefixed hex.
+         * @description Account address: 20 bytes as 0x-prefixed hex.
          * @example 0x70997970c51812dc3a010c7d01b50e0d17dc79c8
          */
         Address: string;
         /**
          * Format: double
-         * @description A number of whole tokens or of US dollars.
+         * @description Number of whole tokens or US dollars.
          * @example 5000
          */
         Quantity: number;
         /**
-         * @description Symbol of a token.
+         * @description Token symbol.
          * @example USDT
          */
         TokenSymbol: string;
         /**
-         * @description What became of a transfer.
+         * @description State of a transfer.
          *
          *     - `PENDING`: Sent, not yet received at the destination.
          *     - `BONDED`: Received at the destination: bonded, withdrawn after settlement, completed from ethereum, or minted by CCTP.
-         *     - `UNBONDABLE`: No bonder can deliver it, since it asks for a swap on ethereum; it can be withdrawn after settlement.
+         *     - `UNBONDABLE`: Cannot be delivered by a bonder, because it asks for a swap on ethereum; it can be withdrawn after settlement.
          * @enum {string}
          */
         GetTransferStatusResponseState: "PENDING" | "BONDED" | "UNBONDABLE";
-        /** @description A token with the chain that it leaves and the one where it arrives. */
+        /** @description A token with a source and a destination chain. */
         Route: {
             /** @description Token symbol. */
             token: components["schemas"]["TokenSymbol"];
             /** @description Slug of the source chain. */
             sourceChainSlug: components["schemas"]["Chain"];
-            /** @description Chain id of the source chain. */
+            /** @description Chain ID of the source chain. */
             sourceChainId: components["schemas"]["ChainId"];
             /** @description Slug of the destination chain. */
             destinationChainSlug: components["schemas"]["Chain"];
-            /** @description Chain id of the destination chain. */
+            /** @description Chain ID of the destination chain. */
             destinationChainId: components["schemas"]["ChainId"];
         };
-        /** @description Why there is no answer. Codes and reasons do not change; messages are for people and may. */
+        /** @description Why the call failed. Codes and reasons are stable; messages are for people and may change. */
         Error: {
             /**
-             * @description Name of the code that the same error has over gRPC and Connect.
+             * @description Code of the same error over gRPC and Connect.
              * @enum {string}
              */
             code: "invalid_argument" | "not_found" | "unimplemented" | "resource_exhausted" | "unavailable" | "deadline_exceeded" | "internal";
-            /** @description What is wrong, in a sentence. */
+            /** @description Describes the error. */
             message: string;
             /** @description The same as `message`, for clients of the older server. */
             error: string;
             /**
-             * @description Why:
+             * @description Why the call failed:
              *
-             *     - `MISSING_PARAMETER`: a parameter that is required is missing or empty
-             *     - `INVALID_PARAMETER`: a parameter is not written as it must be, or the request is no right one at all
-             *     - `UNKNOWN_PARAMETER`: there is no parameter of this name
-             *     - `UNSUPPORTED_NETWORK`: there is no such network
-             *     - `UNSUPPORTED_TOKEN`: the network has no such token
-             *     - `UNSUPPORTED_CHAIN`: the network has no such chain
-             *     - `UNSUPPORTED_ROUTE`: the token cannot be sent from this chain to that one
+             *     - `MISSING_PARAMETER`: a required parameter is missing or empty
+             *     - `INVALID_PARAMETER`: a parameter is not in the required format, or the request is malformed
+             *     - `UNKNOWN_PARAMETER`: no parameter has this name
+             *     - `UNSUPPORTED_NETWORK`: no network has this name
+             *     - `UNSUPPORTED_TOKEN`: the network does not have this token
+             *     - `UNSUPPORTED_CHAIN`: the network does not have this chain
+             *     - `UNSUPPORTED_ROUTE`: the token cannot be sent from the source chain to the destination chain
              *     - `RPC_URL_FORBIDDEN`: the operator does not allow this RPC endpoint
-             *     - `TRANSFER_NOT_FOUND`: every chain has answered, and none knows such a transfer
-             *     - `PATH_NOT_FOUND`: path not found
-             *     - `METHOD_NOT_ALLOWED`: the path does not take this method
-             *     - `RATE_LIMITED`: the caller has made too many requests, or takes too many places
-             *     - `OVERLOADED`: too much is being worked on; nothing was asked of a chain
-             *     - `UPSTREAM_UNAVAILABLE`: a chain or a source that is needed did not answer; the message names it
-             *     - `DEADLINE_EXCEEDED`: it took too long
-             *     - `INTERNAL`: something is wrong on our side; the log has more
+             *     - `TRANSFER_NOT_FOUND`: all chains have responded, and none of them knows this transfer
+             *     - `PATH_NOT_FOUND`: the path does not exist
+             *     - `METHOD_NOT_ALLOWED`: the path does not support this method
+             *     - `RATE_LIMITED`: the client has sent too many requests, or has too many in progress
+             *     - `OVERLOADED`: the server has too many calls in progress and did not start this one
+             *     - `UPSTREAM_UNAVAILABLE`: a chain or another source that the result needs did not respond; the message names it
+             *     - `DEADLINE_EXCEEDED`: the call did not finish in time
+             *     - `INTERNAL`: an unexpected error in the service; the details are in its log
              * @enum {string}
              */
             reason: "MISSING_PARAMETER" | "INVALID_PARAMETER" | "UNKNOWN_PARAMETER" | "UNSUPPORTED_NETWORK" | "UNSUPPORTED_TOKEN" | "UNSUPPORTED_CHAIN" | "UNSUPPORTED_ROUTE" | "RPC_URL_FORBIDDEN" | "TRANSFER_NOT_FOUND" | "PATH_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RATE_LIMITED" | "OVERLOADED" | "UPSTREAM_UNAVAILABLE" | "DEADLINE_EXCEEDED" | "INTERNAL";
             /**
-             * @description Name of the one parameter at fault, where one is.
+             * @description Name of the invalid parameter, if the error concerns a single one.
              * @example slippage
              * @example rpcUrl[polygon]
              */
@@ -279,13 +279,13 @@ export interface components {
     };
     responses: {
         /**
-         * @description - `MISSING_PARAMETER`: a parameter that is required is missing or empty
-         *     - `INVALID_PARAMETER`: a parameter is not written as it must be, or the request is no right one at all
-         *     - `UNKNOWN_PARAMETER`: there is no parameter of this name
-         *     - `UNSUPPORTED_NETWORK`: there is no such network
-         *     - `UNSUPPORTED_TOKEN`: the network has no such token
-         *     - `UNSUPPORTED_CHAIN`: the network has no such chain
-         *     - `UNSUPPORTED_ROUTE`: the token cannot be sent from this chain to that one
+         * @description - `MISSING_PARAMETER`: a required parameter is missing or empty
+         *     - `INVALID_PARAMETER`: a parameter is not in the required format, or the request is malformed
+         *     - `UNKNOWN_PARAMETER`: no parameter has this name
+         *     - `UNSUPPORTED_NETWORK`: no network has this name
+         *     - `UNSUPPORTED_TOKEN`: the network does not have this token
+         *     - `UNSUPPORTED_CHAIN`: the network does not have this chain
+         *     - `UNSUPPORTED_ROUTE`: the token cannot be sent from the source chain to the destination chain
          *     - `RPC_URL_FORBIDDEN`: the operator does not allow this RPC endpoint
          */
         BadRequest: {
@@ -306,7 +306,7 @@ export interface components {
                 };
             };
         };
-        /** @description - `METHOD_NOT_ALLOWED`: the path does not take this method */
+        /** @description - `METHOD_NOT_ALLOWED`: the path does not support this method */
         MethodNotAllowed: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -364,7 +364,7 @@ export interface components {
                 };
             };
         };
-        /** @description - `RATE_LIMITED`: the caller has made too many requests, or takes too many places */
+        /** @description - `RATE_LIMITED`: the client has sent too many requests, or has too many in progress */
         TooManyRequests: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -384,7 +384,7 @@ export interface components {
                 };
             };
         };
-        /** @description The headers are too long or too many. */
+        /** @description The headers are too long, or there are too many. */
         RequestHeaderFieldsTooLarge: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -403,7 +403,7 @@ export interface components {
                 };
             };
         };
-        /** @description - `INTERNAL`: something is wrong on our side; the log has more */
+        /** @description - `INTERNAL`: an unexpected error in the service; the details are in its log */
         InternalServerError: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -423,8 +423,8 @@ export interface components {
             };
         };
         /**
-         * @description - `OVERLOADED`: too much is being worked on; nothing was asked of a chain
-         *     - `UPSTREAM_UNAVAILABLE`: a chain or a source that is needed did not answer; the message names it
+         * @description - `OVERLOADED`: the server has too many calls in progress and did not start this one
+         *     - `UPSTREAM_UNAVAILABLE`: a chain or another source that the result needs did not respond; the message names it
          */
         ServiceUnavailable: {
             headers: {
@@ -445,7 +445,7 @@ export interface components {
                 };
             };
         };
-        /** @description - `DEADLINE_EXCEEDED`: it took too long */
+        /** @description - `DEADLINE_EXCEEDED`: the call did not finish in time */
         GatewayTimeout: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -468,63 +468,63 @@ export interface components {
     parameters: {
         /**
          * @deprecated
-         * @description Accepted and without effect: clients of the older server send it.
+         * @description Has no effect: accepted because clients of the older server send it.
          */
         Refresh: string;
-        /** @description Id of the request, for the log. One that is not of this form is replaced. */
+        /** @description ID of the request, for the log. A value of another form is replaced. */
         RequestId: string;
-        /** @description The `ETag` of an answer that is at hand. Where it is still right, the answer is 304 without a body. */
+        /** @description `ETag` of a cached response. If it is still current, the response is 304 without a body. */
         IfNoneMatch: string;
     };
     requestBodies: never;
     headers: {
         /**
-         * @description Id of the request: the one that it brought in this header, or a new one. The log has it too.
+         * @description ID of the request: taken over from the same request header, or generated. It is also in the log.
          * @example 3f1c1f5e-8f5c-4f0e-9a0b-6d0f6f3f8a52
          */
         "X-Request-Id": string;
         /**
-         * @description How many seconds old the facts are from which the answer was made.
+         * @description Age in seconds of the data from which the response was computed.
          * @example 1
          */
         Age: number;
         /**
-         * @description How long the answer may be used, in seconds, and how much longer while a newer one is fetched.
+         * @description How long the response is fresh, in seconds, and how much longer it may be used while it is revalidated.
          * @example public, max-age=4, stale-while-revalidate=2
          */
         "Cache-Control": string;
         /**
-         * @description Names these very bytes, for `If-None-Match`. Only answers that stay the same for long have it.
+         * @description Validator of the body, for `If-None-Match`. Only responses that rarely change have one.
          * @example "n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg"
          */
         ETag: string;
         /**
-         * @description What of a request else decides which bytes come, for caches.
+         * @description Request headers that affect the response, for caches.
          * @example Accept-Encoding
          */
         Vary: string;
         /**
-         * @description The methods that the path takes.
+         * @description Methods that the path supports.
          * @example GET, HEAD, OPTIONS
          */
         Allow: string;
         /**
-         * @description After how many seconds it is worth another try.
+         * @description Seconds to wait before the next attempt.
          * @example 1
          */
         "Retry-After": number;
         /**
-         * @description How many requests a caller may make in each window. Only where the operator has set a limit.
+         * @description Requests that a client may make per window. Only sent if the operator has set a limit.
          * @example 100
          */
         "RateLimit-Limit": number;
         /**
-         * @description How many are left in this window.
+         * @description Requests left in the current window.
          * @example 99
          */
         "RateLimit-Remaining": number;
         /**
-         * @description Seconds until the next window.
+         * @description Seconds until the next window begins.
          * @example 1
          */
         "RateLimit-Reset": number;
@@ -542,7 +542,7 @@ export interface operations {
                  */
                 amount: components["schemas"]["Amount"];
                 /**
-                 * @description Token symbol such as `USDC`, or an alias such as `WETH`; any case. Required.
+                 * @description Token symbol such as `USDC`, or an alias such as `WETH`; not case-sensitive. Required.
                  * @example USDT
                  */
                 token: string;
@@ -557,17 +557,17 @@ export interface operations {
                  */
                 toChain: components["schemas"]["Chain"];
                 /**
-                 * @description Slippage tolerance in percent: 0.5 is 0.5 %. 0 <= slippage < 100. Required, and 0 is a value.
+                 * @description Slippage tolerance in percent: 0.5 means 0.5 %. 0 <= slippage < 100. Required; 0 is a valid value.
                  * @example 0.5
                  */
                 slippage: components["schemas"]["Percent"];
                 /**
-                 * @description `mainnet` (also when empty) or `goerli`.
+                 * @description `mainnet` (the default) or `goerli`.
                  * @example mainnet
                  */
                 network?: components["schemas"]["Network"];
                 /**
-                 * @description RPC endpoints to use for this request only: chain slug to URL.
+                 * @description RPC endpoints to use for this request only, as a map from chain slug to URL.
                  * @example {}
                  */
                 rpcUrl?: {
@@ -583,14 +583,14 @@ export interface operations {
                 };
                 /**
                  * @deprecated
-                 * @description Accepted and without effect: clients of the older server send it.
+                 * @description Has no effect: accepted because clients of the older server send it.
                  */
                 refresh?: components["parameters"]["Refresh"];
             };
             header?: {
-                /** @description Id of the request, for the log. One that is not of this form is replaced. */
+                /** @description ID of the request, for the log. A value of another form is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
-                /** @description The `ETag` of an answer that is at hand. Where it is still right, the answer is 304 without a body. */
+                /** @description `ETag` of a cached response. If it is still current, the response is 304 without a body. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -628,7 +628,7 @@ export interface operations {
                     "application/json": components["schemas"]["GetQuoteResponse"];
                 };
             };
-            /** @description What the caller has at hand is still right. */
+            /** @description The cached response is still current. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -657,22 +657,22 @@ export interface operations {
     getTransferStatus: {
         parameters: {
             query?: {
-                /** @description Transfer ID: 32 bytes as 0x-prefixed hex, any case. A transfer from ethereum has its transaction's hash as id, a CCTP transfer its decimal nonce. */
+                /** @description Transfer ID: 32 bytes as 0x-prefixed hex, upper or lower case. For a transfer from ethereum it is the hash of the sending transaction, for a CCTP transfer a decimal nonce. */
                 transferId?: components["schemas"]["TransferIdInAnyCase"];
                 /**
-                 * @description Hash of the transaction that sent the transfer, or of the one that delivered it, 0x-prefixed hex, any case.
+                 * @description Hash of the transaction that sent or delivered the transfer, 0x-prefixed hex, upper or lower case.
                  * @example 0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270
                  */
                 transferHash?: components["schemas"]["HashInAnyCase"];
-                /** @description The same as `transferHash` under its other name. Both given must be equal. */
+                /** @description Another name for `transferHash`. If both are given, they must be equal. */
                 transactionHash?: components["schemas"]["HashInAnyCase"];
                 /**
-                 * @description `mainnet` (also when empty) or `goerli`.
+                 * @description `mainnet` (the default) or `goerli`.
                  * @example mainnet
                  */
                 network?: components["schemas"]["Network"];
                 /**
-                 * @description RPC endpoints to use for this request only: chain slug to URL.
+                 * @description RPC endpoints to use for this request only, as a map from chain slug to URL.
                  * @example {}
                  */
                 rpcUrl?: {
@@ -688,14 +688,14 @@ export interface operations {
                 };
                 /**
                  * @deprecated
-                 * @description Accepted and without effect: clients of the older server send it.
+                 * @description Has no effect: accepted because clients of the older server send it.
                  */
                 refresh?: components["parameters"]["Refresh"];
             };
             header?: {
-                /** @description Id of the request, for the log. One that is not of this form is replaced. */
+                /** @description ID of the request, for the log. A value of another form is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
-                /** @description The `ETag` of an answer that is at hand. Where it is still right, the answer is 304 without a body. */
+                /** @description `ETag` of a cached response. If it is still current, the response is 304 without a body. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -703,7 +703,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A transfer and its state. Unknown strings are empty, unknown numbers 0, hex is lower case. */
+            /** @description A transfer and its state. Unknown strings are empty, unknown numbers are 0, and hex is lower case. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -715,12 +715,12 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     /**
-                     * @description Who knew: the chains themselves, our index of them, or the explorer API.
+                     * @description Source of the status: the chains, this service's index of the chains, or the explorer API.
                      * @example chain
                      */
                     Source?: "chain" | "index" | "explorer";
                     /**
-                     * @description When it was so.
+                     * @description When the status was read from the source.
                      * @example 2026-11-18T08:21:29.000Z
                      */
                     "Observed-At"?: string;
@@ -757,7 +757,7 @@ export interface operations {
                     "application/json": components["schemas"]["GetTransferStatusResponse"];
                 };
             };
-            /** @description What the caller has at hand is still right. */
+            /** @description The cached response is still current. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -769,12 +769,12 @@ export interface operations {
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     /**
-                     * @description Who knew: the chains themselves, our index of them, or the explorer API.
+                     * @description Source of the status: the chains, this service's index of the chains, or the explorer API.
                      * @example chain
                      */
                     Source?: "chain" | "index" | "explorer";
                     /**
-                     * @description When it was so.
+                     * @description When the status was read from the source.
                      * @example 2026-11-18T08:21:29.000Z
                      */
                     "Observed-At"?: string;
@@ -783,7 +783,7 @@ export interface operations {
                 content?: never;
             };
             400: components["responses"]["BadRequest"];
-            /** @description - `TRANSFER_NOT_FOUND`: every chain has answered, and none knows such a transfer */
+            /** @description - `TRANSFER_NOT_FOUND`: all chains have responded, and none of them knows this transfer */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -816,12 +816,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `mainnet` (also when empty) or `goerli`.
+                 * @description `mainnet` (the default) or `goerli`.
                  * @example mainnet
                  */
                 network?: components["schemas"]["Network"];
                 /**
-                 * @description Only routes of this token (symbol or alias, any case).
+                 * @description Only routes of this token (symbol or alias, not case-sensitive).
                  * @example rETH
                  */
                 token?: string;
@@ -836,7 +836,7 @@ export interface operations {
                  */
                 toChain?: components["schemas"]["Chain"];
                 /**
-                 * @description Accepted so that every operation takes the same parameters; routes need no RPC endpoint.
+                 * @description Not used by this operation; accepted so that all operations take the same parameters.
                  * @example {}
                  */
                 rpcUrl?: {
@@ -852,14 +852,14 @@ export interface operations {
                 };
                 /**
                  * @deprecated
-                 * @description Accepted and without effect: clients of the older server send it.
+                 * @description Has no effect: accepted because clients of the older server send it.
                  */
                 refresh?: components["parameters"]["Refresh"];
             };
             header?: {
-                /** @description Id of the request, for the log. One that is not of this form is replaced. */
+                /** @description ID of the request, for the log. A value of another form is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
-                /** @description The `ETag` of an answer that is at hand. Where it is still right, the answer is 304 without a body. */
+                /** @description `ETag` of a cached response. If it is still current, the response is 304 without a body. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -867,7 +867,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The routes, in the order in which `@hop-protocol/sdk` has them. */
+            /** @description The routes, in the order of `@hop-protocol/sdk`. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -895,7 +895,7 @@ export interface operations {
                     "application/json": components["schemas"]["Route"][];
                 };
             };
-            /** @description What the caller has at hand is still right. */
+            /** @description The cached response is still current. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
