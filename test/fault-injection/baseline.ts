@@ -3,7 +3,7 @@ import { connectChains } from "../../devnet/chain/local-chains.js";
 import { startGateway } from "../support/service/in-process-gateway.js";
 import type { Upstream } from "./expected-outcomes.js";
 
-// What is asked, and what is right.
+// The queries of every scenario, and their correct answers.
 
 export const SOURCE_CHAIN = "polygon";
 export const DESTINATION_CHAIN = "arbitrum";
@@ -12,7 +12,7 @@ const TRANSFER_NAME = "usdt-polygon-arbitrum";
 const QUERY_NAMES = ["quote", "CCTP quote", "other quote", "status by hash", "status by id", "routes"] as const;
 export type QueryName = (typeof QUERY_NAMES)[number];
 
-/** Paths of the questions, and the right answers, as a gateway gives them that nothing is wrong around. */
+/** Paths of the queries, and the answers of a gateway whose upstreams all work. */
 export interface Baseline {
   readonly paths: Readonly<Record<QueryName, string>>;
   readonly answers: Readonly<Record<QueryName, unknown>>;
@@ -30,37 +30,37 @@ export async function recordBaseline(): Promise<Baseline> {
     "status by id": `/v1/transfer-status?transferId=${transfer?.transferId}`,
     routes: "/v1/available-routes",
   };
-  // A node has no states of blocks before its start: those are too few for one that lags.
+  // A node has no state of the blocks before its start, and a lagging node needs a few older blocks with state.
   const { chains } = inject("network");
   for (const { rpc } of connectChains(chains).values()) for (let mined = 0; mined < 3; mined++) await rpc("evm_mine");
   const gateway = await startGateway();
-  const entries = QUERY_NAMES.map(async (question) => {
-    const { status, body } = await gateway.get(paths[question]);
-    if (status !== 200) throw new Error(`no right answer to ${question}: ${JSON.stringify(body)}`);
-    return [question, body] as const;
+  const entries = QUERY_NAMES.map(async (query) => {
+    const { status, body } = await gateway.get(paths[query]);
+    if (status !== 200) throw new Error(`no correct answer to ${query}: ${JSON.stringify(body)}`);
+    return [query, body] as const;
   });
   const answers = Object.fromEntries(await Promise.all(entries)) as Baseline["answers"];
   await gateway.stop();
   return { paths, answers };
 }
 
-/** What a status does not wait for, as it is where it is not known: who delivered, which any load may delay. */
+/** Fields of a status that are not waited for, with their values while unknown: a busy machine can delay the deliverer. */
 const UNKNOWN_DELIVERY: Readonly<Record<string, unknown>> = { bondTransactionHash: "", bonderAddress: "" };
-/** The same where there are no prices. */
+/** The same without prices. */
 const UNKNOWN_PRICES: Readonly<Record<string, unknown>> = { ...UNKNOWN_DELIVERY, amountUsd: 0, bonderFeeUsd: 0 };
-/** Without which there are none. */
+/** Upstreams without which there are no prices. */
 const PRICE_UPSTREAMS: ReadonlySet<Upstream> = new Set(["prices", "settings"]);
-/** They go with the clock. */
+/** Fields that follow the clock. */
 const DEADLINE_FIELDS: ReadonlySet<string> = new Set(["deadline", "destinationDeadline"]);
 
-export function isExpectedBody(body: unknown, right: unknown, unwell: Upstream): boolean {
-  if (Array.isArray(right)) return JSON.stringify(body) === JSON.stringify(right);
+export function isExpectedBody(body: unknown, expected: unknown, faulty: Upstream): boolean {
+  if (Array.isArray(expected)) return JSON.stringify(body) === JSON.stringify(expected);
   const answer = body as Readonly<Record<string, unknown>>;
   const isQuote = "slippage" in answer;
-  const mayLack = PRICE_UPSTREAMS.has(unwell) ? UNKNOWN_PRICES : UNKNOWN_DELIVERY;
-  return Object.entries(right as object).every(([name, value]) => {
+  const unknownFields = PRICE_UPSTREAMS.has(faulty) ? UNKNOWN_PRICES : UNKNOWN_DELIVERY;
+  return Object.entries(expected as object).every(([name, value]) => {
     if (isQuote && DEADLINE_FIELDS.has(name)) return true;
     const isSame = JSON.stringify(answer[name]) === JSON.stringify(value);
-    return isSame || (!isQuote && name in mayLack && answer[name] === mayLack[name]);
+    return isSame || (!isQuote && name in unknownFields && answer[name] === unknownFields[name]);
   });
 }

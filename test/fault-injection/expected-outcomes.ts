@@ -1,18 +1,19 @@
 import type { FaultName } from "./faults.js";
 
-// What is to come of each fault at each upstream. The tests read it, and docs/faults.md shows it.
+// The expected outcome of each fault at each upstream. The tests check it, and docs/faults.md shows it.
 
 /**
- * What becomes of the questions that need the upstream: "right": all are answered as if nothing were wrong; "kept": a
- * quote is made of what was read before, within QUOTE_MAX_STALE_MS and with its age shown, a status is given for about a
- * block, and then both are refused; "refused": 503 or 504, with the chain or source named. No other question notices.
+ * What happens to the queries that need the upstream. "correct": all are answered as without the fault. "stale": a quote
+ * uses the state that was read last, for up to QUOTE_MAX_STALE_MS and with its age in the Age header; a status is served
+ * for about a block; then both become unavailable. "unavailable": 503 or 504 that names the chain or source. Other
+ * queries are not affected.
  */
-export type Outcome = "right" | "kept" | "refused";
+export type Outcome = "correct" | "stale" | "unavailable";
 
 export interface WarmAndColdOutcome {
-  /** Where the upstream was well before. */
+  /** If the upstream worked before the fault. */
   readonly warm: Outcome;
-  /** Where it was never well since the start. */
+  /** If it has not worked since the start. */
   readonly cold: Outcome;
 }
 
@@ -28,16 +29,16 @@ export const UPSTREAMS = [
 ] as const;
 export type Upstream = (typeof UPSTREAMS)[number];
 
-const ALWAYS_CORRECT: WarmAndColdOutcome = { warm: "right", cold: "right" };
-const CHAIN_DOWN: WarmAndColdOutcome = { warm: "kept", cold: "refused" };
-const DOCUMENT_DOWN: WarmAndColdOutcome = { warm: "right", cold: "refused" };
+const ALWAYS_CORRECT: WarmAndColdOutcome = { warm: "correct", cold: "correct" };
+const CHAIN_DOWN: WarmAndColdOutcome = { warm: "stale", cold: "unavailable" };
+const DOCUMENT_DOWN: WarmAndColdOutcome = { warm: "correct", cold: "unavailable" };
 
 const byUpstream = (
   ...outcomes: readonly (WarmAndColdOutcome | undefined)[]
 ): Readonly<Record<Upstream, WarmAndColdOutcome | undefined>> =>
   Object.fromEntries(UPSTREAMS.map((upstream, index) => [upstream, outcomes[index]])) as never;
 
-/** What makes an upstream useless. */
+/** Faults that make any upstream useless. */
 const disablesUpstream = byUpstream(
   CHAIN_DOWN,
   CHAIN_DOWN,
@@ -48,7 +49,7 @@ const disablesUpstream = byUpstream(
   CHAIN_DOWN,
   DOCUMENT_DOWN,
 );
-/** What makes a node useless, and nothing else can have. */
+/** Faults that make a node useless and do not apply to other upstreams. */
 const disablesNode = byUpstream(CHAIN_DOWN, CHAIN_DOWN, ALWAYS_CORRECT, CHAIN_DOWN);
 const harmlessEverywhere = byUpstream(
   ALWAYS_CORRECT,
@@ -62,7 +63,7 @@ const harmlessEverywhere = byUpstream(
 );
 const harmlessNode = byUpstream(ALWAYS_CORRECT, ALWAYS_CORRECT, ALWAYS_CORRECT, ALWAYS_CORRECT);
 
-/** undefined: the fault does not apply to the upstream. */
+/** undefined where the fault does not apply to the upstream. */
 export const expectedOutcomes: Readonly<Record<FaultName, Readonly<Record<Upstream, WarmAndColdOutcome | undefined>>>> =
   {
     latency: harmlessEverywhere,
@@ -84,7 +85,7 @@ export const expectedOutcomes: Readonly<Record<FaultName, Readonly<Record<Upstre
     "results of other types": disablesNode,
     "hex of 50,000 bytes": disablesNode,
     "empty 0x from contracts": disablesNode,
-    // Of the destination no block is read without which the answer is another.
+    // No answer depends on a block of the destination.
     "null for every block": byUpstream(CHAIN_DOWN, ALWAYS_CORRECT, ALWAYS_CORRECT, CHAIN_DOWN),
     "another chain": disablesNode,
     "lagging head": harmlessNode,
