@@ -1,5 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 
+export interface Clocks {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Milliseconds on a clock that is never set; for ages and delays. */
+  readonly monotonicNow: () => number;
+}
+
 /**
  * Milliseconds on a clock that nobody sets: for ages, pauses and rests. The wall clock may be put back an hour, and what
  * is to be read again in a second would be read again in an hour and a second. Counts from about 1970, like the other.
