@@ -8,9 +8,9 @@ import type { QuoteEngine } from "../quotes/quote-engine.js";
 import { createSdkEngine, type SdkEngine } from "../quotes/sdk-engine.js";
 import { type ComparisonResult, createShadowComparison } from "../quotes/shadow-comparison.js";
 import { createSnapshotEngine } from "../quotes/snapshot-engine.js";
-import type { Clocks } from "../quotes/state/chain-state-cache.js";
 import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
+import type { Clocks } from "../resilience/clock.js";
 import type { OffChainSources } from "./off-chain-sources.js";
 
 /** What prices transfers, put together. */

@@ -58,6 +58,11 @@ function indexTokensByName({ contracts }: Network): ReadonlyMap<string, Token> {
   return tokens;
 }
 
+/** Returns whether a token travels by CCTP instead of Hop's own bridge. */
+export function isCctpSymbol(symbol: string): boolean {
+  return symbol === "USDC" || symbol === "USDC.e";
+}
+
 /** Decimals of a token of the address book. */
 export function getTokenDecimals(symbol: string): number {
   const found = TOKEN_DECIMALS[symbol];

@@ -10,7 +10,8 @@ import type { FeeSettings } from "../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
 import type { Network } from "../hop/networks.js";
 import type { Quote } from "../quotes/math/quote.js";
-import type { QuoteEngine, QuoteFreshness, QuoteRequest, TimestampedQuote } from "../quotes/quote-engine.js";
+import type { QuoteEngine, QuoteFreshness, TimestampedQuote } from "../quotes/quote-engine.js";
+import type { QuoteRequest } from "../quotes/state/quote-request.js";
 import { hasRouteContracts, isRouteEnabled } from "../routes/available-routes.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import {

@@ -11,45 +11,49 @@ import { loadSdkQuoter, type SdkDataSources, type SdkQuoter } from "../hop/sdk/s
 import type { TokenPrices } from "../prices/token-prices.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { Quote } from "./math/quote.js";
-import type { QuoteEngine, QuoteRequest, QuoteRequester } from "./quote-engine.js";
+import type { QuoteEngine, QuoteRequester } from "./quote-engine.js";
+import type { QuoteRequest } from "./state/quote-request.js";
 
 export interface SdkEngineDeps {
   readonly settings: FeeSettingsSource;
   readonly prices: TokenPrices;
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
   readonly attestations: Pick<AttestationClient, "find"> | undefined;
-  /** The chains of a network on the endpoints of our own. */
+  /** The chains of a network on the configured endpoints. */
   readonly chains: (network: NetworkSlug) => NetworkChains;
-  /** What quotes for callers have to pass: one takes milliseconds of CPU. */
+  /** Limits concurrent quotes for callers: each takes milliseconds of CPU. */
   readonly limiter: AdaptiveLimiter;
 }
 
 export interface SdkEngine extends QuoteEngine {
-  /** As quotePrivately, with the clock of another time, Unix seconds, and at once: deadlines have a part in the price. */
+  /**
+   * Quotes like quoteWithCustomEndpoints, but at another time (Unix seconds) and without the limiter. The time affects
+   * the price through the deadline in the calldata of deliveries.
+   */
   quoteAtTime(request: QuoteRequest, chains: NetworkChains, nowSeconds: number, signal: AbortSignal): Promise<Quote>;
 }
 
-/** Selectors of the calls that revert because of the amount: calculateSwap, aggregate3 (of such calls), quoteExactInput. */
-const swapSelectors = new Set(["0xa95b089f", "0x82ad56cb", "0xcdca1753"]);
+/** Selectors of calls that may revert because of the amount: calculateSwap, aggregate3 (of such calls), quoteExactInput. */
+const SWAP_SELECTORS = new Set(["0xa95b089f", "0x82ad56cb", "0xcdca1753"]);
 
-/** Codes of ethers' errors about what it was given to read. */
-const ethersInputErrorCodes = new Set(["CALL_EXCEPTION", "INVALID_ARGUMENT", "NUMERIC_FAULT", "BUFFER_OVERRUN"]);
+/** Codes of the errors that ethers throws for invalid input. */
+const ETHERS_INPUT_ERROR_CODES = new Set(["CALL_EXCEPTION", "INVALID_ARGUMENT", "NUMERIC_FAULT", "BUFFER_OVERRUN"]);
 
-/** Longest answer of a contract, in characters of hex: three swaps in one aggregate3 take a quarter of it. */
+/** Maximum length of a contract's response in hex characters; three swaps in one aggregate3 take a quarter of it. */
 const MAX_RESULT_LENGTH = 4098;
 
-/** A quote by the SDK is as old as it takes to make it, and about the next block there would be another. */
+/** An SDK quote reads its inputs itself; they change about once per block. */
 const SDK_QUOTE_FRESHNESS = { ageMs: 0, maxAgeMs: 2_000, refreshMs: 2_000 };
 
-/** Quotes through the SDK, fed with our own chains, prices and settings. */
+/** Creates an engine that quotes through the SDK, supplied with this service's chains, prices and settings. */
 export function createSdkEngine({
   settings,
   prices,
   attestations,
-  chains: ourChains,
+  chains: configuredChains,
   limiter,
 }: SdkEngineDeps): SdkEngine {
-  let loading: Promise<SdkQuoter> | undefined;
+  let sdkQuoter: Promise<SdkQuoter> | undefined;
 
   async function quote(
     { network, token, source, destination, amountIn, slippagePercent }: QuoteRequest,
@@ -57,22 +61,22 @@ export function createSdkEngine({
     getNowSeconds: (() => number) | undefined,
     signal: AbortSignal,
   ): Promise<Quote> {
-    loading ??= loadSdkQuoter().catch((error: unknown) => {
-      loading = undefined;
+    sdkQuoter ??= loadSdkQuoter().catch((error: unknown) => {
+      sdkQuoter = undefined;
       throw error;
     });
-    const [sdkQuote, feeSettings] = await Promise.all([loading, settings.getCurrent(network)]);
+    const [quoteWithSdk, feeSettings] = await Promise.all([sdkQuoter, settings.getCurrent(network)]);
     if (feeSettings.bonderFeeBps[token.symbol] === undefined) {
       throw new ServiceError("UPSTREAM_UNAVAILABLE", `the fee settings have no fee for ${token.symbol}`);
     }
-    const trouble = createFailureRecorder();
+    const failures = createFailureRecorder();
     const sources: SdkDataSources = {
       chains: [source, destination].map(({ slug, chainId }) => {
-        return { slug, chainId, send: createRecordedSend(chains.getClient(slug), trouble, signal) };
+        return { slug, chainId, send: createRecordedSend(chains.getClient(slug), failures, signal) };
       }),
       settings: feeSettings,
-      getUsdPrice: (symbol) => trouble.track(prices.getUsdPrice(symbol)),
-      findAttestation: async (hash) => attestations && trouble.track(attestations.find(hash)),
+      getUsdPrice: (symbol) => failures.track(prices.getUsdPrice(symbol)),
+      findAttestation: async (hash) => attestations && failures.track(attestations.find(hash)),
       getNowSeconds,
     };
     const request = {
@@ -81,19 +85,19 @@ export function createSdkEngine({
       sourceSlug: source.slug,
       destinationSlug: destination.slug,
     };
-    const answer = await sdkQuote({ ...request, amountIn, slippagePercent }, sources).catch((error: unknown) => {
-      throw trouble.toReportedError(error);
+    const sdkQuote = await quoteWithSdk({ ...request, amountIn, slippagePercent }, sources).catch((error: unknown) => {
+      throw failures.toReportedError(error);
     });
-    // The SDK goes on with a constant or 0 where a read fails, and the quote would be silently wrong.
-    trouble.throwIfFailed();
-    const { amountOutMin, deadline } = answer;
+    // After a failed read, the SDK continues with a constant or 0, and the quote would be wrong without an error.
+    failures.throwIfFailed();
+    const { amountOutMin, deadline } = sdkQuote;
     return {
       amountOutMin,
-      destinationAmountOutMin: answer.destinationAmountOutMin ?? amountOutMin,
-      bonderFee: answer.totalFee,
-      estimatedReceived: answer.estimatedReceived,
+      destinationAmountOutMin: sdkQuote.destinationAmountOutMin ?? amountOutMin,
+      bonderFee: sdkQuote.totalFee,
+      estimatedReceived: sdkQuote.estimatedReceived,
       deadline,
-      destinationDeadline: answer.destinationDeadline ?? deadline,
+      destinationDeadline: sdkQuote.destinationDeadline ?? deadline,
     };
   }
 
@@ -106,8 +110,8 @@ export function createSdkEngine({
   }
 
   return {
-    quote: async (request, waiting) => ({
-      quote: await quoteWithCustomEndpoints(request, ourChains(request.network), waiting),
+    quote: async (request, requester) => ({
+      quote: await quoteWithCustomEndpoints(request, configuredChains(request.network), requester),
       freshness: SDK_QUOTE_FRESHNESS,
     }),
     quoteWithCustomEndpoints,
@@ -115,15 +119,15 @@ export function createSdkEngine({
   };
 }
 
-/** Sees what went wrong below the SDK, which swallows some failures and rewords the others. */
+/** Records failures below the SDK, which swallows some of them and rewords the others. */
 interface FailureRecorder {
-  /** Passes a promise through and remembers its failure. */
+  /** Returns the promise's result and records its failure. */
   track<T>(promise: Promise<T>): Promise<T>;
-  /** Notes that a call which swaps the amount reverted. */
+  /** Records that a call which swaps the amount reverted. */
   recordSwapRevert(): void;
-  /** The error to answer for one that the SDK threw. */
+  /** Maps an error that the SDK threw to the one to report. */
   toReportedError(error: unknown): unknown;
-  /** Throws the first remembered failure, if any. */
+  /** Throws the first recorded failure, if any. */
   throwIfFailed(): void;
 }
 
@@ -145,14 +149,14 @@ function createFailureRecorder(): FailureRecorder {
     },
     toReportedError(error) {
       if (failure !== undefined) return failure.error;
-      // Uniswap's own arithmetic in the SDK refuses with a failed invariant what its contract refuses with a revert.
+      // Where Uniswap's contract reverts, Uniswap's arithmetic inside the SDK fails with an invariant error.
       if (swapReverted || /invariant/i.test(String(error))) {
         const message = "the pools of this route cannot swap this amount";
         return new ServiceError("INVALID_PARAMETER", message, { field: "amount", cause: error });
       }
-      // What ethers cannot read or compute with came from a chain: the caller's own values are checked before.
-      if (ethersInputErrorCodes.has(String((error as { code?: unknown }).code))) {
-        const message = "a chain gives an answer that Hop's contracts could not give";
+      // Parameters are validated before, so what ethers rejects came from a chain.
+      if (ETHERS_INPUT_ERROR_CODES.has(String((error as { code?: unknown }).code))) {
+        const message = "a chain returned an invalid response for a Hop contract";
         return new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: error });
       }
       return error;
@@ -163,22 +167,22 @@ function createFailureRecorder(): FailureRecorder {
   };
 }
 
-/** Sends the SDK's calls, and notes what goes wrong. */
-function createRecordedSend(client: ChainClient, trouble: FailureRecorder, signal: AbortSignal): SendRpc {
+/** Returns a function that sends the SDK's calls and records their failures. */
+function createRecordedSend(client: ChainClient, failures: FailureRecorder, signal: AbortSignal): SendRpc {
   return async (method, params) => {
     try {
-      return await trouble.track(sendAndValidate(client, method, params, signal));
+      return await failures.track(sendAndValidate(client, method, params, signal));
     } catch (error) {
-      if (error instanceof RevertError && isSwapCall(params)) trouble.recordSwapRevert();
+      if (error instanceof RevertError && isSwapCall(params)) failures.recordSwapRevert();
       throw error;
     }
   };
 }
 
 /**
- * An answer that the SDK and ethers can be given: they check little, and a hostile one makes them compute for minutes
- * or run out of memory.
- * @throws ServiceError UPSTREAM_UNAVAILABLE for any other
+ * Sends a call and validates the response. The SDK and ethers validate little: a malicious response would make them
+ * compute for minutes or run out of memory.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE for an invalid response
  */
 async function sendAndValidate(
   client: ChainClient,
@@ -187,17 +191,17 @@ async function sendAndValidate(
   signal: AbortSignal,
 ): Promise<unknown> {
   const result = await client.send(method, params, signal);
-  const isRight = method === "eth_call" ? isAbiWords(result) : isQuantity(result);
-  if (isRight) return result;
-  throw new ServiceError("UPSTREAM_UNAVAILABLE", `${client.slug} gives an answer that Hop's contracts could not give`);
+  const isValid = method === "eth_call" ? isAbiWords(result) : isQuantity(result);
+  if (isValid) return result;
+  throw new ServiceError("UPSTREAM_UNAVAILABLE", `${client.slug} returned an invalid response for a Hop contract`);
 }
 
-/** Whole 32-byte words as hex, at least one: what every function that a quote calls returns. */
+/** Returns whether the value is one or more 32-byte words as hex, as all functions that a quote calls return. */
 function isAbiWords(value: unknown): boolean {
   return typeof value === "string" && value.length <= MAX_RESULT_LENGTH && /^0x([0-9a-f]{64})+$/i.test(value);
 }
 
 function isSwapCall(params: readonly unknown[]): boolean {
   const [call] = params as [{ data?: unknown } | undefined];
-  return typeof call?.data === "string" && swapSelectors.has(call.data.slice(0, 10));
+  return typeof call?.data === "string" && SWAP_SELECTORS.has(call.data.slice(0, 10));
 }

@@ -6,13 +6,13 @@ import type { SdkEngine } from "./sdk-engine.js";
 import type { ServedQuote } from "./snapshot-engine.js";
 import type { ChainState } from "./state/chain-state.js";
 
-/** What the SDK made of a quote that was given. */
+/** A served quote compared with the quote of the reference engine. */
 export interface ComparisonResult {
   readonly served: ServedQuote;
-  /** undefined: the SDK could not say, as when the block is gone. */
+  /** undefined: the reference engine failed, for example because the block is gone. */
   readonly referenceQuote: Quote | undefined;
   readonly isEqual: boolean;
-  /** Verdicts since the start, this one among them. */
+  /** Results since the start, including this one. */
   readonly counts: ComparisonCounts;
 }
 
@@ -23,38 +23,38 @@ export interface ComparisonCounts {
 }
 
 export interface ShadowComparisonOptions {
-  /** Share of quotes, 0 to 1. */
+  /** Share of quotes to compare, 0 to 1. */
   readonly sampleRate: number;
   readonly referenceEngine: SdkEngine;
   readonly chains: (network: NetworkSlug) => NetworkChains;
-  readonly onResult: (verdict: ComparisonResult) => void;
-  /** 0 to 1. */
+  readonly onResult: (result: ComparisonResult) => void;
+  /** Returns a random number from 0 to 1. */
   readonly random: () => number;
   readonly signal: AbortSignal;
 }
 
-/** Quotes that wait to be verified: the SDK takes milliseconds of CPU for each, and no caller is to notice. */
+/** Maximum queue length. Each comparison takes milliseconds of CPU and must not slow down callers. */
 const MAX_PENDING_COMPARISONS = 100;
 
 const COMPARED_FIELDS = ["amountOutMin", "destinationAmountOutMin", "bonderFee", "estimatedReceived"] as const;
 
-/** Takes quotes that were given to callers and has the SDK compute a share of them again, one after the other. */
-export function createShadowComparison(options: ShadowComparisonOptions): (given: ServedQuote) => void {
+/** Returns a function that takes served quotes and recomputes a sample of them with the reference engine, one at a time. */
+export function createShadowComparison(options: ShadowComparisonOptions): (served: ServedQuote) => void {
   const { sampleRate, referenceEngine, chains, onResult, random, signal } = options;
-  const waiting: ServedQuote[] = [];
-  let isBusy = false;
+  const queue: ServedQuote[] = [];
+  let isDraining = false;
   const counts = { equal: 0, different: 0, unknown: 0 };
 
-  async function work(): Promise<void> {
-    isBusy = true;
-    for (let given = waiting.shift(); given !== undefined && !signal.aborted; given = waiting.shift()) {
-      const verdict = await judge(given);
-      if (!signal.aborted) onResult(verdict);
+  async function drainQueue(): Promise<void> {
+    isDraining = true;
+    for (let served = queue.shift(); served !== undefined && !signal.aborted; served = queue.shift()) {
+      const result = await compare(served);
+      if (!signal.aborted) onResult(result);
     }
-    isBusy = false;
+    isDraining = false;
   }
 
-  async function judge(served: ServedQuote): Promise<ComparisonResult> {
+  async function compare(served: ServedQuote): Promise<ComparisonResult> {
     const { request, quote, sourceState, destinationState } = served;
     const access = pinChainAccess(
       chains(request.network),
@@ -63,7 +63,7 @@ export function createShadowComparison(options: ShadowComparisonOptions): (given
         [request.destination.slug, destinationState],
       ]),
     );
-    // Deadlines have a part in the price of deliveries alone.
+    // The clock only affects the deadline in the calldata of deliveries.
     const nowSeconds = destinationState?.readAtUnixSeconds ?? 0;
     const referenceQuote = await referenceEngine
       .quoteAtTime(request, access, nowSeconds, signal)
@@ -74,31 +74,31 @@ export function createShadowComparison(options: ShadowComparisonOptions): (given
     return { served, referenceQuote, isEqual, counts: { ...counts } };
   }
 
-  return (given) => {
-    if (random() >= sampleRate || waiting.length >= MAX_PENDING_COMPARISONS) return;
-    waiting.push(given);
-    if (!isBusy) void work();
+  return (served) => {
+    if (random() >= sampleRate || queue.length >= MAX_PENDING_COMPARISONS) return;
+    queue.push(served);
+    if (!isDraining) void drainQueue();
   };
 }
 
-/** The chains as they were when facts were read: at those blocks, and at that price of gas. */
-function pinChainAccess(access: NetworkChains, facts: ReadonlyMap<string, ChainState | undefined>): NetworkChains {
+/** Pins chains to the blocks and gas prices of their state. */
+function pinChainAccess(access: NetworkChains, states: ReadonlyMap<string, ChainState | undefined>): NetworkChains {
   return {
     ...access,
     getClient(slug) {
       const client = access.getClient(slug);
-      const read = facts.get(slug);
-      return read === undefined ? client : pinChainClient(client, read);
+      const state = states.get(slug);
+      return state === undefined ? client : pinChainClient(client, state);
     },
   };
 }
 
-function pinChainClient(client: ChainClient, facts: ChainState): ChainClient {
-  const block = `0x${facts.block.number.toString(16)}`;
+function pinChainClient(client: ChainClient, state: ChainState): ChainClient {
+  const block = `0x${state.block.number.toString(16)}`;
   return {
     ...client,
     async send(method, params, signal) {
-      if (method === "eth_gasPrice" && facts.gasPrice !== undefined) return `0x${facts.gasPrice.toString(16)}`;
+      if (method === "eth_gasPrice" && state.gasPrice !== undefined) return `0x${state.gasPrice.toString(16)}`;
       const [call] = params;
       return client.send(
         method,

@@ -1,5 +1,6 @@
 import type { FeeSettings } from "../hop/fee-settings.js";
 import type { Chain, Network, TokenContracts } from "../hop/networks.js";
+import { isCctpSymbol } from "../hop/tokens.js";
 
 /** A token with the chain that it leaves and the one where it arrives. */
 export interface Route {
@@ -42,10 +43,6 @@ export function hasRouteContracts(network: Network, { token, source, destination
 /** Whether the settings let a route be used: a deprecated bridge takes nothing from L1 and still sends back. */
 export function isRouteEnabled({ token, source }: Route, settings: FeeSettings): boolean {
   return !(source.isL1 && settings.bridgeDeprecated[token]);
-}
-
-function isCctpSymbol(token: string): boolean {
-  return token === "USDC" || token === "USDC.e";
 }
 
 function getCctpBridge(contracts: TokenContracts): string | number | undefined {

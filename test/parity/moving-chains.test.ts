@@ -13,9 +13,10 @@ import { createFeeSettingsSource } from "../../src/hop/fee-settings-source.js";
 import { getNetwork } from "../../src/hop/networks.js";
 import { findToken } from "../../src/hop/tokens.js";
 import { createTokenPrices } from "../../src/prices/token-prices.js";
-import type { QuoteEngine, QuoteRequest } from "../../src/quotes/quote-engine.js";
+import type { QuoteEngine } from "../../src/quotes/quote-engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
+import type { QuoteRequest } from "../../src/quotes/state/quote-request.js";
 import { createAdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
 
 // Two chains with Hop's contracts, on which a pool is traded in and its A ramps as time passes; after each step both

@@ -6,9 +6,10 @@ import { type FeeSettings, getBuiltInFeeSettings } from "../../src/hop/fee-setti
 import { type Chain, getNetwork, type NetworkSlug } from "../../src/hop/networks.js";
 import { findToken, type Token } from "../../src/hop/tokens.js";
 import { createTokenPrices } from "../../src/prices/token-prices.js";
-import type { QuoteEngine, QuoteRequest } from "../../src/quotes/quote-engine.js";
+import type { QuoteEngine } from "../../src/quotes/quote-engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
+import type { QuoteRequest } from "../../src/quotes/state/quote-request.js";
 import { createAdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
 import { findAvailableRoutes } from "../../src/routes/available-routes.js";
 import type { Pool } from "../support/reference/stable-swap.js";

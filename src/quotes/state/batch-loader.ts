@@ -1,117 +1,125 @@
 import { RpcError } from "../../chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../errors.js";
 
-/** Reads for several who want it at the same moment by one request. */
-export interface BatchLoader<Wanted, Found> {
-  /** What is found has all that was wanted at that moment. Fails as the read does. */
-  load(wanted: Wanted): Promise<Found>;
+/** Joins the loads of one event-loop turn into one batch. */
+export interface BatchLoader<Key, Value> {
+  /** Returns the value of the whole batch, which covers the key. Rejects with the error of the batch. */
+  load(key: Key): Promise<Value>;
 }
 
-export interface BatchLoaderOptions<Wanted, Found> {
-  readonly loadBatch: (wanted: readonly Wanted[]) => Promise<Found>;
-  /** Milliseconds on a steady clock. */
+export interface BatchLoaderOptions<Key, Value> {
+  readonly loadBatch: (keys: readonly Key[]) => Promise<Value>;
+  /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
 }
 
-/** From a failed read to the next, after the first failure in a row; who asks meanwhile waits for that next one. */
+/** Pause between a failed batch and the next one; loads that arrive during the pause join the next batch. */
 const INITIAL_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 1_000;
-/** How long what a node refused is read apart from all else. */
+/** How long a key that the node rejected is loaded in a batch of its own. */
 const ISOLATION_MS = 10_000;
 
-/** Those that are read by one request, from when it is planned. */
-interface Batch<Wanted, Found> {
-  readonly keys: Set<Wanted>;
-  readonly resultFor: Promise<(wanted: Wanted) => Found | Promise<Found>>;
+/** Keys that are loaded together; open until its load starts. */
+interface Batch<Key, Value> {
+  readonly keys: Set<Key>;
+  /** Resolves to a function that returns the result of one key. */
+  readonly resultFor: Promise<(key: Key) => Value | Promise<Value>>;
 }
 
-/** What is wanted is told apart as an object: wanted again, it may still be read apart, as the time before. */
-export function createBatchLoader<Wanted extends object, Found>({
+/**
+ * Creates a batch loader with backoff after failures. If the node rejects a batch, its keys are loaded one by one, and
+ * those that fail stay isolated for a while, so that one bad call does not affect the other keys.
+ *
+ * Keys are compared by identity.
+ */
+export function createBatchLoader<Key extends object, Value>({
   loadBatch,
   now,
-}: BatchLoaderOptions<Wanted, Found>): BatchLoader<Wanted, Found> {
-  /** Until when something is read apart. */
-  const apartUntil = new WeakMap<Wanted, number>();
-  let next: Batch<Wanted, Found> | undefined;
-  let failedAt = Number.NEGATIVE_INFINITY;
-  let failuresInARow = 0;
-  /** How many were read apart in vain. */
-  let probed = 0;
+}: BatchLoaderOptions<Key, Value>): BatchLoader<Key, Value> {
+  /** Until when a key is loaded separately. */
+  const isolatedUntil = new WeakMap<Key, number>();
+  const state: {
+    openBatch: Batch<Key, Value> | undefined;
+    failedAt: number;
+    consecutiveFailures: number;
+    /** Rotates which keys of a rejected batch are probed first. */
+    probeOffset: number;
+  } = { openBatch: undefined, failedAt: Number.NEGATIVE_INFINITY, consecutiveFailures: 0, probeOffset: 0 };
 
-  function planTogether(): Batch<Wanted, Found> {
-    next ??= plan();
-    return next;
+  function joinBatch(): Batch<Key, Value> {
+    state.openBatch ??= createBatch();
+    return state.openBatch;
   }
 
-  function plan(): Batch<Wanted, Found> {
-    const keys = new Set<Wanted>();
-    const start = async (): Promise<(wanted: Wanted) => Found | Promise<Found>> => {
-      const pauseMs = Math.min(INITIAL_BACKOFF_MS * 2 ** (failuresInARow - 1), MAX_BACKOFF_MS);
-      const pause = failedAt + pauseMs - now();
-      if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
-      // Whoever comes by in this turn of the event loop is taken along.
+  function createBatch(): Batch<Key, Value> {
+    const keys = new Set<Key>();
+    const start = async (): Promise<(key: Key) => Value | Promise<Value>> => {
+      const backoffMs = Math.min(INITIAL_BACKOFF_MS * 2 ** (state.consecutiveFailures - 1), MAX_BACKOFF_MS);
+      const remainingMs = state.failedAt + backoffMs - now();
+      if (remainingMs > 0) await new Promise((resolve) => setTimeout(resolve, remainingMs));
+      // Lets the other loads of this event-loop turn join.
       else await Promise.resolve();
-      if (next === planned) next = undefined;
-      return readTogether([...keys]);
+      if (state.openBatch === batch) state.openBatch = undefined;
+      return loadTogether([...keys]);
     };
-    const planned: Batch<Wanted, Found> = { keys, resultFor: start() };
-    return planned;
+    const batch: Batch<Key, Value> = { keys, resultFor: start() };
+    return batch;
   }
 
-  async function readTogether(all: readonly Wanted[]): Promise<(wanted: Wanted) => Found | Promise<Found>> {
+  async function loadTogether(keys: readonly Key[]): Promise<(key: Key) => Value | Promise<Value>> {
     try {
-      const found = await readOnce(all);
-      return () => found;
+      const value = await loadAndRecord(keys);
+      return () => value;
     } catch (error) {
-      if (all.length === 1 || !isRpcRejection(error)) throw error;
-      return readApart(all, error);
+      if (keys.length === 1 || !isRpcRejection(error)) throw error;
+      return loadIsolated(keys, error);
     }
   }
 
   /**
-   * The node is there and refuses a call, perhaps of one only: the others are not to suffer from it. Two are read first,
-   * others each time; where both are refused, it is taken that the node refuses everything.
+   * The node is reachable and rejects a call, perhaps of only one key. Probes two keys first, other ones each time; if
+   * both are rejected, assumes that the node rejects everything.
    */
-  async function readApart(all: readonly Wanted[], error: unknown): Promise<(wanted: Wanted) => Promise<Found>> {
-    const alone = new Map<Wanted, Promise<Found>>();
-    const from = probed % all.length;
-    const inOrder = [...all.slice(from), ...all.slice(0, from)];
-    for (const some of [inOrder.slice(0, 2), inOrder.slice(2)]) {
-      for (const wanted of some) alone.set(wanted, readOnce([wanted]));
-      const settled = await Promise.allSettled(some.map((wanted) => alone.get(wanted)));
-      const refused = some.filter((_, place) => settled[place]?.status === "rejected");
-      if (refused.length === some.length) {
-        probed += 2;
+  async function loadIsolated(keys: readonly Key[], batchError: unknown): Promise<(key: Key) => Promise<Value>> {
+    const loads = new Map<Key, Promise<Value>>();
+    const offset = state.probeOffset % keys.length;
+    const rotated = [...keys.slice(offset), ...keys.slice(0, offset)];
+    for (const group of [rotated.slice(0, 2), rotated.slice(2)]) {
+      for (const key of group) loads.set(key, loadAndRecord([key]));
+      const outcomes = await Promise.allSettled(group.map((key) => loads.get(key)));
+      const rejected = group.filter((_, index) => outcomes[index]?.status === "rejected");
+      if (rejected.length === group.length) {
+        state.probeOffset += 2;
         break;
       }
-      for (const wanted of refused) apartUntil.set(wanted, now() + ISOLATION_MS);
+      for (const key of rejected) isolatedUntil.set(key, now() + ISOLATION_MS);
     }
-    return (wanted) => alone.get(wanted) ?? Promise.reject(error);
+    return (key) => loads.get(key) ?? Promise.reject(batchError);
   }
 
-  async function readOnce(all: readonly Wanted[]): Promise<Found> {
+  async function loadAndRecord(keys: readonly Key[]): Promise<Value> {
     try {
-      const found = await loadBatch(all);
-      failuresInARow = 0;
-      return found;
+      const value = await loadBatch(keys);
+      state.consecutiveFailures = 0;
+      return value;
     } catch (error) {
-      failedAt = now();
-      failuresInARow += 1;
+      state.failedAt = now();
+      state.consecutiveFailures += 1;
       throw error;
     }
   }
 
   return {
-    async load(wanted) {
-      const isApart = (apartUntil.get(wanted) ?? Number.NEGATIVE_INFINITY) > now();
-      const planned = isApart ? plan() : planTogether();
-      planned.keys.add(wanted);
-      return (await planned.resultFor)(wanted);
+    async load(key) {
+      const isIsolated = (isolatedUntil.get(key) ?? Number.NEGATIVE_INFINITY) > now();
+      const batch = isIsolated ? createBatch() : joinBatch();
+      batch.keys.add(key);
+      return (await batch.resultFor)(key);
     },
   };
 }
 
-/** Whether a chain's nodes are there and refuse a call. */
+/** Returns whether the error means that a chain's nodes are reachable and rejected a call. */
 function isRpcRejection(error: unknown): boolean {
   return error instanceof ServiceError && error.cause instanceof RpcError;
 }

@@ -10,24 +10,24 @@ import type { StableSwapPool } from "../math/stable-swap.js";
 import type { UniswapSwapCalculator } from "../math/uniswap-v3.js";
 import { type DeliveryTransaction, mergeReadSets, type ReadSet } from "./read-set.js";
 
-/** What a chain said in one read. The methods throw ServiceError UPSTREAM_UNAVAILABLE for what could not be read. */
+/** Result of one read of a chain. The methods throw ServiceError UPSTREAM_UNAVAILABLE for a value that was not read. */
 export interface ChainState {
-  /** The block in which everything that contracts said was read. */
+  /** The block of all contract reads. */
   readonly block: Block;
-  /** When the read began, milliseconds on a steady clock: their age counts from here. */
+  /** Start of the read, milliseconds on a monotonic clock; the state's age counts from here. */
   readonly readAt: number;
-  /** Unix seconds then: deadlines in the deliveries count from here. */
+  /** The same time in Unix seconds; deadlines in the deliveries count from here. */
   readonly readAtUnixSeconds: number;
-  /** Wei; undefined where nobody needed it. */
+  /** Wei; undefined if no read set includes it. */
   readonly gasPrice: bigint | undefined;
-  getPool(name: string): StableSwapPool;
-  getUint(name: string): bigint;
-  getDeliveryGasCost(name: string): DeliveryGasCost;
-  /** undefined: the pool's answers tell of no swap, and its quoter must be asked. */
-  findUniswapSwap(name: string): UniswapSwapCalculator | undefined;
+  getPool(key: string): StableSwapPool;
+  getUint(key: string): bigint;
+  getDeliveryGasCost(key: string): DeliveryGasCost;
+  /** undefined: the pool's responses do not allow local swap arithmetic; call its Quoter contract instead. */
+  findUniswapSwap(key: string): UniswapSwapCalculator | undefined;
 }
 
-/** What a read takes for now. */
+/** The time of a read on both clocks. */
 export type ReadTimestamps = Pick<ChainState, "readAt" | "readAtUnixSeconds">;
 
 export interface DeliveryGasCost {
@@ -39,106 +39,113 @@ export interface DeliveryGasCost {
 const getTokenBalanceSelector = toFunctionSelector("getTokenBalance(uint8)");
 const getAPreciseSelector = toFunctionSelector("getAPrecise()");
 const swapStorageSelector = toFunctionSelector("swapStorage()");
-/** Place of the swap fee in what `swapStorage()` returns. */
+/** Index of the swap fee in the result of `swapStorage()`. */
 const SWAP_FEE_WORD_INDEX = 4;
 const getL1FeeSelector = toFunctionSelector("getL1Fee(bytes)");
-/** The OP stack's contract that prices a transaction's bytes on L1. */
+/** The OP Stack's GasPriceOracle predeploy, which prices transaction data on L1. */
 const GAS_PRICE_ORACLE_ADDRESS = "0x420000000000000000000000000000000000000f";
 
-const arbitrumSlugs = new Set(["arbitrum", "nova"]);
+/** Chains where a contract sees the block number of L1 instead of its own. */
+const L1_BLOCK_NUMBER_SLUGS = new Set(["arbitrum", "nova"]);
 
 /**
- * Reads what routes need of a chain: one request, and a second one where L1 fees depend on the gas that the first found.
- * What a contract does not say as it should is missing for the routes that need it, and for no other.
- * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no answer
+ * Reads the read sets of routes on a chain in one request, and a second one where L1 fees depend on the estimated gas. An
+ * invalid contract response only affects the routes that read it.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not respond
  */
 export async function readChainState(
   client: ChainClient,
   chain: Chain,
-  needs: readonly ReadSet[],
+  readSets: readonly ReadSet[],
   { readAt, readAtUnixSeconds }: ReadTimestamps,
   signal: AbortSignal,
 ): Promise<ChainState> {
-  const { pools, uintCalls, deliveries, tickWindows, includesGasPrice: needsGasPrice } = mergeReadSets(needs);
-  const plans = new Map([...tickWindows].map(([name, window]) => [name, window.planRead()]));
-  const views = new Map([
+  const { pools, uintCalls, deliveries, tickWindows, includesGasPrice } = mergeReadSets(readSets);
+  const windowReads = new Map([...tickWindows].map(([key, window]) => [key, window.planRead()]));
+  const contractCalls = new Map([
     ...buildContractCalls(pools, uintCalls),
-    ...[...plans.values()].flatMap((plan) => [...plan.calls]),
+    ...[...windowReads.values()].flatMap((windowRead) => [...windowRead.calls]),
   ]);
-  const transactions = [...deliveries].map(([name, delivery]) => buildDeliveryCall(name, delivery, readAtUnixSeconds));
-  const reading = await readContracts(
+  const transactions = [...deliveries].map(([key, delivery]) => buildDeliveryCall(key, delivery, readAtUnixSeconds));
+  const result = await readContracts(
     client,
-    { multicall: chain.multicallAddress, seesL1Blocks: arbitrumSlugs.has(chain.slug) },
-    [...views.values()],
+    { multicall: chain.multicallAddress, seesL1Blocks: L1_BLOCK_NUMBER_SLUGS.has(chain.slug) },
+    [...contractCalls.values()],
     [
-      ...(needsGasPrice ? [{ method: "eth_gasPrice", params: [] }] : []),
+      ...(includesGasPrice ? [{ method: "eth_gasPrice", params: [] }] : []),
       ...transactions.map(({ call }) => ({ method: "eth_estimateGas", params: [call] })),
     ],
     signal,
   );
-  const gasOutcomes = needsGasPrice ? reading.outcomes.slice(1) : reading.outcomes;
-  const gasPrice = needsGasPrice ? parseQuantityOutcome(reading.outcomes[0]) : undefined;
-  if (needsGasPrice && gasPrice === undefined) throw createInvalidResponseError(client);
-  const estimated = transactions.map((transaction, place) => addGasEstimate(transaction, gasOutcomes[place]));
-  const costs = await readL1Fees(client, estimated, gasPrice, signal);
+  const gasOutcomes = includesGasPrice ? result.outcomes.slice(1) : result.outcomes;
+  const gasPrice = includesGasPrice ? parseQuantityOutcome(result.outcomes[0]) : undefined;
+  if (includesGasPrice && gasPrice === undefined) throw createInvalidResponseError(client);
+  const estimatedCalls = transactions.map((transaction, index) => addGasEstimate(transaction, gasOutcomes[index]));
+  const deliveryCosts = await readL1Fees(client, estimatedCalls, gasPrice, signal);
 
-  const answers = new Map([...views.keys()].map((key, place) => [key, reading.returnData[place]]));
-  const swaps = new Map([...plans].map(([name, plan]) => [name, plan.decodeSwap((key) => answers.get(key))]));
-  const numberAt = (key: string, place = 0): bigint | undefined => decodeUintAt(answers.get(key) ?? "0x", place);
-  function found<T>(value: T | undefined): T {
+  const returnData = new Map([...contractCalls.keys()].map((key, index) => [key, result.returnData[index]]));
+  const swaps = new Map(
+    [...windowReads].map(([key, windowRead]) => [key, windowRead.decodeSwap((callKey) => returnData.get(callKey))]),
+  );
+  const findUint = (key: string, wordIndex = 0): bigint | undefined =>
+    decodeUintAt(returnData.get(key) ?? "0x", wordIndex);
+  function requireRead<T>(value: T | undefined): T {
     if (value === undefined) throw createInvalidResponseError(client);
     return value;
   }
   return {
-    block: reading.block,
+    block: result.block,
     readAt,
     readAtUnixSeconds,
     gasPrice,
-    getPool: (name) => ({
-      decimals: found(pools.get(name)).decimals,
-      balances: [found(numberAt(`${name} 0`)), found(numberAt(`${name} 1`))],
-      aPrecise: found(numberAt(`${name} a`)),
-      swapFee: found(numberAt(`${name} fee`, SWAP_FEE_WORD_INDEX)),
+    getPool: (key) => ({
+      decimals: requireRead(pools.get(key)).decimals,
+      balances: [requireRead(findUint(`${key} 0`)), requireRead(findUint(`${key} 1`))],
+      aPrecise: requireRead(findUint(`${key} a`)),
+      swapFee: requireRead(findUint(`${key} fee`, SWAP_FEE_WORD_INDEX)),
     }),
-    getUint: (name) => found(numberAt(name)),
-    getDeliveryGasCost: (name) => found(costs.get(name)),
-    findUniswapSwap: (name) => swaps.get(name),
+    getUint: (key) => requireRead(findUint(key)),
+    getDeliveryGasCost: (key) => requireRead(deliveryCosts.get(key)),
+    findUniswapSwap: (key) => swaps.get(key),
   };
 }
 
-/** @throws ServiceError UPSTREAM_UNAVAILABLE when facts lack something of what is needed */
-export function assertStateCovers(facts: ChainState, { pools, uintCalls, deliveries }: ReadSet): void {
-  for (const name of pools.keys()) facts.getPool(name);
-  for (const name of uintCalls.keys()) facts.getUint(name);
-  for (const name of deliveries.keys()) facts.getDeliveryGasCost(name);
+/** @throws ServiceError UPSTREAM_UNAVAILABLE when a value of the read set is missing from the state */
+export function assertStateCovers(state: ChainState, { pools, uintCalls, deliveries }: ReadSet): void {
+  for (const key of pools.keys()) state.getPool(key);
+  for (const key of uintCalls.keys()) state.getUint(key);
+  for (const key of deliveries.keys()) state.getDeliveryGasCost(key);
 }
 
-function buildContractCalls(pools: ReadSet["pools"], numbers: ReadSet["uintCalls"]): ReadonlyMap<string, ContractCall> {
-  const views = new Map(numbers);
-  for (const [name, { address: to }] of pools) {
-    views.set(`${name} 0`, { to, data: getTokenBalanceSelector + encodeWord(0n) });
-    views.set(`${name} 1`, { to, data: getTokenBalanceSelector + encodeWord(1n) });
-    views.set(`${name} a`, { to, data: getAPreciseSelector });
-    views.set(`${name} fee`, { to, data: swapStorageSelector });
+function buildContractCalls(
+  pools: ReadSet["pools"],
+  uintCalls: ReadSet["uintCalls"],
+): ReadonlyMap<string, ContractCall> {
+  const calls = new Map(uintCalls);
+  for (const [key, { address: to }] of pools) {
+    calls.set(`${key} 0`, { to, data: getTokenBalanceSelector + encodeWord(0n) });
+    calls.set(`${key} 1`, { to, data: getTokenBalanceSelector + encodeWord(1n) });
+    calls.set(`${key} a`, { to, data: getAPreciseSelector });
+    calls.set(`${key} fee`, { to, data: swapStorageSelector });
   }
-  return views;
+  return calls;
 }
 
-/** A delivery as it would be sent now. */
+/** The call of a delivery that is sent now. */
 interface DeliveryCall {
   readonly key: string;
   readonly delivery: DeliveryTransaction;
   readonly call: { readonly from?: string; readonly to: string; readonly data: string };
 }
 
-function buildDeliveryCall(name: string, delivery: DeliveryTransaction, nowSeconds: number): DeliveryCall {
+function buildDeliveryCall(key: string, delivery: DeliveryTransaction, nowSeconds: number): DeliveryCall {
   const { from, to } = delivery;
   const data = delivery.encodeCalldata(nowSeconds);
-  return { key: name, delivery, call: from === undefined ? { to, data } : { from, to, data } };
+  return { key, delivery, call: from === undefined ? { to, data } : { from, to, data } };
 }
 
 interface EstimatedDeliveryCall extends DeliveryCall {
-  /** undefined: the chain did not say. */
+  /** undefined: the node returned no estimate. */
   readonly gas: bigint | undefined;
 }
 
@@ -149,34 +156,35 @@ function addGasEstimate(transaction: DeliveryCall, outcome: RpcOutcome | undefin
   return { ...transaction, gas: estimate === undefined ? undefined : estimate + gasMargin };
 }
 
-/** The cost of each transaction by name; one that the chain did not say is missing. */
+/** Returns the cost of each delivery by key, without those that have no estimate or no L1 fee. */
 async function readL1Fees(
   client: ChainClient,
-  estimated: readonly EstimatedDeliveryCall[],
+  estimatedCalls: readonly EstimatedDeliveryCall[],
   gasPrice: bigint | undefined,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, DeliveryGasCost>> {
   const costs = new Map<string, DeliveryGasCost>();
-  const asked: { readonly name: string; readonly gas: bigint; readonly call: RpcCall }[] = [];
-  for (const { key: name, delivery, call, gas } of estimated) {
+  const feeCalls: { readonly key: string; readonly gas: bigint; readonly call: RpcCall }[] = [];
+  for (const { key, delivery, call, gas } of estimatedCalls) {
     if (gas === undefined) continue;
     if (!delivery.hasL1Fee || gasPrice === undefined) {
-      costs.set(name, { gas, l1Fee: 0n });
+      costs.set(key, { gas, l1Fee: 0n });
       continue;
     }
-    // The unsigned transaction in its old form, as the SDK hands it to the oracle: nonce and value are empty.
+    // Like the SDK's estimateOptimismL1FeeFromData: an unsigned legacy transaction with empty nonce and value.
     const bytes = encodeRlpList([0n, gasPrice, gas, call.to, 0n, call.data]);
     const data = getL1FeeSelector + encodeWord(32n) + encodeBytes(bytes);
-    asked.push({ name, gas, call: { method: "eth_call", params: [{ to: GAS_PRICE_ORACLE_ADDRESS, data }, "latest"] } });
+    const feeCall = { method: "eth_call", params: [{ to: GAS_PRICE_ORACLE_ADDRESS, data }, "latest"] };
+    feeCalls.push({ key, gas, call: feeCall });
   }
-  if (asked.length === 0) return costs;
-  const calls = asked.map(({ call }) => call);
+  if (feeCalls.length === 0) return costs;
+  const calls = feeCalls.map(({ call }) => call);
   const outcomes = await client.sendBatch(calls, signal);
-  for (const [place, { name, gas }] of asked.entries()) {
-    const outcome = outcomes[place];
-    // As in the SDK: what the oracle reverts on costs nothing.
+  for (const [index, { key, gas }] of feeCalls.entries()) {
+    const outcome = outcomes[index];
+    // Like the SDK, charges nothing where the oracle reverts.
     const l1Fee = isReverted(outcome) ? 0n : decodeUintResult(outcome);
-    if (l1Fee !== undefined) costs.set(name, { gas, l1Fee });
+    if (l1Fee !== undefined) costs.set(key, { gas, l1Fee });
   }
   return costs;
 }
@@ -187,5 +195,5 @@ function parseQuantityOutcome(outcome: RpcOutcome | undefined): bigint | undefin
 }
 
 function createInvalidResponseError({ slug }: ChainClient): ServiceError {
-  return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} gives an answer that Hop's contracts could not give`);
+  return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} returned an invalid response for a Hop contract`);
 }

@@ -1,40 +1,38 @@
 import type { ContractCall } from "../../chain/abi/multicall.js";
 import type { UniswapTickWindow } from "./uniswap-tick-window.js";
 
-/** A transaction that brings a transfer to its recipient; what it costs does not depend on the amount. */
+/** The transaction that delivers a transfer to its recipient. Its cost does not depend on the amount. */
 export interface DeliveryTransaction {
   readonly from: string | undefined;
   readonly to: string;
-  /** Calldata as 0x-prefixed hex. @param nowSeconds Unix seconds */
+  /** Returns the calldata as 0x-prefixed hex. @param nowSeconds Unix seconds */
   encodeCalldata(nowSeconds: number): string;
-  /** Gas where the node says that it would revert. */
+  /** Gas if the estimate reverts. */
   readonly fallbackGas: bigint;
-  /** Gas that is added to what the node estimates. */
+  /** Gas added to the node's estimate. */
   readonly gasMargin: bigint;
-  /** Whether the chain charges for the transaction's bytes on L1, in the way of the OP stack. */
+  /** Whether the chain charges for the transaction data on L1 like the OP Stack does. */
   readonly hasL1Fee: boolean;
 }
 
-/** A pool of the StableSwap kind. */
+/** Address of a StableSwap pool to read. */
 export interface PoolRef {
   readonly address: string;
-  /** Of both of its tokens. */
+  /** Decimals of both tokens. */
   readonly decimals: number;
 }
 
-/** What one route needs of one chain, by names: what has the same name is the same for all routes, and read once. */
+/** What one route reads on one chain, by key. Equal reads of several routes have equal keys and are sent once. */
 export interface ReadSet {
   readonly pools: ReadonlyMap<string, PoolRef>;
-  /** Functions that return one number. */
+  /** Contract functions that return one uint256. */
   readonly uintCalls: ReadonlyMap<string, ContractCall>;
   readonly deliveries: ReadonlyMap<string, DeliveryTransaction>;
-  /** Of pools that USDC.e is swapped in. */
+  /** Tick windows of the Uniswap pools that swap USDC.e. */
   readonly tickWindows: ReadonlyMap<string, UniswapTickWindow>;
-  /** Whether the price of gas has a part in it. */
   readonly includesGasPrice: boolean;
 }
 
-/** What needs are made of, where it is needed at all. */
 export interface ReadSetParts {
   readonly pool?: PoolRef | undefined;
   readonly uintCall?: ContractCall | undefined;
@@ -42,7 +40,7 @@ export interface ReadSetParts {
   readonly includesGasPrice?: boolean;
 }
 
-/** undefined where nothing is needed. */
+/** Creates a read set; undefined when there is nothing to read. */
 export function createReadSet({
   pool,
   uintCall,
@@ -59,21 +57,21 @@ export function createReadSet({
   };
 }
 
-/** All that several routes need. */
-export function mergeReadSets(needs: readonly ReadSet[]): ReadSet {
+/** Returns the union of the read sets. */
+export function mergeReadSets(readSets: readonly ReadSet[]): ReadSet {
   return {
-    pools: new Map(needs.flatMap(({ pools }) => [...pools])),
-    uintCalls: new Map(needs.flatMap(({ uintCalls }) => [...uintCalls])),
-    deliveries: new Map(needs.flatMap(({ deliveries }) => [...deliveries])),
-    tickWindows: new Map(needs.flatMap(({ tickWindows }) => [...tickWindows])),
-    includesGasPrice: needs.some(({ includesGasPrice }) => includesGasPrice),
+    pools: new Map(readSets.flatMap(({ pools }) => [...pools])),
+    uintCalls: new Map(readSets.flatMap(({ uintCalls }) => [...uintCalls])),
+    deliveries: new Map(readSets.flatMap(({ deliveries }) => [...deliveries])),
+    tickWindows: new Map(readSets.flatMap(({ tickWindows }) => [...tickWindows])),
+    includesGasPrice: readSets.some(({ includesGasPrice }) => includesGasPrice),
   };
 }
 
-/** Name of a set of needs: equal for equal needs of one chain. */
+/** Returns a key that is equal for equal read sets of one chain. */
 export function getReadSetKey({ pools, uintCalls, deliveries, tickWindows, includesGasPrice }: ReadSet): string {
   return JSON.stringify([
-    ...[pools, uintCalls, deliveries, tickWindows].map((each) => [...each.keys()]),
+    ...[pools, uintCalls, deliveries, tickWindows].map((reads) => [...reads.keys()]),
     includesGasPrice,
   ]);
 }
@@ -86,6 +84,6 @@ export function getDeliveryKey(delivery: DeliveryTransaction): string {
   return `${delivery.from ?? ""} ${delivery.to} ${delivery.encodeCalldata(0)}`;
 }
 
-function toSingleEntryMap<T>(value: T | undefined, nameOf: (value: T) => string): ReadonlyMap<string, T> {
-  return new Map(value === undefined ? [] : [[nameOf(value), value]]);
+function toSingleEntryMap<T>(value: T | undefined, getKey: (value: T) => string): ReadonlyMap<string, T> {
+  return new Map(value === undefined ? [] : [[getKey(value), value]]);
 }

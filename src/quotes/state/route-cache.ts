@@ -4,54 +4,55 @@ import type { AttestationClient } from "../../hop/cctp/attestation-client.js";
 import { buildSampleCctpMessage } from "../../hop/cctp/cctp.js";
 import type { FeeSettings } from "../../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../../hop/fee-settings-source.js";
-import { type Chain, getNetwork, type NetworkSlug } from "../../hop/networks.js";
+import type { Chain, NetworkSlug } from "../../hop/networks.js";
+import { isCctpSymbol } from "../../hop/tokens.js";
 import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
 import type { PriceTable } from "../../prices/token-prices.js";
+import type { Clocks } from "../../resilience/clock.js";
 import { createRouteQuoter, type RouteQuoter } from "../math/quote.js";
-import type { QuoteRequest } from "../quote-engine.js";
 import type { ChainState } from "./chain-state.js";
 import {
   type ChainStateCache,
   type ChainStateReadObserver,
   type ChainStateSubscription,
-  type Clocks,
   createChainStateCache,
-  type RefreshPolicy,
 } from "./chain-state-cache.js";
+import type { RefreshPolicy } from "./chain-state-entry.js";
+import { getQuoteRoute, type QuoteRequest } from "./quote-request.js";
 import { getReadSetKey, type ReadSet } from "./read-set.js";
-import { isCctpToken, planRoute, type RoutePlan } from "./route-plan.js";
+import { planRoute, type RoutePlan } from "./route-plan.js";
 import { createUniswapTickWindow, type UniswapTickWindow } from "./uniswap-tick-window.js";
 import { createUsdcSwapQuoter, type UsdcSwapQuoter } from "./usdc-swap-quoter.js";
 
-/** Makes quotes of what was read and known. @throws as quoterFrom */
+/** Creates a quoter from chain state and prices. @throws like createQuoterFromPlan */
 export type RouteQuoterFactory = (
   source: ChainState | undefined,
   destination: ChainState | undefined,
   prices: PriceTable,
 ) => RouteQuoter;
 
-/** What quotes of a route share, for one state of the settings. */
+/** What all quotes of a route share under one version of the fee settings. */
 export interface CachedRoute {
   readonly plan: RoutePlan;
   readonly refreshPolicy: RefreshPolicy;
   readonly sourceSubscription: ChainStateSubscription | undefined;
   readonly destinationSubscription: ChainStateSubscription | undefined;
   readonly usdcSwapQuoter: UsdcSwapQuoter | undefined;
-  /** Gives the same quoter for the same facts and prices as the time before. */
+  /** Returns the previous quoter if the arguments are the same objects as in the previous call. */
   readonly getQuoter: RouteQuoterFactory;
 }
 
-/** The routes that were asked for, each planned once for all callers. */
+/** Cache of requested routes; each is planned once for all callers. */
 export interface RouteCache {
-  /** The route as the newest settings have it, where it is at hand. */
+  /** Returns the route under the current settings if it is cached. */
   peek(request: QuoteRequest): CachedRoute | undefined;
   /** @throws ServiceError UPSTREAM_UNAVAILABLE without settings or attestation */
   get(request: QuoteRequest): Promise<CachedRoute>;
-  /** How quotes of a route are made, for who reads its chains himself. @throws as get */
+  /** Plans a route without subscribing to its chain state. @throws like get */
   createPlan(request: QuoteRequest): Promise<RoutePlan>;
-  /** How many are kept fresh: somebody asked for what they read lately. */
+  /** Returns the number of routes that were requested recently, so that their chain state is refreshed. */
   countActive(): number;
-  /** Ends what goes on in the background. */
+  /** Stops all background work. */
   close(): void;
 }
 
@@ -59,13 +60,13 @@ export interface RouteCacheDeps {
   readonly settings: FeeSettingsSource;
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
   readonly attestations: Pick<AttestationClient, "find"> | undefined;
-  /** The chains of a network on the endpoints of our own. */
+  /** The chains of a network on the configured endpoints. */
   readonly chains: (network: NetworkSlug) => NetworkChains;
-  /** Longest age of facts while chains answer, in milliseconds; undefined: two blocks of the slower chain, at least 4 s. */
+  /** Maximum age of state while chains respond, in milliseconds; undefined: two blocks of the slower chain, at least 4 s. */
   readonly maxAgeMs: number | undefined;
   readonly maxStaleMs: number;
   readonly clocks: Clocks;
-  /** Runs every read that quotes share. */
+  /** Runs every shared read of chain state. */
   readonly onRead?: (
     network: NetworkSlug,
     ...read: Parameters<ChainStateReadObserver>
@@ -74,12 +75,12 @@ export interface RouteCacheDeps {
 
 const MIN_MAX_AGE_MS = 4_000;
 const MIN_REFRESH_MS = 1_000;
-/** How long a route is used that was planned without an attestation, which may be there later. */
+/** How long a route planned without an attestation is used; the attestation may become available. */
 const PROVISIONAL_PLAN_TTL_MS = 60_000;
 
 interface RouteCacheEntry {
   readonly settings: FeeSettings;
-  /** When it is to be planned anew, whatever the settings, on the steady clock. */
+  /** When it is planned again even under the same settings, on the monotonic clock. */
   readonly expiresAt: number;
   readonly route: CachedRoute;
 }
@@ -88,99 +89,100 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
   const { settings, attestations, chains, clocks, onRead } = deps;
   const { monotonicNow } = clocks;
   const entries = new Map<string, RouteCacheEntry>();
-  const factsByChain = new Map<string, ChainStateCache>();
-  /** By pool, so that all routes learn from each reading. */
-  const windows = new Map<string, UniswapTickWindow>();
-  const closing = new AbortController();
+  const stateCaches = new Map<string, ChainStateCache>();
+  /** By pool, so that all routes learn from each read. */
+  const tickWindows = new Map<string, UniswapTickWindow>();
+  const shutdown = new AbortController();
 
-  function known(request: QuoteRequest, current: FeeSettings | undefined): CachedRoute | undefined {
+  function findCached(request: QuoteRequest, currentSettings: FeeSettings | undefined): CachedRoute | undefined {
     const entry = entries.get(getRouteKey(request));
-    return entry !== undefined && entry.settings === current && monotonicNow() < entry.expiresAt
+    return entry !== undefined && entry.settings === currentSettings && monotonicNow() < entry.expiresAt
       ? entry.route
       : undefined;
   }
 
-  async function terms({ network, token, destination }: QuoteRequest) {
-    const message = isCctpToken(token) ? buildSampleCctpMessage(destination.slug) : undefined;
-    const finding = message === undefined ? undefined : attestations?.find(message.hash);
-    const [current, attestation] = await Promise.all([settings.getCurrent(network), finding]);
-    return { current, attestation, isProvisional: finding !== undefined && attestation === undefined };
+  async function loadPlanInputs({ network, token, destination }: QuoteRequest) {
+    const message = isCctpSymbol(token.symbol) ? buildSampleCctpMessage(destination.slug) : undefined;
+    const lookup = message === undefined ? undefined : attestations?.find(message.hash);
+    const [currentSettings, attestation] = await Promise.all([settings.getCurrent(network), lookup]);
+    return { currentSettings, attestation, isProvisional: lookup !== undefined && attestation === undefined };
   }
 
-  function open(request: QuoteRequest, plan: RoutePlan): CachedRoute {
+  function createRoute(request: QuoteRequest, plan: RoutePlan): CachedRoute {
     const { network, source, destination } = request;
     const refreshPolicy = computeRefreshPolicy(source, destination, deps);
-    const watch = (chain: Chain, needs: ReadSet | undefined): ChainStateSubscription | undefined =>
-      needs &&
-      factsOf(network, chain).subscribe(`${refreshPolicy.refreshMs} ${getReadSetKey(needs)}`, needs, refreshPolicy);
-    const { usdcSwapPool } = plan;
+    const { maxAgeMs, refreshMs } = refreshPolicy;
+    const subscribe = (chain: Chain, readSet: ReadSet | undefined): ChainStateSubscription | undefined =>
+      readSet &&
+      getStateCache(network, chain).subscribe(`${refreshMs} ${getReadSetKey(readSet)}`, readSet, refreshPolicy);
+    const { sourceReadSet, destinationReadSet, usdcSwapPool } = plan;
+    const swapReadSet: ReadSet | undefined = usdcSwapPool &&
+      sourceReadSet && { ...sourceReadSet, tickWindows: getTickWindow(usdcSwapPool) };
     const client = chains(network).getClient(source.slug);
-    const sourceNeeds = usdcSwapPool &&
-      plan.sourceReadSet && { ...plan.sourceReadSet, tickWindows: windowOf(usdcSwapPool) };
-    const swapping = { client, maxAgeMs: refreshPolicy.maxAgeMs, now: monotonicNow, signal: closing.signal };
+    const swapOptions = { client, maxAgeMs, now: monotonicNow, signal: shutdown.signal };
     return {
       plan,
       refreshPolicy,
-      sourceSubscription: watch(source, sourceNeeds ?? plan.sourceReadSet),
-      destinationSubscription: watch(destination, plan.destinationReadSet),
-      usdcSwapQuoter: usdcSwapPool && createUsdcSwapQuoter({ ...swapping, pool: usdcSwapPool }),
+      sourceSubscription: subscribe(source, swapReadSet ?? sourceReadSet),
+      destinationSubscription: subscribe(destination, destinationReadSet),
+      usdcSwapQuoter: usdcSwapPool && createUsdcSwapQuoter({ ...swapOptions, pool: usdcSwapPool }),
       getQuoter: memoizeLast(plan),
     };
   }
 
-  function windowOf(swap: UsdcSwapPool): ReadonlyMap<string, UniswapTickWindow> {
-    const window = windows.get(swap.address) ?? createUniswapTickWindow(swap);
-    windows.set(swap.address, window);
-    return new Map([[swap.address, window]]);
+  function getTickWindow(pool: UsdcSwapPool): ReadonlyMap<string, UniswapTickWindow> {
+    const tickWindow = tickWindows.get(pool.address) ?? createUniswapTickWindow(pool);
+    tickWindows.set(pool.address, tickWindow);
+    return new Map([[pool.address, tickWindow]]);
   }
 
-  function factsOf(network: NetworkSlug, chain: Chain): ChainStateCache {
-    const name = `${network} ${chain.slug}`;
-    const known = factsByChain.get(name);
-    if (known !== undefined) return known;
-    const observed: ChainStateReadObserver | undefined = onRead && ((...read) => onRead(network, ...read));
+  function getStateCache(network: NetworkSlug, chain: Chain): ChainStateCache {
+    const key = `${network} ${chain.slug}`;
+    const cached = stateCaches.get(key);
+    if (cached !== undefined) return cached;
+    const onChainRead: ChainStateReadObserver | undefined = onRead && ((...read) => onRead(network, ...read));
     const client = chains(network).getClient(chain.slug);
-    const facts = createChainStateCache({ chain, client, clocks, onRead: observed });
-    factsByChain.set(name, facts);
-    return facts;
+    const stateCache = createChainStateCache({ chain, client, clocks, onRead: onChainRead });
+    stateCaches.set(key, stateCache);
+    return stateCache;
   }
 
   return {
-    peek: (request) => known(request, settings.peek(request.network)),
+    peek: (request) => findCached(request, settings.peek(request.network)),
     async get(request) {
-      const { current, attestation, isProvisional } = await terms(request);
-      const opened = known(request, current);
-      if (opened !== undefined) return opened;
-      const route = open(request, planQuoteRequest(request, current, attestation));
+      const { currentSettings, attestation, isProvisional } = await loadPlanInputs(request);
+      const cached = findCached(request, currentSettings);
+      if (cached !== undefined) return cached;
+      const route = createRoute(request, planRoute(getQuoteRoute(request), currentSettings, attestation));
       const expiresAt = isProvisional ? monotonicNow() + PROVISIONAL_PLAN_TTL_MS : Number.POSITIVE_INFINITY;
-      entries.set(getRouteKey(request), { settings: current, expiresAt, route });
+      entries.set(getRouteKey(request), { settings: currentSettings, expiresAt, route });
       return route;
     },
     async createPlan(request) {
-      const { current, attestation } = await terms(request);
-      return planQuoteRequest(request, current, attestation);
+      const { currentSettings, attestation } = await loadPlanInputs(request);
+      return planRoute(getQuoteRoute(request), currentSettings, attestation);
     },
     countActive() {
-      const isKept = ({ route: { sourceSubscription, destinationSubscription } }: RouteCacheEntry): boolean =>
+      const isActive = ({ route: { sourceSubscription, destinationSubscription } }: RouteCacheEntry): boolean =>
         Boolean(sourceSubscription?.isActive() || destinationSubscription?.isActive());
-      return [...entries.values()].filter(isKept).length;
+      return [...entries.values()].filter(isActive).length;
     },
     close() {
-      closing.abort();
-      for (const facts of factsByChain.values()) facts.close();
+      shutdown.abort();
+      for (const stateCache of stateCaches.values()) stateCache.close();
     },
   };
 }
 
 /**
- * The quoter of a plan.
- * @throws ServiceError UPSTREAM_UNAVAILABLE for what could not be read, or makes no fee
+ * Creates the quoter of a plan.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE for a value that could not be read, or from which no fee can be computed
  */
-export function createQuoterFromPlan(plan: RoutePlan, ...known: Parameters<RouteQuoterFactory>): RouteQuoter {
+export function createQuoterFromPlan(plan: RoutePlan, ...inputs: Parameters<RouteQuoterFactory>): RouteQuoter {
   try {
-    return createRouteQuoter(plan.buildSnapshot(...known));
+    return createRouteQuoter(plan.buildSnapshot(...inputs));
   } catch (cause) {
-    // A ratio of prices, or a factor of the settings, too large or too small to be written in the token's decimals.
+    // A ratio of prices or a factor of the settings is too large or too small for plain decimal text.
     if (!(cause instanceof RangeError)) throw cause;
     const message = "no fee can be computed from the prices and the fee settings";
     throw new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause });
@@ -188,36 +190,32 @@ export function createQuoterFromPlan(plan: RoutePlan, ...known: Parameters<Route
 }
 
 function memoizeLast(plan: RoutePlan): RouteQuoterFactory {
-  let from: Parameters<RouteQuoterFactory> | undefined;
-  let quoter: RouteQuoter | undefined;
+  let lastInputs: Parameters<RouteQuoterFactory> | undefined;
+  let lastQuoter: RouteQuoter | undefined;
   return (source, destination, prices) => {
-    const isSame = from?.[0] === source && from?.[1] === destination && from?.[2] === prices;
-    if (quoter !== undefined && isSame) return quoter;
-    quoter = createQuoterFromPlan(plan, source, destination, prices);
-    from = [source, destination, prices];
-    return quoter;
+    const isSame = lastInputs?.[0] === source && lastInputs?.[1] === destination && lastInputs?.[2] === prices;
+    if (lastQuoter !== undefined && isSame) return lastQuoter;
+    lastQuoter = createQuoterFromPlan(plan, source, destination, prices);
+    lastInputs = [source, destination, prices];
+    return lastQuoter;
   };
-}
-
-function planQuoteRequest(request: QuoteRequest, settings: FeeSettings, attestation: string | undefined): RoutePlan {
-  return planRoute({ ...request, network: getNetwork(request.network) }, settings, attestation);
 }
 
 function getRouteKey({ network, token, source, destination }: QuoteRequest): string {
   return `${network} ${token.requestedSymbol} ${source.slug} ${destination.slug}`;
 }
 
-/** About once per block of the slower chain, at most once a second, and often enough for the age that is asked for. */
+/** About once per block of the slower chain, at most once a second, and often enough for the configured maximum age. */
 function computeRefreshPolicy(
   source: Chain,
   destination: Chain,
-  { maxAgeMs, maxStaleMs }: RouteCacheDeps,
+  { maxAgeMs: configuredMaxAgeMs, maxStaleMs }: RouteCacheDeps,
 ): RefreshPolicy {
-  const blockMs = Math.max(source.blockTimeMs, destination.blockTimeMs);
-  const longest = maxAgeMs ?? Math.max(MIN_MAX_AGE_MS, 2 * blockMs);
+  const blockTimeMs = Math.max(source.blockTimeMs, destination.blockTimeMs);
+  const maxAgeMs = configuredMaxAgeMs ?? Math.max(MIN_MAX_AGE_MS, 2 * blockTimeMs);
   return {
-    refreshMs: Math.max(MIN_REFRESH_MS, Math.min(blockMs, longest / 2)),
-    maxAgeMs: longest,
-    maxStaleMs: Math.max(longest, maxStaleMs),
+    refreshMs: Math.max(MIN_REFRESH_MS, Math.min(blockTimeMs, maxAgeMs / 2)),
+    maxAgeMs,
+    maxStaleMs: Math.max(maxAgeMs, maxStaleMs),
   };
 }

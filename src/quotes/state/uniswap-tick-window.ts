@@ -8,27 +8,27 @@ import {
   type UniswapSwapCalculator,
 } from "../math/uniswap-v3.js";
 
-/** The part of a pool of Uniswap v3 that usual amounts need: what lies around its price. */
+/** The part of a Uniswap v3 pool around its price, which suffices to swap usual amounts. */
 export interface UniswapTickWindow {
-  /** What is to be read now. Where the price is, and which ticks there are, is learnt from one reading for the next. */
+  /** Plans the next read. Each decoded read tells the next one where the price is and which ticks exist. */
   planRead(): TickWindowRead;
 }
 
 export interface TickWindowRead {
-  /** To be read in one block, by names. */
+  /** Calls to read in one block, by key. */
   readonly calls: ReadonlyMap<string, ContractCall>;
   /**
-   * @param answerOf what the view of a name returned, 0x-prefixed hex; undefined where it reverted
-   * @returns undefined for what no open pool could say
+   * @param getReturnData return data of a call as 0x-prefixed hex; undefined if it reverted
+   * @returns undefined for responses that an initialized pool cannot return
    */
-  decodeSwap(answerOf: (name: string) => string | undefined): UniswapSwapCalculator | undefined;
+  decodeSwap(getReturnData: (key: string) => string | undefined): UniswapSwapCalculator | undefined;
 }
 
-/** Words of the bitmap that are read behind the price, where it may be a block later, and ahead of it. */
+/** Bitmap words to read ahead of the price, and behind it, where it may be one block later. */
 const WORDS_BEHIND = 1;
 const WORDS_AHEAD = 2;
 const TICKS_PER_WORD = 256;
-/** Most ticks that are read; of those behind the price, only what it may soon fall back to, in usable ticks. */
+/** Maximum number of ticks to read, and how far behind the price (in usable ticks), where it may soon return. */
 const MAX_TICKS = 64;
 const TICKS_BEHIND = 8;
 
@@ -38,13 +38,13 @@ const liquiditySelector = toFunctionSelector("liquidity()");
 const tickSpacingSelector = toFunctionSelector("tickSpacing()");
 const tickBitmapSelector = toFunctionSelector("tickBitmap(int16)");
 const ticksSelector = toFunctionSelector("ticks(int24)");
-/** Place of liquidityNet in what `ticks` returns. */
+/** Index of liquidityNet in the result of `ticks`. */
 const LIQUIDITY_NET_WORD_INDEX = 1;
 
 /**
- * At the first reading the pair is taken to stand near 1 and no tick is known, so that only swaps up to the next tick can
- * be told from it; from the second on everything is read at once, in one block. Where a pool has changed in between, more
- * is unknown until the next reading. Nothing is ever guessed but what to ask.
+ * Creates the window of a pool. The first read assumes a price near 1 and reads no ticks, so it only covers swaps up to the
+ * next tick. Later reads cover everything, in one block; if the pool has changed since the previous read, more is unknown
+ * until the next one. Only the choice of calls is a guess, never a result.
  */
 export function createUniswapTickWindow({
   address: to,
@@ -53,60 +53,59 @@ export function createUniswapTickWindow({
   feePips,
 }: UsdcSwapPool): UniswapTickWindow {
   const zeroForOne = BigInt(bridgedUsdc) < BigInt(nativeUsdc);
-  const ahead = zeroForOne ? -1 : 1;
-  let nextCenter = zeroForOne ? 0 : -1;
-  let nextTicks: readonly number[] = [];
+  const direction = zeroForOne ? -1 : 1;
+  const next: { centerWord: number; ticks: readonly number[] } = { centerWord: zeroForOne ? 0 : -1, ticks: [] };
 
   function planRead(): TickWindowRead {
-    const [center, planned] = [nextCenter, nextTicks];
-    const places = Array.from(
+    const { centerWord, ticks } = next;
+    const wordPositions = Array.from(
       { length: WORDS_BEHIND + 1 + WORDS_AHEAD },
-      (_, index) => center + ahead * (index - WORDS_BEHIND),
+      (_, index) => centerWord + direction * (index - WORDS_BEHIND),
     );
     const calls = new Map<string, ContractCall>([
       [`${to} slot0`, { to, data: slot0Selector }],
       [`${to} liquidity`, { to, data: liquiditySelector }],
       [`${to} spacing`, { to, data: tickSpacingSelector }],
-      ...places.map(
-        (place) => [`${to} word ${place}`, { to, data: tickBitmapSelector + encodeInt256(place) }] as const,
+      ...wordPositions.map(
+        (position) => [`${to} word ${position}`, { to, data: tickBitmapSelector + encodeInt256(position) }] as const,
       ),
-      ...planned.map((tick) => [`${to} tick ${tick}`, { to, data: ticksSelector + encodeInt256(tick) }] as const),
+      ...ticks.map((tick) => [`${to} tick ${tick}`, { to, data: ticksSelector + encodeInt256(tick) }] as const),
     ]);
     return {
       calls,
-      decodeSwap(answerOf) {
-        const uint = (name: string, index = 0): bigint | undefined =>
-          decodeUintAt(answerOf(`${to} ${name}`) ?? "0x", index);
-        const int = (name: string, index: number): bigint | undefined => {
-          const value = uint(name, index);
+      decodeSwap(getReturnData) {
+        const findUint = (key: string, wordIndex = 0): bigint | undefined =>
+          decodeUintAt(getReturnData(`${to} ${key}`) ?? "0x", wordIndex);
+        const findInt = (key: string, wordIndex: number): bigint | undefined => {
+          const value = findUint(key, wordIndex);
           return value === undefined ? undefined : BigInt.asIntN(256, value);
         };
-        const tick = ifInRange(BigInt(-MAX_TICK), int("slot0", 1), BigInt(MAX_TICK - 1));
-        const atPrice = ifInRange(0n, uint("liquidity"), (1n << 128n) - 1n);
-        const spacing = ifInRange(1n, int("spacing", 0), MAX_TICK_SPACING);
-        if (tick === undefined || atPrice === undefined || spacing === undefined) return undefined;
+        const tick = ifInRange(BigInt(-MAX_TICK), findInt("slot0", 1), BigInt(MAX_TICK - 1));
+        const liquidity = ifInRange(0n, findUint("liquidity"), (1n << 128n) - 1n);
+        const spacing = ifInRange(1n, findInt("spacing", 0), MAX_TICK_SPACING);
+        if (tick === undefined || liquidity === undefined || spacing === undefined) return undefined;
         const sqrtPriceX96 = ifInRange(
           getSqrtPriceAtTick(Number(tick)),
-          uint("slot0"),
+          findUint("slot0"),
           getSqrtPriceAtTick(Number(tick) + 1),
         );
         if (sqrtPriceX96 === undefined) return undefined;
         const pool = {
           sqrtPriceX96,
           tick: Number(tick),
-          liquidity: atPrice,
+          liquidity,
           feePips,
           tickSpacing: Number(spacing),
-          bitmapWords: collectDefined(places, (place) => uint(`word ${place}`)),
-          liquidityNet: collectDefined(planned, (each) => int(`tick ${each}`, LIQUIDITY_NET_WORD_INDEX)),
+          bitmapWords: collectDefined(wordPositions, (position) => findUint(`word ${position}`)),
+          liquidityNet: collectDefined(ticks, (index) => findInt(`tick ${index}`, LIQUIDITY_NET_WORD_INDEX)),
         };
-        const usable = Math.floor(pool.tick / pool.tickSpacing);
-        nextCenter = Math.floor(usable / TICKS_PER_WORD);
-        nextTicks = findInitializedTicks(pool.bitmapWords)
-          .filter((each) => (each - usable) * ahead >= -TICKS_BEHIND)
-          .sort((a, b) => (a - b) * ahead)
+        const currentTick = Math.floor(pool.tick / pool.tickSpacing);
+        next.centerWord = Math.floor(currentTick / TICKS_PER_WORD);
+        next.ticks = findInitializedTicks(pool.bitmapWords)
+          .filter((usableTick) => (usableTick - currentTick) * direction >= -TICKS_BEHIND)
+          .sort((a, b) => (a - b) * direction)
           .slice(0, MAX_TICKS)
-          .map((each) => each * pool.tickSpacing);
+          .map((usableTick) => usableTick * pool.tickSpacing);
         return createUniswapSwapCalculator(pool, zeroForOne);
       },
     };
@@ -115,29 +114,29 @@ export function createUniswapTickWindow({
   return { planRead };
 }
 
-/** Initialised ticks in multiples of the spacing. */
+/** Returns the initialized ticks in multiples of the spacing. */
 function findInitializedTicks(words: ReadonlyMap<number, bigint>): number[] {
-  return [...words].flatMap(([place, bits]) =>
+  return [...words].flatMap(([position, bits]) =>
     Array.from({ length: TICKS_PER_WORD }, (_, bit) => bit)
       .filter((bit) => (bits >> BigInt(bit)) & 1n)
-      .map((bit) => place * TICKS_PER_WORD + bit),
+      .map((bit) => position * TICKS_PER_WORD + bit),
   );
 }
 
-/** Values of the keys that have one. */
+/** Returns the values of the keys that have one. */
 function collectDefined(
   keys: readonly number[],
-  answerFor: (key: number) => bigint | undefined,
+  findValue: (key: number) => bigint | undefined,
 ): ReadonlyMap<number, bigint> {
-  const pairs = keys.map((key) => [key, answerFor(key)] as const);
+  const pairs = keys.map((key) => [key, findValue(key)] as const);
   return new Map(pairs.filter((pair): pair is readonly [number, bigint] => pair[1] !== undefined));
 }
 
-function ifInRange(least: bigint, value: bigint | undefined, most: bigint): bigint | undefined {
-  return value !== undefined && value >= least && value <= most ? value : undefined;
+function ifInRange(min: bigint, value: bigint | undefined, max: bigint): bigint | undefined {
+  return value !== undefined && value >= min && value <= max ? value : undefined;
 }
 
-/** A signed number as a word of calldata. */
+/** Encodes a signed number as a word of calldata. */
 function encodeInt256(value: number): string {
   return encodeWord(BigInt.asUintN(256, BigInt(value)));
 }

@@ -4,140 +4,143 @@ import { decodeUintResult } from "../../chain/read/contract-reads.js";
 import { ServiceError } from "../../errors.js";
 import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
 import { createFairQuota } from "../../resilience/fair-quota.js";
+import type { MaybePromise } from "../../resilience/maybe-async.js";
 import { SwapRevertError } from "../math/swap-revert-error.js";
 import type { ChainState } from "./chain-state.js";
 
-/** A swap's result in the token's smallest unit, and when it was asked for, milliseconds on a steady clock. */
+/** Output of a swap in the token's smallest unit, and when its read started, milliseconds on a monotonic clock. */
 export interface TimestampedAmount {
   readonly amountOut: bigint;
   readonly readAt: number;
 }
 
 /**
- * What USDC.e gives in USDC on one chain: by arithmetic on what was read of Uniswap's pool there; and where that does not
- * tell, as for amounts that are larger than what is known of the pool, by a call of the quoter for each new amount.
+ * Quotes swaps of USDC.e to USDC on one chain. Computes them from the tick window of the Uniswap pool where that covers
+ * the amount; otherwise calls Uniswap's Quoter contract, once for each new amount.
  */
 export interface UsdcSwapQuoter {
   /**
-   * Amounts in the token's smallest unit; without a promise where no call is needed, or where the amount was asked for
-   * lately.
-   * @param by who asks; the caller is read only where there is something to wait for
-   * @param facts undefined: nothing was read of the pool
-   * @throws SwapReverts for an amount that the pool cannot swap, ServiceError UPSTREAM_UNAVAILABLE without an answer,
-   * OVERLOADED when too many amounts, or too many of this caller, wait
+   * Amounts are in the token's smallest unit. Returns synchronously if no call is needed or the amount is cached.
+   * @param requester its caller is only read if a call is needed
+   * @param state undefined: the pool's tick window was not read
+   * @throws SwapRevertError for an amount that the pool cannot swap, ServiceError UPSTREAM_UNAVAILABLE without a response,
+   * OVERLOADED when too many amounts are pending, in total or for this caller
    */
   quoteAmountOut(
     amountIn: bigint,
-    by: { readonly caller: string },
-    facts?: ChainState,
-  ): TimestampedAmount | Promise<TimestampedAmount>;
+    requester: { readonly caller: string },
+    state?: ChainState,
+  ): MaybePromise<TimestampedAmount>;
 }
 
 export interface UsdcSwapQuoterOptions {
   readonly client: ChainClient;
   readonly pool: UsdcSwapPool;
-  /** How long an answer is given again, in milliseconds. */
+  /** How long an amount is served from the cache, in milliseconds. */
   readonly maxAgeMs: number;
-  /** Milliseconds on a steady clock. */
+  /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
   readonly signal: AbortSignal;
 }
 
-/** Most amounts in one request. */
+/** Maximum number of amounts in one request. */
 const MAX_BATCH_SIZE = 20;
-/** Most amounts that wait to be asked for: of one caller half, about as many as are answered in a few seconds. */
+/** Maximum number of pending amounts, about what a node serves in a few seconds. One caller gets at most half of it. */
 const MAX_PENDING_AMOUNTS = 2_000;
-/** Most answers that are remembered. */
 const MAX_CACHED_AMOUNTS = 10_000;
 
 const quoteExactInputSelector = toFunctionSelector("quoteExactInput(bytes,uint256)");
 
-export function createUsdcSwapQuoter({ client, pool, maxAgeMs, now, signal }: UsdcSwapQuoterOptions): UsdcSwapQuoter {
-  const known = new Map<bigint, TimestampedAmount>();
-  const asked = new Map<bigint, Promise<TimestampedAmount>>();
-  const places = createFairQuota(() => MAX_PENDING_AMOUNTS);
-  let waiting: PendingAmount[] = [];
-  let isBusy = false;
-  // The way through the pool as the quoter takes it.
-  const path =
-    `0x${pool.bridgedUsdc.slice(2)}${pool.feePips.toString(16).padStart(6, "0")}${pool.nativeUsdc.slice(2)}`.toLowerCase();
+interface PendingAmount {
+  readonly amountIn: bigint;
+  resolve(amount: TimestampedAmount): void;
+  reject(error: unknown): void;
+}
 
-  /** Asks for amounts as they come, one request at a time: while one is under way, the next fills. */
-  async function work(): Promise<void> {
-    isBusy = true;
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, MAX_BATCH_SIZE);
-      waiting = waiting.slice(MAX_BATCH_SIZE);
+export function createUsdcSwapQuoter({ client, pool, maxAgeMs, now, signal }: UsdcSwapQuoterOptions): UsdcSwapQuoter {
+  const cache = new Map<bigint, TimestampedAmount>();
+  const inFlight = new Map<bigint, Promise<TimestampedAmount>>();
+  const callerQuota = createFairQuota(() => MAX_PENDING_AMOUNTS);
+  const queue: { pending: PendingAmount[]; isDraining: boolean } = { pending: [], isDraining: false };
+  const path = encodeSwapPath(pool);
+
+  /** Sends one batch at a time; the next one fills meanwhile. */
+  async function drainQueue(): Promise<void> {
+    queue.isDraining = true;
+    while (queue.pending.length > 0) {
+      const batch = queue.pending.slice(0, MAX_BATCH_SIZE);
+      queue.pending = queue.pending.slice(MAX_BATCH_SIZE);
       const readAt = now();
       try {
-        const outcomes = await client.sendBatch(batch.map(callFor), signal);
-        for (const [index, each] of batch.entries()) settle(each, outcomes[index], readAt);
+        const outcomes = await client.sendBatch(batch.map(buildQuoterCall), signal);
+        for (const [index, pending] of batch.entries()) settle(pending, outcomes[index], readAt);
       } catch (error) {
         for (const { amountIn, reject } of batch) {
-          asked.delete(amountIn);
+          inFlight.delete(amountIn);
           reject(error);
         }
       }
     }
-    isBusy = false;
+    queue.isDraining = false;
   }
 
-  function callFor({ amountIn }: PendingAmount): RpcCall {
+  function buildQuoterCall({ amountIn }: PendingAmount): RpcCall {
     const data = quoteExactInputSelector + encodeWord(64n) + encodeWord(amountIn) + encodeBytes(path);
     return { method: "eth_call", params: [{ to: pool.quoterAddress, data }, "latest"] };
   }
 
   function settle({ amountIn, resolve, reject }: PendingAmount, outcome: RpcOutcome | undefined, readAt: number): void {
-    asked.delete(amountIn);
+    inFlight.delete(amountIn);
     const amountOut = decodeUintResult(outcome);
-    if (isReverted(outcome)) reject(new SwapRevertError("the quoter reverts"));
-    else if (amountOut === undefined) reject(unlikeUniswap());
+    if (isReverted(outcome)) reject(new SwapRevertError("the Quoter contract reverts"));
+    else if (amountOut === undefined) reject(createInvalidResponseError(client));
     else {
-      const found = { amountOut, readAt };
-      // The oldest go first: what is read again moves to the end.
-      known.delete(amountIn);
-      known.set(amountIn, found);
-      for (const oldest of known.keys()) {
-        if (known.size <= MAX_CACHED_AMOUNTS) break;
-        known.delete(oldest);
-      }
-      resolve(found);
+      const amount = { amountOut, readAt };
+      store(amountIn, amount);
+      resolve(amount);
     }
   }
 
-  function unlikeUniswap(): ServiceError {
-    return new ServiceError(
-      "UPSTREAM_UNAVAILABLE",
-      `${client.slug} gives an answer that Uniswap's contracts could not give`,
-    );
+  /** Stores an amount as the newest one; evicts the oldest ones beyond the limit. */
+  function store(amountIn: bigint, amount: TimestampedAmount): void {
+    cache.delete(amountIn);
+    cache.set(amountIn, amount);
+    for (const oldest of cache.keys()) {
+      if (cache.size <= MAX_CACHED_AMOUNTS) break;
+      cache.delete(oldest);
+    }
   }
 
   return {
-    quoteAmountOut(amountIn, by, facts) {
-      const computed = facts?.findUniswapSwap(pool.address)?.(amountIn);
-      if (facts !== undefined && computed !== undefined) return { amountOut: computed, readAt: facts.readAt };
-      const lately = known.get(amountIn);
-      if (lately !== undefined && now() - lately.readAt <= maxAgeMs) return lately;
-      const underway = asked.get(amountIn);
-      if (underway !== undefined) return underway;
-      const leave = places.tryAcquire(by.caller);
-      if (leave === undefined) {
-        const message = `too many amounts wait for Uniswap's word on ${client.slug}`;
+    quoteAmountOut(amountIn, requester, state) {
+      const computed = state?.findUniswapSwap(pool.address)?.(amountIn);
+      if (state !== undefined && computed !== undefined) return { amountOut: computed, readAt: state.readAt };
+      const cached = cache.get(amountIn);
+      if (cached !== undefined && now() - cached.readAt <= maxAgeMs) return cached;
+      const pending = inFlight.get(amountIn);
+      if (pending !== undefined) return pending;
+      const releaseSlot = callerQuota.tryAcquire(requester.caller);
+      if (releaseSlot === undefined) {
+        const message = `too many pending Uniswap quotes on ${client.slug}`;
         throw new ServiceError("OVERLOADED", message, { retryAfterSeconds: 1 });
       }
-      const answer = new Promise<TimestampedAmount>((resolve, reject) => {
-        waiting.push({ amountIn, resolve, reject });
+      const result = new Promise<TimestampedAmount>((resolve, reject) => {
+        queue.pending.push({ amountIn, resolve, reject });
       });
-      answer.then(leave, leave);
-      asked.set(amountIn, answer);
-      if (!isBusy) void work();
-      return answer;
+      result.then(releaseSlot, releaseSlot);
+      inFlight.set(amountIn, result);
+      if (!queue.isDraining) void drainQueue();
+      return result;
     },
   };
 }
 
-interface PendingAmount {
-  readonly amountIn: bigint;
-  resolve(found: TimestampedAmount): void;
-  reject(error: unknown): void;
+/** Encodes the path argument of Uniswap's Quoter: token in, fee (3 bytes), token out. */
+function encodeSwapPath({ bridgedUsdc, nativeUsdc, feePips }: UsdcSwapPool): string {
+  const fee = feePips.toString(16).padStart(6, "0");
+  return `0x${bridgedUsdc.slice(2)}${fee}${nativeUsdc.slice(2)}`.toLowerCase();
+}
+
+function createInvalidResponseError({ slug }: ChainClient): ServiceError {
+  return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} returned an invalid response for a Uniswap contract`);
 }

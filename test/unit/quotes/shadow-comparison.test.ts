@@ -4,10 +4,10 @@ import type { NetworkChains } from "../../../src/chain/chains.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import type { Quote } from "../../../src/quotes/math/quote.js";
-import type { QuoteRequest } from "../../../src/quotes/quote-engine.js";
 import type { SdkEngine } from "../../../src/quotes/sdk-engine.js";
 import { type ComparisonResult, createShadowComparison } from "../../../src/quotes/shadow-comparison.js";
 import type { ChainState } from "../../../src/quotes/state/chain-state.js";
+import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
 
 const mainnet = getNetwork("mainnet");
 const token = findToken(mainnet, "ETH");

@@ -1,0 +1,89 @@
+import type { ChainState } from "./chain-state.js";
+import type { ReadSet } from "./read-set.js";
+
+/** How often state is refreshed while in use, and how old it may get, in milliseconds. */
+export interface RefreshPolicy {
+  readonly refreshMs: number;
+  /** Maximum age while the chain responds. */
+  readonly maxAgeMs: number;
+  /** Maximum age while it does not. */
+  readonly maxStaleMs: number;
+}
+
+/** Cached chain state of one read set. Times are milliseconds on a monotonic clock. */
+export interface ChainStateEntry {
+  readonly key: string;
+  readonly readSet: ReadSet;
+  readonly refreshPolicy: RefreshPolicy;
+  state: ChainState | undefined;
+  /** The read that is in progress or about to start. */
+  pendingRead: { readonly result: Promise<ChainState>; readonly startedAt: number } | undefined;
+  failedAt: number;
+  requestedAt: number;
+}
+
+/** How long after its last request an entry is refreshed. */
+const IDLE_MS = 15_000;
+/** How long a request waits for a read while older state is still usable. */
+const MAX_STALE_WAIT_MS = 1_000;
+
+export function createChainStateEntry(key: string, readSet: ReadSet, refreshPolicy: RefreshPolicy): ChainStateEntry {
+  return {
+    key,
+    readSet,
+    refreshPolicy,
+    state: undefined,
+    pendingRead: undefined,
+    failedAt: Number.NEGATIVE_INFINITY,
+    requestedAt: Number.NEGATIVE_INFINITY,
+  };
+}
+
+/** Returns whether the entry was requested recently, so that it is refreshed. */
+export function isActive({ requestedAt }: ChainStateEntry, now: number): boolean {
+  return now - requestedAt <= IDLE_MS;
+}
+
+/** Returns whether the entry has been idle for so long that its state cannot be served any more. */
+export function isEvictable({ requestedAt, refreshPolicy }: ChainStateEntry, now: number): boolean {
+  return now - requestedAt > IDLE_MS + refreshPolicy.maxStaleMs;
+}
+
+/** Returns the cached state if it is younger than its maximum age. */
+export function findFreshState({ state, refreshPolicy }: ChainStateEntry, now: number): ChainState | undefined {
+  return state !== undefined && now - state.readAt <= refreshPolicy.maxAgeMs ? state : undefined;
+}
+
+/** Returns the cached state if it can be served while the chain does not respond. */
+export function findStaleState({ state, refreshPolicy }: ChainStateEntry, now: number): ChainState | undefined {
+  return state !== undefined && now - state.readAt <= refreshPolicy.maxStaleMs ? state : undefined;
+}
+
+/**
+ * Returns how many milliseconds a request waits for a read that started at a time before it gets the stale state.
+ * After a failed read it does not wait at all.
+ */
+export function computeStaleWaitMs(
+  { failedAt, refreshPolicy }: ChainStateEntry,
+  staleState: ChainState,
+  readStartedAt: number,
+  now: number,
+): number {
+  if (failedAt > staleState.readAt) return 0;
+  return Math.min(MAX_STALE_WAIT_MS - (now - readStartedAt), staleState.readAt + refreshPolicy.maxStaleMs - now);
+}
+
+/** Stores a state. Endpoints differ in their heads: an older block does not replace a newer one that is still fresh. */
+export function storeIfNewer(entry: ChainStateEntry, state: ChainState, now: number): void {
+  const freshState = findFreshState(entry, now);
+  if (freshState !== undefined && state.block.number < freshState.block.number) return;
+  entry.state = state;
+}
+
+/** Returns in how many milliseconds the entry needs a refresh; 0 or less: it is due. */
+export function computeRefreshDelayMs({ state, failedAt, refreshPolicy }: ChainStateEntry, now: number): number {
+  const lastReadAt = Math.max(state?.readAt ?? Number.NEGATIVE_INFINITY, failedAt);
+  const { refreshMs } = refreshPolicy;
+  // Due after half of the interval already, so that the reads of several routes converge to one request.
+  return now - lastReadAt >= refreshMs / 2 ? 0 : lastReadAt + refreshMs - now;
+}
