@@ -61,9 +61,11 @@ try {
     remainingMs: () => 1_000,
     signal: new AbortController().signal,
   };
-  measure("status by transfer ID", transferIds, (id) => [source.findByTransferId(id, context)]);
+  measure("status by transfer ID", transferIds, (id) => [
+    source.findKnownStatus({ transferId: id, transactionHash: undefined }, context),
+  ]);
   measure("status by transaction hash", transactionHashes, (hash) => [
-    source.findByTransactionHash(hash, undefined, context),
+    source.findKnownStatus({ transferId: undefined, transactionHash: hash }, context),
   ]);
   const unknown = Array.from({ length: 1_000 }, () => `0x${randomBytes(32).toString("hex")}`);
   measure("by an unknown transaction hash", unknown, reader.findByTransactionHash);

@@ -13,11 +13,11 @@ import {
 } from "./sources/transfer-source.js";
 import type { TransferStatus } from "./status.js";
 
-/** Looks a transfer up wherever it may be known. */
+/** Resolves transfers from all sources. */
 export interface TransferResolver {
   /**
-   * The transfer that is meant; undefined when there is none for sure.
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when nobody knows of it and one who could did not answer
+   * Returns the status of a transfer, or undefined when it certainly does not exist.
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when no source knows the transfer and the chains did not answer
    * @throws ServiceError INVALID_PARAMETER as the sources do
    */
   resolve(query: TransferQuery, context: LookupContext): Promise<LookupResult>;
@@ -25,61 +25,62 @@ export interface TransferResolver {
 
 export interface TransferResolverOptions {
   readonly chain: ChainSource;
-  /** undefined: there is none. */
-  readonly index: IndexSource | undefined;
+  /** undefined when there is no index. */
+  readonly index: Pick<IndexSource, "findFinalizedSend" | "getLastSearchedBlock"> | undefined;
+  /** undefined when the explorer is disabled. */
   readonly explorer: TransferSource | undefined;
 }
 
-/** Part of the time that is left for others when the chains do not answer, and the most of it, in milliseconds. */
+/** Share of the remaining time that is kept for the explorer when the chains do not answer, and its upper limit. */
 const FALLBACK_RESERVE_RATIO = 0.2;
 const MAX_FALLBACK_RESERVE_MS = 1_000;
-/** So long before the answer is due nobody is waited for any more, in milliseconds. */
+/** Waiting for the explorer ends this long before the deadline. */
 const DEADLINE_MARGIN_MS = 50;
 
 /**
- * The chain's word beats the index's, and that the explorer's. What the index knows to be sent is followed on its
- * destination alone. The explorer is asked beside the chains, so that no time is lost when they cannot tell, and is not
- * waited for when they can.
+ * Creates a resolver in which the chains take precedence over the index, and the index over the explorer. When the index
+ * already has the final send, only the destination chain is read. The explorer is queried in parallel with the chains, so
+ * that no time is lost when they fail; when they answer, the resolver does not wait for it.
  */
 export function createTransferResolver({ chain, index, explorer }: TransferResolverOptions): TransferResolver {
   async function resolve(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
     const { signal, remainingMs } = context;
-    const everything = createAbortScope(signal);
-    const left = remainingMs();
-    const chains = createAbortScope(
-      everything.signal,
-      left - Math.min(left * FALLBACK_RESERVE_RATIO, MAX_FALLBACK_RESERVE_MS),
+    const lookupScope = createAbortScope(signal);
+    const availableMs = remainingMs();
+    const chainScope = createAbortScope(
+      lookupScope.signal,
+      availableMs - Math.min(availableMs * FALLBACK_RESERVE_RATIO, MAX_FALLBACK_RESERVE_MS),
     );
-    const onChains: LookupContext = {
+    const chainContext: LookupContext = {
       ...context,
-      signal: chains.signal,
+      signal: chainScope.signal,
       lastSearchedBlock: index?.getLastSearchedBlock(context),
     };
-    let explored: TransferStatus | undefined;
-    const exploring = explore(query, { ...context, signal: everything.signal }).then((found) => {
-      explored = found;
-      return found;
+    let explorerStatus: TransferStatus | undefined;
+    const explorerLookup = queryExplorer(query, { ...context, signal: lookupScope.signal }).then((status) => {
+      explorerStatus = status;
+      return status;
     });
     try {
-      const sent = index?.findFinalizedSend(query, context);
-      const found = await (sent !== undefined
-        ? chain.resolveStatus(sent.transfer, sent.otherTransferIds, onChains)
-        : findOnChains(query, exploring, onChains));
-      return found && addPrice(found, explored);
+      const send = index?.findFinalizedSend(query, context);
+      const status = await (send !== undefined
+        ? chain.resolveStatus(send.transfer, send.otherTransferIds, chainContext)
+        : findOnChains(query, explorerLookup, chainContext));
+      return status && addPrice(status, explorerStatus);
     } catch (error) {
       if (!isUpstreamUnavailable(error)) throw error;
-      // Not to the last moment: who did not answer is worth more than that nobody did.
-      const found = await withTimeout(exploring, Math.max(0, remainingMs() - DEADLINE_MARGIN_MS), undefined);
-      if (found !== undefined) return found;
+      // The margin leaves time to report which chain failed, which is more useful than a bare timeout.
+      const status = await withTimeout(explorerLookup, Math.max(0, remainingMs() - DEADLINE_MARGIN_MS), undefined);
+      if (status !== undefined) return status;
       throw error;
     } finally {
-      chains.cancel();
-      everything.cancel();
+      chainScope.cancel();
+      lookupScope.cancel();
     }
   }
 
-  /** What the explorer says; undefined also where it cannot say anything. */
-  async function explore(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+  /** Queries the explorer; returns undefined also when it fails. */
+  async function queryExplorer(query: TransferQuery, context: LookupContext): Promise<LookupResult> {
     try {
       return explorer && (await querySource(explorer, query, context));
     } catch {
@@ -87,33 +88,36 @@ export function createTransferResolver({ chain, index, explorer }: TransferResol
     }
   }
 
-  /** By an id alone the chains need to search. The explorer may know the transaction, which they can then look at. */
+  /**
+   * Queries the chains. A lookup by ID alone needs a log search; if the explorer names the transaction meanwhile, that
+   * transaction is read directly, and the first of the two answers is used.
+   */
   async function findOnChains(
     query: TransferQuery,
-    exploring: Promise<LookupResult>,
+    explorerLookup: Promise<LookupResult>,
     context: LookupContext,
   ): Promise<LookupResult> {
-    const searched = querySource(chain, query, context);
-    // Of a nonce the explorer knows one transfer where the chains may have several.
-    if (query.transactionHash !== undefined || isCctpNonce(query.transferId ?? "")) return searched;
-    const verified = exploring
+    const search = querySource(chain, query, context);
+    // For a nonce the explorer returns one transfer where the chains may have several.
+    if (query.transactionHash !== undefined || isCctpNonce(query.transferId ?? "")) return search;
+    const verifiedHint = explorerLookup
       .then(async (hint) => {
         const hash = hint?.sent.transactionHash;
-        const found =
+        const status =
           hash === undefined ? undefined : await chain.findByTransactionHash(hash, query.transferId, context);
-        // The hash of the delivering transaction is another question, with other transfers beside.
-        return found?.sent.transactionHash === hash ? found : undefined;
+        // If the hash is that of the delivering transaction, the answer lists other sibling transfers.
+        return status?.sent.transactionHash === hash ? status : undefined;
       })
       .catch(() => undefined);
-    const hinted = verified.then((found) => found ?? searched);
-    return Promise.race([hinted, searched.catch(() => hinted)]);
+    const hintOrSearch = verifiedHint.then((status) => status ?? search);
+    return Promise.race([hintOrSearch, search.catch(() => hintOrSearch)]);
   }
 
   return { resolve };
 }
 
-/** Adds the price of the time of sending, which the explorer has kept. */
-function addPrice(found: TransferStatus, explored: TransferStatus | undefined): TransferStatus {
-  if (explored?.priceUsd === undefined || explored.sent.id !== found.sent.id) return found;
-  return explored.sent.token === found.sent.token ? { ...found, priceUsd: explored.priceUsd } : found;
+/** Adds the USD price at the time of sending, which only the explorer records. */
+function addPrice(status: TransferStatus, explorerStatus: TransferStatus | undefined): TransferStatus {
+  if (explorerStatus?.priceUsd === undefined || explorerStatus.sent.id !== status.sent.id) return status;
+  return explorerStatus.sent.token === status.sent.token ? { ...status, priceUsd: explorerStatus.priceUsd } : status;
 }

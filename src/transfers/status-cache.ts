@@ -2,59 +2,59 @@ import { LRUCache } from "lru-cache";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { SingleFlight } from "../resilience/single-flight.js";
 import type { TransferResolver } from "./resolver.js";
+import type { IndexSource } from "./sources/index-source.js";
 import {
-  isUpstreamUnavailable,
   type LookupContext,
   type LookupResult,
-  querySource,
   type TransferQuery,
-  type TransferSource,
+  usesCustomEndpoints,
 } from "./sources/transfer-source.js";
 import { isImmutableStatus, type TransferStatus } from "./status.js";
 
-/** Where the status of a transfer is asked for. */
+/** Read-through cache of transfer statuses. */
 export interface StatusCache {
   /**
-   * Without a promise where it is known already; undefined where there is no such transfer for sure.
-   * @throws ServiceError as LookUp does; OVERLOADED as the gate
+   * Returns the status of a transfer, or undefined when it certainly does not exist. Answers synchronously when the
+   * status is cached or indexed.
+   * @throws ServiceError as TransferResolver.resolve and AdaptiveLimiter.run do
    */
   find(query: TransferQuery, context: StatusLookupContext): LookupResult | Promise<LookupResult>;
 }
 
-/** A look-up, and who asks for it. */
+/** A lookup with the identity of its caller. */
 export interface StatusLookupContext extends LookupContext {
   readonly caller: string;
 }
 
 export interface StatusCacheOptions {
-  /** Asked before anyone else; undefined: there is none. */
-  readonly index: TransferSource<LookupResult> | undefined;
+  /** Queried before the resolver; undefined when there is no index. */
+  readonly index: Pick<IndexSource, "findKnownStatus"> | undefined;
   readonly resolver: TransferResolver;
-  /** Look-ups that are under way. */
+  /** Deduplicates lookups in flight. */
   readonly singleFlight: SingleFlight<LookupResult>;
-  /** What look-ups have to pass that others may wait for; those over a caller's own endpoints are bounded by these. */
+  /** Limits shared lookups. Lookups over custom endpoints are limited together with those endpoints. */
   readonly limiter: AdaptiveLimiter;
-  /** Longest time for one that several wait for, in milliseconds. */
+  /** Time limit of a shared lookup, in milliseconds. */
   readonly timeoutMs: number;
-  /** Milliseconds on a steady clock. */
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
 }
 
-/** Statuses that are kept at most: some ten megabytes. */
+/** About ten megabytes. */
 const MAX_ENTRIES = 10_000;
-/** How long a status that will not change is kept before the chains are asked once more, in milliseconds. */
+/** Immutable statuses are read again after this time as well, in case a source was wrong. */
 const IMMUTABLE_TTL_MS = 60 * 60_000;
-/** Shortest time for any other: however often callers ask, the chains are asked once a second. */
+/** Limits how often the chains are queried for one transfer, however often callers ask. */
 const MIN_TTL_MS = 1_000;
 
-/** For how long a status that may change can be taken to stand: about a block, in milliseconds. */
+/** Returns how long a status that can still change may be served, in milliseconds: about one block of the destination. */
 export function getStatusTtlMs({ sent }: TransferStatus): number {
   return Math.max(sent.destination.blockTimeMs, MIN_TTL_MS);
 }
 
 /**
- * Looks up once what several ask for at the same time and keeps what was found: not that there is no such transfer, no
- * failure, and nothing that was read from a caller's own endpoint.
+ * Creates a cache that deduplicates concurrent lookups and stores statuses only: it never stores "not found", errors or
+ * anything read from a caller's custom endpoint.
  */
 export function createStatusCache({
   index,
@@ -64,44 +64,38 @@ export function createStatusCache({
   timeoutMs,
   now,
 }: StatusCacheOptions): StatusCache {
-  const kept = new LRUCache<string, TransferStatus>({ max: MAX_ENTRIES, perf: { now }, ttlResolution: 0 });
+  const cache = new LRUCache<string, TransferStatus>({ max: MAX_ENTRIES, perf: { now }, ttlResolution: 0 });
 
-  function keep(key: string, found: LookupResult): LookupResult {
-    if (found !== undefined)
-      kept.set(key, found, { ttl: isImmutableStatus(found) ? IMMUTABLE_TTL_MS : getStatusTtlMs(found) });
-    return found;
+  function store(key: string, status: LookupResult): LookupResult {
+    if (status !== undefined)
+      cache.set(key, status, { ttl: isImmutableStatus(status) ? IMMUTABLE_TTL_MS : getStatusTtlMs(status) });
+    return status;
   }
 
-  function lookUpForAll(
+  function createSharedLookup(
     query: TransferQuery,
     context: StatusLookupContext,
   ): (signal: AbortSignal) => Promise<LookupResult> {
-    // Not the first caller's own deadline: others may have more time.
-    const dueAt = now() + timeoutMs;
+    // Not the first caller's deadline: callers that join later may have more time.
+    const deadline = now() + timeoutMs;
     return (signal) =>
       limiter.run(context.caller, signal, () =>
-        resolver.resolve(query, { ...context, signal, remainingMs: () => dueAt - now() }),
+        resolver.resolve(query, { ...context, signal, remainingMs: () => deadline - now() }),
       );
   }
 
   return {
     find(query, context) {
-      if (usesCustomEndpoints(context)) return resolver.resolve(query, context);
+      if (usesCustomEndpoints(context.chains, context.network.chains.keys())) return resolver.resolve(query, context);
       const key = `${context.network.slug} ${query.transactionHash ?? ""} ${query.transferId ?? ""}`;
-      const known = kept.get(key);
-      if (known !== undefined) return known;
-      try {
-        if (index !== undefined) return keep(key, querySource(index, query, context));
-      } catch (error) {
-        if (!isUpstreamUnavailable(error)) throw error;
-      }
+      const cached = cache.get(key);
+      if (cached !== undefined) return cached;
+      const indexed = index?.findKnownStatus(query, context);
+      if (indexed !== undefined) return store(key, indexed);
       if (!singleFlight.isInFlight(key)) limiter.assertCapacity(context.caller);
-      return singleFlight.run(key, context.signal, lookUpForAll(query, context)).then((found) => keep(key, found));
+      return singleFlight
+        .run(key, context.signal, createSharedLookup(query, context))
+        .then((status) => store(key, status));
     },
   };
-}
-
-function usesCustomEndpoints({ network, chains }: LookupContext): boolean {
-  for (const slug of network.chains.keys()) if (chains.hasCustomEndpoint(slug)) return true;
-  return false;
 }

@@ -2,56 +2,58 @@ import type { SentTransfer, TransferDelivery } from "./transfer.js";
 
 export type TransferState = "PENDING" | "BONDED" | "UNBONDABLE";
 
-/** Who knew of a transfer. */
+/** Which source supplied a status. */
 export type TransferSourceName = "chain" | "index" | "explorer";
 
-/** What is known beside the transfer itself and its arrival. */
+/** Everything in a status apart from the transfer itself and its delivery. */
 export interface StatusDetails {
   /** IDs of the other transfers of the same transaction, in log order. */
   readonly otherTransferIds: readonly string[];
-  /** Who says all this. */
   readonly source: TransferSourceName;
-  /** When it was so, in milliseconds since 1970. */
+  /** When the status was observed, in milliseconds since 1970. */
   readonly observedAtMs: number;
-  /** Whether neither the sending nor the delivering block can be undone any more. */
+  /** Whether both the sending and the delivering block are final. */
   readonly isFinal: boolean;
-  /** Price of the token when it was sent, in USD; undefined: not known. */
+  /** USD price of the token at the time of sending; undefined when unknown. */
   readonly priceUsd: number | undefined;
 }
 
-/** A transfer with what became of it. */
+/** A transfer, its delivery if there is one, and its state. */
 export interface TransferStatus extends StatusDetails {
   readonly sent: SentTransfer;
   readonly delivery: TransferDelivery | undefined;
   readonly state: TransferState;
 }
 
-/** What each state may turn into, blocks that are undone aside. */
+/** The states that each state can change to, apart from reorgs. */
 const STATE_TRANSITIONS: Readonly<Record<TransferState, readonly TransferState[]>> = {
   PENDING: ["BONDED"],
-  // After settlement anyone may withdraw what no bonder could deliver.
+  // After settlement anyone may withdraw a transfer that no bonder could deliver.
   UNBONDABLE: ["BONDED"],
   BONDED: [],
 };
 
-/** The status of a transfer that has been received so, or not at all. */
+/**
+ * Builds the status of a transfer and derives its state.
+ * @param delivery undefined when the transfer has not been delivered
+ */
 export function buildTransferStatus(
   sent: SentTransfer,
-  received: TransferDelivery | undefined,
-  facts: StatusDetails,
+  delivery: TransferDelivery | undefined,
+  details: StatusDetails,
 ): TransferStatus {
-  return { ...facts, sent, delivery: received, state: deriveState(sent, received) };
+  return { ...details, sent, delivery, state: deriveState(sent, delivery) };
 }
 
-function deriveState(sent: SentTransfer, received: TransferDelivery | undefined): TransferState {
-  if (received !== undefined) return "BONDED";
+function deriveState(sent: SentTransfer, delivery: TransferDelivery | undefined): TransferState {
+  if (delivery !== undefined) return "BONDED";
   const { amountOutMin, deadline } = sent.event;
-  // A bonder cannot swap on L1: what asks for it can only be withdrawn after settlement.
-  const wantsSwapOnL1 = sent.destination.isL1 && sent.kind === "l2" && (amountOutMin > 0n || deadline > 0n);
-  return wantsSwapOnL1 ? "UNBONDABLE" : "PENDING";
+  // A bonder cannot swap on L1: a transfer that requests a swap there can only be withdrawn after settlement.
+  const requestsSwapOnL1 = sent.destination.isL1 && sent.kind === "l2" && (amountOutMin > 0n || deadline > 0n);
+  return requestsSwapOnL1 ? "UNBONDABLE" : "PENDING";
 }
 
-/** Whether nothing of a status will ever change: an end state in blocks that stay, with all that is to know of it. */
+/** Returns whether a status can never change: a terminal state in final blocks, with the delivering transaction known. */
 export function isImmutableStatus({ state, isFinal, delivery }: TransferStatus): boolean {
   return isFinal && STATE_TRANSITIONS[state].length === 0 && delivery?.transactionHash !== undefined;
 }

@@ -3,13 +3,7 @@ import type { ExplorerClient } from "../../hop/explorer/explorer-client.js";
 import type { ExplorerRecord } from "../../hop/explorer/explorer-record.js";
 import { buildTransferStatus, type TransferStatus } from "../status.js";
 import type { SentTransfer } from "../transfer.js";
-import {
-  ambiguousNonceError,
-  isCctpNonce,
-  type LookupContext,
-  type LookupResult,
-  type TransferSource,
-} from "./transfer-source.js";
+import { ambiguousNonceError, isCctpNonce, type LookupContext, type TransferSource } from "./transfer-source.js";
 
 export interface ExplorerSourceOptions {
   readonly explorer: ExplorerClient;
@@ -17,23 +11,24 @@ export interface ExplorerSourceOptions {
   readonly now: () => number;
 }
 
-/** Knows of transfers what the explorer says, which is hearsay: nothing of it is final. */
-export function createExplorerSource({ explorer, now }: ExplorerSourceOptions): TransferSource<Promise<LookupResult>> {
-  async function ask(asked: string, { network, signal }: LookupContext): Promise<readonly ExplorerRecord[]> {
-    if (network.slug !== "mainnet") throw new ServiceError("UPSTREAM_UNAVAILABLE", "the explorer knows mainnet only");
-    return explorer.findTransfers(asked, signal);
+/** Creates a source that reads Hop's explorer. Its answers are unverified, so none of them is final. */
+export function createExplorerSource({ explorer, now }: ExplorerSourceOptions): TransferSource {
+  async function findRecords(idOrHash: string, context: LookupContext): Promise<readonly ExplorerRecord[]> {
+    if (context.network.slug !== "mainnet")
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", "the explorer covers mainnet only");
+    return explorer.findTransfers(idOrHash, context.signal);
   }
 
-  function describe(chosen: ExplorerRecord, ofOneTransaction: readonly ExplorerRecord[]): TransferStatus {
-    const { isReceived, bondTransactionHash, bonder, kind, priceUsd } = chosen;
-    // From L1, and by CCTP, nobody bonds: the explorer names who sent the transaction.
+  function buildStatus(record: ExplorerRecord, siblings: readonly ExplorerRecord[]): TransferStatus {
+    const { isReceived, bondTransactionHash, bonder, kind, priceUsd } = record;
+    // Transfers from L1 and over CCTP have no bonder: the explorer reports the sender of the transaction instead.
     const delivery = {
       transactionHash: bondTransactionHash,
       blockNumber: undefined,
       bonder: kind === "l2" ? bonder : undefined,
     };
-    return buildTransferStatus(toSentTransfer(chosen), isReceived ? delivery : undefined, {
-      otherTransferIds: ofOneTransaction.filter((record) => record !== chosen).map(toTransferId),
+    return buildTransferStatus(toSentTransfer(record), isReceived ? delivery : undefined, {
+      otherTransferIds: siblings.filter((sibling) => sibling !== record).map(getTransferId),
       source: "explorer",
       observedAtMs: now(),
       isFinal: false,
@@ -44,27 +39,27 @@ export function createExplorerSource({ explorer, now }: ExplorerSourceOptions): 
   return {
     name: "explorer",
     async findByTransactionHash(hash, transferId, context) {
-      const all = await ask(hash, context);
-      const sends = all.filter((record) => record.transactionHash === hash);
-      const ofOne = sends.length > 0 ? sends : all.filter((record) => record.bondTransactionHash === hash);
-      const chosen = ofOne.find((record) => transferId === undefined || toTransferId(record) === transferId);
-      return chosen && describe(chosen, ofOne);
+      const records = await findRecords(hash, context);
+      const sends = records.filter((record) => record.transactionHash === hash);
+      const siblings = sends.length > 0 ? sends : records.filter((record) => record.bondTransactionHash === hash);
+      const match = siblings.find((record) => transferId === undefined || getTransferId(record) === transferId);
+      return match && buildStatus(match, siblings);
     },
     async findByTransferId(transferId, context) {
-      const all = await ask(transferId, context);
-      const [chosen, ...more] = all.filter((record) => toTransferId(record) === transferId);
-      if (isCctpNonce(transferId) && more.length > 0) throw ambiguousNonceError();
-      if (chosen === undefined) return undefined;
-      return describe(
-        chosen,
-        all.filter(({ transactionHash }) => transactionHash === chosen.transactionHash),
+      const records = await findRecords(transferId, context);
+      const [match, ...others] = records.filter((record) => getTransferId(record) === transferId);
+      if (isCctpNonce(transferId) && others.length > 0) throw ambiguousNonceError();
+      if (match === undefined) return undefined;
+      return buildStatus(
+        match,
+        records.filter(({ transactionHash }) => transactionHash === match.transactionHash),
       );
     },
   };
 }
 
-/** From L1 the transaction's hash is the id. */
-function toTransferId({ kind, id, transactionHash }: ExplorerRecord): string {
+/** Returns the ID as in SentTransfer: for a transfer from L1 the transaction's hash. */
+function getTransferId({ kind, id, transactionHash }: ExplorerRecord): string {
   return kind === "l1" ? transactionHash : id;
 }
 
@@ -75,12 +70,12 @@ function toSentTransfer(record: ExplorerRecord): SentTransfer {
   const destinationChainId = destination.chainId;
   return {
     kind,
-    id: toTransferId(record),
+    id: getTransferId(record),
     token,
     source,
     destination,
     transactionHash,
-    // The explorer does not tell in which block, nor who is paid for delivering.
+    // The explorer reports neither the block nor the relayer.
     blockNumber: 0,
     logIndex: 0,
     timestamp,

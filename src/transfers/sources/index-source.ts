@@ -1,160 +1,145 @@
-import { ServiceError } from "../../errors.js";
 import { getCctpDomain } from "../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../hop/networks.js";
 import type { IndexCoverage, IndexedTransfer, TransferIndex } from "../index/store/transfer-index.js";
-import { buildTransferStatus } from "../status.js";
+import { buildTransferStatus, type TransferStatus } from "../status.js";
 import type { SentTransfer } from "../transfer.js";
 import {
   ambiguousNonceError,
   isCctpNonce,
-  isUpstreamUnavailable,
   type LastSearchedBlock,
   type LookupContext,
-  type LookupResult,
   type TransferQuery,
-  type TransferSource,
+  usesCustomEndpoints,
 } from "./transfer-source.js";
 
-/** A transfer that was sent for sure, while what became of it is not known here. */
+/** A transfer whose send is final, while its delivery is unknown to the index. */
 export interface FinalizedSend {
   readonly transfer: SentTransfer;
   readonly otherTransferIds: readonly string[];
 }
 
-/** Knows of transfers what the chains have said before; not, that there is none. */
-export interface IndexSource extends TransferSource<LookupResult> {
+/**
+ * Answers from the local index. It is not a TransferSource, because it can never prove that a transfer does not exist: the
+ * transfer may have been sent after the last poll. In every method undefined means that the index does not know; that a
+ * transfer is absent from a finished range of blocks is what `getLastSearchedBlock` tells.
+ */
+export interface IndexSource {
   /**
-   * Tells the last block of a chain up to which, from its beginning, an ID that is not known here has not been sent; -1:
-   * none. undefined where the index is not to be asked at all.
+   * Returns the status of a transfer; undefined when the index does not know it.
+   * @throws ServiceError INVALID_PARAMETER for a CCTP nonce that several source chains use
+   */
+  findKnownStatus(query: TransferQuery, context: LookupContext): TransferStatus | undefined;
+  /**
+   * Returns a transfer whose send is final but whose delivery is not known; undefined when the index has no such transfer.
+   * @throws ServiceError INVALID_PARAMETER as `findKnownStatus`
+   */
+  findFinalizedSend(query: TransferQuery, context: LookupContext): FinalizedSend | undefined;
+  /**
+   * Returns a function that tells the last block of a chain up to which, from the chain's beginning, a transfer ID that the
+   * index does not know was certainly not sent; -1 for none. undefined when the index does not apply to this lookup.
    */
   getLastSearchedBlock(context: LookupContext): LastSearchedBlock | undefined;
-  /** The transfer that is meant where it is known at least to have been sent, in a block that stays. */
-  findFinalizedSend(query: TransferQuery, context: LookupContext): FinalizedSend | undefined;
 }
 
 export interface IndexSourceOptions {
-  /** undefined: it is not open yet. */
+  /** Returns undefined until the index is open. */
   readonly getIndex: () => TransferIndex | undefined;
-  /** The one that the index follows. */
+  /** The network that is indexed. */
   readonly network: Network;
-  /** How often the index reads a chain while nothing goes wrong, in milliseconds. */
+  /** Returns the interval at which the index polls a chain, in milliseconds. */
   readonly getPollIntervalMs: (chain: Chain) => number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** After so many polls without an answer the index does not know any more that nothing has arrived. */
+/** After this many missed polls the index no longer claims that a transfer has not been delivered. */
 const MAX_MISSED_POLLS = 3;
 
-export function createIndexSource({
-  getIndex: opened,
-  network,
-  getPollIntervalMs,
-  now,
-}: IndexSourceOptions): IndexSource {
-  /** A file that cannot be read now is no fault of the question: others may know. */
-  function read<T>(question: (index: TransferIndex) => T): T {
-    const index = opened();
-    if (index === undefined) throw unknownTransferError();
-    try {
-      return question(index);
-    } catch (cause) {
-      throw unknownTransferError(cause);
-    }
-  }
+export function createIndexSource({ getIndex, network, getPollIntervalMs, now }: IndexSourceOptions): IndexSource {
   const cctpChains = [...network.chains.values()].filter((chain) => getCctpDomain(chain) !== undefined);
 
-  /** Whether the question is about these chains, as our own endpoints tell of them. */
-  function isMeant(context: LookupContext): boolean {
-    return context.network === network && ![...network.chains.keys()].some(context.chains.hasCustomEndpoint);
+  /** Reads from the index. A file that cannot be read is not the caller's fault: other sources may know the transfer. */
+  function read<T>(query: (index: TransferIndex) => T): T | undefined {
+    const index = getIndex();
+    try {
+      return index && query(index);
+    } catch {
+      return undefined;
+    }
   }
 
-  /** Whether what is known of a chain goes up to now. */
+  /** Returns whether a lookup is about the indexed chains, read through our own endpoints. */
+  function isApplicable(context: LookupContext): boolean {
+    return context.network === network && !usesCustomEndpoints(context.chains, network.chains.keys());
+  }
+
+  /** Returns whether the index has followed a chain up to the present. */
   function isCurrent(chain: Chain, coverage: IndexCoverage | undefined): boolean {
-    // Ahead of the clock it is where that was put back, and as little to be trusted.
+    // After the wall clock was set back, an observation lies in the future and is as unreliable as an old one.
     return (
       coverage !== undefined && Math.abs(now() - coverage.observedAtMs) <= MAX_MISSED_POLLS * getPollIntervalMs(chain)
     );
   }
 
-  /** That nothing has arrived is known where everything since the sending has been read, and lately. */
-  function isKnownToWait({ sent, isFinal, sourceCoverage, destinationCoverage }: IndexedTransfer): boolean {
-    if (destinationCoverage === undefined || destinationCoverage.fromTimestamp > sent.timestamp) return false;
-    // A sending that may be undone may have been since the source was read last.
-    return isCurrent(sent.destination, destinationCoverage) && (isFinal || isCurrent(sent.source, sourceCoverage));
-  }
-
-  function describe(found: IndexedTransfer): LookupResult {
-    const { sent, delivery, isFinal, isUnambiguous, otherTransferIds, destinationCoverage } = found;
-    if (!isUnambiguous || destinationCoverage === undefined) throw unknownTransferError();
-    if (delivery === undefined && !isKnownToWait(found)) throw unknownTransferError();
-    const { observedAtMs } = destinationCoverage;
-    return buildTransferStatus(sent, delivery, {
-      source: "index",
-      observedAtMs,
-      isFinal,
-      otherTransferIds,
-      priceUsd: undefined,
-    });
-  }
-
-  /** The transfer that is meant; undefined: it is not here. */
-  function choose({ transactionHash, transferId }: TransferQuery, context: LookupContext): IndexedTransfer | undefined {
-    if (!isMeant(context)) throw unknownTransferError();
-    if (transactionHash !== undefined) {
-      const all = read((index) => index.findByTransactionHash(transactionHash));
-      return all.find(({ sent }) => transferId === undefined || sent.id === transferId);
-    }
-    const [chosen, ...more] = read((index) => index.findByTransferId(transferId ?? ""));
-    if (isCctpNonce(transferId ?? "")) {
-      if (more.length > 0) throw ambiguousNonceError();
-      // Another chain may have the same one, before the index begins.
-      if (!cctpChains.every(isWhole)) throw unknownTransferError();
-    }
-    return chosen;
-  }
-
-  /** Whether all that happened on a chain is known, from its beginning up to now. */
-  function isWhole(chain: Chain): boolean {
+  /** Returns whether the index has read every block of a chain from the first to the present. */
+  function hasCurrentHistory(chain: Chain): boolean {
     const coverage = read((index) => index.getCoverage(chain.slug));
     return coverage?.fromBlock === 0 && isCurrent(chain, coverage);
   }
 
-  function find(query: TransferQuery, context: LookupContext): LookupResult {
-    const chosen = choose(query, context);
-    // Never that there is none: it may have been sent since the last poll.
-    if (chosen === undefined) throw unknownTransferError();
-    return describe(chosen);
+  /** Returns whether a transfer is certainly not delivered: the destination was read from the send to the present. */
+  function isKnownPending({ sent, isFinal, sourceCoverage, destinationCoverage }: IndexedTransfer): boolean {
+    if (destinationCoverage === undefined || destinationCoverage.fromTimestamp > sent.timestamp) return false;
+    // A send that is not final may have been reorged since the source was last read.
+    return isCurrent(sent.destination, destinationCoverage) && (isFinal || isCurrent(sent.source, sourceCoverage));
+  }
+
+  function selectTransfer(
+    { transactionHash, transferId }: TransferQuery,
+    context: LookupContext,
+  ): IndexedTransfer | undefined {
+    if (!isApplicable(context)) return undefined;
+    if (transactionHash !== undefined) {
+      const transfers = read((index) => index.findByTransactionHash(transactionHash));
+      return transfers?.find(({ sent }) => transferId === undefined || sent.id === transferId);
+    }
+    const id = transferId ?? "";
+    const [transfer, ...others] = read((index) => index.findByTransferId(id)) ?? [];
+    if (isCctpNonce(id)) {
+      if (others.length > 0) throw ambiguousNonceError();
+      // Another chain may have used the same nonce before the index begins.
+      if (!cctpChains.every(hasCurrentHistory)) return undefined;
+    }
+    return transfer;
   }
 
   return {
-    name: "index",
-    findByTransactionHash: (transactionHash, transferId, context) => find({ transactionHash, transferId }, context),
-    findByTransferId: (transferId, context) => find({ transactionHash: undefined, transferId }, context),
-    getLastSearchedBlock(context) {
-      if (!isMeant(context)) return undefined;
-      return (chain) => {
-        try {
-          const coverage = read((index) => index.getCoverage(chain.slug));
-          return coverage?.fromBlock === 0 ? coverage.finalizedBlock : -1;
-        } catch {
-          return -1;
-        }
-      };
+    findKnownStatus(query, context) {
+      const transfer = selectTransfer(query, context);
+      if (transfer === undefined) return undefined;
+      const { sent, delivery, isFinal, isUnambiguous, otherTransferIds, destinationCoverage } = transfer;
+      if (!isUnambiguous || destinationCoverage === undefined) return undefined;
+      if (delivery === undefined && !isKnownPending(transfer)) return undefined;
+      const { observedAtMs } = destinationCoverage;
+      return buildTransferStatus(sent, delivery, {
+        source: "index",
+        observedAtMs,
+        isFinal,
+        otherTransferIds,
+        priceUsd: undefined,
+      });
     },
     findFinalizedSend(query, context) {
-      try {
-        const chosen = choose(query, context);
-        if (chosen === undefined || chosen.delivery !== undefined || !chosen.isFinal) return undefined;
-        return { transfer: chosen.sent, otherTransferIds: chosen.otherTransferIds };
-      } catch (error) {
-        if (isUpstreamUnavailable(error)) return undefined;
-        throw error;
-      }
+      const transfer = selectTransfer(query, context);
+      if (transfer === undefined || transfer.delivery !== undefined || !transfer.isFinal) return undefined;
+      return { transfer: transfer.sent, otherTransferIds: transfer.otherTransferIds };
+    },
+    getLastSearchedBlock(context) {
+      if (!isApplicable(context)) return undefined;
+      return (chain) => {
+        const coverage = read((index) => index.getCoverage(chain.slug));
+        return coverage?.fromBlock === 0 ? coverage.finalizedBlock : -1;
+      };
     },
   };
-}
-
-function unknownTransferError(cause?: unknown): ServiceError {
-  return new ServiceError("UPSTREAM_UNAVAILABLE", "the index does not know this transfer", { cause });
 }

@@ -3,73 +3,80 @@ import { ServiceError } from "../../errors.js";
 import type { Chain, Network } from "../../hop/networks.js";
 import type { TransferSourceName, TransferStatus } from "../status.js";
 
-/** Which transfer is meant. Hex is lower case. */
+/** Identifies a transfer; at least one member is defined. Hex is lower case. */
 export interface TransferQuery {
   /** A transfer ID, the hash of a transaction on L1, or a decimal CCTP nonce. */
   readonly transferId: string | undefined;
-  /** Hash of the sending transaction, or of the delivering one. */
+  /** Hash of the sending or of the delivering transaction. */
   readonly transactionHash: string | undefined;
 }
 
-/** What a look-up may use, and how long. */
+/** What a lookup may use, and for how long. */
 export interface LookupContext {
   readonly network: Network;
   readonly chains: NetworkChains;
-  /** How long until the answer is due, in milliseconds. */
+  /** Returns the time until the deadline, in milliseconds. */
   remainingMs(): number;
-  /** Fires when nobody waits any more. */
+  /** Fires when no caller waits for the result any more. */
   readonly signal: AbortSignal;
-  /** Where logs need not be searched for an ID; absent: nowhere. */
+  /** Lets a log search skip blocks; absent when every block has to be searched. */
   readonly lastSearchedBlock?: LastSearchedBlock | undefined;
 }
 
-/** The last block of a chain up to which, from its beginning, somebody else has searched for an ID in vain; -1: none. */
+/**
+ * Returns the block of a chain up to which, from the chain's beginning, another source has searched for the transfer ID
+ * without finding it; -1 for none.
+ */
 export type LastSearchedBlock = (chain: Chain) => number;
 
-/** What a source finds: undefined where it is sure that there is no such transfer. */
+/** The status of a transfer; undefined when the transfer certainly does not exist. */
 export type LookupResult = TransferStatus | undefined;
 
 /**
- * Somebody who knows of transfers; one that needs to wait for nothing answers without a promise. Both throw ServiceError
- * UPSTREAM_UNAVAILABLE, naming who did not answer, when the source cannot know, and INVALID_PARAMETER for a CCTP nonce
- * that several source chains have.
+ * A source that can tell whether a transfer exists. Both methods throw ServiceError UPSTREAM_UNAVAILABLE, naming the
+ * upstream that did not answer, when the source cannot know, and INVALID_PARAMETER for a CCTP nonce that several source
+ * chains use.
  */
-export interface TransferSource<
-  Answer extends LookupResult | Promise<LookupResult> = LookupResult | Promise<LookupResult>,
-> {
+export interface TransferSource {
   readonly name: TransferSourceName;
   /**
-   * The first transfer, in log order, that a transaction sent; of one that sent none, that it delivered.
-   * @param transferId the one that is meant, where the caller says so
+   * Returns the first transfer, in log order, that a transaction sent; if it sent none, the first that it delivered.
+   * @param transferId selects one transfer of the transaction
    */
-  findByTransactionHash(hash: string, transferId: string | undefined, context: LookupContext): Answer;
+  findByTransactionHash(hash: string, transferId: string | undefined, context: LookupContext): Promise<LookupResult>;
   /** @param transferId as in TransferQuery */
-  findByTransferId(transferId: string, context: LookupContext): Answer;
+  findByTransferId(transferId: string, context: LookupContext): Promise<LookupResult>;
 }
 
-/** Asks a source by what the caller gave: by hash where there is one. */
-export function querySource<Answer extends LookupResult | Promise<LookupResult>>(
-  source: TransferSource<Answer>,
+/** Queries a source by hash if the query has one, otherwise by transfer ID. */
+export function querySource(
+  source: TransferSource,
   { transactionHash, transferId }: TransferQuery,
   context: LookupContext,
-): Answer {
+): Promise<LookupResult> {
   if (transactionHash !== undefined) return source.findByTransactionHash(transactionHash, transferId, context);
-  if (transferId === undefined) throw new Error("neither id nor hash");
+  if (transferId === undefined) throw new Error("a transfer query needs a transfer ID or a transaction hash");
   return source.findByTransferId(transferId, context);
 }
 
-/** Whether a transfer ID is a CCTP nonce, in decimal. */
+/** Returns whether the caller supplied the endpoint of at least one of these chains: the result is then private to it. */
+export function usesCustomEndpoints(chains: NetworkChains, slugs: Iterable<string>): boolean {
+  for (const slug of slugs) if (chains.hasCustomEndpoint(slug)) return true;
+  return false;
+}
+
+/** Returns whether a transfer ID is a decimal CCTP nonce. */
 export function isCctpNonce(transferId: string): boolean {
   return /^[0-9]+$/.test(transferId);
 }
 
-/** A CCTP nonce is unique per source chain only. */
+/** Reports a nonce that is not enough to identify a transfer: a CCTP nonce is unique per source chain only. */
 export function ambiguousNonceError(): ServiceError {
   const message = "several source chains have a CCTP transfer with this nonce: give the transaction's hash as well";
   return new ServiceError("INVALID_PARAMETER", message, { field: "transferId" });
 }
 
-/** Whether a failure means that somebody cannot know, and others may. */
+/** Returns whether an error means that a source cannot know the answer, while other sources may. */
 export function isUpstreamUnavailable(error: unknown): boolean {
   return error instanceof ServiceError && error.reason === "UPSTREAM_UNAVAILABLE";
 }

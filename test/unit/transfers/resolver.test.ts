@@ -20,313 +20,330 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** What somebody who is asked does; a number is how many milliseconds it takes to find the transfer. */
-type Word = "found" | "none" | "down" | "refuses" | "hangs" | number;
+/** How a source behaves; a number is the milliseconds after which it finds the transfer. */
+type Behavior = "found" | "none" | "down" | "rejects" | "hangs" | number;
 
-const words = ["found", "none", "down", "refuses", "hangs"] as const;
-const refusal = new ServiceError("INVALID_PARAMETER", "two transfers have this nonce");
+const behaviors = ["found", "none", "down", "rejects", "hangs"] as const;
+const rejection = new ServiceError("INVALID_PARAMETER", "two transfers have this nonce");
 
 const onChain = createStatus({ source: "chain" });
 const onExplorer = createStatus({ source: "explorer", isFinal: false, priceUsd: 1_234 });
 const priced = { ...onChain, priceUsd: 1_234 };
 
-async function say(who: string, word: Word, found: TransferStatus, signal: AbortSignal): Promise<LookupResult> {
+async function behave(
+  source: string,
+  behavior: Behavior,
+  status: TransferStatus,
+  signal: AbortSignal,
+): Promise<LookupResult> {
   signal.throwIfAborted();
-  if (word === "found") return found;
-  if (word === "none") return undefined;
-  if (word === "down") throw unavailableError(who);
-  if (word === "refuses") throw refusal;
+  if (behavior === "found") return status;
+  if (behavior === "none") return undefined;
+  if (behavior === "down") throw unavailableError(source);
+  if (behavior === "rejects") throw rejection;
   return new Promise((resolve, reject) => {
-    signal.addEventListener("abort", () => reject(unavailableError(who)));
-    if (typeof word === "number") setTimeout(() => resolve(found), word);
+    signal.addEventListener("abort", () => reject(unavailableError(source)));
+    if (typeof behavior === "number") setTimeout(() => resolve(status), behavior);
   });
 }
 
 interface Setup {
-  readonly chain?: Word;
-  /** Where that differs when it is asked by hash. */
-  readonly chainByHash?: Word;
-  readonly foundByHash?: TransferStatus;
-  readonly explorer?: Word;
-  readonly isSentKnown?: boolean;
-  readonly explored?: TransferStatus;
+  readonly chain?: Behavior;
+  /** For queries by hash, where it differs. */
+  readonly chainByHash?: Behavior;
+  readonly statusByHash?: TransferStatus;
+  readonly explorer?: Behavior;
+  readonly isSendIndexed?: boolean;
+  readonly explorerStatus?: TransferStatus;
 }
 
 function setup({
   chain = "found",
   chainByHash = chain,
-  foundByHash = onChain,
+  statusByHash = onChain,
   explorer,
-  isSentKnown = false,
-  explored = onExplorer,
+  isSendIndexed = false,
+  explorerStatus = onExplorer,
 }: Setup) {
-  const asked: unknown[][] = [];
+  const queries: unknown[][] = [];
   const signals: AbortSignal[] = [];
-  const ask = (who: string, what: unknown[], word: Word, found: TransferStatus, signal: AbortSignal) => {
-    asked.push([who, ...what]);
+  const query = (source: string, args: unknown[], behavior: Behavior, status: TransferStatus, signal: AbortSignal) => {
+    queries.push([source, ...args]);
     signals.push(signal);
-    return say(who, word, found, signal);
+    return behave(source, behavior, status, signal);
   };
   const chainSource: ChainSource = {
     name: "chain",
-    findByTransactionHash: (hash, id, { signal }) => ask("chain", ["hash", hash, id], chainByHash, foundByHash, signal),
-    findByTransferId: (id, { signal }) => ask("chain", ["id", id], chain, onChain, signal),
-    resolveStatus: async (sent, others, { signal }) => {
-      const found = await ask("chain", ["follow", sent.id, ...others], chain, onChain, signal);
-      if (found === undefined) throw new Error("what is followed is there");
-      return found;
+    findByTransactionHash: (hash, id, { signal }) =>
+      query("chain", ["hash", hash, id], chainByHash, statusByHash, signal),
+    findByTransferId: (id, { signal }) => query("chain", ["id", id], chain, onChain, signal),
+    resolveStatus: async (sent, otherTransferIds, { signal }) => {
+      const status = await query("chain", ["resolve", sent.id, ...otherTransferIds], chain, onChain, signal);
+      if (status === undefined) throw new Error("a known send has a status");
+      return status;
     },
   };
   const index: IndexSource = {
-    name: "index",
-    findByTransactionHash: () => undefined,
-    findByTransferId: () => undefined,
+    findKnownStatus: () => undefined,
     findFinalizedSend: () =>
-      isSentKnown ? { transfer: createSentTransfer(), otherTransferIds: [repeatedByteHash("05")] } : undefined,
+      isSendIndexed ? { transfer: createSentTransfer(), otherTransferIds: [repeatedByteHash("05")] } : undefined,
     getLastSearchedBlock: () => undefined,
   };
   const explorerSource: TransferSource = {
     name: "explorer",
     findByTransactionHash: (hash, id, { signal }) =>
-      ask("explorer", ["hash", hash, id], explorer ?? "none", explored, signal),
-    findByTransferId: (id, { signal }) => ask("explorer", ["id", id], explorer ?? "none", explored, signal),
+      query("explorer", ["hash", hash, id], explorer ?? "none", explorerStatus, signal),
+    findByTransferId: (id, { signal }) => query("explorer", ["id", id], explorer ?? "none", explorerStatus, signal),
   };
-  const lookUp = createTransferResolver({
+  const resolver = createTransferResolver({
     chain: chainSource,
-    index: isSentKnown ? index : undefined,
+    index: isSendIndexed ? index : undefined,
     explorer: explorer === undefined ? undefined : explorerSource,
   });
   const caller = new AbortController();
   return {
-    asked,
+    queries,
     signals,
     caller,
-    async find(query: Partial<TransferQuery>, leftMs = 10_000) {
-      const context = createLookupContext({ remainingMs: () => leftMs, signal: caller.signal });
-      const found = lookUp.resolve({ transferId: undefined, transactionHash: undefined, ...query }, context);
-      found.catch(() => {});
-      return found;
+    async find(query: Partial<TransferQuery>, remainingMs = 10_000) {
+      const context = createLookupContext({ remainingMs: () => remainingMs, signal: caller.signal });
+      const status = resolver.resolve({ transferId: undefined, transactionHash: undefined, ...query }, context);
+      status.catch(() => {});
+      return status;
     },
   };
 }
 
 const byHash = { transactionHash: repeatedByteHash("2b") };
 const byId = { transferId: repeatedByteHash("1a") };
-const ways = [
+const queryKinds = [
   ["hash", byHash, false],
-  ["id", byId, false],
+  ["ID", byId, false],
   ["both", { ...byHash, ...byId }, false],
-  ["hash, sent for sure", byHash, true],
-  ["id, sent for sure", byId, true],
+  ["hash, send indexed", byHash, true],
+  ["ID, send indexed", byId, true],
 ] as const;
 
-/** What an answer comes to: who says it, that there is none, or why it cannot be said. */
-async function outcome(found: Promise<LookupResult>): Promise<string> {
-  return found.then(
+/** Summarizes a result: the source of the status, "none", or the reason of the error. */
+async function summarize(result: Promise<LookupResult>): Promise<string> {
+  return result.then(
     (status) => status?.source ?? "none",
     (error: unknown) => (error instanceof ServiceError ? error.reason : String(error)),
   );
 }
 
-/** By the chain's word, then the explorer's. */
-const expected: Readonly<Record<(typeof words)[number], (explorer: Word | undefined) => string>> = {
+/** By the behaviour of the chain, then of the explorer. */
+const expected: Readonly<Record<(typeof behaviors)[number], (explorer: Behavior | undefined) => string>> = {
   found: () => "chain",
   none: () => "none",
-  refuses: () => "INVALID_PARAMETER",
+  rejects: () => "INVALID_PARAMETER",
   down: (explorer) => (explorer === "found" ? "explorer" : "UPSTREAM_UNAVAILABLE"),
   hangs: (explorer) => (explorer === "found" ? "explorer" : "UPSTREAM_UNAVAILABLE"),
 };
 
-describe.each(ways)("by %s", (_, query, isSentKnown) => {
-  const table = words
-    .filter((chain) => !(isSentKnown && chain === "none"))
-    .flatMap((chain) => [...words, undefined].map((explorer) => [chain, explorer] as const));
-  test.each(table)("the chain: %s, the explorer: %s", async (chain, explorer) => {
-    const { find, signals, caller } = setup({ chain, isSentKnown, ...(explorer && { explorer }) });
-    const found = outcome(find(query));
+describe.each(queryKinds)("by %s", (_, query, isSendIndexed) => {
+  const table = behaviors
+    .filter((chain) => !(isSendIndexed && chain === "none"))
+    .flatMap((chain) => [...behaviors, undefined].map((explorer) => [chain, explorer] as const));
+  test.each(table)("chain: %s, explorer: %s", async (chain, explorer) => {
+    const { find, signals, caller } = setup({ chain, isSendIndexed, ...(explorer && { explorer }) });
+    const result = summarize(find(query));
     await vi.advanceTimersByTimeAsync(9_000);
-    // Who hangs beyond the time of the chains is given up with the call itself.
+    // What still hangs then ends with the call itself.
     caller.abort();
-    expect(await found).toBe(expected[chain](explorer));
+    expect(await result).toBe(expected[chain](explorer));
     expect(signals.every(({ aborted }) => aborted)).toBe(true);
   });
 });
 
-describe("a look-up", () => {
-  test.each(ways)("by %s leaves no timer behind", async (_, query, isSentKnown) => {
-    const { find } = setup({ explorer: "found", isSentKnown });
+describe("a lookup", () => {
+  test.each(queryKinds)("by %s leaves no timer behind", async (_, query, isSendIndexed) => {
+    const { find } = setup({ explorer: "found", isSendIndexed });
     await find(query);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test.each(ways)("by %s does not wait for the explorer when the chain has answered", async (_, query, isSentKnown) => {
-    const { find, signals } = setup({ explorer: "hangs", isSentKnown });
-    expect(await find(query)).toEqual(onChain);
-    expect(signals.every(({ aborted }) => aborted)).toBe(true);
-  });
+  test.each(queryKinds)(
+    "by %s does not wait for the explorer once the chain has answered",
+    async (_, query, isSendIndexed) => {
+      const { find, signals } = setup({ explorer: "hangs", isSendIndexed });
+      expect(await find(query)).toEqual(onChain);
+      expect(signals.every(({ aborted }) => aborted)).toBe(true);
+    },
+  );
 
-  test("asks chain and explorer together, each by what the caller gave", async () => {
+  test("queries chain and explorer in parallel, by hash where the caller gave one", async () => {
     for (const query of [byHash, { ...byHash, ...byId }]) {
-      const { find, asked } = setup({ chain: "hangs", explorer: "hangs" });
+      const { find, queries } = setup({ chain: "hangs", explorer: "hangs" });
       void find(query);
       const hash = ["hash", query.transactionHash, "transferId" in query ? query.transferId : undefined];
-      expect(asked.sort()).toEqual([
+      expect(queries.sort()).toEqual([
         ["chain", ...hash],
         ["explorer", ...hash],
       ]);
     }
   });
 
-  test("follows what was sent for sure on its destination alone", async () => {
-    const { find, asked } = setup({ isSentKnown: true });
+  test("reads only the destination chain when the index has the send", async () => {
+    const { find, queries } = setup({ isSendIndexed: true });
     expect(await find(byId)).toEqual(onChain);
-    expect(asked).toEqual([["chain", "follow", repeatedByteHash("1a"), repeatedByteHash("05")]]);
+    expect(queries).toEqual([["chain", "resolve", repeatedByteHash("1a"), repeatedByteHash("05")]]);
   });
 
   test("waits for the explorer when the chains are down", async () => {
     const { find } = setup({ chain: "down", explorer: 2_500 });
-    const found = find(byHash);
+    const result = find(byHash);
     await vi.advanceTimersByTimeAsync(2_500);
-    expect(await found).toEqual(onExplorer);
+    expect(await result).toEqual(onExplorer);
   });
 
   test.each([
     [10_000, 9_000],
     [1_000, 800],
-  ])("of %i ms gives the chains %i ms, and then says what the explorer said", async (leftMs, chainMs) => {
+  ])("of %i ms gives the chains %i ms, then returns the explorer's status", async (remainingMs, chainMs) => {
     for (const query of [byHash, byId]) {
       const { find } = setup({ chain: "hangs", explorer: "found" });
-      let isOver = false;
-      const found = find(query, leftMs).finally(() => {
-        isOver = true;
+      let isSettled = false;
+      const result = find(query, remainingMs).finally(() => {
+        isSettled = true;
       });
       await vi.advanceTimersByTimeAsync(chainMs - 1);
-      expect(isOver).toBe(false);
+      expect(isSettled).toBe(false);
       await vi.advanceTimersByTimeAsync(1);
-      expect(isOver).toBe(true);
-      expect(await found).toEqual(onExplorer);
+      expect(isSettled).toBe(true);
+      expect(await result).toEqual(onExplorer);
     }
   });
 
-  test("says who did not answer a little before the time is over", async () => {
+  test("reports the failed chain shortly before the deadline", async () => {
     const { find } = setup({ chain: "down", explorer: "hangs" });
-    let isOver = false;
-    const over = find(byHash, 1_000).catch((error: unknown) => {
-      isOver = true;
+    let isSettled = false;
+    const failure = find(byHash, 1_000).catch((error: unknown) => {
+      isSettled = true;
       return error;
     });
     await vi.advanceTimersByTimeAsync(949);
-    expect(isOver).toBe(false);
+    expect(isSettled).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
-    expect(isOver).toBe(true);
-    expect(await over).toMatchObject({ message: "chain is down" });
+    expect(isSettled).toBe(true);
+    expect(await failure).toMatchObject({ message: "chain is down" });
   });
 
-  test("ends when the caller leaves", async () => {
+  test("ends when the caller aborts", async () => {
     const { find, caller, signals } = setup({ chain: "hangs", explorer: "hangs" });
-    const found = find(byId);
+    const result = find(byId);
     caller.abort();
-    await expect(found).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    await expect(result).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
-  test("fails with the chain's word, not with the explorer's", async () => {
+  test("fails with the chain's error, not with the explorer's", async () => {
     await expect(setup({ chain: "down", explorer: "down" }).find(byHash)).rejects.toThrow("chain is down");
   });
 });
 
-describe("by an id alone", () => {
-  test.each<[Word, Word]>([
+describe("by ID alone", () => {
+  test.each<[Behavior, Behavior]>([
     ["hangs", "found"],
     ["down", "found"],
     [5_000, "found"],
-  ])("the transaction that the explorer names is looked at: search %s, transaction %s", async (chain, chainByHash) => {
-    const { find, asked, signals } = setup({ chain, chainByHash, explorer: "found" });
+  ])("reads the transaction that the explorer names: search %s, transaction %s", async (chain, chainByHash) => {
+    const { find, queries, signals } = setup({ chain, chainByHash, explorer: "found" });
     expect(await find(byId)).toEqual(priced);
-    expect(asked).toContainEqual(["chain", "hash", onExplorer.sent.transactionHash, byId.transferId]);
+    expect(queries).toContainEqual(["chain", "hash", onExplorer.sent.transactionHash, byId.transferId]);
     expect(signals.every(({ aborted }) => aborted)).toBe(true);
   });
 
-  test.each<Word>(["none", "down", "refuses", "hangs"])(
-    "the search goes on when that transaction is no answer: %s",
+  test.each<Behavior>(["none", "down", "rejects", "hangs"])(
+    "continues the search when that transaction gives no answer: %s",
     async (chainByHash) => {
       const { find } = setup({ chain: 3_000, chainByHash, explorer: "found" });
-      const found = find(byId);
+      const result = find(byId);
       await vi.advanceTimersByTimeAsync(3_000);
-      expect(await found).toEqual(priced);
+      expect(await result).toEqual(priced);
     },
   );
 
-  test("the search need not wait for an explorer that is slow", async () => {
+  test("returns the search result without waiting for a slow explorer", async () => {
     const { find } = setup({ chain: 100, chainByHash: "hangs", explorer: 2_000 });
-    const found = find(byId);
+    const result = find(byId);
     await vi.advanceTimersByTimeAsync(100);
-    expect(await found).toEqual(onChain);
+    expect(await result).toEqual(onChain);
   });
 
-  // Asked for that hash the chains tell of what it delivered, and of others beside.
-  test("the search goes on when that transaction is the one that delivered it", async () => {
-    const explored = createStatus({ ...onExplorer, sent: { transactionHash: repeatedByteHash("3c") } });
-    const foundByHash = createStatus({ otherTransferIds: [repeatedByteHash("05")] });
-    const { find, asked } = setup({ chain: 3_000, chainByHash: "found", foundByHash, explorer: "found", explored });
-    const found = find(byId);
+  // For that hash the chains return the delivered transfer with other siblings.
+  test("continues the search when that transaction is the delivering one", async () => {
+    const explorerStatus = createStatus({ ...onExplorer, sent: { transactionHash: repeatedByteHash("3c") } });
+    const statusByHash = createStatus({ otherTransferIds: [repeatedByteHash("05")] });
+    const { find, queries } = setup({
+      chain: 3_000,
+      chainByHash: "found",
+      statusByHash,
+      explorer: "found",
+      explorerStatus,
+    });
+    const result = find(byId);
     await vi.advanceTimersByTimeAsync(3_000);
-    expect(asked).toContainEqual(["chain", "hash", repeatedByteHash("3c"), byId.transferId]);
-    expect(await found).toEqual(priced);
+    expect(queries).toContainEqual(["chain", "hash", repeatedByteHash("3c"), byId.transferId]);
+    expect(await result).toEqual(priced);
   });
 
-  // The explorer knows of one, the chains of several.
-  test("a CCTP nonce that the chains refuse is refused, whatever the explorer names", async () => {
-    const { find } = setup({ chain: "refuses", chainByHash: "found", explorer: "found" });
-    await expect(find({ transferId: "77" })).rejects.toBe(refusal);
+  // The explorer has one transfer, the chains several.
+  test("rejects a CCTP nonce that the chains reject, whatever the explorer names", async () => {
+    const { find } = setup({ chain: "rejects", chainByHash: "found", explorer: "found" });
+    await expect(find({ transferId: "77" })).rejects.toBe(rejection);
   });
 
-  test("a CCTP nonce is not looked for where the explorer says, while the chains take their time", async () => {
-    const foundByHash = createStatus({ otherTransferIds: [repeatedByteHash("05")] });
-    const { find, asked } = setup({ chain: 3_000, chainByHash: "found", foundByHash, explorer: "found" });
-    const found = find({ transferId: "77" });
+  test("does not use the explorer's transaction for a CCTP nonce while the chains are slow", async () => {
+    const statusByHash = createStatus({ otherTransferIds: [repeatedByteHash("05")] });
+    const { find, queries } = setup({ chain: 3_000, chainByHash: "found", statusByHash, explorer: "found" });
+    const result = find({ transferId: "77" });
     await vi.advanceTimersByTimeAsync(3_000);
-    expect(await found).toEqual(priced);
-    expect(asked.sort()).toEqual([
+    expect(await result).toEqual(priced);
+    expect(queries.sort()).toEqual([
       ["chain", "id", "77"],
       ["explorer", "id", "77"],
     ]);
   });
 
-  test("a search that fails waits for what the explorer names", async () => {
+  test("waits for the transaction that the explorer names when the search fails", async () => {
     const { find } = setup({ chain: "down", chainByHash: 500, explorer: 2_000 });
-    const found = find(byId);
+    const result = find(byId);
     await vi.advanceTimersByTimeAsync(2_500);
-    expect(await found).toEqual(priced);
+    expect(await result).toEqual(priced);
   });
 });
 
-describe("the price of the time", () => {
+describe("the price at the time of sending", () => {
   const explorer = "found";
   test.each<[string, Setup, number | undefined]>([
-    ["is the explorer's, when it has answered", { chain: 10, explorer }, 1_234],
-    ["is not known when it answers later", { chain: 10, explorer: 11 }, undefined],
-    ["is not known when it does not answer", { chain: 10, explorer: "down" }, undefined],
+    ["is the explorer's when it has answered", { chain: 10, explorer }, 1_234],
+    ["is unknown when the explorer answers later", { chain: 10, explorer: 11 }, undefined],
+    ["is unknown when the explorer fails", { chain: 10, explorer: "down" }, undefined],
     [
-      "is not known when it has none",
-      { chain: 10, explorer, explored: { ...onExplorer, priceUsd: undefined } },
+      "is unknown when the explorer has none",
+      { chain: 10, explorer, explorerStatus: { ...onExplorer, priceUsd: undefined } },
       undefined,
     ],
     [
-      "is not that of another transfer",
-      { chain: 10, explorer, explored: { ...onExplorer, sent: createSentTransfer({ id: repeatedByteHash("99") }) } },
+      "is not taken from another transfer",
+      {
+        chain: 10,
+        explorer,
+        explorerStatus: { ...onExplorer, sent: createSentTransfer({ id: repeatedByteHash("99") }) },
+      },
       undefined,
     ],
     [
-      "is not that of another token",
-      { chain: 10, explorer, explored: { ...onExplorer, sent: createSentTransfer({ token: "DAI" }) } },
+      "is not taken from another token",
+      { chain: 10, explorer, explorerStatus: { ...onExplorer, sent: createSentTransfer({ token: "DAI" }) } },
       undefined,
     ],
-    ["goes with what was sent for sure", { chain: 10, explorer, isSentKnown: true }, 1_234],
-  ])("%s", async (_, parts, priceUsd) => {
-    const { find } = setup(parts);
-    const found = find(byHash);
+    ["is added to an indexed send", { chain: 10, explorer, isSendIndexed: true }, 1_234],
+  ])("%s", async (_, options, priceUsd) => {
+    const { find } = setup(options);
+    const result = find(byHash);
     await vi.advanceTimersByTimeAsync(20);
-    expect(await found).toEqual({ ...onChain, priceUsd });
+    expect(await result).toEqual({ ...onChain, priceUsd });
   });
 });

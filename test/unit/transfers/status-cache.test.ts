@@ -3,12 +3,8 @@ import { ServiceError } from "../../../src/errors.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { createAdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
 import { createSingleFlight } from "../../../src/resilience/single-flight.js";
-import type {
-  LookupContext,
-  LookupResult,
-  TransferQuery,
-  TransferSource,
-} from "../../../src/transfers/sources/transfer-source.js";
+import type { LookupContext, LookupResult, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
+import type { TransferStatus } from "../../../src/transfers/status.js";
 import { createStatusCache } from "../../../src/transfers/status-cache.js";
 import {
   createChainAccess,
@@ -22,29 +18,24 @@ import {
   unavailableError,
 } from "../../support/stubs/transfer-fixtures.js";
 
-const settled = createStatus();
-const waiting = createStatus({ delivery: undefined });
-const towards = (slug: string): StatusOverrides => ({ sent: { destination: getChain(slug) }, delivery: undefined });
+const immutable = createStatus();
+const pending = createStatus({ delivery: undefined });
+const pendingTo = (slug: string): StatusOverrides => ({ sent: { destination: getChain(slug) }, delivery: undefined });
 const timeoutMs = 10_000;
 
-function setup({ index }: { index?: (transferId: string) => LookupResult } = {}) {
+function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined } = {}) {
   let time = 1_000_000;
-  const lookUps: (ReturnType<typeof createDeferred<LookupResult>> & {
+  const lookups: (ReturnType<typeof createDeferred<LookupResult>> & {
     query: TransferQuery;
     context: LookupContext;
   })[] = [];
-  const source: TransferSource<LookupResult> | undefined = index && {
-    name: "index",
-    findByTransactionHash: (_, id) => index(id ?? ""),
-    findByTransferId: (id) => index(id),
-  };
-  const book = createStatusCache({
-    index: source,
+  const cache = createStatusCache({
+    index: findIndexed && { findKnownStatus: findIndexed },
     resolver: {
       resolve(query, context) {
-        const lookUp = { ...createDeferred<LookupResult>(), query, context };
-        lookUps.push(lookUp);
-        return lookUp.promise;
+        const lookup = { ...createDeferred<LookupResult>(), query, context };
+        lookups.push(lookup);
+        return lookup.promise;
       },
     },
     singleFlight: createSingleFlight(new AbortController().signal),
@@ -53,180 +44,176 @@ function setup({ index }: { index?: (transferId: string) => LookupResult } = {})
     now: () => time,
   });
   const find = (transferId: string, more: Partial<LookupContext> = {}, transactionHash?: string) =>
-    book.find({ transferId, transactionHash }, { ...createLookupContext(more), caller: "a" });
+    cache.find({ transferId, transactionHash }, { ...createLookupContext(more), caller: "a" });
   return {
-    lookUps,
+    lookups,
     find,
-    pass: (ms: number) => {
+    advanceTime: (ms: number) => {
       time += ms;
     },
-    /** Finds, where everyone who is asked says this. */
-    async told(found: LookupResult | ServiceError, ...rest: Parameters<typeof find>) {
-      const before = lookUps.length;
-      const asked = find(...rest);
-      const lookUp = lookUps[before];
-      if (found instanceof ServiceError) lookUp?.reject(found);
-      else lookUp?.resolve(found);
-      return asked;
+    /** Runs a lookup that the resolver answers with this result or error. */
+    async resolveWith(result: LookupResult | ServiceError, ...args: Parameters<typeof find>) {
+      const before = lookups.length;
+      const response = find(...args);
+      const lookup = lookups[before];
+      if (result instanceof ServiceError) lookup?.reject(result);
+      else lookup?.resolve(result);
+      return response;
     },
   };
 }
 
-describe("a status that was found", () => {
+describe("a status", () => {
   test.each<[string, ReturnType<typeof createStatus>, number]>([
-    ["settled, for an hour", settled, 60 * 60_000],
-    ["pending towards L1, for its block", createStatus(towards("ethereum")), 12_000],
-    ["pending towards Polygon, for its block", createStatus(towards("polygon")), 2_000],
-    ["pending towards Arbitrum, whose blocks are short, for a second", waiting, 1_000],
-    ["bonded in blocks that may be undone, for a second", createStatus({ isFinal: false }), 1_000],
-  ])("is kept: %s", async (_, status, ms) => {
-    const { find, told, pass, lookUps } = setup();
-    expect(await told(status, "1")).toBe(status);
-    pass(ms);
+    ["immutable, for an hour", immutable, 60 * 60_000],
+    ["pending to L1, for one block", createStatus(pendingTo("ethereum")), 12_000],
+    ["pending to Polygon, for one block", createStatus(pendingTo("polygon")), 2_000],
+    ["pending to Arbitrum, whose block time is below a second, for a second", pending, 1_000],
+    ["bonded in blocks that are not final, for a second", createStatus({ isFinal: false }), 1_000],
+  ])("is cached: %s", async (_, status, ms) => {
+    const { find, resolveWith, advanceTime, lookups } = setup();
+    expect(await resolveWith(status, "1")).toBe(status);
+    advanceTime(ms);
     expect(find("1")).toBe(status);
-    pass(1);
+    advanceTime(1);
     expect(find("1")).toBeInstanceOf(Promise);
-    expect(lookUps).toHaveLength(2);
+    expect(lookups).toHaveLength(2);
   });
 
-  test("is kept for the very question", async () => {
-    const { told, find } = setup();
-    await told(settled, "1");
+  test("is cached by network, transfer ID and transaction hash", async () => {
+    const { resolveWith, find } = setup();
+    await resolveWith(immutable, "1");
     expect(find("2")).toBeInstanceOf(Promise);
     expect(find("1", {}, repeatedByteHash("2b"))).toBeInstanceOf(Promise);
     expect(find("1", { network: getNetwork("goerli") })).toBeInstanceOf(Promise);
-    expect(find("1")).toBe(settled);
+    expect(find("1")).toBe(immutable);
   });
 
   test.each<[string, LookupResult | ServiceError]>([
-    ["that there is none", undefined],
-    ["a failure", unavailableError("a chain")],
-    ["a caller's mistake", new ServiceError("INVALID_PARAMETER", "ambiguous")],
-  ])("is not %s", async (_, found) => {
-    const { told, find, lookUps } = setup();
-    const first = told(found, "1");
-    if (found instanceof ServiceError) await expect(first).rejects.toBe(found);
+    ["not found", undefined],
+    ["an upstream failure", unavailableError("a chain")],
+    ["an invalid parameter", new ServiceError("INVALID_PARAMETER", "ambiguous")],
+  ])("is not cached: %s", async (_, result) => {
+    const { resolveWith, find, lookups } = setup();
+    const first = resolveWith(result, "1");
+    if (result instanceof ServiceError) await expect(first).rejects.toBe(result);
     else expect(await first).toBeUndefined();
     expect(find("1")).toBeInstanceOf(Promise);
-    expect(lookUps).toHaveLength(2);
+    expect(lookups).toHaveLength(2);
   });
 
-  test("is one of ten thousand at most", async () => {
-    const { told, find } = setup();
-    for (let id = 0; id <= 10_000; id += 1) await told(settled, String(id));
+  test("is evicted after ten thousand newer ones", async () => {
+    const { resolveWith, find } = setup();
+    for (let id = 0; id <= 10_000; id += 1) await resolveWith(immutable, String(id));
     expect(find("0")).toBeInstanceOf(Promise);
-    expect(find("1")).toBe(settled);
-    expect(find("10000")).toBe(settled);
+    expect(find("1")).toBe(immutable);
+    expect(find("10000")).toBe(immutable);
   });
 });
 
-describe("who asks on an endpoint of its own", () => {
-  const own = { chains: createChainAccess([], ["gnosis"]), remainingMs: () => 123 };
+describe("a lookup over custom endpoints", () => {
+  const customContext = { chains: createChainAccess([], ["gnosis"]), remainingMs: () => 123 };
 
-  test("gets a look-up of its own, of which nothing is kept, and nothing that is kept", async () => {
-    const { told, find, lookUps } = setup({ index: () => settled });
-    expect(await told(waiting, "1", own)).toBe(waiting);
-    expect(lookUps[0]?.context.remainingMs()).toBe(123);
-    expect(find("1")).toBe(settled);
-    expect(await told(waiting, "1", own)).toBe(waiting);
-    expect(lookUps).toHaveLength(2);
+  test("bypasses the cache and the index in both directions", async () => {
+    const { resolveWith, find, lookups } = setup({ findIndexed: () => immutable });
+    expect(await resolveWith(pending, "1", customContext)).toBe(pending);
+    expect(lookups[0]?.context.remainingMs()).toBe(123);
+    expect(find("1")).toBe(immutable);
+    expect(await resolveWith(pending, "1", customContext)).toBe(pending);
+    expect(lookups).toHaveLength(2);
   });
 
-  test("shares it with nobody", () => {
-    const { find, lookUps } = setup();
-    for (const more of [own, own, {}, {}]) find("1", more);
-    expect(lookUps).toHaveLength(3);
+  test("is not shared with other callers", () => {
+    const { find, lookups } = setup();
+    for (const more of [customContext, customContext, {}, {}]) find("1", more);
+    expect(lookups).toHaveLength(3);
   });
 });
 
-describe("a look-up for several", () => {
-  test("is one, has all the time there is, and is told to all", async () => {
-    const { find, lookUps, pass } = setup();
-    const impatient = new AbortController();
-    const first = Promise.resolve(find("1", { remainingMs: () => 5, signal: impatient.signal }));
+describe("a shared lookup", () => {
+  test("runs once with the full time limit and answers every caller", async () => {
+    const { find, lookups, advanceTime } = setup();
+    const firstCaller = new AbortController();
+    const first = Promise.resolve(find("1", { remainingMs: () => 5, signal: firstCaller.signal }));
     first.catch(() => {});
     const second = find("1");
-    expect(lookUps).toHaveLength(1);
-    const [lookUp] = lookUps;
-    expect(lookUp?.context.remainingMs()).toBe(timeoutMs);
-    pass(400);
-    expect(lookUp?.context.remainingMs()).toBe(timeoutMs - 400);
-    impatient.abort();
-    await expect(first).rejects.toBe(impatient.signal.reason);
-    expect(lookUp?.context.signal.aborted).toBe(false);
-    lookUp?.resolve(waiting);
-    expect(await second).toBe(waiting);
-    expect(find("1")).toBe(waiting);
+    expect(lookups).toHaveLength(1);
+    const [lookup] = lookups;
+    expect(lookup?.context.remainingMs()).toBe(timeoutMs);
+    advanceTime(400);
+    expect(lookup?.context.remainingMs()).toBe(timeoutMs - 400);
+    firstCaller.abort();
+    await expect(first).rejects.toBe(firstCaller.signal.reason);
+    expect(lookup?.context.signal.aborted).toBe(false);
+    lookup?.resolve(pending);
+    expect(await second).toBe(pending);
+    expect(find("1")).toBe(pending);
   });
 
-  test("is broken off when nobody waits any more", async () => {
-    const { find, lookUps } = setup();
+  test("is aborted when every caller has left", async () => {
+    const { find, lookups } = setup();
     const caller = new AbortController();
-    const left = Promise.resolve(find("1", { signal: caller.signal }));
-    left.catch(() => {});
+    const abandoned = Promise.resolve(find("1", { signal: caller.signal }));
+    abandoned.catch(() => {});
     caller.abort();
     await flushEventLoop();
-    expect(lookUps[0]?.context.signal.aborted).toBe(true);
+    expect(lookups[0]?.context.signal.aborted).toBe(true);
     find("1");
-    expect(lookUps).toHaveLength(2);
-    expect(lookUps[1]?.context.signal.aborted).toBe(false);
+    expect(lookups).toHaveLength(2);
+    expect(lookups[1]?.context.signal.aborted).toBe(false);
   });
 });
 
 describe("the index", () => {
-  test("is asked first, answers without a promise, and what it says is kept as long as any", () => {
-    let [word, asked]: [LookupResult, number] = [waiting, 0];
-    const { find, lookUps, pass } = setup({
-      index: () => {
-        asked += 1;
-        return word;
+  test("is queried first, answers synchronously, and its statuses are cached as any other", () => {
+    let [indexed, queryCount]: [TransferStatus, number] = [pending, 0];
+    const { find, lookups, advanceTime } = setup({
+      findIndexed: () => {
+        queryCount += 1;
+        return indexed;
       },
     });
-    expect(find("1")).toBe(waiting);
-    word = settled;
-    expect(find("1")).toBe(waiting);
-    expect(asked).toBe(1);
-    pass(1_001);
-    expect(find("1")).toBe(settled);
-    expect(lookUps).toEqual([]);
+    expect(find("1")).toBe(pending);
+    indexed = immutable;
+    expect(find("1")).toBe(pending);
+    expect(queryCount).toBe(1);
+    advanceTime(1_001);
+    expect(find("1")).toBe(immutable);
+    expect(lookups).toEqual([]);
   });
 
-  test("that cannot know leaves it to others", async () => {
-    const { told } = setup({
-      index: () => {
-        throw unavailableError("the index");
-      },
-    });
-    expect(await told(waiting, "1")).toBe(waiting);
+  test("leaves transfers that it does not know to the resolver", async () => {
+    const { resolveWith } = setup({ findIndexed: () => undefined });
+    expect(await resolveWith(pending, "1")).toBe(pending);
   });
 
-  test("that fails otherwise is an error at once", () => {
-    const { find, lookUps } = setup({
-      index: () => {
+  test("that rejects a query fails the lookup at once", () => {
+    const { find, lookups } = setup({
+      findIndexed: () => {
         throw new ServiceError("INVALID_PARAMETER", "ambiguous");
       },
     });
     expect(() => find("1")).toThrow("ambiguous");
-    expect(lookUps).toEqual([]);
+    expect(lookups).toEqual([]);
   });
 });
 
-describe("look-ups that are too many", () => {
+describe("too many lookups", () => {
   const overloaded = expect.objectContaining({ reason: "OVERLOADED", retryAfterSeconds: 1 });
 
-  test("are refused at once; what is kept, looked up already, or over an endpoint of the caller's own is not", async () => {
-    const { find, told, lookUps } = setup();
-    await told(settled, "kept");
-    // So many at work, the others in line.
+  test("are rejected at once, except cached, shared and custom-endpoint ones", async () => {
+    const { find, resolveWith, lookups } = setup();
+    await resolveWith(immutable, "cached");
+    // 64 run, 64 wait.
     for (let id = 0; id < 128; id += 1) find(String(id));
-    expect(lookUps).toHaveLength(1 + 64);
+    expect(lookups).toHaveLength(1 + 64);
     expect(() => find("128")).toThrow(overloaded);
-    expect(find("kept")).toBe(settled);
+    expect(find("cached")).toBe(immutable);
     const shared = find("63");
-    lookUps.at(-1)?.resolve(settled);
-    expect(await shared).toBe(settled);
+    lookups.at(-1)?.resolve(immutable);
+    expect(await shared).toBe(immutable);
     find("129");
     find("130", { chains: createChainAccess([], ["gnosis"]) });
-    expect(lookUps).toHaveLength(1 + 64 + 1 + 1);
+    expect(lookups).toHaveLength(1 + 64 + 1 + 1);
   });
 });

@@ -4,17 +4,17 @@ import { isImmutableStatus, type TransferState } from "../../../src/transfers/st
 import type { TransferDelivery } from "../../../src/transfers/transfer.js";
 import { createSentTransfer, createStatus, defaultDelivery, getChain } from "../../support/stubs/transfer-fixtures.js";
 
-const unknown: TransferDelivery = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };
+const unknownDelivery: TransferDelivery = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };
 const withdrawn: TransferDelivery = { ...defaultDelivery, bonder: undefined };
 
-/** What may ask for a swap at the destination. */
-const asking = [
+/** Each combination of values; any that is not zero requests a swap at the destination. */
+const swapRequests = [
   { amountOutMin: 0n, deadline: 0n },
   { amountOutMin: 1n, deadline: 0n },
   { amountOutMin: 0n, deadline: 1n },
   { amountOutMin: 1n, deadline: 1n },
 ];
-const never: readonly TransferState[] = ["PENDING", "PENDING", "PENDING", "PENDING"];
+const alwaysPending: readonly TransferState[] = ["PENDING", "PENDING", "PENDING", "PENDING"];
 
 const sentAs = (kind: TransferKind, destination: string, event: object = {}) => ({
   kind,
@@ -25,24 +25,24 @@ const sentAs = (kind: TransferKind, destination: string, event: object = {}) => 
 describe("the state of a transfer", () => {
   test.each<[TransferKind, string, readonly TransferState[]]>([
     ["l2", "ethereum", ["PENDING", "UNBONDABLE", "UNBONDABLE", "UNBONDABLE"]],
-    ["l2", "arbitrum", never],
-    ["l1", "arbitrum", never],
-    ["cctp", "arbitrum", never],
-    ["cctp", "ethereum", never],
-  ])("over %s to %s, before it is received and after", (kind, destination, states) => {
-    const of = (delivery: TransferDelivery | undefined) =>
-      asking.map((event) => createStatus({ sent: sentAs(kind, destination, event), delivery }).state);
-    expect(of(undefined)).toEqual(states);
-    for (const delivery of [unknown, withdrawn, defaultDelivery]) {
-      expect(of(delivery)).toEqual(["BONDED", "BONDED", "BONDED", "BONDED"]);
+    ["l2", "arbitrum", alwaysPending],
+    ["l1", "arbitrum", alwaysPending],
+    ["cctp", "arbitrum", alwaysPending],
+    ["cctp", "ethereum", alwaysPending],
+  ])("kind %s to %s, before and after the delivery", (kind, destination, states) => {
+    const getStates = (delivery: TransferDelivery | undefined) =>
+      swapRequests.map((event) => createStatus({ sent: sentAs(kind, destination, event), delivery }).state);
+    expect(getStates(undefined)).toEqual(states);
+    for (const delivery of [unknownDelivery, withdrawn, defaultDelivery]) {
+      expect(getStates(delivery)).toEqual(["BONDED", "BONDED", "BONDED", "BONDED"]);
     }
   });
 
-  test("comes with all that is known of it", () => {
-    const facts = { source: "index", observedAtMs: 7, isFinal: false, priceUsd: 3, otherTransferIds: ["5"] } as const;
+  test("is returned with all given details", () => {
+    const details = { source: "index", observedAtMs: 7, isFinal: false, priceUsd: 3, otherTransferIds: ["5"] } as const;
     const sent = createSentTransfer();
-    expect(createStatus({ ...facts, delivery: undefined })).toEqual({
-      ...facts,
+    expect(createStatus({ ...details, delivery: undefined })).toEqual({
+      ...details,
       sent,
       delivery: undefined,
       state: "PENDING",
@@ -50,16 +50,16 @@ describe("the state of a transfer", () => {
   });
 });
 
-describe("a status is settled", () => {
+describe("a status is immutable", () => {
   test.each<[string, boolean, Parameters<typeof createStatus>[0]]>([
-    ["bonded in blocks that stay", true, {}],
-    ["withdrawn by nobody knows whom", true, { delivery: withdrawn }],
-    ["bonded in blocks that may be undone", false, { isFinal: false }],
-    ["received, not known by what", false, { delivery: unknown }],
-    ["pending, and sent for sure", false, { delivery: undefined }],
-    ["not to be bonded", false, { delivery: undefined, sent: sentAs("l2", "ethereum") }],
-    ["withdrawn, when it could not be bonded", true, { delivery: withdrawn, sent: sentAs("l2", "ethereum") }],
-  ])("%s: %s", (_, settled, parts) => {
-    expect(isImmutableStatus(createStatus(parts))).toBe(settled);
+    ["bonded in final blocks", true, {}],
+    ["withdrawn by an unknown account", true, { delivery: withdrawn }],
+    ["bonded in blocks that are not final", false, { isFinal: false }],
+    ["delivered, transaction unknown", false, { delivery: unknownDelivery }],
+    ["pending, send final", false, { delivery: undefined }],
+    ["unbondable", false, { delivery: undefined, sent: sentAs("l2", "ethereum") }],
+    ["unbondable, then withdrawn", true, { delivery: withdrawn, sent: sentAs("l2", "ethereum") }],
+  ])("%s: %s", (_, isImmutable, overrides) => {
+    expect(isImmutableStatus(createStatus(overrides))).toBe(isImmutable);
   });
 });

@@ -14,13 +14,7 @@ import { raceFirstDefined } from "../../../resilience/first-defined.js";
 import { withTimeout } from "../../../resilience/with-timeout.js";
 import { buildTransferStatus, type StatusDetails, type TransferStatus } from "../../status.js";
 import type { SentTransfer, TransferDelivery } from "../../transfer.js";
-import {
-  isCctpNonce,
-  isUpstreamUnavailable,
-  type LookupContext,
-  type LookupResult,
-  type TransferSource,
-} from "../transfer-source.js";
+import { isCctpNonce, isUpstreamUnavailable, type LookupContext, type TransferSource } from "../transfer-source.js";
 import { type DetectedDelivery, findDelivery, requireDefined } from "./delivery-search.js";
 import { type EqualTransferGroup, findL1Completion, findSendOfL1Completion } from "./l1-completion.js";
 import { incompleteChainDataError, readLogTimestamp, type SearchCaches } from "./search-caches.js";
@@ -46,7 +40,7 @@ export interface ChainSourceOptions extends SearchCaches {
 }
 
 /** Knows of transfers what the chains' own receipts, logs and contracts say. */
-export interface ChainSource extends TransferSource<Promise<LookupResult>> {
+export interface ChainSource extends TransferSource {
   /**
    * What became of a transfer of which somebody else knows that it was sent.
    * @throws ServiceError UPSTREAM_UNAVAILABLE when the chains cannot tell

@@ -17,11 +17,11 @@ afterEach(async () => {
 
 const chains: NetworkChains = {
   getClient: () => {
-    throw new Error("the explorer is asked for what it says, not the chains");
+    throw new Error("the explorer source must not use the chains");
   },
   hasCustomEndpoint: () => false,
 };
-const contextOf = (network: NetworkSlug = "mainnet"): LookupContext => ({
+const createContext = (network: NetworkSlug = "mainnet"): LookupContext => ({
   network: getNetwork(network),
   chains,
   remainingMs: () => 1_000,
@@ -35,8 +35,8 @@ async function setup(...records: readonly ExplorerRecordJson[]) {
   const source = createExplorerSource({ explorer, now: () => 1_700_000_000_000 });
   return {
     stub,
-    byHash: (hash: string, id?: string) => source.findByTransactionHash(hash, id, contextOf()),
-    byId: (id: string) => source.findByTransferId(id, contextOf()),
+    byHash: (hash: string, id?: string) => source.findByTransactionHash(hash, id, createContext()),
+    byId: (id: string) => source.findByTransferId(id, createContext()),
     source,
   };
 }
@@ -49,8 +49,8 @@ const pending = { bonded: false, bondTransactionHash: "", bonderAddress: "" };
 const fromL1 = { sourceChainId: 1, sourceChainSlug: "ethereum", transferId: `${sendingHash}0000002a` };
 const cctp = { token: "USDC", transferId: "123", amountOutMin: null, deadline: 0 };
 
-describe("what the explorer says of a transfer", () => {
-  test("is a status that is hearsay", async () => {
+describe("the status from the explorer", () => {
+  test("contains everything that the record has, and is not final", async () => {
     const { byId } = await setup(createExplorerRecord());
     expect(await byId(id)).toEqual({
       sent: {
@@ -93,12 +93,12 @@ describe("what the explorer says of a transfer", () => {
       { state: "UNBONDABLE", delivery: undefined },
     ],
     [
-      "received, not known by what",
+      "delivered, transaction unknown",
       { bondTransactionHash: null, bonderAddress: null },
       { state: "BONDED", delivery: { transactionHash: undefined, bonder: undefined } },
     ],
     [
-      "from L1, where the hash is the id and nobody bonds",
+      "from L1, with the hash as its ID and no bonder",
       fromL1,
       {
         state: "BONDED",
@@ -107,27 +107,29 @@ describe("what the explorer says of a transfer", () => {
       },
     ],
     [
-      "over CCTP, where nobody bonds",
+      "over CCTP, without a bonder",
       cctp,
       { state: "BONDED", sent: { kind: "cctp", id: "123", event: { deadline: 0n } }, delivery: { bonder: undefined } },
     ],
     ["without a price", { tokenPriceUsd: null, amountUsd: null }, { priceUsd: undefined }],
-  ])("can be %s", async (_, others, expected) => {
-    const { byHash } = await setup(createExplorerRecord(others));
+  ])("can be %s", async (_, overrides, expected) => {
+    const { byHash } = await setup(createExplorerRecord(overrides));
     expect(await byHash(sendingHash)).toMatchObject(expected);
   });
 
-  test("can be that there is none", async () => {
+  test("is undefined when the explorer has no record", async () => {
     const { byId, byHash } = await setup();
     expect(await byId(id)).toBeUndefined();
     expect(await byHash(sendingHash)).toBeUndefined();
   });
 
-  test("is not known while it gives no answer, and of another network never", async () => {
+  test("is unavailable while the explorer is down, and for networks other than mainnet", async () => {
     const { byId, stub, source } = await setup(createExplorerRecord());
-    const unavailable = { reason: "UPSTREAM_UNAVAILABLE", message: "the explorer knows mainnet only" };
-    await expect(source.findByTransferId(id, contextOf("goerli"))).rejects.toMatchObject(unavailable);
-    await expect(source.findByTransactionHash(id, undefined, contextOf("goerli"))).rejects.toMatchObject(unavailable);
+    const unavailable = { reason: "UPSTREAM_UNAVAILABLE", message: "the explorer covers mainnet only" };
+    await expect(source.findByTransferId(id, createContext("goerli"))).rejects.toMatchObject(unavailable);
+    await expect(source.findByTransactionHash(id, undefined, createContext("goerli"))).rejects.toMatchObject(
+      unavailable,
+    );
     expect(stub.queries).toEqual([]);
     stub.mode = "down";
     await expect(byId(id)).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
@@ -135,7 +137,7 @@ describe("what the explorer says of a transfer", () => {
 });
 
 describe("a transfer is found", () => {
-  test("by an id that is its own, and not by a hash in its place", async () => {
+  test("by its ID, but not by a transaction hash in place of the ID", async () => {
     const { byId } = await setup(
       createExplorerRecord(),
       createExplorerRecord({ ...fromL1, transactionHash: hash("4d") }),
@@ -146,14 +148,14 @@ describe("a transfer is found", () => {
     expect(await byId(hash("4d"))).toMatchObject({ sent: { id: hash("4d"), kind: "l1" } });
   });
 
-  test("by the hash that sent or delivered it", async () => {
+  test("by the hash of the sending or delivering transaction", async () => {
     const { byHash } = await setup(createExplorerRecord());
     expect(await byHash(sendingHash)).toMatchObject({ sent: { id } });
     expect(await byHash(bondingHash)).toMatchObject({ sent: { id } });
     expect(await byHash(id)).toBeUndefined();
   });
 
-  test("by both", async () => {
+  test("by hash and ID together", async () => {
     const { byHash } = await setup(createExplorerRecord(), createExplorerRecord({ transferId: hash("0f") }));
     expect(await byHash(sendingHash, id)).toMatchObject({ sent: { id }, otherTransferIds: [hash("0f")] });
     expect(await byHash(sendingHash, hash("0f"))).toMatchObject({ sent: { id: hash("0f") }, otherTransferIds: [id] });
@@ -161,16 +163,16 @@ describe("a transfer is found", () => {
     expect(await byHash(bondingHash, id)).toMatchObject({ sent: { id } });
   });
 
-  test("beside the others of its transaction, in one order", async () => {
+  test("with its siblings in a stable order", async () => {
     const ids = [hash("9f"), hash("11"), hash("44")];
-    const { byHash, byId } = await setup(...ids.map((each) => createExplorerRecord({ transferId: each })));
+    const { byHash, byId } = await setup(...ids.map((transferId) => createExplorerRecord({ transferId })));
     const first = { sent: { id: hash("11") }, otherTransferIds: [hash("44"), hash("9f")] };
     expect(await byHash(sendingHash)).toMatchObject(first);
-    // One id is all that the explorer is asked for here.
+    // A query by ID returns this record only.
     expect(await byId(hash("11"))).toMatchObject({ ...first, otherTransferIds: [] });
   });
 
-  test("beside the others that the same transaction delivered", async () => {
+  test("with the siblings that the same transaction delivered", async () => {
     const { byHash } = await setup(
       createExplorerRecord(),
       createExplorerRecord({ transferId: hash("0f"), transactionHash: hash("4d") }),
@@ -179,7 +181,7 @@ describe("a transfer is found", () => {
     expect(await byHash(sendingHash)).toMatchObject({ sent: { id }, otherTransferIds: [] });
   });
 
-  test("as one of several from L1 in a transaction, which have one id", async () => {
+  test("as one of several from L1 in a transaction, which share an ID", async () => {
     const both = ["2b", "2a"].map((log) =>
       createExplorerRecord({ ...fromL1, transferId: `${sendingHash}000000${log}` }),
     );
@@ -188,7 +190,7 @@ describe("a transfer is found", () => {
     expect(await byId(sendingHash)).toMatchObject({ sent: { id: sendingHash }, otherTransferIds: [sendingHash] });
   });
 
-  test("as sent rather than as delivered", async () => {
+  test("as sent rather than as delivered by the same transaction", async () => {
     const delivered = createExplorerRecord({
       transferId: hash("0f"),
       transactionHash: hash("4d"),
@@ -199,7 +201,7 @@ describe("a transfer is found", () => {
     expect(await byHash(sendingHash, hash("0f"))).toBeUndefined();
   });
 
-  test("by its CCTP nonce, if only one chain has that", async () => {
+  test("by its CCTP nonce if only one source chain uses it", async () => {
     const other = { ...cctp, sourceChainId: 137, sourceChainSlug: "polygon", transactionHash: hash("4d") };
     const { byId, byHash, stub } = await setup(createExplorerRecord(cctp));
     expect(await byId("123")).toMatchObject({ sent: { id: "123", kind: "cctp" } });
@@ -208,11 +210,11 @@ describe("a transfer is found", () => {
     expect(await byHash(hash("4d"), "123")).toMatchObject({ sent: { source: { slug: "polygon" } } });
   });
 
-  test.each(["wrong-types", "foreign"] as const)("never in answers that lie: %s", async (mode) => {
+  test.each(["wrong-types", "foreign"] as const)("never in invalid responses: %s", async (mode) => {
     const { byHash, byId, stub } = await setup(createExplorerRecord());
     stub.mode = mode;
-    const asked = mode === "foreign" ? hash("77") : id;
-    expect(await byId(asked)).toBeUndefined();
-    expect(await byHash(asked)).toBeUndefined();
+    const query = mode === "foreign" ? hash("77") : id;
+    expect(await byId(query)).toBeUndefined();
+    expect(await byHash(query)).toBeUndefined();
   });
 });
