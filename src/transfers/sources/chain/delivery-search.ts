@@ -11,123 +11,122 @@ import {
 } from "../../../hop/transfer-events.js";
 import { createAbortScope } from "../../../resilience/fetch-json.js";
 import { withTimeout } from "../../../resilience/with-timeout.js";
-import type { LookupContext } from "../transfer-source.js";
+import { type LookupContext, usesCustomEndpoints } from "../transfer-source.js";
 import type { LogScanOptions } from "./resumable-log-scanner.js";
 import type { SearchCaches } from "./search-caches.js";
 import type { ParsedSend } from "./transfer-logs.js";
 
-/** That a transfer has arrived. */
+/** A delivery that the destination chain confirms. */
 export interface DetectedDelivery {
-  /** The log that delivered it; undefined: not found. */
+  /** The log that delivered the transfer; undefined when it has not been found. */
   readonly log: Log | undefined;
 }
 
-/** What an endpoint gives at once of the logs that end with the newest. */
+/** The newest logs that an endpoint returns in one response. */
 interface NewestLogs {
   readonly logs: readonly Log[];
-  /** Whether it searched the whole chain. */
+  /** Whether they cover the whole chain. */
   readonly isCompleteHistory: boolean;
 }
 
-/** For how long the log that delivered a transfer is waited for once it is known to have arrived, in milliseconds. */
+/** Longest wait for the delivering log once the contract has confirmed the delivery, in milliseconds. */
 const DELIVERY_LOG_TIMEOUT_MS = 2_000;
 
 /**
- * Whether a transfer over an L2 bridge or CCTP has arrived, as the destination's contract says, and by which log. Asks
- * for both at once: where an endpoint searches its whole chain, that is one round trip. Where it searches less, a search
- * begins at the time of sending, and goes on when the answer is out.
+ * Finds out whether a transfer over an L2 bridge or CCTP has been delivered, and by which log. Reads the contract's flag
+ * and the newest logs in parallel, which is one round trip where an endpoint searches its whole chain at once. Otherwise a
+ * log scan starts at the time of sending and continues after the response.
  * @param sentAt Unix seconds
+ * @returns undefined when the transfer has not been delivered
  * @throws ServiceError UPSTREAM_UNAVAILABLE when the destination cannot tell
  */
 export async function findDelivery(
   sent: ParsedSend,
   sentAt: Promise<number>,
-  book: ContractRegistry,
+  contracts: ContractRegistry,
   { blockTimes, logScanner }: SearchCaches,
   { network, chains, signal, remainingMs }: LookupContext,
 ): Promise<DetectedDelivery | undefined> {
   const { slug, blockTimeMs } = sent.destination;
   const client = chains.getClient(slug);
-  const { call, filter, delivers } = buildDeliveryQueries(sent, book);
-  const limit = createAbortScope(signal);
+  const { call, filter, isDelivery } = buildDeliveryQueries(sent, contracts);
+  const scope = createAbortScope(signal);
 
-  async function search(first: Promise<NewestLogs | undefined>, patience: number): Promise<Log | undefined> {
-    const newest = await withTimeout(first, patience / 2, undefined);
-    const log = newest?.logs.find(delivers);
-    // Not in all logs there are: the node has not indexed this one yet.
+  async function searchLog(newestLogs: Promise<NewestLogs | undefined>, timeoutMs: number): Promise<Log | undefined> {
+    const newest = await withTimeout(newestLogs, timeoutMs / 2, undefined);
+    const log = newest?.logs.find(isDelivery);
+    // Missing in a complete history: the node has not indexed the log yet.
     if (log !== undefined || newest?.isCompleteHistory === true) return log;
-    const isPrivate = [sent.source, sent.destination].some((chain) => chains.hasCustomEndpoint(chain.slug));
-    // Bridges of two tokens may give the same id.
+    const isPrivate = usesCustomEndpoints(chains, [sent.source.slug, slug]);
+    // The key contains the token because the bridges of two tokens may assign the same ID.
     const key = isPrivate ? undefined : `${network.slug} ${slug} ${sent.source.slug} ${sent.token} ${sent.id}`;
-    const findStartBlock = async (during: AbortSignal): Promise<number> =>
-      blockTimes.findBlockAt(client, await sentAt, blockTimeMs, during);
     const options: LogScanOptions = {
       client,
       filter,
-      findStartBlock,
+      findStartBlock: async (scanSignal) => blockTimes.findBlockAt(client, await sentAt, blockTimeMs, scanSignal),
       blockMs: blockTimeMs,
-      isMatch: delivers,
+      isMatch: isDelivery,
       targetCount: 1,
     };
-    const [found] = await logScanner.resume(key, options, limit.signal);
-    return found;
+    const [match] = await logScanner.resume(key, options, scope.signal);
+    return match;
   }
 
   try {
-    const first = readLogPage(client, filter, { from: 0, to: "latest" }, { newestFirst: true }, limit.signal).then(
+    const newestLogs = readLogPage(client, filter, { from: 0, to: "latest" }, { newestFirst: true }, scope.signal).then(
       ({ logs, range }): NewestLogs => ({ logs, isCompleteHistory: range.from === 0 }),
       () => undefined,
     );
-    const flag = await readUint(client, call.to, call.data, limit.signal).catch(async (error: unknown) => {
-      // A node that cannot run contracts may still have the log.
-      const log = (await first)?.logs.find(delivers);
+    const flag = await readUint(client, call.to, call.data, scope.signal).catch(async (error: unknown) => {
+      // A node that cannot execute contract calls may still have the log.
+      const log = (await newestLogs)?.logs.find(isDelivery);
       if (log === undefined) throw error;
       return 1n;
     });
     if (flag === 0n) {
-      // Another endpoint, or a later block, may have told of it already.
-      const newest = await withTimeout<NewestLogs | undefined>(first, 0, undefined);
-      const log = newest?.logs.find(delivers);
+      // The logs may come from a later block or from an endpoint that is further ahead.
+      const newest = await withTimeout<NewestLogs | undefined>(newestLogs, 0, undefined);
+      const log = newest?.logs.find(isDelivery);
       return log && { log };
     }
-    const patience = Math.min(DELIVERY_LOG_TIMEOUT_MS, remainingMs() / 2);
-    return { log: await withTimeout<Log | undefined>(search(first, patience), patience, undefined) };
+    const timeoutMs = Math.min(DELIVERY_LOG_TIMEOUT_MS, remainingMs() / 2);
+    return { log: await withTimeout<Log | undefined>(searchLog(newestLogs, timeoutMs), timeoutMs, undefined) };
   } finally {
-    limit.cancel();
+    scope.cancel();
   }
 }
 
-/** What the destination's contract is asked, which logs may tell, and which of them does. */
-function buildDeliveryQueries(sent: ParsedSend, book: ContractRegistry) {
+/** Builds the contract call that tells whether a transfer was delivered, and the filter for the log that delivered it. */
+function buildDeliveryQueries(sent: ParsedSend, contracts: ContractRegistry) {
   const { source, destination, token, id } = sent;
   if (sent.kind === "cctp") {
-    const transmitter = requireDefined(book.findMessageTransmitter(destination), sent);
+    const transmitter = requireDefined(contracts.findMessageTransmitter(destination), sent);
     const domain = requireDefined(getCctpDomain(source), sent);
     const nonce = BigInt(id);
     return {
       call: { to: transmitter, data: encodeUsedNoncesCall(domain, nonce) },
       filter: { address: transmitter, topics: [eventTopics.messageReceived, null, encodeTopic(nonce)] },
-      delivers(log: Log): boolean {
+      isDelivery(log: Log): boolean {
         const event = decodeReceivedEvent(log);
         return event?.kind === "cctp" && event.sourceDomain === domain;
       },
     };
   }
-  const bridge = requireDefined(book.findBridge(token, destination), sent);
+  const bridge = requireDefined(contracts.findBridge(token, destination), sent);
   return {
     call: { to: bridge, data: encodeIsTransferIdSpentCall(id) },
     filter: { address: bridge, topics: [[eventTopics.withdrawalBonded, eventTopics.withdrew], id] },
-    delivers: (log: Log): boolean => decodeReceivedEvent(log)?.kind === "l2",
+    isDelivery: (log: Log): boolean => decodeReceivedEvent(log)?.kind === "l2",
   };
 }
 
 /**
- * A part of the address book that every transfer has.
- * @throws ServiceError UPSTREAM_UNAVAILABLE where it is missing
+ * Returns a part of the address book that every valid transfer has.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when it is missing
  */
 export function requireDefined<T>(value: T | undefined, { token, source, destination }: ParsedSend): T {
   if (value === undefined) {
-    const message = `${source.slug} tells of a transfer of ${token} to ${destination.slug}, which cannot be`;
+    const message = `${source.slug} returned a transfer of ${token} to ${destination.slug}, a route that does not exist`;
     throw new ServiceError("UPSTREAM_UNAVAILABLE", message);
   }
   return value;

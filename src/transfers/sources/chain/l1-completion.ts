@@ -9,135 +9,141 @@ import {
   hasSameTransferFields,
   type L1CompletionFields,
 } from "../../../hop/transfer-events.js";
-import type { LookupContext } from "../transfer-source.js";
+import { type LookupContext, usesCustomEndpoints } from "../transfer-source.js";
 import { findBlockAfter, incompleteChainDataError, readLogTimestamp, type SearchCaches } from "./search-caches.js";
 
-// A completion on an L2 names no transfer: it has the values of one. Of sends from L1 with equal values the first sent is
-// the first completed, and each completion delivers one. So all equal ones are read on both sides and paired in order.
+// A completion event on an L2 carries no transfer ID, only the values of a transfer from L1. Several transfers may have
+// equal values; they are completed in the order in which they were sent, one per completion event. So all sends and all
+// completions with equal values are read, and the n-th send belongs to the n-th completion.
 
-/** The transfers of one token from L1 to one L2 that have these values. */
+/** All transfers of one token from L1 to one L2 that have the same values. */
 export interface EqualTransferGroup {
   readonly source: Chain;
   readonly destination: Chain;
-  /** The token's bridges, lower case. */
+  /** The token's bridge on L1, lower case. */
   readonly sourceBridge: string;
+  /** The token's bridge on the L2, lower case. */
   readonly destinationBridge: string;
   readonly values: L1CompletionFields;
 }
 
-/** Where a log stands. The hash is lower case. */
+/** The position of a log on its chain. The hash is lower case. */
 export interface LogPosition {
   readonly transactionHash: string;
   readonly blockNumber: number;
   readonly logIndex: number;
 }
 
-/** How long before a transfer, in seconds, equal ones are looked for where endpoints do not search the whole chain. */
+/** How far before a transfer sends with equal values are searched, where endpoints do not search the whole chain. */
 const LOOKBACK_SECONDS = 7 * 24 * 3600;
 
-/** Sends that were searched. */
-interface SearchedSends {
-  /** In the order of the chain. */
+/** The sends of a group within the searched blocks. */
+interface GroupSends {
+  /** In chain order. */
   readonly logs: readonly Log[];
-  /** The first block searched. */
+  /** The first block that was searched. */
   readonly from: number;
 }
 
 /**
- * The log that completed a transfer; undefined when none has.
- * @param sent where it was sent
- * @param sentAt when, Unix seconds
+ * Finds the log that completed a transfer; undefined when it has not been completed.
+ * @param sent position of the sending log
+ * @param sentAt Unix seconds
  * @throws ServiceError UPSTREAM_UNAVAILABLE when one of the chains cannot tell
  */
 export async function findL1Completion(
-  equal: EqualTransferGroup,
+  group: EqualTransferGroup,
   sent: LogPosition,
   sentAt: Promise<number>,
-  memory: SearchCaches,
+  caches: SearchCaches,
   context: LookupContext,
 ): Promise<Log | undefined> {
-  const { source, destination } = equal;
+  const { source, destination } = group;
   const client = context.chains.getClient(destination.slug);
-  const filter = buildCompletionFilter(equal);
+  const filter = buildCompletionFilter(group);
   const [sends, newest] = await Promise.all([
-    findSends(equal, sent.blockNumber, () => sentAt, memory, context),
+    findGroupSends(group, sent.blockNumber, () => sentAt, caches, context),
     readLogPage(client, filter, { from: 0, to: "latest" }, { newestFirst: true }, context.signal),
   ]);
-  const place = findLogIndex(sent, sends.logs);
-  // A source whose logs lag behind its receipts cannot tell how many equal ones were sent before.
-  if (place < 0) throw incompleteChainDataError(source);
-  if (sends.from === 0 && newest.range.from === 0) return filterCompletions(newest.logs, equal)[place];
+  const order = findLogIndex(sent, sends.logs);
+  // An endpoint whose logs lag behind its receipts cannot tell how many equal transfers were sent earlier.
+  if (order < 0) throw incompleteChainDataError(source);
+  if (sends.from === 0 && newest.range.from === 0) return filterCompletions(newest.logs, group)[order];
 
   const firstSend = sends.logs[0];
   if (firstSend === undefined) throw incompleteChainDataError(source);
-  const firstAt = await (place === 0 ? sentAt : readLogTimestamp(firstSend, source, context));
-  const from = await memory.blockTimes.findBlockAt(client, firstAt, destination.blockTimeMs, context.signal);
-  if (from >= newest.range.from) return filterCompletions(newest.logs.filter(createMinBlockFilter(from)), equal)[place];
-  const isPrivate = [source, destination].some(({ slug }) => context.chains.hasCustomEndpoint(slug));
-  // How many came before it, and since when, depends on how far the source was searched.
-  const key = isPrivate
+  const firstSentAt = await (order === 0 ? sentAt : readLogTimestamp(firstSend, source, context));
+  const from = await caches.blockTimes.findBlockAt(client, firstSentAt, destination.blockTimeMs, context.signal);
+  if (from >= newest.range.from) return filterCompletions(newest.logs.filter(createMinBlockFilter(from)), group)[order];
+  // The order and the start depend on how far back the source was searched, so both are part of the key.
+  const key = usesCustomEndpoints(context.chains, [source.slug, destination.slug])
     ? undefined
-    : `${context.network.slug} ${sent.transactionHash} ${sent.logIndex} ${place} ${firstSend.transactionHash}`;
-  const logs = await memory.logScanner.resume(
+    : `${context.network.slug} ${sent.transactionHash} ${sent.logIndex} ${order} ${firstSend.transactionHash}`;
+  const completions = await caches.logScanner.resume(
     key,
     {
       client,
       filter,
       findStartBlock: async () => from,
       blockMs: destination.blockTimeMs,
-      isMatch: createCompletionMatcher(equal),
-      targetCount: place + 1,
+      isMatch: createCompletionMatcher(group),
+      targetCount: order + 1,
     },
     context.signal,
   );
-  return logs[place];
+  return completions[order];
 }
 
 /**
- * The log that sent the transfer which a log on an L2 completed; undefined when there is none.
- * @param completedAt asks for the time of the completion, Unix seconds
+ * Finds the log that sent the transfer which a log on an L2 completed; undefined when there is none.
+ * @param readCompletionTime reads the time of the completion, in Unix seconds
  * @throws ServiceError UPSTREAM_UNAVAILABLE when one of the chains cannot tell
  */
 export async function findSendOfL1Completion(
-  equal: EqualTransferGroup,
+  group: EqualTransferGroup,
   completion: Log,
-  completedAt: () => Promise<number>,
-  memory: SearchCaches,
+  readCompletionTime: () => Promise<number>,
+  caches: SearchCaches,
   context: LookupContext,
 ): Promise<Log | undefined> {
-  const { source, destination } = equal;
+  const { source, destination } = group;
   const client = context.chains.getClient(destination.slug);
-  const filter = buildCompletionFilter(equal);
-  const block = completion.blockNumber;
+  const filter = buildCompletionFilter(group);
   const [sends, newest] = await Promise.all([
-    findSends(equal, "latest", completedAt, memory, context),
-    readLogPage(client, filter, { from: 0, to: block }, { newestFirst: true }, context.signal),
+    findGroupSends(group, "latest", readCompletionTime, caches, context),
+    readLogPage(client, filter, { from: 0, to: completion.blockNumber }, { newestFirst: true }, context.signal),
   ]);
   const [firstSend] = sends.logs;
   if (firstSend === undefined) return undefined;
   let { logs } = newest;
   if (sends.from > 0 || newest.range.from > 0) {
-    const time = await readLogTimestamp(firstSend, source, context);
-    const from = await memory.blockTimes.findBlockAt(client, time, destination.blockTimeMs, context.signal);
-    const rest = { from, to: newest.range.from - 1 };
-    const before =
-      rest.from > rest.to ? [] : await searchLogs(client, filter, rest, { newestFirst: false }, context.signal);
-    logs = [...before, ...logs].filter(createMinBlockFilter(from));
+    const firstSentAt = await readLogTimestamp(firstSend, source, context);
+    const from = await caches.blockTimes.findBlockAt(client, firstSentAt, destination.blockTimeMs, context.signal);
+    const earlier = { from, to: newest.range.from - 1 };
+    const earlierLogs =
+      earlier.from > earlier.to
+        ? []
+        : await searchLogs(client, filter, earlier, { newestFirst: false }, context.signal);
+    logs = [...earlierLogs, ...logs].filter(createMinBlockFilter(from));
   }
-  const place = findLogIndex(completion, filterCompletions(logs, equal));
-  if (place < 0) throw incompleteChainDataError(destination);
-  return sends.logs[place];
+  const order = findLogIndex(completion, filterCompletions(logs, group));
+  if (order < 0) throw incompleteChainDataError(destination);
+  return sends.logs[order];
 }
 
-/** The sends with these values up to a block, all or as many as matter. */
-async function findSends(
-  equal: EqualTransferGroup,
+/**
+ * Finds the sends of a group up to a block: all of them where the endpoint searches the whole chain, otherwise those since
+ * `LOOKBACK_SECONDS` before the given time.
+ * @param readTime reads the time of the send or completion in question, in Unix seconds
+ */
+async function findGroupSends(
+  group: EqualTransferGroup,
   to: number | "latest",
-  at: () => Promise<number>,
-  memory: SearchCaches,
+  readTime: () => Promise<number>,
+  caches: SearchCaches,
   context: LookupContext,
-): Promise<SearchedSends> {
-  const { source, destination, sourceBridge, values } = equal;
+): Promise<GroupSends> {
+  const { source, destination, sourceBridge, values } = group;
   const { chains, signal } = context;
   const client = chains.getClient(source.slug);
   const filter: LogFilter = {
@@ -149,20 +155,20 @@ async function findSends(
       encodeTopic(values.relayer),
     ],
   };
-  const isEqual = (log: Log): boolean => {
+  const isInGroup = (log: Log): boolean => {
     const event = decodeSentEvent(log);
     return event !== undefined && hasSameTransferFields(event, values);
   };
   const newest = await readLogPage(client, filter, { from: 0, to }, { newestFirst: true }, signal);
-  const searched = newest.range.from;
-  if (searched === 0) return { logs: newest.logs.filter(isEqual), from: 0 };
-  const time = await at();
-  const from = await memory.blockTimes.findBlockAt(client, time - LOOKBACK_SECONDS, source.blockTimeMs, signal);
-  const end = to === "latest" ? await findBlockAfter(source, time, memory, context) : to;
-  const rest = { from, to: Math.min(end, searched - 1) };
-  if (rest.from > rest.to) return { logs: newest.logs.filter(isEqual), from: searched };
-  const before = await searchLogs(client, filter, rest, { newestFirst: false }, signal);
-  return { logs: [...before, ...newest.logs].filter(isEqual), from };
+  const firstSearched = newest.range.from;
+  if (firstSearched === 0) return { logs: newest.logs.filter(isInGroup), from: 0 };
+  const time = await readTime();
+  const from = await caches.blockTimes.findBlockAt(client, time - LOOKBACK_SECONDS, source.blockTimeMs, signal);
+  const end = to === "latest" ? await findBlockAfter(source, time, caches, context) : to;
+  const earlier = { from, to: Math.min(end, firstSearched - 1) };
+  if (earlier.from > earlier.to) return { logs: newest.logs.filter(isInGroup), from: firstSearched };
+  const earlierLogs = await searchLogs(client, filter, earlier, { newestFirst: false }, signal);
+  return { logs: [...earlierLogs, ...newest.logs].filter(isInGroup), from };
 }
 
 function buildCompletionFilter({ destinationBridge, values }: EqualTransferGroup): LogFilter {
@@ -172,11 +178,11 @@ function buildCompletionFilter({ destinationBridge, values }: EqualTransferGroup
   };
 }
 
-function filterCompletions(logs: readonly Log[], equal: EqualTransferGroup): readonly Log[] {
-  return logs.filter(createCompletionMatcher(equal));
+function filterCompletions(logs: readonly Log[], group: EqualTransferGroup): readonly Log[] {
+  return logs.filter(createCompletionMatcher(group));
 }
 
-/** Whether a log completes a transfer with these values. */
+/** Creates a predicate for logs that complete a transfer of the group. */
 function createCompletionMatcher({ values }: EqualTransferGroup): (log: Log) => boolean {
   return (log) => {
     const event = decodeReceivedEvent(log);
@@ -184,8 +190,8 @@ function createCompletionMatcher({ values }: EqualTransferGroup): (log: Log) => 
   };
 }
 
-function findLogIndex(place: Omit<LogPosition, "blockNumber">, logs: readonly Log[]): number {
-  return logs.findIndex((log) => log.logIndex === place.logIndex && log.transactionHash === place.transactionHash);
+function findLogIndex({ logIndex, transactionHash }: Omit<LogPosition, "blockNumber">, logs: readonly Log[]): number {
+  return logs.findIndex((log) => log.logIndex === logIndex && log.transactionHash === transactionHash);
 }
 
 function createMinBlockFilter(block: number): (log: Log) => boolean {

@@ -7,86 +7,83 @@ import { createAbortScope } from "../../../resilience/fetch-json.js";
 import { raceAbort } from "../../../resilience/race-abort.js";
 import { createSemaphore, type Semaphore } from "../../../resilience/semaphore.js";
 
-/** Where a search begins, and what it is for. */
 export interface LogScanOptions {
   readonly client: ChainClient;
   readonly filter: LogFilter;
-  /** First block of the search. */
+  /** Finds the first block of the scan; called only when the scan begins. */
   readonly findStartBlock: (signal: AbortSignal) => Promise<number>;
-  /** About how long a block of this chain takes, in milliseconds. */
+  /** Average block time of the chain, in milliseconds. */
   readonly blockMs: number;
-  /** Which of the filter's logs are wanted. */
+  /** Selects the matching logs among those of the filter. */
   readonly isMatch: (log: Log) => boolean;
-  /** How many of them are enough. */
+  /** Number of matching logs after which the scan stops. */
   readonly targetCount: number;
 }
 
-/** Long searches for logs, which outlive who began them and go on where they ended. */
+/** Runs long log scans that outlive the lookup that began them and resume where they stopped. */
 export interface ResumableLogScanner {
   /**
-   * The logs that are wanted from the search's first block to the head, or as many as are enough. When the signal fires
-   * the wait ends, and the search goes on.
-   * @param key tells searches apart; undefined: nobody else may profit from this one, and it ends with its signal
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no answer, or not in time
+   * Returns the matching logs from the start block to the head, or the first `targetCount` of them. When the signal fires,
+   * the wait ends while the scan continues in the background.
+   * @param key identifies the scan; undefined for a private scan, which ends with its signal and is not kept
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not answer, or not in time
    */
   resume(key: string | undefined, options: LogScanOptions, signal: AbortSignal): Promise<readonly Log[]>;
 }
 
 interface LogScan {
-  /** What was found before `next`. */
+  /** Matching logs before `nextBlock`. */
   logs: readonly Log[];
-  /** First block not searched yet; undefined: nothing has been searched. */
+  /** First block that has not been searched; undefined when the scan has not begun. */
   nextBlock: number | undefined;
   running: Promise<readonly Log[]> | undefined;
 }
 
 const MAX_SCANS = 1_000;
-/** Searches of one chain that go on at the same time; the others wait. */
 const MAX_CONCURRENT_SCANS_PER_CHAIN = 8;
-/** Longest time for one go at a search, the wait for its turn included, in milliseconds. */
+/** Time limit of one run of a scan, including the wait for the semaphore. */
 const SCAN_TIMEOUT_MS = 10 * 60_000;
-/** Blocks of one step: small where most is found, near the beginning. What a step found is kept when the next one fails. */
+/** The first step is small because most matches are near the start; the results of a step survive a failure of the next. */
 const INITIAL_STEP_BLOCKS = 10_000;
 const MAX_STEP_BLOCKS = 1_000_000;
-/** What is younger may be undone and is searched again, in milliseconds. */
+/** Blocks younger than this can be reorged, so they are searched again. */
 const REORG_WINDOW_MS = 30 * 60_000;
 
-/** @param closing ends all searches */
+/** @param closing stops all scans */
 export function createResumableLogScanner(closing: AbortSignal): ResumableLogScanner {
-  const trails = new LRUCache<string, LogScan>({ max: MAX_SCANS });
-  const turns = new Map<string, Semaphore>();
+  const scans = new LRUCache<string, LogScan>({ max: MAX_SCANS });
+  const semaphores = new Map<string, Semaphore>();
 
-  function turnsOf({ slug }: ChainClient): Semaphore {
-    const known = turns.get(slug) ?? createSemaphore(MAX_CONCURRENT_SCANS_PER_CHAIN);
-    turns.set(slug, known);
-    return known;
+  function getSemaphore({ slug }: ChainClient): Semaphore {
+    const semaphore = semaphores.get(slug) ?? createSemaphore(MAX_CONCURRENT_SCANS_PER_CHAIN);
+    semaphores.set(slug, semaphore);
+    return semaphore;
   }
 
-  async function run(trail: LogScan, options: LogScanOptions): Promise<readonly Log[]> {
-    const limit = createAbortScope(closing, SCAN_TIMEOUT_MS);
+  async function runInBackground(scan: LogScan, options: LogScanOptions): Promise<readonly Log[]> {
+    const scope = createAbortScope(closing, SCAN_TIMEOUT_MS);
     try {
-      return await turnsOf(options.client).acquire(limit.signal, () => continueScan(trail, options, limit.signal));
+      return await getSemaphore(options.client).acquire(scope.signal, () => continueScan(scan, options, scope.signal));
     } finally {
-      limit.cancel();
+      scope.cancel();
     }
   }
 
   return {
     async resume(key, options, signal) {
-      if (key === undefined)
-        return continueScan({ logs: [], nextBlock: undefined, running: undefined }, options, signal);
-      const trail = trails.get(key) ?? { logs: [], nextBlock: undefined, running: undefined };
-      trails.set(key, trail);
-      if (trail.logs.length >= options.targetCount) return trail.logs;
-      if (trail.running === undefined) {
-        trail.running = run(trail, options).finally(() => {
-          trail.running = undefined;
+      if (key === undefined) return continueScan(createScan(), options, signal);
+      const scan = scans.get(key) ?? createScan();
+      scans.set(key, scan);
+      if (scan.logs.length >= options.targetCount) return scan.logs;
+      if (scan.running === undefined) {
+        scan.running = runInBackground(scan, options).finally(() => {
+          scan.running = undefined;
         });
-        // Nobody may be there any more when it fails.
-        trail.running.catch(() => {});
+        // Every waiting lookup may have left before the scan fails.
+        scan.running.catch(() => {});
       }
       try {
-        return await raceAbort(trail.running, signal);
+        return await raceAbort(scan.running, signal);
       } catch (error) {
         if (error !== signal.reason) throw error;
         const message = `the logs of ${options.client.slug} could not be searched in time`;
@@ -96,21 +93,25 @@ export function createResumableLogScanner(closing: AbortSignal): ResumableLogSca
   };
 }
 
-async function continueScan(trail: LogScan, options: LogScanOptions, signal: AbortSignal): Promise<readonly Log[]> {
+function createScan(): LogScan {
+  return { logs: [], nextBlock: undefined, running: undefined };
+}
+
+async function continueScan(scan: LogScan, options: LogScanOptions, signal: AbortSignal): Promise<readonly Log[]> {
   const { client, filter, findStartBlock, blockMs, isMatch, targetCount } = options;
-  const from = trail.nextBlock ?? (await findStartBlock(signal));
+  const from = scan.nextBlock ?? (await findStartBlock(signal));
   const head = await readLatestBlockHeader(client, signal);
-  const settled = head.number - Math.ceil(REORG_WINDOW_MS / blockMs);
-  const isComplete = (logs: readonly Log[]): boolean => logs.filter(isMatch).length >= targetCount;
-  let logs = trail.logs;
+  const lastStableBlock = head.number - Math.ceil(REORG_WINDOW_MS / blockMs);
+  const isComplete = (matches: readonly Log[]): boolean => matches.filter(isMatch).length >= targetCount;
+  let logs = scan.logs;
   let step = INITIAL_STEP_BLOCKS;
   for (let next = from; next <= head.number && !isComplete(logs); step = Math.min(step * 2, MAX_STEP_BLOCKS)) {
     const to = Math.min(next + step - 1, head.number);
-    const found = await searchLogs(client, filter, { from: next, to }, { newestFirst: false, isComplete }, signal);
-    logs = [...logs, ...found.filter(isMatch)];
+    const stepLogs = await searchLogs(client, filter, { from: next, to }, { newestFirst: false, isComplete }, signal);
+    logs = [...logs, ...stepLogs.filter(isMatch)];
     next = to + 1;
-    trail.nextBlock = Math.min(next, Math.max(from, settled + 1));
-    trail.logs = logs.filter((log) => log.blockNumber < (trail.nextBlock ?? 0));
+    scan.nextBlock = Math.min(next, Math.max(from, lastStableBlock + 1));
+    scan.logs = logs.filter((log) => log.blockNumber < (scan.nextBlock ?? 0));
   }
   return logs;
 }

@@ -5,19 +5,20 @@ import type { Chain } from "../../../hop/networks.js";
 import type { LookupContext } from "../transfer-source.js";
 import type { ResumableLogScanner } from "./resumable-log-scanner.js";
 
-/** What searching keeps from one look-up to the next. */
+/** State that searches keep from one lookup to the next. */
 export interface SearchCaches {
   readonly blockTimes: BlockFinder;
   readonly logScanner: ResumableLogScanner;
 }
 
-/** By how much clocks of chains may differ. */
+/** Largest assumed difference between the clocks of two chains. */
 const CLOCK_SKEW_SECONDS = 600;
-/** How far before a time a block may lie that is found by it: as many blocks at most. */
+/** The block finder is accurate to this many blocks. */
 const MARGIN_BLOCKS = 1_000;
 
 /**
- * The number of a block that is after a time, for sure enough to begin there and search back first.
+ * Returns the number of a block that is almost certainly after a time. A backward search may begin there, but the blocks
+ * above it must not be left out for good.
  * @param timestamp Unix seconds
  */
 export async function findBlockAfter(
@@ -27,12 +28,11 @@ export async function findBlockAfter(
   { chains, signal }: LookupContext,
 ): Promise<number> {
   const client = chains.getClient(chain.slug);
-  return (
-    (await blockTimes.findBlockAt(client, timestamp + CLOCK_SKEW_SECONDS, chain.blockTimeMs, signal)) + MARGIN_BLOCKS
-  );
+  const block = await blockTimes.findBlockAt(client, timestamp + CLOCK_SKEW_SECONDS, chain.blockTimeMs, signal);
+  return block + MARGIN_BLOCKS;
 }
 
-/** Time of a log's block, Unix seconds. */
+/** Reads the time of a log's block, in Unix seconds. */
 export async function readLogTimestamp(
   { blockHash }: Log,
   chain: Chain,
@@ -41,7 +41,7 @@ export async function readLogTimestamp(
   return (await readRequiredBlockHeader(chains.getClient(chain.slug), blockHash, signal)).timestamp;
 }
 
-/** A chain has told of something and does not have all of it: its endpoints differ, or a block was just undone. */
+/** Reports contradictory data of one chain: its endpoints differ, or a block was reorged between two reads. */
 export function incompleteChainDataError({ slug }: Chain): ServiceError {
-  return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} does not have all of its logs and blocks now`);
+  return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} currently returns incomplete logs or blocks`);
 }

@@ -7,90 +7,91 @@ import { raceFirstDefined } from "../../../resilience/first-defined.js";
 import { ambiguousNonceError, type LastSearchedBlock, type LookupContext } from "../transfer-source.js";
 import { findBlockAfter, type SearchCaches } from "./search-caches.js";
 
-/** The log that sent a transfer, on its chain. */
+/** The log that sent a transfer, with its chain. */
 export interface LocatedSend {
   readonly chain: Chain;
   readonly log: Log;
 }
 
-/** A transaction that has been found. */
+/** The receipt of a transaction, with its chain. */
 export interface LocatedTransaction {
   readonly chain: Chain;
   readonly receipt: Receipt;
 }
 
-/** Where to search first, or not at all. */
+/** Hints that shorten a search for a send. */
 export interface SearchHints {
-  /** Asks when the transfer arrived, Unix seconds: it was sent before, so that the search begins there and goes back. */
+  /** Reads when the transfer was delivered, in Unix seconds: the search begins there and goes backwards. */
   readonly readDeliveryTime?: () => Promise<number>;
+  /** Blocks up to this one are skipped. */
   readonly lastSearchedBlock?: LastSearchedBlock | undefined;
 }
 
 /**
- * A transaction, on whichever chain it is.
- * @throws ServiceError UPSTREAM_UNAVAILABLE when none has it and not all chains have answered
+ * Finds a transaction on any chain of the network; undefined when no chain has it.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when no chain has it and at least one did not answer
  */
 export async function findTransaction(hash: string, context: LookupContext): Promise<LocatedTransaction | undefined> {
   const { network, chains, signal } = context;
-  const look = async (chain: Chain, during: AbortSignal): Promise<LocatedTransaction | undefined> => {
-    const receipt = await readReceipt(chains.getClient(chain.slug), hash, during);
+  const findOnChain = async (chain: Chain, raceSignal: AbortSignal): Promise<LocatedTransaction | undefined> => {
+    const receipt = await readReceipt(chains.getClient(chain.slug), hash, raceSignal);
     return receipt && { chain, receipt };
   };
-  return raceFirstDefined([...network.chains.values()], look, signal);
+  return raceFirstDefined([...network.chains.values()], findOnChain, signal);
 }
 
 /**
- * The log that sent the transfer with a transfer ID from one of these L2s.
- * @throws ServiceError UPSTREAM_UNAVAILABLE when none has it and not all of their logs could be searched
+ * Finds the log that sent the transfer with a transfer ID from one of these L2s.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when it was not found and the logs of at least one chain could not be searched
  */
 export async function findSendByTransferId(
   id: string,
   sources: readonly Chain[],
-  book: ContractRegistry,
-  memory: SearchCaches,
+  contracts: ContractRegistry,
+  caches: SearchCaches,
   context: LookupContext,
   hints: SearchHints = {},
 ): Promise<LocatedSend | undefined> {
-  const look = async (chain: Chain, signal: AbortSignal): Promise<LocatedSend | undefined> => {
-    const address = listSenderAddresses(book, chain, "l2");
+  const findOnChain = async (chain: Chain, signal: AbortSignal): Promise<LocatedSend | undefined> => {
+    const address = listSenderAddresses(contracts, chain, "l2");
     const filter = { address, topics: [eventTopics.transferSent, id] };
-    const [log] = await searchBackwards(chain, filter, memory, { ...context, signal }, hints);
+    const [log] = await searchBackwards(chain, filter, caches, { ...context, signal }, hints);
     return log && { chain, log };
   };
-  return raceFirstDefined(sources, look, context.signal);
+  return raceFirstDefined(sources, findOnChain, context.signal);
 }
 
 /**
- * The log that sent the CCTP transfer with a nonce from one of these chains.
+ * Finds the log that sent the CCTP transfer with a nonce from one of these chains.
  * @throws ServiceError INVALID_PARAMETER when several chains have one: a nonce is unique per source chain only
- * @throws ServiceError UPSTREAM_UNAVAILABLE when not all of their logs could be searched
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when the logs of at least one chain could not be searched
  */
 export async function findSendByNonce(
   nonce: bigint,
   sources: readonly Chain[],
-  book: ContractRegistry,
-  memory: SearchCaches,
+  contracts: ContractRegistry,
+  caches: SearchCaches,
   context: LookupContext,
   hints: SearchHints = {},
 ): Promise<LocatedSend | undefined> {
-  const perChain = await Promise.all(
+  const sendsByChain = await Promise.all(
     sources.map(async (chain) => {
-      const address = listSenderAddresses(book, chain, "cctp");
+      const address = listSenderAddresses(contracts, chain, "cctp");
       const filter = { address, topics: [eventTopics.cctpTransferSent, encodeTopic(nonce)] };
-      const logs = await searchBackwards(chain, filter, memory, context, hints);
+      const logs = await searchBackwards(chain, filter, caches, context, hints);
       return logs.map((log) => ({ chain, log }));
     }),
   );
-  const [only, ...more] = perChain.flat();
-  if (more.length > 0) throw ambiguousNonceError();
-  return only;
+  const [send, ...others] = sendsByChain.flat();
+  if (others.length > 0) throw ambiguousNonceError();
+  return send;
 }
 
-/** Searches a chain back from its newest block until something is found; what was sent before a time first. */
+/** Searches a chain backwards from its head until something is found; if the delivery time is known, from there first. */
 async function searchBackwards(
   chain: Chain,
   filter: LogFilter,
-  memory: SearchCaches,
+  caches: SearchCaches,
   context: LookupContext,
   { readDeliveryTime, lastSearchedBlock = () => -1 }: SearchHints,
 ): Promise<readonly Log[]> {
@@ -102,19 +103,21 @@ async function searchBackwards(
   if (logs.length > 0 || range.from <= from) return logs;
   const last = range.from - 1;
   const middle =
-    readDeliveryTime === undefined ? last : await findBlockAfter(chain, await readDeliveryTime(), memory, context);
-  // What the time does not say for sure is not left out, but comes last.
+    readDeliveryTime === undefined ? last : await findBlockAfter(chain, await readDeliveryTime(), caches, context);
+  // The block times are estimates, so the part after the delivery is searched last instead of being left out.
   for (const part of [
     { from, to: Math.min(middle, last) },
     { from: middle + 1, to: last },
   ]) {
-    const isComplete = (found: readonly Log[]): boolean => found.length > 0;
-    const found = await searchLogs(client, filter, part, { newestFirst: true, isComplete }, signal);
-    if (found.length > 0) return found;
+    const isComplete = (matches: readonly Log[]): boolean => matches.length > 0;
+    const matches = await searchLogs(client, filter, part, { newestFirst: true, isComplete }, signal);
+    if (matches.length > 0) return matches;
   }
   return [];
 }
 
-function listSenderAddresses(book: ContractRegistry, chain: Chain, kind: SendingContract["kind"]): string[] {
-  return [...book.getSendingContracts(chain)].filter(([, sender]) => sender.kind === kind).map(([address]) => address);
+function listSenderAddresses(contracts: ContractRegistry, chain: Chain, kind: SendingContract["kind"]): string[] {
+  return [...contracts.getSendingContracts(chain)]
+    .filter(([, sender]) => sender.kind === kind)
+    .map(([address]) => address);
 }

@@ -12,29 +12,34 @@ import {
 } from "../../../hop/transfer-events.js";
 import type { SentTransfer } from "../../transfer.js";
 
-/** What an event alone tells of the transfer that it sends. */
+/** A transfer as far as its sending event alone describes it. */
 export type ParsedSend = Omit<SentTransfer, "timestamp" | "account">;
 
 /** An event by which a transaction delivers a transfer. */
 export interface ParsedDelivery {
   readonly event: TransferReceivedEvent;
-  /** Its token; for CCTP it does not matter. */
+  /** The transfer's token; not set reliably for CCTP, where it is always USDC. */
   readonly token: string | undefined;
   readonly log: Log;
 }
 
 /**
- * Reads the log of one of Hop's own sending contracts; undefined for any other.
- * @throws ServiceError UPSTREAM_UNAVAILABLE for a transfer to a chain that is not in the address book: the node invents
- * it, or the book is too old; the caller did nothing wrong.
+ * Parses the log of one of Hop's sending contracts; returns undefined for any other log.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE for a transfer to a chain that is not in the address book: the endpoint is
+ * wrong or the address book is outdated, which is not the caller's fault
  */
-export function parseSend(network: Network, book: ContractRegistry, chain: Chain, log: Log): ParsedSend | undefined {
-  const sender = book.getSendingContracts(chain).get(log.address);
+export function parseSend(
+  network: Network,
+  contracts: ContractRegistry,
+  chain: Chain,
+  log: Log,
+): ParsedSend | undefined {
+  const sender = contracts.getSendingContracts(chain).get(log.address);
   const event = sender && decodeSentEvent(log);
   if (sender === undefined || event === undefined) return undefined;
   const destination = findDestination(network, event);
   if (destination === undefined) {
-    const message = `${chain.slug} tells of a transfer to chain ${event.destinationChainId}, which is not known here`;
+    const message = `${chain.slug} returned a transfer to chain ${event.destinationChainId}, which is not in the address book`;
     throw new ServiceError("UPSTREAM_UNAVAILABLE", message);
   }
   const { transactionHash, blockNumber, logIndex } = log;
@@ -51,22 +56,22 @@ export function parseSend(network: Network, book: ContractRegistry, chain: Chain
   };
 }
 
-/** A transfer that a transaction sent, in short. */
+/** The ID of a transfer that a transaction sent. */
 export interface SentTransferId {
   readonly id: string;
   readonly log: Log;
-  /** Whether it goes to a chain that is in the address book. */
+  /** Whether the destination chain is in the address book. */
   readonly isDestinationKnown: boolean;
 }
 
-/** The transfers that a transaction sent, in log order. */
+/** Lists the transfers that a transaction sent, in log order. */
 export function parseSentTransferIds(
   network: Network,
-  book: ContractRegistry,
+  contracts: ContractRegistry,
   chain: Chain,
   { logs }: Receipt,
 ): readonly SentTransferId[] {
-  const senders = book.getSendingContracts(chain);
+  const senders = contracts.getSendingContracts(chain);
   return logs.flatMap((log) => {
     const event = senders.has(log.address) ? decodeSentEvent(log) : undefined;
     if (event === undefined) return [];
@@ -75,26 +80,26 @@ export function parseSentTransferIds(
   });
 }
 
-/** The events by which a transaction delivered transfers, in log order: only those of Hop's own count. */
+/** Lists the events by which a transaction delivered transfers of Hop, in log order. */
 export function parseDeliveries(
   network: Network,
-  book: ContractRegistry,
+  contracts: ContractRegistry,
   chain: Chain,
   { logs }: Receipt,
 ): readonly ParsedDelivery[] {
-  const senders = book.getSendingContracts(chain);
-  const transmitter = book.findMessageTransmitter(chain);
-  const isOurs = (event: TransferReceivedEvent, log: Log): boolean => {
+  const senders = contracts.getSendingContracts(chain);
+  const transmitter = contracts.findMessageTransmitter(chain);
+  const isFromHop = (event: TransferReceivedEvent, log: Log): boolean => {
     const { address } = log;
     if (event.kind !== "cctp") return (senders.get(address)?.kind ?? "cctp") !== "cctp";
-    // The transmitter receives all of CCTP.
-    const source = [...network.chains.values()].find((each) => getCctpDomain(each) === event.sourceDomain);
-    const burner = source && book.getSendingContracts(source).get(decodeBurner(log) ?? "");
+    // The transmitter receives the messages of every CCTP application.
+    const source = [...network.chains.values()].find((other) => getCctpDomain(other) === event.sourceDomain);
+    const burner = source && contracts.getSendingContracts(source).get(decodeBurner(log) ?? "");
     return address === transmitter && burner?.kind === "cctp";
   };
   return logs.flatMap((log) => {
     const event = decodeReceivedEvent(log);
-    if (event === undefined || !isOurs(event, log)) return [];
+    if (event === undefined || !isFromHop(event, log)) return [];
     return [{ event, token: senders.get(log.address)?.token, log }];
   });
 }

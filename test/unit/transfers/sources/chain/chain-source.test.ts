@@ -12,32 +12,32 @@ import { querySource, type TransferQuery } from "../../../../../src/transfers/so
 import golden from "../../../../golden/transfers.json" with { type: "json" };
 
 type Recorded = (typeof golden.receipts)[keyof typeof golden.receipts];
-type Answer = (method: string, params: readonly unknown[]) => unknown;
+type Responder = (method: string, params: readonly unknown[]) => unknown;
 
 const mainnet = getNetwork("mainnet");
 const recorded: Recorded[] = Object.values(golden.receipts);
 const [fromL1, usdt] = golden.transfers;
 if (fromL1 === undefined || usdt === undefined) throw new Error("golden transfers are missing");
 
-/** Answers from the recorded receipts as a node of that chain would. */
-function goldenChain(slug: string): Answer {
-  const here = recorded.filter(({ chain }) => chain === slug);
+/** Responds from the recorded receipts as a node of that chain would. */
+function goldenChain(slug: string): Responder {
+  const ofChain = recorded.filter(({ chain }) => chain === slug);
   return (method, params) => {
     const [first] = params as [string & { topics?: (string | string[] | null)[]; to: string; data: string }];
-    const byHash = here.find(({ receipt }) => receipt.transactionHash === first);
+    const byHash = ofChain.find(({ receipt }) => receipt.transactionHash === first);
     switch (method) {
       case "eth_getTransactionReceipt":
         return byHash === undefined ? null : { ...byHash.receipt, from: senderOf(byHash) };
       case "eth_getTransactionByHash":
         return byHash === undefined ? null : { from: senderOf(byHash) };
       case "eth_getBlockByHash": {
-        const block = here.find(({ receipt }) => receipt.blockHash === first);
+        const block = ofChain.find(({ receipt }) => receipt.blockHash === first);
         if (block === undefined) return null;
         const { blockHash, blockNumber } = block.receipt;
         return { hash: blockHash, number: blockNumber, timestamp: `0x${block.timestamp.toString(16)}` };
       }
       case "eth_getLogs":
-        return here
+        return ofChain
           .flatMap(({ receipt }) => receipt.logs)
           .filter(({ topics }) =>
             (first.topics ?? []).every(
@@ -66,17 +66,17 @@ function senderOf({ receipt }: Recorded): string {
   return transfer?.from ?? bonded?.bonder ?? `0x${"00".repeat(20)}`;
 }
 
-async function find(query: Partial<TransferQuery>, overrides: Record<string, Answer> = {}) {
+async function find(query: Partial<TransferQuery>, overrides: Record<string, Responder> = {}) {
   const clients = new Map<string, ChainClient>();
   const chains = {
     hasCustomEndpoint: () => false,
     getClient(slug: string): ChainClient {
-      const answer = overrides[slug] ?? goldenChain(slug);
+      const respond = overrides[slug] ?? goldenChain(slug);
       const client = clients.get(slug) ?? {
         slug,
-        send: async (method, params) => answer(method, params),
-        sendBatch: () => Promise.reject(new Error("transfers make no batches")),
-        getLogs: async (filter, range) => ({ result: answer("eth_getLogs", [filter]), range }),
+        send: async (method, params) => respond(method, params),
+        sendBatch: () => Promise.reject(new Error("transfer lookups send no batches")),
+        getLogs: async (filter, range) => ({ result: respond("eth_getLogs", [filter]), range }),
       };
       clients.set(slug, client);
       return client;
@@ -97,18 +97,18 @@ async function find(query: Partial<TransferQuery>, overrides: Record<string, Ans
   }
 }
 
-const down: Answer = () => {
+const down: Responder = () => {
   throw new ServiceError("UPSTREAM_UNAVAILABLE", "down");
 };
-const without =
-  (slug: string, methods: Record<string, () => unknown>): Answer =>
+const withOverrides =
+  (slug: string, methods: Record<string, () => unknown>): Responder =>
   (method, params) =>
     methods[method] === undefined ? goldenChain(slug)(method, params) : methods[method]();
 const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
 const zero = `0x${"0".repeat(64)}`;
 
 describe("transfers from chain data", () => {
-  test.each(golden.transfers)("$kind, by hash and by id", async (transfer) => {
+  test.each(golden.transfers)("finds $kind by hash and by ID", async (transfer) => {
     const id = transfer.transferId ?? transfer.sourceTxHash;
     const byHash = await find({ transactionHash: transfer.sourceTxHash });
     expect(byHash).toMatchObject({
@@ -137,14 +137,14 @@ describe("transfers from chain data", () => {
     expect(await find({ transferId: id, transactionHash: transfer.sourceTxHash })).toEqual(byHash);
   });
 
-  test("an id that the transaction does not have is not found", async () => {
+  test("finds nothing for an ID that the transaction does not have", async () => {
     const transferId = `0x${"12".repeat(32)}`;
     expect(await find({ transferId, transactionHash: usdt.sourceTxHash })).toBeUndefined();
     expect(await find({ transferId })).toBeUndefined();
     expect(await find({ transactionHash: transferId })).toBeUndefined();
   });
 
-  test.each(golden.transfers)("$kind, by the transaction that delivered it", async (transfer) => {
+  test.each(golden.transfers)("finds $kind by the delivering transaction", async (transfer) => {
     const byHash = await find({ transactionHash: transfer.sourceTxHash });
     const transactionHash = transfer.bondTxHash ?? transfer.completedTxHash ?? "";
     expect(await find({ transactionHash })).toEqual(byHash);
@@ -152,18 +152,18 @@ describe("transfers from chain data", () => {
     expect(await find({ transactionHash, transferId: `0x${"12".repeat(32)}` })).toBeUndefined();
   });
 
-  test("an event of another contract is not a transfer", async () => {
+  test("ignores events of foreign contracts", async () => {
     const [receipt] = recorded.filter(({ receipt }) => receipt.transactionHash === usdt.sourceTxHash);
     const lookalike = {
       ...receipt?.receipt,
       from: usdt.from,
       logs: receipt?.receipt.logs.map((log) => ({ ...log, address: `0x${"34".repeat(20)}` })),
     };
-    const polygon = without("polygon", { eth_getTransactionReceipt: () => lookalike });
+    const polygon = withOverrides("polygon", { eth_getTransactionReceipt: () => lookalike });
     expect(await find({ transactionHash: usdt.sourceTxHash }, { polygon })).toBeUndefined();
   });
 
-  test("of several sends in a transaction the first to a chain that is known, in whatever order", async () => {
+  test("prefers the first send to a known chain among several of a transaction", async () => {
     const [receipt] = recorded.filter(({ receipt }) => receipt.transactionHash === usdt.sourceTxHash);
     const [log] = (receipt?.receipt.logs ?? []).filter(({ topics: [topic] }) => topic === eventTopics.transferSent);
     if (receipt === undefined || log === undefined) throw new Error("no send");
@@ -173,7 +173,7 @@ describe("transfers from chain data", () => {
       topics: [log.topics[0], `0x${"77".repeat(32)}`, `0x${"0".repeat(60)}ffff`],
     };
     const logs = [{ ...elsewhere, topics: [...elsewhere.topics, log.topics[3]] }, ...receipt.receipt.logs];
-    const polygon: Answer = (method, params) =>
+    const polygon: Responder = (method, params) =>
       method === "eth_getTransactionReceipt"
         ? params[0] === usdt.sourceTxHash
           ? { ...receipt.receipt, from: usdt.from, logs }
@@ -186,37 +186,37 @@ describe("transfers from chain data", () => {
     const transferId = `0x${"77".repeat(32)}`;
     await expect(find({ transactionHash: usdt.sourceTxHash, transferId }, { polygon })).rejects.toMatchObject({
       reason: "UPSTREAM_UNAVAILABLE",
-      message: expect.stringContaining("which is not known here") as unknown,
+      message: expect.stringContaining("which is not in the address book") as unknown,
     });
   });
 
-  test("what one chain knows does not wait for another that is down", async () => {
+  test("returns what one chain knows while others are down", async () => {
     const found = await find({ transactionHash: usdt.sourceTxHash }, { gnosis: down, ethereum: down });
     expect(found?.state).toBe("BONDED");
   });
 
-  test("not found is not said while a chain that could know is down", async () => {
+  test("does not report 'not found' while a chain that could have the transfer is down", async () => {
     const transactionHash = `0x${"12".repeat(32)}`;
     await expect(find({ transactionHash }, { gnosis: down })).rejects.toMatchObject(unavailable);
     await expect(find({ transferId: transactionHash }, { base: down })).rejects.toMatchObject(unavailable);
     await expect(find({ transferId: "77" }, { base: down })).rejects.toMatchObject(unavailable);
   });
 
-  test("pending is not said while the destination is down", async () => {
+  test("does not report PENDING while the destination is down", async () => {
     await expect(find({ transactionHash: usdt.sourceTxHash }, { arbitrum: down })).rejects.toMatchObject(unavailable);
     await expect(find({ transactionHash: fromL1.sourceTxHash }, { arbitrum: down })).rejects.toMatchObject(unavailable);
   });
 
-  test("pending without a delivery", async () => {
-    const arbitrum = without("arbitrum", { eth_getLogs: () => [], eth_call: () => zero });
+  test("reports PENDING without a delivery", async () => {
+    const arbitrum = withOverrides("arbitrum", { eth_getLogs: () => [], eth_call: () => zero });
     expect(await find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).toMatchObject({
       state: "PENDING",
       delivery: undefined,
     });
   });
 
-  test("received for sure with logs that cannot be searched: bonded, the transaction unknown", async () => {
-    const arbitrum = without("arbitrum", {
+  test("reports BONDED with an unknown transaction when the logs cannot be searched", async () => {
+    const arbitrum = withOverrides("arbitrum", {
       eth_getLogs: () => {
         throw new ServiceError("UPSTREAM_UNAVAILABLE", "range too wide");
       },
@@ -230,20 +230,20 @@ describe("transfers from chain data", () => {
   test.each([
     ["a log without topics", [{ address: "0x" }]],
     ["no list", "0x"],
-  ])("%s for logs is an upstream's fault", async (_, logs) => {
-    const arbitrum = without("arbitrum", { eth_getLogs: () => logs });
+  ])("treats %s instead of logs as an upstream failure", async (_, logs) => {
+    const arbitrum = withOverrides("arbitrum", { eth_getLogs: () => logs });
     await expect(find({ transactionHash: fromL1.sourceTxHash }, { arbitrum })).rejects.toMatchObject(unavailable);
   });
 
-  test("a revert where nothing can revert is an upstream's fault", async () => {
-    const reverts = () => {
+  test("treats an impossible revert as an upstream failure", async () => {
+    const revert = () => {
       throw new RevertError("execution reverted", 3, "0x");
     };
-    const arbitrum = without("arbitrum", { eth_getLogs: () => [], eth_call: reverts });
+    const arbitrum = withOverrides("arbitrum", { eth_getLogs: () => [], eth_call: revert });
     await expect(find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).rejects.toMatchObject(unavailable);
   });
 
-  describe("by CCTP", () => {
+  describe("over CCTP", () => {
     const nonce = 0x1234n;
     const word = (value: bigint | number | string): string => BigInt(value).toString(16).padStart(64, "0");
     const hash = `0x${"ab".repeat(32)}`;
@@ -270,20 +270,20 @@ describe("transfers from chain data", () => {
         `0x${word(domain)}${word(0)}`,
         transactionHash,
       );
-    const arbitrum: Answer = (method) => {
+    const arbitrum: Responder = (method) => {
       if (method === "eth_getTransactionReceipt") {
         return { transactionHash: hash, blockHash: hash, from: recipient, logs: [sent] };
       }
       return method === "eth_getBlockByHash" ? { hash, number: "0x1", timestamp: "0x10" } : [sent];
     };
     const polygon =
-      (used: boolean, logs: readonly unknown[]): Answer =>
+      (used: boolean, logs: readonly unknown[]): Responder =>
       (method) => {
         if (method === "eth_getTransactionReceipt") return null;
         return method === "eth_call" ? `0x${word(used ? 1 : 0)}` : logs;
       };
 
-    test("is received by the message of its own source domain only", async () => {
+    test("is delivered only by the message of its own source domain", async () => {
       const fromBase = receivedFrom(6, `0x${"01".repeat(32)}`);
       const fromArbitrum = receivedFrom(3, `0x${"02".repeat(32)}`);
       const found = await find(
@@ -299,9 +299,9 @@ describe("transfers from chain data", () => {
       expect(none).toMatchObject({ state: "PENDING", delivery: undefined });
     });
 
-    test("a nonce alone names no transfer where two chains have sent it", async () => {
+    test("rejects a nonce that two source chains use", async () => {
       const onOptimism = { ...sent, address: String(usdc?.get("optimism")?.cctpL2Bridge).toLowerCase() };
-      const all = { arbitrum, optimism: without("optimism", { eth_getLogs: () => [onOptimism] }) };
+      const all = { arbitrum, optimism: withOverrides("optimism", { eth_getLogs: () => [onOptimism] }) };
       await expect(find({ transferId: nonce.toString() }, all)).rejects.toMatchObject({
         reason: "INVALID_PARAMETER",
         field: "transferId",
@@ -309,14 +309,14 @@ describe("transfers from chain data", () => {
     });
   });
 
-  describe("from a node that cannot be believed", () => {
-    test("a source that does not have the send in its logs yet cannot say pending", async () => {
-      const ethereum = without("ethereum", { eth_getLogs: () => [] });
+  describe("from a faulty node", () => {
+    test("does not report PENDING while the source's logs lack the send", async () => {
+      const ethereum = withOverrides("ethereum", { eth_getLogs: () => [] });
       await expect(find({ transactionHash: fromL1.sourceTxHash }, { ethereum })).rejects.toMatchObject(unavailable);
     });
 
-    test("the place of a log may be written with zeros in front", async () => {
-      const ethereum: Answer = (method, params) => {
+    test("accepts a log index with leading zeros", async () => {
+      const ethereum: Responder = (method, params) => {
         const answer = goldenChain("ethereum")(method, params);
         if (method !== "eth_getLogs") return answer;
         return (answer as { logIndex: string }[]).map((log) => ({
@@ -327,12 +327,12 @@ describe("transfers from chain data", () => {
       expect(await find({ transactionHash: fromL1.sourceTxHash }, { ethereum })).toMatchObject({ state: "BONDED" });
     });
 
-    test("topics may be written in upper case", async () => {
-      const polygon: Answer = (method, params) => {
+    test("accepts topics in upper case", async () => {
+      const polygon: Responder = (method, params) => {
         const answer = goldenChain("polygon")(method, params) as { logs: { topics: string[] }[] } | null;
         if (method !== "eth_getTransactionReceipt" || answer === null) return answer;
-        const shout = (topic: string): string => `0x${topic.slice(2).toUpperCase()}`;
-        return { ...answer, logs: answer.logs.map((log) => ({ ...log, topics: log.topics.map(shout) })) };
+        const toUpperCase = (topic: string): string => `0x${topic.slice(2).toUpperCase()}`;
+        return { ...answer, logs: answer.logs.map((log) => ({ ...log, topics: log.topics.map(toUpperCase) })) };
       };
       expect(await find({ transactionHash: usdt.sourceTxHash }, { polygon })).toMatchObject({
         state: "BONDED",
@@ -340,14 +340,14 @@ describe("transfers from chain data", () => {
       });
     });
 
-    test("logs that were not asked for are no answer", async () => {
+    test("ignores logs that do not match the filter", async () => {
       const other = recorded.flatMap(({ receipt }) => receipt.logs);
-      const arbitrum = without("arbitrum", {
+      const arbitrum = withOverrides("arbitrum", {
         eth_getLogs: () => other.filter(({ data }) => data !== "0x"),
         eth_call: () => zero,
       });
       const hop = golden.transfers.find(({ token }) => token === "HOP");
-      const optimism = without("optimism", {
+      const optimism = withOverrides("optimism", {
         eth_getLogs: () => other.filter(({ topics: [, id] }) => id !== hop?.transferId),
         eth_call: () => zero,
       });
@@ -356,19 +356,21 @@ describe("transfers from chain data", () => {
       });
     });
 
-    test("the receipt of another transaction is none", async () => {
+    test("rejects the receipt of another transaction", async () => {
       const [other] = recorded.filter(({ chain }) => chain === "polygon");
-      const polygon = without("polygon", { eth_getTransactionReceipt: () => ({ ...other?.receipt, from: usdt.from }) });
+      const polygon = withOverrides("polygon", {
+        eth_getTransactionReceipt: () => ({ ...other?.receipt, from: usdt.from }),
+      });
       await expect(find({ transactionHash: `0x${"12".repeat(32)}` }, { polygon })).rejects.toMatchObject(unavailable);
     });
 
-    test("a time without end is none", async () => {
-      const polygon = without("polygon", { eth_getBlockByHash: () => ({ timestamp: `0x${"f".repeat(400)}` }) });
+    test("rejects an unbounded timestamp", async () => {
+      const polygon = withOverrides("polygon", { eth_getBlockByHash: () => ({ timestamp: `0x${"f".repeat(400)}` }) });
       await expect(find({ transactionHash: usdt.sourceTxHash }, { polygon })).rejects.toMatchObject(unavailable);
     });
 
-    test("a delivery whose sender cannot be read is still one", async () => {
-      const arbitrum = without("arbitrum", { eth_getTransactionByHash: () => null });
+    test("reports a delivery whose sender cannot be read", async () => {
+      const arbitrum = withOverrides("arbitrum", { eth_getTransactionByHash: () => null });
       expect(await find({ transactionHash: usdt.sourceTxHash }, { arbitrum })).toMatchObject({
         state: "BONDED",
         delivery: { transactionHash: usdt.bondTxHash, bonder: undefined },
