@@ -4,8 +4,8 @@ import { type Config, loadConfig } from "../config/config.js";
 import { type ContractRegistry, createContractRegistry } from "../hop/contract-registry.js";
 import { type Chain, getNetwork, type NetworkSlug } from "../hop/networks.js";
 import { eventTopics } from "../hop/transfer-events.js";
+import { createAbortScope } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
-import { createAbortScope } from "../resilience/fetch-json.js";
 import { type CheckedChain, formatCheckTable, isChainServed } from "./check-table.js";
 import { assessEndpoint } from "./endpoint-assessment.js";
 

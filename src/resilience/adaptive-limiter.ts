@@ -2,112 +2,113 @@ import { ServiceError } from "../errors.js";
 import { createFairQuota } from "./fair-quota.js";
 import { createSemaphore } from "./semaphore.js";
 
-/** Lets through expensive work: as much at a time as the process bears, a short line behind it, and no more. */
+/** Limits the concurrency of expensive work to what the process can bear, with a short queue, and rejects the rest. */
 export interface AdaptiveLimiter {
   /**
-   * Does the work when it is its turn.
-   * @param caller who wants it: nobody gets so much that others find no place
-   * @throws ServiceError OVERLOADED, at once, when there is no place for this caller
-   * @throws the signal's reason when it fires before the work begins
+   * Runs the work as soon as there is capacity.
+   * @param caller fairness key: one caller cannot occupy the slots of all others
+   * @throws ServiceError OVERLOADED, at once, when there is no slot for this caller
+   * @throws the signal's reason when it aborts before the work starts
    */
   run<T>(caller: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   /**
-   * For who has much to prepare before: to be sent away should cost little.
-   * @throws ServiceError OVERLOADED where `pass` would
+   * Lets a caller check before expensive preparation, so that a rejection is cheap.
+   * @throws ServiceError OVERLOADED where `run` would
    */
   assertCapacity(caller: string): void;
   load(): LimiterLoad;
 }
 
-/** How much goes through a gate now. */
+/** Current load of a limiter. */
 export interface LimiterLoad {
-  /** Most works at a time. */
+  /** Current concurrency limit. */
   readonly limit: number;
-  /** Works under way, and those in line for it. */
+  /** Running and queued work. */
   readonly inFlight: number;
 }
 
-/** Works at a time: at the start, the fewest and the most that it can become. Each takes some ten kilobytes. */
+/** Concurrency limits: initial, lowest and highest. One piece of work takes some ten kilobytes. */
 const INITIAL_LIMIT = 64;
 const MIN_LIMIT = 16;
 const MAX_LIMIT = 2_048;
-/** How many of one caller may wait in line: what comes at once, as of a back end that starts, is done in a moment. */
+/** Queue length per caller: a burst, as of a back end that starts, is worked off in a moment. */
 const MAX_QUEUED_PER_CALLER = 64;
-/** How late the event loop may be, in milliseconds: so long does every answer wait that would be ready at once. */
+/** Event-loop lag above which the limit falls, in milliseconds. Every response that is ready waits that long. */
 const MAX_EVENT_LOOP_LAG_MS = 5;
-/** Share of its time that it has work of ours when that makes it late: what makes an idle one late is another process. */
+/** Utilization above which the lag is caused by this process. An idle event loop lags because of other processes. */
 const BUSY_UTILIZATION = 0.75;
-/** How often that is looked at while there is work, in milliseconds. */
+/** Sampling interval while there is work, in milliseconds. */
 const SAMPLE_INTERVAL_MS = 20;
 const INCREASE_FACTOR = 1.1;
 const DECREASE_FACTOR = 0.8;
 
 /**
- * The limit grows while all of it is used and the event loop keeps up, so that work which only waits, as for an upstream
- * that hangs, keeps no other work out. Where the loop does not keep up it falls below what is under way. When all work
- * has ended it is as at the start, since the next load may be another.
- * @param now milliseconds on a steady clock
- * @param busyMs for how much of its life the event loop has had work, in milliseconds
+ * Creates a limiter that follows event-loop lag. The limit grows while all of it is used and the event loop keeps up, so
+ * that work which only waits, for example for an upstream that hangs, does not block other work. When the event loop
+ * lags, the limit falls below the number of running calls. When all work has ended it returns to the initial value,
+ * because the next load may be different.
+ * @param now monotonic clock, in milliseconds
+ * @param busyMs returns how long the event loop has been active since the process started, in milliseconds
  */
 export function createAdaptiveLimiter(
   now: () => number,
   busyMs = () => performance.eventLoopUtilization().active,
 ): AdaptiveLimiter {
   let limit = INITIAL_LIMIT;
-  let atWork = 0;
-  /** Those at work and in line. */
+  let running = 0;
+  /** Running and queued work. */
   let inFlight = 0;
-  /** Whether somebody was sent away, or found all at work, since the last look. */
-  let wasFull = false;
-  let isLooking = false;
-  const turns = createSemaphore(limit);
-  // A single caller gets half the places: all the work that is borne, and its line.
-  const places = createFairQuota(() => 2 * (limit + MAX_QUEUED_PER_CALLER));
+  /** Whether a caller was rejected or had to queue since the last sample. */
+  let wasSaturated = false;
+  let isSampling = false;
+  const semaphore = createSemaphore(limit);
+  // The quota gives a single caller half of the slots: that is the whole limit and its queue.
+  const quota = createFairQuota(() => 2 * (limit + MAX_QUEUED_PER_CALLER));
 
-  function look(): void {
-    isLooking = true;
+  function sampleEventLoop(): void {
+    isSampling = true;
     const [startedAt, busyBefore] = [now(), busyMs()];
     setTimeout(() => {
-      const tookMs = now() - startedAt;
-      const isLate =
-        tookMs > SAMPLE_INTERVAL_MS + MAX_EVENT_LOOP_LAG_MS && busyMs() - busyBefore > BUSY_UTILIZATION * tookMs;
-      if (isLate) limit = Math.max(MIN_LIMIT, Math.floor(Math.min(limit, atWork) * DECREASE_FACTOR));
-      else if (wasFull || inFlight > limit) limit = Math.min(MAX_LIMIT, Math.ceil(limit * INCREASE_FACTOR));
+      const elapsedMs = now() - startedAt;
+      const isLagging =
+        elapsedMs > SAMPLE_INTERVAL_MS + MAX_EVENT_LOOP_LAG_MS && busyMs() - busyBefore > BUSY_UTILIZATION * elapsedMs;
+      if (isLagging) limit = Math.max(MIN_LIMIT, Math.floor(Math.min(limit, running) * DECREASE_FACTOR));
+      else if (wasSaturated || inFlight > limit) limit = Math.min(MAX_LIMIT, Math.ceil(limit * INCREASE_FACTOR));
       if (inFlight === 0) limit = INITIAL_LIMIT;
-      turns.setLimit(limit);
-      wasFull = false;
-      isLooking = false;
-      if (atWork > 0) look();
+      semaphore.setLimit(limit);
+      wasSaturated = false;
+      isSampling = false;
+      if (running > 0) sampleEventLoop();
     }, SAMPLE_INTERVAL_MS).unref();
   }
 
-  function sendAway(): never {
-    wasFull = true;
-    const message = "too much is being worked on here; what is known already is answered";
+  function throwOverloaded(): never {
+    wasSaturated = true;
+    const message = "the server is overloaded; cached answers are still served";
     throw new ServiceError("OVERLOADED", message, { retryAfterSeconds: 1 });
   }
 
   return {
     assertCapacity(caller) {
-      if (!places.hasCapacityFor(caller)) sendAway();
+      if (!quota.hasCapacityFor(caller)) throwOverloaded();
     },
     async run(caller, signal, work) {
-      const leave = places.tryAcquire(caller) ?? sendAway();
-      wasFull ||= inFlight >= limit;
+      const release = quota.tryAcquire(caller) ?? throwOverloaded();
+      wasSaturated ||= inFlight >= limit;
       inFlight += 1;
       try {
-        return await turns.acquire(signal, async () => {
-          atWork += 1;
-          if (!isLooking) look();
+        return await semaphore.acquire(signal, async () => {
+          running += 1;
+          if (!isSampling) sampleEventLoop();
           try {
             return await work();
           } finally {
-            atWork -= 1;
+            running -= 1;
           }
         });
       } finally {
         inFlight -= 1;
-        leave();
+        release();
       }
     },
     load: () => ({ limit, inFlight }),

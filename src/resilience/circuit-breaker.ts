@@ -1,138 +1,218 @@
-/** What the attempts at an upstream tell of it: circuit breaker, latency, and rest where it asked for it. */
+/** Tracks the health of an upstream by the attempts at it: circuit breaker, latency, and requested cooldown. */
 export interface CircuitBreaker {
-  /** What is known of it in one word. */
   state(): CircuitBreakerState;
-  /** When it gave an answer last; undefined: never. */
+  /** Returns when the upstream last responded, on the clock of the breaker; undefined: never. */
   lastSuccessAt(): number | undefined;
-  /** Whether it is left alone because it asked for that, or serves another chain. */
+  /** Returns whether the upstream gets no requests because it asked for that, or because it serves another chain. */
   isCoolingDown(): boolean;
-  /** For how long it has been left alone, since it asked for that or was tried all the same, in milliseconds. */
+  /** Returns the time since the cooldown or the last attempt started, whichever is later, in milliseconds. */
   cooldownElapsedMs(): number;
-  /** Whether it has failed so often that others are asked before it. */
+  /** Returns whether other upstreams are preferred because this one has failed too often. */
   isOpen(): boolean;
-  /** Whether its last attempt failed. */
+  /** Returns whether the last attempt failed. */
   hasRecentFailure(): boolean;
-  /** How long to wait for it before another is asked as well, in milliseconds. */
+  /** Returns how long to wait for a response before hedging, in milliseconds. */
   hedgeDelayMs(): number;
-  /** Starts an attempt. Once an open endpoint's time is over, the first attempt is the probe that decides for it. */
+  /** Starts an attempt. When the open time is over, the first attempt is the probe that decides about closing. */
   beginAttempt(): CircuitBreakerAttempt;
   startCooldown(milliseconds: number): void;
-  /** Notes what a look at it beside the attempts found: for its state alone. */
-  recordProbe(isWell: boolean): void;
+  /** Records the result of a background probe. Affects only `state()`. */
+  recordProbe(isSuccess: boolean): void;
 }
 
 /**
- * failing: it is asked after others, or what is known of it last is a failure. cooldown: it wants to be left alone.
- * unknown: nobody has asked it yet.
+ * failing: the breaker is open, or the last known result is a failure. cooldown: the upstream is cooling down. unknown:
+ * there has been no attempt yet.
  */
 export type CircuitBreakerState = "ok" | "failing" | "cooldown" | "unknown";
 
 export interface CircuitBreakerAttempt {
-  /** @param latencyMs time that it took; undefined: tells nothing about other attempts */
+  /** @param latencyMs undefined: this latency says nothing about other attempts */
   recordSuccess(latencyMs: number | undefined): void;
   /**
-   * Gives whether this failure is the one that opens the endpoint.
-   * @param latencyMs time that an answer would have taken at least, where that is known
+   * Returns whether this failure opens the breaker.
+   * @param latencyMs lower bound of the latency of an attempt that was overtaken by another; undefined: a real failure
    */
   recordFailure(latencyMs?: number): boolean;
-  /** It told nothing of the endpoint. */
+  /** Ends the attempt without a conclusion about the upstream. */
   ignore(): void;
 }
 
-/** For how long an endpoint comes last after its failures: so many in a row, or among the last attempts. */
+/** How long an open breaker rejects before it probes. It opens after so many failures in a row or in the window. */
 const OPEN_MS = 30_000;
 const WINDOW_SIZE = 80;
 const MAX_WINDOW_FAILURES = 20;
 const MAX_CONSECUTIVE_FAILURES = 5;
 const MAX_COOLDOWN_MS = 30_000;
-/** Of how many answers the latency is kept. */
 const LATENCY_SAMPLES = 64;
 const MIN_HEDGE_DELAY_MS = 100;
 const MAX_HEDGE_DELAY_MS = 1_000;
-/** Enough for new connections, for an endpoint of which no latency is known yet. */
+/** Hedge delay before any latency is known: enough to open a connection. */
 export const DEFAULT_HEDGE_DELAY_MS = 500;
 
-export function createCircuitBreaker(now: () => number): CircuitBreaker {
-  let restingSince = Number.NEGATIVE_INFINITY;
-  let restingUntil = Number.NEGATIVE_INFINITY;
-  let begunAt = Number.NEGATIVE_INFINITY;
-  /** When the next probe may go; undefined: the breaker is closed. */
-  let openUntil: number | undefined;
-  /** How often it has opened: what began before the last time says nothing about now. */
-  let openings = 0;
-  let failuresInARow = 0;
-  /** Whether the last attempts failed. */
-  let window: boolean[] = [];
-  let recentMs: number[] = [];
-  let answeredAt: number | undefined;
-  /** Whether what is known of it last is that it answered. */
-  let isAnswering: boolean | undefined;
-  const isCoolingDown = (): boolean => now() < restingUntil;
-  const isOpen = (): boolean => openUntil !== undefined && now() < openUntil;
-  function tell(isWell: boolean): void {
-    isAnswering = isWell;
-    if (isWell) answeredAt = now();
-  }
-  const note = (latencyMs: number | undefined): void => {
-    if (latencyMs !== undefined) recentMs = [...recentMs, latencyMs].slice(-LATENCY_SAMPLES);
-  };
+/** State of one breaker. All times are milliseconds on the clock that the transitions receive as `now`. */
+export interface BreakerState {
+  readonly cooldownStartedAt: number;
+  readonly cooldownUntil: number;
+  readonly lastAttemptAt: number;
+  /** When the next probe may start; undefined: the breaker is closed. */
+  readonly openUntil: number | undefined;
+  /** Number of times the breaker has opened. Results of attempts from an earlier generation are outdated. */
+  readonly generation: number;
+  readonly consecutiveFailures: number;
+  /** Whether each of the last attempts failed, oldest first. */
+  readonly window: readonly boolean[];
+  readonly latenciesMs: readonly number[];
+  readonly lastSuccessAt: number | undefined;
+  readonly lastOutcome: "success" | "failure" | undefined;
+}
 
+/** What an attempt has to remember of the moment at which it started. */
+export interface StartedAttempt {
+  readonly generation: number;
+  readonly cooldownStartedAt: number;
+  readonly isProbe: boolean;
+}
+
+export const INITIAL_BREAKER_STATE: BreakerState = {
+  cooldownStartedAt: Number.NEGATIVE_INFINITY,
+  cooldownUntil: Number.NEGATIVE_INFINITY,
+  lastAttemptAt: Number.NEGATIVE_INFINITY,
+  openUntil: undefined,
+  generation: 0,
+  consecutiveFailures: 0,
+  window: [],
+  latenciesMs: [],
+  lastSuccessAt: undefined,
+  lastOutcome: undefined,
+};
+
+export function isOpen({ openUntil }: BreakerState, now: number): boolean {
+  return openUntil !== undefined && now < openUntil;
+}
+
+export function isCoolingDown({ cooldownUntil }: BreakerState, now: number): boolean {
+  return now < cooldownUntil;
+}
+
+export function describeState(state: BreakerState, now: number): CircuitBreakerState {
+  if (isCoolingDown(state, now)) return "cooldown";
+  if (isOpen(state, now) || state.lastOutcome === "failure") return "failing";
+  return state.lastOutcome === undefined ? "unknown" : "ok";
+}
+
+/** Returns the 95th percentile of the last latencies, within bounds. */
+export function computeHedgeDelayMs({ latenciesMs }: BreakerState): number {
+  const sorted = [...latenciesMs].sort((a, b) => a - b);
+  const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1] ?? DEFAULT_HEDGE_DELAY_MS;
+  return Math.min(Math.max(p95, MIN_HEDGE_DELAY_MS), MAX_HEDGE_DELAY_MS);
+}
+
+export function onCooldownRequested(state: BreakerState, milliseconds: number, now: number): BreakerState {
+  const cooldownUntil = Math.max(state.cooldownUntil, now + Math.min(milliseconds, MAX_COOLDOWN_MS));
+  return { ...state, cooldownStartedAt: now, cooldownUntil };
+}
+
+export function onProbed(state: BreakerState, isSuccess: boolean, now: number): BreakerState {
+  return isSuccess ? { ...state, lastOutcome: "success", lastSuccessAt: now } : { ...state, lastOutcome: "failure" };
+}
+
+export function onAttemptStarted(state: BreakerState, now: number): { state: BreakerState; attempt: StartedAttempt } {
+  const isProbe = state.openUntil !== undefined && now >= state.openUntil;
   return {
-    state() {
-      if (isCoolingDown()) return "cooldown";
-      if (isOpen() || isAnswering === false) return "failing";
-      return isAnswering === undefined ? "unknown" : "ok";
-    },
-    lastSuccessAt: () => answeredAt,
-    recordProbe: tell,
-    isCoolingDown,
-    cooldownElapsedMs: () => now() - Math.max(restingSince, begunAt),
-    isOpen,
-    hasRecentFailure: () => failuresInARow > 0,
-    hedgeDelayMs() {
-      const sorted = [...recentMs].sort((a, b) => a - b);
-      const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1] ?? DEFAULT_HEDGE_DELAY_MS;
-      return Math.min(Math.max(p95, MIN_HEDGE_DELAY_MS), MAX_HEDGE_DELAY_MS);
-    },
+    // An outstanding probe keeps other attempts away.
+    state: { ...state, lastAttemptAt: now, openUntil: isProbe ? now + OPEN_MS : state.openUntil },
+    attempt: { generation: state.generation, cooldownStartedAt: state.cooldownStartedAt, isProbe },
+  };
+}
+
+export function onAttemptSucceeded(
+  before: BreakerState,
+  attempt: StartedAttempt,
+  latencyMs: number | undefined,
+  now: number,
+): BreakerState {
+  // A success ends the cooldown early, unless the attempt started before the cooldown did.
+  const endsCooldown = attempt.cooldownStartedAt === before.cooldownStartedAt;
+  const state: BreakerState = {
+    ...onProbed(addLatency(before, latencyMs), true, now),
+    cooldownUntil: endsCooldown ? Number.NEGATIVE_INFINITY : before.cooldownUntil,
+  };
+  if (attempt.generation !== state.generation) return state;
+  const window = state.openUntil === undefined ? state.window : [];
+  return { ...state, openUntil: undefined, consecutiveFailures: 0, window: addToWindow(window, false) };
+}
+
+export function onAttemptFailed(
+  before: BreakerState,
+  attempt: StartedAttempt,
+  latencyMs: number | undefined,
+  now: number,
+): { state: BreakerState; hasOpened: boolean } {
+  const measured = addLatency(before, latencyMs);
+  // To be overtaken is not a known failure yet.
+  const state = latencyMs === undefined ? onProbed(measured, false, now) : measured;
+  if (attempt.generation !== state.generation) return { state, hasOpened: false };
+  const consecutiveFailures = state.consecutiveFailures + 1;
+  const window = addToWindow(state.window, true);
+  const windowFailures = window.filter((hasFailed) => hasFailed).length;
+  const opens =
+    state.openUntil !== undefined ||
+    consecutiveFailures >= MAX_CONSECUTIVE_FAILURES ||
+    windowFailures >= MAX_WINDOW_FAILURES;
+  const counted = { ...state, consecutiveFailures, window };
+  if (!opens) return { state: counted, hasOpened: false };
+  return { state: { ...counted, generation: state.generation + 1, openUntil: now + OPEN_MS }, hasOpened: true };
+}
+
+/** Lets the next attempt probe when the attempt was the probe. */
+export function onAttemptIgnored(state: BreakerState, attempt: StartedAttempt, now: number): BreakerState {
+  const isOutstandingProbe =
+    attempt.isProbe && attempt.generation === state.generation && state.openUntil !== undefined;
+  return isOutstandingProbe ? { ...state, openUntil: now } : state;
+}
+
+function addLatency(state: BreakerState, latencyMs: number | undefined): BreakerState {
+  if (latencyMs === undefined) return state;
+  return { ...state, latenciesMs: [...state.latenciesMs, latencyMs].slice(-LATENCY_SAMPLES) };
+}
+
+function addToWindow(window: readonly boolean[], hasFailed: boolean): readonly boolean[] {
+  return [...window, hasFailed].slice(-WINDOW_SIZE);
+}
+
+/** @param now monotonic clock, in milliseconds */
+export function createCircuitBreaker(now: () => number): CircuitBreaker {
+  let state = INITIAL_BREAKER_STATE;
+  return {
+    state: () => describeState(state, now()),
+    lastSuccessAt: () => state.lastSuccessAt,
+    isCoolingDown: () => isCoolingDown(state, now()),
+    cooldownElapsedMs: () => now() - Math.max(state.cooldownStartedAt, state.lastAttemptAt),
+    isOpen: () => isOpen(state, now()),
+    hasRecentFailure: () => state.consecutiveFailures > 0,
+    hedgeDelayMs: () => computeHedgeDelayMs(state),
     startCooldown(milliseconds) {
-      restingSince = now();
-      restingUntil = Math.max(restingUntil, now() + Math.min(milliseconds, MAX_COOLDOWN_MS));
+      state = onCooldownRequested(state, milliseconds, now());
+    },
+    recordProbe(isSuccess) {
+      state = onProbed(state, isSuccess, now());
     },
     beginAttempt() {
-      begunAt = now();
-      const opening = openings;
-      const rest = restingSince;
-      const isProbe = openUntil !== undefined && now() >= openUntil;
-      // While this probe is out, no other goes.
-      if (isProbe) openUntil = now() + OPEN_MS;
+      const started = onAttemptStarted(state, now());
+      state = started.state;
+      const { attempt } = started;
       return {
         recordSuccess(latencyMs) {
-          note(latencyMs);
-          tell(true);
-          // It is well again before its time; what began before the rest does not tell that.
-          if (rest === restingSince) restingUntil = Number.NEGATIVE_INFINITY;
-          if (opening !== openings) return;
-          if (openUntil !== undefined) window = [];
-          openUntil = undefined;
-          failuresInARow = 0;
-          window = [...window, false].slice(-WINDOW_SIZE);
-        },
-        ignore() {
-          if (isProbe && opening === openings && openUntil !== undefined) openUntil = now();
+          state = onAttemptSucceeded(state, attempt, latencyMs, now());
         },
         recordFailure(latencyMs) {
-          note(latencyMs);
-          // To be slow is no failure yet.
-          if (latencyMs === undefined) tell(false);
-          if (opening !== openings) return false;
-          failuresInARow += 1;
-          window = [...window, true].slice(-WINDOW_SIZE);
-          const failures = window.filter((each) => each).length;
-          if (openUntil === undefined && failuresInARow < MAX_CONSECUTIVE_FAILURES && failures < MAX_WINDOW_FAILURES)
-            return false;
-          openings += 1;
-          openUntil = now() + OPEN_MS;
-          return true;
+          const result = onAttemptFailed(state, attempt, latencyMs, now());
+          state = result.state;
+          return result.hasOpened;
+        },
+        ignore() {
+          state = onAttemptIgnored(state, attempt, now());
         },
       };
     },

@@ -1,21 +1,22 @@
 import { setTimeout as delay } from "node:timers/promises";
 
+/** The two clocks of the process, as an option that tests replace. */
 export interface Clocks {
-  /** Milliseconds since 1970. */
+  /** Wall clock: milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds on a clock that is never set; for ages and delays. */
+  /** Monotonic clock in milliseconds, for ages, timeouts and intervals. */
   readonly monotonicNow: () => number;
 }
 
 /**
- * Milliseconds on a clock that nobody sets: for ages, pauses and rests. The wall clock may be put back an hour, and what
- * is to be read again in a second would be read again in an hour and a second. Counts from about 1970, like the other.
+ * Returns milliseconds on a monotonic clock, for ages, timeouts and intervals. The wall clock can be set back: a value
+ * that is due in a second would then be due in an hour and a second. Starts near the wall clock's time.
  */
 export function monotonicNow(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Resolves when the time, in milliseconds, is over or the signal fires. */
+/** Resolves after a time in milliseconds, or when the signal aborts. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => {});
 }

@@ -1,35 +1,35 @@
-/** Places that callers share, of which whoever holds many leaves some for others. */
+/** A limited number of slots that callers share. The more slots a caller holds, the more it must leave free. */
 export interface FairQuota {
-  /** Takes a place and gives what gives it back, once; undefined where there is none for this caller. */
+  /** Takes a slot and returns the function that releases it, to be called once; undefined: no slot for this caller. */
   tryAcquire(caller: string): (() => void) | undefined;
-  /** Whether it would get one. */
+  /** Returns whether tryAcquire would succeed. */
   hasCapacityFor(caller: string): boolean;
-  /** How many are held. */
+  /** Returns the number of slots in use. */
   heldCount(): number;
 }
 
 /**
- * A caller may hold as many places as it leaves free: a single one half of them, two a third each. So whoever comes new
- * always finds one while others hold less than all.
- * @param capacity how many there are now
+ * Creates a quota in which a caller may hold as many slots as it leaves free: one caller gets at most half of them, two
+ * get a third each. A new caller therefore always finds a slot unless all are in use.
+ * @param capacity returns the current number of slots
  */
 export function createFairQuota(capacity: () => number): FairQuota {
-  const heldBy = new Map<string, number>();
-  let taken = 0;
-  const held = (caller: string): number => heldBy.get(caller) ?? 0;
-  const hasCapacityFor = (caller: string): boolean => held(caller) < capacity() - taken;
+  const heldByCaller = new Map<string, number>();
+  let total = 0;
+  const countFor = (caller: string): number => heldByCaller.get(caller) ?? 0;
+  const hasCapacityFor = (caller: string): boolean => countFor(caller) < capacity() - total;
   return {
     hasCapacityFor,
-    heldCount: () => taken,
+    heldCount: () => total,
     tryAcquire(caller) {
       if (!hasCapacityFor(caller)) return undefined;
-      heldBy.set(caller, held(caller) + 1);
-      taken += 1;
+      heldByCaller.set(caller, countFor(caller) + 1);
+      total += 1;
       return () => {
-        taken -= 1;
-        const left = held(caller) - 1;
-        if (left > 0) heldBy.set(caller, left);
-        else heldBy.delete(caller);
+        total -= 1;
+        const remaining = countFor(caller) - 1;
+        if (remaining > 0) heldByCaller.set(caller, remaining);
+        else heldByCaller.delete(caller);
       };
     },
   };

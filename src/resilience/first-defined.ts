@@ -1,31 +1,31 @@
-import { createAbortScope } from "./fetch-json.js";
+import { createAbortScope } from "./abort-scope.js";
 
 /**
- * Asks several at once and takes the first that finds something; the others' signal fires then. That none finds anything
- * is sure only when all have answered.
- * @throws the first failure, where none has found anything and not all have answered
+ * Looks in all sources at the same time, returns the first defined result and aborts the other lookups. Returns
+ * undefined only when every source has answered with undefined.
+ * @throws the first failure, when no source has a result and at least one failed
  */
-export async function raceFirstDefined<Asked, T>(
-  asked: readonly Asked[],
-  look: (asked: Asked, signal: AbortSignal) => Promise<T | undefined>,
+export async function raceFirstDefined<Source, T>(
+  sources: readonly Source[],
+  look: (source: Source, signal: AbortSignal) => Promise<T | undefined>,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  const limit = createAbortScope(signal);
+  const scope = createAbortScope(signal);
   const failures: unknown[] = [];
   try {
     return await new Promise((resolve, reject) => {
-      let open = asked.length;
+      let pending = sources.length;
       const settle = (): void => {
-        open -= 1;
-        if (open > 0) return;
+        pending -= 1;
+        if (pending > 0) return;
         if (failures.length > 0) reject(failures[0]);
         else resolve(undefined);
       };
-      if (open === 0) resolve(undefined);
-      for (const each of asked) {
-        look(each, limit.signal).then(
-          (found) => {
-            if (found !== undefined) resolve(found);
+      if (pending === 0) resolve(undefined);
+      for (const source of sources) {
+        look(source, scope.signal).then(
+          (result) => {
+            if (result !== undefined) resolve(result);
             settle();
           },
           (error: unknown) => {
@@ -36,6 +36,6 @@ export async function raceFirstDefined<Asked, T>(
       }
     });
   } finally {
-    limit.cancel();
+    scope.cancel();
   }
 }

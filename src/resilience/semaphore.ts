@@ -1,56 +1,56 @@
-/** So many at a time, the others in the order in which they came. */
+/** Limits concurrency. Waiters are admitted in the order of their arrival. */
 export interface Semaphore {
-  /** Does the work when it is its turn. Rejects, with the signal's reason, when the signal fires before that. */
+  /** Runs the work under a permit. Rejects with the signal's reason if that aborts before a permit is available. */
   acquire<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
-  /** Changes how many; whoever is at work goes on. */
-  setLimit(most: number): void;
+  /** Changes the number of permits. Running work keeps its permit. */
+  setLimit(limit: number): void;
 }
 
-export function createSemaphore(most: number): Semaphore {
-  const waiting = new Set<() => void>();
-  let allowed = most;
-  let taken = 0;
+export function createSemaphore(initialLimit: number): Semaphore {
+  const waiters = new Set<() => void>();
+  let limit = initialLimit;
+  let held = 0;
 
-  /** Whoever is let in has its place from then on, so that nobody overtakes. */
-  function letIn(): void {
-    for (const come of waiting) {
-      if (taken >= allowed) break;
-      taken += 1;
-      come();
+  /** Takes the permit on behalf of each admitted waiter, so that a new arrival cannot overtake it. */
+  function admitWaiters(): void {
+    for (const admit of waiters) {
+      if (held >= limit) break;
+      held += 1;
+      admit();
     }
   }
 
-  function waitForTurn(signal: AbortSignal): Promise<void> {
+  function waitForPermit(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        waiting.delete(come);
+      const abort = (): void => {
+        waiters.delete(admit);
         reject(signal.reason);
       };
-      const come = (): void => {
-        waiting.delete(come);
-        signal.removeEventListener("abort", leave);
+      const admit = (): void => {
+        waiters.delete(admit);
+        signal.removeEventListener("abort", abort);
         resolve();
       };
-      waiting.add(come);
-      signal.addEventListener("abort", leave);
+      waiters.add(admit);
+      signal.addEventListener("abort", abort);
     });
   }
 
   return {
     async acquire(signal, work) {
       signal.throwIfAborted();
-      if (taken < allowed) taken += 1;
-      else await waitForTurn(signal);
+      if (held < limit) held += 1;
+      else await waitForPermit(signal);
       try {
         return await work();
       } finally {
-        taken -= 1;
-        letIn();
+        held -= 1;
+        admitWaiters();
       }
     },
-    setLimit(count) {
-      allowed = count;
-      letIn();
+    setLimit(newLimit) {
+      limit = newLimit;
+      admitWaiters();
     },
   };
 }

@@ -1,14 +1,12 @@
-import { type AbortScope, createAbortScope } from "./fetch-json.js";
-import { raceAbort } from "./race-abort.js";
+import { type AbortScope, createAbortScope, raceAbort } from "./abort-scope.js";
 
-/** Work that several want at the same time and that is done once. */
+/** Deduplicates concurrent calls for the same key. */
 export interface SingleFlight<T> {
   /**
-   * What the work under this key comes to; begins it where it is not under way. Its signal fires when nobody waits any
-   * more. Rejects at once when the waiter's own signal fires.
+   * Returns the result of the call in flight for this key, or starts one. The call's signal aborts when the last waiter
+   * has left. Rejects at once when the waiter's own signal aborts.
    */
   run(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Whether work under this key is under way. */
   isInFlight(key: string): boolean;
 }
 
@@ -18,36 +16,36 @@ interface InFlightCall<T> {
   waiters: number;
 }
 
-/** @param closing ends all work */
+/** @param closing aborts all calls */
 export function createSingleFlight<T>(closing: AbortSignal): SingleFlight<T> {
-  const underWay = new Map<string, InFlightCall<T>>();
+  const inFlight = new Map<string, InFlightCall<T>>();
 
-  function begin(key: string, work: (signal: AbortSignal) => Promise<T>): InFlightCall<T> {
+  function start(key: string, work: (signal: AbortSignal) => Promise<T>): InFlightCall<T> {
     const scope = createAbortScope(closing);
-    const running: InFlightCall<T> = { result: work(scope.signal), scope, waiters: 0 };
-    underWay.set(key, running);
-    const forget = (): void => {
+    const call: InFlightCall<T> = { result: work(scope.signal), scope, waiters: 0 };
+    inFlight.set(key, call);
+    const remove = (): void => {
       scope.cancel();
-      if (underWay.get(key) === running) underWay.delete(key);
+      if (inFlight.get(key) === call) inFlight.delete(key);
     };
-    running.result.then(forget, forget);
-    return running;
+    call.result.then(remove, remove);
+    return call;
   }
 
   return {
-    isInFlight: (key) => underWay.has(key),
+    isInFlight: (key) => inFlight.has(key),
     async run(key, signal, work) {
       signal.throwIfAborted();
-      const running = underWay.get(key) ?? begin(key, work);
-      running.waiters += 1;
+      const call = inFlight.get(key) ?? start(key, work);
+      call.waiters += 1;
       try {
-        return await raceAbort(running.result, signal);
+        return await raceAbort(call.result, signal);
       } finally {
-        running.waiters -= 1;
-        if (running.waiters === 0) {
-          // Who comes now must not get what is being broken off.
-          if (underWay.get(key) === running) underWay.delete(key);
-          running.scope.cancel();
+        call.waiters -= 1;
+        if (call.waiters === 0) {
+          // A caller that arrives now must not join a call that is being aborted.
+          if (inFlight.get(key) === call) inFlight.delete(key);
+          call.scope.cancel();
         }
       }
     },

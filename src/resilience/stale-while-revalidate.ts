@@ -1,49 +1,50 @@
-/** A value read from elsewhere, with the time at which it was read (milliseconds on a steady clock). */
+/** A loaded value and when it was loaded, in milliseconds on the monotonic clock. */
 export interface CacheEntry<T> {
   readonly value: T;
   readonly readAt: number;
 }
 
 export interface StaleWhileRevalidateOptions<T> {
-  /** Reads the document and checks it. */
+  /** Loads and validates the value. */
   readonly load: (signal: AbortSignal) => Promise<T>;
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
-  /** For how long a reading is used without asking again, in milliseconds. */
+  /** Age up to which an entry is returned without loading again, in milliseconds. */
   readonly freshMs: number;
   /**
-   * For how long a reading that is no longer fresh is given out while it is read again, in milliseconds since it was
-   * read; older than that, the new one is waited for.
+   * Age up to which an entry that is no longer fresh is returned while it is loaded again, in milliseconds. Above it,
+   * callers wait for the new entry.
    */
   readonly staleMs: number;
-  /** After a failure, for how long the source is left alone, in milliseconds. */
+  /** How long no load is attempted after a failure, in milliseconds. */
   readonly errorTtlMs: number;
   readonly onError: (error: unknown) => void;
 }
 
-/** A remote document that is read when it is wanted and has grown old. */
+/** Caches one remote document. Loads it on demand, when the entry is no longer fresh. */
 export interface StaleWhileRevalidateCache<T> {
   /**
-   * The last good reading, read anew when it is no longer fresh. Callers share one read; a failed read leaves the older
-   * reading standing, whose age is the caller's to judge.
-   * @throws the read's error when there has never been a good one.
+   * Returns the last entry, loaded again when it is no longer fresh. Concurrent callers share one load. A failed load
+   * keeps the older entry; the caller decides by its age whether to use it.
+   * @throws the load's error when no load has ever succeeded
    */
   get(): Promise<CacheEntry<T>>;
   /**
-   * What get() would give without a wait, with the same effect; undefined where it would wait. The same object as long
-   * as there is no newer reading.
+   * Returns what get() would return without waiting, with the same effects; undefined where get() would wait. Returns
+   * the same object until a newer entry is loaded.
    */
   peek(): CacheEntry<T> | undefined;
-  /** The last good reading, however old; asks nobody. */
+  /** Returns the last entry whatever its age, and starts no load. */
   peekStale(): CacheEntry<T> | undefined;
   health(): SourceHealth;
-  /** Ends a read that is under way. */
+  /** Aborts a pending load. */
   close(): void;
 }
 
-/** How a source is, by what was asked of it. failing: what is known of it last is a failure; unknown: nobody asked. */
+/** Health of a source by the last load. unknown: nothing has been loaded yet. */
 export interface SourceHealth {
   readonly state: "ok" | "failing" | "unknown";
-  /** Age of what it gave last, in milliseconds; undefined: nothing yet. */
+  /** Age of the last entry in milliseconds; undefined: no entry yet. */
   readonly ageMs: number | undefined;
 }
 
@@ -52,8 +53,8 @@ export function createStaleWhileRevalidateCache<T>(
 ): StaleWhileRevalidateCache<T> {
   const closing = new AbortController();
   let last: CacheEntry<T> | undefined;
-  let failure: { readonly error: unknown; readonly at: number } | undefined;
-  let reading: Promise<void> | undefined;
+  let failure: { readonly error: unknown; readonly failedAt: number } | undefined;
+  let pending: Promise<void> | undefined;
 
   async function refresh(): Promise<void> {
     try {
@@ -61,27 +62,27 @@ export function createStaleWhileRevalidateCache<T>(
       last = { value, readAt: options.now() };
       failure = undefined;
     } catch (error) {
-      failure = { error, at: options.now() };
+      failure = { error, failedAt: options.now() };
       options.onError(error);
     } finally {
-      reading = undefined;
+      pending = undefined;
     }
   }
 
   function peek(): CacheEntry<T> | undefined {
     const now = options.now();
     if (last !== undefined && now - last.readAt < options.freshMs) return last;
-    const resting = failure !== undefined && now - failure.at < options.errorTtlMs;
-    if (!resting) reading ??= refresh();
-    // Once the source has failed nobody waits for it again as long as there is an older reading.
+    const isErrorCached = failure !== undefined && now - failure.failedAt < options.errorTtlMs;
+    if (!isErrorCached) pending ??= refresh();
+    // After a failure no caller waits again as long as there is an older entry.
     return last !== undefined && (failure !== undefined || now - last.readAt < options.staleMs) ? last : undefined;
   }
 
   return {
     async get() {
-      const atHand = peek();
-      if (atHand !== undefined) return atHand;
-      await reading;
+      const cached = peek();
+      if (cached !== undefined) return cached;
+      await pending;
       if (last !== undefined) return last;
       throw failure?.error;
     },

@@ -1,11 +1,11 @@
-/** What a promise gives within some time, or else the fallback; also when it fails. */
+/** Resolves like a promise, or with the fallback when the promise rejects or the time in milliseconds has elapsed. */
 export async function withTimeout<T>(promise: Promise<T>, milliseconds: number, fallback: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<T>((resolve) => {
+  const timeout = new Promise<T>((resolve) => {
     timer = setTimeout(() => resolve(fallback), milliseconds);
   });
   try {
-    return await Promise.race([promise.catch(() => fallback), late]);
+    return await Promise.race([promise.catch(() => fallback), timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -1,4 +1,4 @@
-import { createAbortScope } from "../resilience/fetch-json.js";
+import { createAbortScope } from "../resilience/abort-scope.js";
 import { withTimeout } from "../resilience/with-timeout.js";
 import type { ChainSource } from "./sources/chain/chain-source.js";
 import type { IndexSource } from "./sources/index-source.js";

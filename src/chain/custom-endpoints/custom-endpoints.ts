@@ -1,8 +1,8 @@
 import type { LookupFunction } from "node:net";
 import { Agent, buildConnector } from "undici";
 import { ServiceError } from "../../errors.js";
+import { createAbortScope } from "../../resilience/abort-scope.js";
 import { monotonicNow } from "../../resilience/clock.js";
-import { createAbortScope } from "../../resilience/fetch-json.js";
 import type { ChainClient } from "../chain-client.js";
 import type { EndpointRequestObserver } from "../endpoints/endpoint.js";
 import { createEndpointPool, type EndpointFailure } from "../endpoints/endpoint-pool.js";

@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 import { ServiceError } from "../../errors.js";
-import { createAbortScope } from "../../resilience/fetch-json.js";
+import { createAbortScope } from "../../resilience/abort-scope.js";
 import { type ResolvedAddress, resolveHost } from "./resolve-host.js";
 
 /** What `rpcUrl[...]` may name: public addresses only, anything (development), or nothing. */

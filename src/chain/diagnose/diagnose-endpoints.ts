@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { UpstreamError } from "../../resilience/fetch-json.js";
+import { UpstreamError } from "../../resilience/upstream-error.js";
 import { getResult, type LogFilter, type RpcCall } from "../chain-client.js";
 import { MAX_SECONDS_AHEAD } from "../endpoints/head-tracker.js";
 import { isQuantity } from "../hex.js";

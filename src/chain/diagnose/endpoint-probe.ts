@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
-import { fetchJson, UpstreamError, type UpstreamErrorKind } from "../../resilience/fetch-json.js";
+import { fetchJson } from "../../resilience/fetch-json.js";
+import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcOutcome } from "../chain-client.js";
 import { extractBasicAuth } from "../endpoints/endpoint.js";
 import { deriveEndpointName } from "../endpoints/endpoint-id.js";

@@ -1,4 +1,4 @@
-import type { UpstreamError } from "../../resilience/fetch-json.js";
+import type { UpstreamError } from "../../resilience/upstream-error.js";
 import { type BlockRange, type ChainClient, getResult } from "../chain-client.js";
 import { toQuantity } from "../hex.js";
 import { areLogsMatching } from "../json-rpc/parse-results.js";
@@ -125,13 +125,7 @@ function encodeBlockRange({ from, to }: BlockRange) {
 
 export function isBlockRangeError(error: UpstreamError): boolean {
   if (error instanceof RpcError) return error.classification?.kind === undefined;
-  return TOO_LARGE_STATUSES.has(error.status) || isResponseTooLarge(error);
-}
-
-/** Whether an answer had more bytes than are read, which two parts watch over: the HTTP client, and the exchange. */
-function isResponseTooLarge({ message, cause }: UpstreamError): boolean {
-  const { code } = (cause ?? {}) as { code?: unknown };
-  return code === "UND_ERR_RES_EXCEEDED_MAX_SIZE" || message.startsWith("answered more than");
+  return TOO_LARGE_STATUSES.has(error.status) || error.kind === "too_large";
 }
 
 /** The most blocks that a refusal names, where it plausibly does. */

@@ -1,9 +1,10 @@
 import type { Dispatcher } from "undici";
 import { ServiceError } from "../../errors.js";
+import { createAbortScope } from "../../resilience/abort-scope.js";
 import { type CircuitBreakerState, createCircuitBreaker } from "../../resilience/circuit-breaker.js";
 import { monotonicNow } from "../../resilience/clock.js";
-import { createAbortScope, UpstreamError } from "../../resilience/fetch-json.js";
 import { createSemaphore } from "../../resilience/semaphore.js";
+import { UpstreamError } from "../../resilience/upstream-error.js";
 import { type ChainClient, getResult, type RpcCall } from "../chain-client.js";
 import { createAdaptiveLogReader } from "./adaptive-block-range.js";
 import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";

@@ -1,6 +1,7 @@
 import { unescape as decode } from "node:querystring";
 import type { Dispatcher } from "undici";
-import { fetchJson, UpstreamError, type UpstreamErrorKind } from "../../resilience/fetch-json.js";
+import { fetchJson } from "../../resilience/fetch-json.js";
+import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
 import { getResult, type RpcCall, type RpcOutcome } from "../chain-client.js";
 import {
   encodeRequest,

@@ -1,7 +1,8 @@
 import { ServiceError } from "../../errors.js";
+import { createAbortScope } from "../../resilience/abort-scope.js";
 import type { CircuitBreaker, CircuitBreakerAttempt } from "../../resilience/circuit-breaker.js";
 import { sleep } from "../../resilience/clock.js";
-import { createAbortScope, UpstreamError } from "../../resilience/fetch-json.js";
+import { UpstreamError } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcOutcome } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
 import type { Endpoint } from "./endpoint.js";

@@ -1,4 +1,4 @@
-import { UpstreamError } from "../../resilience/fetch-json.js";
+import { UpstreamError } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcOutcome } from "../chain-client.js";
 import { isHexData, isQuantity } from "../hex.js";
 import { classifyRpcError, type RpcErrorClassification } from "./classify-rpc-error.js";

@@ -1,5 +1,5 @@
 import { ServiceError } from "../../errors.js";
-import { UpstreamError } from "../../resilience/fetch-json.js";
+import { UpstreamError } from "../../resilience/upstream-error.js";
 import type { ChainClient } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
 import { readBlockHeader } from "./chain-reads.js";

@@ -1,4 +1,4 @@
-import { createAbortScope } from "../../resilience/fetch-json.js";
+import { createAbortScope } from "../../resilience/abort-scope.js";
 import type { BlockRange, ChainClient, LogFilter } from "../chain-client.js";
 import {
   type Log,

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../errors.js";
-import { UpstreamError } from "../../resilience/fetch-json.js";
 import type { SourceHealth } from "../../resilience/stale-while-revalidate.js";
+import { UpstreamError } from "../../resilience/upstream-error.js";
 
 /** Circle's signatures under CCTP messages, by message hash. */
 export interface AttestationClient {

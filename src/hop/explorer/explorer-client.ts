@@ -1,8 +1,9 @@
 import { Agent } from "undici";
 import { ServiceError } from "../../errors.js";
 import { createCircuitBreaker } from "../../resilience/circuit-breaker.js";
-import { fetchJson, UpstreamError } from "../../resilience/fetch-json.js";
+import { fetchJson } from "../../resilience/fetch-json.js";
 import type { SourceHealth } from "../../resilience/stale-while-revalidate.js";
+import { UpstreamError } from "../../resilience/upstream-error.js";
 import { createContractRegistry } from "../contract-registry.js";
 import { getNetwork } from "../networks.js";
 import { type ExplorerRecord, parseExplorerRecord } from "./explorer-record.js";

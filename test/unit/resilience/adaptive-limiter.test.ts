@@ -6,11 +6,11 @@ import { createDeferred, flushEventLoop } from "../../support/stubs/transfer-fix
 const never = new AbortController().signal;
 const overloaded = { reason: "OVERLOADED", retryAfterSeconds: 1 };
 
-/** How late the event loop is. */
+/** Event-loop lag. */
 let lagMs = 0;
-/** Whether that is so because of what it does itself. */
+/** Whether the event loop's own work causes it. */
 let isBusy = true;
-/** A clock on which the event loop may be late, and how much of it went to work. */
+/** The clock, and how long the event loop has been active. */
 let time = 0;
 let worked = 0;
 
@@ -22,39 +22,39 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Lets so many looks at the event loop happen. */
-async function looks(count: number): Promise<void> {
-  for (let look = 0; look < count; look += 1) {
+/** Lets a number of samples pass. */
+async function passSamples(count: number): Promise<void> {
+  for (let sample = 0; sample < count; sample += 1) {
     time += 20 + lagMs;
     worked += isBusy ? 20 + lagMs : 12;
     await vi.advanceTimersByTimeAsync(20);
   }
 }
 
-/** Works that begin and end as a test wants. */
+/** Work that a test starts and ends. */
 function setup() {
-  const gate = createAdaptiveLimiter(
+  const limiter = createAdaptiveLimiter(
     () => time,
     () => worked,
   );
   const running: ReturnType<typeof createDeferred<string>>[] = [];
-  /** Whose work began, in order. */
-  const begun: string[] = [];
+  /** Callers whose work has started, in order. */
+  const started: string[] = [];
   const counts = { refused: 0, done: 0 };
   return {
-    gate,
+    limiter,
     running,
-    begun,
+    started,
     counts,
-    come(caller: string, many = 1, signal = never): void {
-      for (let each = 0; each < many; each += 1) {
-        const passed = gate.run(caller, signal, () => {
+    submit(caller: string, count = 1, signal = never): void {
+      for (let index = 0; index < count; index += 1) {
+        const result = limiter.run(caller, signal, () => {
           const work = createDeferred<string>();
           running.push(work);
-          begun.push(caller);
+          started.push(caller);
           return work.promise;
         });
-        passed.then(
+        result.then(
           () => {
             counts.done += 1;
           },
@@ -64,200 +64,200 @@ function setup() {
         );
       }
     },
-    async end(many = 1): Promise<void> {
-      for (const work of running.splice(0, many)) work.resolve("done");
+    async end(count = 1): Promise<void> {
+      for (const work of running.splice(0, count)) work.resolve("done");
       await flushEventLoop();
     },
   };
 }
 
-/** How many works of one caller it lets begin now. */
-async function limitOf({ come, running, end }: ReturnType<typeof setup>): Promise<number> {
+/** Returns how much work of one caller runs at once. */
+async function measureLimit({ submit, running, end }: ReturnType<typeof setup>): Promise<number> {
   await end(Number.POSITIVE_INFINITY);
-  come("measure", 5_000);
+  submit("measure", 5_000);
   await flushEventLoop();
   const count = running.length;
   await end(Number.POSITIVE_INFINITY);
   return count;
 }
 
-describe("the gate of expensive work", () => {
-  test("gives what the work comes to", async () => {
-    const { gate } = setup();
-    expect(await gate.run("a", never, async () => "well")).toBe("well");
-    const failing = gate.run("a", never, async () => {
+describe("adaptive limiter", () => {
+  test("settles like the work", async () => {
+    const { limiter } = setup();
+    expect(await limiter.run("a", never, async () => "well")).toBe("well");
+    const failing = limiter.run("a", never, async () => {
       throw new Error("mine");
     });
     await expect(failing).rejects.toThrow("mine");
   });
 
-  test("refuses at once what it does not bear, and is open again when work has ended", async () => {
-    const { gate, come, running, counts, end } = setup();
-    come("a", 64 + 64);
-    await expect(gate.run("a", never, async () => "never")).rejects.toMatchObject(overloaded);
+  test("rejects at once above capacity and accepts again when work has ended", async () => {
+    const { limiter, submit, running, counts, end } = setup();
+    submit("a", 64 + 64);
+    await expect(limiter.run("a", never, async () => "never")).rejects.toMatchObject(overloaded);
     expect([running.length, counts]).toEqual([64, { refused: 0, done: 0 }]);
     await end(1);
-    come("a", 2);
+    submit("a", 2);
     await flushEventLoop();
     expect([running.length, counts]).toEqual([64, { refused: 1, done: 1 }]);
   });
 
-  test("lets others wait while one caller has all that it may, and in before that caller's next", async () => {
-    const { come, begun, counts, end } = setup();
-    come("a", 136);
-    come("b", 2);
+  test("queues other callers while one holds its maximum, and runs them before its next work", async () => {
+    const { submit, started, counts, end } = setup();
+    submit("a", 136);
+    submit("b", 2);
     await flushEventLoop();
-    expect([begun.length, counts.refused]).toEqual([64, 8]);
-    come("a", 1);
-    for (const many of [64, 2]) await end(many);
-    come("a", 1);
+    expect([started.length, counts.refused]).toEqual([64, 8]);
+    submit("a", 1);
+    for (const count of [64, 2]) await end(count);
+    submit("a", 1);
     await end(1);
-    expect(begun.slice(127)).toEqual(["a", "b", "b", "a"]);
+    expect(started.slice(127)).toEqual(["a", "b", "b", "a"]);
     expect(counts).toEqual({ refused: 9, done: 67 });
   });
 
-  test("forgets who leaves the line", async () => {
-    const { come, running, counts, end } = setup();
+  test("frees the slot of a caller that leaves the queue", async () => {
+    const { submit, running, counts, end } = setup();
     const leaving = new AbortController();
-    come("a", 64);
-    come("b", 1, leaving.signal);
+    submit("a", 64);
+    submit("b", 1, leaving.signal);
     leaving.abort(new Error("left"));
     await flushEventLoop();
     expect(counts).toEqual({ refused: 1, done: 0 });
     await end(64);
     expect(running.length).toBe(0);
-    come("a", 64);
+    submit("a", 64);
     expect(running.length).toBe(64);
   });
 
-  test("lets more through while all of it is used and the event loop keeps up, and lets in who waits", async () => {
-    const { come, running } = setup();
-    come("a", 64);
-    come("b", 8);
-    await looks(1);
+  test("raises the limit while saturated without lag, and admits queued work", async () => {
+    const { submit, running } = setup();
+    submit("a", 64);
+    submit("b", 8);
+    await passSamples(1);
     expect(running.length).toBe(71);
-    await looks(1);
+    await passSamples(1);
     // Nobody came in between, but somebody waits.
     expect(running.length).toBe(72);
   });
 
-  test("gets wider for work that only waits, up to a bound", async () => {
+  test("raises the limit for work that only waits, up to the maximum", async () => {
     const parts = setup();
     for (let look = 0; look < 60; look += 1) {
-      parts.come("a", 5_000);
-      await looks(1);
+      parts.submit("a", 5_000);
+      await passSamples(1);
     }
     expect(parts.running.length).toBe(2_048);
   });
 
-  test("stays as it is where it is not used up", async () => {
+  test("keeps the limit when it is not saturated", async () => {
     const parts = setup();
-    parts.come("a", 10);
-    await looks(20);
-    expect(await limitOf(parts)).toBe(64);
+    parts.submit("a", 10);
+    await passSamples(20);
+    expect(await measureLimit(parts)).toBe(64);
   });
 
-  test("lets less through where the event loop does not keep up, down to a bound", async () => {
+  test("lowers the limit while the event loop lags, down to the minimum", async () => {
     const parts = setup();
-    parts.come("a", 50);
+    parts.submit("a", 50);
     lagMs = 30;
-    await looks(1);
-    expect(await limitOf(parts)).toBe(40);
-    parts.come("a", 40);
-    await looks(20);
-    expect(await limitOf(parts)).toBe(16);
+    await passSamples(1);
+    expect(await measureLimit(parts)).toBe(40);
+    parts.submit("a", 40);
+    await passSamples(20);
+    expect(await measureLimit(parts)).toBe(16);
   });
 
-  test("lets no less through where it is another process that makes the event loop late", async () => {
+  test("keeps the limit when another process causes the lag", async () => {
     const parts = setup();
-    parts.come("a", 50);
+    parts.submit("a", 50);
     [lagMs, isBusy] = [30, false];
-    await looks(20);
-    expect(await limitOf(parts)).toBe(64);
+    await passSamples(20);
+    expect(await measureLimit(parts)).toBe(64);
   });
 
   test.each([
     ["little", 30],
     ["much", 0],
-  ])("lets as many through as at the start when all work has ended, however %s was let through", async (_, lag) => {
+  ])("resets the limit when all work has ended, however %s was allowed", async (_, lag) => {
     const parts = setup();
     lagMs = lag;
     for (let look = 0; look < 20; look += 1) {
-      parts.come("a", 500);
-      await looks(1);
+      parts.submit("a", 500);
+      await passSamples(1);
     }
     while (parts.running.length > 0) await parts.end(Number.POSITIVE_INFINITY);
-    await looks(1);
-    expect(await limitOf(parts)).toBe(64);
+    await passSamples(1);
+    expect(await measureLimit(parts)).toBe(64);
   });
 
-  test("comes back when the event loop keeps up again", async () => {
+  test("recovers when the lag has ended", async () => {
     const parts = setup();
-    parts.come("a", 64);
+    parts.submit("a", 64);
     lagMs = 30;
-    await looks(20);
+    await passSamples(20);
     lagMs = 0;
     await parts.end(Number.POSITIVE_INFINITY);
     // Less than a second of more than it bears.
     for (let look = 0; look < 40; look += 1) {
-      parts.come("a", 100);
-      await looks(1);
+      parts.submit("a", 100);
+      await passSamples(1);
     }
     expect(parts.running.length).toBeGreaterThan(64);
   });
 
-  test("looks at the event loop only while there is work", async () => {
-    const { come, end } = setup();
+  test("samples the event loop only while there is work", async () => {
+    const { submit, end } = setup();
     expect(vi.getTimerCount()).toBe(0);
-    come("a", 2);
+    submit("a", 2);
     expect(vi.getTimerCount()).toBe(1);
     await end(2);
-    await looks(1);
+    await passSamples(1);
     expect(vi.getTimerCount()).toBe(0);
-    come("a");
+    submit("a");
     expect(vi.getTimerCount()).toBe(1);
   });
 
-  test("says beforehand who would be sent away, and counts that as too little room", async () => {
-    const { gate, come, running } = setup();
-    come("a", 127);
-    expect(() => gate.assertCapacity("a")).not.toThrow();
-    come("a", 1);
-    expect(() => gate.assertCapacity("a")).toThrow(expect.objectContaining(overloaded));
-    expect(() => gate.assertCapacity("b")).not.toThrow();
+  test("rejects in assertCapacity like in run, and counts that as saturation", async () => {
+    const { limiter, submit, running } = setup();
+    submit("a", 127);
+    expect(() => limiter.assertCapacity("a")).not.toThrow();
+    submit("a", 1);
+    expect(() => limiter.assertCapacity("a")).toThrow(expect.objectContaining(overloaded));
+    expect(() => limiter.assertCapacity("b")).not.toThrow();
     expect(running.length).toBe(64);
   });
 
-  test("does not begin for who has left before", async () => {
-    const { gate }: { gate: AdaptiveLimiter } = setup();
+  test("does not start for a caller that has already left", async () => {
+    const { limiter }: { limiter: AdaptiveLimiter } = setup();
     let isBegun = false;
-    const passed = gate.run("a", AbortSignal.abort(new Error("left")), async () => {
+    const result = limiter.run("a", AbortSignal.abort(new Error("left")), async () => {
       isBegun = true;
     });
-    await expect(passed).rejects.toThrow("left");
+    await expect(result).rejects.toThrow("left");
     expect(isBegun).toBe(false);
   });
 
-  test("loses no place, in whatever order work comes, ends, fails and is left", async () => {
+  test("loses no slot for any order of arrivals, completions, failures and departures", async () => {
     const step = fc.record({
       what: fc.constantFrom("come", "throw", "end", "fail", "leave", "look", "lag"),
-      many: fc.integer({ min: 1, max: 150 }),
+      count: fc.integer({ min: 1, max: 150 }),
       caller: fc.constantFrom("a", "b", "c"),
       heeds: fc.boolean(),
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-        const gate = createAdaptiveLimiter(
+        const limiter = createAdaptiveLimiter(
           () => time,
           () => worked,
         );
         const all = new Set<ReturnType<typeof createDeferred<string>>>();
         const callers: AbortController[] = [];
         let [running, refused] = [0, 0];
-        const come = (caller: string, heeds: boolean, isWrong: boolean): void => {
+        const submit = (caller: string, heeds: boolean, isWrong: boolean): void => {
           const leaving = new AbortController();
           callers.push(leaving);
-          const passed = gate.run(caller, leaving.signal, () => {
+          const result = limiter.run(caller, leaving.signal, () => {
             if (isWrong) throw new Error("at once");
             running += 1;
             const work = createDeferred<string>();
@@ -269,18 +269,18 @@ describe("the gate of expensive work", () => {
               all.delete(work);
             });
           });
-          passed.catch(({ reason }) => {
+          result.catch(({ reason }) => {
             if (reason === "OVERLOADED") refused += 1;
           });
         };
-        for (const { what, many, caller, heeds } of steps) {
+        for (const { what, count, caller, heeds } of steps) {
           lagMs = what === "lag" ? 30 : 0;
-          if (what === "look" || what === "lag") await looks(1 + (many % 9));
-          else if (what === "leave") for (const each of callers.splice(0, many)) each.abort(new Error("left"));
+          if (what === "look" || what === "lag") await passSamples(1 + (count % 9));
+          else if (what === "leave") for (const each of callers.splice(0, count)) each.abort(new Error("left"));
           else if (what === "come" || what === "throw") {
-            for (let each = 0; each < many; each += 1) come(caller, heeds, what === "throw");
+            for (let index = 0; index < count; index += 1) submit(caller, heeds, what === "throw");
           } else
-            for (const work of [...all].slice(0, many)) what === "end" ? work.resolve("") : work.reject(new Error());
+            for (const work of [...all].slice(0, count)) what === "end" ? work.resolve("") : work.reject(new Error());
           await flushEventLoop();
           expect(running).toBeLessThanOrEqual(2_048);
         }
@@ -290,15 +290,15 @@ describe("the gate of expensive work", () => {
           await flushEventLoop();
         }
         lagMs = 0;
-        await looks(2);
+        await passSamples(2);
         // As new: all that one caller may have at work and in line, and nothing more.
         refused = 0;
-        for (let each = 0; each < 136; each += 1) come("d", true, false);
+        for (let each = 0; each < 136; each += 1) submit("d", true, false);
         await flushEventLoop();
         expect([running, refused]).toEqual([64, 8]);
         for (const each of callers) each.abort(new Error("left"));
         await flushEventLoop();
-        await looks(1);
+        await passSamples(1);
       }),
       { numRuns: 60 },
     );

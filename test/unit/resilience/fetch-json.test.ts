@@ -3,7 +3,8 @@ import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { Agent } from "undici";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { type FetchJsonOptions, fetchJson, UpstreamError } from "../../../src/resilience/fetch-json.js";
+import { type FetchJsonOptions, fetchJson } from "../../../src/resilience/fetch-json.js";
+import { UpstreamError } from "../../../src/resilience/upstream-error.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 
 const dispatcher = new Agent();
@@ -52,12 +53,12 @@ const options: FetchJsonOptions = {
 const exchange = (path: string, more: Partial<FetchJsonOptions> = {}): Promise<unknown> =>
   fetchJson(`${stub.url}${path}`, { ...options, ...more });
 
-describe("an exchange", () => {
-  test("reads JSON", async () => {
+describe("fetchJson", () => {
+  test("returns the JSON of the response", async () => {
     expect(await exchange("/json")).toEqual({ a: [1] });
   });
 
-  test("asks for an answer that is not compressed", async () => {
+  test("requests an uncompressed response", async () => {
     expect(await exchange("/headers")).toMatchObject({ "accept-encoding": "identity" });
   });
 
@@ -71,7 +72,7 @@ describe("an exchange", () => {
     ["/error", "answered 503"],
     ["/error-without-end", "answered 500"],
     ["/text", "answered something that is not JSON"],
-    ["/gzip", "answered compressed, unasked"],
+    ["/gzip", "answered with a content encoding that was not requested"],
     ["/big", "answered more than 1000 bytes"],
     ["/drip", "did not answer in time"],
     ["/silent", "did not answer in time"],
@@ -83,11 +84,22 @@ describe("an exchange", () => {
     expect((error as UpstreamError).message).not.toContain("127.0.0.1");
   });
 
+  test("distinguishes a response that is too large from other failures", async () => {
+    await expect(exchange("/big")).rejects.toMatchObject({ kind: "too_large" });
+    const dispatcher = new Agent({ maxResponseSize: 1_000 });
+    await expect(exchange("/big", { dispatcher, maxBytes: 1_000_000 })).rejects.toMatchObject({ kind: "too_large" });
+    await dispatcher.destroy();
+    await expect(exchange("/text")).rejects.toMatchObject({ kind: "invalid_response" });
+    await expect(exchange("/silent")).rejects.toMatchObject({ kind: "timeout" });
+    await expect(exchange("/cut")).rejects.toMatchObject({ kind: "network_error" });
+    await expect(exchange("/json", { signal: AbortSignal.abort() })).rejects.toMatchObject({ kind: "aborted" });
+  });
+
   test("follows no redirect", () => {
     expect(stub.requests.filter((line) => line === "GET /json")).toHaveLength(1);
   });
 
-  test("ends in time even when garbage is collected meanwhile", async () => {
+  test("times out even when garbage is collected meanwhile", async () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
     const collecting = setInterval(collect, 20);
@@ -100,31 +112,31 @@ describe("an exchange", () => {
     }
   });
 
-  test("ends when its caller leaves", async () => {
+  test("aborts when its caller leaves", async () => {
     const leaving = new AbortController();
     const pending = exchange("/silent", { signal: leaving.signal, timeoutMs: 60_000 });
     setTimeout(() => leaving.abort(), 20);
     await expect(pending).rejects.toThrow("did not answer in time");
   });
 
-  test("ends with its caller before there is a connection", async () => {
+  test("aborts with its caller before there is a connection", async () => {
     const unconnected = new Agent({ connect: () => {} });
     const pending = exchange("/json", { dispatcher: unconnected, signal: AbortSignal.timeout(20), timeoutMs: 60_000 });
     await expect(pending).rejects.toThrow("did not answer in time");
   });
 
-  test("is not begun for a caller who has left", async () => {
+  test("sends nothing for a caller that has already left", async () => {
     const before = stub.requests.length;
     await expect(exchange("/json", { signal: AbortSignal.abort() })).rejects.toThrow("did not answer in time");
     expect(stub.requests).toHaveLength(before);
   });
 
-  test("tells for how long the upstream wants to be left alone", async () => {
+  test("reports Retry-After of a 429 response", async () => {
     await expect(exchange("/limited")).rejects.toMatchObject({ status: 429, retryAfterMs: 7000 });
     await expect(exchange("/error")).rejects.toMatchObject({ status: 503, retryAfterMs: undefined });
   });
 
-  test("leaves no listener on a signal that lives on", async () => {
+  test("leaves no listener on a long-lived signal", async () => {
     const { signal } = new AbortController();
     const added = vi.spyOn(signal, "addEventListener");
     const removed = vi.spyOn(signal, "removeEventListener");
@@ -134,7 +146,7 @@ describe("an exchange", () => {
     expect(removed).toHaveBeenCalledTimes(2);
   });
 
-  test("fails where nobody listens", async () => {
+  test("fails when the connection is refused", async () => {
     const gone = await startHttpStub(() => {});
     await gone.close();
     await expect(fetchJson(`${gone.url}/`, options)).rejects.toThrow("could not be reached");

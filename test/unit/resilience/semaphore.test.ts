@@ -3,178 +3,178 @@ import { describe, expect, test, vi } from "vitest";
 import { createSemaphore } from "../../../src/resilience/semaphore.js";
 import { createDeferred, flushEventLoop } from "../../support/stubs/transfer-fixtures.js";
 
-/** People who come in the order of their numbers, and what became of each. */
-function setup(most: number) {
-  const turns = createSemaphore(most);
-  const begun: number[] = [];
+/** Workers, numbered in order of arrival, and the state of each. */
+function setup(limit: number) {
+  const semaphore = createSemaphore(limit);
+  const started: number[] = [];
   const all: { is: string; leave(): void; end(): void; fail(): void }[] = [];
   return {
-    begun,
+    started,
     all,
-    come() {
+    addWorker() {
       const [number, work, caller] = [all.length, createDeferred<string>(), new AbortController()];
-      const person = {
-        is: "waits",
+      const worker = {
+        is: "waiting",
         leave: () => caller.abort(new Error("left")),
         end: () => work.resolve("done"),
         fail: () => work.reject(new Error("failed")),
       };
-      all.push(person);
-      const result = turns.acquire(caller.signal, () => {
-        begun.push(number);
-        person.is = "works";
+      all.push(worker);
+      const result = semaphore.acquire(caller.signal, () => {
+        started.push(number);
+        worker.is = "working";
         return work.promise;
       });
       result.then(
         (value) => {
-          person.is = value;
+          worker.is = value;
         },
         (error: Error) => {
-          person.is = error.message;
+          worker.is = error.message;
         },
       );
-      return person;
+      return worker;
     },
     states: () => all.map(({ is }) => is),
   };
 }
 
-describe("turns", () => {
-  test("are taken at once up to so many, then in the order of coming", async () => {
-    const { come, begun } = setup(2);
-    const [first, second] = [come(), come(), come(), come()];
-    expect(begun).toEqual([0, 1]);
+describe("semaphore", () => {
+  test("runs up to the limit at once, then in order of arrival", async () => {
+    const { addWorker, started } = setup(2);
+    const [first, second] = [addWorker(), addWorker(), addWorker(), addWorker()];
+    expect(started).toEqual([0, 1]);
     second?.end();
     await flushEventLoop();
-    expect(begun).toEqual([0, 1, 2]);
+    expect(started).toEqual([0, 1, 2]);
     first?.end();
     await flushEventLoop();
-    expect(begun).toEqual([0, 1, 2, 3]);
+    expect(started).toEqual([0, 1, 2, 3]);
   });
 
-  test("give what the work comes to", async () => {
-    const turns = createSemaphore(1);
+  test("settles like the work", async () => {
+    const semaphore = createSemaphore(1);
     const { signal } = new AbortController();
-    expect(await Promise.all([1, 2, 3].map((each) => turns.acquire(signal, async () => each)))).toEqual([1, 2, 3]);
+    expect(await Promise.all([1, 2, 3].map((each) => semaphore.acquire(signal, async () => each)))).toEqual([1, 2, 3]);
   });
 
-  test("are not taken by who comes in the moment in which one ends", async () => {
-    const { come, begun } = setup(1);
-    const first = come();
-    come();
+  test("does not let a new arrival overtake when a permit is released", async () => {
+    const { addWorker, started } = setup(1);
+    const first = addWorker();
+    addWorker();
     first.end();
-    // It is the second's turn, though its work has not begun yet.
+    // It is the second's turn, though its work has not started yet.
     for (let late = 0; late < 5; late += 1) {
       await Promise.resolve();
-      come();
+      addWorker();
     }
     await flushEventLoop();
-    expect(begun).toEqual([0, 1]);
+    expect(started).toEqual([0, 1]);
   });
 
-  test.each(["end", "fail"] as const)("pass to the next when work comes to its %s", async (comesTo) => {
-    const { come, begun, states } = setup(1);
-    const [first, second] = [come(), come()];
-    first[comesTo]();
+  test.each(["end", "fail"] as const)("passes the permit on when work ends by: %s", async (outcome) => {
+    const { addWorker, started, states } = setup(1);
+    const [first, second] = [addWorker(), addWorker()];
+    first[outcome]();
     await flushEventLoop();
-    expect([begun, states()]).toEqual([
+    expect([started, states()]).toEqual([
       [0, 1],
-      [comesTo === "end" ? "done" : "failed", "works"],
+      [outcome === "end" ? "done" : "failed", "working"],
     ]);
-    second[comesTo]();
+    second[outcome]();
     await flushEventLoop();
-    come();
-    expect(begun).toEqual([0, 1, 2]);
+    addWorker();
+    expect(started).toEqual([0, 1, 2]);
   });
 
-  test("pass to the next when work fails before it has begun", async () => {
-    const turns = createSemaphore(1);
+  test("passes the permit on when work fails synchronously", async () => {
+    const semaphore = createSemaphore(1);
     const { signal } = new AbortController();
-    const fails = turns.acquire(signal, () => {
+    const fails = semaphore.acquire(signal, () => {
       throw new Error("at once");
     });
     await expect(fails).rejects.toThrow("at once");
-    expect(await turns.acquire(signal, async () => "well")).toBe("well");
+    expect(await semaphore.acquire(signal, async () => "well")).toBe("well");
   });
 
-  test("are left at once by who leaves while waiting, and then not taken", async () => {
-    const { come, begun, states } = setup(1);
-    const [first, second] = [come(), come(), come()];
+  test("rejects a waiter that leaves at once and gives it no permit", async () => {
+    const { addWorker, started, states } = setup(1);
+    const [first, second] = [addWorker(), addWorker(), addWorker()];
     second?.leave();
     await flushEventLoop();
-    expect(states()).toEqual(["works", "left", "waits"]);
+    expect(states()).toEqual(["working", "left", "waiting"]);
     first?.end();
     await flushEventLoop();
-    expect([begun, states()]).toEqual([
+    expect([started, states()]).toEqual([
       [0, 2],
-      ["done", "left", "works"],
+      ["done", "left", "working"],
     ]);
   });
 
-  test("are kept by who leaves while working, until the work ends", async () => {
-    const { come, begun } = setup(1);
-    const [first] = [come(), come()];
+  test("holds the permit of a caller that leaves while working until its work ends", async () => {
+    const { addWorker, started } = setup(1);
+    const [first] = [addWorker(), addWorker()];
     first?.leave();
     await flushEventLoop();
-    expect(begun).toEqual([0]);
+    expect(started).toEqual([0]);
     first?.end();
     await flushEventLoop();
-    expect(begun).toEqual([0, 1]);
+    expect(started).toEqual([0, 1]);
   });
 
-  test("are not taken by who has left before", async () => {
-    const turns = createSemaphore(1);
+  test("gives no permit to a caller that has already left", async () => {
+    const semaphore = createSemaphore(1);
     const gone = AbortSignal.abort(new Error("left"));
     const { signal } = new AbortController();
     let isBegun = false;
     const work = async (): Promise<void> => {
       isBegun = true;
     };
-    await expect(turns.acquire(gone, work)).rejects.toThrow("left");
+    await expect(semaphore.acquire(gone, work)).rejects.toThrow("left");
     expect(isBegun).toBe(false);
     // Nor is the place lost.
-    await turns.acquire(signal, work);
+    await semaphore.acquire(signal, work);
     expect(isBegun).toBe(true);
   });
 
-  test("leave nothing behind on a signal that lives long", async () => {
-    const turns = createSemaphore(1);
+  test("leaves no listener on a long-lived signal", async () => {
+    const semaphore = createSemaphore(1);
     const { signal } = new AbortController();
     const [added, removed] = [vi.spyOn(signal, "addEventListener"), vi.spyOn(signal, "removeEventListener")];
-    await Promise.all(Array.from({ length: 3 }, () => turns.acquire(signal, flushEventLoop)));
+    await Promise.all(Array.from({ length: 3 }, () => semaphore.acquire(signal, flushEventLoop)));
     expect(added).toHaveBeenCalledTimes(2);
     expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(
       added.mock.calls.map(([, listener]) => listener),
     );
   });
 
-  test("are taken as a simple model says, in any order of coming, leaving, ending and failing", async () => {
+  test("matches a simple model for any order of arrivals, departures, completions and failures", async () => {
     const step = fc.oneof(
       fc.constant({ does: "come" as const, who: 0 }),
       fc.record({ does: fc.constantFrom("leave" as const, "end" as const, "fail" as const), who: fc.nat(12) }),
     );
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 30 }), async (most, steps) => {
-        const { come, all, begun, states } = setup(most);
+        const { addWorker, all, started, states } = setup(most);
         const model: string[] = [];
         for (const { does, who } of steps) {
           if (does === "come") {
-            come();
-            model.push("waits");
+            addWorker();
+            model.push("waiting");
           } else if (does === "leave") {
             all[who]?.leave();
-            if (model[who] === "waits") model[who] = "left";
-          } else if (model[who] === "works") {
+            if (model[who] === "waiting") model[who] = "left";
+          } else if (model[who] === "working") {
             all[who]?.[does]();
             model[who] = does === "end" ? "done" : "failed";
           }
-          while (model.includes("waits") && model.filter((is) => is === "works").length < most) {
-            model[model.indexOf("waits")] = "works";
+          while (model.includes("waiting") && model.filter((is) => is === "working").length < most) {
+            model[model.indexOf("waiting")] = "working";
           }
           await flushEventLoop();
           expect(states()).toEqual(model);
         }
-        expect(begun).toEqual([...begun].sort((a, b) => a - b));
+        expect(started).toEqual([...started].sort((a, b) => a - b));
       }),
       { numRuns: 200 },
     );

@@ -3,10 +3,10 @@ import { createStaleWhileRevalidateCache } from "../../../src/resilience/stale-w
 
 function setup() {
   let time = 1_000_000;
-  const reads: { resolve: (value: string) => void; reject: (error: Error) => void; signal: AbortSignal }[] = [];
+  const loads: { resolve: (value: string) => void; reject: (error: Error) => void; signal: AbortSignal }[] = [];
   const errors: unknown[] = [];
-  const document = createStaleWhileRevalidateCache<string>({
-    load: (signal) => new Promise((resolve, reject) => reads.push({ resolve, reject, signal })),
+  const cache = createStaleWhileRevalidateCache<string>({
+    load: (signal) => new Promise((resolve, reject) => loads.push({ resolve, reject, signal })),
     now: () => time,
     freshMs: 100,
     staleMs: 1000,
@@ -14,108 +14,108 @@ function setup() {
     onError: (error) => errors.push(error),
   });
   const latest = () => {
-    const read = reads.at(-1);
-    if (read === undefined) throw new Error("nothing was read");
-    return read;
+    const load = loads.at(-1);
+    if (load === undefined) throw new Error("no load was started");
+    return load;
   };
-  return { document, reads, errors, latest, pass: (ms: number) => (time += ms) };
+  return { cache, loads, errors, latest, pass: (ms: number) => (time += ms) };
 }
 
-describe("a remote document", () => {
-  test("is read once for all who ask at once, and again when it is old", async () => {
-    const { document, reads, latest, pass } = setup();
-    const both = Promise.all([document.get(), document.get()]);
+describe("stale-while-revalidate cache", () => {
+  test("loads once for concurrent callers and again when the entry is old", async () => {
+    const { cache, loads, latest, pass } = setup();
+    const both = Promise.all([cache.get(), cache.get()]);
     latest().resolve("one");
     expect(await both).toEqual([
       { value: "one", readAt: 1_000_000 },
       { value: "one", readAt: 1_000_000 },
     ]);
     pass(99);
-    await document.get();
-    expect(reads).toHaveLength(1);
+    await cache.get();
+    expect(loads).toHaveLength(1);
     pass(900);
-    const again = document.get();
-    expect(reads).toHaveLength(2);
+    const again = cache.get();
+    expect(loads).toHaveLength(2);
     latest().resolve("two");
-    // It is 999 ms old: too old in one more to be given out while it is read again.
+    // It is 999 ms old: too old in one more to be given out while it is load again.
     expect((await again).value).toBe("one");
     pass(1000);
-    const waiting = document.get();
+    const waiting = cache.get();
     latest().resolve("three");
     expect((await waiting).value).toBe("three");
   });
 
-  test("keeps the last good value when a read fails, and lets the source rest", async () => {
-    const { document, reads, errors, latest, pass } = setup();
-    const first = document.get();
+  test("keeps the last entry when a load fails and retries only after the error TTL", async () => {
+    const { cache, loads, errors, latest, pass } = setup();
+    const first = cache.get();
     latest().resolve("good");
     await first;
     pass(100);
-    expect(await document.get()).toEqual({ value: "good", readAt: 1_000_000 });
+    expect(await cache.get()).toEqual({ value: "good", readAt: 1_000_000 });
     latest().reject(new Error("down"));
     await expect.poll(() => errors.length).toBe(1);
-    await document.get();
-    expect(reads).toHaveLength(2);
+    await cache.get();
+    expect(loads).toHaveLength(2);
     pass(1000);
     // However old it is: the source may hang now, and nobody is to wait for that.
-    expect((await document.get()).value).toBe("good");
-    expect(reads).toHaveLength(3);
+    expect((await cache.get()).value).toBe("good");
+    expect(loads).toHaveLength(3);
     latest().resolve("better");
-    await expect.poll(async () => (await document.get()).value).toBe("better");
+    await expect.poll(async () => (await cache.get()).value).toBe("better");
   });
 
-  test("fails while there has never been a good value, and recovers", async () => {
-    const { document, latest, pass } = setup();
-    const first = document.get();
+  test("rejects until the first successful load, then recovers", async () => {
+    const { cache, latest, pass } = setup();
+    const first = cache.get();
     latest().reject(new Error("down"));
     await expect(first).rejects.toThrow("down");
-    await expect(document.get()).rejects.toThrow("down");
+    await expect(cache.get()).rejects.toThrow("down");
     pass(10);
-    const again = document.get();
+    const again = cache.get();
     latest().resolve("up");
     expect((await again).value).toBe("up");
   });
 
-  test("aborts its read when closed", () => {
-    const { document, latest } = setup();
-    document.get().catch(() => {});
-    document.close();
+  test("aborts a pending load on close", () => {
+    const { cache, latest } = setup();
+    cache.get().catch(() => {});
+    cache.close();
     expect(latest().signal.aborted).toBe(true);
   });
 
-  test("is peeked at without a wait, and read again all the same", async () => {
-    const { document, reads, latest, pass } = setup();
-    expect(document.peek()).toBeUndefined();
-    expect(reads).toHaveLength(1);
+  test("returns an entry from peek without waiting and refreshes it", async () => {
+    const { cache, loads, latest, pass } = setup();
+    expect(cache.peek()).toBeUndefined();
+    expect(loads).toHaveLength(1);
     latest().resolve("one");
-    const reading = await document.get();
-    expect(document.peek()).toBe(reading);
+    const reading = await cache.get();
+    expect(cache.peek()).toBe(reading);
     pass(500);
-    expect(document.peek()).toBe(reading);
-    expect(reads).toHaveLength(2);
+    expect(cache.peek()).toBe(reading);
+    expect(loads).toHaveLength(2);
     pass(500);
-    // Too old to be given out while it is read again.
-    expect(document.peek()).toBeUndefined();
+    // Too old to be given out while it is load again.
+    expect(cache.peek()).toBeUndefined();
     latest().reject(new Error("gone"));
-    await document.get();
+    await cache.get();
     // It cannot be had newer: the last good one stands.
-    expect(document.peek()).toBe(reading);
+    expect(cache.peek()).toBe(reading);
   });
 });
 
-test("the health of a document is what is known of it last, and asks nobody", async () => {
-  const { document, reads, latest, pass } = setup();
-  expect([document.health(), document.peekStale()]).toEqual([{ state: "unknown", ageMs: undefined }, undefined]);
-  expect(reads).toHaveLength(0);
-  const first = document.get();
+test("reports health by the last load without starting one", async () => {
+  const { cache, loads, latest, pass } = setup();
+  expect([cache.health(), cache.peekStale()]).toEqual([{ state: "unknown", ageMs: undefined }, undefined]);
+  expect(loads).toHaveLength(0);
+  const first = cache.get();
   latest().resolve("one");
   await first;
   pass(70);
-  expect(document.health()).toEqual({ state: "ok", ageMs: 70 });
+  expect(cache.health()).toEqual({ state: "ok", ageMs: 70 });
   pass(1_000);
-  const second = document.get();
+  const second = cache.get();
   latest().reject(new Error("gone"));
   await second;
-  expect(document.health()).toEqual({ state: "failing", ageMs: 1_070 });
-  expect(document.peekStale()).toEqual({ value: "one", readAt: 1_000_000 });
+  expect(cache.health()).toEqual({ state: "failing", ageMs: 1_070 });
+  expect(cache.peekStale()).toEqual({ value: "one", readAt: 1_000_000 });
 });

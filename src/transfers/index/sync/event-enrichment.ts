@@ -1,6 +1,6 @@
 import { type ChainClient, getResult, type RpcCall } from "../../../chain/chain-client.js";
 import { invalidResponse, parseBlockHeader, parseSender } from "../../../chain/json-rpc/parse-results.js";
-import { createAbortScope } from "../../../resilience/fetch-json.js";
+import { createAbortScope } from "../../../resilience/abort-scope.js";
 import { hexToBytes } from "../store/hex.js";
 import type { EventRows } from "../store/index-store.js";
 import type { BridgeEvent } from "./bridge-event-parser.js";

@@ -9,7 +9,7 @@ import {
   encodeUsedNoncesCall,
   eventTopics,
 } from "../../../hop/transfer-events.js";
-import { createAbortScope } from "../../../resilience/fetch-json.js";
+import { createAbortScope } from "../../../resilience/abort-scope.js";
 import { withTimeout } from "../../../resilience/with-timeout.js";
 import { type LookupContext, usesCustomEndpoints } from "../transfer-source.js";
 import type { LogScanOptions } from "./resumable-log-scanner.js";

@@ -3,8 +3,7 @@ import type { ChainClient } from "../../../chain/chain-client.js";
 import { type Log, type LogFilter, readLatestBlockHeader } from "../../../chain/read/chain-reads.js";
 import { searchLogs } from "../../../chain/read/log-search.js";
 import { ServiceError } from "../../../errors.js";
-import { createAbortScope } from "../../../resilience/fetch-json.js";
-import { raceAbort } from "../../../resilience/race-abort.js";
+import { createAbortScope, raceAbort } from "../../../resilience/abort-scope.js";
 import { createSemaphore, type Semaphore } from "../../../resilience/semaphore.js";
 
 export interface LogScanOptions {

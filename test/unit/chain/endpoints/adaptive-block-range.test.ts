@@ -7,7 +7,7 @@ import { createHedgedRequester, type Upstream } from "../../../../src/chain/endp
 import { searchLogs } from "../../../../src/chain/read/log-search.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { createCircuitBreaker } from "../../../../src/resilience/circuit-breaker.js";
-import { UpstreamError } from "../../../../src/resilience/fetch-json.js";
+import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
 import { blockNumbersOf, createHeader, createRpcLog, logFilter } from "../support/log-chain-stub.js";
 import {
   createPoolOn,

@@ -3,7 +3,7 @@ import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { RpcError } from "../../../../src/chain/json-rpc/rpc-codec.js";
 import { createFinalityTracker } from "../../../../src/chain/read/finality-tracker.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { UpstreamError } from "../../../../src/resilience/fetch-json.js";
+import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
 import { createHeader } from "../support/log-chain-stub.js";
 
 const never = new AbortController().signal;

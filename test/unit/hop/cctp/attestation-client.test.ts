@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createAttestationClient } from "../../../../src/hop/cctp/attestation-client.js";
-import { UpstreamError } from "../../../../src/resilience/fetch-json.js";
+import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
 
 function setup(answers: readonly unknown[]) {
   let time = 0;
