@@ -1,98 +1,161 @@
 import { constants, fstatSync, openSync, write, writeSync } from "node:fs";
 
-/** Where log lines go. */
+/** A destination for log lines. */
 export interface LogOutput {
-  /** Takes a line with its end; returns at once. */
+  /** Queues a line, which includes its newline, and returns immediately. */
   write(line: string): void;
 }
 
-/**
- * Lines are written together, up to this many bytes: no more, since several processes may share one pipe, which keeps
- * only writes up to this size in one piece.
- */
+/** Lines are combined into writes of up to this size: writes to a pipe shared by several processes are atomic up to it. */
 const CHUNK_BYTES = 4096;
-/** What is not yet that much is written after this time. */
+/** A chunk that is not full is written after this time. */
 const FLUSH_INTERVAL_MS = 200;
-/** After which time an output that could take nothing is tried again. */
+/** An output that returned EAGAIN is tried again after this time. */
 const EAGAIN_RETRY_MS = 5;
-/** Where nobody reads the lines fast enough, more than this is dropped rather than kept. */
+/** Lines beyond this size are dropped when the reader is too slow. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
-/** How long the end of the process may be held up by what is not written yet. */
+/** Buffered lines delay the exit of the process by at most this time. */
 const EXIT_FLUSH_TIMEOUT_MS = 200;
-/** So long a write that is under way may take to be done when the process ends. */
+/** Time that a pending asynchronous write gets to finish at exit. */
 const PENDING_WRITE_WAIT_MS = 20;
 
+/** The lines that are not written yet, and how far the current write is. */
+interface LineQueue {
+  /** Whole lines: each chunk has up to CHUNK_BYTES, or is one longer line. */
+  chunks: string[];
+  bufferedBytes: number;
+  droppedLines: number;
+  /** Whether the first chunk is being written. */
+  isWriting: boolean;
+  /** The unwritten rest of the first chunk while the output returns EAGAIN. */
+  unwritten: Buffer | undefined;
+  /** Whether the reader is gone. */
+  isClosed: boolean;
+}
+
+// Transitions of the queue.
+
+function appendLine(queue: LineQueue, line: string): void {
+  const { chunks, isWriting } = queue;
+  const last = chunks.at(-1);
+  // The first chunk must not change while it is being written.
+  const fits = last !== undefined && chunks.length > (isWriting ? 1 : 0) && last.length + line.length <= CHUNK_BYTES;
+  if (fits) chunks[chunks.length - 1] = last + line;
+  else chunks.push(line);
+  queue.bufferedBytes += line.length;
+}
+
+/** Returns false if the line was dropped because the buffer is full. */
+function offerLine(queue: LineQueue, line: string): boolean {
+  if (queue.bufferedBytes + line.length > MAX_BUFFERED_BYTES) {
+    queue.droppedLines += 1;
+    return false;
+  }
+  appendLine(queue, line);
+  return true;
+}
+
+/** Returns the chunk to write; undefined: there is none, or a write is in progress. */
+function beginWrite(queue: LineQueue): string | undefined {
+  const [chunk] = queue.chunks;
+  if (queue.isWriting || queue.isClosed || chunk === undefined) return undefined;
+  queue.isWriting = true;
+  return chunk;
+}
+
+function suspendWrite(queue: LineQueue, unwritten: Buffer): void {
+  queue.unwritten = unwritten;
+}
+
+function resumeWrite(queue: LineQueue): void {
+  queue.unwritten = undefined;
+}
+
+/** Removes the first chunk, written or lost. */
+function completeWrite(queue: LineQueue, chunkLength: number): void {
+  queue.isWriting = false;
+  queue.chunks.shift();
+  queue.bufferedBytes -= chunkLength;
+}
+
+function closeQueue(queue: LineQueue): void {
+  queue.isClosed = true;
+  queue.chunks = [];
+}
+
+function reportDropped(queue: LineQueue): void {
+  const time = new Date().toISOString();
+  const { droppedLines } = queue;
+  appendLine(
+    queue,
+    `${JSON.stringify({ level: 40, time, droppedLines, msg: "log reader too slow; lines dropped" })}\n`,
+  );
+  queue.droppedLines = 0;
+}
+
+/** Returns everything that is not written. A write in progress counts as written. */
+function drainQueue({ chunks, isWriting, unwritten, isClosed }: LineQueue): Buffer[] {
+  if (isClosed) return [];
+  return [unwritten ?? "", ...chunks.slice(isWriting ? 1 : 0)].map((chunk) => Buffer.from(chunk));
+}
+
 /**
- * Writes lines to a file descriptor without holding anything up: neither the requests that they tell of nor the end of
- * the process, whatever the reader does. An output that is gone takes nothing more; one that fails loses those lines.
- * Pino's own destination would hold up the end for ever after any write that failed.
+ * Writes lines to a file descriptor without blocking requests or the exit of the process, whatever the reader does. A
+ * closed output discards all further lines; a write that fails loses its lines. Used instead of pino's destination, which
+ * blocks the exit forever after a failed write.
  */
 export function createLogOutput(output: number): LogOutput {
-  /** Opened with the first line, as is what happens at the end: many a process never writes one. */
+  const queue: LineQueue = {
+    chunks: [],
+    bufferedBytes: 0,
+    droppedLines: 0,
+    isWriting: false,
+    unwritten: undefined,
+    isClosed: false,
+  };
+  /** Opened with the first line, as is the exit hook: many processes never log. */
   let descriptor: number | undefined;
-  /** Whole lines, each entry up to chunkBytes, or one longer line. */
-  let chunks: string[] = [];
-  /** The bytes of a chunk on their way: a character has up to three. */
+  let flushTimer: NodeJS.Timeout | undefined;
+  /** Holds the encoded chunk: a UTF-16 code unit takes up to three bytes. */
   const scratch = Buffer.allocUnsafeSlow(3 * CHUNK_BYTES);
-  let keptBytes = 0;
-  let dropped = 0;
-  /** Whether the first chunk is being written, or is partly. */
-  let isWriting = false;
-  /** What of it is left to write while the output can take nothing. */
-  let left: Buffer | undefined;
-  let isGone = false;
-  let timer: NodeJS.Timeout | undefined;
 
-  function add(line: string): void {
-    const last = chunks.at(-1);
-    // The first one may be under way.
-    const fits = last !== undefined && chunks.length > (isWriting ? 1 : 0) && last.length + line.length <= CHUNK_BYTES;
-    if (fits) chunks[chunks.length - 1] = last + line;
-    else chunks.push(line);
-    keptBytes += line.length;
+  /** Writes a full chunk immediately and a partial one after the flush interval. */
+  function scheduleFlush(): void {
+    if (queue.chunks.length > 1) flush();
+    else if (queue.chunks.length === 1) flushTimer ??= setTimeout(flush, FLUSH_INTERVAL_MS).unref();
   }
 
-  /** A whole chunk goes at once; lines that do not fill one wait for more, but not long. */
-  function schedule(): void {
-    if (chunks.length > 1) start();
-    else if (chunks.length === 1) timer ??= setTimeout(start, FLUSH_INTERVAL_MS).unref();
-  }
-
-  function start(): void {
-    clearTimeout(timer);
-    timer = undefined;
-    const [chunk] = chunks;
-    if (isWriting || isGone || chunk === undefined) return;
-    isWriting = true;
+  function flush(): void {
+    clearTimeout(flushTimer);
+    flushTimer = undefined;
+    const chunk = beginWrite(queue);
+    if (chunk === undefined) return;
     const isLong = chunk.length > CHUNK_BYTES;
-    send(isLong ? Buffer.from(chunk) : scratch.subarray(0, scratch.write(chunk)), chunk.length);
+    writeChunk(isLong ? Buffer.from(chunk) : scratch.subarray(0, scratch.write(chunk)), chunk.length);
   }
 
-  function send(bytes: Buffer, length: number): void {
-    left = undefined;
-    const written = (error: NodeJS.ErrnoException | null, count: number): void => {
+  function writeChunk(bytes: Buffer, chunkLength: number): void {
+    resumeWrite(queue);
+    const onWritten = (error: NodeJS.ErrnoException | null, count: number): void => {
       if (error?.code === "EAGAIN") {
-        left = bytes;
-        setTimeout(() => send(bytes, length), EAGAIN_RETRY_MS).unref();
+        suspendWrite(queue, bytes);
+        setTimeout(() => writeChunk(bytes, chunkLength), EAGAIN_RETRY_MS).unref();
         return;
       }
       if (error?.code === "EPIPE") {
-        isGone = true;
-        chunks = [];
+        closeQueue(queue);
         return;
       }
       if (error === null && count < bytes.length) {
-        send(bytes.subarray(count), length);
+        writeChunk(bytes.subarray(count), chunkLength);
         return;
       }
-      isWriting = false;
-      chunks.shift();
-      keptBytes -= length;
-      if (error === null && dropped > 0) tellDropped();
-      schedule();
+      completeWrite(queue, chunkLength);
+      if (error === null && queue.droppedLines > 0) reportDropped(queue);
+      scheduleFlush();
     };
     if (descriptor === undefined || descriptor === output) {
-      write(output, bytes, 0, bytes.length, null, written);
+      write(output, bytes, 0, bytes.length, null, onWritten);
       return;
     }
     let count = 0;
@@ -102,30 +165,20 @@ export function createLogOutput(output: number): LogOutput {
     } catch (error) {
       failure = error as NodeJS.ErrnoException;
     }
-    // With a long backlog not at once: it would pile up on the stack.
-    if (count === bytes.length && chunks.length > 2) setImmediate(written, null, count);
-    else written(failure, count);
+    // With a long backlog the next write is deferred: recursion would overflow the stack.
+    if (count === bytes.length && queue.chunks.length > 2) setImmediate(onWritten, null, count);
+    else onWritten(failure, count);
   }
 
-  function tellDropped(): void {
-    const time = new Date().toISOString();
-    add(
-      `${JSON.stringify({ level: 40, time, droppedLines: dropped, msg: "log lines were dropped: nobody read them" })}\n`,
-    );
-    dropped = 0;
-  }
-
-  function finish(): void {
-    const until = performance.now() + EXIT_FLUSH_TIMEOUT_MS;
-    if (isWriting && left === undefined) sleepSync(PENDING_WRITE_WAIT_MS);
-    if (isWriting) chunks.shift();
-    const rest = [left ?? "", ...chunks].map((chunk) => Buffer.from(chunk));
-    for (let bytes of isGone ? [] : rest) {
+  function flushOnExit(): void {
+    const deadline = performance.now() + EXIT_FLUSH_TIMEOUT_MS;
+    if (queue.isWriting && queue.unwritten === undefined) sleepSync(PENDING_WRITE_WAIT_MS);
+    for (let bytes of drainQueue(queue)) {
       while (bytes.length > 0) {
         try {
           bytes = bytes.subarray(writeSync(descriptor ?? output, bytes));
         } catch (error) {
-          if ((error as NodeJS.ErrnoException).code !== "EAGAIN" || performance.now() > until) return;
+          if ((error as NodeJS.ErrnoException).code !== "EAGAIN" || performance.now() > deadline) return;
           sleepSync(1);
         }
       }
@@ -134,38 +187,33 @@ export function createLogOutput(output: number): LogOutput {
 
   return {
     write(line) {
-      if (isGone) return;
+      if (queue.isClosed) return;
       if (descriptor === undefined) {
         descriptor = openNonBlocking(output);
-        process.once("exit", finish);
+        process.once("exit", flushOnExit);
       }
-      if (keptBytes + line.length > MAX_BUFFERED_BYTES) {
-        dropped += 1;
-        return;
-      }
-      add(line);
-      schedule();
+      if (offerLine(queue, line)) scheduleFlush();
     },
   };
 }
 
 /**
- * A descriptor of the same pipe on which a write never waits for the reader: a write that waits, be it on another thread,
- * holds up the end of the process. What else stands behind a descriptor (a file, a terminal, a socket) is taken as it is.
+ * Opens a non-blocking descriptor of the same pipe: a blocking write, even on another thread, would delay the exit of the
+ * process until the reader reads. Files, terminals and sockets are used as they are.
  */
 function openNonBlocking(descriptor: number): number {
   try {
-    // Not by a flag on the descriptor itself, which other processes may share.
+    // Not set as a flag on the descriptor itself, which other processes may share.
     if (fstatSync(descriptor).isFIFO()) {
       return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK);
     }
   } catch {
-    // Not on this system, or nobody reads it.
+    // The system has no /proc, or the pipe has no reader.
   }
   return descriptor;
 }
 
-/** Waits without letting anything else run: the process is ending. */
+/** Blocks the thread. Used only while the process exits. */
 function sleepSync(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
