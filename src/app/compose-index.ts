@@ -12,14 +12,14 @@ import { getPollIntervalMs } from "../transfers/index/sync/reorg-detection.js";
 import { createIndexSource, type IndexSource } from "../transfers/sources/index-source.js";
 import { StartupError } from "./startup-error.js";
 
-/** The index of transfers as the service runs it. */
+/** The transfer index as the service runs it. */
 export interface IndexModule {
   readonly source: IndexSource;
-  /** How much of a chain is there; undefined: nothing yet. */
+  /** Returns the indexed range of a chain; undefined: nothing yet. */
   coverage(slug: string): IndexCoverage | undefined;
   /**
-   * Opens the index and follows the chains from then on.
-   * @throws StartFailure when it cannot be opened
+   * Opens the index and starts to sync it with the chains.
+   * @throws StartupError when the index cannot be opened
    */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -34,34 +34,34 @@ export interface ComposeIndexOptions {
 
 export function composeIndex({ config, chains, blockTimes, logger }: ComposeIndexOptions): IndexModule {
   const network = getNetwork("mainnet");
-  const closing = new AbortController();
-  let open: IndexHandle | undefined;
-  let following: Promise<void> | undefined;
+  const shutdown = new AbortController();
+  let handle: IndexHandle | undefined;
+  let sync: Promise<void> | undefined;
 
-  const events: IndexSyncListener = {
-    onError: (chain, error) => logger.warn({ chain, error: getErrorMessage(error) }, "the index could not be kept up"),
-    onReorg: (chain, depth) => logger.info({ chain, depth }, "blocks were undone: the index reads them again"),
-    onLeaseHeld: (chain, { pid }) => logger.info({ chain, pid }, "another process keeps this part of the index"),
-    onBackfillProgress: (progress) => logger.debug({ ...progress }, "the index goes back"),
+  const listener: IndexSyncListener = {
+    onError: (chain, error) => logger.warn({ chain, error: getErrorMessage(error) }, "index sync failed; retrying"),
+    onReorg: (chain, depth) => logger.info({ chain, depth }, "reorg detected; reading the replaced blocks again"),
+    onLeaseHeld: (chain, { pid }) => logger.info({ chain, pid }, "another process holds the index lease of this chain"),
+    onBackfillProgress: (progress) => logger.debug({ ...progress }, "backfill progress"),
   };
 
   return {
     source: createIndexSource({
-      getIndex: () => open?.reader,
+      getIndex: () => handle?.reader,
       network,
       getPollIntervalMs,
       now: Date.now,
     }),
-    coverage: (slug) => open?.reader.getCoverage(slug),
+    coverage: (slug) => handle?.reader.getCoverage(slug),
     async start() {
-      // What the index needs is loaded only where there is one.
+      // Loads SQLite and the query builder only when an index is configured: the start is faster without them.
       const { openIndex } = await import("../transfers/index/store/open-index.js");
       const { syncIndex } = await import("../transfers/index/sync/index-sync.js");
-      open = await openIndex(config.file, network).catch((error: unknown) => {
+      handle = await openIndex(config.file, network).catch((error: unknown) => {
         throw new StartupError(getErrorMessage(error));
       });
-      following = syncIndex({
-        index: open,
+      sync = syncIndex({
+        index: handle,
         network,
         chains: chains.forNetwork(network.slug),
         blockAt: blockTimes.findBlockAt,
@@ -70,18 +70,16 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
         monotonicNow,
         sleep,
         pid: process.pid,
-        events,
-        signal: closing.signal,
+        events: listener,
+        signal: shutdown.signal,
       });
-      following.catch((error: unknown) =>
-        logger.error({ error: getErrorMessage(error) }, "the index is not kept up any more"),
-      );
+      sync.catch((error: unknown) => logger.error({ error: getErrorMessage(error) }, "index sync stopped"));
     },
     async stop() {
-      closing.abort();
-      await following?.catch(() => {});
-      open?.close();
-      open = undefined;
+      shutdown.abort();
+      await sync?.catch(() => {});
+      handle?.close();
+      handle = undefined;
     },
   };
 }

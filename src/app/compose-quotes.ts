@@ -13,10 +13,10 @@ import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { Clocks } from "../resilience/clock.js";
 import type { OffChainSources } from "./off-chain-sources.js";
 
-/** What prices transfers, put together. */
+/** The quote engine with everything it needs. */
 export interface QuotesModule {
   readonly engine: QuoteEngine;
-  /** Routes that are kept fresh. */
+  /** Counts the routes whose chain state is refreshed. */
   countActiveRoutes(): number;
   close(): void;
 }
@@ -24,7 +24,7 @@ export interface QuotesModule {
 export interface ComposeQuotesOptions {
   readonly config: Config;
   readonly chains: Chains;
-  readonly upstreams: OffChainSources;
+  readonly offChainSources: OffChainSources;
   readonly limiter: AdaptiveLimiter;
   readonly clocks: Clocks;
   readonly metrics: Metrics;
@@ -35,29 +35,29 @@ export interface ComposeQuotesOptions {
 type OnChainStateRead = NonNullable<RouteCacheDeps["onRead"]>;
 
 export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
-  const { config, chains, upstreams, limiter, clocks, metrics, tracing, logger } = options;
-  const closing = new AbortController();
-  const access = { ...upstreams, chains: chains.forNetwork };
+  const { config, chains, offChainSources, limiter, clocks, metrics, tracing, logger } = options;
+  const shutdown = new AbortController();
+  const access = { ...offChainSources, chains: chains.forNetwork };
   const sdkEngine = createSdkEngine({ ...access, limiter });
   if (config.quoteEngine === "sdk") return { engine: sdkEngine, countActiveRoutes: () => 0, close: () => {} };
 
-  /** What a read says of its chain's head is known from then on. */
-  const counted: OnChainStateRead = async (network, about, run) => {
+  /** Counts reads by outcome and records the head that each read reports. */
+  const countReads: OnChainStateRead = async (network, read, run) => {
     try {
-      const facts = await run();
+      const chainState = await run();
       metrics.onChainStateRead("ok");
-      const { number, timeSeconds } = facts.block;
-      chains.recordHead(network, about.chain, { number: Number(number), timestamp: Number(timeSeconds) });
-      return facts;
+      const { number, timeSeconds } = chainState.block;
+      chains.recordHead(network, read.chain, { number: Number(number), timestamp: Number(timeSeconds) });
+      return chainState;
     } catch (error) {
-      if (!closing.signal.aborted) metrics.onChainStateRead("failed");
+      if (!shutdown.signal.aborted) metrics.onChainStateRead("failed");
       throw error;
     }
   };
   const onRead: OnChainStateRead =
     tracing === undefined
-      ? counted
-      : (network, about, run) => tracing.onChainStateRead(network, about, () => counted(network, about, run));
+      ? countReads
+      : (network, read, run) => tracing.onChainStateRead(network, read, () => countReads(network, read, run));
   const engine = createSnapshotEngine({
     ...access,
     maxAgeMs: config.quoteMaxAgeMs,
@@ -65,22 +65,21 @@ export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
     clocks,
     onRead,
     onQuoteAge: metrics.observeQuoteAge,
-    ...(config.quoteVerifyRate > 0 && { onQuoteServed: verification(sdkEngine) }),
+    ...(config.quoteVerifyRate > 0 && { onQuoteServed: createComparison(sdkEngine) }),
   });
 
-  function verification(judge: SdkEngine): ReturnType<typeof createShadowComparison> {
+  function createComparison(referenceEngine: SdkEngine): ReturnType<typeof createShadowComparison> {
     return createShadowComparison({
       sampleRate: config.quoteVerifyRate,
-      referenceEngine: judge,
+      referenceEngine,
       chains: chains.forNetwork,
-      onResult(verdict) {
-        metrics.onQuoteComparison(
-          verdict.referenceQuote === undefined ? "failed" : verdict.isEqual ? "equal" : "different",
-        );
-        logComparison(logger, verdict);
+      onResult(result) {
+        const { referenceQuote, isEqual } = result;
+        metrics.onQuoteComparison(referenceQuote === undefined ? "failed" : isEqual ? "equal" : "different");
+        logComparison(logger, result);
       },
       random: Math.random,
-      signal: closing.signal,
+      signal: shutdown.signal,
     });
   }
 
@@ -88,13 +87,13 @@ export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
     engine,
     countActiveRoutes: engine.countActiveRoutes,
     close() {
-      closing.abort();
+      shutdown.abort();
       engine.close();
     },
   };
 }
 
-/** Says what the SDK made of a quote of ours, with all that it takes to compute both again. */
+/** Logs the result of a comparison with everything needed to reproduce both quotes. */
 function logComparison(logger: Logger, { served, referenceQuote, isEqual, counts }: ComparisonResult): void {
   const { request, quote, sourceState, destinationState } = served;
   const { network, token, amountIn, slippagePercent } = request;
@@ -109,9 +108,9 @@ function logComparison(logger: Logger, { served, referenceQuote, isEqual, counts
     quote: stringifyQuote(quote),
     comparisonCounts: counts,
   };
-  if (referenceQuote === undefined) logger.info(line, "a quote could not be verified by the SDK");
-  else if (isEqual) logger.debug(line, "a quote is verified by the SDK");
-  else logger.warn({ ...line, sdkQuote: stringifyQuote(referenceQuote) }, "a quote differs from the SDK's");
+  if (referenceQuote === undefined) logger.info(line, "quote could not be compared with the SDK's");
+  else if (isEqual) logger.debug(line, "quote equals the SDK's");
+  else logger.warn({ ...line, sdkQuote: stringifyQuote(referenceQuote) }, "quote differs from the SDK's");
 }
 
 function stringifyQuote(quote: Quote): Readonly<Record<string, string>> {

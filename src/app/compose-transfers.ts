@@ -15,14 +15,14 @@ import { createExplorerSource } from "../transfers/sources/explorer-source.js";
 import { createStatusCache, type StatusCache } from "../transfers/status-cache.js";
 import { composeIndex, type IndexModule } from "./compose-index.js";
 
-/** Where the status of a transfer is known, put together. */
+/** Transfer status with all its sources: index, chains and explorer. */
 export interface TransfersModule {
   readonly statusCache: StatusCache;
-  /** How the explorer is; undefined: it is off. */
+  /** Returns the explorer's health; undefined: the explorer is disabled. */
   explorerHealth(): SourceHealth | undefined;
-  /** How much of each of mainnet's chains is in the index; undefined: there is no index. */
+  /** Returns the indexed range of a mainnet chain; undefined: there is no index. */
   readonly indexCoverage: IndexModule["coverage"] | undefined;
-  /** Opens the index, where there is one. */
+  /** Opens the index, if one is configured. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -35,17 +35,17 @@ export interface ComposeTransfersOptions {
 }
 
 export function composeTransfers({ config, chains, limiter, logger }: ComposeTransfersOptions): TransfersModule {
-  const closing = new AbortController();
+  const shutdown = new AbortController();
   const blockTimes = createBlockFinder({ now: monotonicNow });
-  const indexing = config.index && composeIndex({ config: config.index, chains, blockTimes, logger });
-  const index = indexing?.source;
+  const indexModule = config.index && composeIndex({ config: config.index, chains, blockTimes, logger });
+  const index = indexModule?.source;
   const explorer =
     config.explorerApiUrl === undefined
       ? undefined
       : createExplorerClient({ baseUrl: config.explorerApiUrl, now: monotonicNow });
   const chain = createChainSource({
     blockTimes,
-    logScanner: createResumableLogScanner(closing.signal),
+    logScanner: createResumableLogScanner(shutdown.signal),
     finality: createFinalityTracker({ now: monotonicNow, wallNow: Date.now }),
     now: Date.now,
   });
@@ -56,7 +56,7 @@ export function composeTransfers({ config, chains, limiter, logger }: ComposeTra
       index,
       explorer: explorer && createExplorerSource({ explorer, now: Date.now }),
     }),
-    singleFlight: createSingleFlight(closing.signal),
+    singleFlight: createSingleFlight(shutdown.signal),
     limiter,
     timeoutMs: config.requestTimeoutMs,
     now: monotonicNow,
@@ -64,13 +64,13 @@ export function composeTransfers({ config, chains, limiter, logger }: ComposeTra
   return {
     statusCache,
     explorerHealth: () => explorer?.health(),
-    indexCoverage: indexing?.coverage,
+    indexCoverage: indexModule?.coverage,
     async start() {
-      await indexing?.start();
+      await indexModule?.start();
     },
     async stop() {
-      closing.abort();
-      await Promise.all([indexing?.stop(), explorer?.close()]);
+      shutdown.abort();
+      await Promise.all([indexModule?.stop(), explorer?.close()]);
     },
   };
 }

@@ -23,30 +23,30 @@ import { monotonicNow } from "../resilience/clock.js";
 import { createFairQuota } from "../resilience/fair-quota.js";
 import { composeQuotes } from "./compose-quotes.js";
 import { composeTransfers } from "./compose-transfers.js";
-import { createDependencyMonitor } from "./dependency-status.js";
+import { createDependencyMonitor } from "./dependency-monitor.js";
 import { createOffChainSources } from "./off-chain-sources.js";
 import { findPackageRoot } from "./package-root.js";
 import { collectStaticAssets } from "./static-assets.js";
 
 /** The whole service. */
 export interface Gateway {
-  /** Listens; the URLs have the real ports. */
+  /** Starts to listen. Returns the URLs with the actual ports. */
   start(): Promise<{
     readonly url: string;
-    /** Of the metrics, where they have a port of their own. */
+    /** URL of the metrics, if they are served on a separate port. */
     readonly metricsUrl?: string | undefined;
   }>;
-  /** Takes no more, finishes what runs (bounded), closes every connection. */
+  /** Stops accepting requests, waits a bounded time for those in progress, and closes every connection. */
   stop(): Promise<void>;
 }
 
-/** How long calls that run may take to finish after a stop, beyond the longest that any answer may take. */
+/** Time that requests in progress have to finish after a stop, in addition to the request timeout. */
 const SHUTDOWN_GRACE_MS = 1_000;
 
-/** Calls that may wait at a time for what is not at hand, a few kilobytes each. */
+/** Requests that may wait for upstreams at the same time; each takes a few kilobytes. */
 const MAX_PENDING_REQUESTS = 10_000;
 
-/** Puts the parts together: the only place that knows them all. */
+/** Creates the service from its parts. The only place that knows all of them. */
 export async function createGateway(config: Config, logger: Logger = createLogger(config.logLevel)): Promise<Gateway> {
   const { url: root, version } = findPackageRoot();
   const clocks = { now: () => Date.now(), monotonicNow };
@@ -59,75 +59,78 @@ export async function createGateway(config: Config, logger: Logger = createLogge
     networks: { mainnet: selectEndpoints(config, "mainnet"), goerli: selectEndpoints(config, "goerli") },
     customUrlPolicy: config.customRpcUrlPolicy,
     customUrlPorts: config.customRpcPorts,
-    onFailure: (failure) => logger.warn(failure, "an RPC endpoint gave no answer"),
+    onFailure: (failure) => logger.warn(failure, "RPC endpoint failed"),
     onEndpointRequest:
       tracing === undefined
         ? metrics.onEndpointRequest
         : combineObservers(metrics.onEndpointRequest, tracing.onEndpointRequest),
   });
-  const upstreams = createOffChainSources(config, logger);
-  const { settings, prices } = upstreams;
+  const offChainSources = createOffChainSources(config, logger);
+  const { settings, prices } = offChainSources;
   const limiter = createAdaptiveLimiter(monotonicNow);
-  const quoting = composeQuotes({ config, chains, upstreams, limiter, clocks, metrics, tracing, logger });
-  const limit = config.requestTimeoutMs;
-  const statuses = composeTransfers({ config, chains, limiter, logger });
+  const quotes = composeQuotes({ config, chains, offChainSources, limiter, clocks, metrics, tracing, logger });
+  const maxTimeoutMs = config.requestTimeoutMs;
+  const transfers = composeTransfers({ config, chains, limiter, logger });
   const callerQuota = createFairQuota(() => MAX_PENDING_REQUESTS);
-  const dependencies = createDependencyMonitor({ chains, upstreams, statuses, ...clocks });
+  const dependencies = createDependencyMonitor({ chains, offChainSources, transfers, ...clocks });
   const probes = createProbes({ version, dependencies, isDraining: () => isDraining, ...clocks });
-  // Of several processes each answers for all.
-  const metricsText = createThrottledScrape(
+  // A worker renders the metrics of all workers.
+  const renderMetrics = createThrottledScrape(
     cluster.isWorker ? createWorkerMetricsClient(metrics.collectJson) : metrics.renderText,
   );
-  const metricsReport = async () => ({ status: 200, contentType: PROMETHEUS_MEDIA_TYPE, body: await metricsText() });
-  const metricsListener = ownMetricsPort();
+  const getMetricsDocument = async () => ({
+    status: 200,
+    contentType: PROMETHEUS_MEDIA_TYPE,
+    body: await renderMetrics(),
+  });
+  const metricsListener = createSeparateMetricsListener();
   const documents = new Map<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>([
     ...collectStaticAssets(root),
     ...probes,
-    ...(config.metricsPort === undefined ? [["/metrics", metricsReport] as const] : []),
+    ...(config.metricsPort === undefined ? [["/metrics", getMetricsDocument] as const] : []),
   ]);
-  /** What wraps every operation. */
-  const wrap = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
-    withDeadline(operation, { maxTimeoutMs: limit, callerQuota });
+  const addDeadline = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
+    withDeadline(operation, { maxTimeoutMs, callerQuota });
   const server = createHttpServer({
     host: config.host,
     port: config.port,
     services: [
       mountService(BridgeService, {
-        getQuote: wrap(createGetQuote({ chains, settings, engine: quoting.engine })),
-        getTransferStatus: wrap(
+        getQuote: addDeadline(createGetQuote({ chains, settings, engine: quotes.engine })),
+        getTransferStatus: addDeadline(
           createGetTransferStatus({
             chains,
-            statusCache: statuses.statusCache,
+            statusCache: transfers.statusCache,
             prices,
-            maxTimeoutMs: limit,
+            maxTimeoutMs,
             ...clocks,
           }),
         ),
-        listAvailableRoutes: wrap(createListAvailableRoutes({ settings })),
+        listAvailableRoutes: addDeadline(createListAvailableRoutes({ settings })),
       }),
     ],
     documents,
-    log(line, reason) {
-      metrics.onRequest(line, reason);
-      // Those for documents, probes among them, say little and come often.
-      if (line.operation.startsWith("/")) logger.debug(line, "request");
-      else logger.info(line, "request");
+    log(entry, reason) {
+      metrics.onRequest(entry, reason);
+      // Requests for documents are frequent and of little interest: probes are among them.
+      if (entry.operation.startsWith("/")) logger.debug(entry, "request");
+      else logger.info(entry, "request");
     },
     tracer: tracing?.callTracer,
     trustProxy: config.trustProxy,
     rateLimit: config.rateLimit && {
       ...config.rateLimit,
-      onFailure: (err) => logger.warn({ err }, "a request could not be counted"),
+      onFailure: (err) => logger.warn({ err }, "rate limiter failed; request allowed"),
     },
-    onInternalError: (error, requestId) => logger.error({ requestId, err: error }, "a request failed by our own fault"),
+    onInternalError: (error, requestId) => logger.error({ requestId, err: error }, "internal error"),
   });
 
-  /** Of several processes the one over them has it. */
-  function ownMetricsPort() {
+  /** Returns undefined in a worker: there the primary has the listener. */
+  function createSeparateMetricsListener() {
     const { host, metricsPort: port } = config;
     return port === undefined || cluster.isWorker
       ? undefined
-      : createMetricsListener({ host, port, renderText: metricsText });
+      : createMetricsListener({ host, port, renderText: renderMetrics });
   }
 
   function getLoad(): ServiceLoad {
@@ -136,44 +139,44 @@ export async function createGateway(config: Config, logger: Logger = createLogge
       limiter: limiter.load(),
       pendingRequests: callerQuota.heldCount(),
       customEndpoints: chains.countCustomEndpoints(),
-      activeRoutes: quoting.countActiveRoutes(),
+      activeRoutes: quotes.countActiveRoutes(),
     };
   }
 
   return {
     async start() {
-      await statuses.start();
+      await transfers.start();
       const metricsUrl = (await metricsListener?.listen())?.url;
       const { url } = await server.listen().catch(async (error: unknown) => {
         await metricsListener?.close();
         throw error;
       });
-      if (metricsUrl !== undefined) logger.info({ url: metricsUrl }, "metrics have a port of their own");
+      if (metricsUrl !== undefined) logger.info({ url: metricsUrl }, "metrics are served on a separate port");
       if (tracing?.isSdkRegistered() === false)
-        logger.warn("spans are wanted, and no OpenTelemetry SDK is loaded to take them");
-      upstreams.warmUp();
-      metrics.loadRegistry().catch((err: unknown) => logger.error({ err }, "metrics cannot be told"));
+        logger.warn("tracing is enabled but no OpenTelemetry SDK is registered");
+      offChainSources.warmUp();
+      metrics.loadRegistry().catch((err: unknown) => logger.error({ err }, "metrics failed to load"));
       return { url, metricsUrl };
     },
     async stop() {
       isDraining = true;
-      await server.close(limit + SHUTDOWN_GRACE_MS);
-      quoting.close();
-      await statuses.stop();
-      await Promise.all([metricsListener?.close(), chains.close(), upstreams.close()]);
+      await server.close(maxTimeoutMs + SHUTDOWN_GRACE_MS);
+      quotes.close();
+      await transfers.stop();
+      await Promise.all([metricsListener?.close(), chains.close(), offChainSources.close()]);
     },
   };
 }
 
-/** Tells both of a thing that begins, and of its end. */
-function combineObservers<Thing, End>(
-  first: (thing: Thing) => (end: End) => void,
-  second: (thing: Thing) => (end: End) => void,
-): (thing: Thing) => (end: End) => void {
-  return (thing) => {
-    const ended = [first(thing), second(thing)];
-    return (end) => {
-      for (const each of ended) each(end);
+/** Notifies two observers of the start of an event and of its outcome. */
+function combineObservers<Event, Outcome>(
+  first: (event: Event) => (outcome: Outcome) => void,
+  second: (event: Event) => (outcome: Outcome) => void,
+): (event: Event) => (outcome: Outcome) => void {
+  return (event) => {
+    const onEndCallbacks = [first(event), second(event)];
+    return (outcome) => {
+      for (const onEnd of onEndCallbacks) onEnd(outcome);
     };
   };
 }

@@ -20,16 +20,16 @@ import {
   type StaleWhileRevalidateCache,
 } from "../resilience/stale-while-revalidate.js";
 
-/** What is read from elsewhere than the chains. */
+/** The data that does not come from a chain: fee settings, token prices and CCTP attestations. */
 export interface OffChainSources {
   readonly settings: FeeSettingsSource;
   readonly prices: TokenPrices;
   readonly attestations: AttestationClient | undefined;
-  /** Reads in the background what the first quotes would otherwise have to wait for. */
+  /** Loads in the background what the first quotes would otherwise wait for. */
   warmUp(): void;
-  /** Reads in the background what has grown old of what mainnet's quotes need. */
+  /** Refreshes the stale documents that mainnet quotes need, in the background. */
   refreshStale(): void;
-  /** How each source is; undefined: it is off. */
+  /** Returns the health of each source; undefined: the source is disabled. */
   health(): Readonly<
     Record<"settings_mainnet" | "settings_goerli" | "prices" | "attestations", SourceHealth | undefined>
   >;
@@ -38,45 +38,54 @@ export interface OffChainSources {
 
 const FETCH_TIMEOUT_MS = 3_000;
 const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
-/** How long a document is used before it is read again; the SDK takes one minute for settings, five for prices. */
+/** A document is refreshed after this time. The SDK caches settings for one minute and prices for five. */
 const FRESH_MS = 60_000;
-/** How old a document may be that is used while it is read again. */
+/** A stale document is served up to this age while it is refreshed. */
 const MAX_STALE_MS = 5 * 60_000;
-/** How long a source that failed is left alone. */
+/** No new attempt is made for this long after a failure. */
 const ERROR_TTL_MS = 1_000;
 
 export function createOffChainSources(config: Config, logger: Logger): OffChainSources {
   const { assetsUrl, attestationApiUrl } = config;
   const dispatcher = new Agent({ maxResponseSize: MAX_DOCUMENT_BYTES });
   const documents: StaleWhileRevalidateCache<unknown>[] = [];
-  const closing = new AbortController();
+  const shutdown = new AbortController();
   const fetchDocument = (url: string, signal: AbortSignal): Promise<unknown> =>
     fetchJson(url, { dispatcher, timeoutMs: FETCH_TIMEOUT_MS, maxBytes: MAX_DOCUMENT_BYTES, signal });
 
-  function document<T>(name: string, path: string, parse: (json: unknown) => T): StaleWhileRevalidateCache<T> {
-    const created = createStaleWhileRevalidateCache({
+  function createDocumentCache<T>(
+    name: string,
+    path: string,
+    parse: (json: unknown) => T,
+  ): StaleWhileRevalidateCache<T> {
+    const cache = createStaleWhileRevalidateCache({
       load: async (signal) => parse(await fetchDocument(`${assetsUrl}${path}`, signal)),
       now: monotonicNow,
       freshMs: FRESH_MS,
       staleMs: MAX_STALE_MS,
       errorTtlMs: ERROR_TTL_MS,
-      onError: (error) => logger.warn({ source: name, error: getErrorMessage(error) }, "a source cannot be read"),
+      onError: (error) => logger.warn({ source: name, error: getErrorMessage(error) }, "off-chain source failed"),
     });
-    documents.push(created);
-    return created;
+    documents.push(cache);
+    return cache;
   }
 
-  const settingsOf = (network: NetworkSlug): StaleWhileRevalidateCache<FeeSettings> =>
-    document(`settings ${network}`, `/${network}/v1-core-config.json`, (json) => parseFeeSettings(network, json));
+  const createSettingsCache = (network: NetworkSlug): StaleWhileRevalidateCache<FeeSettings> =>
+    createDocumentCache(`settings ${network}`, `/${network}/v1-core-config.json`, (json) =>
+      parseFeeSettings(network, json),
+    );
   const settings =
-    assetsUrl === undefined ? undefined : { mainnet: settingsOf("mainnet"), goerli: settingsOf("goerli") };
-  const prices = assetsUrl === undefined ? undefined : document("prices", "/token-prices.json", parsePriceDocument);
+    assetsUrl === undefined
+      ? undefined
+      : { mainnet: createSettingsCache("mainnet"), goerli: createSettingsCache("goerli") };
+  const prices =
+    assetsUrl === undefined ? undefined : createDocumentCache("prices", "/token-prices.json", parsePriceDocument);
   const attestations =
     attestationApiUrl === undefined
       ? undefined
       : createAttestationClient({
           baseUrl: attestationApiUrl,
-          fetchJson: (url) => fetchDocument(url, closing.signal),
+          fetchJson: (url) => fetchDocument(url, shutdown.signal),
           now: monotonicNow,
         });
 
@@ -85,7 +94,7 @@ export function createOffChainSources(config: Config, logger: Logger): OffChainS
     prices: createTokenPrices({ fixedPricesUsd: config.tokenPrices, document: prices, now: Date.now }),
     attestations,
     warmUp() {
-      for (const each of documents) each.peek();
+      for (const document of documents) document.peek();
     },
     refreshStale() {
       settings?.mainnet.peek();
@@ -98,8 +107,8 @@ export function createOffChainSources(config: Config, logger: Logger): OffChainS
       attestations: attestations?.health(),
     }),
     async close() {
-      closing.abort();
-      for (const each of documents) each.close();
+      shutdown.abort();
+      for (const document of documents) document.close();
       await dispatcher.destroy();
     },
   };

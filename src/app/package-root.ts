@@ -1,16 +1,19 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** The package that this code belongs to, wherever it is installed and wherever in it this code was compiled to. */
+/** The package that contains this code, wherever it is installed or compiled to. */
 export interface PackageRoot {
-  /** Its folder, as a file URL that ends with a slash. */
+  /** The package folder, as a file URL that ends with a slash. */
   readonly url: URL;
   readonly version: string;
 }
 
 const PACKAGE_NAME = "hop-gateway";
 
-/** Throws where this code lies in no package of ours. */
+/**
+ * Finds the package root by walking up from this file.
+ * @throws Error when no parent folder is the package hop-gateway
+ */
 export function findPackageRoot(): PackageRoot {
   for (let url = new URL(".", import.meta.url); ; url = new URL("..", url)) {
     const file = fileURLToPath(new URL("package.json", url));
@@ -18,6 +21,6 @@ export function findPackageRoot(): PackageRoot {
       const { name, version } = JSON.parse(readFileSync(file, "utf8")) as { name?: unknown; version?: unknown };
       if (name === PACKAGE_NAME && typeof version === "string") return { url, version };
     }
-    if (url.pathname === "/") throw new Error(`this code is not in the package ${PACKAGE_NAME}`);
+    if (url.pathname === "/") throw new Error(`this code is not inside the package ${PACKAGE_NAME}`);
   }
 }

@@ -14,7 +14,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   txt: "text/plain; charset=utf-8",
 };
 
-/** A page runs and shows only what is served beside it, asks only us, and stands in nobody's frame. */
+/** Pages load and call only this origin and cannot be framed. */
 const PAGE_HEADERS = [
   ...[
     "content-security-policy",
@@ -23,33 +23,33 @@ const PAGE_HEADERS = [
   ...["referrer-policy", "no-referrer"],
 ];
 
-/** Pages by path: the file of each in the folder that `npm run build` makes. Every other file there is under /assets/. */
-const pagePaths: ReadonlyMap<string, string> = new Map([
+/** Paths of the pages by file name in dist/web. Every other file there is served under /assets/. */
+const PAGE_PATHS: ReadonlyMap<string, string> = new Map([
   ["index.html", "/"],
   ["docs.html", "/docs"],
 ]);
 
 /**
- * What browsers are given, by path: the pages with what belongs to them, and the OpenAPI description. There are no other
- * paths than those of files that are there now; each is read when it is first asked for.
- * @param root the package's folder
+ * Lists the static documents by path: the pages with their assets, and the OpenAPI description. Only files that exist now
+ * are listed; each is read on its first request.
+ * @param root folder of the package
  */
 export function collectStaticAssets(root: URL): Map<string, StaticDocument> {
-  const found = new Map<string, StaticDocument>();
+  const assets = new Map<string, StaticDocument>();
   const openApi = new URL("gen/openapi.json", root);
-  if (existsSync(openApi)) found.set("/openapi.json", createAssetDocument(openApi));
+  if (existsSync(openApi)) assets.set("/openapi.json", createAssetDocument(openApi));
   const folder = new URL("dist/web/", root);
   for (const name of existsSync(folder) ? listFiles(folder) : []) {
-    const page = pagePaths.get(name);
-    found.set(
+    const page = PAGE_PATHS.get(name);
+    assets.set(
       page ?? `/assets/${name}`,
       createAssetDocument(new URL(name, folder), page === undefined ? [] : PAGE_HEADERS),
     );
   }
-  return found;
+  return assets;
 }
 
-/** Paths of all files in a folder and its subfolders, relative to it, with "/" between the parts. */
+/** Lists all files of a folder and its subfolders as relative paths with "/" as separator. */
 function listFiles(folder: URL): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -59,6 +59,6 @@ function listFiles(folder: URL): string[] {
 function createAssetDocument(file: URL, headers: readonly string[] = []): StaticDocument {
   const extension = file.pathname.slice(file.pathname.lastIndexOf(".") + 1);
   const contentType = MEDIA_TYPES[extension];
-  if (contentType === undefined) throw new Error(`${file.pathname} has no media type`);
+  if (contentType === undefined) throw new Error(`no media type is known for ${file.pathname}`);
   return { contentType, read: () => readFile(file), headers };
 }

@@ -11,15 +11,22 @@ import type { Gateway } from "./gateway.js";
 import { describeStartupError, StartupError } from "./startup-error.js";
 import { exitAfter } from "./stop-on-signals.js";
 
-/** What a worker tells the primary. */
-type WorkerMessage = { readonly listensOn: string } | { readonly cannotStart: string };
+/**
+ * Messages from a worker to the primary. The channel also carries the messages of the cluster metrics and of the rate
+ * limiter: messages of unknown type are ignored.
+ */
+type WorkerToPrimaryMessage =
+  | { readonly type: "listening"; readonly url: string }
+  | { readonly type: "startup-failed"; readonly reason: string };
 
-/** What the primary tells a worker. */
-const STOP_MESSAGE = "stop";
+/** Messages from the primary to a worker. */
+interface PrimaryToWorkerMessage {
+  readonly type: "stop";
+}
 
-/** What a worker may take to stop, beyond the longest that any answer may take. */
+/** Time a worker has to stop, in addition to the request timeout. */
 const STOP_MARGIN_MS = 3_000;
-/** A worker that lived this long did not die of what killed the one before it. */
+/** A worker that ran for at least this long resets the restart backoff. */
 const MIN_STABLE_UPTIME_MS = 10_000;
 const INITIAL_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 30_000;
@@ -33,7 +40,7 @@ interface WorkerExit {
 /** A forked process. */
 interface WorkerHandle {
   readonly worker: Worker;
-  /** Rejects with StartFailure where it ends before it listens. */
+  /** Resolves when the worker listens; rejects with StartupError if it exits before that. */
   readonly url: Promise<string>;
   readonly exited: Promise<WorkerExit>;
   isListening(): boolean;
@@ -42,13 +49,13 @@ interface WorkerHandle {
 export const isWorker = cluster.isWorker;
 
 /**
- * Runs the gateway in `config.workers` processes that share one port and one limit per caller. A worker that dies is
- * replaced; a start of which any worker dies fails.
+ * Runs the gateway in `config.workerCount` processes that share one port and one rate limit per caller. Restarts workers
+ * that exit; fails the start if any worker exits before it listens.
  */
 export function createWorkerSupervisor(config: Config): Gateway {
   const logger = createLogger(config.logLevel);
   const running = new Set<WorkerHandle>();
-  const stopping = new AbortController();
+  const shutdown = new AbortController();
   const metrics = createClusterMetrics();
   const { host, metricsPort } = config;
   const metricsListener =
@@ -56,112 +63,109 @@ export function createWorkerSupervisor(config: Config): Gateway {
       ? undefined
       : createMetricsListener({ host, port: metricsPort, renderText: metrics.renderText });
 
-  function launch(port: number): WorkerHandle {
-    // Workers that ask for a free port themselves would get another one when all of them had died.
+  function forkWorker(port: number): WorkerHandle {
+    // The port is fixed: workers that pick a free port themselves would get another one once all of them have exited.
     const worker = cluster.fork({ PORT: `${port}` });
-    const began = performance.now();
+    const startedAt = performance.now();
     let isListening = false;
     const exited = new Promise<WorkerExit>((resolve) => {
-      const end = (code: number | null, signal: string | null): void =>
-        resolve({ code, signal, uptimeMs: performance.now() - began });
-      worker.once("exit", end);
+      const handleExit = (code: number | null, signal: string | null): void =>
+        resolve({ code, signal, uptimeMs: performance.now() - startedAt });
+      worker.once("exit", handleExit);
       worker.on("error", (error) => {
-        logger.warn({ workerPid: worker.process.pid, error: error.message }, "a worker cannot be reached");
-        if (worker.process.pid === undefined) end(null, null);
+        logger.warn({ workerPid: worker.process.pid, error: error.message }, "worker is unreachable");
+        if (worker.process.pid === undefined) handleExit(null, null);
       });
     });
     const url = new Promise<string>((resolve, reject) => {
-      worker.on("message", (message: WorkerMessage) => {
-        if ("listensOn" in message) {
+      worker.on("message", (message: WorkerToPrimaryMessage) => {
+        if (message.type === "listening") {
           isListening = true;
-          resolve(message.listensOn);
-        } else if ("cannotStart" in message) reject(new StartupError(message.cannotStart));
+          resolve(message.url);
+        } else if (message.type === "startup-failed") reject(new StartupError(message.reason));
       });
       void exited.then(({ code, signal }) =>
-        reject(new StartupError(`a worker died at its start (${signal ?? code})`)),
+        reject(new StartupError(`a worker exited during startup (${signal ?? code})`)),
       );
     });
-    const started = { worker, url, exited, isListening: () => isListening };
-    running.add(started);
+    const handle = { worker, url, exited, isListening: () => isListening };
+    running.add(handle);
     metrics.addWorker(worker);
-    void exited.then(() => running.delete(started));
-    return started;
+    void exited.then(() => running.delete(handle));
+    return handle;
   }
 
-  /** Puts another worker in the place of every one that dies, after a pause that grows while they die quickly. */
-  async function replace(first: WorkerHandle, port: number): Promise<void> {
-    let quickDeaths = 0;
-    for (let current = first; ; current = launch(port)) {
+  /** Restarts a worker whenever it exits, with exponential backoff while it keeps exiting soon after its start. */
+  async function superviseWorker(first: WorkerHandle, port: number): Promise<void> {
+    let consecutiveCrashes = 0;
+    for (let current = first; ; current = forkWorker(port)) {
       current.url.catch((error: Error) => {
-        if (!stopping.signal.aborted) logger.error({ error: error.message }, "a worker did not start");
+        if (!shutdown.signal.aborted) logger.error({ error: error.message }, "worker failed to start");
       });
       const { code, signal, uptimeMs } = await current.exited;
-      if (stopping.signal.aborted) return;
-      const backoffMs = Math.min(INITIAL_BACKOFF_MS * 2 ** quickDeaths, MAX_BACKOFF_MS);
-      quickDeaths = uptimeMs < MIN_STABLE_UPTIME_MS ? quickDeaths + 1 : 0;
-      logger.error(
-        { workerPid: current.worker.process.pid, code, signal, backoffMs },
-        "a worker died: another will follow",
-      );
-      await sleep(backoffMs, undefined, { signal: stopping.signal }).catch(() => {});
-      if (stopping.signal.aborted) return;
+      if (shutdown.signal.aborted) return;
+      const backoffMs = Math.min(INITIAL_BACKOFF_MS * 2 ** consecutiveCrashes, MAX_BACKOFF_MS);
+      consecutiveCrashes = uptimeMs < MIN_STABLE_UPTIME_MS ? consecutiveCrashes + 1 : 0;
+      logger.error({ workerPid: current.worker.process.pid, code, signal, backoffMs }, "worker exited; restarting");
+      await sleep(backoffMs, undefined, { signal: shutdown.signal }).catch(() => {});
+      if (shutdown.signal.aborted) return;
     }
   }
 
-  function kill(): void {
+  function killAll(): void {
     for (const { worker } of running) worker.process.kill("SIGKILL");
   }
 
   return {
     async start() {
       new RateLimiterClusterMaster();
-      // However this process ends: a worker that is busy would not notice.
-      process.once("exit", kill);
+      // Runs however this process exits: a busy worker would not notice that its primary is gone.
+      process.once("exit", killAll);
       const metricsUrl = (await metricsListener?.listen())?.url;
-      if (metricsUrl !== undefined) logger.info({ url: metricsUrl }, "metrics have a port of their own");
+      if (metricsUrl !== undefined) logger.info({ url: metricsUrl }, "metrics are served on a separate port");
       const port = config.port === 0 ? await findFreePort(config.host) : config.port;
-      const first = Array.from({ length: config.workerCount }, () => launch(port));
-      const [url = ""] = await Promise.all(first.map((each) => each.url)).catch((error: unknown) => {
-        // What a stop ends has not failed, and the stop ends this process.
-        if (stopping.signal.aborted) return new Promise<never>(() => {});
+      const workers = Array.from({ length: config.workerCount }, () => forkWorker(port));
+      const [url = ""] = await Promise.all(workers.map((worker) => worker.url)).catch((error: unknown) => {
+        // A start that is interrupted by a stop has not failed; the stop exits the process.
+        if (shutdown.signal.aborted) return new Promise<never>(() => {});
         throw error;
       });
-      for (const each of first) void replace(each, port);
+      for (const worker of workers) void superviseWorker(worker, port);
       return { url, metricsUrl };
     },
     async stop() {
-      stopping.abort();
-      const draining = [...running].filter((each) => each.isListening());
-      for (const each of running) {
-        if (each.isListening()) each.worker.send(STOP_MESSAGE);
-        // It has nothing to finish.
-        else each.worker.process.kill("SIGKILL");
+      shutdown.abort();
+      const draining = [...running].filter((handle) => handle.isListening());
+      for (const { worker, isListening } of running) {
+        if (isListening()) worker.send({ type: "stop" } satisfies PrimaryToWorkerMessage);
+        // It has no requests to finish.
+        else worker.process.kill("SIGKILL");
       }
-      const cut = setTimeout(kill, config.requestTimeoutMs + STOP_MARGIN_MS);
-      const deaths = await Promise.all(draining.map((each) => each.exited));
-      clearTimeout(cut);
+      const killTimer = setTimeout(killAll, config.requestTimeoutMs + STOP_MARGIN_MS);
+      const exits = await Promise.all(draining.map(({ exited }) => exited));
+      clearTimeout(killTimer);
       await metricsListener?.close();
-      const failed = deaths.filter(({ code }) => code !== 0).length;
-      if (failed > 0) throw new StartupError(`${failed} of ${deaths.length} workers did not stop as they should`);
+      const failedCount = exits.filter(({ code }) => code !== 0).length;
+      if (failedCount > 0) throw new Error(`${failedCount} of ${exits.length} workers did not stop cleanly`);
     },
   };
 }
 
-/** Serves in a forked process and stops when the primary says so. */
+/** Serves in a forked process; stops when the primary asks for it. */
 export async function serveAsWorker(createGateway: () => Promise<Gateway>): Promise<void> {
-  const report = (message: WorkerMessage): Promise<void> =>
+  const report = (message: WorkerToPrimaryMessage): Promise<void> =>
     new Promise((resolve) => process.send?.(message, undefined, undefined, () => resolve()));
-  // Ctrl-C and service managers signal every process there is; the primary then says what to do, once.
+  // Ctrl-C and service managers signal every process of the group; only the primary decides when to stop.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
   try {
     const gateway = await createGateway();
-    process.on("message", (message) => {
-      if (message === STOP_MESSAGE) exitAfter(gateway.stop());
+    process.on("message", (message: PrimaryToWorkerMessage) => {
+      if (message.type === "stop") exitAfter(gateway.stop());
     });
     const { url } = await gateway.start();
-    await report({ listensOn: url });
+    await report({ type: "listening", url });
   } catch (error) {
-    await report({ cannotStart: describeStartupError(error) });
+    await report({ type: "startup-failed", reason: describeStartupError(error) });
     process.exit(1);
   }
 }

@@ -4,7 +4,7 @@ import { createLogOutput, type LogOutput } from "./log-output.js";
 
 export type { Logger };
 
-/** One JSON line per event, on standard output unless told otherwise. Callers log no URL: `endpointName` names one. */
+/** Creates a logger that writes one JSON line per event, by default to standard output. Log no URL: use `deriveEndpointName`. */
 export function createLogger(level: LogLevel, output: LogOutput = createLogOutput(1)): Logger {
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, output);
 }

@@ -1,42 +1,42 @@
-import type { DependencyMonitor, DependencyStatus, SourceStatus } from "../app/dependency-status.js";
 import type { ObservedHead } from "../chain/endpoints/head-tracker.js";
 import type { DynamicDocument } from "../http/documents.js";
+import type { DependencyMonitor, DependencyStatus, SourceStatus } from "./dependency-status.js";
 
 export interface ProbesOptions {
   readonly version: string;
   readonly dependencies: DependencyMonitor;
-  /** Whether the service takes no more work and ends. */
+  /** Whether the service is shutting down and accepts no more requests. */
   readonly isDraining: () => boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds on a steady clock. */
+  /** Milliseconds on a monotonic clock. */
   readonly monotonicNow: () => number;
 }
 
-/** ok: an endpoint answers. failing: none does. unknown: none has been asked, or not all of those that may answer. */
+/** ok: an endpoint responds. failing: every endpoint fails. unknown: no endpoint is known to respond and not all fail. */
 type ChainReachability = "ok" | "failing" | "unknown";
 type ChainStatus = DependencyStatus["chains"][number];
 
 interface Readiness {
   readonly status: "ready" | "degraded" | "unready";
-  /** Why it is not ready. */
+  /** Why the service is degraded or unready. */
   readonly reason?: string;
 }
 
-/** Sources without which mainnet is served all the same. */
-const optionalSources: ReadonlySet<string> = new Set(["settings_goerli"]);
+/** Sources that mainnet does not need. */
+const OPTIONAL_SOURCES: ReadonlySet<string> = new Set(["settings_goerli"]);
 
 /**
- * What tells machines whether the service lives, whether it is ready, and how what it depends on is, by path.
+ * Creates the documents for liveness and readiness probes, by path.
  *
- * Ready is what may get requests: also where some chain or source fails, for the others are served, and because every
- * instance would be taken out at once. What one caller can bring about, as by asking for a network that nobody serves
- * any more, is told and changes nothing.
+ * The service stays ready while some chains or sources fail: the other routes can still be served, and all instances would
+ * be taken out of service at the same time. Only mainnet counts: a caller who requests a network without working endpoints
+ * must not change the readiness.
  */
 export function createProbes(options: ProbesOptions): Map<string, () => DynamicDocument> {
   const { version, dependencies, isDraining, now, monotonicNow } = options;
 
-  function headOf(head: ObservedHead | undefined) {
+  function formatHead(head: ObservedHead | undefined) {
     if (head === undefined) return undefined;
     const ageSeconds = roundToTenths(Math.max(0, now() / 1000 - head.timestamp));
     return {
@@ -50,7 +50,7 @@ export function createProbes(options: ProbesOptions): Map<string, () => DynamicD
     if (!isDraining()) dependencies.probe();
     const { chains, sources, index } = dependencies.read();
     const readiness: Readiness = isDraining()
-      ? { status: "unready", reason: "it ends: take no more requests here" }
+      ? { status: "unready", reason: "shutting down" }
       : assessReadiness(chains, sources);
     return createJsonReport(readiness.status === "unready" ? 503 : 200, {
       ...readiness,
@@ -60,13 +60,13 @@ export function createProbes(options: ProbesOptions): Map<string, () => DynamicD
         chain: chain.chain,
         chainId: chain.chainId,
         state: classifyChain(chain),
-        head: headOf(chain.head),
-        endpoints: chain.endpoints.map(({ endpoint, state: word, head }) => {
-          return { endpoint, state: word, head: headOf(head) };
+        head: formatHead(chain.head),
+        endpoints: chain.endpoints.map(({ endpoint, state, head }) => {
+          return { endpoint, state, head: formatHead(head) };
         }),
       })),
-      sources: sources.map(({ source, state: word, ageMs }) => {
-        return { source, state: word, ageSeconds: ageMs === undefined ? undefined : roundToTenths(ageMs / 1000) };
+      sources: sources.map(({ source, state, ageMs }) => {
+        return { source, state, ageSeconds: ageMs === undefined ? undefined : roundToTenths(ageMs / 1000) };
       }),
       index,
     });
@@ -77,7 +77,7 @@ export function createProbes(options: ProbesOptions): Map<string, () => DynamicD
       "/livez",
       () => (isDraining() ? createJsonReport(503, { status: "DRAINING" }) : createJsonReport(200, { status: "OK" })),
     ],
-    // As the older server had it.
+    // The health path of the older server.
     ["/health", () => createJsonReport(200, { status: "OK" })],
     ["/readyz", readyz],
   ]);
@@ -90,22 +90,21 @@ function classifyChain({ endpoints }: ChainStatus): ChainReachability {
 }
 
 function assessReadiness(chains: readonly ChainStatus[], sources: readonly SourceStatus[]): Readiness {
-  const ofMainnet = chains.filter(({ network }) => network === "mainnet");
-  const failing = ofMainnet.filter((chain) => classifyChain(chain) === "failing").map(({ chain }) => chain);
-  if (failing.length === ofMainnet.length) return { status: "unready", reason: "no chain answers" };
-  const lost = sources
-    .filter(({ source, state }) => state === "failing" && !optionalSources.has(source))
+  const mainnetChains = chains.filter(({ network }) => network === "mainnet");
+  const failingChains = mainnetChains.filter((chain) => classifyChain(chain) === "failing").map(({ chain }) => chain);
+  if (failingChains.length === mainnetChains.length) return { status: "unready", reason: "no chain responds" };
+  const failingSources = sources
+    .filter(({ source, state }) => state === "failing" && !OPTIONAL_SOURCES.has(source))
     .map(({ source }) => source);
-  if (failing.length + lost.length === 0) return { status: "ready" };
-  return { status: "degraded", reason: `no answer from ${[...failing, ...lost].join(", ")}` };
+  if (failingChains.length + failingSources.length === 0) return { status: "ready" };
+  return { status: "degraded", reason: `no response from ${[...failingChains, ...failingSources].join(", ")}` };
 }
 
-/** What is undefined is left out. */
+/** Omits undefined properties, as JSON does. */
 function createJsonReport(status: number, body: object): DynamicDocument {
   return { status, contentType: "application/json; charset=utf-8", body: JSON.stringify(body) };
 }
 
-/** To tenths. */
 function roundToTenths(value: number): number {
   return Math.round(value * 10) / 10;
 }

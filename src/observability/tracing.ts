@@ -21,22 +21,23 @@ import type { AccessLogEntry, CallTracer, HttpResponse } from "../http/request/r
 import { readGetRoutes } from "../http/rest/get-routes.js";
 import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
 
-// Spans of OpenTelemetry, through its API alone: what takes them and sends them is the SDK that the operator loads before
-// the service. Where nobody wants spans nothing here is called.
+// Creates OpenTelemetry spans through the API package only: the operator loads an SDK, which records and exports them,
+// before the service. This module is not loaded when tracing is disabled.
 //
-// A span is a part of the one in which its work began, as long as that one goes on. So a read that several callers share
-// is seen in the trace of the first of them, who would have made it alone; what goes on after that, such as the reads
-// that keep facts fresh, has traces of its own, and looks at endpoints that nobody waits for have none.
+// A span is a child of the span that was active when its work began, as long as that span has not ended. A read that
+// several callers share therefore appears in the trace of the first caller, who would have needed it anyway. Work that
+// continues after its span, such as the periodic refresh of chain state, starts traces of its own; background probes of
+// endpoints are not traced.
 
 export interface Tracing {
   readonly callTracer: CallTracer;
   readonly onEndpointRequest: EndpointRequestObserver<ChainEndpointRequest>;
   readonly onChainStateRead: NonNullable<RouteCacheDeps["onRead"]>;
-  /** Whether an SDK is there that takes spans: without one they go nowhere. */
+  /** Returns whether an SDK is registered: without one, spans are not recorded. */
   isSdkRegistered(): boolean;
 }
 
-/** A span's work, also as the work begun in it sees it. */
+/** Tells work that began within a span whether the span has ended. */
 interface SpanScope {
   isEnded: boolean;
 }
@@ -44,33 +45,36 @@ interface SpanScope {
 const spanScopeKey = createContextKey("hop-gateway scope");
 const ATTRIBUTE_PREFIX = "hop_gateway.";
 
-/** Codes for which the service is to be blamed, or what it depends on. */
-const serverErrorCodes: ReadonlySet<string> = new Set([
+/** Codes of failures of the service or its upstreams, in contrast to errors of the caller. */
+const SERVER_ERROR_CODES: ReadonlySet<string> = new Set([
   "unknown",
   "deadline_exceeded",
   "internal",
   "unavailable",
   "data_loss",
 ]);
-const knownHttpMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH"]);
+const KNOWN_HTTP_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH"]);
+/** Log fields that become span attributes. */
 const COPIED_LOG_FIELDS = ["network", "token", "route"] as const;
 
 export function createTracing(version: string): Tracing {
   const tracer = trace.getTracer("hop-gateway", version);
   const service = BridgeService.typeName;
-  const routes = new Map(readGetRoutes(BridgeService).map(({ method, path }) => [`${service}/${method.name}`, path]));
+  const httpRoutes = new Map(
+    readGetRoutes(BridgeService).map(({ method, path }) => [`${service}/${method.name}`, path]),
+  );
 
-  function begin(name: string, options: SpanOptions, parent: Context) {
+  function beginSpan(name: string, options: SpanOptions, parent: Context) {
     const span = tracer.startSpan(name, options, parent);
     const scope: SpanScope = { isEnded: false };
-    const within = trace.setSpan(parent, span).setValue(spanScopeKey, scope);
+    const spanContext = trace.setSpan(parent, span).setValue(spanScopeKey, scope);
     return {
       span,
-      run: <T>(work: () => T): T => context.with(within, work),
-      /** The clock of the beginning, where that was given. */
-      end(at?: number): void {
+      run: <T>(work: () => T): T => context.with(spanContext, work),
+      /** @param endTime on the clock of the start time, if that was given */
+      end(endTime?: number): void {
         scope.isEnded = true;
-        span.end(at);
+        span.end(endTime);
       },
     };
   }
@@ -83,15 +87,19 @@ export function createTracing(version: string): Tracing {
         "rpc.method": operation.slice(service.length + 1),
         [`${ATTRIBUTE_PREFIX}protocol`]: protocol,
       };
-      if (protocol === "rest") attributes["http.route"] = routes.get(operation) ?? "";
+      if (protocol === "rest") attributes["http.route"] = httpRoutes.get(operation) ?? "";
       else attributes["rpc.system"] = protocol.startsWith("connect") ? "connect_rpc" : "grpc";
-      // Of what else may be active where bytes come in, none is a part of this call.
+      // Only the caller's headers name the parent: whatever is active on the connection belongs to another request.
       const parent = propagation.extract(ROOT_CONTEXT, headers);
-      const { span, run, end } = begin(operation, { kind: SpanKind.SERVER, startTime: startedAt, attributes }, parent);
+      const { span, run, end } = beginSpan(
+        operation,
+        { kind: SpanKind.SERVER, startTime: startedAt, attributes },
+        parent,
+      );
       return {
         run,
-        end(line, reason, res) {
-          setResponseAttributes(span, line, reason, res);
+        end(entry, reason, res) {
+          setResponseAttributes(span, entry, reason, res);
           end(performance.now());
         },
       };
@@ -100,8 +108,8 @@ export function createTracing(version: string): Tracing {
 
   return {
     callTracer,
-    isSdkRegistered: () => isSpanContextValid(tracer.startSpan("never ended, and so never sent").spanContext()),
-    onEndpointRequest({ network, chain, endpoint, method, calls: count }) {
+    isSdkRegistered: () => isSpanContextValid(tracer.startSpan("never ended, therefore never exported").spanContext()),
+    onEndpointRequest({ network, chain, endpoint, method, calls }) {
       const active = context.active();
       if (!hasActiveSpan(active)) return () => {};
       const attributes = {
@@ -110,12 +118,12 @@ export function createTracing(version: string): Tracing {
         [`${ATTRIBUTE_PREFIX}network`]: network,
         [`${ATTRIBUTE_PREFIX}chain`]: chain,
         [`${ATTRIBUTE_PREFIX}endpoint`]: endpoint,
-        [`${ATTRIBUTE_PREFIX}calls`]: count,
+        [`${ATTRIBUTE_PREFIX}calls`]: calls,
       };
       const span = tracer.startSpan(method, { kind: SpanKind.CLIENT, attributes }, active);
       return (outcome) => {
         span.setAttribute(`${ATTRIBUTE_PREFIX}outcome`, outcome);
-        // That nobody waits any more is no error: another endpoint was quicker, or the caller left.
+        // An aborted request is no error: another endpoint was faster, or the caller left.
         if (outcome !== "ok" && outcome !== "aborted") markSpanFailed(span, outcome);
         span.end();
       };
@@ -124,11 +132,11 @@ export function createTracing(version: string): Tracing {
       const attributes = {
         [`${ATTRIBUTE_PREFIX}network`]: network,
         [`${ATTRIBUTE_PREFIX}chain`]: chain,
-        [`${ATTRIBUTE_PREFIX}needs`]: readSetCount,
+        [`${ATTRIBUTE_PREFIX}read_sets`]: readSetCount,
       };
       const active = context.active();
       const parent = hasActiveSpan(active) ? active : ROOT_CONTEXT;
-      const { span, run, end } = begin("snapshot read", { kind: SpanKind.INTERNAL, attributes }, parent);
+      const { span, run, end } = beginSpan("chain state read", { kind: SpanKind.INTERNAL, attributes }, parent);
       return run(read)
         .catch((error: unknown) => {
           markSpanFailed(span, "read_failed");
@@ -144,24 +152,24 @@ function hasActiveSpan(active: Context): boolean {
   return scope?.isEnded === false;
 }
 
-/** Only what has a few values, and never what a caller or an upstream said. */
-function setResponseAttributes(span: Span, line: AccessLogEntry, reason: string, res: HttpResponse | undefined): void {
-  const { protocol, code } = line;
-  span.setAttribute(`${ATTRIBUTE_PREFIX}request_id`, line.requestId);
+/** Sets only attributes with few distinct values, and never text from a caller or an upstream. */
+function setResponseAttributes(span: Span, entry: AccessLogEntry, reason: string, res: HttpResponse | undefined): void {
+  const { protocol, code } = entry;
+  span.setAttribute(`${ATTRIBUTE_PREFIX}request_id`, entry.requestId);
   for (const name of COPIED_LOG_FIELDS)
-    if (line[name] !== undefined) span.setAttribute(ATTRIBUTE_PREFIX + name, line[name]);
+    if (entry[name] !== undefined) span.setAttribute(ATTRIBUTE_PREFIX + name, entry[name]);
   if (reason !== "") span.setAttribute(`${ATTRIBUTE_PREFIX}reason`, reason);
   if (protocol === "rest") {
     const method = res?.req.method ?? "";
-    span.setAttribute("http.request.method", knownHttpMethods.has(method) ? method : "_OTHER");
+    span.setAttribute("http.request.method", KNOWN_HTTP_METHODS.has(method) ? method : "_OTHER");
     if (res !== undefined) span.setAttribute("http.response.status_code", res.statusCode);
   } else if (protocol.startsWith("connect")) {
     if (code !== "ok") span.setAttribute("rpc.connect_rpc.error_code", code);
   } else span.setAttribute("rpc.grpc.status_code", code === "ok" ? 0 : (codeFromString(code) ?? Code.Unknown));
-  if (serverErrorCodes.has(code) || reason === "OVERLOADED") markSpanFailed(span, reason || code);
+  if (SERVER_ERROR_CODES.has(code) || reason === "OVERLOADED") markSpanFailed(span, reason || code);
 }
 
-function markSpanFailed(span: Span, type: string): void {
-  span.setAttribute("error.type", type);
+function markSpanFailed(span: Span, errorType: string): void {
+  span.setAttribute("error.type", errorType);
   span.setStatus({ code: SpanStatusCode.ERROR });
 }

@@ -190,7 +190,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
 
   test("tells of chains that do not answer, and where nobody tells of any", async () => {
     const chain = { network: "mainnet", chain: "polygon", chainId: 137, state: "failing", endpoints: [] };
-    const unready = { status: "unready", reason: "no chain answers", chains: [chain], sources: [] };
+    const unready = { status: "unready", reason: "no chain responds", chains: [chain], sources: [] };
     let answer = { status: 503, body: JSON.stringify(unready) };
     const { page, close } = await open("/#chains", {
       mayFail: /503|404/,

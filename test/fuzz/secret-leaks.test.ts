@@ -165,7 +165,7 @@ describe("the service", () => {
   });
 
   test("wrote that endpoints failed, and named them by host and digest alone", async () => {
-    await expect.poll(() => service.output().stdout).toContain("an RPC endpoint gave no answer");
+    await expect.poll(() => service.output().stdout).toContain("RPC endpoint failed");
     const { stdout, stderr } = service.output();
     expect(stdout).toMatch(/"endpoint":"127\.0\.0\.1:\d+#[0-9a-f]{6}"/);
     expect(findPlantedKeys(`${stdout}${stderr}`)).toEqual([]);

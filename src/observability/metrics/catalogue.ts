@@ -1,10 +1,10 @@
-/** What a metric is, whoever keeps its values. */
+/** The definition of a metric, independent of where its values come from. */
 export interface MetricDescription {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram";
   readonly labels: readonly string[];
-  /** How the values of several processes become one. */
+  /** How the values of several workers are combined. */
   readonly aggregator: "sum" | "max" | "min";
 }
 
@@ -16,71 +16,75 @@ const createMetricFactory =
   (name, help, labels = []) => ({ name: METRIC_PREFIX + name, help, type, labels, aggregator });
 const counter = createMetricFactory("counter", "sum");
 const histogram = createMetricFactory("histogram", "sum");
-/** Of which each process has its share. */
+/** Each worker has its share of the total. */
 const summedGauge = createMetricFactory("gauge", "sum");
-/** Of which the process that sees the worst speaks for all, or the best. */
+/** The worker with the highest or the lowest value stands for all. */
 const maxGauge = createMetricFactory("gauge", "max");
 const minGauge = createMetricFactory("gauge", "min");
 
-/** Every metric of our own. Their names and labels are what dashboards and alerts stand on. */
+/** Every metric defined by the service. Dashboards and alerts depend on the names and labels. */
 export const metricCatalogue = {
-  requests: counter("requests_total", "Requests whose answer is out or whose caller is gone.", [
+  requests: counter("requests_total", "Requests that have been answered or canceled by the caller.", [
     ...["operation", "protocol", "code", "reason"],
   ]),
-  requestDuration: histogram("request_duration_seconds", "From a request's headers to the end of its answer.", [
-    ...["operation", "protocol"],
-  ]),
-  requestsInProgress: summedGauge("requests_in_progress", "Requests whose answer is not out yet."),
-  connections: summedGauge("connections", "Connections of callers that are open."),
-  connectionErrors: counter("connection_errors_total", "Connections refused for what came on them, or did not.", [
-    "error_code",
-  ]),
-  upstreamRequests: counter("upstream_requests_total", "HTTP requests to RPC endpoints, by how they ended.", [
+  requestDuration: histogram(
+    "request_duration_seconds",
+    "Time from receiving the headers of a request to the end of the response.",
+    [...["operation", "protocol"]],
+  ),
+  requestsInProgress: summedGauge("requests_in_progress", "Requests that have not been answered yet."),
+  connections: summedGauge("connections", "Open client connections."),
+  connectionErrors: counter(
+    "connection_errors_total",
+    "Connections closed because of malformed, excessive or missing data, by error code.",
+    ["error_code"],
+  ),
+  upstreamRequests: counter("upstream_requests_total", "HTTP requests to RPC endpoints, by outcome.", [
     ...["network", "chain", "endpoint", "method", "outcome"],
   ]),
   upstreamDuration: histogram(
     "upstream_request_duration_seconds",
-    "HTTP requests to RPC endpoints, but for those for which nobody waited.",
+    "Duration of HTTP requests to RPC endpoints, without aborted requests.",
     [...["network", "chain"]],
   ),
-  endpointState: maxGauge("endpoint_state", "1 for the state in which an RPC endpoint is, 0 for the others.", [
+  endpointState: maxGauge("endpoint_state", "1 for the current state of an RPC endpoint, 0 for the other states.", [
     ...["network", "chain", "endpoint", "state"],
   ]),
-  headAge: minGauge("chain_head_age_seconds", "Age of the latest block that is known of a chain.", [
-    "network",
-    "chain",
+  headAge: minGauge("chain_head_age_seconds", "Age of the latest known block of a chain.", ["network", "chain"]),
+  headNumber: maxGauge("chain_head_number", "Number of the latest known block of a chain.", [...["network", "chain"]]),
+  sourceState: maxGauge("source_state", "1 for the current state of an off-chain source, 0 for the other states.", [
+    ...["source", "state"],
   ]),
-  headNumber: maxGauge("chain_head_number", "Number of the latest block that is known of a chain.", [
-    ...["network", "chain"],
-  ]),
-  sourceState: maxGauge("source_state", "1 for the state in which a source is, 0 for the others.", ["source", "state"]),
-  sourceAge: maxGauge("source_age_seconds", "Age of what a source gave last; of prices, since they were made.", [
-    "source",
-  ]),
+  sourceAge: maxGauge(
+    "source_age_seconds",
+    "Time since the last successful read of an off-chain source; for prices, since they were published.",
+    ["source"],
+  ),
   quoteChainStateAge: histogram(
     "quote_chain_state_age_seconds",
-    "Age of what was read from the chains when a quote is given.",
+    "Age of the chain state of a quote when the quote is served.",
   ),
-  quoteComparisons: counter("quote_comparisons_total", "Quotes that the SDK computed again, by what it found.", [
-    "result",
+  quoteComparisons: counter("quote_comparisons_total", "Quotes compared with the SDK's quote, by result.", ["result"]),
+  chainStateReads: counter("chain_state_reads_total", "Reads of the chain state for quotes, by outcome.", ["outcome"]),
+  activeRoutes: summedGauge("active_routes", "Routes in recent use, whose chain state is refreshed periodically."),
+  indexLag: maxGauge("index_lag_blocks", "Number of blocks that the transfer index is behind a chain.", ["chain"]),
+  concurrencyLimit: summedGauge(
+    "concurrency_limit",
+    "Current limit of concurrent expensive operations (on-chain transfer searches and SDK quotes).",
+  ),
+  inFlight: summedGauge("in_flight", "Expensive operations in progress or queued."),
+  requestsPending: summedGauge("requests_pending", "Requests that wait for an upstream."),
+  customEndpoints: summedGauge("custom_endpoints", "Open RPC endpoints that were named by callers."),
+  buildInfo: maxGauge("build_info", "1, labeled with the version of the service and of Node.js.", [
+    ...["version", "node"],
   ]),
-  chainStateReads: counter("chain_state_reads_total", "Reads of what quotes need of a chain, by how they ended.", [
-    "outcome",
-  ]),
-  activeRoutes: summedGauge("active_routes", "Routes whose facts are read again and again, as somebody asks for them."),
-  indexLag: maxGauge("index_lag_blocks", "By how many blocks the index of transfers is behind a chain.", ["chain"]),
-  concurrencyLimit: summedGauge("concurrency_limit", "Most expensive works that go on at a time now."),
-  inFlight: summedGauge("in_flight", "Expensive works that go on or stand in line."),
-  requestsPending: summedGauge("requests_pending", "Calls that wait for something that is not at hand."),
-  customEndpoints: summedGauge("custom_endpoints", "RPC endpoints that callers named and have open."),
-  buildInfo: maxGauge("build_info", "1, for the version of the service and of Node.js.", ["version", "node"]),
 } as const satisfies Readonly<Record<string, MetricDescription>>;
 
-/** Upper bounds in seconds: from an answer that was at hand to the longest that a request may take. */
+/** Upper bounds in seconds: from a cached response to the maximum request timeout. */
 export const REQUEST_DURATION_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;
-/** The same for exchanges with endpoints, none of which is quicker. */
+/** Upper bounds in seconds for requests to RPC endpoints, which always cross a network. */
 export const RPC_DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5, 5] as const;
-/** Ages of facts: up to that at which no quote is given any more, by default. */
+/** Upper bounds in seconds for the age of chain state: beyond 30 s quotes are refused by default. */
 export const QUOTE_AGE_BUCKETS = [0.5, 1, 2, 4, 8, 12, 16, 24, 30, 60] as const;

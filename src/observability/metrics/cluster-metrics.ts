@@ -2,133 +2,133 @@ import type { Worker } from "node:cluster";
 import type { MetricsJson } from "./exposition.js";
 import { createThrottledScrape } from "./throttled-scrape.js";
 
-// Where several processes share one port, whichever is asked answers for all: it asks the process over them, which asks
-// every one and adds up.
+// Several workers share one port, so a scrape reaches any of them and must return the metrics of all: the worker asks the
+// primary, which collects the metrics of every worker and aggregates them.
 
-/** What the process over the workers says to one. */
 type PrimaryToWorkerMessage =
-  | { readonly takeMetrics: true }
-  | { readonly metricsText: number; readonly text: string | undefined };
-/** What a worker says to it. */
-type WorkerToPrimaryMessage = { readonly metricsTaken: MetricsJson } | { readonly wantMetrics: number };
+  | { readonly type: "collect-metrics" }
+  /** Answers the request of that id; text undefined: the metrics could not be rendered. */
+  | { readonly type: "cluster-metrics"; readonly id: number; readonly text: string | undefined };
 
-/** How long the process over them waits for each; what a worker said the time before then stands for it. */
+type WorkerToPrimaryMessage =
+  | { readonly type: "worker-metrics"; readonly metrics: MetricsJson }
+  | { readonly type: "request-cluster-metrics"; readonly id: number };
+
+/** The primary waits this long for each worker, then uses the worker's previous metrics. */
 const WORKER_TIMEOUT_MS = 1_000;
-/** How long a worker waits for the process over it. */
+/** A worker waits this long for the primary. */
 const PRIMARY_TIMEOUT_MS = 3_000;
 
-/** The metrics of all workers, in the process over them. */
+/** The metrics of all workers, in the primary. */
 export interface ClusterMetrics {
-  /** Counts a new worker in, from now on also beyond its end. */
+  /** Includes a worker from now on. Its counters stay included after it has exited. */
   addWorker(worker: Worker): void;
   renderText(): Promise<string>;
 }
 
 interface WorkerEntry {
-  /** What it said last. */
   lastMetrics: MetricsJson | undefined;
-  /** Told when it says something. */
+  /** Called when the worker replies, or never will. */
   onReply: () => void;
 }
 
 export function createClusterMetrics(): ClusterMetrics {
-  const members = new Map<Worker, WorkerEntry>();
-  /** The counts of those that have ended: a sum that falls would be taken for a beginning. */
-  let ended: MetricsJson = [];
-  /** The end of what is added to them: of workers that end together each is added to those before. */
-  let adding: Promise<void> = Promise.resolve();
+  const workers = new Map<Worker, WorkerEntry>();
+  /** Totals of the counters of exited workers: Prometheus would take a sum that falls for a counter reset. */
+  let exitedTotals: MetricsJson = [];
+  /** Serializes the updates of `exitedTotals`, so that workers that exit together are all added. */
+  let exitQueue: Promise<void> = Promise.resolve();
 
-  function take(worker: Worker, member: WorkerEntry): Promise<void> {
+  function collectFrom(worker: Worker, entry: WorkerEntry): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, WORKER_TIMEOUT_MS);
-      member.onReply = () => {
+      entry.onReply = () => {
         clearTimeout(timer);
         resolve();
       };
-      if (!sendToWorker(worker, { takeMetrics: true })) member.onReply();
+      if (!sendToWorker(worker, { type: "collect-metrics" })) entry.onReply();
     });
   }
 
-  async function gather(): Promise<string> {
-    // Loaded where somebody asks: this process does nothing but watch the others.
+  async function aggregate(): Promise<string> {
+    // Loaded on the first scrape: the primary needs prom-client for nothing else.
     const { renderMetricsText } = await import("./exposition.js");
-    await Promise.all([...members].map(([worker, member]) => take(worker, member)));
+    await Promise.all([...workers].map(([worker, entry]) => collectFrom(worker, entry)));
     return renderMetricsText([
-      ...[...members.values()].flatMap(({ lastMetrics }) => (lastMetrics === undefined ? [] : [lastMetrics])),
-      ended,
+      ...[...workers.values()].flatMap(({ lastMetrics }) => (lastMetrics === undefined ? [] : [lastMetrics])),
+      exitedTotals,
     ]);
   }
 
-  const renderText = createThrottledScrape(gather);
+  const renderText = createThrottledScrape(aggregate);
 
-  async function addEnded(worker: Worker, { lastMetrics }: WorkerEntry): Promise<void> {
+  async function addToExitedTotals(worker: Worker, { lastMetrics }: WorkerEntry): Promise<void> {
     if (lastMetrics !== undefined) {
       const { mergeCumulativeMetrics } = await import("./exposition.js");
-      ended = await mergeCumulativeMetrics([ended, lastMetrics]);
+      exitedTotals = await mergeCumulativeMetrics([exitedTotals, lastMetrics]);
     }
-    members.delete(worker);
+    workers.delete(worker);
   }
 
   return {
     addWorker(worker) {
-      const member: WorkerEntry = { lastMetrics: undefined, onReply: () => {} };
-      members.set(worker, member);
+      const entry: WorkerEntry = { lastMetrics: undefined, onReply: () => {} };
+      workers.set(worker, entry);
       worker.on("message", (message: WorkerToPrimaryMessage) => {
-        if ("metricsTaken" in message) {
-          member.lastMetrics = message.metricsTaken;
-          member.onReply();
-        } else if ("wantMetrics" in message) {
-          const answer = (all: string | undefined) =>
-            sendToWorker(worker, { metricsText: message.wantMetrics, text: all });
-          renderText().then(answer, () => answer(undefined));
+        if (message.type === "worker-metrics") {
+          entry.lastMetrics = message.metrics;
+          entry.onReply();
+        } else if (message.type === "request-cluster-metrics") {
+          const { id } = message;
+          const reply = (text: string | undefined) => sendToWorker(worker, { type: "cluster-metrics", id, text });
+          renderText().then(reply, () => reply(undefined));
         }
       });
       worker.once("exit", () => {
-        member.onReply();
-        adding = adding.then(() => addEnded(worker, member));
+        entry.onReply();
+        exitQueue = exitQueue.then(() => addToExitedTotals(worker, entry));
       });
     },
     renderText,
   };
 }
 
-/** False where a worker cannot be reached. */
+/** Returns false if the worker cannot be reached. */
 function sendToWorker(worker: Worker, message: PrimaryToWorkerMessage): boolean {
   return worker.isConnected() && worker.send(message, undefined, () => {});
 }
 
 /**
- * In a worker: tells the process over it of this one's metrics, whenever it asks.
- * @returns asks it for those of all workers; rejects where it gives none in time
+ * Answers the primary's requests for this worker's metrics.
+ * @returns a function that requests the metrics of all workers; it rejects if the primary does not return them in time
  */
-export function createWorkerMetricsClient(take: () => Promise<MetricsJson>): () => Promise<string> {
-  const waiting = new Map<number, (text: string | undefined) => void>();
-  let asked = 0;
-  const tell = (message: WorkerToPrimaryMessage): void => void process.send?.(message, undefined, undefined, () => {});
+export function createWorkerMetricsClient(collectJson: () => Promise<MetricsJson>): () => Promise<string> {
+  const pending = new Map<number, (text: string | undefined) => void>();
+  let lastId = 0;
+  const send = (message: WorkerToPrimaryMessage): void => void process.send?.(message, undefined, undefined, () => {});
   process.on("message", (message: PrimaryToWorkerMessage) => {
-    if (typeof message !== "object") return;
-    if ("takeMetrics" in message)
-      take().then(
-        (metricsTaken) => tell({ metricsTaken }),
+    if (message.type === "collect-metrics") {
+      collectJson().then(
+        (metrics) => send({ type: "worker-metrics", metrics }),
         () => {},
       );
-    else if ("metricsText" in message) waiting.get(message.metricsText)?.(message.text);
+    } else if (message.type === "cluster-metrics") pending.get(message.id)?.(message.text);
   });
   return () =>
     new Promise((resolve, reject) => {
-      asked += 1;
-      const id = asked;
-      const fail = (): void => reject(new Error("the metrics of all workers cannot be had"));
+      lastId += 1;
+      const id = lastId;
+      const fail = (): void => reject(new Error("the metrics of all workers are unavailable"));
       const timer = setTimeout(() => {
-        waiting.delete(id);
+        pending.delete(id);
         fail();
       }, PRIMARY_TIMEOUT_MS);
-      waiting.set(id, (text) => {
-        waiting.delete(id);
+      pending.set(id, (text) => {
+        pending.delete(id);
         clearTimeout(timer);
         if (text === undefined) fail();
         else resolve(text);
       });
-      tell({ wantMetrics: id });
+      send({ type: "request-cluster-metrics", id });
     });
 }

@@ -2,18 +2,18 @@ import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from
 import type { MetricDescription } from "./catalogue.js";
 import type { MetricSample } from "./instruments.js";
 
-/** A metric with its values, which are collected when they are asked for. */
+/** A metric whose samples are collected at each scrape. */
 export interface MetricFamily extends MetricDescription {
   collect(): readonly MetricSample[];
 }
 
-/** What a process tells another of its metrics. */
+/** The metrics of one process in the form that processes exchange. */
 export type MetricsJson = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
 
-/** Our metrics, and those that prom-client knows of any process: CPU, memory, files, garbage, the event loop's delay. */
+/** Creates a registry with the given metrics and prom-client's process metrics (CPU, memory, files, GC, event loop lag). */
 export function createMetricsRegistry(families: readonly MetricFamily[]): Registry {
   const registry = new Registry();
-  // Values that are counted here already need none of prom-client's own places for them.
+  // The values are counted by our own instruments, so the registry gets collectors instead of prom-client's metrics.
   for (const family of families) {
     const { name, help, type, aggregator } = family;
     const get = async () => ({ name, help, type, aggregator, values: family.collect() });
@@ -25,25 +25,27 @@ export function createMetricsRegistry(families: readonly MetricFamily[]): Regist
 
 let processRegistry: Registry | undefined;
 
-/** Those of the process, whatever runs in it. What watches it cannot be ended, and so is begun once. */
+/** Returns the process metrics, created once: prom-client cannot stop their observers. */
 function getProcessRegistry(): Registry {
   if (processRegistry !== undefined) return processRegistry;
   processRegistry = new Registry();
   collectDefaultMetrics({ register: processRegistry });
-  // Sums of what others tell by type, under names that only counters should have.
-  for (const of of ["handles", "requests", "resources"])
-    processRegistry.removeSingleMetric(`nodejs_active_${of}_total`);
+  // Gauges whose names end in _total, which is reserved for counters. The same values exist by type under other names.
+  for (const kind of ["handles", "requests", "resources"])
+    processRegistry.removeSingleMetric(`nodejs_active_${kind}_total`);
   return processRegistry;
 }
 
-/** The metrics of several processes as one text. */
-export function renderMetricsText(taken: readonly MetricsJson[]): Promise<string> {
-  return AggregatorRegistry.aggregate([...taken]).metrics();
+/** Aggregates the metrics of several processes and renders them as text. */
+export function renderMetricsText(metricsByProcess: readonly MetricsJson[]): Promise<string> {
+  return AggregatorRegistry.aggregate([...metricsByProcess]).metrics();
 }
 
-/** What of the metrics of processes still counts when they have ended, as of one. */
-export function mergeCumulativeMetrics(taken: readonly MetricsJson[]): Promise<MetricsJson> {
-  // So does prom-client write a type, where its own types say that it is a number.
-  const counts = taken.map((metrics) => metrics.filter(({ type }) => /^(counter|histogram)$/.test(String(type))));
-  return AggregatorRegistry.aggregate(counts).getMetricsAsJSON();
+/** Aggregates the counters and histograms of several processes, which remain valid after a process has exited. */
+export function mergeCumulativeMetrics(metricsByProcess: readonly MetricsJson[]): Promise<MetricsJson> {
+  // prom-client's types declare `type` as a number, but its value is a string.
+  const cumulative = metricsByProcess.map((metrics) =>
+    metrics.filter(({ type }) => /^(counter|histogram)$/.test(String(type))),
+  );
+  return AggregatorRegistry.aggregate(cumulative).getMetricsAsJSON();
 }

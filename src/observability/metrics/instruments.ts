@@ -1,18 +1,18 @@
-/** A value of a metric, as prom-client takes it. */
+/** One sample of a metric in prom-client's format. */
 export interface MetricSample {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
-  /** Where it is another than the metric's. */
+  /** Name of the series, if it differs from the metric's name. */
   readonly metricName?: string;
 }
 
-/** How often values fell between bounds. To note one takes nanoseconds, where prom-client takes half a microsecond. */
+/** A histogram. An observation takes nanoseconds; with prom-client's it takes half a microsecond. */
 export class Histogram {
   private readonly counts: number[];
   private sum = 0;
   private count = 0;
 
-  /** @param bounds upper ones, ascending */
+  /** @param bounds upper bounds, ascending */
   constructor(private readonly bounds: readonly number[]) {
     this.counts = bounds.map(() => 0);
   }
@@ -21,17 +21,17 @@ export class Histogram {
     const { bounds, counts } = this;
     this.sum += value;
     this.count += 1;
-    let place = 0;
-    while (place < bounds.length && value > (bounds[place] ?? 0)) place += 1;
-    if (place < bounds.length) counts[place] = (counts[place] ?? 0) + 1;
+    let index = 0;
+    while (index < bounds.length && value > (bounds[index] ?? 0)) index += 1;
+    if (index < bounds.length) counts[index] = (counts[index] ?? 0) + 1;
   }
 
-  /** As a histogram of that name. */
+  /** Returns the samples of a Prometheus histogram with the given name. */
   toSamples(name: string, labels: MetricSample["labels"]): MetricSample[] {
-    let below = 0;
-    const buckets = this.bounds.map((le, place): MetricSample => {
-      below += this.counts[place] ?? 0;
-      return { labels: { ...labels, le }, value: below, metricName: `${name}_bucket` };
+    let cumulativeCount = 0;
+    const buckets = this.bounds.map((le, index): MetricSample => {
+      cumulativeCount += this.counts[index] ?? 0;
+      return { labels: { ...labels, le }, value: cumulativeCount, metricName: `${name}_bucket` };
     });
     return [
       ...buckets,
@@ -42,25 +42,25 @@ export class Histogram {
   }
 }
 
-/** Counts by the values of labels. */
+/** A counter with labels. */
 export interface LabeledCounter {
-  /** @param values of the labels, in their order */
+  /** @param values label values, in the order of the labels */
   increment(...values: readonly string[]): void;
   toSamples(): MetricSample[];
 }
 
-export function createLabeledCounter(labels: readonly string[]): LabeledCounter {
+export function createLabeledCounter(labelNames: readonly string[]): LabeledCounter {
   const counts = new Map<string, { readonly labels: MetricSample["labels"]; value: number }>();
   return {
     increment(...values) {
       const key = values.join("\n");
-      const known = counts.get(key);
-      if (known !== undefined) known.value += 1;
+      const count = counts.get(key);
+      if (count !== undefined) count.value += 1;
       else {
-        const labelled = Object.fromEntries(labels.map((label, place) => [label, values[place] ?? ""]));
-        counts.set(key, { labels: labelled, value: 1 });
+        const labels = Object.fromEntries(labelNames.map((label, index) => [label, values[index] ?? ""]));
+        counts.set(key, { labels, value: 1 });
       }
     },
-    toSamples: () => [...counts.values()].map((each) => ({ ...each })),
+    toSamples: () => [...counts.values()].map((count) => ({ ...count })),
   };
 }

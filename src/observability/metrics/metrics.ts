@@ -1,30 +1,30 @@
-import type { DependencyStatus } from "../../app/dependency-status.js";
 import type { ChainEndpointRequest } from "../../chain/chains.js";
 import type { EndpointRequestObserver } from "../../chain/endpoints/endpoint.js";
 import type { AccessLog } from "../../http/request/request-context.js";
 import type { LimiterLoad } from "../../resilience/adaptive-limiter.js";
+import type { DependencyStatus } from "../dependency-status.js";
 import { type MetricDescription, metricCatalogue, QUOTE_AGE_BUCKETS, RPC_DURATION_BUCKETS } from "./catalogue.js";
 import type { MetricFamily, MetricsJson } from "./exposition.js";
 import { createLabeledCounter, Histogram, type MetricSample } from "./instruments.js";
 import { createRequestMetrics } from "./request-metrics.js";
 
-/** What the process counts and measures of itself. What the parts tell it costs them next to nothing. */
+/** The metrics of this process. Each callback takes less than a microsecond. */
 export interface Metrics {
   readonly onRequest: AccessLog;
   readonly onEndpointRequest: EndpointRequestObserver<ChainEndpointRequest>;
   readonly onChainStateRead: (outcome: "ok" | "failed") => void;
-  /** @param ageMs of the facts of a quote that is given */
+  /** @param ageMs age of the chain state of a served quote */
   readonly observeQuoteAge: (ageMs: number) => void;
-  readonly onQuoteComparison: (verdict: "equal" | "different" | "failed") => void;
-  /** Loads what writes metrics, and begins to watch the process. Called by the others too. */
+  readonly onQuoteComparison: (result: "equal" | "different" | "failed") => void;
+  /** Loads prom-client and starts to observe the process. Called implicitly by the two functions below. */
   loadRegistry(): Promise<void>;
-  /** In the text form of Prometheus. */
+  /** Renders the metrics in the Prometheus text format. */
   renderText(): Promise<string>;
-  /** For another process. */
+  /** Returns the metrics for aggregation in another process. */
   collectJson(): Promise<MetricsJson>;
 }
 
-/** How much goes on now. */
+/** The current load of the service. */
 export interface ServiceLoad {
   readonly connections: number;
   readonly requests: number;
@@ -36,23 +36,23 @@ export interface ServiceLoad {
 
 export interface MetricsOptions {
   readonly version: string;
-  /** Asked at each scrape, as is the load. */
+  /** Called at each scrape, like `getLoad`. */
   readonly getDependencyStatus: () => DependencyStatus;
   readonly getLoad: () => ServiceLoad;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds on a steady clock. */
+  /** Milliseconds on a monotonic clock. */
   readonly monotonicNow: () => number;
 }
 
-/** Every metric of our own, for what stands on their names. */
+/** Every metric defined by the service, for tests of the dashboard and the alerts. */
 export const metricDescriptions: readonly MetricDescription[] = Object.values(metricCatalogue);
 
 const ENDPOINT_STATES = ["ok", "failing", "cooldown", "lagging", "unknown"] as const;
 const SOURCE_STATES = ["ok", "failing", "unknown", "off"] as const;
 
-/** The methods that are sent here; what the SDK or a later version sends beside them is `other`. */
-const knownRpcMethods: ReadonlySet<string> = new Set([
+/** The RPC methods that the service sends. Others, sent by the SDK, are counted as `other`: the label values stay few. */
+const LABELED_RPC_METHODS: ReadonlySet<string> = new Set([
   ...["batch", "eth_blockNumber", "eth_call", "eth_chainId", "eth_estimateGas", "eth_gasPrice", "eth_getBlockByHash"],
   ...["eth_getBlockByNumber", "eth_getLogs", "eth_getTransactionByHash", "eth_getTransactionReceipt"],
 ]);
@@ -60,69 +60,72 @@ const knownRpcMethods: ReadonlySet<string> = new Set([
 export function createMetrics({ version, getDependencyStatus, getLoad, now, monotonicNow }: MetricsOptions): Metrics {
   const requests = createRequestMetrics();
   const connectionErrors = createLabeledCounter(metricCatalogue.connectionErrors.labels);
-  const exchanges = createLabeledCounter(metricCatalogue.upstreamRequests.labels);
-  const exchangeTimes = new Map<string, { readonly labels: MetricSample["labels"]; readonly times: Histogram }>();
+  const rpcRequests = createLabeledCounter(metricCatalogue.upstreamRequests.labels);
+  const rpcDurations = new Map<string, { readonly labels: MetricSample["labels"]; readonly histogram: Histogram }>();
   const quoteAges = new Histogram(QUOTE_AGE_BUCKETS);
-  const verdicts = createLabeledCounter(metricCatalogue.quoteComparisons.labels);
+  const quoteComparisons = createLabeledCounter(metricCatalogue.quoteComparisons.labels);
   const chainStateReads = createLabeledCounter(metricCatalogue.chainStateReads.labels);
   let registry: Promise<MetricsRegistry> | undefined;
 
-  function timesOf(network: string, chain: string): Histogram {
+  function getRpcDurations(network: string, chain: string): Histogram {
     const key = `${network} ${chain}`;
-    const known = exchangeTimes.get(key) ?? { labels: { network, chain }, times: new Histogram(RPC_DURATION_BUCKETS) };
-    exchangeTimes.set(key, known);
-    return known.times;
+    const durations = rpcDurations.get(key) ?? {
+      labels: { network, chain },
+      histogram: new Histogram(RPC_DURATION_BUCKETS),
+    };
+    rpcDurations.set(key, durations);
+    return durations.histogram;
   }
 
-  const one = (value: number): MetricSample[] => [{ labels: {}, value }];
-  const headsOf = (
-    valueFrom: (head: { readonly number: number; readonly timestamp: number }) => number,
+  const gauge = (value: number): MetricSample[] => [{ labels: {}, value }];
+  const collectHeads = (
+    getValue: (head: { readonly number: number; readonly timestamp: number }) => number,
   ): MetricSample[] =>
     getDependencyStatus().chains.flatMap(({ network, chain, head }) =>
-      head === undefined ? [] : [{ labels: { network, chain }, value: valueFrom(head) }],
+      head === undefined ? [] : [{ labels: { network, chain }, value: getValue(head) }],
     );
   const collected: Readonly<Record<keyof typeof metricCatalogue, () => MetricSample[]>> = {
     requests: requests.toCounterSamples,
     requestDuration: requests.toDurationSamples,
-    requestsInProgress: () => one(getLoad().requests),
-    connections: () => one(getLoad().connections),
+    requestsInProgress: () => gauge(getLoad().requests),
+    connections: () => gauge(getLoad().connections),
     connectionErrors: connectionErrors.toSamples,
-    upstreamRequests: exchanges.toSamples,
+    upstreamRequests: rpcRequests.toSamples,
     upstreamDuration: () =>
-      [...exchangeTimes.values()].flatMap(({ labels, times }) =>
-        times.toSamples(metricCatalogue.upstreamDuration.name, labels),
+      [...rpcDurations.values()].flatMap(({ labels, histogram }) =>
+        histogram.toSamples(metricCatalogue.upstreamDuration.name, labels),
       ),
     endpointState: () =>
       getDependencyStatus().chains.flatMap(({ network, chain, endpoints }) =>
-        endpoints.flatMap(({ endpoint, state: own }) =>
-          createStateSamples(ENDPOINT_STATES, own, { network, chain, endpoint }),
+        endpoints.flatMap(({ endpoint, state: current }) =>
+          createStateSamples(ENDPOINT_STATES, current, { network, chain, endpoint }),
         ),
       ),
-    headAge: () => headsOf(({ timestamp }) => Math.max(0, now() / 1000 - timestamp)),
-    headNumber: () => headsOf(({ number }) => number),
+    headAge: () => collectHeads(({ timestamp }) => Math.max(0, now() / 1000 - timestamp)),
+    headNumber: () => collectHeads(({ number }) => number),
     sourceState: () =>
-      getDependencyStatus().sources.flatMap(({ source, state: own }) =>
-        createStateSamples(SOURCE_STATES, own, { source }),
+      getDependencyStatus().sources.flatMap(({ source, state: current }) =>
+        createStateSamples(SOURCE_STATES, current, { source }),
       ),
     sourceAge: () =>
       getDependencyStatus().sources.flatMap(({ source, ageMs }) =>
         ageMs === undefined ? [] : [{ labels: { source }, value: ageMs / 1000 }],
       ),
     quoteChainStateAge: () => quoteAges.toSamples(metricCatalogue.quoteChainStateAge.name, {}),
-    quoteComparisons: verdicts.toSamples,
+    quoteComparisons: quoteComparisons.toSamples,
     chainStateReads: chainStateReads.toSamples,
-    activeRoutes: () => one(getLoad().activeRoutes),
+    activeRoutes: () => gauge(getLoad().activeRoutes),
     indexLag: () =>
       (getDependencyStatus().index ?? []).map(({ chain, lagBlocks }) => ({ labels: { chain }, value: lagBlocks })),
-    concurrencyLimit: () => one(getLoad().limiter.limit),
-    inFlight: () => one(getLoad().limiter.inFlight),
-    requestsPending: () => one(getLoad().pendingRequests),
-    customEndpoints: () => one(getLoad().customEndpoints),
+    concurrencyLimit: () => gauge(getLoad().limiter.limit),
+    inFlight: () => gauge(getLoad().limiter.inFlight),
+    requestsPending: () => gauge(getLoad().pendingRequests),
+    customEndpoints: () => gauge(getLoad().customEndpoints),
     buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],
   };
 
-  /** Loaded when it is wanted: a start is quicker without it. */
-  function loaded(): Promise<MetricsRegistry> {
+  /** Loads prom-client on first use: the start is faster without it. */
+  function getRegistry(): Promise<MetricsRegistry> {
     registry ??= import("./exposition.js").then(({ createMetricsRegistry }) => {
       const families = Object.entries(metricCatalogue).map(([key, description]): MetricFamily => {
         return { ...description, collect: collected[key as keyof typeof metricCatalogue] };
@@ -133,29 +136,33 @@ export function createMetrics({ version, getDependencyStatus, getLoad, now, mono
   }
 
   return {
-    onRequest(line, reason) {
-      requests.record(line, reason);
-      if (line.errorCode !== undefined) connectionErrors.increment(String(line.errorCode));
+    onRequest(entry, reason) {
+      requests.record(entry, reason);
+      if (entry.errorCode !== undefined) connectionErrors.increment(String(entry.errorCode));
     },
     onEndpointRequest({ network, chain, endpoint, method }) {
-      const beganAt = monotonicNow();
+      const startedAt = monotonicNow();
       return (outcome) => {
-        exchanges.increment(network, chain, endpoint, knownRpcMethods.has(method) ? method : "other", outcome);
-        if (outcome !== "aborted") timesOf(network, chain).observe((monotonicNow() - beganAt) / 1000);
+        rpcRequests.increment(network, chain, endpoint, LABELED_RPC_METHODS.has(method) ? method : "other", outcome);
+        if (outcome !== "aborted") getRpcDurations(network, chain).observe((monotonicNow() - startedAt) / 1000);
       };
     },
     onChainStateRead: (outcome) => chainStateReads.increment(outcome),
     observeQuoteAge: (ageMs) => quoteAges.observe(ageMs / 1000),
-    onQuoteComparison: (verdict) => verdicts.increment(verdict),
-    loadRegistry: async () => void (await loaded()),
-    renderText: async () => (await loaded()).metrics(),
-    collectJson: async () => (await loaded()).getMetricsAsJSON(),
+    onQuoteComparison: (result) => quoteComparisons.increment(result),
+    loadRegistry: async () => void (await getRegistry()),
+    renderText: async () => (await getRegistry()).metrics(),
+    collectJson: async () => (await getRegistry()).getMetricsAsJSON(),
   };
 }
 
 type MetricsRegistry = ReturnType<typeof import("./exposition.js").createMetricsRegistry>;
 
-/** A sample for each state that there is: 1 for the one that holds. */
-function createStateSamples(states: readonly string[], own: string, labels: MetricSample["labels"]): MetricSample[] {
-  return states.map((state) => ({ labels: { ...labels, state }, value: state === own ? 1 : 0 }));
+/** Returns one sample per state: 1 for the current state, 0 for the others. */
+function createStateSamples(
+  states: readonly string[],
+  current: string,
+  labels: MetricSample["labels"],
+): MetricSample[] {
+  return states.map((state) => ({ labels: { ...labels, state }, value: state === current ? 1 : 0 }));
 }

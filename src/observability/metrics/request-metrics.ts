@@ -2,36 +2,36 @@ import type { AccessLog } from "../../http/request/request-context.js";
 import { metricCatalogue, REQUEST_DURATION_BUCKETS } from "./catalogue.js";
 import { Histogram, type MetricSample } from "./instruments.js";
 
-/** Counts requests by how they ended. */
+/** Counts requests by outcome and measures their duration. */
 export interface RequestMetrics {
-  /** Once for each request: a few map look-ups, and nothing that has to be collected later. */
+  /** Records a request: a few map lookups. */
   readonly record: AccessLog;
   toCounterSamples(): MetricSample[];
   toDurationSamples(): MetricSample[];
 }
 
-/** Requests of one operation over one protocol. */
+/** The requests of one operation over one protocol. */
 interface RequestSeries {
   readonly operation: string;
   readonly protocol: string;
   readonly duration: Histogram;
-  /** By code, then by reason. */
+  /** Counts by code, then by reason. */
   readonly outcomes: Map<string, Map<string, { value: number }>>;
 }
 
-/** Operations are those that are served; should something else ever come by, it is kept from becoming a flood. */
+/** Only served operations are expected. The limit keeps the number of series bounded if others ever appear. */
 const MAX_OPERATIONS = 200;
 const OTHER_OPERATION = "other";
 
 export function createRequestMetrics(): RequestMetrics {
-  /** By full name of the operation, then by protocol. Versions of a service whose methods have one name share their series. */
+  /** Series by full operation name, then by protocol. Methods of the same name in two services share their series. */
   const byOperation = new Map<string, Map<string, RequestSeries>>();
   const byShortName = new Map<string, Map<string, RequestSeries>>();
 
-  function seriesOf(name: string, protocol: string): RequestSeries {
+  function getSeries(name: string, protocol: string): RequestSeries {
     let byProtocol = byOperation.get(name);
     if (byProtocol === undefined) {
-      if (byOperation.size >= MAX_OPERATIONS && name !== "") return seriesOf("", protocol);
+      if (byOperation.size >= MAX_OPERATIONS && name !== "") return getSeries("", protocol);
       const operation = shortenOperation(name);
       byProtocol = byShortName.get(operation) ?? new Map<string, RequestSeries>();
       byOperation.set(name, byProtocol);
@@ -50,35 +50,35 @@ export function createRequestMetrics(): RequestMetrics {
     return series;
   }
 
-  const all = (): RequestSeries[] => [...byShortName.values()].flatMap((byProtocol) => [...byProtocol.values()]);
+  const listSeries = (): RequestSeries[] => [...byShortName.values()].flatMap((byProtocol) => [...byProtocol.values()]);
 
   return {
     record({ operation, protocol, code, durationMs }, reason) {
-      const { duration, outcomes } = seriesOf(operation, protocol);
+      const { duration, outcomes } = getSeries(operation, protocol);
       duration.observe(durationMs / 1000);
       let byReason = outcomes.get(code);
       if (byReason === undefined) {
         byReason = new Map();
         outcomes.set(code, byReason);
       }
-      const end = byReason.get(reason);
-      if (end === undefined) byReason.set(reason, { value: 1 });
-      else end.value += 1;
+      const count = byReason.get(reason);
+      if (count === undefined) byReason.set(reason, { value: 1 });
+      else count.value += 1;
     },
     toCounterSamples: () =>
-      all().flatMap(({ operation, protocol, outcomes }) =>
+      listSeries().flatMap(({ operation, protocol, outcomes }) =>
         [...outcomes].flatMap(([code, byReason]) =>
           [...byReason].map(([reason, { value }]) => ({ labels: { operation, protocol, code, reason }, value })),
         ),
       ),
     toDurationSamples: () =>
-      all().flatMap(({ operation, protocol, duration }) =>
+      listSeries().flatMap(({ operation, protocol, duration }) =>
         duration.toSamples(metricCatalogue.requestDuration.name, { operation, protocol }),
       ),
   };
 }
 
-/** The method alone of what is named by service and method; a document keeps its path. */
+/** Returns the method name of `service/method`, and the path of a document unchanged. */
 function shortenOperation(operation: string): string {
   if (operation === "") return OTHER_OPERATION;
   return operation.startsWith("/") ? operation : operation.slice(operation.lastIndexOf("/") + 1);

@@ -1,32 +1,32 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Rests for so many times as long as the work took: whoever asks how often has a tenth of the process at most. */
+/** The cooldown after a scrape is this many times its duration: scrapes use at most a tenth of the process. */
 const COOLDOWN_FACTOR = 9;
-/** Longest rest: what took long may have waited for another process. */
+/** Upper limit of the cooldown: a slow scrape may only have waited for another process. */
 const MAX_COOLDOWN_MS = 1_000;
 
 /**
- * Makes one text at a time, for all who asked before it was begun: metrics are milliseconds of work, and anybody may ask
- * for them where their port is open. None is older than the request for it.
+ * Limits how often metrics are rendered: rendering takes milliseconds, and anyone who reaches the port may ask for it. Runs
+ * one scrape at a time. Callers that arrive before a scrape starts share its result, so no result is older than its request.
  */
-export function createThrottledScrape(make: () => Promise<string>): () => Promise<string> {
-  let rested: Promise<unknown> = Promise.resolve();
-  /** Not begun yet. */
+export function createThrottledScrape(render: () => Promise<string>): () => Promise<string> {
+  let cooldown: Promise<unknown> = Promise.resolve();
+  /** The scrape that has not started yet. */
   let next: Promise<string> | undefined;
 
-  async function begin(): Promise<string> {
-    await rested;
+  async function startScrape(): Promise<string> {
+    await cooldown;
     next = undefined;
-    const beganAt = performance.now();
-    const text = make();
-    const rest = () =>
-      sleep(Math.min(MAX_COOLDOWN_MS, COOLDOWN_FACTOR * (performance.now() - beganAt)), undefined, { ref: false });
-    rested = text.then(rest, rest);
+    const startedAt = performance.now();
+    const text = render();
+    const coolDown = () =>
+      sleep(Math.min(MAX_COOLDOWN_MS, COOLDOWN_FACTOR * (performance.now() - startedAt)), undefined, { ref: false });
+    cooldown = text.then(coolDown, coolDown);
     return text;
   }
 
   return () => {
-    next ??= begin();
+    next ??= startScrape();
     return next;
   };
 }

@@ -101,7 +101,7 @@ test("an endpoint that is cut off is told as failing, and as well again when it 
 
   proxy.behaviour.errorStatus = 502;
   expect((await gateway.get(QUOTE_PATH)).status).toBe(503);
-  await becomes(gateway, { code: 200, status: "degraded", reason: "no answer from polygon" });
+  await becomes(gateway, { code: 200, status: "degraded", reason: "no response from polygon" });
   expect([await stateOf("ok"), await stateOf("failing")]).toEqual([0, 1]);
 
   proxy.behaviour.errorStatus = undefined;
@@ -115,7 +115,7 @@ test("where no chain answers it takes no requests, but lives", async () => {
   proxy.behaviour.errorStatus = 502;
   const all = Object.keys(chains).map((slug) => [`RPC_URL_${slug.toUpperCase()}`, proxy.url]);
   const gateway = await start(Object.fromEntries(all));
-  await becomes(gateway, { code: 503, status: "unready", reason: "no chain answers" });
+  await becomes(gateway, { code: 503, status: "unready", reason: "no chain responds" });
   expect((await gateway.get("/livez")).status).toBe(200);
 });
 

@@ -93,8 +93,8 @@ describe("a first quote", () => {
     });
     const reads = all.filter(({ kind }) => kind === SpanKind.INTERNAL);
     expect(reads.map(({ name, attributes }) => [name, attributes["hop_gateway.chain"]]).sort()).toEqual([
-      ["snapshot read", "arbitrum"],
-      ["snapshot read", "polygon"],
+      ["chain state read", "arbitrum"],
+      ["chain state read", "polygon"],
     ]);
     for (const read of reads) expect(parentOf(read)).toBe(idOf(request));
     const calls = all.filter(({ kind }) => kind === SpanKind.CLIENT);

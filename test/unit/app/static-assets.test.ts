@@ -17,28 +17,28 @@ async function put(...files: readonly string[]): Promise<void> {
 }
 
 beforeEach(async () => {
-  for (const each of await readdir(folder())) await rm(join(folder(), each), { recursive: true });
+  for (const name of await readdir(folder())) await rm(join(folder(), name), { recursive: true });
 });
 
-test("pages, what belongs to them and the description stand at paths of their own, and nothing else does", async () => {
+test("lists the pages, their assets and the OpenAPI description, and nothing else", async () => {
   await put("dist/web/index.html", "dist/web/docs.html", "dist/web/docs.js", "dist/web/a.css", "gen/openapi.json");
   await put("package.json", "dist/src/main.js", "gen/other.json");
-  const pages = collectStaticAssets(root());
-  expect([...pages.keys()].sort()).toEqual(["/", "/assets/a.css", "/assets/docs.js", "/docs", "/openapi.json"]);
-  const type = (path: string) => pages.get(path)?.contentType;
+  const assets = collectStaticAssets(root());
+  expect([...assets.keys()].sort()).toEqual(["/", "/assets/a.css", "/assets/docs.js", "/docs", "/openapi.json"]);
+  const type = (path: string) => assets.get(path)?.contentType;
   expect(type("/docs")).toBe("text/html; charset=utf-8");
   expect(type("/assets/docs.js")).toBe("text/javascript; charset=utf-8");
   expect(type("/assets/a.css")).toBe("text/css; charset=utf-8");
   expect(type("/openapi.json")).toBe("application/json; charset=utf-8");
-  expect(String(await pages.get("/docs")?.read())).toBe("this is dist/web/docs.html");
-  expect(String(await pages.get("/openapi.json")?.read())).toBe("this is gen/openapi.json");
+  expect(String(await assets.get("/docs")?.read())).toBe("this is dist/web/docs.html");
+  expect(String(await assets.get("/openapi.json")?.read())).toBe("this is gen/openapi.json");
 });
 
-test("a page may run and show only what is served beside it", async () => {
+test("restricts pages to content from their own origin", async () => {
   await put("dist/web/index.html", "dist/web/docs.html", "dist/web/docs.js");
-  const pages = collectStaticAssets(root());
+  const assets = collectStaticAssets(root());
   for (const path of ["/", "/docs"]) {
-    const headers = pages.get(path)?.headers ?? [];
+    const headers = assets.get(path)?.headers ?? [];
     const policy = headers[headers.indexOf("content-security-policy") + 1] ?? "";
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
     expect(policy).toContain("frame-ancestors 'none'");
@@ -47,18 +47,18 @@ test("a page may run and show only what is served beside it", async () => {
   }
 });
 
-test("without a build there is the description alone, and without that nothing", async () => {
+test("lists only the OpenAPI description without a web build, and nothing without either", async () => {
   expect(collectStaticAssets(root()).size).toBe(0);
   await put("gen/openapi.json");
   expect([...collectStaticAssets(root()).keys()]).toEqual(["/openapi.json"]);
 });
 
-test("a file of a kind that browsers would have to guess stops the start", async () => {
+test("throws for a file without a known media type", async () => {
   await put("dist/web/strange.bin");
   expect(() => collectStaticAssets(root())).toThrow("strange.bin");
 });
 
-test("the package finds its own folder", async () => {
+test("finds the folder and version of the package", async () => {
   const { url, version } = findPackageRoot();
   expect(version).toMatch(/^\d+\.\d+\.\d+/);
   expect(await readdir(url)).toContain("package.json");

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
-import type { DependencyStatus } from "../../../src/app/dependency-status.js";
 import type { EndpointState } from "../../../src/chain/endpoints/endpoint-pool.js";
 import type { ObservedHead } from "../../../src/chain/endpoints/head-tracker.js";
+import type { DependencyStatus } from "../../../src/observability/dependency-status.js";
 import { createProbes } from "../../../src/observability/probes.js";
 
-const now = 1_795_000_000_000;
-const steady = 50_000;
+const NOW = 1_795_000_000_000;
+const MONOTONIC_NOW = 50_000;
 type State = EndpointState["state"];
 
-const head: ObservedHead = { number: 123, timestamp: now / 1000 - 2.14, observedAt: steady - 4_200 };
+const head: ObservedHead = { number: 123, timestamp: NOW / 1000 - 2.14, observedAt: MONOTONIC_NOW - 4_200 };
 
-function chain(name: string, states: readonly State[], about: { network?: string; head?: ObservedHead } = {}) {
-  const endpoints = states.map((state, n) => ({ endpoint: `a1b2c${n}`, state, head: about.head }));
-  return { network: "mainnet", chain: name, chainId: 10, lastUsedAt: undefined, head: undefined, ...about, endpoints };
+function chain(name: string, states: readonly State[], fields: { network?: string; head?: ObservedHead } = {}) {
+  const endpoints = states.map((state, n) => ({ endpoint: `a1b2c${n}`, state, head: fields.head }));
+  return { network: "mainnet", chain: name, chainId: 10, lastUsedAt: undefined, head: undefined, ...fields, endpoints };
 }
 
 interface Setup extends Partial<DependencyStatus> {
@@ -20,27 +20,27 @@ interface Setup extends Partial<DependencyStatus> {
 }
 
 function probe(path: string, { isDraining = false, ...state }: Setup = {}) {
-  let looks = 0;
+  let probeCount = 0;
   const read = () => ({ chains: [chain("optimism", ["ok"])], sources: [], index: undefined, ...state });
   const probes = createProbes({
     version: "1.2.3",
-    dependencies: { read, probe: () => (looks += 1) },
+    dependencies: { read, probe: () => (probeCount += 1) },
     isDraining: () => isDraining,
-    now: () => now,
-    monotonicNow: () => steady,
+    now: () => NOW,
+    monotonicNow: () => MONOTONIC_NOW,
   });
   const report = probes.get(path)?.();
   if (report === undefined) throw new Error(`no probe at ${path}`);
-  return { status: report.status, body: JSON.parse(report.body), looks };
+  return { status: report.status, body: JSON.parse(report.body), probeCount };
 }
 
-const readiness = (state: Setup) => {
+const readReadiness = (state: Setup) => {
   const { status, body } = probe("/readyz", state);
   return [status, body.status, body.reason];
 };
 
-test("/readyz tells what is known of chains, sources and the index, and leaves out what is not", () => {
-  const { status, body, looks } = probe("/readyz", {
+test("/readyz reports chains, sources and the index and omits unknown values", () => {
+  const { status, body, probeCount } = probe("/readyz", {
     chains: [chain("optimism", ["ok", "cooldown"], { head }), chain("base", ["unknown"])],
     sources: [
       { source: "prices", state: "ok", ageMs: 12_340 },
@@ -48,7 +48,7 @@ test("/readyz tells what is known of chains, sources and the index, and leaves o
     ],
     index: [{ chain: "optimism", lagBlocks: 3 }],
   });
-  const told = { number: 123, ageSeconds: 2.1, seenSecondsAgo: 4.2 };
+  const reportedHead = { number: 123, ageSeconds: 2.1, seenSecondsAgo: 4.2 };
   expect(status).toBe(200);
   expect(body).toEqual({
     status: "ready",
@@ -59,10 +59,10 @@ test("/readyz tells what is known of chains, sources and the index, and leaves o
         chain: "optimism",
         chainId: 10,
         state: "ok",
-        head: told,
+        head: reportedHead,
         endpoints: [
-          { endpoint: "a1b2c0", state: "ok", head: told },
-          { endpoint: "a1b2c1", state: "cooldown", head: told },
+          { endpoint: "a1b2c0", state: "ok", head: reportedHead },
+          { endpoint: "a1b2c1", state: "cooldown", head: reportedHead },
         ],
       },
       {
@@ -79,7 +79,7 @@ test("/readyz tells what is known of chains, sources and the index, and leaves o
     ],
     index: [{ chain: "optimism", lagBlocks: 3 }],
   });
-  expect(looks).toBe(1);
+  expect(probeCount).toBe(1);
 });
 
 test.each<[State[], string]>([
@@ -88,47 +88,49 @@ test.each<[State[], string]>([
   [["failing", "cooldown"], "failing"],
   [["failing", "unknown"], "unknown"],
   [["unknown"], "unknown"],
-])("a chain whose endpoints are %j is %s", (states, expected) => {
+])("a chain with endpoints %j is %s", (states, expected) => {
   expect(probe("/readyz", { chains: [chain("optimism", states)] }).body.chains[0].state).toBe(expected);
 });
 
 describe("/readyz", () => {
-  const well = chain("base", ["ok"]);
-  const lost = chain("optimism", ["failing"]);
+  const working = chain("base", ["ok"]);
+  const failing = chain("optimism", ["failing"]);
   const source = (name: string, state: "ok" | "failing" | "unknown") => ({ source: name, state, ageMs: undefined });
 
-  test("is ready while nothing is known to fail", () => {
-    expect(readiness({ chains: [well, chain("linea", ["unknown"])], sources: [source("prices", "unknown")] })).toEqual([
-      ...[200, "ready", undefined],
+  test("is ready while no failure is known", () => {
+    expect(
+      readReadiness({ chains: [working, chain("linea", ["unknown"])], sources: [source("prices", "unknown")] }),
+    ).toEqual([...[200, "ready", undefined]]);
+  });
+
+  test("is degraded but returns 200 when some chain or source fails", () => {
+    expect(readReadiness({ chains: [working, failing], sources: [source("prices", "failing")] })).toEqual([
+      ...[200, "degraded", "no response from optimism, prices"],
     ]);
   });
 
-  test("is degraded where some chain or source fails, and still takes requests", () => {
-    expect(readiness({ chains: [well, lost], sources: [source("prices", "failing")] })).toEqual([
-      ...[200, "degraded", "no answer from optimism, prices"],
-    ]);
+  test("is unready when no chain responds", () => {
+    const chains = [failing, chain("base", ["failing"])];
+    expect(readReadiness({ chains })).toEqual([503, "unready", "no chain responds"]);
+    // A chain in unknown state may respond.
+    expect(readReadiness({ chains: [...chains, chain("linea", ["unknown"])] })[0]).toBe(200);
   });
 
-  test("is unready where no chain answers", () => {
-    const chains = [lost, chain("base", ["failing"])];
-    expect(readiness({ chains })).toEqual([503, "unready", "no chain answers"]);
-    // One of which nothing is known yet may.
-    expect(readiness({ chains: [...chains, chain("linea", ["unknown"])] })[0]).toBe(200);
-  });
-
-  test("is not changed by what callers can bring about on another network", () => {
+  test("ignores the state of networks other than mainnet, which callers can influence", () => {
     const goerli = chain("optimism", ["failing"], { network: "goerli" });
-    expect(readiness({ chains: [well, goerli], sources: [source("settings_goerli", "failing")] })[1]).toBe("ready");
-    expect(readiness({ chains: [lost, chain("optimism", ["ok"], { network: "goerli" })] })[0]).toBe(503);
+    expect(readReadiness({ chains: [working, goerli], sources: [source("settings_goerli", "failing")] })[1]).toBe(
+      "ready",
+    );
+    expect(readReadiness({ chains: [failing, chain("optimism", ["ok"], { network: "goerli" })] })[0]).toBe(503);
   });
 
-  test("is unready while the service ends", () => {
-    expect(readiness({ isDraining: true })).toEqual([503, "unready", "it ends: take no more requests here"]);
+  test("is unready while the service shuts down", () => {
+    expect(readReadiness({ isDraining: true })).toEqual([503, "unready", "shutting down"]);
   });
 });
 
-test("/livez lives until the service ends; /health is what the older server said", () => {
-  expect(probe("/livez")).toMatchObject({ status: 200, body: { status: "OK" }, looks: 0 });
+test("/livez returns 200 until shutdown, /health always, as the older server did", () => {
+  expect(probe("/livez")).toMatchObject({ status: 200, body: { status: "OK" }, probeCount: 0 });
   expect(probe("/livez", { isDraining: true })).toMatchObject({ status: 503, body: { status: "DRAINING" } });
-  expect(probe("/health", { isDraining: true })).toMatchObject({ status: 200, body: { status: "OK" }, looks: 0 });
+  expect(probe("/health", { isDraining: true })).toMatchObject({ status: 200, body: { status: "OK" }, probeCount: 0 });
 });

@@ -4,26 +4,27 @@ import { expect, test } from "vitest";
 import { createClusterMetrics } from "../../../../src/observability/metrics/cluster-metrics.js";
 import type { MetricsJson } from "../../../../src/observability/metrics/exposition.js";
 
-const counted = (value: number): MetricsJson =>
+const createMetricsJson = (value: number): MetricsJson =>
   [
     { name: "some_total", help: "h", type: "counter", aggregator: "sum", values: [{ labels: {}, value }] },
   ] as unknown as MetricsJson;
 
-/** A worker that has counted as much whenever it is asked. */
-function workerWith(count: number): Worker {
+/** Creates a worker that reports the same counter value at every collection. */
+function createWorkerStub(count: number): Worker {
   const worker = new EventEmitter();
   return Object.assign(worker, {
     isConnected: () => true,
-    send(message: object) {
-      if ("takeMetrics" in message) setImmediate(() => worker.emit("message", { metricsTaken: counted(count) }));
+    send({ type }: { readonly type: string }) {
+      const reply = { type: "worker-metrics", metrics: createMetricsJson(count) };
+      if (type === "collect-metrics") setImmediate(() => worker.emit("message", reply));
       return true;
     },
   }) as unknown as Worker;
 }
 
-test("what workers counted stays, also where several end at once", async () => {
+test("keeps the counters of workers that have exited, even when several exit at once", async () => {
   const metrics = createClusterMetrics();
-  const workers = [1, 10, 100].map(workerWith);
+  const workers = [1, 10, 100].map(createWorkerStub);
   for (const worker of workers) metrics.addWorker(worker);
   expect(await metrics.renderText()).toContain("some_total 111");
   for (const worker of workers.slice(0, 2)) worker.emit("exit", 1, null);

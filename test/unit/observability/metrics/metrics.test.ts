@@ -1,11 +1,11 @@
 import perfHooks from "node:perf_hooks";
 import { expect, test, vi } from "vitest";
-import type { DependencyStatus } from "../../../../src/app/dependency-status.js";
 import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
+import type { DependencyStatus } from "../../../../src/observability/dependency-status.js";
 import { createMetrics } from "../../../../src/observability/metrics/metrics.js";
 
-const now = 1_795_000_000_000;
-const endpoint = (digits: string, state: "ok" | "lagging") => ({ endpoint: digits, state, head: undefined });
+const NOW = 1_795_000_000_000;
+const endpoint = (id: string, state: "ok" | "lagging") => ({ endpoint: id, state, head: undefined });
 const state: DependencyStatus = {
   chains: [
     {
@@ -13,7 +13,7 @@ const state: DependencyStatus = {
       chain: "optimism",
       chainId: 10,
       endpoints: [endpoint("a1b2c3", "ok"), endpoint("d4e5f6", "lagging")],
-      head: { number: 77, timestamp: now / 1000 - 12, observedAt: 0 },
+      head: { number: 77, timestamp: NOW / 1000 - 12, observedAt: 0 },
       lastUsedAt: undefined,
     },
   ],
@@ -25,7 +25,7 @@ const state: DependencyStatus = {
 };
 
 function setup() {
-  let steady = 0;
+  let elapsedMs = 0;
   let loads = 0;
   const metrics = createMetrics({
     version: "1.2.3",
@@ -41,15 +41,15 @@ function setup() {
         activeRoutes: 7,
       };
     },
-    now: () => now,
-    monotonicNow: () => steady,
+    now: () => NOW,
+    monotonicNow: () => elapsedMs,
   });
   const lines = async (start: string) =>
     (await metrics.renderText()).split("\n").filter((line) => line.startsWith(`hop_gateway_${start}`));
-  return { metrics, lines, loads: () => loads, pass: (ms: number) => (steady += ms) };
+  return { metrics, lines, loads: () => loads, pass: (ms: number) => (elapsedMs += ms) };
 }
 
-test("what goes on now is asked for at a scrape, and at no other time", async () => {
+test("reads the current load only at a scrape", async () => {
   const { lines, loads } = setup();
   expect(loads()).toBe(0);
   const names = [
@@ -69,13 +69,13 @@ test("what goes on now is asked for at a scrape, and at no other time", async ()
   expect(loads()).toBeGreaterThan(0);
 });
 
-test("a state is 1 for the one that holds and 0 for each other that there is", async () => {
+test("reports 1 for the current state and 0 for every other state", async () => {
   const { lines } = setup();
   const ofOptimism = 'network="mainnet",chain="optimism"';
-  const statesOf = (digits: string, own: string) =>
+  const statesOf = (endpointId: string, current: string) =>
     ["ok", "failing", "cooldown", "lagging", "unknown"].map(
-      (word) =>
-        `hop_gateway_endpoint_state{${ofOptimism},endpoint="${digits}",state="${word}"} ${word === own ? 1 : 0}`,
+      (name) =>
+        `hop_gateway_endpoint_state{${ofOptimism},endpoint="${endpointId}",state="${name}"} ${name === current ? 1 : 0}`,
     );
   expect(await lines("endpoint_state")).toEqual([...statesOf("a1b2c3", "ok"), ...statesOf("d4e5f6", "lagging")]);
   expect((await lines("source_state")).filter((line) => line.endsWith(" 1"))).toEqual([
@@ -90,17 +90,17 @@ test("a state is 1 for the one that holds and 0 for each other that there is", a
   expect(await lines("index_lag")).toEqual(['hop_gateway_index_lag_blocks{chain="optimism"} 3']);
 });
 
-test("an exchange is counted by method and outcome, and timed unless nobody waited for it", async () => {
+test("counts RPC requests by method and outcome and measures those that were not aborted", async () => {
   const { metrics, lines, pass } = setup();
-  const told = { network: "mainnet", chain: "optimism", endpoint: "a1b2c3", calls: 1 };
+  const request = { network: "mainnet", chain: "optimism", endpoint: "a1b2c3", calls: 1 };
   for (const [method, outcome] of [
     ["eth_call", "ok"],
     ["eth_call", "aborted"],
     ["debug_everything", "rpc_error"],
   ] as const) {
-    const ended = metrics.onEndpointRequest({ ...told, method });
+    const onEnd = metrics.onEndpointRequest({ ...request, method });
     pass(40);
-    ended(outcome);
+    onEnd(outcome);
   }
   const labels = 'network="mainnet",chain="optimism",endpoint="a1b2c3"';
   expect(await lines("upstream_requests_total")).toEqual([
@@ -114,7 +114,7 @@ test("an exchange is counted by method and outcome, and timed unless nobody wait
   expect(times.find((line) => line.includes("_count"))).toMatch(/ 2$/);
 });
 
-test("a connection that was refused is counted by what was wrong with it", async () => {
+test("counts closed connections by error code", async () => {
   const { metrics, lines } = setup();
   const line: AccessLogEntry = {
     requestId: "r",

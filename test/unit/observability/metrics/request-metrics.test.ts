@@ -2,25 +2,25 @@ import { describe, expect, test } from "vitest";
 import type { AccessLogEntry } from "../../../../src/http/request/request-context.js";
 import { createRequestMetrics } from "../../../../src/observability/metrics/request-metrics.js";
 
-const line = (about: Partial<AccessLogEntry>): AccessLogEntry => ({
+const entry = (fields: Partial<AccessLogEntry>): AccessLogEntry => ({
   requestId: "r",
   protocol: "rest",
   operation: "hop.bridge.v1.BridgeService/GetQuote",
   code: "ok",
   durationMs: 1,
-  ...about,
+  ...fields,
 });
 
-describe("counts of requests", () => {
+describe("request counters", () => {
   test("are kept by operation, protocol, code and reason", () => {
     const { record, toCounterSamples } = createRequestMetrics();
-    record(line({}), "");
-    record(line({}), "");
-    record(line({ protocol: "grpc" }), "");
-    record(line({ code: "invalid_argument" }), "INVALID_PARAMETER");
-    record(line({ code: "invalid_argument" }), "UNSUPPORTED_TOKEN");
-    record(line({ operation: "/readyz" }), "");
-    record(line({ operation: "", code: "not_found" }), "PATH_NOT_FOUND");
+    record(entry({}), "");
+    record(entry({}), "");
+    record(entry({ protocol: "grpc" }), "");
+    record(entry({ code: "invalid_argument" }), "INVALID_PARAMETER");
+    record(entry({ code: "invalid_argument" }), "UNSUPPORTED_TOKEN");
+    record(entry({ operation: "/readyz" }), "");
+    record(entry({ operation: "", code: "not_found" }), "PATH_NOT_FOUND");
     const shown = toCounterSamples().map(({ labels, value }) => [...Object.values(labels), value].join(" "));
     expect(shown.sort()).toEqual([
       "/readyz rest ok  1",
@@ -32,32 +32,32 @@ describe("counts of requests", () => {
     ]);
   });
 
-  test("of methods that have one name are one series: Prometheus takes none twice", () => {
+  test("share one series for methods of the same name, since Prometheus rejects duplicates", () => {
     const { record, toCounterSamples, toDurationSamples } = createRequestMetrics();
-    record(line({ operation: "grpc.reflection.v1.ServerReflection/ServerReflectionInfo" }), "");
-    record(line({ operation: "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" }), "");
+    record(entry({ operation: "grpc.reflection.v1.ServerReflection/ServerReflectionInfo" }), "");
+    record(entry({ operation: "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" }), "");
     expect(toCounterSamples().map(({ value }) => value)).toEqual([2]);
     expect(toDurationSamples().filter(({ metricName }) => metricName?.endsWith("_count"))).toHaveLength(1);
   });
 
-  test("do not become a flood, whatever operations are called", () => {
+  test("stay bounded whatever operations are called", () => {
     const { record, toCounterSamples } = createRequestMetrics();
-    for (let n = 0; n < 10_000; n++) record(line({ operation: `some.Service/Method${n}` }), "");
-    const all = toCounterSamples();
-    expect(all.length).toBeLessThanOrEqual(201);
-    expect(all.reduce((sum, { value }) => sum + value, 0)).toBe(10_000);
-    expect(all.find(({ labels }) => labels.operation === "other")?.value).toBeGreaterThan(9_000);
+    for (let n = 0; n < 10_000; n++) record(entry({ operation: `some.Service/Method${n}` }), "");
+    const samples = toCounterSamples();
+    expect(samples.length).toBeLessThanOrEqual(201);
+    expect(samples.reduce((sum, { value }) => sum + value, 0)).toBe(10_000);
+    expect(samples.find(({ labels }) => labels.operation === "other")?.value).toBeGreaterThan(9_000);
   });
 });
 
-test("durations are counted up to each bound, in seconds", () => {
+test("counts durations in cumulative buckets in seconds", () => {
   const { record, toDurationSamples } = createRequestMetrics();
-  for (const durationMs of [0.1, 0.11, 30, 20_000]) record(line({ durationMs }), "");
+  for (const durationMs of [0.1, 0.11, 30, 20_000]) record(entry({ durationMs }), "");
   const samples = toDurationSamples();
   const upTo = (le: number | string) => samples.find(({ labels }) => labels.le === le)?.value;
   expect([0.0001, 0.00025, 0.025, 0.05, 10, "+Inf"].map(upTo)).toEqual([1, 2, 2, 3, 3, 4]);
-  const named = (end: string) => samples.find(({ metricName }) => metricName?.endsWith(end))?.value;
-  expect(named("_count")).toBe(4);
-  expect(named("_sum")).toBeCloseTo(20.03021);
+  const findSeries = (suffix: string) => samples.find(({ metricName }) => metricName?.endsWith(suffix))?.value;
+  expect(findSeries("_count")).toBe(4);
+  expect(findSeries("_sum")).toBeCloseTo(20.03021);
   expect(samples.every(({ labels }) => labels.operation === "GetQuote" && labels.protocol === "rest")).toBe(true);
 });

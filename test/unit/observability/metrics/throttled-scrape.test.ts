@@ -2,46 +2,50 @@ import { expect, test, vi } from "vitest";
 import { createThrottledScrape } from "../../../../src/observability/metrics/throttled-scrape.js";
 
 function setup() {
-  const made: { resolve(text: string): void; reject(error: Error): void }[] = [];
-  const ask = createThrottledScrape(() => new Promise((resolve, reject) => void made.push({ resolve, reject })));
-  return { ask, made, until: (count: number) => vi.waitFor(() => expect(made).toHaveLength(count), 10_000) };
+  const renders: { resolve(text: string): void; reject(error: Error): void }[] = [];
+  const scrape = createThrottledScrape(() => new Promise((resolve, reject) => void renders.push({ resolve, reject })));
+  return {
+    scrape,
+    renders,
+    untilRendered: (count: number) => vi.waitFor(() => expect(renders).toHaveLength(count), 10_000),
+  };
 }
 
-test("those who ask meanwhile share the next text, which is begun after they asked", async () => {
-  const { ask, made, until } = setup();
-  const first = ask();
-  await until(1);
-  const others = [ask(), ask(), ask()];
-  made[0]?.resolve("first");
+test("shares the next render among callers that arrive before it starts", async () => {
+  const { scrape, renders, untilRendered } = setup();
+  const first = scrape();
+  await untilRendered(1);
+  const others = [scrape(), scrape(), scrape()];
+  renders[0]?.resolve("first");
   expect(await first).toBe("first");
-  await until(2);
-  made[1]?.resolve("second");
+  await untilRendered(2);
+  renders[1]?.resolve("second");
   expect(await Promise.all(others)).toEqual(["second", "second", "second"]);
-  expect(made).toHaveLength(2);
+  expect(renders).toHaveLength(2);
 });
 
-test("a text that cannot be had is told to those who asked for it, and the next one is made", async () => {
-  const { ask, made, until } = setup();
-  const first = ask();
-  await until(1);
-  made[0]?.reject(new Error("no"));
+test("rejects for the callers of a failed render and renders again for the next", async () => {
+  const { scrape, renders, untilRendered } = setup();
+  const first = scrape();
+  await untilRendered(1);
+  renders[0]?.reject(new Error("no"));
   await expect(first).rejects.toThrow("no");
-  const second = ask();
-  await until(2);
-  made[1]?.resolve("second");
+  const second = scrape();
+  await untilRendered(2);
+  renders[1]?.resolve("second");
   expect(await second).toBe("second");
 });
 
-test("who asks again and again has it made a tenth of the time", async () => {
+test("renders for at most a tenth of the time under constant load", async () => {
   let busyMs = 0;
-  const ask = createThrottledScrape(async () => {
-    const beganAt = performance.now();
-    while (performance.now() - beganAt < 5);
-    busyMs += performance.now() - beganAt;
+  const scrape = createThrottledScrape(async () => {
+    const startedAt = performance.now();
+    while (performance.now() - startedAt < 5);
+    busyMs += performance.now() - startedAt;
     return "";
   });
-  const beganAt = performance.now();
-  for (let n = 0; n < 5; n++) await ask();
-  // The last one's rest is still to come.
-  expect(busyMs).toBeLessThan(0.3 * (performance.now() - beganAt));
+  const startedAt = performance.now();
+  for (let n = 0; n < 5; n++) await scrape();
+  // The cooldown of the last render is not over yet.
+  expect(busyMs).toBeLessThan(0.3 * (performance.now() - startedAt));
 });

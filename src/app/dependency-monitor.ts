@@ -1,0 +1,64 @@
+import type { ChainPoolState, Chains } from "../chain/chains.js";
+import { getNetwork } from "../hop/networks.js";
+import type { DependencyMonitor, IndexLag, SourceStatus } from "../observability/dependency-status.js";
+import type { TransfersModule } from "./compose-transfers.js";
+import type { OffChainSources } from "./off-chain-sources.js";
+
+export interface DependencyMonitorDeps {
+  readonly chains: Pick<Chains, "listStates" | "probe">;
+  readonly offChainSources: Pick<OffChainSources, "health" | "refreshStale">;
+  readonly transfers: Pick<TransfersModule, "explorerHealth" | "indexCoverage">;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Milliseconds on a monotonic clock. */
+  readonly monotonicNow: () => number;
+}
+
+/** A network other than mainnet counts as used for this long after its last request. */
+const NETWORK_IN_USE_MS = 10 * 60_000;
+
+export function createDependencyMonitor({
+  chains,
+  offChainSources,
+  transfers,
+  now,
+  monotonicNow,
+}: DependencyMonitorDeps): DependencyMonitor {
+  function listChainsInUse(): readonly ChainPoolState[] {
+    const isInUse = ({ network, lastUsedAt }: ChainPoolState): boolean =>
+      network === "mainnet" || (lastUsedAt !== undefined && monotonicNow() - lastUsedAt < NETWORK_IN_USE_MS);
+    return chains.listStates().filter(isInUse);
+  }
+
+  /** Compares the index with the chain's head; without a known head, estimates the blocks produced since the last poll. */
+  function computeIndexLag({ chain, head }: ChainPoolState): IndexLag[] {
+    const coverage = transfers.indexCoverage?.(chain);
+    if (coverage === undefined) return [];
+    const blockMs = getNetwork("mainnet").chains.get(chain)?.blockTimeMs ?? Number.POSITIVE_INFINITY;
+    const lag = head === undefined ? (now() - coverage.observedAtMs) / blockMs : head.number - coverage.toBlock;
+    return [{ chain, lagBlocks: Math.max(0, Math.floor(lag)) }];
+  }
+
+  return {
+    read() {
+      const inUse = listChainsInUse();
+      const { settings_mainnet, settings_goerli, prices, attestations } = offChainSources.health();
+      const healthBySource = {
+        settings_mainnet,
+        settings_goerli,
+        prices,
+        explorer: transfers.explorerHealth(),
+        attestations,
+      };
+      const sources = Object.entries(healthBySource).map(([source, health]): SourceStatus => {
+        return { source, state: health?.state ?? "off", ageMs: health?.ageMs };
+      });
+      const mainnetChains = inUse.filter(({ network }) => network === "mainnet");
+      return { chains: inUse, sources, index: transfers.indexCoverage && mainnetChains.flatMap(computeIndexLag) };
+    },
+    probe() {
+      for (const { network, chain } of listChainsInUse()) chains.probe(network, chain);
+      offChainSources.refreshStale();
+    },
+  };
+}

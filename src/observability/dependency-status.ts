@@ -1,0 +1,31 @@
+import type { ChainPoolState } from "../chain/chains.js";
+import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
+
+/** The last known state of everything the service depends on. */
+export interface DependencyStatus {
+  /** The chains of mainnet, and those of other networks that have been used recently. */
+  readonly chains: readonly ChainPoolState[];
+  readonly sources: readonly SourceStatus[];
+  /** undefined: there is no index. */
+  readonly index: readonly IndexLag[] | undefined;
+}
+
+/** The state of an off-chain source. */
+export interface SourceStatus {
+  readonly source: string;
+  readonly state: SourceHealth["state"] | "off";
+  readonly ageMs: number | undefined;
+}
+
+/** How many blocks the index is behind a chain. */
+export interface IndexLag {
+  readonly chain: string;
+  readonly lagBlocks: number;
+}
+
+export interface DependencyMonitor {
+  /** Returns the last known state. Sends no request. */
+  read(): DependencyStatus;
+  /** Refreshes the state in the background. Rate limited, however often it is called. */
+  probe(): void;
+}
