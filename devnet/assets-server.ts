@@ -24,14 +24,14 @@ export const PRICES_USD: Readonly<Record<string, number>> = {
 };
 
 export interface AssetsServer {
-  /** Base of the settings, liquidity and prices, and of the attestations. */
+  /** Base URL of settings, liquidity, prices and attestations. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
 /**
- * Serves what Hop and Circle serve on the real network: the SDK's built-in settings, the bonders' liquidity, token
- * prices, and attestations of CCTP messages (of any, since what is asked for is only the hash).
+ * Serves what Hop and Circle host for the real network: the SDK's built-in settings, the bonders' liquidity, token prices,
+ * and attestations of CCTP messages. It attests any message, since a request names only the hash.
  */
 export async function startAssetsServer(now: () => number = Date.now): Promise<AssetsServer> {
   const documents: Readonly<Record<string, () => unknown>> = {
@@ -93,14 +93,14 @@ function buildCoreConfig(network: "mainnet" | "goerli"): unknown {
 
 const AMPLE_LIQUIDITY = `${10n ** 30n}`;
 
-/** What every bonder can front on every route, in the token's smallest unit: more than anyone sends here. */
+/** Builds the credit of every bonder on every route, in the token's smallest unit: more than any test sends. */
 function buildLiquidity(): Record<string, unknown> {
   const bonders: Record<string, Record<string, Record<string, string>>> = sdkConfig.mainnet.bonders;
   const data: Record<string, unknown> = {};
   for (const [token, bySource] of Object.entries(bonders)) {
     const routes = Object.entries(bySource).map(([source, byDestination]) => {
-      const known = Object.keys(byDestination).filter((slug) => hopChains.has(slug));
-      return [source, Object.fromEntries(known.map((slug) => [slug, AMPLE_LIQUIDITY]))];
+      const localSlugs = Object.keys(byDestination).filter((slug) => hopChains.has(slug));
+      return [source, Object.fromEntries(localSlugs.map((slug) => [slug, AMPLE_LIQUIDITY]))];
     });
     data[token] = {
       baseAvailableCredit: Object.fromEntries(routes),

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { getCacheFolder } from "./cache/project-folders.js";
 
-/** Where a running demo can be reached. */
+/** Addresses of a running demo. */
 export interface RunningDemo {
   readonly gatewayUrl: string;
   readonly chains: Readonly<Record<string, { readonly chainId: number; readonly url: string }>>;
@@ -10,14 +10,14 @@ export interface RunningDemo {
 
 interface RegistryEntry {
   readonly demo: RunningDemo;
-  /** When it was made, milliseconds since 1970. */
+  /** Time of registration, milliseconds since 1970. */
   readonly registeredAtMs: number;
 }
 
-/** Holds one file for each demo, named after its process. */
+/** Folder with one file per demo, named after its process id. */
 const defaultRegistryFolder = (): string => join(getCacheFolder(), "running");
 
-/** Leaves word of a demo that runs in a process; gives what takes the word back. */
+/** Registers a running demo. Returns a function that removes the registration. */
 export async function registerDemo(
   demo: RunningDemo,
   pid: number = process.pid,
@@ -25,13 +25,13 @@ export async function registerDemo(
 ): Promise<() => Promise<void>> {
   const file = join(folder, `${pid}.json`);
   await mkdir(folder, { recursive: true });
-  // Finer than milliseconds and than the times of files, so that two demos are never equally young.
+  // A fraction of a millisecond, unlike file times, so that no two demos have the same age.
   const registeredAtMs = performance.timeOrigin + performance.now();
   await writeFile(file, JSON.stringify({ demo, registeredAtMs } satisfies RegistryEntry, undefined, 2));
   return () => rm(file, { force: true });
 }
 
-/** The youngest of the demos that run; undefined: none. Takes back the word of those that were killed. */
+/** Returns the running demo that was registered last, or undefined. Removes registrations of killed processes. */
 export async function findRunningDemo(folder: string = defaultRegistryFolder()): Promise<RunningDemo | undefined> {
   let youngest: RegistryEntry | undefined;
   for (const name of await readdir(folder).catch(() => [])) {
@@ -40,8 +40,8 @@ export async function findRunningDemo(folder: string = defaultRegistryFolder()):
       await rm(file, { force: true });
       continue;
     }
-    const found = JSON.parse(await readFile(file, "utf8")) as RegistryEntry;
-    if (youngest === undefined || found.registeredAtMs > youngest.registeredAtMs) youngest = found;
+    const entry = JSON.parse(await readFile(file, "utf8")) as RegistryEntry;
+    if (youngest === undefined || entry.registeredAtMs > youngest.registeredAtMs) youngest = entry;
   }
   return youngest?.demo;
 }
@@ -50,7 +50,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // There, but another user's.
+    // The process exists but belongs to another user.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

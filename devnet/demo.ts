@@ -6,24 +6,24 @@ import { registerDemo } from "./demo-registry.js";
 import { type LocalNetwork, startLocalNetwork } from "./network.js";
 import type { SeededTransfer } from "./seed/seeded-transfer.js";
 
-/** Runs the gateway over a local Hop network until Ctrl-C, and tells what to try. */
+/** Runs the gateway over a local Hop network until Ctrl-C and prints commands to try. */
 async function main(): Promise<void> {
   const began = Date.now();
-  // Loopback unless asked otherwise; and quiet, so that the page below stays in sight.
+  // Loopback by default, and a quiet log so that the banner below stays visible.
   const { HOST = "127.0.0.1", LOG_LEVEL = "warn" } = process.env;
   const environment = { ...process.env, HOST, LOG_LEVEL };
-  // Only to hear of a wrong value at once, not after nine chains have been started.
+  // Validated early: a wrong value must not show only after nine chains have started.
   loadConfig(environment);
   const log = (line: string): void => console.log(`[${((Date.now() - began) / 1_000).toFixed(1)} s] ${line}`);
   log(`starting ${hopChains.size} local chains`);
   const network = await startLocalNetwork({ log });
   try {
-    // The local network's settings win over the user's own endpoints: nothing may leave this machine.
+    // The local network overrides the user's endpoints: nothing may leave this machine.
     const gateway = await createGateway(loadConfig({ ...environment, ...network.environment }));
     const { url } = await gateway.start();
-    const sayGoodbye = await registerDemo({ gatewayUrl: url, chains: network.chains });
+    const unregister = await registerDemo({ gatewayUrl: url, chains: network.chains });
     stopOnSignals(async () => {
-      await Promise.all([gateway.stop(), sayGoodbye()]);
+      await Promise.all([gateway.stop(), unregister()]);
       await network.stop();
     });
     network.bonder.start();
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
 }
 
 function renderBanner(url: string, transfers: LocalNetwork["transfers"]): string {
-  // HOP asks for no swap and so names no deadline: its hash and id are the same whenever the network was built.
+  // A HOP transfer has no swap and no deadline, so its hash and id are the same in every build of the network.
   const bonded = transfers.find(({ name }) => name === "hop-arbitrum-optimism");
   const quote = "amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5";
   const message = `{"amount":"25000000","token":"USDT","fromChain":"polygon","toChain":"arbitrum","slippage":0.5}`;

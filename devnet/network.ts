@@ -17,47 +17,47 @@ import { type Bonder, createBonder } from "./transfer/bonder.js";
 export interface LocalNetworkOptions {
   /** The chains to run, by slug. Default: every chain of the SDK's mainnet address book. */
   readonly slugs?: readonly string[];
-  /** Where built states are kept; false: nowhere, build anew. Default: the project's `.devnet`. */
+  /** Folder that caches built states; false: no cache, always build. Default: the project's `.devnet`. */
   readonly stateDir?: string | false;
-  /** Told what is going on, a line at a time. */
+  /** Called with one line per step. */
   readonly log?: (line: string) => void;
   /** How long the bonder leaves a new transfer pending, in seconds. */
   readonly bondDelaySeconds?: number;
 }
 
-/** A local Hop network: chains with Hop's contracts and a past, and what Hop and Circle serve beside them. */
+/** A local Hop network: chains with Hop's contracts and seeded transfers, and the documents that Hop and Circle host. */
 export interface LocalNetwork {
   readonly chains: Readonly<Record<string, { readonly chainId: number; readonly url: string }>>;
   readonly assetsUrl: string;
   readonly attestationUrl: string;
-  /** What stands on the chains from the start, oldest first. */
+  /** The seeded transfers, oldest first. */
   readonly transfers: readonly SeededTransfer[];
-  /** Configuration of a gateway over this network. */
+  /** Environment that configures a gateway for this network. */
   readonly environment: Readonly<Record<string, string>>;
   /** Not started yet. */
   readonly bonder: Bonder;
-  /** Ends everything and waits until it is gone. */
+  /** Stops everything and waits for it. */
   stop(): Promise<void>;
 }
 
-/** Nobody listens there. For the chains that do not run here: their public endpoints would be asked otherwise. */
+/** No server listens here. For chains that do not run locally, which would otherwise use public endpoints. */
 const UNREACHABLE_URL = "http://127.0.0.1:1";
 
 /**
- * Starts the network. The first start builds it (deploys, then makes a past of some days) and keeps the state; every
- * start runs from a kept state, so that the first is no different from the others.
+ * Starts the network. The first start deploys the contracts, seeds transfers of some days and saves the state. Every start,
+ * the first included, loads a saved state, so that all behave alike.
  */
 export async function startLocalNetwork(options: LocalNetworkOptions = {}): Promise<LocalNetwork> {
   const { slugs = [...hopChains.keys()], stateDir = getCacheFolder(), log = () => {}, bondDelaySeconds } = options;
   const stops: (() => Promise<unknown>)[] = [];
-  // What was started last needs what was started first.
+  // In reverse order: later parts depend on earlier ones.
   const stop = (): Promise<void> => runCleanups(stops.splice(0).reverse());
   try {
-    const { state, forget } = await openOrBuildState(slugs, stateDir, log);
-    const anvils = await startAnvils(slugs, (slug) => ({ stateFile: state.chainFile(slug) })).finally(forget);
+    const { state, discard } = await openOrBuildState(slugs, stateDir, log);
+    const anvils = await startAnvils(slugs, (slug) => ({ stateFile: state.chainFile(slug) })).finally(discard);
     stops.push(() => stopAnvils(anvils));
     const chains = connectChains(Object.fromEntries(anvils));
-    // A first block of today: a chain whose head is days old would look stuck.
+    // Mine one block now: a chain whose head is days old would count as stalled.
     await Promise.all([...chains.values()].map(({ rpc }) => rpc("evm_mine")));
 
     const assets = await startAssetsServer();
@@ -83,7 +83,7 @@ export async function startLocalNetwork(options: LocalNetworkOptions = {}): Prom
       stop,
     };
   } catch (error) {
-    // What went wrong first is what there is to tell.
+    // Report the first error, not one of the clean-up.
     await stop().catch(() => {});
     throw error;
   }
@@ -104,22 +104,22 @@ async function openOrBuildState(
   slugs: readonly string[],
   stateDir: string | false,
   log: (line: string) => void,
-): Promise<{ state: SavedState; forget: () => Promise<void> }> {
+): Promise<{ state: SavedState; discard: () => Promise<void> }> {
   const parent = stateDir === false ? await mkdtemp(join(tmpdir(), "hop-network-")) : stateDir;
-  const forget = async (): Promise<void> => {
+  const discard = async (): Promise<void> => {
     if (stateDir === false) await rm(parent, { recursive: true, force: true });
   };
   const folder = join(parent, stateDir === false ? randomUUID() : await computeStateName(slugs));
-  const kept = await openSavedState(folder);
-  if (kept !== undefined) return { state: kept, forget };
+  const saved = await openSavedState(folder);
+  if (saved !== undefined) return { state: saved, discard };
   try {
     await mkdir(parent, { recursive: true });
     await buildState(folder, slugs, log);
     const state = await openSavedState(folder);
-    if (state === undefined) throw new Error("the built state is gone");
-    return { state, forget };
+    if (state === undefined) throw new Error("the built state was deleted");
+    return { state, discard };
   } catch (error) {
-    await forget();
+    await discard();
     throw error;
   }
 }

@@ -1,12 +1,12 @@
 /**
- * Ends one after another in the given order, each also when one before it fails.
- * @throws whatever the first failure was, after the last.
+ * Runs clean-up functions in order, each even if an earlier one fails.
+ * @throws the first failure, after the last function has run
  */
-export async function runCleanups(ends: readonly (() => Promise<unknown>)[]): Promise<void> {
+export async function runCleanups(cleanups: readonly (() => Promise<unknown>)[]): Promise<void> {
   const failures: unknown[] = [];
-  for (const end of ends) {
+  for (const cleanup of cleanups) {
     try {
-      await end();
+      await cleanup();
     } catch (error) {
       failures.push(error);
     }

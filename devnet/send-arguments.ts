@@ -13,7 +13,7 @@ Sends a transfer on the local network that "npm run demo" runs: asks the gateway
   --recipient  address at the destination (default: the sender's)
   --help       prints this`;
 
-/** What the caller got wrong, in one line. */
+/** An invalid argument, described in one line. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -42,8 +42,8 @@ const STRING_OPTIONS = {
 const OPTIONS = { ...STRING_OPTIONS, help: { type: "boolean" } } as const;
 
 /**
- * Gives undefined where help was asked for.
- * @throws UsageError
+ * Parses the command line. Returns undefined for --help.
+ * @throws UsageError for an invalid argument
  */
 export function parseSendArguments(argv: readonly string[]): SendArguments | undefined {
   const { help, ...values } = parseOptions(argv);

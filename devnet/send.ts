@@ -5,7 +5,7 @@ import { findRunningDemo } from "./demo-registry.js";
 import { parseSendArguments, USAGE, UsageError } from "./send-arguments.js";
 import { sendTransfer } from "./transfer/send-transfer.js";
 
-/** What is read of a quote. */
+/** The fields of a quote that are used here. */
 interface QuoteResponse {
   readonly amountOutMin: string;
   readonly destinationAmountOutMin: string;
@@ -15,14 +15,14 @@ interface QuoteResponse {
 }
 
 async function main(): Promise<void> {
-  const given = parseSendArguments(process.argv.slice(2));
-  if (given === undefined) return console.log(USAGE);
-  const { token, from, to, amount, slippage, recipient } = given;
+  const parsed = parseSendArguments(process.argv.slice(2));
+  if (parsed === undefined) return console.log(USAGE);
+  const { token, from, to, amount, slippage, recipient } = parsed;
   const demo = await findRunningDemo();
   if (demo === undefined) throw new Error('no local network is running: start one with "npm run demo"');
 
-  const asked = { amount: `${amount}`, token: token.symbol, fromChain: from, toChain: to, slippage };
-  const quote = (await getJson(`${demo.gatewayUrl}/v1/quote?${new URLSearchParams(asked)}`)) as QuoteResponse;
+  const query = { amount: `${amount}`, token: token.symbol, fromChain: from, toChain: to, slippage };
+  const quote = (await getJson(`${demo.gatewayUrl}/v1/quote?${new URLSearchParams(query)}`)) as QuoteResponse;
   const bonderFee = BigInt(quote.bonderFee);
   if (bonderFee >= amount) {
     throw new Error(`send more: the fee alone is ${utils.formatUnits(bonderFee, token.decimals)} ${token.symbol}`);

@@ -31,7 +31,7 @@ interface CompilerOutput {
 
 const require = createRequire(import.meta.url);
 
-/** Code for `london` runs under every later rule set too, so the nodes may be run with any of them. */
+/** Code for `london` runs on every later hard fork too, so nodes may use any of them. */
 const COMPILER_SETTINGS = {
   evmVersion: "london",
   optimizer: { enabled: true, runs: 200 },
@@ -39,13 +39,12 @@ const COMPILER_SETTINGS = {
 };
 
 /**
- * Our contracts by name, compiled once: later calls read `.devnet/`, under a name made of the sources, the settings and the
- * compiler's version.
- *
- * @throws Error with the compiler's own messages when a source does not compile.
+ * Returns the contracts by name. Compiles once and caches the result in `.devnet/`, keyed by a hash of sources, settings and
+ * compiler version.
+ * @throws Error with the compiler's messages when a source does not compile
  */
 export function compileContracts(): Record<string, ContractArtifact> {
-  // The sources are never copied to where the built files are.
+  // Read from the project folder: the sources are not copied to dist/.
   const sources = readSources(join(findProjectFolder(), "devnet", "contracts"));
   const { version } = JSON.parse(readFileSync(require.resolve("solc/package.json"), "utf8")) as { version: string };
   const key = createHash("sha256")
@@ -54,14 +53,14 @@ export function compileContracts(): Record<string, ContractArtifact> {
     .slice(0, 16);
   const cache = join(getCacheFolder(), `artifacts-${key}.json`);
   if (existsSync(cache)) {
-    // A sign of use: what has none for long is forgotten.
+    // Marks the file as used; unused files are deleted after a day.
     utimesSync(cache, new Date(), new Date());
     return JSON.parse(readFileSync(cache, "utf8")) as Record<string, ContractArtifact>;
   }
 
   const artifacts = compile(sources);
   mkdirSync(getCacheFolder(), { recursive: true });
-  // Another process may compile at the same time: a rename never shows half a file.
+  // Written to a draft and renamed: another process may compile at the same time and must not read half a file.
   const draft = `${cache}.${randomUUID()}`;
   writeFileSync(draft, JSON.stringify(artifacts));
   renameSync(draft, cache);
@@ -69,7 +68,7 @@ export function compileContracts(): Record<string, ContractArtifact> {
 }
 
 function compile(sources: Record<string, { content: string }>): Record<string, ContractArtifact> {
-  // Loaded here because the compiler takes a second to load and is needed only when a source changed.
+  // Loaded lazily: the compiler takes a second to load and is needed only when a source changed.
   const solc = require("solc") as { compile(input: string): string };
   const input = JSON.stringify({ language: "Solidity", sources, settings: COMPILER_SETTINGS });
   const output = JSON.parse(solc.compile(input)) as CompilerOutput;

@@ -2,18 +2,18 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The project's folder: the same from the sources and from the built files. */
+/** Returns the project's root folder, both from the sources and from dist/. */
 export function findProjectFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, "package.json"))) {
     const parent = dirname(folder);
-    if (parent === folder) throw new Error("the local network runs from the project's folder");
+    if (parent === folder) throw new Error("the local network needs the project's folder");
     folder = parent;
   }
   return folder;
 }
 
-/** Where the local network keeps what it can make again. */
+/** Returns the folder of caches of the local network. */
 export function getCacheFolder(): string {
   return join(findProjectFolder(), ".devnet");
 }

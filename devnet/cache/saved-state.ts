@@ -8,23 +8,23 @@ import type { SeededTransfer } from "../seed/seeded-transfer.js";
 import { findProjectFolder } from "./project-folders.js";
 
 const TRANSFERS_FILE = "transfers.json";
-/** What can be made again: states, and compiled contracts. */
+/** Cached files: chain states and compiled contracts. */
 const DISPOSABLE_NAME = /^(?:state|artifacts)-/;
-/** What nobody has used for this long is likely of sources that have changed. */
+/** A cached file that is unused for this long belongs to sources that have changed. */
 const UNUSED_TTL_MS = 24 * 3600 * 1000;
 
-/** The state of every chain of a built network, on disk. Never changed once it is there. */
+/** The saved state of every chain of a built network. Immutable once it exists. */
 export interface SavedState {
   readonly transfers: readonly SeededTransfer[];
-  /** File from which a chain starts. */
+  /** Returns the path of the state file of a chain. */
   chainFile(slug: string): string;
 }
 
-/** Name of the state of these chains: another as soon as anything that makes it has changed. */
+/** Computes the name of the state of these chains: a hash of everything that influences it. */
 export async function computeStateName(slugs: readonly string[]): Promise<string> {
   const project = findProjectFolder();
   const hash = createHash("sha256").update(JSON.stringify(slugs));
-  // package.json pins the node, the compiler and the address book.
+  // package.json pins anvil, the compiler and the address book.
   hash.update(await readFile(join(project, "package.json")));
   for (const folder of ["devnet", "src/hop"]) {
     const entries = await readdir(join(project, folder), { recursive: true, withFileTypes: true });
@@ -34,7 +34,7 @@ export async function computeStateName(slugs: readonly string[]): Promise<string
   return `state-${hash.digest("hex").slice(0, 16)}`;
 }
 
-/** Opens a saved state, or gives undefined where there is none. */
+/** Opens a saved state. Returns undefined if there is none. */
 export async function openSavedState(folder: string): Promise<SavedState | undefined> {
   if (!existsSync(folder)) return undefined;
   await utimes(folder, new Date(), new Date());
@@ -45,8 +45,8 @@ export async function openSavedState(folder: string): Promise<SavedState | undef
 }
 
 /**
- * Saves the chains as they are. The folder appears with everything in it or not at all, so that several processes may
- * build the same state at once: the first wins, the others' work is dropped.
+ * Saves the current state of the chains. The folder appears atomically, so that several processes may build the same state
+ * at once: the first one wins, the others' result is discarded.
  */
 export async function saveChainState(
   folder: string,
@@ -70,7 +70,7 @@ export async function saveChainState(
   }
 }
 
-/** Every change of the sources makes others; those of the past would pile up. */
+/** Deletes unused cached files, of which every change of the sources adds new ones. */
 async function deleteUnused(parent: string): Promise<void> {
   for (const name of (await readdir(parent)).filter((entry) => DISPOSABLE_NAME.test(entry))) {
     const { mtimeMs } = await stat(join(parent, name));

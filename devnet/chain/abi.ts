@@ -1,7 +1,7 @@
 import { utils } from "ethers";
 
-// The part of each contract that the local network calls or reads. Names and types are those of the real ones, but
-// for `mint`, `owner` and `messenger`: how the local tokens and bridges name who may mint and who brings messages.
+// The functions and events of each contract that the local network uses. Names and types are those of the real contracts,
+// except `mint`, `owner` and `messenger`, which exist only on the local tokens and bridges.
 
 export const erc20Abi = new utils.Interface([
   "function approve(address spender, uint256 amount) returns (bool)",

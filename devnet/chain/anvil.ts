@@ -6,11 +6,11 @@ import { createJsonRpc, type JsonRpc, toHexQuantity } from "./json-rpc.js";
 
 export interface AnvilOptions {
   readonly chainId: number;
-  /** Price of gas in wei: what `eth_gasPrice` answers, before and after every block. */
+  /** Gas price in wei: the result of `eth_gasPrice`, constant over all blocks. */
   readonly gasPrice: bigint;
   /** Time of the first block, Unix seconds; the clock runs on from there. Default: now. */
   readonly timestamp?: number;
-  /** State to begin with, as `anvil_dumpState` gave it (unzipped). The clock then runs at the time of day. */
+  /** File with the initial state, as `anvil_dumpState` returns it, unzipped. The clock then follows the wall clock. */
   readonly stateFile?: string;
 }
 
@@ -18,35 +18,35 @@ export interface Anvil {
   readonly chainId: number;
   readonly url: string;
   readonly rpc: JsonRpc;
-  /** Ends the process and waits until it is gone. Harmless when it is gone already. */
+  /** Stops the process and waits for its exit. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** Old enough to run code for London, young enough for everything that wallets ask for; fixed, so that states last. */
+/** Runs code compiled for London and supports what wallets need. Fixed, so that saved states stay valid. */
 const HARDFORK = "cancun";
 const BLOCK_GAS_LIMIT = 200_000_000;
-/** States of past blocks that can be read. Without a limit anvil writes them to the user's home and leaves them there. */
+/** Number of past block states that can be read. Without a limit anvil writes them to the user's home and leaves them there. */
 const MAX_HISTORICAL_STATES = 256;
 const START_TIMEOUT_MS = 20_000;
 
 /**
- * Runs the node and kills it as soon as standard input ends, which the operating system sees to even when our process
- * is killed outright. The shell lets go of the node's output, so that the end of that output is the end of the node.
+ * Runs the node and kills it when standard input ends, which happens even when our process is killed. The shell closes its
+ * copies of the node's output, so that the output ends when the node exits.
  */
 const WATCHDOG_SCRIPT = `"$@" </dev/null & node=$!; exec >/dev/null 2>&1; while read -r _; do :; done; kill -9 $node; wait $node`;
 
-/** Starts one local chain on a free port of 127.0.0.1. It mines a block for every transaction, at once. */
+/** Starts a local chain on a free port of 127.0.0.1. It mines a block immediately for every transaction. */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   const { chainId, gasPrice, timestamp, stateFile } = options;
   const args = ["--host", "127.0.0.1", "--port", "0", "--chain-id", `${chainId}`, "--hardfork", HARDFORK];
   args.push("--gas-limit", `${BLOCK_GAS_LIMIT}`, "--auto-impersonate", "--color", "never");
   args.push("--prune-history", `${MAX_HISTORICAL_STATES}`);
-  // Gas price = base fee: the minimum tip that anvil would add is not what these chains charge.
+  // The gas price is the base fee alone; anvil would add a minimum priority fee.
   args.push("--base-fee", `${gasPrice}`, "--disable-min-priority-fee");
   if (timestamp !== undefined) args.push("--timestamp", `${timestamp}`);
   if (stateFile !== undefined) args.push("--load-state", stateFile);
 
-  // A process group of its own: Ctrl-C in a terminal is ours to act on, not the node's.
+  // Detached, so that Ctrl-C in a terminal reaches only our process.
   const child = spawn("sh", ["-c", WATCHDOG_SCRIPT, "sh", resolveAnvilPath(), ...args], {
     stdio: "pipe",
     detached: true,
@@ -59,20 +59,20 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
     child.stdin.end();
     await exited;
   };
-  // A node that ends by itself takes its watchdog along.
+  // Ends the watchdog when the node exits by itself.
   child.stdout.once("end", () => child.stdin.end());
   child.stdin.on("error", () => {});
   try {
     const url = `http://127.0.0.1:${await readPort(child)}`;
     const rpc = createJsonRpc(url);
     await rpc("anvil_setLoggingEnabled", [false]);
-    const keeper = await pinGasPrice(url, rpc, gasPrice);
+    const gasPricePin = await pinGasPrice(url, rpc, gasPrice);
     return {
       chainId,
       url,
       rpc,
       async stop() {
-        keeper.close();
+        gasPricePin.close();
         await stop();
       },
     };
@@ -82,7 +82,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   }
 }
 
-/** The node's own binary, from the package for this platform; the launcher script beside it would be one more process. */
+/** Returns the path of the native binary of this platform; the launcher script would add a process. */
 function resolveAnvilPath(): string {
   const require = createRequire(import.meta.url);
   const architecture = process.arch === "x64" ? "amd64" : process.arch;
@@ -90,46 +90,46 @@ function resolveAnvilPath(): string {
   return launcher.resolve(`@foundry-rs/anvil-${process.platform}-${architecture}/bin/anvil`);
 }
 
-/** Reads the port that the node has chosen from its banner; fails with what it said instead when it ends. */
+/** Reads the port from the node's banner. Rejects with the node's output if it exits instead. */
 async function readPort(child: ChildProcessWithoutNullStreams): Promise<string> {
-  let said = "";
+  let output = "";
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`anvil did not start: ${said}`)), START_TIMEOUT_MS);
-    const hear = (chunk: Buffer): void => {
-      said += chunk.toString();
-      const port = /Listening on \S+:(\d+)/.exec(said)?.[1];
+    const timer = setTimeout(() => reject(new Error(`anvil did not start: ${output}`)), START_TIMEOUT_MS);
+    const onData = (chunk: Buffer): void => {
+      output += chunk.toString();
+      const port = /Listening on \S+:(\d+)/.exec(output)?.[1];
       if (port === undefined) return;
       clearTimeout(timer);
-      child.stdout.off("data", hear).resume();
-      child.stderr.off("data", hear).resume();
+      child.stdout.off("data", onData).resume();
+      child.stderr.off("data", onData).resume();
       resolve(port);
     };
-    child.stdout.on("data", hear);
-    child.stderr.on("data", hear);
-    // What is wrong is said on the one, and the other may end before that is read.
+    child.stdout.on("data", onData);
+    child.stderr.on("data", onData);
+    // Waits for both: the error is on one of them, and the other may end before it is read.
     void Promise.all([once(child.stdout, "end"), once(child.stderr, "end")]).then(() => {
       clearTimeout(timer);
-      reject(new Error(`anvil ended: ${said}`));
+      reject(new Error(`anvil exited: ${output}`));
     }, reject);
   });
 }
 
 /**
- * Anvil lowers the base fee by an eighth after every nearly empty block and has no setting against it (with a base fee
- * it ignores --gas-price). So the fee is put back after every block, whoever sent the transaction.
+ * Resets the base fee after every block. Anvil lowers it by an eighth after a nearly empty block (EIP-1559) and has no option
+ * against that; with a base fee it ignores --gas-price.
  */
 async function pinGasPrice(url: string, rpc: JsonRpc, gasPrice: bigint): Promise<{ close(): void }> {
   const restore = (): Promise<unknown> => rpc("anvil_setNextBlockBaseFeePerGas", [toHexQuantity(gasPrice)]);
   const socket = new WebSocket(url.replace("http", "ws"));
   await new Promise<void>((resolve, reject) => {
-    socket.addEventListener("error", () => reject(new Error("anvil takes no subscription")), { once: true });
+    socket.addEventListener("error", () => reject(new Error("anvil rejected the subscription")), { once: true });
     socket.addEventListener("message", () => resolve(), { once: true });
     socket.addEventListener("open", () => {
       socket.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] }));
     });
   });
   socket.addEventListener("message", () => {
-    // Fails only when the node is going down, and then there is no price to keep.
+    // Fails only while the node shuts down.
     restore().catch(() => {});
   });
   await restore();

@@ -1,9 +1,9 @@
-/** Calls one JSON-RPC method of a chain and gives its result. */
+/** Calls a JSON-RPC method of a chain and returns its result. */
 export type JsonRpc = (method: string, params?: readonly unknown[]) => Promise<unknown>;
 
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** A JSON-RPC client for one local node, which is trusted and near: no retries, no failover, a generous time limit. */
+/** Creates a JSON-RPC client for a trusted local node: no retries, no failover, a generous timeout. */
 export function createJsonRpc(url: string): JsonRpc {
   let lastId = 0;
   return async (method, params = []) => {
@@ -14,16 +14,16 @@ export function createJsonRpc(url: string): JsonRpc {
       body: JSON.stringify({ jsonrpc: "2.0", id: lastId, method, params }),
       signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     });
-    const answer = (await response.json()) as { result?: unknown; error?: { message?: string; data?: unknown } };
-    if (answer.error !== undefined) {
-      const { message = "unknown error", data } = answer.error;
-      throw new Error(`${method}: ${message}${typeof data === "string" ? ` (${data})` : ""}`);
+    const message = (await response.json()) as { result?: unknown; error?: { message?: string; data?: unknown } };
+    if (message.error !== undefined) {
+      const { message: reason = "unknown error", data } = message.error;
+      throw new Error(`${method}: ${reason}${typeof data === "string" ? ` (${data})` : ""}`);
     }
-    return answer.result;
+    return message.result;
   };
 }
 
-/** A JSON-RPC quantity. */
+/** Encodes a JSON-RPC quantity. */
 export function toHexQuantity(value: bigint | number): string {
   return `0x${value.toString(16)}`;
 }

@@ -18,12 +18,12 @@ const GWEI = 1_000_000_000n;
 
 const GAS_PRICES: Readonly<Record<string, bigint>> = { ethereum: 10n * GWEI, polygon: 40n * GWEI, gnosis: 2n * GWEI };
 
-/** What gas costs on a local chain, in wei: about what it costs on the real one, and the same on every run. */
+/** Returns the gas price of a local chain in wei: about that of the real chain, the same on every run. */
 export function getGasPrice(slug: string): bigint {
   return GAS_PRICES[slug] ?? GWEI / 20n;
 }
 
-/** The running chains at these addresses. */
+/** Returns the running chains at these URLs. */
 export function connectChains(
   urls: Readonly<Record<string, { readonly chainId: number; readonly url: string }>>,
 ): LocalChains {
@@ -31,40 +31,40 @@ export function connectChains(
   return new Map(chains.map((chain) => [chain.slug, chain]));
 }
 
-/** The running chain of a slug. */
+/** Returns the running chain with this slug. */
 export function getLocalChain(chains: LocalChains, slug: string): LocalChain {
   const chain = chains.get(slug);
   if (chain === undefined) throw new Error(`chain ${slug} is not running`);
   return chain;
 }
 
-/** Chain id of a Hop chain. */
+/** Returns the chain id of a Hop chain. */
 export function getChainId(slug: string): number {
   const chain = hopChains.get(slug);
-  if (chain === undefined) throw new Error(`no Hop chain is called ${slug}`);
+  if (chain === undefined) throw new Error(`unknown Hop chain ${slug}`);
   return chain.chainId;
 }
 
-/** Slug of a Hop chain id. */
+/** Returns the slug of a chain id. */
 export function getSlugByChainId(chainId: number): string {
   for (const chain of hopChains.values()) if (chain.chainId === chainId) return chain.slug;
   throw new Error(`no Hop chain has the id ${chainId}`);
 }
 
-/** Address of a token's contract under its name in the SDK's address book; undefined where the token has none there. */
+/** Returns the address of a token's contract by its name in the SDK's address book; undefined if the token has none there. */
 export function findContract(token: string, slug: string, name: string): string | undefined {
   const address = getNetwork("mainnet").contracts.get(token)?.get(slug)?.[name];
   return typeof address === "string" ? address : undefined;
 }
 
-/** Like {@link findContract}, for a contract that must be there. */
+/** Like {@link findContract}, but throws if there is none. */
 export function getContract(token: string, slug: string, name: string): string {
   const address = findContract(token, slug, name);
   if (address === undefined) throw new Error(`${token} has no ${name} on ${slug}`);
   return address;
 }
 
-/** The bonder whom the SDK names for a route. */
+/** Returns the SDK's bonder of a route. */
 export function getBonder(token: string, source: string, destination: string): string {
   const bonders: Record<string, Record<string, Record<string, string>>> = sdkConfig.mainnet.bonders;
   const bonder = bonders[token]?.[source]?.[destination];
@@ -73,7 +73,7 @@ export function getBonder(token: string, source: string, destination: string): s
   return bonder.trim();
 }
 
-/** Where Multicall3 stands on a chain. */
+/** Returns the address of Multicall3 on a chain. */
 export function getMulticallAddress(slug: string): string {
   const chains: Record<string, { readonly multicall: string } | undefined> = sdkConfig.mainnet.chains;
   const address = chains[slug]?.multicall;
@@ -81,7 +81,7 @@ export function getMulticallAddress(slug: string): string {
   return address;
 }
 
-/** Whether a token is the coin in which gas is paid on a chain, so that sending it means sending value. */
+/** Returns whether a token is the native coin of a chain, which is sent as transaction value. */
 export function isNativeCoin(token: string, slug: string): boolean {
   const { nativeToken } = hopChains.get(slug) ?? {};
   return nativeToken === token || (nativeToken === "XDAI" && token === "DAI");

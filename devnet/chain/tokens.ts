@@ -5,17 +5,17 @@ import { toHexQuantity } from "./json-rpc.js";
 import { findContract, getContract, getLocalChain, isNativeCoin, type LocalChains } from "./local-chains.js";
 import { callContract, sendTransaction } from "./transactions.js";
 
-/** Address of the token that people hold on a chain. */
+/** Returns the address of the canonical token on a chain. */
 export function getTokenAddress(token: string, slug: string): string {
   return findContract(token, slug, "l1CanonicalToken") ?? getContract(token, slug, "l2CanonicalToken");
 }
 
-/** An amount of whole tokens, such as "0.5", in the token's smallest unit. */
+/** Converts an amount of whole tokens, such as "0.5", to the token's smallest unit. */
 export function parseTokenAmount(token: string, amount: string): bigint {
   return utils.parseUnits(amount, getTokenDecimals(token)).toBigInt();
 }
 
-/** Gives an account tokens (the coin itself where the token is the chain's coin), in the token's smallest unit. */
+/** Mints tokens to an account (or adds native coin), in the token's smallest unit. */
 export async function fundAccount(
   chains: LocalChains,
   slug: string,

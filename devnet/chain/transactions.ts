@@ -14,7 +14,7 @@ export interface TransactionReceipt {
 }
 
 export interface TransactionRequest {
-  /** Any account: the local chains let everyone be anyone. */
+  /** Any account: the local chains allow impersonation. */
   readonly from: string;
   readonly to: string;
   readonly data: string;
@@ -25,15 +25,15 @@ export interface TransactionRequest {
 const GAS_RESERVE = 10n ** 18n;
 
 /**
- * Sends a transaction, waits until it is mined and gives its receipt. A sender short of coins is given some first.
- * @throws Error when it reverts.
+ * Sends a transaction, waits until it is mined and returns its receipt. Tops up the sender's balance first if needed.
+ * @throws Error when it reverts
  */
 export async function sendTransaction(chain: LocalChain, call: TransactionRequest): Promise<TransactionReceipt> {
   const { from, to, data, value = 0n } = call;
   const needed = value + GAS_RESERVE;
   const balance = BigInt((await chain.rpc("eth_getBalance", [from, "latest"])) as string);
   if (balance < needed) await chain.rpc("anvil_setBalance", [from, toHexQuantity(needed + 100n * GAS_RESERVE)]);
-  // Said outright: on cheap chains anvil's own guess is a tip above the fee that it caps.
+  // Set explicitly: on cheap chains anvil's default priority fee exceeds its default fee cap.
   const fees = { maxFeePerGas: toHexQuantity(2n * getGasPrice(chain.slug)), maxPriorityFeePerGas: "0x0" };
   const transaction = { from, to, data, value: toHexQuantity(value), ...fees };
   const receipt = (await chain.rpc("eth_sendTransactionSync", [transaction])) as TransactionReceipt;
@@ -41,7 +41,7 @@ export async function sendTransaction(chain: LocalChain, call: TransactionReques
   return receipt;
 }
 
-/** Reads from a contract: the raw answer. */
+/** Calls a contract and returns the raw return data. */
 export async function callContract(chain: LocalChain, to: string, data: string): Promise<string> {
   return (await chain.rpc("eth_call", [{ to, data }, "latest"])) as string;
 }

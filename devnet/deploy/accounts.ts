@@ -1,17 +1,14 @@
 import { utils } from "ethers";
 
-/**
- * Accounts and contracts that only the local network has. Nobody holds a key of them: the local chains let everyone be
- * anyone.
- */
+/** Accounts that exist only on the local network. They have no keys: the local chains allow impersonation. */
 export const deployer = deriveAddress("deployer");
 /** Owns the canonical tokens and mints them. */
 export const faucet = deriveAddress("faucet");
-/** Brings deposits from L1 and the roots of settled transfers. */
+/** Relays deposits from L1 and the roots of settled transfers. */
 export const messenger = deriveAddress("messenger");
 /** Holds the LP tokens of every pool and may ramp its amplification. */
 export const poolOwner = deriveAddress("pool owner");
-/** Gets the fees of CCTP transfers. */
+/** Receives the fees of CCTP transfers. */
 export const feeCollector = deriveAddress("fee collector");
 export const tokenMinter = deriveAddress("CCTP token minter");
 export const uniswapLiquidityProvider = deriveAddress("Uniswap liquidity provider");

@@ -13,7 +13,7 @@ export interface TokenContracts {
   get(name: string): string;
 }
 
-/** Every token that the SDK has on a chain, in its order. */
+/** Returns every token of the SDK on a chain, in its order. */
 export function listTokenContracts(slug: string): readonly TokenContracts[] {
   const tokens = [...getNetwork("mainnet").contracts.entries()].filter(([, byChain]) => byChain.has(slug));
   return tokens.map(([token]) => getTokenContracts(token, slug));
@@ -33,7 +33,7 @@ export function getTokenContracts(token: string, slug: string): TokenContracts {
   return { token, decimals: getTokenDecimals(token), find, get };
 }
 
-/** Ids of the chains on which a token has a Hop bridge, other than this one. */
+/** Returns the ids of the other chains on which a token has a Hop bridge. */
 export function listBridgedChainIds(token: string, except: string): readonly number[] {
   const hasBridge = (slug: string): boolean =>
     (findContract(token, slug, "l1Bridge") ?? findContract(token, slug, "l2Bridge")) !== undefined;
@@ -41,7 +41,7 @@ export function listBridgedChainIds(token: string, except: string): readonly num
   return chains.map(({ chainId }) => chainId);
 }
 
-/** Whoever the SDK names as bonder of a route that ends on this chain. */
+/** Returns the SDK's bonders of routes that end on this chain. */
 export function listBonders(token: string, slug: string): readonly string[] {
   const byToken: Record<string, Record<string, Record<string, string>>> = sdkConfig.mainnet.bonders;
   // One of the SDK's addresses ends in a space.
@@ -49,7 +49,7 @@ export function listBonders(token: string, slug: string): readonly string[] {
   return [...new Set(bonders)];
 }
 
-/** What each bonder of a token has at stake, in its smallest unit. */
+/** Returns the stake of each bonder of a token, in its smallest unit. */
 export function getBonderStake(token: string): bigint {
   const stakes: Record<string, number> = sdkConfig.mainnet.bonderTotalStake;
   const whole = stakes[token];

@@ -1,6 +1,6 @@
 import { utils } from "ethers";
 
-/** The attesters whom the local message transmitters believe: keys that everybody knows, in the order of their addresses. */
+/** Well-known private keys of the attesters that the local message transmitters trust, sorted by address. */
 const attesterKeys = ["hop local network: attester 1", "hop local network: attester 2"]
   .map((name) => new utils.SigningKey(utils.id(name)))
   .sort((one, other) => (addressOf(one).toLowerCase() < addressOf(other).toLowerCase() ? -1 : 1));
@@ -8,7 +8,7 @@ const attesterKeys = ["hop local network: attester 1", "hop local network: attes
 export const attesters: readonly string[] = attesterKeys.map(addressOf);
 
 /**
- * The attestation of a CCTP message: every attester's signature of its hash, in the order of their addresses.
+ * Signs the attestation of a CCTP message: every attester's signature of its hash, sorted by address.
  *
  * @param messageHash keccak256 of the message.
  */

@@ -7,12 +7,12 @@ import { attesters } from "./attestation.js";
 import type { ContractPlacement } from "./contract-placement.js";
 import { findUniswapContracts } from "./uniswap-contracts.js";
 
-/** Fee that a Hop CCTP bridge asks at least, in units of USDC. */
+/** Minimum bonder fee of a Hop CCTP bridge, in units of USDC. */
 const MIN_BONDER_FEES: Readonly<Record<string, number>> = { ethereum: 0, polygon: 120_000 };
 const DEFAULT_MIN_BONDER_FEE = 100_000;
-/** The most that one CCTP message may burn, in units of USDC: a million. */
+/** Burn limit per CCTP message, in units of USDC: one million. */
 const BURN_LIMIT = 1_000_000_000_000n;
-/** Far above the nonces of the SDK's own messages, which must stay unused, and apart from other domains' nonces. */
+/** Far above the nonces of the SDK's sample messages, which must stay unused, and distinct per domain. */
 const firstNonceOfDomain = (domain: number): number => (domain + 1) * 1_000_000;
 
 interface CctpChain {
@@ -23,7 +23,7 @@ interface CctpChain {
   readonly tokenMessenger: string;
 }
 
-/** Circle's contracts and Hop's entry to them; nothing on a chain without CCTP. */
+/** Returns the placements of Circle's contracts and Hop's CCTP bridges; none on a chain without CCTP. */
 export function placeCctpContracts(slug: string): readonly ContractPlacement[] {
   const chains = listCctpChains();
   const here = chains.find((chain) => chain.slug === slug);

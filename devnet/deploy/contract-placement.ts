@@ -3,14 +3,14 @@ import type { ContractArtifact } from "../cache/compile-contracts.js";
 import type { JsonRpc } from "../chain/json-rpc.js";
 import { deployer } from "./accounts.js";
 
-/** One of our contracts at an address, and what it is told first. */
+/** One of our contracts, its address, and its initialization. */
 export interface ContractPlacement {
   /** Name in the compiled artifacts. */
   readonly contract: string;
   readonly address: string;
-  /** Call made once after placing. */
+  /** Call made once after placement. */
   readonly initializer?: { readonly method: string; readonly values: readonly unknown[] };
-  /** Coins that lie in the contract, wei. */
+  /** Native balance of the contract, wei. */
   readonly balance?: bigint;
 }
 
@@ -19,13 +19,13 @@ export interface ContractCall {
   readonly data: string;
 }
 
-/** Small enough that a batch of set-ups stays under the gas that one transaction may use on any chain. */
+/** Keeps a batch of initializations below the gas limit of a transaction on every chain. */
 const CALLS_PER_TRANSACTION = 20;
 const gasLimit = utils.hexValue(16_000_000);
-/** Wei: above any price of gas. */
+/** Wei; above any gas price here. */
 const maxFeePerGas = utils.hexValue(10n ** 13n);
 
-/** Puts the runtime code of every placement at its address, with its coins. */
+/** Places the runtime code and the balance of every placement at its address. */
 export async function setContractCode(
   rpc: JsonRpc,
   artifacts: Readonly<Record<string, ContractArtifact>>,
@@ -38,7 +38,7 @@ export async function setContractCode(
   await Promise.all(placing);
 }
 
-/** The calls that the placements ask for, in their order. */
+/** Returns the initializer calls of the placements, in order. */
 export function encodeInitializerCalls(
   artifacts: Readonly<Record<string, ContractArtifact>>,
   placements: readonly ContractPlacement[],
@@ -51,10 +51,8 @@ export function encodeInitializerCalls(
 }
 
 /**
- * Makes calls in few transactions, through the multicall contract, which is therefore the sender that the called
- * contracts see.
- *
- * @throws Error when a call reverts.
+ * Makes calls in few transactions through the multicall contract, which is therefore `msg.sender` of the calls.
+ * @throws Error when a call reverts
  */
 export async function sendCallsInBatches(
   rpc: JsonRpc,
@@ -65,8 +63,8 @@ export async function sendCallsInBatches(
   for (let start = 0; start < calls.length; start += CALLS_PER_TRANSACTION) {
     const batch = calls.slice(start, start + CALLS_PER_TRANSACTION);
     const data = encodeCall(artifact, "aggregate3", [batch.map((call) => [call.to, false, call.data])]);
-    // The fees that the node would fill in are no use: its tip is above the whole gas price of some chains, and a price of
-    // the moment may be too low for the next block, which then leaves the transaction waiting for ever.
+    // Explicit fees: the node's default priority fee exceeds the gas price of some chains, and a current price may be too low
+    // for the next block, so that the transaction would never be mined.
     const transaction = {
       from: deployer,
       to: multicall,
@@ -83,7 +81,7 @@ export async function sendCallsInBatches(
 
 export function getArtifact(artifacts: Readonly<Record<string, ContractArtifact>>, contract: string): ContractArtifact {
   const artifact = artifacts[contract];
-  if (artifact === undefined) throw new Error(`there is no contract ${contract}`);
+  if (artifact === undefined) throw new Error(`unknown contract ${contract}`);
   return artifact;
 }
 

@@ -19,18 +19,17 @@ import { deployUniswap, listUniswapBalances, placeUniswapContracts } from "./uni
 
 export interface ChainTarget {
   readonly slug: string;
-  /** A node that has anvil's own methods and mines a block for every transaction. */
+  /** RPC of a node with anvil's methods that mines a block per transaction. */
   readonly rpc: JsonRpc;
 }
 
-/** Wei, for the gas of the set-up. */
+/** Wei, for the gas of the deployment. */
 const DEPLOYER_FUNDS = 10n ** 21n;
 
 /**
- * Puts everything that the SDK calls on a chain of its mainnet address book there, at the addresses that it uses: tokens,
- * bridges, pools and wrappers, CCTP, Uniswap, multicall and the gas price oracle. To be run once on an empty chain.
- *
- * @throws Error when a contract does not compile or cannot be set up.
+ * Deploys every contract that the SDK calls on a mainnet chain, at its real address: tokens, bridges, pools and wrappers,
+ * CCTP, Uniswap, multicall and the gas price oracle. Run once on an empty chain.
+ * @throws Error when a contract does not compile or its initialization reverts
  */
 export async function deployChain(target: ChainTarget): Promise<void> {
   const { slug, rpc } = target;
@@ -47,7 +46,7 @@ export async function deployChain(target: ChainTarget): Promise<void> {
   await rpc("anvil_stopImpersonatingAccount", [deployer]);
 }
 
-/** Our contracts on a chain. */
+/** Returns the placements of all contracts on a chain. */
 function listPlacements(slug: string): readonly ContractPlacement[] {
   const holdings = [...listHopBalances(slug), ...listUniswapBalances(slug)];
   return [

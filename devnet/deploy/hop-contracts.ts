@@ -14,13 +14,13 @@ import { getInitialPoolState } from "./pool-state.js";
 import type { InitialBalance } from "./token-contracts.js";
 
 const MIN_BONDER_BPS = 2;
-/** Least bonder fee that an L2 bridge takes, in the token's smallest unit; 0 where none is named. */
+/** Absolute minimum bonder fee of an L2 bridge, in the token's smallest unit; 0 if not listed. */
 const MIN_BONDER_FEES: Readonly<Record<string, bigint>> = {
   "ETH.gnosis": 500_000_000_000_000n,
   "ETH.polygon": 250_000_000_000_000n,
 };
 
-/** The bridges of every token on a chain, with their pools and wrappers. */
+/** Returns the placements of bridges, pools and wrappers of every token on a chain. */
 export function placeHopContracts(slug: string): readonly ContractPlacement[] {
   return listTokenContracts(slug).flatMap((token) => {
     if (token.find("l1Bridge") !== undefined) return [placeL1Bridge(token, slug)];
@@ -30,7 +30,7 @@ export function placeHopContracts(slug: string): readonly ContractPlacement[] {
   });
 }
 
-/** What lies in the pools and in the L1 bridges at the start, and who holds the LP tokens. */
+/** Returns the initial balances of pools, L1 bridges and LP token holders. */
 export function listHopBalances(slug: string): readonly InitialBalance[] {
   return listTokenContracts(slug).flatMap((token) => {
     const holder = token.find("l2SaddleSwap");
@@ -72,7 +72,7 @@ function bridgeInitializerValues(token: string, slug: string): readonly unknown[
   return [listBridgedChainIds(token, slug), messenger, listBonders(token, slug), getBonderStake(token)];
 }
 
-/** What an L1 bridge holds: the counterpart of every hToken on the L2s, and the bonders' stake. */
+/** Computes the balance of an L1 bridge: the backing of every hToken on the L2s and the bonders' stake. */
 function computeL1BridgeBalance(token: string): bigint {
   const l2s = [...hopChains.keys()].filter((slug) => getTokenContracts(token, slug).find("l2SaddleSwap") !== undefined);
   return l2s.reduce((sum, slug) => sum + getInitialPoolState(token, slug).hToken, getBonderStake(token));

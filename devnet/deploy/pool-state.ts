@@ -1,20 +1,20 @@
-/** State of a pool at the start, in the tokens' smallest unit; the LP supply has 18 decimals. */
+/** Initial state of a pool, in the tokens' smallest unit; the LP supply has 18 decimals. */
 export interface InitialPoolState {
   readonly canonical: bigint;
   readonly hToken: bigint;
   readonly lpSupply: bigint;
-  /** Amplification times 100. */
+  /** Amplification coefficient times 100. */
   readonly a: bigint;
-  /** Share of a swap that stays in the pool, of 1e10. */
+  /** Swap fee in units of 1e-10. */
   readonly swapFee: bigint;
 }
 
 const AMPLIFICATION = 20_000n;
 const FOUR_BPS = 4_000_000n;
-/** The pools of these chains were made later, with a lower fee. */
+/** Pools on these chains have a lower fee. */
 const ONE_BPS_CHAINS: ReadonlySet<string> = new Set(["nova", "polygonzk"]);
 
-/** Canonical tokens, hTokens and LP supply: unequal on purpose, so that swaps have a price. */
+/** Canonical tokens, hTokens and LP supply: unbalanced on purpose, so that swaps have a price impact. */
 const POOL_BALANCES: Readonly<Record<string, readonly [bigint, bigint, bigint]>> = {
   "USDC.e.gnosis": [1_000_000_000_000n, 820_000_012_345n, 1_819_955_294_125_327_125_875_832n],
   "USDC.e.polygon": [1_000_000_000_000n, 1_210_000_012_345n, 2_209_949_924_765_822_409_965_859n],

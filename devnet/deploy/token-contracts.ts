@@ -3,7 +3,7 @@ import { faucet, tokenMinter } from "./accounts.js";
 import { listTokenContracts, type TokenContracts } from "./address-book.js";
 import type { ContractPlacement } from "./contract-placement.js";
 
-/** Tokens that somebody holds from the start, in the token's smallest unit. */
+/** Initial balance of an account, in the token's smallest unit. */
 export interface InitialBalance {
   /** Address of the token. */
   readonly token: string;
@@ -30,18 +30,18 @@ const TOKEN_NAMES: Readonly<Record<string, TokenName>> = {
   MAGIC: { name: "MAGIC", symbol: "MAGIC" },
 };
 
-/** Canonical tokens that are a chain's own coin, wrapped, where the SDK's token is not already named after that. */
+/** Canonical tokens that are the wrapped native coin of a chain under another name. */
 const WRAPPED_TOKEN_NAMES: Readonly<Record<string, TokenName>> = {
   MATIC: { name: "Wrapped Matic", symbol: "WMATIC" },
   DAI: { name: "Wrapped XDAI", symbol: "WXDAI" },
 };
 
-/** Every token contract of a chain: canonical tokens, hTokens and LP tokens, with the given holdings. */
+/** Returns the placements of every token contract of a chain: canonical tokens, hTokens and LP tokens, with initial balances. */
 export function placeTokenContracts(slug: string, holdings: readonly InitialBalance[]): readonly ContractPlacement[] {
   const placements = new Map<string, ContractPlacement>();
   for (const token of listTokenContracts(slug)) {
     for (const placement of placeToken(token, slug, holdings)) {
-      // USDC and USDC.e are one token on L1; the first has the name.
+      // USDC and USDC.e are the same token on L1; the first one names it.
       if (!placements.has(placement.address)) placements.set(placement.address, placement);
     }
   }
@@ -76,7 +76,7 @@ function placeToken(
   };
 
   const placements: ContractPlacement[] = [];
-  // HOP has no hToken beside it: what the bridge burns and mints is HOP itself.
+  // HOP has no separate hToken: the bridge burns and mints HOP itself.
   if (canonical !== undefined && canonical !== hToken) {
     const isWrapped = isNativeCoin(token.token, slug);
     placements.push(isWrapped ? wrapped(canonical) : plain(canonical, { name, symbol }, token.decimals, faucet));

@@ -13,7 +13,7 @@ interface UniswapArtifact {
   readonly bytecode: string;
 }
 
-// Read when needed, and by whole names: that is how it is known which packages are used.
+// Resolved lazily and by literal names, so that the check for unused dependencies finds the packages.
 const readFactory = (): UniswapArtifact =>
   require("@uniswap/v3-core/artifacts/contracts/UniswapV3Factory.sol/UniswapV3Factory.json");
 const readQuoter1 = (): UniswapArtifact =>
@@ -21,9 +21,9 @@ const readQuoter1 = (): UniswapArtifact =>
 const readQuoter2 = (): UniswapArtifact =>
   require("@uniswap/v3-periphery/artifacts/contracts/lens/QuoterV2.sol/QuoterV2.json");
 
-/** Uniswap v3 on one chain: Uniswap's own contracts, at the addresses that the SDK has inside. */
+/** Uniswap v3 on one chain: Uniswap's own contracts at the addresses that the SDK hard-codes. */
 interface UniswapContracts {
-  /** Where the factory stands decides the address of every pool. */
+  /** Address of the factory; pool addresses derive from it. */
   readonly factory: string;
   readonly quoter: string;
   readonly readQuoter: () => UniswapArtifact;
@@ -52,11 +52,11 @@ const contractsByChain: Readonly<Record<string, UniswapContracts>> = {
 const POOL_FEE = 100;
 const TICK_SPACING = 1;
 
-/** Price of the pair at the start, token 1 in token 0 as a square root times 2^96: a few hundredths of a percent off 1. */
+/** Initial sqrtPriceX96 of the pair: a few hundredths of a percent off 1. */
 const SQRT_PRICES: Readonly<Record<string, bigint>> = { polygon: 79_216_277_398_436_411_886_513_684_480n };
 const DEFAULT_SQRT_PRICE = 79_240_049_413_260_447_610_577_092_608n;
 
-/** Ranges of ticks and the liquidity in them: everywhere, around the price, at it, and away from it, so that swaps cross ticks. */
+/** Positions: full range, around the price, at the price, and away from it, so that swaps cross ticks. */
 const POSITIONS: readonly (readonly [lower: number, upper: number, liquidity: bigint])[] = [
   [-887_272, 887_272, 50_000_000_000n],
   [-100, 100, 1_000_000_000_000_000n],
@@ -66,14 +66,14 @@ const POSITIONS: readonly (readonly [lower: number, upper: number, liquidity: bi
 const NARROW_RANGE_TICKS = 8;
 const NARROW_LIQUIDITY: Readonly<Record<string, bigint>> = { polygon: 3_900_000_000_000_000n };
 const DEFAULT_NARROW_LIQUIDITY = 2_400_000_000_000_000n;
-/** Raw units of each token that the liquidity provider starts with, more than the positions take. */
+/** Raw units of each token of the liquidity provider: more than the positions need. */
 const PROVIDER_FUNDS = 20_000_000_000_000n;
 
 export function findUniswapContracts(slug: string): UniswapContracts | undefined {
   return contractsByChain[slug];
 }
 
-/** Our own helpers beside Uniswap's contracts. */
+/** Returns the placements of our helper contracts for Uniswap. */
 export function placeUniswapContracts(slug: string): readonly ContractPlacement[] {
   const uniswap = contractsByChain[slug];
   if (uniswap === undefined) return [];
@@ -93,9 +93,8 @@ export function listUniswapBalances(slug: string): readonly InitialBalance[] {
 }
 
 /**
- * Puts Uniswap's factory and quoter at their addresses and opens the pool of native and bridged USDC with liquidity.
- *
- * @param makeCalls Makes calls in a transaction and waits for it.
+ * Places Uniswap's factory and quoter at their addresses and creates the pool of native and bridged USDC with liquidity.
+ * @param makeCalls makes calls in a transaction and waits for it
  */
 export async function deployUniswap(
   rpc: JsonRpc,
@@ -111,7 +110,7 @@ export async function deployUniswap(
 
   await rpc("anvil_setCode", [uniswap.factory, factoryArtifact.bytecode]);
   await rpc("anvil_setCode", [uniswap.quoter, utils.hexConcat([quoterArtifact.bytecode, quoterArguments])]);
-  // The factory's constructor writes its owner (whoever makes this call) and the usual fees.
+  // The factory's constructor stores its owner (the sender of this call) and the default fee tiers.
   await makeCalls([{ to: uniswap.factory, data: "0x" }]);
   await Promise.all([uniswap.factory, uniswap.quoter].map((address) => replaceCodeByReturnData(rpc, address)));
 
@@ -129,8 +128,8 @@ export async function deployUniswap(
 }
 
 /**
- * Runs the creation code that lies at an address and puts the runtime code that it returns there. So immutables come
- * out right, this contract's own address among them.
+ * Executes the creation code at an address and replaces it by the runtime code that it returns, so that immutables, such as
+ * the contract's own address, are correct.
  */
 async function replaceCodeByReturnData(rpc: JsonRpc, address: string): Promise<void> {
   await rpc("anvil_setCode", [address, await rpc("eth_call", [{ to: address, data: "0x" }, "latest"])]);

@@ -15,15 +15,19 @@ const withdrawnTransfer: Seed = {
   source: "optimism",
   destination: "arbitrum",
   hoursAgo: 25,
-  async run(stage) {
-    const { receipt, transfer } = await stage.send({ ...USDT_TRANSFER, destination: "arbitrum", minutesAgo: 25 * 60 });
+  async run(context) {
+    const { receipt, transfer } = await context.send({
+      ...USDT_TRANSFER,
+      destination: "arbitrum",
+      minutesAgo: 25 * 60,
+    });
     if (transfer.kind !== "from-l2") throw new Error("not sent over Hop's own bridge");
-    await stage.setClock("arbitrum", 24 * 60);
-    await withdrawTransfer(stage.chains, transfer);
+    await context.setClock("arbitrum", 24 * 60);
+    await withdrawTransfer(context.chains, transfer);
     return [
       {
         name: "usdt-optimism-arbitrum-withdrawn",
-        description: "USDT between L2s that no bonder took, withdrawn after its settlement",
+        description: "USDT between L2s, not bonded, withdrawn after settlement",
         ...describeRoute("USDT", "optimism", "arbitrum"),
         transferId: transfer.transferId,
         transactionHash: receipt.transactionHash,
@@ -37,14 +41,14 @@ const unbondableTransfer: Seed = {
   source: "optimism",
   destination: "ethereum",
   hoursAgo: 8,
-  async run(stage) {
+  async run(context) {
     const plan = { ...USDT_TRANSFER, destination: "ethereum", minutesAgo: 8 * 60, requestsSwapOnL1: true };
-    const { receipt, transfer } = await stage.send(plan);
+    const { receipt, transfer } = await context.send(plan);
     if (transfer.kind !== "from-l2") throw new Error("not sent over Hop's own bridge");
     return [
       {
         name: "usdt-optimism-ethereum-unbondable",
-        description: "USDT to L1 that asks for a swap there, which no bonder can do",
+        description: "USDT to L1 with a swap there, which no bonder can do",
         ...describeRoute("USDT", "optimism", "ethereum"),
         transferId: transfer.transferId,
         transactionHash: receipt.transactionHash,
@@ -54,55 +58,60 @@ const unbondableTransfer: Seed = {
   },
 };
 
-/** Equal in everything but the transaction: only the order of arrivals tells which of the two has arrived. */
+/** Two sends with equal event values: only the order of the deliveries tells which one was delivered. */
 const duplicateTransfers: Seed = {
   source: "ethereum",
   destination: "optimism",
   hoursAgo: 12,
-  async run(stage) {
+  async run(context) {
     const minutesAgo = 12 * 60;
     const plan = { token: "ETH", source: "ethereum", destination: "optimism", amount: "0.4", minutesAgo };
-    const first = await stage.send(plan);
-    const second = await stage.send({ ...plan, minutesAgo: minutesAgo - 1, quotedMinutesAgo: minutesAgo });
-    await stage.deliver(first.transfer, minutesAgo - 11);
-    const twin = (number: string, { receipt }: { receipt: TransactionReceipt }, arrived: boolean): SeededTransfer => ({
+    const first = await context.send(plan);
+    const second = await context.send({ ...plan, minutesAgo: minutesAgo - 1, quotedMinutesAgo: minutesAgo });
+    await context.deliver(first.transfer, minutesAgo - 11);
+    const describeDuplicate = (
+      number: string,
+      { receipt }: { receipt: TransactionReceipt },
+      arrived: boolean,
+    ): SeededTransfer => ({
       name: `eth-ethereum-optimism-twin-${number}`,
-      description: `ETH from L1, the ${number} of two equal sends, ${arrived ? "completed" : "not arrived yet"}`,
+      description: `ETH from L1, the ${number} of two equal sends, ${arrived ? "completed" : "not completed yet"}`,
       ...describeRoute("ETH", "ethereum", "optimism"),
       transferId: receipt.transactionHash,
       transactionHash: receipt.transactionHash,
       expectedState: arrived ? "BONDED" : "PENDING",
     });
-    return [twin("first", first, true), twin("second", second, false)];
+    return [describeDuplicate("first", first, true), describeDuplicate("second", second, false)];
   },
 };
 
-/** What an aggregator does: one transaction, several sends; and a look-alike event before them. */
+/** Several sends in one transaction, as aggregators do, after a look-alike event. */
 const batchedTransfers: Seed = {
   source: "optimism",
   destination: "arbitrum",
   hoursAgo: 16,
-  async run(stage) {
-    const optimism = getLocalChain(stage.chains, "optimism");
+  async run(context) {
+    const optimism = getLocalChain(context.chains, "optimism");
     const amount = parseTokenAmount("HOP", "1500");
     const send = (destination: string): string =>
-      l2BridgeAbi.encodeFunctionData("send", [getChainId(destination), stage.recipient, amount, amount / 50n, 0, 0]);
+      l2BridgeAbi.encodeFunctionData("send", [getChainId(destination), context.recipient, amount, amount / 50n, 0, 0]);
     const multicall = getMulticallAddress("optimism");
-    await placeImpostor(stage);
-    await stage.setClock("optimism", 16 * 60);
-    // The bridge burns what its caller holds, and its caller is the batching contract.
-    await fundAccount(stage.chains, "optimism", "HOP", multicall, amount * 2n);
+    await placeImpostor(context);
+    await context.setClock("optimism", 16 * 60);
+    // The bridge burns tokens of its caller, which is the multicall contract.
+    await fundAccount(context.chains, "optimism", "HOP", multicall, amount * 2n);
     const bridge = getContract("HOP", "optimism", "l2Bridge");
     const calls = [
-      [IMPOSTOR_ADDRESS, false, encodeImpostorCall(stage)],
+      [IMPOSTOR_ADDRESS, false, encodeImpostorCall(context)],
       [bridge, false, send("arbitrum")],
       [bridge, false, send("ethereum")],
     ];
     const data = multicall3Abi.encodeFunctionData("aggregate3", [calls]);
-    const receipt = await sendTransaction(optimism, { from: stage.sender, to: multicall, data });
+    const receipt = await sendTransaction(optimism, { from: context.sender, to: multicall, data });
     const [bonded, pending] = parseSentTransfers("optimism", receipt.logs);
-    if (bonded?.kind !== "from-l2" || pending?.kind !== "from-l2") throw new Error("the batch sent no two transfers");
-    await stage.deliver(bonded, 16 * 60 - 2);
+    if (bonded?.kind !== "from-l2" || pending?.kind !== "from-l2")
+      throw new Error("the batch did not send two transfers");
+    await context.deliver(bonded, 16 * 60 - 2);
     const { transactionHash } = receipt;
     return [
       {
@@ -129,15 +138,15 @@ const impostorEvent: Seed = {
   source: "optimism",
   destination: "arbitrum",
   hoursAgo: 5,
-  async run(stage) {
-    await placeImpostor(stage);
-    await stage.setClock("optimism", 5 * 60);
-    const call = { from: stage.sender, to: IMPOSTOR_ADDRESS, data: encodeImpostorCall(stage) };
-    const { transactionHash } = await sendTransaction(getLocalChain(stage.chains, "optimism"), call);
+  async run(context) {
+    await placeImpostor(context);
+    await context.setClock("optimism", 5 * 60);
+    const call = { from: context.sender, to: IMPOSTOR_ADDRESS, data: encodeImpostorCall(context) };
+    const { transactionHash } = await sendTransaction(getLocalChain(context.chains, "optimism"), call);
     return [
       {
         name: "look-alike",
-        description: "Another contract's event in the shape of a Hop transfer: not one",
+        description: "An event of another contract in the form of a Hop transfer: no transfer",
         ...describeRoute("ETH", "optimism", "arbitrum"),
         transferId: impostorTransferId,
         transactionHash,
@@ -159,21 +168,21 @@ const IMPOSTOR_ADDRESS = "0x00000000000000000000000000000000c0ffee00";
 const impostorTransferId = utils.id("look-alike");
 
 /**
- * Code of a contract that logs whatever it is told: the first four words of the call are the topics, the rest is the
- * data. Copies the rest to memory (36 6080 90 03 80 6080 6000 37), pushes the topics from last to first (6060 35 ...),
- * logs (84 6000 a4).
+ * Bytecode of a contract that emits any event: the first four words of the calldata are the topics, the rest is the data.
+ * Copies the rest to memory (36 6080 90 03 80 6080 6000 37), pushes the topics from last to first (6060 35 ...), then
+ * LOG4 (84 6000 a4).
  */
 const IMPOSTOR_CODE = "0x3660809003806080600037606035604035602035600035846000a400";
 
-async function placeImpostor(stage: SeedContext): Promise<void> {
-  await getLocalChain(stage.chains, "optimism").rpc("anvil_setCode", [IMPOSTOR_ADDRESS, IMPOSTOR_CODE]);
+async function placeImpostor(context: SeedContext): Promise<void> {
+  await getLocalChain(context.chains, "optimism").rpc("anvil_setCode", [IMPOSTOR_ADDRESS, IMPOSTOR_CODE]);
 }
 
-function encodeImpostorCall(stage: SeedContext): string {
+function encodeImpostorCall(context: SeedContext): string {
   const { data, topics } = l2BridgeAbi.encodeEventLog(l2BridgeAbi.getEvent("TransferSent"), [
     impostorTransferId,
     getChainId("arbitrum"),
-    stage.recipient,
+    context.recipient,
     utils.parseEther("1"),
     utils.id("no nonce"),
     0,

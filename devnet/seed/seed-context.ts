@@ -5,17 +5,17 @@ import { deliverTransfer } from "../transfer/deliver-transfer.js";
 import { sendTransfer, sendTransferByBridge, type TransferOrder } from "../transfer/send-transfer.js";
 import { parseSentTransfers, type SentTransfer } from "../transfer/sent-transfer.js";
 
-/** The chains while their past is being made. */
+/** What a seed needs to send and deliver transfers in the past. */
 export interface SeedContext {
   readonly chains: LocalChains;
-  /** Accounts of people, funded. */
+  /** Funded accounts. */
   readonly sender: string;
   readonly recipient: string;
-  /** Sets a chain's clock to a time in the past that is later than its last block; it runs on from there. */
+  /** Sets the time of a chain's next block: in the past, but after its last block. */
   setClock(slug: string, minutesAgo: number): Promise<void>;
-  /** Sends a transfer as its sender would who asks for 3 % slippage at most and grants a fee of 1 %. */
+  /** Sends a transfer with 3 % slippage and a fee of 1 %. */
   send(plan: TransferPlan): Promise<SeededSend>;
-  /** Delivers it on its destination at that time. */
+  /** Delivers the transfer on its destination at that time. */
   deliver(transfer: SentTransfer, minutesAgo: number): Promise<void>;
 }
 
@@ -26,13 +26,13 @@ export interface TransferPlan {
   /** In whole tokens. */
   readonly amount: string;
   readonly minutesAgo: number;
-  /** When the quote was made that its deadline counts from; default: when it is sent. */
+  /** Time of the quote, from which the deadline counts. Default: the time of sending. */
   readonly quotedMinutesAgo?: number;
-  /** From ethereum: pays the bonder of the route for relaying. */
+  /** From ethereum: the relayer, which gets the fee. */
   readonly relayer?: string;
-  /** USDC.e over Hop's own bridge instead of CCTP. */
+  /** Sends USDC.e through Hop's bridge instead of CCTP. */
   readonly viaHopBridge?: boolean;
-  /** Asks for a swap at the destination even where there is none. */
+  /** Requests a swap at the destination even on L1, where there is none. */
   readonly requestsSwapOnL1?: boolean;
 }
 

@@ -3,17 +3,17 @@ import type { SentTransfer } from "../transfer/sent-transfer.js";
 import type { SeedContext } from "./seed-context.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
 
-/** Something that happened on the local chains before they were first started. */
+/** Transfers that are sent while the local chains are built. */
 export interface Seed {
-  /** Chain slugs: a network without one of them does without this seed. */
+  /** Chain slugs. A network without one of them skips this seed. */
   readonly source: string;
   readonly destination: string;
-  /** When it was sent. Seeds run in this order, so nothing of an older one may happen after a younger one begins. */
+  /** Time of sending. Seeds run in this order, so an older seed must be done before a younger one starts. */
   readonly hoursAgo: number;
-  run(stage: SeedContext): Promise<readonly SeededTransfer[]>;
+  run(context: SeedContext): Promise<readonly SeededTransfer[]>;
 }
 
-/** What a seeded transfer tells of its way; over Hop's own bridge unless said otherwise. */
+/** Returns the route fields of a seeded transfer. */
 export function describeRoute(
   token: string,
   sourceSlug: string,
@@ -24,7 +24,7 @@ export function describeRoute(
   return { kind: isCctp ? "cctp" : kind, token, sourceSlug, destinationSlug };
 }
 
-/** The id under which the service knows a transfer. */
+/** Returns the transfer id that the service uses. */
 export function getTransferId(transfer: SentTransfer, receipt: TransactionReceipt): string {
   if (transfer.kind === "from-l2") return transfer.transferId;
   return transfer.kind === "cctp" ? transfer.nonce.toString() : receipt.transactionHash;

@@ -2,7 +2,7 @@ import { getBonder } from "../chain/local-chains.js";
 import { describeRoute, getTransferId, type Seed } from "./seed.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
 
-/** A transfer like thousands of others: sent, and delivered some minutes later or still under way. */
+/** An ordinary transfer: sent, and delivered some minutes later or still pending. */
 interface TypicalTransfer {
   readonly name: string;
   readonly description: string;
@@ -12,12 +12,12 @@ interface TypicalTransfer {
   /** In whole tokens. */
   readonly amount: string;
   readonly hoursAgo: number;
-  /** Minutes until it was delivered; undefined: it has not been. */
+  /** Minutes until delivery; undefined: pending. */
   readonly deliveredAfter?: number;
-  /** From ethereum: relayed for a fee. */
+  /** From ethereum: with a relayer fee. */
   readonly relayed?: boolean;
-  /** USDC.e over Hop's own bridge, as before CCTP. */
-  readonly overBridge?: boolean;
+  /** Sends USDC.e through Hop's bridge, as before CCTP. */
+  readonly viaHopBridge?: boolean;
 }
 
 const TYPICAL_TRANSFERS: readonly TypicalTransfer[] = [
@@ -54,7 +54,7 @@ const TYPICAL_TRANSFERS: readonly TypicalTransfer[] = [
   },
   {
     name: "dai-gnosis-polygon",
-    description: "xDAI, gnosis's own coin, to DAI, bonded",
+    description: "xDAI, gnosis's native coin, to DAI, bonded",
     token: "DAI",
     source: "gnosis",
     destination: "polygon",
@@ -64,7 +64,7 @@ const TYPICAL_TRANSFERS: readonly TypicalTransfer[] = [
   },
   {
     name: "matic-polygon-gnosis",
-    description: "MATIC, polygon's own coin, bonded",
+    description: "MATIC, polygon's native coin, bonded",
     token: "MATIC",
     source: "polygon",
     destination: "gnosis",
@@ -84,18 +84,18 @@ const TYPICAL_TRANSFERS: readonly TypicalTransfer[] = [
   },
   {
     name: "usdce-optimism-arbitrum",
-    description: "USDC.e over Hop's own bridge, as before CCTP, bonded",
+    description: "USDC.e through Hop's bridge, as before CCTP, bonded",
     token: "USDC.e",
     source: "optimism",
     destination: "arbitrum",
     amount: "2500",
     hoursAgo: 46,
     deliveredAfter: 2,
-    overBridge: true,
+    viaHopBridge: true,
   },
   {
     name: "eth-linea-polygonzk",
-    description: "ETH between the youngest L2s, bonded",
+    description: "ETH between linea and polygonzk, bonded",
     token: "ETH",
     source: "linea",
     destination: "polygonzk",
@@ -145,7 +145,7 @@ const TYPICAL_TRANSFERS: readonly TypicalTransfer[] = [
   },
   {
     name: "snx-optimism-ethereum",
-    description: "SNX, whose bridge takes no deposits any more, to L1, bonded",
+    description: "SNX, whose bridge is deprecated for deposits, to L1, bonded",
     token: "SNX",
     source: "optimism",
     destination: "ethereum",
@@ -217,20 +217,10 @@ export const typicalSeeds: readonly Seed[] = TYPICAL_TRANSFERS.map((plan) => ({
   source: plan.source,
   destination: plan.destination,
   hoursAgo: plan.hoursAgo,
-  async run(stage): Promise<readonly SeededTransfer[]> {
-    const {
-      name,
-      description,
-      token,
-      source,
-      destination,
-      amount,
-      deliveredAfter,
-      relayed,
-      overBridge: viaHopBridge,
-    } = plan;
+  async run(context): Promise<readonly SeededTransfer[]> {
+    const { name, description, token, source, destination, amount, deliveredAfter, relayed, viaHopBridge } = plan;
     const minutesAgo = plan.hoursAgo * 60;
-    const { receipt, transfer } = await stage.send({
+    const { receipt, transfer } = await context.send({
       token,
       source,
       destination,
@@ -239,7 +229,7 @@ export const typicalSeeds: readonly Seed[] = TYPICAL_TRANSFERS.map((plan) => ({
       ...(relayed ? { relayer: getBonder(token, source, destination) } : {}),
       ...(viaHopBridge ? { viaHopBridge } : {}),
     });
-    if (deliveredAfter !== undefined) await stage.deliver(transfer, minutesAgo - deliveredAfter);
+    if (deliveredAfter !== undefined) await context.deliver(transfer, minutesAgo - deliveredAfter);
     return [
       {
         name,

@@ -6,13 +6,13 @@ import { deliverTransfer } from "./deliver-transfer.js";
 import { listBridges, parseSentTransfers, type SentTransfer, transferSentTopics } from "./sent-transfer.js";
 
 export interface Bonder {
-  /** Begins to deliver new transfers, each some seconds after it was sent. */
+  /** Starts to deliver new transfers, each some seconds after it was sent. */
   start(): void;
-  /** Ends that, after what is being delivered. */
+  /** Stops, after the delivery that is in progress. */
   stop(): Promise<void>;
   /**
-   * Delivers every transfer sent so far and not delivered yet, at once. Works whether started or not.
-   * @throws Error when a chain cannot be read, after everything that is known of the others is delivered.
+   * Delivers all pending transfers immediately, whether started or not.
+   * @throws Error when a chain cannot be read, after the deliveries on the other chains
    */
   deliverPending(): Promise<void>;
 }
@@ -28,8 +28,8 @@ export interface BonderOptions {
 const POLL_INTERVAL_MS = 1_000;
 
 /**
- * The bonder of every route, the relayer from ethereum and the one who brings CCTP messages over, in one. It knows
- * only transfers sent after its creation: those that stood there before stay as they are.
+ * Creates the bonder of every route, which is also the relayer from ethereum and of CCTP messages. It delivers only transfers
+ * sent after its creation: seeded pending transfers stay pending.
  */
 export async function createBonder(options: BonderOptions): Promise<Bonder> {
   const { chains, delaySeconds = 8, log = () => {}, now = Date.now } = options;
@@ -37,14 +37,14 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
   for (const chain of chains.values()) nextBlock.set(chain.slug, (await readBlockNumber(chain)) + 1);
   const bridges = new Map([...chains.keys()].map((slug) => [slug, [...listBridges(slug).keys()]]));
 
-  /** What keeps a chain from being read, by slug. */
-  const troubles = new Map<string, string>();
-  let waiting: { readonly transfer: SentTransfer; readonly dueAt: number }[] = [];
-  let turn: Promise<void> = Promise.resolve();
+  /** Read errors by chain slug. */
+  const readErrors = new Map<string, string>();
+  let pending: { readonly transfer: SentTransfer; readonly dueAt: number }[] = [];
+  let lastRun: Promise<void> = Promise.resolve();
   let stopping: AbortController | undefined;
   let loop: Promise<void> | undefined;
 
-  async function look(chain: LocalChain): Promise<void> {
+  async function readNewTransfers(chain: LocalChain): Promise<void> {
     const from = nextBlock.get(chain.slug) ?? 0;
     const head = await readBlockNumber(chain);
     if (head < from) return;
@@ -56,51 +56,51 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
         topics: [transferSentTopics],
       },
     ])) as (EventLog & { readonly transactionHash: string })[];
-    const found: SentTransfer[] = [];
+    const transfers: SentTransfer[] = [];
     for (const hash of new Set(logs.map((entry) => entry.transactionHash))) {
       const receipt = (await chain.rpc("eth_getTransactionReceipt", [hash])) as TransactionReceipt;
-      found.push(...parseSentTransfers(chain.slug, receipt.logs));
+      transfers.push(...parseSentTransfers(chain.slug, receipt.logs));
     }
-    // Only now: where a read fails, the next look begins at the same block again.
+    // Advanced only after all reads: a failed read is retried from the same block.
     nextBlock.set(chain.slug, head + 1);
-    waiting.push(...found.map((transfer) => ({ transfer, dueAt: now() + delaySeconds * 1_000 })));
+    pending.push(...transfers.map((transfer) => ({ transfer, dueAt: now() + delaySeconds * 1_000 })));
   }
 
-  /** Says only what is new: a dead chain would fill the log. */
-  async function lookAndTell(chain: LocalChain): Promise<void> {
-    const trouble = await look(chain).then(() => undefined, errorMessage);
-    if (trouble === troubles.get(chain.slug)) return;
-    if (trouble === undefined) {
-      troubles.delete(chain.slug);
+  /** Logs only changes: a dead chain would fill the log. */
+  async function readAndReport(chain: LocalChain): Promise<void> {
+    const error = await readNewTransfers(chain).then(() => undefined, errorMessage);
+    if (error === readErrors.get(chain.slug)) return;
+    if (error === undefined) {
+      readErrors.delete(chain.slug);
       log(`${chain.slug} can be read again`);
     } else {
-      troubles.set(chain.slug, trouble);
-      log(`${chain.slug} cannot be read: ${trouble}`);
+      readErrors.set(chain.slug, error);
+      log(`${chain.slug} cannot be read: ${error}`);
     }
   }
 
   async function deliverDue(dueBy: number): Promise<void> {
-    const due = waiting.filter((entry) => entry.dueAt <= dueBy);
-    waiting = waiting.filter((entry) => entry.dueAt > dueBy);
+    const due = pending.filter((entry) => entry.dueAt <= dueBy);
+    pending = pending.filter((entry) => entry.dueAt > dueBy);
     for (const { transfer } of due) {
       const { token, source, destination } = transfer;
       const route = `${token} ${source} -> ${destination}`;
       try {
         const receipt = await deliverTransfer(chains, transfer);
-        log(receipt === undefined ? `left alone: ${route}` : `delivered: ${route} ${receipt.transactionHash}`);
+        log(receipt === undefined ? `not bondable: ${route}` : `delivered: ${route} ${receipt.transactionHash}`);
       } catch (error) {
         log(`could not deliver: ${route}: ${errorMessage(error)}`);
       }
     }
   }
 
-  /** One look and one delivery at a time, so that nothing is delivered twice. */
-  function work(dueBy: () => number): Promise<void> {
-    turn = turn.then(async () => {
-      await Promise.all([...chains.values()].map(lookAndTell));
+  /** Runs one read and delivery at a time, so that nothing is delivered twice. */
+  function enqueueRun(dueBy: () => number): Promise<void> {
+    lastRun = lastRun.then(async () => {
+      await Promise.all([...chains.values()].map(readAndReport));
       await deliverDue(dueBy());
     });
-    return turn;
+    return lastRun;
   }
 
   return {
@@ -110,7 +110,7 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
       const { signal } = stopping;
       loop = (async () => {
         while (!signal.aborted) {
-          await work(now);
+          await enqueueRun(now);
           await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => {});
         }
       })();
@@ -119,12 +119,12 @@ export async function createBonder(options: BonderOptions): Promise<Bonder> {
       stopping?.abort();
       stopping = undefined;
       await loop;
-      await turn;
+      await lastRun;
     },
     async deliverPending() {
-      await work(() => Number.POSITIVE_INFINITY);
-      const [trouble] = troubles;
-      if (trouble !== undefined) throw new Error(`${trouble[0]} cannot be read: ${trouble[1]}`);
+      await enqueueRun(() => Number.POSITIVE_INFINITY);
+      const [failure] = readErrors;
+      if (failure !== undefined) throw new Error(`${failure[0]} cannot be read: ${failure[1]}`);
     },
   };
 }

@@ -13,9 +13,8 @@ import { signAttestation } from "../deploy/attestation.js";
 import type { SentTransfer } from "./sent-transfer.js";
 
 /**
- * Brings a transfer to its destination as on the real chains: a bonder fronts it (from an L2), the messenger passes it
- * on (from L1), or the attested message is handed in (CCTP). Gives undefined for what no bonder can front: towards L1
- * there is nobody to swap.
+ * Delivers a transfer as on the real chains: a bonder fronts it (from an L2), the messenger relays it (from L1), or the
+ * attested message is submitted (CCTP). Returns undefined if it is unbondable: a bonder cannot swap on L1.
  */
 export async function deliverTransfer(
   chains: LocalChains,
@@ -73,7 +72,7 @@ async function receiveMessage(
   });
 }
 
-/** Pays a transfer that nobody bonded, as after its settlement: its root arrives, then anybody can withdraw. */
+/** Withdraws a transfer that was not bonded, as after settlement: sets its root, then withdraws with a proof. */
 export async function withdrawTransfer(
   chains: LocalChains,
   transfer: SentTransfer & { kind: "from-l2" },
@@ -82,7 +81,7 @@ export async function withdrawTransfer(
     transfer;
   const chain = getLocalChain(chains, destination);
   const to = findContract(token, destination, "l1Bridge") ?? getContract(token, destination, "l2Bridge");
-  // The root of a single transfer is its id.
+  // The Merkle root of a single transfer is its id.
   const setRoot = l2BridgeAbi.encodeFunctionData("setTransferRoot", [transferId, amount]);
   await sendTransaction(chain, { from: await readMessenger(chain, to), to, data: setRoot });
   const values = [recipient, amount, transferNonce, bonderFee, amountOutMin, deadline, transferId, amount, 0, [], 1];
@@ -90,6 +89,6 @@ export async function withdrawTransfer(
 }
 
 async function readMessenger(chain: LocalChain, bridge: string): Promise<string> {
-  const answer = await callContract(chain, bridge, l2BridgeAbi.encodeFunctionData("messenger"));
-  return l2BridgeAbi.decodeFunctionResult("messenger", answer)[0] as string;
+  const returnData = await callContract(chain, bridge, l2BridgeAbi.encodeFunctionData("messenger"));
+  return l2BridgeAbi.decodeFunctionResult("messenger", returnData)[0] as string;
 }

@@ -4,7 +4,7 @@ import { getChainId, getContract, getLocalChain, isNativeCoin, type LocalChains 
 import { getTokenAddress } from "../chain/tokens.js";
 import { sendTransaction, type TransactionReceipt, type TransactionRequest } from "../chain/transactions.js";
 
-/** A transfer to be sent. Amounts in the token's smallest unit, times in Unix seconds. */
+/** Parameters of a transfer to send. Amounts in the token's smallest unit, times in Unix seconds. */
 export interface TransferOrder {
   readonly token: string;
   /** Chain slugs. */
@@ -13,23 +13,23 @@ export interface TransferOrder {
   readonly from: string;
   readonly recipient: string;
   readonly amount: bigint;
-  /** From ethereum: what the relayer gets. */
+  /** From ethereum: the relayer fee. */
   readonly bonderFee: bigint;
-  /** Least that the swap on the source chain may give (from ethereum: the swap on the destination chain). */
+  /** Minimum output of the swap on the source chain (from ethereum: on the destination chain). */
   readonly amountOutMin: bigint;
   readonly deadline: number;
   /** The same for the swap on the destination chain; both 0: no swap there. */
   readonly destinationAmountOutMin: bigint;
   readonly destinationDeadline: number;
-  /** From ethereum: who may bring the transfer to the other side for the fee. */
+  /** From ethereum: the account that may relay the transfer for the fee. */
   readonly relayer?: string;
 }
 
 const ZERO_ADDRESS = `0x${"0".repeat(40)}`;
 
 /**
- * Sends a transfer as a wallet would: USDC and USDC.e through CCTP, HOP straight over its bridge, everything else
- * over bridge (from ethereum) or AMM wrapper. The sender must own the tokens; the allowance is seen to here.
+ * Sends a transfer as a wallet would: USDC and USDC.e through CCTP, HOP through its bridge, other tokens through the bridge
+ * (from ethereum) or the AMM wrapper. The sender must own the tokens; the allowance is set here.
  */
 export async function sendTransfer(chains: LocalChains, order: TransferOrder): Promise<TransactionReceipt> {
   const { token, source, destination, recipient, amount, bonderFee, amountOutMin, deadline } = order;
@@ -58,7 +58,7 @@ export async function sendTransfer(chains: LocalChains, order: TransferOrder): P
   return sendTransferByBridge(chains, order);
 }
 
-/** Sends from an L2 over Hop's own bridge, also what wallets send by CCTP today (USDC.e). */
+/** Sends from an L2 through Hop's bridge, also USDC.e, which wallets send through CCTP today. */
 export async function sendTransferByBridge(chains: LocalChains, order: TransferOrder): Promise<TransactionReceipt> {
   const chainId = getChainId(order.destination);
   const { token, source, recipient, amount, bonderFee } = order;
@@ -72,12 +72,12 @@ export async function sendTransferByBridge(chains: LocalChains, order: TransferO
   return transactWithAllowance(chains, order, { to: getContract(token, source, "l2AmmWrapper"), data });
 }
 
-/** HOP crosses 1:1: asking for a swap would be asking for what nobody can do. */
+/** HOP is bridged 1:1, without a pool. */
 function hasPool(token: string): boolean {
   return token !== "HOP";
 }
 
-/** The leg USDC.e -> USDC on Uniswap's pool with a fee of 0.01 %, at most 1 % below par. */
+/** Builds the swap USDC.e -> USDC on Uniswap's 0.01 % pool, at most 1 % below par. */
 function buildUniswapSwap(order: TransferOrder, bridge: string): readonly unknown[] {
   const { source, amount } = order;
   const from = getContract("USDC.e", source, "l2CanonicalToken");

@@ -13,7 +13,7 @@ interface TransferLeg {
   readonly amount: bigint;
 }
 
-/** A transfer as its source chain tells of it. Amounts in the token's smallest unit, times in Unix seconds. */
+/** A transfer as decoded from events of its source chain. Amounts in the token's smallest unit, times in Unix seconds. */
 export type SentTransfer =
   | (TransferLeg & {
       readonly kind: "from-l2";
@@ -34,14 +34,14 @@ export type SentTransfer =
 
 const eventTopic = (contract: utils.Interface, event: string): string => contract.getEventTopic(event);
 
-/** First topics of the events that tell of a sent transfer. */
+/** First topics of the events of sent transfers. */
 export const transferSentTopics: readonly string[] = [
   eventTopic(l2BridgeAbi, "TransferSent"),
   eventTopic(l1BridgeAbi, "TransferSentToL2"),
   eventTopic(cctpBridgeAbi, "CCTPTransferSent"),
 ];
 
-/** Hop's bridges on a chain: lower-case address to token. */
+/** Lists Hop's bridges on a chain: lower-case address to token. */
 export function listBridges(slug: string): ReadonlyMap<string, string> {
   const bridges = new Map<string, string>();
   for (const [token, byChain] of getNetwork("mainnet").contracts) {
@@ -54,7 +54,7 @@ export function listBridges(slug: string): ReadonlyMap<string, string> {
   return bridges;
 }
 
-/** The transfers that a transaction on `source` sent, in log order. Events of other contracts do not count. */
+/** Parses the transfers that a transaction on `source` sent, in log order. Ignores events of other contracts. */
 export function parseSentTransfers(source: string, logs: readonly EventLog[]): readonly SentTransfer[] {
   const bridges = listBridges(source);
   const transmitter = findContract("USDC", source, "cctpMessageTransmitter")?.toLowerCase();
@@ -97,7 +97,7 @@ export function parseSentTransfers(source: string, logs: readonly EventLog[]): r
         relayerFee: number("relayerFee"),
       });
     } else {
-      // Each CCTP send is told of twice, by the transmitter first; the order of both is the same.
+      // Each CCTP send emits two events, the transmitter's first; both kinds are in the same order.
       const message = messages.shift();
       if (message === undefined) throw new Error("a CCTP transfer without its message");
       transfers.push({ kind: "cctp", ...leg, nonce: number("cctpNonce"), message });
