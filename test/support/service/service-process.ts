@@ -33,7 +33,8 @@ export interface ServiceProcess {
 }
 
 const projectFolder = fileURLToPath(new URL("../../..", import.meta.url));
-const START_TIMEOUT_MS = 20_000;
+/** Only a hang takes longer. */
+const START_TIMEOUT_MS = 120_000;
 
 /** Runs in the process before the service: tells what is held when it is asked, and ends with us. */
 const OBSERVER_MODULE = `

@@ -1,0 +1,88 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import {
+  GetQuoteRequestSchema,
+  GetTransferStatusRequestSchema,
+  ListAvailableRoutesRequestSchema,
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { hash, oddValues, rpcUrls, slugs, tokens } from "./values.js";
+
+export const SERVICE_PATH = "/hop.bridge.v1.BridgeService";
+
+/** A transfer that exists. */
+export interface KnownTransfer {
+  readonly transferId: string;
+  readonly transactionHash: string;
+}
+
+export type Fields = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
+
+export interface Method {
+  readonly path: string;
+  readonly procedure: string;
+  readonly schema: DescMessage;
+  readonly fields: fc.Arbitrary<Fields>;
+}
+
+/** Returns the methods, each with valid parameters by their JSON names. */
+export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] {
+  const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 8 });
+  const filled = (fields: Record<string, unknown>) =>
+    Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
+  const network = fc.oneof(
+    { weight: 1, arbitrary: fc.constantFrom("mainnet", "goerli", "") },
+    { weight: 12, arbitrary: fc.constant(undefined) },
+  );
+  // Each opens connections: a few are enough.
+  const rpcUrl = fc.oneof(
+    { weight: 1, arbitrary: fc.dictionary(fc.oneof(slugs, oddValues), rpcUrls, { minKeys: 1, maxKeys: 2 }) },
+    { weight: 40, arbitrary: fc.constant(undefined) },
+  );
+  // An unknown transfer is searched for on the chains, each time again: a few are enough.
+  const transfers = fc.oneof(
+    { weight: 80, arbitrary: fc.constantFrom(...known) },
+    { weight: 1, arbitrary: fc.record({ transferId: hash, transactionHash: hash }) },
+  );
+  return [
+    {
+      path: "/v1/quote",
+      procedure: "GetQuote",
+      schema: GetQuoteRequestSchema,
+      fields: fc
+        .record({
+          amount: fc.bigInt({ min: 1n, max: 10n ** 24n }).map(String),
+          token: tokens,
+          fromChain: slugs,
+          toChain: slugs,
+          slippage: fc.constantFrom(0, 0.1, 0.5, 1, 50),
+          network,
+          rpcUrl,
+        })
+        .map(filled),
+    },
+    {
+      path: "/v1/transfer-status",
+      procedure: "GetTransferStatus",
+      schema: GetTransferStatusRequestSchema,
+      fields: fc
+        .tuple(transfers, fc.nat(2), fc.record({ network, rpcUrl }))
+        .map(([{ transferId, transactionHash }, form, more]) => ({
+          ...(form === 0
+            ? { transferId }
+            : form === 1
+              ? { transferHash: transactionHash }
+              : { transferId, transactionHash }),
+          ...more,
+        }))
+        .map(filled),
+    },
+    {
+      path: "/v1/available-routes",
+      procedure: "ListAvailableRoutes",
+      schema: ListAvailableRoutesRequestSchema,
+      fields: fc
+        .record({ token: optional(tokens), fromChain: optional(slugs), toChain: optional(slugs), network, rpcUrl })
+        .map(filled),
+    },
+  ];
+}

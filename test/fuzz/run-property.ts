@@ -1,0 +1,14 @@
+import fc from "fast-check";
+
+/** FUZZ_SEED repeats a run whose seed was printed; otherwise every run has a seed of its own. */
+function chooseSeed(): number {
+  const { FUZZ_SEED } = process.env;
+  return FUZZ_SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(FUZZ_SEED);
+}
+
+/** Prints the seed and checks a property. It does not shrink: every failure names its own input. */
+export async function runProperty<T>(property: fc.IAsyncProperty<T>, numRuns: number): Promise<void> {
+  const seed = chooseSeed();
+  process.stdout.write(`seed: ${seed} (FUZZ_SEED=${seed} repeats this run)\n`);
+  await fc.assert(property, { seed, numRuns, endOnFailure: true });
+}
