@@ -1,0 +1,232 @@
+import { create, fromJson, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
+import { createValidator, type Violation } from "@bufbuild/protovalidate";
+import fc, { type Arbitrary } from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  BridgeService,
+  type GetQuoteRequestSchema,
+  type GetTransferStatusRequestSchema,
+  type ListAvailableRoutesRequestSchema,
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { ServiceError } from "../../../src/errors.js";
+import { getNetwork } from "../../../src/hop/networks.js";
+import { buildAnnotatedContract, getMessageType } from "../../support/contract/annotated-contract.js";
+import { checkMessage, checkQuery, type OperationName, toQuery } from "../../support/contract/parameter-check.js";
+import { readOpenApi } from "../../support/contract/response-validator.js";
+
+// The buf.validate rules of the contract accept exactly the requests that the service accepts, apart from the differences
+// listed below.
+
+const contract = buildAnnotatedContract();
+const validator = createValidator();
+
+type QuoteInit = Exclude<MessageInitShape<typeof GetQuoteRequestSchema>, { $typeName: unknown }>;
+type StatusInit = Exclude<MessageInitShape<typeof GetTransferStatusRequestSchema>, { $typeName: unknown }>;
+type RoutesInit = Exclude<MessageInitShape<typeof ListAvailableRoutesRequestSchema>, { $typeName: unknown }>;
+type RequestInit = QuoteInit & StatusInit & RoutesInit;
+
+/** Returns the violations that protovalidate reports for a request. */
+function findViolations(operation: OperationName, init: RequestInit): readonly Violation[] {
+  const { input } = BridgeService.method[operation];
+  const result = validator.validate(getMessageType(contract, input.typeName), create(input, init as never));
+  if (result.kind === "error") throw result.error;
+  return result.kind === "invalid" ? result.violations : [];
+}
+
+/** Returns the JSON names of the fields that violate a rule; "" stands for the message as a whole. */
+function namesOfFields(violations: readonly Violation[]): string[] {
+  return violations.map(({ field: [first] }) => (first?.kind === "field" ? first.jsonName : ""));
+}
+
+/** Returns the service's error about the parameters of a request, if any. */
+function check(operation: OperationName, init: RequestInit): ServiceError | undefined {
+  const error = checkMessage(operation, create(BridgeService.method[operation].input, init as never));
+  // Whether the route exists is not a question of parameters.
+  return error?.reason === "UNSUPPORTED_ROUTE" ? undefined : error;
+}
+
+const HEX = "0123456789abcdefABCDEF";
+const hex = (length: number) => fc.string({ unit: fc.constantFrom(...HEX), minLength: length, maxLength: length });
+const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }));
+/** Draws mostly valid values: a request has many fields, and one invalid value is enough to reject it. */
+const mostly = <T>(valid: Arbitrary<T>, other: Arbitrary<T>) =>
+  fc.oneof({ weight: 15, arbitrary: valid }, { weight: 1, arbitrary: other });
+const near = (bound: bigint) => fc.bigInt({ min: bound - 3n, max: bound + 3n }).map(String);
+
+const amounts = mostly(
+  fc.oneof(
+    fc.bigInt({ min: 1n, max: 2n ** 256n - 1n }).map(String),
+    fc.stringMatching(/^[1-9][0-9]{0,76}$/),
+    fc.constant(String(2n ** 256n - 1n)),
+  ),
+  fc.oneof(near(2n ** 256n), near(0n), fc.stringMatching(/^[0-9]{76,80}$/), fc.constantFrom("01", "1.0", "1e3"), text),
+);
+const slippages = mostly(
+  fc.double({ min: 0, max: 100, maxExcluded: true, noNaN: true }),
+  fc.oneof(fc.double(), fc.constantFrom(100, -Number.MIN_VALUE), fc.constant(undefined)),
+).filter((value) => !Object.is(value, -0));
+const hashes = fc.oneof(
+  hex(64).map((digits) => `0x${digits}`),
+  hex(64).map((digits) => `0X${digits}`),
+);
+const invalidHashes = fc.oneof(
+  fc.integer({ min: 62, max: 66 }).chain((length) => hex(length).map((digits) => `0x${digits}`)),
+  hex(64),
+  hashes.map((hash) => `${hash}\n`),
+  text,
+);
+const transferIds = mostly(
+  fc.oneof(hashes, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map(String)),
+  fc.oneof(near(2n ** 64n), fc.stringMatching(/^[0-9]{18,21}$/), invalidHashes),
+);
+const networks = mostly(
+  fc.constantFrom("", "mainnet", "goerli"),
+  fc.oneof(fc.constantFrom("Mainnet", "sepolia"), text),
+);
+
+/** Draws slugs of the network, and texts that are no slug of any network. */
+function chainsOf(network: string): Arbitrary<string> {
+  const { chains } = getNetwork(network === "goerli" ? "goerli" : "mainnet");
+  const unknown = fc.oneof(fc.constantFrom("zora", "Polygon", " base"), text);
+  return mostly(
+    fc.constantFrom(...chains.keys()),
+    unknown.filter((name) => name !== "xdai"),
+  );
+}
+
+function rpcUrlsOf(network: string): Arbitrary<Record<string, string>> {
+  return fc.oneof(fc.constant({}), fc.dictionary(chainsOf(network), text, { maxKeys: 2, noNullPrototype: true }));
+}
+
+const optional = (values: Arbitrary<string>) => fc.oneof(fc.constant(""), values);
+const tokens = mostly(fc.constantFrom("ETH", "eth", "WETH"), fc.constant(""));
+
+const requests: Readonly<Record<OperationName, Arbitrary<RequestInit>>> = {
+  getQuote: networks.chain((network) =>
+    fc.record({
+      ...{ network: fc.constant(network), amount: amounts, token: tokens, slippage: slippages },
+      ...{ fromChain: mostly(chainsOf(network), fc.constant("")), toChain: mostly(chainsOf(network), fc.constant("")) },
+      rpcUrl: rpcUrlsOf(network),
+    }),
+  ) as Arbitrary<RequestInit>,
+  getTransferStatus: networks.chain((network) =>
+    fc
+      .record({
+        ...{ network: fc.constant(network), rpcUrl: rpcUrlsOf(network), transferId: optional(transferIds) },
+        transferHash: optional(mostly(hashes, invalidHashes)),
+        transactionHash: optional(mostly(hashes, invalidHashes)),
+      })
+      // Two different hashes are one of the differences below.
+      .map((init) => {
+        const isPair = init.transferHash !== "" && init.transactionHash !== "";
+        return isPair ? { ...init, transactionHash: init.transferHash } : init;
+      }),
+  ),
+  listAvailableRoutes: networks.chain((network) =>
+    fc.record({
+      ...{ network: fc.constant(network), token: tokens, rpcUrl: rpcUrlsOf(network) },
+      ...{ fromChain: optional(chainsOf(network)), toChain: optional(chainsOf(network)) },
+    }),
+  ),
+};
+
+const PATHS: Readonly<Record<OperationName, string>> = {
+  getQuote: "/v1/quote",
+  getTransferStatus: "/v1/transfer-status",
+  listAvailableRoutes: "/v1/available-routes",
+};
+
+/** Prints a request as a query; undefined if a query cannot express it. */
+function printQuery({ rpcUrl = {}, slippage, ...texts }: RequestInit): string | undefined {
+  const isPlain = slippage === undefined || /^\d+(\.\d+)?$/.test(String(slippage));
+  const keys = Object.keys(rpcUrl);
+  if (!isPlain || keys.some((key) => key === "" || /[[\]]/.test(key))) return undefined;
+  // An empty parameter counts as absent.
+  if (Object.values(rpcUrl).includes("")) return undefined;
+  const urls = Object.entries(rpcUrl).map(([key, url]) => [`rpcUrl[${key}]`, url] as const);
+  const pairs = Object.entries({ ...texts, slippage }).filter(([, value]) => value !== undefined);
+  return toQuery([...pairs.map(([name, value]) => [name, String(value)] as const), ...urls]);
+}
+
+describe.each(Object.keys(requests) as OperationName[])("%s", (operation) => {
+  test("accepts and rejects the same requests as the rules", () => {
+    const counts = { accepted: 0, rejected: 0, queries: 0 };
+    fc.assert(
+      fc.property(requests[operation], (init) => {
+        const error = check(operation, init);
+        const fields = namesOfFields(findViolations(operation, init));
+        counts[error === undefined ? "accepted" : "rejected"] += 1;
+        expect(fields.length > 0).toBe(error !== undefined);
+        const field = error?.field?.split("[")[0];
+        // The rule of the whole message names no field.
+        if (field !== undefined && !fields.includes("")) expect(fields).toContain(field);
+        const query = printQuery(init);
+        if (query === undefined) return;
+        counts.queries += 1;
+        const queryError = checkQuery(PATHS[operation], query);
+        const isRejected = queryError !== undefined && queryError.reason !== "UNSUPPORTED_ROUTE";
+        expect(isRejected).toBe(error !== undefined);
+      }),
+      { numRuns: 3000 },
+    );
+    // Both verdicts and both ways in have been compared.
+    expect(Math.min(counts.accepted, counts.rejected, counts.queries)).toBeGreaterThan(200);
+  });
+});
+
+describe("the rules do not express", () => {
+  const quote = { amount: "1", token: "USDC", fromChain: "polygon", toChain: "base", slippage: 0.5 };
+  const hash = `0x${"ab".repeat(32)}`;
+  test.each<[string, OperationName, RequestInit, string]>([
+    ["which tokens a network has", "getQuote", { ...quote, token: "FRAX" }, "UNSUPPORTED_TOKEN"],
+    ["which chains a network has", "getQuote", { ...quote, token: "ETH", network: "goerli" }, "UNSUPPORTED_CHAIN"],
+    // CEL can tell -0 from 0 only by a division, which not every implementation of CEL evaluates alike.
+    ["that a slippage of -0 is invalid", "getQuote", { ...quote, slippage: -0 }, "INVALID_PARAMETER"],
+    // Case-insensitive comparison is not part of standard CEL.
+    [
+      "that both names of the hash have one value",
+      "getTransferStatus",
+      { transferHash: hash, transactionHash: `0x${"cd".repeat(32)}` },
+      "INVALID_PARAMETER",
+    ],
+  ])("%s", (_, operation, init, reason) => {
+    expect(findViolations(operation, init)).toEqual([]);
+    expect(check(operation, init)?.reason).toBe(reason);
+  });
+
+  test("that hashes of different case are equal", () => {
+    const init = { transferHash: hash, transactionHash: hash.toUpperCase() };
+    expect(findViolations("getTransferStatus", init)).toEqual([]);
+    expect(check("getTransferStatus", init)).toBeUndefined();
+  });
+
+  test("that the service also accepts the SDK's name of gnosis", () => {
+    const init = { ...quote, fromChain: "xdai", rpcUrl: { xdai: "https://rpc.example" } };
+    expect(namesOfFields(findViolations("getQuote", init))).toEqual(["fromChain", "rpcUrl"]);
+    expect(check("getQuote", init)).toBeUndefined();
+  });
+
+  test("that gnosis and its other name may not both have an endpoint", () => {
+    const init = { ...quote, rpcUrl: { xdai: "https://a.example", gnosis: "https://b.example" } };
+    expect(check("getQuote", init)?.reason).toBe("INVALID_PARAMETER");
+  });
+});
+
+test("the rules accept the example responses of gen/openapi.json", () => {
+  const { paths } = readOpenApi() as unknown as {
+    paths: Record<string, { get: { responses: { 200: { content: { "application/json": { example: JsonValue } } } } } }>;
+  };
+  for (const [operation, path] of Object.entries(PATHS)) {
+    const { output } = BridgeService.method[operation as OperationName];
+    const example = paths[path]?.get.responses[200].content["application/json"].example as JsonValue;
+    const message = fromJson(output, Array.isArray(example) ? { routes: example } : example);
+    expect(validator.validate(getMessageType(contract, output.typeName), message as never).kind).toBe("valid");
+  }
+});
+
+test("the rules reject a response with an invalid value", () => {
+  const { output } = BridgeService.method.listAvailableRoutes;
+  const message = fromJson(output, { routes: [{ token: "ETH", sourceChainSlug: "zora" }] });
+  const result = validator.validate(getMessageType(contract, output.typeName), message as never);
+  expect(namesOfFields(result.violations ?? [])).toContain("routes");
+});
