@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { RecordedResponse } from "../../support/contract/response-recorder.js";
-import { createResponseValidator, type OpenApi, readOpenApi } from "../../support/contract/response-validator.js";
+import type { RecordedResponse } from "../../../support/contract/response-recorder.js";
+import { createResponseValidator, type OpenApi, readOpenApi } from "../../../support/contract/response-validator.js";
 
 // The judge of all answers in all tests: it must see what is wrong.
 
@@ -100,7 +100,7 @@ describe("sees", () => {
 });
 
 test("a description with a mistake in a schema is refused", () => {
-  const text = readFileSync(new URL("../../../gen/openapi.json", import.meta.url), "utf8");
+  const text = readFileSync(new URL("../../../../gen/openapi.json", import.meta.url), "utf8");
   const broken = JSON.parse(text.replaceAll('"required":', '"requird":')) as OpenApi;
   expect(() => createResponseValidator(broken)(answer())).toThrow("requird");
 });

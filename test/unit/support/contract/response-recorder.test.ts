@@ -2,8 +2,8 @@ import { createServer, type RequestListener, ServerResponse } from "node:http";
 import { createServer as createHttp2Server, Http2ServerResponse } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { type RecordedResponse, recordResponses } from "../../support/contract/response-recorder.js";
-import { sendHttp1, sendHttp2 } from "../http/support/raw-client.js";
+import { type RecordedResponse, recordResponses } from "../../../support/contract/response-recorder.js";
+import { sendHttp1, sendHttp2 } from "../../http/support/raw-client.js";
 
 // What is held against the description is what callers got, however a server writes it.
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { RecordedResponse } from "../../support/contract/response-recorder.js";
-import { createResponseValidator, readOpenApi } from "../../support/contract/response-validator.js";
-import { sendRawBytes } from "../http/support/raw-client.js";
-import { startTestServer } from "../http/support/test-server.js";
+import type { RecordedResponse } from "../../../support/contract/response-recorder.js";
+import { createResponseValidator, readOpenApi } from "../../../support/contract/response-validator.js";
+import { sendRawBytes } from "../../http/support/raw-client.js";
+import { startTestServer } from "../../http/support/test-server.js";
 
 // Refusals that are written past Node's answers, which is where the other tests' answers are held against the description.
 

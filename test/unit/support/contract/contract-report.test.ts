@@ -4,15 +4,15 @@ import {
   createContractReport,
   RESPONSES_FILE_PREFIX,
   writeContractReport,
-} from "../../support/contract/contract-report.js";
-import type { RecordedResponse } from "../../support/contract/response-recorder.js";
-import { useTemporaryFolder } from "../../support/temporary-folder.js";
+} from "../../../support/contract/contract-report.js";
+import type { RecordedResponse } from "../../../support/contract/response-recorder.js";
+import { useTemporaryFolder } from "../../../support/temporary-folder.js";
 
 // What the judge sees is told, and counted.
 
 const folder = useTemporaryFolder();
 const project = "record-test";
-const counted = new URL(`../../../node_modules/.cache/contract/${project}.json`, import.meta.url);
+const counted = new URL(`../../../../node_modules/.cache/contract/${project}.json`, import.meta.url);
 afterAll(() => rm(counted, { force: true }));
 
 const headers = { "x-request-id": "mine" };
