@@ -6,8 +6,8 @@ import {L2Bridge} from "../bridge/L2Bridge.sol";
 import {Token} from "../tokens/Token.sol";
 import {WrappedNative} from "../tokens/WrappedNative.sol";
 
-/// @title Lets people send and receive canonical tokens while the bridge moves hTokens only.
-/// @notice Where the canonical token is the wrapped native coin, callers pay and are paid in the coin itself.
+/// @title Sends and receives canonical tokens over a bridge that moves hTokens only.
+/// @notice Where the canonical token is the wrapped native coin, callers pay and receive the native coin.
 contract AmmWrapper {
     uint8 private constant CANONICAL = 0;
     uint8 private constant HTOKEN = 1;
@@ -33,12 +33,12 @@ contract AmmWrapper {
         exchangeAddress = exchange;
     }
 
-    /// @dev Only unwrapping pays coins in here; anything else would be lost.
+    /// @dev Accepts coins only from unwrapping; others would be locked.
     receive() external payable {
         require(msg.sender == address(l2CanonicalToken), "wrapper: takes no gifts");
     }
 
-    /// @notice Swaps `amount` of the canonical token to hTokens here and sends those over the bridge.
+    /// @notice Swaps `amount` of the canonical token to hTokens here and sends them over the bridge.
     function swapAndSend(
         uint256 chainId,
         address recipient,
@@ -62,7 +62,7 @@ contract AmmWrapper {
         bridge.send(chainId, recipient, hTokens, bonderFee, destinationAmountOutMin, destinationDeadline);
     }
 
-    /// @notice Takes hTokens from the caller and pays `recipient` canonical tokens, or those hTokens when the swap fails.
+    /// @notice Takes hTokens from the caller and pays `recipient` canonical tokens, or the hTokens if the swap fails.
     function attemptSwap(address recipient, uint256 amount, uint256 amountOutMin, uint256 deadline) external {
         hToken.transferFrom(msg.sender, address(this), amount);
         hToken.approve(address(exchangeAddress), amount);

@@ -5,7 +5,7 @@ import {StableSwapMath} from "./StableSwapMath.sol";
 import {Token} from "../tokens/Token.sol";
 
 /// @title A StableSwap pool of a canonical token (index 0) and its hToken (index 1).
-/// @notice Answers and events as the deployed pools: fees and amplification are in the same units
+/// @notice Same results and events as the deployed pools, with fees and amplification in the same units
 /// (fees of 1e10, `swapStorage` amplifications times 100).
 contract StableSwap {
     struct Swap {
@@ -39,8 +39,8 @@ contract StableSwap {
         _;
     }
 
-    /// @param decimals Of both tokens; a canonical token and its hToken always agree.
-    /// @param balances_ What the pool starts with; whoever initialises it must also credit it these tokens.
+    /// @param decimals Decimals of both tokens, which are always equal.
+    /// @param balances_ Initial balances; the caller must also credit the pool with these tokens.
     function initialize(
         address owner_,
         Token[2] calldata tokens_,
@@ -73,7 +73,7 @@ contract StableSwap {
         emit TokenSwap(msg.sender, dx, dy, tokenIndexFrom, tokenIndexTo);
     }
 
-    /// @notice Mints LP tokens for the growth of the invariant, less a fee on what unbalances the pool; the first deposit mints D.
+    /// @notice Mints LP tokens for the growth of the invariant, less a fee on imbalance; the first deposit mints D.
     function addLiquidity(uint256[] calldata amounts, uint256 minToMint, uint256 deadline)
         external
         before(deadline)
@@ -161,7 +161,7 @@ contract StableSwap {
         return balances[index];
     }
 
-    /// @notice What one LP token stands for, with 18 decimals; 0 before the first deposit.
+    /// @notice Value of one LP token, with 18 decimals; 0 before the first deposit.
     function getVirtualPrice() external view returns (uint256) {
         uint256 supply = swapStorage.lpToken.totalSupply();
         uint256 d = StableSwapMath.invariant(_scaled(balances), getAPrecise());

@@ -3,13 +3,13 @@ pragma solidity ^0.8.28;
 
 /// @title The StableSwap invariant for two tokens, in integers.
 /// @notice Every division floors and every intermediate value that leaves uint256 reverts (checked arithmetic), so results are
-/// those of the deployed pools to the last unit. `xp` are balances scaled to 18 decimals, `a` is the amplification times A_PRECISION.
+/// exactly those of the deployed pools. `xp` are balances scaled to 18 decimals, `a` is the amplification times A_PRECISION.
 library StableSwapMath {
     uint256 internal constant A_PRECISION = 100;
     uint256 private constant N = 2;
     uint256 private constant MAX_ROUNDS = 256;
 
-    /// @notice The invariant D: the pool's total when both balances are equal. Reverts when Newton's method does not settle.
+    /// @notice The invariant D: the pool's total when both balances are equal. Reverts when Newton's method does not converge.
     function invariant(uint256[2] memory xp, uint256 a) internal pure returns (uint256 d) {
         uint256 sum = xp[0] + xp[1];
         if (sum == 0) return 0;

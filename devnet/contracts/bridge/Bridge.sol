@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @title What the L1 bridge and the L2 bridges have in common: bonders, their credit, and which transfers were paid out.
-/// @notice A transfer is paid out once, either early by a bonder (`WithdrawalBonded`) or by anybody after its root arrived (`Withdrew`).
+/// @title Base of the L1 and L2 bridges: bonders, their credit, and which transfers were paid out.
+/// @notice A transfer is paid out once, either early by a bonder (`WithdrawalBonded`) or by anyone once its root is set (`Withdrew`).
 /// Bonded amounts are never settled here, so a bonder's debit only grows.
 abstract contract Bridge {
     struct TransferRoot {
@@ -11,7 +11,7 @@ abstract contract Bridge {
         uint256 createdAt;
     }
 
-    /// @notice Trusted to deliver roots (and on L2 deposits); on real chains a rollup's messenger does.
+    /// @notice Trusted to set roots and, on L2, to distribute deposits; on real chains the rollup's messenger.
     address public messenger;
     mapping(address => bool) private bonders;
     mapping(address => uint256) private credit;
@@ -35,7 +35,7 @@ abstract contract Bridge {
         _;
     }
 
-    /// @dev A bond must be covered by stake, counted after it is added to the debit.
+    /// @dev Checks that stake covers the debit, the new bond included.
     modifier withinCredit() {
         _;
         require(credit[msg.sender] >= debit[msg.sender], "bridge: credit too low");
@@ -54,7 +54,7 @@ abstract contract Bridge {
         }
     }
 
-    /// @dev Nobody here calls this or `getIsBonder`; the real bridges have both, and a call's gas depends on how many functions there are.
+    /// @dev Unused here, like `getIsBonder`; kept since the number of functions affects the gas of a call.
     function stake(address bonder, uint256 amount) external payable {
         require(bonders[bonder], "bridge: not a bonder");
         _takeIn(msg.sender, amount);
@@ -62,7 +62,7 @@ abstract contract Bridge {
         emit Stake(bonder, amount);
     }
 
-    /// @notice Fronts a transfer that asks for no swap; the bonder keeps the fee.
+    /// @notice Bonds a transfer without a swap; the bonder keeps the fee.
     function bondWithdrawal(address recipient, uint256 amount, bytes32 transferNonce, uint256 bonderFee)
         external
         onlyBonder
@@ -83,8 +83,8 @@ abstract contract Bridge {
         emit TransferRootSet(rootHash, totalAmount);
     }
 
-    /// @notice Pays a transfer that nobody bonded, in full and without a swap, once its root is known here.
-    /// @dev A root of one transfer is that transfer's id: index 0, no siblings, one leaf.
+    /// @notice Withdraws an unbonded transfer, in full and without a swap, once its root is set.
+    /// @dev The root of a single transfer is its id: index 0, no siblings, one leaf.
     function withdraw(
         address recipient,
         uint256 amount,
@@ -126,7 +126,7 @@ abstract contract Bridge {
         return debit[bonder];
     }
 
-    /// @dev Bonded roots would add to the debit on L1; none are bonded here.
+    /// @dev Bonded roots would add to the debit on L1; the local network has none.
     function getDebitAndAdditionalDebit(address bonder) external view returns (uint256) {
         return debit[bonder];
     }

@@ -4,8 +4,8 @@ pragma solidity ^0.8.28;
 import {Token} from "../tokens/Token.sol";
 import {Bridge} from "./Bridge.sol";
 
-/// @title The bridge of one token on L1: holds what is on the L2s, takes deposits in and pays transfers out.
-/// @notice Serves ERC-20s and, with a zero token, the native coin.
+/// @title The bridge of one token on L1: holds the backing of the L2s, accepts deposits and pays transfers out.
+/// @notice Supports ERC-20 tokens and, with a zero token address, the native coin.
 contract L1Bridge is Bridge {
     Token public l1CanonicalToken;
     mapping(uint256 => bool) private activeChainIds;
@@ -33,7 +33,7 @@ contract L1Bridge is Bridge {
         for (uint256 i = 0; i < chainIds.length; i++) activeChainIds[chainIds[i]] = true;
     }
 
-    /// @notice Takes a deposit in; the messenger then calls `distribute` on the L2 bridge of `chainId`.
+    /// @notice Accepts a deposit; the messenger then calls `distribute` on the L2 bridge of `chainId`.
     function sendToL2(
         uint256 chainId,
         address recipient,
@@ -51,7 +51,7 @@ contract L1Bridge is Bridge {
         emit TransferSentToL2(chainId, recipient, amount, amountOutMin, deadline, relayer, relayerFee);
     }
 
-    /// @dev Governance does this on the real chain.
+    /// @dev Done by governance on the real chain.
     function setChainIdDepositsPaused(uint256 chainId, bool isPaused) external onlyMessenger {
         isChainIdPaused[chainId] = isPaused;
     }

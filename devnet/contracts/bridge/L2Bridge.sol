@@ -5,14 +5,14 @@ import {AmmWrapper} from "../amm/AmmWrapper.sol";
 import {Token} from "../tokens/Token.sol";
 import {Bridge} from "./Bridge.sol";
 
-/// @title The bridge of one token on one L2: burns hTokens that leave and mints hTokens that arrive.
-/// @notice Transfers are not batched into roots here; `setTransferRoot` on the destination stands for that whole way.
+/// @title The bridge of one token on one L2: burns hTokens that are sent and mints hTokens that arrive.
+/// @notice Does not batch transfers into roots; `setTransferRoot` on the destination replaces that process.
 contract L2Bridge is Bridge {
     bytes32 private constant NONCE_DOMAIN = keccak256("L2_Bridge v1.0");
     uint256 private constant BPS = 10_000;
 
     Token public hToken;
-    /// @notice Zero where the token has no pool: then nothing can be swapped.
+    /// @notice Zero for a token without a pool, which cannot be swapped.
     AmmWrapper public ammWrapper;
     uint256 public minBonderBps;
     uint256 public minBonderFeeAbsolute;
@@ -60,7 +60,7 @@ contract L2Bridge is Bridge {
     }
 
     /// @notice Sends `amount` hTokens of the caller to `chainId`.
-    /// @dev `amountOutMin` and `deadline` are kept as given even towards L1, where nobody can swap: such a transfer cannot be bonded.
+    /// @dev `amountOutMin` and `deadline` are kept even towards L1, where a swap is impossible: such a transfer is unbondable.
     function send(
         uint256 chainId,
         address recipient,
@@ -89,7 +89,7 @@ contract L2Bridge is Bridge {
         );
     }
 
-    /// @notice Fronts a transfer and swaps it to canonical tokens for the recipient.
+    /// @notice Bonds a transfer and swaps it to canonical tokens for the recipient.
     function bondWithdrawalAndDistribute(
         address recipient,
         uint256 amount,

@@ -5,7 +5,7 @@ import {Token} from "../tokens/Token.sol";
 import {CctpMessage} from "./CctpMessage.sol";
 import {TokenMessenger} from "./TokenMessenger.sol";
 
-/// @title Hop's entry to CCTP: keeps the fee and has the rest burnt for minting on another chain.
+/// @title Hop's CCTP bridge: keeps the fee and burns the rest for minting on another chain.
 contract L1HopCctp {
     struct Destination {
         uint256 chainId;

@@ -6,7 +6,7 @@ import {ExactInputRouter} from "../uniswap/ExactInputRouter.sol";
 import {L1HopCctp} from "./L1HopCctp.sol";
 import {TokenMessenger} from "./TokenMessenger.sol";
 
-/// @title Hop's entry to CCTP on an L2, which also takes bridged USDC and swaps it on Uniswap first.
+/// @title Hop's CCTP bridge on an L2, which can also swap bridged USDC on Uniswap first.
 contract L2HopCctp is L1HopCctp {
     Token public bridgedToken;
     ExactInputRouter public amm;
@@ -26,7 +26,7 @@ contract L2HopCctp is L1HopCctp {
         bridgedToken.approve(address(amm), type(uint256).max);
     }
 
-    /// @dev The swap must turn exactly `amount` of bridged USDC into native USDC that lands here.
+    /// @dev The swap must turn exactly `amount` of bridged USDC into native USDC of this contract.
     function swapAndSend(
         uint256 chainId,
         address recipient,

@@ -7,7 +7,7 @@ interface IMessageHandler {
     function handleReceiveMessage(uint32 sourceDomain, bytes32 sender, bytes calldata body) external returns (bool);
 }
 
-/// @title Sends CCTP messages, and receives those that every attester signed.
+/// @title Sends CCTP messages and receives those signed by every attester.
 contract MessageTransmitter {
     uint256 private constant SIGNATURE_LENGTH = 65;
 
@@ -62,7 +62,7 @@ contract MessageTransmitter {
         emit MessageSent(CctpMessage.pack(message, messageBody));
     }
 
-    /// @param attestation One 65-byte signature of keccak256(message) per attester, in the order of their addresses.
+    /// @param attestation One 65-byte signature of keccak256(message) per attester, sorted by address.
     function receiveMessage(bytes calldata message, bytes calldata attestation) external returns (bool) {
         _requireAttested(keccak256(message), attestation);
         (CctpMessage.Message memory parts, bytes calldata body) = CctpMessage.unpack(message);

@@ -6,7 +6,7 @@ import {CctpMessage} from "./CctpMessage.sol";
 import {IMessageHandler, MessageTransmitter} from "./MessageTransmitter.sol";
 import {TokenMinter} from "./TokenMinter.sol";
 
-/// @title Burns USDC on this chain for minting on another, and mints what was burnt elsewhere.
+/// @title Burns USDC on this chain for minting on another, and mints what was burnt on others.
 contract TokenMessenger is IMessageHandler {
     struct RemoteMessenger {
         uint32 domain;

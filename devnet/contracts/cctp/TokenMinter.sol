@@ -3,10 +3,10 @@ pragma solidity ^0.8.28;
 
 import {Token} from "../tokens/Token.sol";
 
-/// @title Burns and mints USDC for the token messenger, and knows which token stands for which elsewhere.
+/// @title Burns and mints USDC for the token messenger and maps remote tokens to local ones.
 contract TokenMinter {
     address public localTokenMessenger;
-    /// @notice The most that one message may burn, per local token, in its raw units.
+    /// @notice Burn limit per message and local token, in raw units.
     mapping(address => uint256) public burnLimitsPerMessage;
     mapping(bytes32 => address) public remoteTokensToLocalTokens;
 

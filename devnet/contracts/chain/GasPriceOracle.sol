@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @title What an OP chain charges for putting a transaction's bytes on L1, by the Bedrock formula.
+/// @title The OP Stack's L1 data fee, by the Bedrock formula.
 contract GasPriceOracle {
     uint256 private constant GAS_PER_ZERO_BYTE = 4;
     uint256 private constant GAS_PER_OTHER_BYTE = 16;
-    /// @dev The data is an unsigned transaction; its signature will add this many bytes.
+    /// @dev Bytes that the signature adds to the unsigned transaction.
     uint256 private constant SIGNATURE_BYTES = 68;
     uint256 public constant decimals = 6;
 
@@ -18,12 +18,12 @@ contract GasPriceOracle {
         (l1BaseFee, overhead, scalar) = (l1BaseFee_, overhead_, scalar_);
     }
 
-    /// @dev Anybody may set it: on a local chain there is no L1 to follow.
+    /// @dev Unrestricted: a local chain has no L1 to read it from.
     function setL1BaseFee(uint256 l1BaseFee_) external {
         l1BaseFee = l1BaseFee_;
     }
 
-    /// @return Wei, to be paid on top of the L2's own gas.
+    /// @return L1 data fee in wei, on top of the L2 gas fee.
     function getL1Fee(bytes calldata data) external view returns (uint256) {
         return (getL1GasUsed(data) * l1BaseFee * scalar) / 10 ** decimals;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @title Many calls in one: what is called here of the contract that every chain has.
+/// @title The functions of Multicall3 that the gateway and the local network use.
 contract Multicall3 {
     struct Call {
         address target;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-/// @title The part of ERC-20 that every token here shares.
+/// @title ERC-20 base of the local tokens.
 /// @dev Tokens are placed at given addresses without running a constructor, so all state is set by a child's `initialize`.
 abstract contract ERC20 {
     struct Holding {

@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {ERC20} from "./ERC20.sol";
 
 /// @title The chain's native coin as an ERC-20: WETH, WMATIC or WXDAI.
-/// @dev What `initialize` hands out must be backed by giving this contract that much native coin.
+/// @dev Balances set by `initialize` must be backed by the same amount of native coin.
 contract WrappedNative is ERC20 {
     event Deposit(address indexed dst, uint256 wad);
     event Withdrawal(address indexed src, uint256 wad);
@@ -35,7 +35,7 @@ contract WrappedNative is ERC20 {
         return address(this).balance;
     }
 
-    /// @dev The largest allowance never runs out, and no Approval is reported here, as in WETH9.
+    /// @dev The maximum allowance is infinite, and no Approval is emitted, as in WETH9.
     function _spendAllowance(address holder, address spender, uint256 amount) internal override {
         uint256 allowed = allowance[holder][spender];
         if (holder == spender || allowed == type(uint256).max) return;

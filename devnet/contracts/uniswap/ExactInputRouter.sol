@@ -4,7 +4,7 @@ pragma solidity ^0.8.28;
 import {Token} from "../tokens/Token.sol";
 import {IUniswapV3Factory, IUniswapV3Pool} from "./IUniswapV3.sol";
 
-/// @title The one function of Uniswap's second router that Hop's CCTP bridges call, for paths of a single pool.
+/// @title The function of Uniswap's SwapRouter02 that Hop's CCTP bridges call, for single-pool paths.
 contract ExactInputRouter {
     struct ExactInputParams {
         bytes path;
@@ -42,7 +42,7 @@ contract ExactInputRouter {
         require(amountOut >= params.amountOutMinimum, "router: below the minimum");
     }
 
-    /// @notice The pool asks for its payment; the payer is whoever called `exactInput`.
+    /// @notice Pays the pool on behalf of the caller of `exactInput`.
     function uniswapV3SwapCallback(int256 amount0Delta, int256 amount1Delta, bytes calldata data) external {
         (address tokenIn, address tokenOut, uint24 fee, address payer) =
             abi.decode(data, (address, address, uint24, address));
