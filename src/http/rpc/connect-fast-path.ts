@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
+import type { ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
@@ -18,24 +19,23 @@ import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } fro
 import { gzipCompression, mapRpcError } from "./rpc-errors.js";
 import { parseConnectTimeoutMs } from "./rpc-headers.js";
 
-/** One call on its way. */
 interface FastPathCall {
   readonly exchange: HttpExchange;
   readonly isBinary: boolean;
   readonly shouldGzip: boolean;
-  /** When the caller will wait no more, in milliseconds since the epoch. */
+  /** When the deadline of the caller expires, in milliseconds since the epoch. */
   readonly deadlineMs: number | undefined;
 }
 
-/** Where in the query of a GET its characters stand for themselves, or are percent-encoded, and none ends it. */
+/** Queries of visible ASCII that no fragment ends: each character is literal or percent-encoded. */
 const VISIBLE_ASCII_QUERY = /^[\x21\x22\x24-\x7e]*$/;
 
 /**
- * The short way for unary calls of one method over the Connect protocol, by POST or GET, that are not compressed. What
- * is not plain goes on to the adapter, with what has been read of its body.
+ * Creates the fast path for uncompressed unary calls of one method over the Connect protocol, by POST or GET. Other
+ * requests fall back to `general`, with the part of the body that has been read.
  */
-export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits, adapter: PathHandler): PathHandler {
-  function answer(
+export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits, general: PathHandler): PathHandler {
+  function sendResponse(
     { exchange: { res, context }, shouldGzip }: FastPathCall,
     status: number,
     headers: HeaderList,
@@ -46,109 +46,109 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
       return;
     }
     gzipCompression.compress(bytes).then(
-      (packed) => send(packed, [...headers, "content-encoding", "gzip"]),
+      (compressed) => send(compressed, [...headers, "content-encoding", "gzip"]),
       () => res.destroy(),
     );
-    function send(body: Uint8Array, own: HeaderList): void {
-      const all = buildCommonHeaders(context);
-      all.push("content-length", String(body.length));
-      for (const text of own) all.push(text);
-      writeHead(res, status, all);
+    function send(body: Uint8Array, extraHeaders: HeaderList): void {
+      const list = buildCommonHeaders(context);
+      list.push("content-length", String(body.length));
+      for (const text of extraHeaders) list.push(text);
+      writeHead(res, status, list);
       res.end(body);
     }
   }
 
-  function succeed(asked: FastPathCall, message: Message): void {
-    const { context } = asked.exchange;
+  function succeed(call: FastPathCall, message: Message): void {
+    const { context } = call.exchange;
     let bytes: Buffer;
     try {
-      bytes = asked.isBinary ? method.writeBinary(message) : method.writeJson(message);
+      bytes = call.isBinary ? method.writeBinary(message) : method.writeJson(message);
       if (bytes.length > limits.responseBytes) throw new Error("the response is too large");
     } catch (error) {
-      answerFailure(asked, toConnectError(context.recordFailure(error), method.errorDomain));
+      sendFailure(call, toConnectError(context.recordFailure(error), method.errorDomain));
       return;
     }
     context.code = "ok";
-    const type = asked.isBinary ? "application/proto" : "application/json";
-    answer(asked, 200, ["content-type", type, ...context.buildResponseHeaders()], bytes);
+    const type = call.isBinary ? "application/proto" : "application/json";
+    sendResponse(call, 200, ["content-type", type, ...context.buildResponseHeaders()], bytes);
   }
 
-  function answerFailure(asked: FastPathCall, told: ReturnType<typeof toConnectError>): void {
-    const headers = [...told.metadata].flat();
-    const body = Buffer.from(errorToJsonBytes(told, undefined));
-    answer(
-      asked,
-      codeToHttpStatus(told.code),
-      ["content-type", "application/json", ...NO_STORE_HEADERS, ...headers],
+  function sendFailure(call: FastPathCall, error: ConnectError): void {
+    const metadata = [...error.metadata].flat();
+    const body = Buffer.from(errorToJsonBytes(error, undefined));
+    sendResponse(
+      call,
+      codeToHttpStatus(error.code),
+      ["content-type", "application/json", ...NO_STORE_HEADERS, ...metadata],
       body,
     );
   }
 
-  function serve(asked: FastPathCall, request: Message): void {
-    const { context } = asked.exchange;
+  function invoke(call: FastPathCall, request: Message): void {
+    const { context } = call.exchange;
     invokeOperation(
       method.operation,
       request,
-      context.toCallContext(toRemainingMs(asked.deadlineMs)),
-      (message) => succeed(asked, message),
-      (error) => answerFailure(asked, mapRpcError(context, error, method.errorDomain)),
+      context.toCallContext(toRemainingMs(call.deadlineMs)),
+      (message) => succeed(call, message),
+      (error) => sendFailure(call, mapRpcError(context, error, method.errorDomain)),
     );
   }
 
-  /** False where the request is not plain. */
+  /** Returns false if the request is not eligible. */
   function post(exchange: HttpExchange, query: string): boolean {
     const { req } = exchange;
-    const asked = parseCallHeaders(exchange, isBinaryContentType(req.headers["content-type"]));
-    if (asked === undefined || !hasUncompressedBody(req, limits)) return false;
+    const call = parseCallHeaders(exchange, isBinaryContentType(req.headers["content-type"]));
+    if (call === undefined || !hasUncompressedBody(req, limits)) return false;
     const chunks: Buffer[] = [];
     let size = 0;
     let isRead = false;
-    const timer = setTimeout(() => giveUp(true), limits.requestMs);
-    function read(): void {
+    const timer = setTimeout(() => fallBack(true), limits.requestMs);
+    function stopReading(): void {
       isRead = true;
       clearTimeout(timer);
     }
-    function giveUp(isTimedOut: boolean): void {
-      read();
-      adapter({ ...exchange, bufferedBody: { chunks, isTimedOut } }, query);
+    function fallBack(isTimedOut: boolean): void {
+      stopReading();
+      general({ ...exchange, bufferedBody: { chunks, isTimedOut } }, query);
     }
     req.on("data", (chunk: Buffer) => {
       if (isRead) return;
       appendChunk(chunks, chunk);
       size += chunk.length;
-      if (size > limits.requestBytes) giveUp(false);
+      if (size > limits.requestBytes) fallBack(false);
     });
-    req.on("close", read);
+    req.on("close", stopReading);
     req.on("end", () => {
       if (isRead) return;
       const [first] = chunks;
       const body = first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first;
-      const request = asked.isBinary ? method.readBinary(body) : method.readJson(body.toString("latin1"));
+      const request = call.isBinary ? method.readBinary(body) : method.readJson(body.toString("latin1"));
       if (request === undefined) {
-        giveUp(false);
+        fallBack(false);
         return;
       }
-      read();
-      serve(asked, request);
+      stopReading();
+      invoke(call, request);
     });
     return true;
   }
 
-  /** False where the request is not plain. */
+  /** Returns false if the request is not eligible. */
   function get(exchange: HttpExchange, query: string): boolean {
     if (!method.isSafe || !VISIBLE_ASCII_QUERY.test(query)) return false;
     const parameters = new URLSearchParams(query);
     const encoding = parameters.get("encoding");
-    const isKnown = encoding === "json" || encoding === "proto";
-    const asked = parseCallHeaders(exchange, isKnown ? encoding === "proto" : undefined);
-    if (asked === undefined || !isIdentity(parameters.get("compression"))) return false;
-    const request = readParameter(asked.isBinary, parameters.get("base64") === "1", parameters.get("message") ?? "");
+    const isSupported = encoding === "json" || encoding === "proto";
+    const call = parseCallHeaders(exchange, isSupported ? encoding === "proto" : undefined);
+    if (call === undefined || !isIdentity(parameters.get("compression"))) return false;
+    const request = parseMessage(call.isBinary, parameters.get("base64") === "1", parameters.get("message") ?? "");
     if (request === undefined) return false;
-    serve(asked, request);
+    invoke(call, request);
     return true;
   }
 
-  function readParameter(isBinary: boolean, isBase64: boolean, text: string): Message | undefined {
+  function parseMessage(isBinary: boolean, isBase64: boolean, text: string): Message | undefined {
     let bytes: Buffer;
     try {
       bytes = isBase64 ? Buffer.from(base64Decode(text)) : Buffer.from(text);
@@ -163,11 +163,11 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
     const { protocol } = exchange.context;
     if (protocol === "connect" && exchange.req.method === "POST" && post(exchange, query)) return;
     if (protocol === "connect-get" && get(exchange, query)) return;
-    adapter(exchange, query);
+    general(exchange, query);
   };
 }
 
-/** What the headers say of how to answer; undefined where one of them is not plain. */
+/** Returns undefined if a header needs the general path. */
 function parseCallHeaders(exchange: HttpExchange, isBinary: boolean | undefined): FastPathCall | undefined {
   const { headers } = exchange.req;
   const timeout = headers["connect-timeout-ms"];
@@ -177,17 +177,17 @@ function parseCallHeaders(exchange: HttpExchange, isBinary: boolean | undefined)
   return { exchange, isBinary, shouldGzip, deadlineMs: toDeadlineMs(timeoutMs) };
 }
 
-/** Whether a Content-Type is binary Protobuf, or JSON; undefined where it is written in no usual way. */
+/** Returns true for binary Protobuf, false for JSON, and undefined for unusual spellings and other types. */
 function isBinaryContentType(type: string | undefined): boolean | undefined {
   if (type === "application/json" || type === "application/json; charset=utf-8") return false;
   return type === "application/proto" ? true : undefined;
 }
 
-/** Whether a body is as it is, and not larger than it may be, as far as the headers say. */
+/** Returns whether a body is uncompressed and, by its headers, within the size limit. */
 function hasUncompressedBody({ headers, httpVersionMajor }: HttpRequest, limits: HttpLimits): boolean {
   const length = headers["content-length"];
-  const isShort = length === undefined ? httpVersionMajor > 1 : Number(length) <= limits.requestBytes;
-  return isShort && isIdentity(headers["content-encoding"] ?? null);
+  const isWithinLimit = length === undefined ? httpVersionMajor > 1 : Number(length) <= limits.requestBytes;
+  return isWithinLimit && isIdentity(headers["content-encoding"] ?? null);
 }
 
 function isIdentity(encoding: string | null): boolean {

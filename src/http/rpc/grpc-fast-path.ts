@@ -13,50 +13,42 @@ import { gzipCompression, mapRpcError, setInternalErrorTrailers, toNodeTrailers 
 import { parseGrpcTimeoutMs } from "./rpc-headers.js";
 
 /**
- * Serves a stream of HTTP/2 if it is a plain gRPC call; false where it is not. What turns out not to be plain later is
- * handed over: the stream is then to be served as if it had just come, but for the body, which is given.
+ * Serves an HTTP/2 stream if it is a plain gRPC call; returns false if it is not. Calls `fallBack` for a call that turns
+ * out not to be plain later: the general path then serves the stream as if it were new, with the body read so far.
  */
 export type GrpcFastPath = (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  handOver: (call: StreamRequestContext, given: BufferedBody) => void,
+  fallBack: (context: StreamRequestContext, bufferedBody: BufferedBody) => void,
 ) => boolean;
 
-/** The flag of a message that is compressed. */
+interface FastPathCall {
+  readonly stream: ServerHttp2Stream;
+  readonly context: StreamRequestContext;
+  readonly method: FastPathMethod;
+  readonly shouldGzip: boolean;
+  /** When the deadline of the caller expires, in milliseconds since the epoch. */
+  readonly deadlineMs: number | undefined;
+}
+
+/** The flag of a compressed length-prefixed message. */
 const COMPRESSED_FLAG = 1;
 const OK_TRAILERS = { "grpc-status": "0" };
 
 /**
- * The short way for unary gRPC calls of known methods with one message that is not compressed. It works below Node's
- * requests and responses for HTTP/2, which cost as much as all the rest.
+ * Creates the fast path for unary gRPC calls with one uncompressed message. It works below Node's HTTP/2 requests and
+ * responses, which cost as much as everything else together.
  */
 export function createGrpcFastPath(
   methods: ReadonlyMap<string, FastPathMethod>,
   limits: HttpLimits,
-  calls: InFlightRegistry,
+  registry: InFlightRegistry,
   begin: Begin,
 ): GrpcFastPath {
-  const longest = limits.requestBytes + ENVELOPE_BYTES;
+  const maxBodyBytes = limits.requestBytes + ENVELOPE_BYTES;
 
-  function answer(
-    stream: ServerHttp2Stream,
-    call: StreamRequestContext,
-    isGzip: boolean,
-    bytes: Buffer,
-    more: readonly string[],
-  ) {
-    sendResponseHeaders(stream, call, isGzip, more, OK_TRAILERS);
-    call.code = "ok";
-    stream.end(bytes);
-  }
-
-  function succeed(
-    stream: ServerHttp2Stream,
-    call: StreamRequestContext,
-    method: FastPathMethod,
-    isGzip: boolean,
-    message: Message,
-  ) {
+  function succeed(call: FastPathCall, message: Message): void {
+    const { stream, context, method, shouldGzip } = call;
     if (stream.destroyed || stream.closed) return;
     let bytes: Buffer;
     try {
@@ -64,108 +56,95 @@ export function createGrpcFastPath(
       if (bytes.length > limits.responseBytes + ENVELOPE_BYTES) throw new Error("the response is too large");
     } catch (error) {
       const trailer = new Headers();
-      setInternalErrorTrailers(trailer, call, error);
-      end(stream, call, isGzip, trailer);
+      setInternalErrorTrailers(trailer, context, error);
+      sendFailure(call, trailer);
       return;
     }
-    const more = call.buildResponseHeaders();
-    if (!isGzip || bytes.length - ENVELOPE_BYTES < COMPRESS_MIN_BYTES) {
-      answer(stream, call, isGzip, bytes, more);
+    const extraHeaders = context.buildResponseHeaders();
+    if (!shouldGzip || bytes.length - ENVELOPE_BYTES < COMPRESS_MIN_BYTES) {
+      sendMessage(call, bytes, extraHeaders);
       return;
     }
     gzipCompression.compress(bytes.subarray(ENVELOPE_BYTES)).then(
-      (packed) => {
+      (compressed) => {
         if (stream.destroyed || stream.closed) return;
-        const head = Buffer.from([COMPRESSED_FLAG, 0, 0, 0, 0]);
-        head.writeUInt32BE(packed.length, 1);
-        answer(stream, call, isGzip, Buffer.concat([head, packed]), more);
+        const prefix = Buffer.from([COMPRESSED_FLAG, 0, 0, 0, 0]);
+        prefix.writeUInt32BE(compressed.length, 1);
+        sendMessage(call, Buffer.concat([prefix, compressed]), extraHeaders);
       },
       () => stream.destroy(),
     );
   }
 
-  function fail(
-    stream: ServerHttp2Stream,
-    call: StreamRequestContext,
-    method: FastPathMethod,
-    isGzip: boolean,
-    error: unknown,
-  ) {
-    const trailer = new Headers();
-    setTrailerStatus(trailer, mapRpcError(call, error, method.errorDomain));
-    end(stream, call, isGzip, trailer);
+  function receive(call: FastPathCall, fallBack: Parameters<GrpcFastPath>[2]): void {
+    const { stream, context, method } = call;
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let isRead = false;
+    const timer = setTimeout(() => stopReading(true), limits.requestMs);
+    function stopReading(isTimedOut: boolean): void {
+      if (isRead) return;
+      isRead = true;
+      clearTimeout(timer);
+      fallBack(context, { chunks, isTimedOut });
+    }
+    stream.on("data", (chunk: Buffer) => {
+      if (isRead) return;
+      appendChunk(chunks, chunk);
+      size += chunk.length;
+      if (size > maxBodyBytes) stopReading(false);
+    });
+    stream.on("close", () => {
+      isRead = true;
+      clearTimeout(timer);
+    });
+    stream.on("end", () => {
+      if (isRead || stream.destroyed) return;
+      const request = parseSingleMessage(method, chunks);
+      if (request === undefined) {
+        stopReading(false);
+        return;
+      }
+      isRead = true;
+      clearTimeout(timer);
+      invokeOperation(
+        method.operation,
+        request,
+        context.toCallContext(toRemainingMs(call.deadlineMs)),
+        (message) => succeed(call, message),
+        (error) => fail(call, error),
+      );
+    });
   }
 
-  /** Ends a call without a message. */
-  function end(stream: ServerHttp2Stream, call: StreamRequestContext, isGzip: boolean, trailer: Headers): void {
-    if (stream.destroyed || stream.closed) return;
-    sendResponseHeaders(stream, call, isGzip, [], toNodeTrailers(trailer));
-    stream.end();
-  }
-
-  return (stream, headers, handOver) => {
+  return (stream, headers, fallBack) => {
     const method = methods.get(headers[":path"] ?? "");
     if (method === undefined || !isFastPathEligible(headers) || stream.endAfterHeaders) return false;
     const timeout = headers["grpc-timeout"];
     const timeoutMs = typeof timeout === "string" ? parseGrpcTimeoutMs(timeout) : undefined;
     if (timeout !== undefined && timeoutMs === undefined) return false;
-    const deadline = toDeadlineMs(timeoutMs);
-    const isGzip = acceptsGzip(headers["grpc-accept-encoding"]);
-    const call = calls.registerStream(stream, headers);
-    // No listener before it is counted: what comes waits unread.
-    const receive = (): void => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      let isRead = false;
-      const timer = setTimeout(() => giveUp(true), limits.requestMs);
-      function giveUp(isTimedOut: boolean): void {
-        if (isRead) return;
-        isRead = true;
-        clearTimeout(timer);
-        handOver(call, { chunks, isTimedOut });
-      }
-      stream.on("data", (chunk: Buffer) => {
-        if (isRead) return;
-        appendChunk(chunks, chunk);
-        size += chunk.length;
-        if (size > longest) giveUp(false);
-      });
-      stream.on("close", () => {
-        isRead = true;
-        clearTimeout(timer);
-      });
-      stream.on("end", () => {
-        if (isRead || stream.destroyed) return;
-        const request = parseSingleMessage(method, chunks);
-        if (request === undefined) {
-          giveUp(false);
-          return;
-        }
-        isRead = true;
-        clearTimeout(timer);
-        invokeOperation(
-          method.operation,
-          request,
-          call.toCallContext(toRemainingMs(deadline)),
-          (message) => succeed(stream, call, method, isGzip, message),
-          (error) => fail(stream, call, method, isGzip, error),
-        );
-      });
+    const call: FastPathCall = {
+      stream,
+      context: registry.registerStream(stream, headers),
+      method,
+      shouldGzip: acceptsGzip(headers["grpc-accept-encoding"]),
+      deadlineMs: toDeadlineMs(timeoutMs),
     };
-    const admission = begin(call, "grpc", method.name, method.isRateLimited);
-    if (admission === undefined) receive();
+    const admission = begin(call.context, "grpc", method.name, method.isRateLimited);
+    // The stream has no data listener until the call is admitted: its body waits unread.
+    if (admission === undefined) receive(call, fallBack);
     else {
-      void admission.then((refusal) => {
-        if (call.isAborted) return;
-        if (refusal === undefined) receive();
-        else fail(stream, call, method, isGzip, refusal);
+      void admission.then((rejection) => {
+        if (call.context.isAborted) return;
+        if (rejection === undefined) receive(call, fallBack);
+        else fail(call, rejection);
       });
     }
     return true;
   };
 }
 
-/** Whether the headers ask for nothing that only the adapter knows. */
+/** Returns whether the headers need none of the features that only the general path has. */
 function isFastPathEligible(headers: IncomingHttpHeaders): boolean {
   const type = headers["content-type"];
   const encoding = headers["grpc-encoding"];
@@ -177,7 +156,7 @@ function isFastPathEligible(headers: IncomingHttpHeaders): boolean {
   );
 }
 
-/** The one message of a body; undefined where it is not one, or not a plain one. */
+/** Parses a body of exactly one uncompressed length-prefixed message; returns undefined for any other. */
 function parseSingleMessage(method: FastPathMethod, chunks: readonly Buffer[]): Message | undefined {
   const [first] = chunks;
   if (first === undefined) return undefined;
@@ -188,19 +167,37 @@ function parseSingleMessage(method: FastPathMethod, chunks: readonly Buffer[]): 
   return method.readBinary(body.subarray(ENVELOPE_BYTES));
 }
 
+function sendMessage(call: FastPathCall, bytes: Buffer, extraHeaders: readonly string[]): void {
+  sendResponseHeaders(call, extraHeaders, OK_TRAILERS);
+  call.context.code = "ok";
+  call.stream.end(bytes);
+}
+
+function fail(call: FastPathCall, error: unknown): void {
+  const trailer = new Headers();
+  setTrailerStatus(trailer, mapRpcError(call.context, error, call.method.errorDomain));
+  sendFailure(call, trailer);
+}
+
+/** Ends a call without a message. */
+function sendFailure(call: FastPathCall, trailer: Headers): void {
+  const { stream } = call;
+  if (stream.destroyed || stream.closed) return;
+  sendResponseHeaders(call, [], toNodeTrailers(trailer));
+  stream.end();
+}
+
 function sendResponseHeaders(
-  stream: ServerHttp2Stream,
-  call: StreamRequestContext,
-  isGzip: boolean,
-  more: readonly string[],
+  { stream, context, shouldGzip }: FastPathCall,
+  extraHeaders: readonly string[],
   trailers: Record<string, string>,
 ): void {
   const headers: Record<string, string | number> = { ":status": 200, "content-type": "application/grpc+proto" };
-  if (isGzip) headers["grpc-encoding"] = "gzip";
-  assignHeaders(headers, buildCommonHeaders(call));
-  assignHeaders(headers, more);
+  if (shouldGzip) headers["grpc-encoding"] = "gzip";
+  assignHeaders(headers, buildCommonHeaders(context));
+  assignHeaders(headers, extraHeaders);
   stream.respond(headers, { waitForTrailers: true });
-  call.hasResponded = true;
+  context.hasResponded = true;
   stream.on("wantTrailers", () => stream.sendTrailers(trailers));
 }
 

@@ -39,7 +39,7 @@ test.each(ways)("GET over %s answers and is logged once", async (_, send) => {
   expectCommon(answer);
   await waitForAccessLines(1);
   const line = { requestId: "my-id_1.2", protocol: "rest", operation: QUOTE, code: "ok", token: "USDC" };
-  expect(accessLines).toEqual([{ ...line, ms: expect.any(Number) }]);
+  expect(accessLines).toEqual([{ ...line, durationMs: expect.any(Number) }]);
 });
 
 test.each(ways)("HEAD over %s is GET without the body", async (_, send) => {

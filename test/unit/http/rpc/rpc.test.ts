@@ -193,7 +193,7 @@ describe.each(ways)("%s", (_, protocol, call) => {
     expect(requestId).toBe("id-1");
     await waitForAccessLines(1);
     const line = { requestId: "id-1", protocol, operation: QUOTE, code: "ok", token: "USDC" };
-    expect(accessLines).toEqual([{ ...line, ms: expect.any(Number) }]);
+    expect(accessLines).toEqual([{ ...line, durationMs: expect.any(Number) }]);
   });
 
   test("tells a ServiceError with its ErrorInfo", async () => {
