@@ -46,8 +46,17 @@ const SHUTDOWN_GRACE_MS = 1_000;
 /** Requests that may wait for upstreams at the same time; each takes a few kilobytes. */
 const MAX_PENDING_REQUESTS = 10_000;
 
+export interface GatewayOptions {
+  /** As in HttpServerOptions: false makes the general path serve every request. */
+  readonly fastPaths?: boolean;
+}
+
 /** Creates the service from its parts. The only place that knows all of them. */
-export async function createGateway(config: Config, logger: Logger = createLogger(config.logLevel)): Promise<Gateway> {
+export async function createGateway(
+  config: Config,
+  logger: Logger = createLogger(config.logLevel),
+  { fastPaths = true }: GatewayOptions = {},
+): Promise<Gateway> {
   const { url: root, version } = findPackageRoot();
   const clocks = { now: () => Date.now(), monotonicNow };
   let isDraining = false;
@@ -110,6 +119,7 @@ export async function createGateway(config: Config, logger: Logger = createLogge
       }),
     ],
     documents,
+    fastPaths,
     log(entry, reason) {
       metrics.onRequest(entry, reason);
       // Requests for documents are frequent and of little interest: probes are among them.

@@ -31,22 +31,6 @@ let gateway: TestGateway;
 let grpc: Client;
 let http2: ClientHttp2Session;
 
-beforeAll(async () => {
-  gateway = await startGateway();
-  const { host } = new URL(gateway.url);
-  grpc = new Client(host, credentials.createInsecure() as ChannelCredentials);
-  http2 = connectHttp2(gateway.url);
-  // Deadlines are in the answers.
-  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
-});
-
-afterAll(async () => {
-  vi.useRealTimers();
-  grpc.close();
-  http2.close();
-  await gateway.stop();
-});
-
 /** A message in the form in which GET prints it, by the library's own JSON, so that both can be compared. */
 function asJson<O extends DescMessage>(desc: O, message: MessageShape<O>): unknown {
   const json = toJson(desc, message, { alwaysEmitImplicit: true }) as Record<string, unknown>;
@@ -126,39 +110,6 @@ async function everyWay<I extends DescMessage, O extends DescMessage>(
   }
 }
 
-describe("one answer by every way in", () => {
-  test("a quote", async () => {
-    const request = { amount: "1000000", token: "USDC", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
-    const query = "/v1/quote?amount=1000000&token=USDC&fromChain=polygon&toChain=arbitrum&slippage=0.5";
-    expect((await gateway.get(query)).status).toBe(200);
-    await everyWay(method.getQuote, request, query);
-  });
-
-  test("a quote with slippage 0", async () => {
-    const request = { amount: "5", token: "HOP", fromChain: "optimism", toChain: "ethereum", slippage: 0 };
-    await everyWay(
-      method.getQuote,
-      request,
-      "/v1/quote?amount=5&token=HOP&fromChain=optimism&toChain=ethereum&slippage=0",
-    );
-  });
-
-  test("the status of every seeded transfer", async () => {
-    const found = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
-    expect(found.length).toBeGreaterThan(8);
-    for (const { transferId, transactionHash } of found) {
-      const query = `/v1/transfer-status?transferId=${transferId}&transferHash=${transactionHash}`;
-      await everyWay(method.getTransferStatus, { transferId, transferHash: transactionHash }, query);
-    }
-  });
-
-  test("the routes, all and filtered", async () => {
-    await everyWay(method.listAvailableRoutes, {}, "/v1/available-routes");
-    const request = { token: "eth", fromChain: "base", network: "goerli" };
-    await everyWay(method.listAvailableRoutes, request, "/v1/available-routes?token=eth&fromChain=base&network=goerli");
-  });
-});
-
 /** The response headers of a call over gRPC. */
 function grpcHeaders<I extends DescMessage, O extends DescMessage>(
   unary: DescMethodUnary<I, O>,
@@ -182,72 +133,130 @@ const openings = [
   ["Connect GET", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true })],
 ] as const;
 
-describe("how old a quote is, and how long it may be used, by every way in", () => {
-  const asked = { amount: "1000000", token: "USDC", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
-  const query = new URLSearchParams({ ...asked, slippage: "0.5" });
-  const expected = {
-    age: expect.stringMatching(/^[0-4]$/),
-    "cache-control": "public, max-age=4, stale-while-revalidate=2",
-  };
-  const told = (headers: Headers): unknown => ({
-    age: headers.get("age"),
-    "cache-control": headers.get("cache-control"),
+describe.each([
+  ["with fast paths", true],
+  ["on the general path", false],
+])("%s", (_, fastPaths) => {
+  beforeAll(async () => {
+    gateway = await startGateway({}, { fastPaths });
+    const { host } = new URL(gateway.url);
+    grpc = new Client(host, credentials.createInsecure() as ChannelCredentials);
+    http2 = connectHttp2(gateway.url);
+    // Deadlines are in the answers.
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   });
 
-  test("GET", async () => {
-    expect(told((await gateway.get(`/v1/quote?${query}`)).headers)).toEqual(expected);
+  afterAll(async () => {
+    vi.useRealTimers();
+    grpc.close();
+    http2.close();
+    await gateway.stop();
   });
 
-  test("gRPC (grpc-js)", async () => {
-    expect(told(await grpcHeaders(method.getQuote, asked))).toEqual(expected);
-  });
-
-  test.each(openings)("%s", async (_, open) => {
-    let headers = new Headers();
-    await createClient(BridgeService, open(gateway.url)).getQuote(asked, {
-      onHeader: (given) => {
-        headers = given;
-      },
+  describe("one answer by every way in", () => {
+    test("a quote", async () => {
+      const request = { amount: "1000000", token: "USDC", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
+      const query = "/v1/quote?amount=1000000&token=USDC&fromChain=polygon&toChain=arbitrum&slippage=0.5";
+      expect((await gateway.get(query)).status).toBe(200);
+      await everyWay(method.getQuote, request, query);
     });
-    expect(told(headers)).toEqual(expected);
+
+    test("a quote with slippage 0", async () => {
+      const request = { amount: "5", token: "HOP", fromChain: "optimism", toChain: "ethereum", slippage: 0 };
+      await everyWay(
+        method.getQuote,
+        request,
+        "/v1/quote?amount=5&token=HOP&fromChain=optimism&toChain=ethereum&slippage=0",
+      );
+    });
+
+    test("the status of every seeded transfer", async () => {
+      const found = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
+      expect(found.length).toBeGreaterThan(8);
+      for (const { transferId, transactionHash } of found) {
+        const query = `/v1/transfer-status?transferId=${transferId}&transferHash=${transactionHash}`;
+        await everyWay(method.getTransferStatus, { transferId, transferHash: transactionHash }, query);
+      }
+    });
+
+    test("the routes, all and filtered", async () => {
+      await everyWay(method.listAvailableRoutes, {}, "/v1/available-routes");
+      const request = { token: "eth", fromChain: "base", network: "goerli" };
+      await everyWay(
+        method.listAvailableRoutes,
+        request,
+        "/v1/available-routes?token=eth&fromChain=base&network=goerli",
+      );
+    });
   });
-});
 
-describe("who knew of a transfer, and when, by every way in", () => {
-  const { transferId = "" } = transfers.find(({ expectedState }) => expectedState === "BONDED") ?? {};
-  const expectTold = (headers: Headers): void => {
-    expect(headers.get("source")).toBe("chain");
-    expect(headers.get("observed-at")).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-  };
+  describe("how old a quote is, and how long it may be used, by every way in", () => {
+    const asked = { amount: "1000000", token: "USDC", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
+    const query = new URLSearchParams({ ...asked, slippage: "0.5" });
+    const expected = {
+      age: expect.stringMatching(/^[0-4]$/),
+      "cache-control": "public, max-age=4, stale-while-revalidate=2",
+    };
+    const told = (headers: Headers): unknown => ({
+      age: headers.get("age"),
+      "cache-control": headers.get("cache-control"),
+    });
 
-  test("GET", async () => {
-    expectTold((await gateway.get(`/v1/transfer-status?transferId=${transferId}`)).headers);
-  });
+    test("GET", async () => {
+      expect(told((await gateway.get(`/v1/quote?${query}`)).headers)).toEqual(expected);
+    });
 
-  test("gRPC (grpc-js)", async () => {
-    expectTold(await grpcHeaders(method.getTransferStatus, { transferId }));
-  });
+    test("gRPC (grpc-js)", async () => {
+      expect(told(await grpcHeaders(method.getQuote, asked))).toEqual(expected);
+    });
 
-  test.each(openings)("%s", async (_, open) => {
-    let headers = new Headers();
-    await createClient(BridgeService, open(gateway.url)).getTransferStatus(
-      { transferId },
-      {
+    test.each(openings)("%s", async (_, open) => {
+      let headers = new Headers();
+      await createClient(BridgeService, open(gateway.url)).getQuote(asked, {
         onHeader: (given) => {
           headers = given;
         },
-      },
-    );
-    expectTold(headers);
+      });
+      expect(told(headers)).toEqual(expected);
+    });
   });
-});
 
-test("who has the routes already is told so", async () => {
-  const { headers } = await gateway.get("/v1/available-routes");
-  const etag = headers.get("etag") ?? "";
-  const again = await fetch(`${gateway.url}/v1/available-routes`, { headers: { "if-none-match": etag } });
-  expect([again.status, await again.text(), again.headers.get("etag")]).toEqual([304, "", etag]);
-  expect((await gateway.get("/v1/quote?amount=5&token=HOP&fromChain=optimism&toChain=base")).headers.get("etag")).toBe(
-    null,
-  );
+  describe("who knew of a transfer, and when, by every way in", () => {
+    const { transferId = "" } = transfers.find(({ expectedState }) => expectedState === "BONDED") ?? {};
+    const expectTold = (headers: Headers): void => {
+      expect(headers.get("source")).toBe("chain");
+      expect(headers.get("observed-at")).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    };
+
+    test("GET", async () => {
+      expectTold((await gateway.get(`/v1/transfer-status?transferId=${transferId}`)).headers);
+    });
+
+    test("gRPC (grpc-js)", async () => {
+      expectTold(await grpcHeaders(method.getTransferStatus, { transferId }));
+    });
+
+    test.each(openings)("%s", async (_, open) => {
+      let headers = new Headers();
+      await createClient(BridgeService, open(gateway.url)).getTransferStatus(
+        { transferId },
+        {
+          onHeader: (given) => {
+            headers = given;
+          },
+        },
+      );
+      expectTold(headers);
+    });
+  });
+
+  test("who has the routes already is told so", async () => {
+    const { headers } = await gateway.get("/v1/available-routes");
+    const etag = headers.get("etag") ?? "";
+    const again = await fetch(`${gateway.url}/v1/available-routes`, { headers: { "if-none-match": etag } });
+    expect([again.status, await again.text(), again.headers.get("etag")]).toEqual([304, "", etag]);
+    expect(
+      (await gateway.get("/v1/quote?amount=5&token=HOP&fromChain=optimism&toChain=base")).headers.get("etag"),
+    ).toBe(null);
+  });
 });

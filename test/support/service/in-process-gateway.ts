@@ -1,5 +1,5 @@
 import { inject } from "vitest";
-import { createGateway } from "../../../src/app/gateway.js";
+import { createGateway, type GatewayOptions } from "../../../src/app/gateway.js";
 import { loadConfig } from "../../../src/config/config.js";
 import { findPlantedKeys, plantKeys } from "./planted-keys.js";
 import { createFileLogger } from "./recorded-output.js";
@@ -15,9 +15,12 @@ export interface TestGateway {
  * The whole service over the shared local network, as the environment would configure it, with a key planted in every
  * RPC URL. What it logs is searched for that key at the end, what it answers at once.
  */
-export async function startGateway(environment: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
+export async function startGateway(
+  environment: Readonly<Record<string, string>> = {},
+  options: GatewayOptions = {},
+): Promise<TestGateway> {
   const configured = { ...inject("network").environment, HOST: "127.0.0.1", PORT: "0", ...environment };
-  const gateway = await createGateway(loadConfig(plantKeys(configured)), createFileLogger());
+  const gateway = await createGateway(loadConfig(plantKeys(configured)), createFileLogger(), options);
   const { url } = await gateway.start();
   return {
     url,

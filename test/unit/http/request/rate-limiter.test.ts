@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { connect as connectHttp2 } from "node:http2";
+import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -16,7 +16,7 @@ import { createRateLimiter } from "../../../../src/http/request/rate-limiter.js"
 import type { RequestContext } from "../../../../src/http/request/request-context.js";
 import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
 import { type RawResponse, sendHttp1, sendHttp2 } from "../support/raw-client.js";
-import { QUOTE, QUOTE_PATH, startTestServer } from "../support/test-server.js";
+import { describeOnBothPaths, QUOTE, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const MINUTE = { windowMs: 60_000 };
 const GET = "/v1/quote?amount=1";
@@ -29,182 +29,189 @@ const rateOf = ({ headers }: Pick<RawResponse, "headers">) => [
   headers["ratelimit-reset"],
 ];
 
-describe("the limit of a caller over HTTP", () => {
-  test.each([
-    ["GET", sendHttp1, GET, {}],
-    ["GET over h2c", sendHttp2, GET, {}],
-    ["HEAD", sendHttp1, GET, { method: "HEAD" }],
-    ["Connect by POST", sendHttp1, QUOTE_PATH, JSON_POST],
-    ["Connect by POST over h2c", sendHttp2, QUOTE_PATH, JSON_POST],
-    ["Connect by its adapter", sendHttp1, QUOTE_PATH, { ...JSON_POST, body: '{"amount":null}' }],
-    ["Connect by GET", sendHttp1, `${QUOTE_PATH}?encoding=json&message=%7B%7D`, {}],
-    ["gRPC-Web", sendHttp1, QUOTE_PATH, grpcWeb],
-    ["gRPC-Web over h2c", sendHttp2, QUOTE_PATH, grpcWeb],
-  ] as const)("is told with every answer of %s, good or refused", async (_, send, path, request) => {
-    const { port, accessLines, waitForAccessLines } = await startTestServer({ rateLimit: { requests: 2, ...MINUTE } });
-    const [first, second, refused] = [
-      await send(port, path, request),
-      await send(port, path, request),
-      await send(port, path, request),
-    ];
-    expect([first.status, ...rateOf(first)]).toEqual([200, "2", "1", "60"]);
-    expect([second.status, ...rateOf(second)]).toEqual([200, "2", "0", "60"]);
-    expect([...rateOf(refused), refused.headers["retry-after"]]).toEqual(["2", "0", "60", "60"]);
-    if (path === QUOTE_PATH && request === grpcWeb) expect(refused.headers["grpc-status"]).toBe("8");
-    else expect([refused.status, refused.headers["cache-control"]]).toEqual([429, "no-store"]);
-    const exposed = refused.headers["access-control-expose-headers"]?.split(", ");
-    expect(exposed).toEqual(
-      expect.arrayContaining(["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"]),
-    );
-    await waitForAccessLines(3);
-    expect(accessLines.map(({ operation, code }) => [operation, code])).toEqual([
-      [QUOTE, "ok"],
-      [QUOTE, "ok"],
-      [QUOTE, "resource_exhausted"],
-    ]);
-    expect(new Set(accessLines.map(({ protocol }) => protocol)).size).toBe(1);
-  });
-
-  test("is told with a 304 too", async () => {
-    const answer = Object.freeze(create(GetQuoteResponseSchema, { amountIn: "1" }));
-    const { port } = await startTestServer({
-      rateLimit: { requests: 9, ...MINUTE },
-      getQuote: (_, { setCachePolicy }) => {
-        setCachePolicy({ ageSeconds: 0, maxAgeSeconds: 5 });
-        return answer;
-      },
+describeOnBothPaths(() => {
+  describe("the limit of a caller over HTTP", () => {
+    test.each([
+      ["GET", sendHttp1, GET, {}],
+      ["GET over h2c", sendHttp2, GET, {}],
+      ["HEAD", sendHttp1, GET, { method: "HEAD" }],
+      ["Connect by POST", sendHttp1, QUOTE_PATH, JSON_POST],
+      ["Connect by POST over h2c", sendHttp2, QUOTE_PATH, JSON_POST],
+      ["Connect by its adapter", sendHttp1, QUOTE_PATH, { ...JSON_POST, body: '{"amount":null}' }],
+      ["Connect by GET", sendHttp1, `${QUOTE_PATH}?encoding=json&message=%7B%7D`, {}],
+      ["gRPC-Web", sendHttp1, QUOTE_PATH, grpcWeb],
+      ["gRPC-Web over h2c", sendHttp2, QUOTE_PATH, grpcWeb],
+    ] as const)("is told with every answer of %s, good or refused", async (_, send, path, request) => {
+      const { port, accessLines, waitForAccessLines } = await startTestServer({
+        rateLimit: { requests: 2, ...MINUTE },
+      });
+      const [first, second, refused] = [
+        await send(port, path, request),
+        await send(port, path, request),
+        await send(port, path, request),
+      ];
+      expect([first.status, ...rateOf(first)]).toEqual([200, "2", "1", "60"]);
+      expect([second.status, ...rateOf(second)]).toEqual([200, "2", "0", "60"]);
+      expect([...rateOf(refused), refused.headers["retry-after"]]).toEqual(["2", "0", "60", "60"]);
+      if (path === QUOTE_PATH && request === grpcWeb) expect(refused.headers["grpc-status"]).toBe("8");
+      else expect([refused.status, refused.headers["cache-control"]]).toEqual([429, "no-store"]);
+      const exposed = refused.headers["access-control-expose-headers"]?.split(", ");
+      expect(exposed).toEqual(
+        expect.arrayContaining(["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"]),
+      );
+      await waitForAccessLines(3);
+      expect(accessLines.map(({ operation, code }) => [operation, code])).toEqual([
+        [QUOTE, "ok"],
+        [QUOTE, "ok"],
+        [QUOTE, "resource_exhausted"],
+      ]);
+      expect(new Set(accessLines.map(({ protocol }) => protocol)).size).toBe(1);
     });
-    await sendHttp1(port, GET);
-    const { headers } = await sendHttp1(port, GET);
-    const kept = await sendHttp1(port, GET, { headers: { "if-none-match": headers.etag ?? "" } });
-    expect([kept.status, ...rateOf(kept)]).toEqual([304, "9", "6", "60"]);
-  });
 
-  test("is told with every error", async () => {
-    const { port } = await startTestServer({
-      rateLimit: { requests: 99, ...MINUTE },
-      getQuote: () => {
-        throw new ServiceError("TRANSFER_NOT_FOUND", "no");
-      },
+    test("is told with a 304 too", async () => {
+      const answer = Object.freeze(create(GetQuoteResponseSchema, { amountIn: "1" }));
+      const { port } = await startTestServer({
+        rateLimit: { requests: 9, ...MINUTE },
+        getQuote: (_, { setCachePolicy }) => {
+          setCachePolicy({ ageSeconds: 0, maxAgeSeconds: 5 });
+          return answer;
+        },
+      });
+      await sendHttp1(port, GET);
+      const { headers } = await sendHttp1(port, GET);
+      const kept = await sendHttp1(port, GET, { headers: { "if-none-match": headers.etag ?? "" } });
+      expect([kept.status, ...rateOf(kept)]).toEqual([304, "9", "6", "60"]);
     });
-    for (const [path, request, status] of [
-      [GET, {}, 404],
-      [QUOTE_PATH, JSON_POST, 404],
-      ["/v1/quote?unknown=1", {}, 400],
-      [GET, { method: "DELETE" }, 405],
-      [QUOTE_PATH, { ...JSON_POST, body: "{" }, 400],
-      [QUOTE_PATH, { ...JSON_POST, headers: { "content-type": "text/plain" } }, 415],
-    ] as const) {
-      const answer = await sendHttp1(port, path, request);
-      expect([answer.status, rateOf(answer)[0]]).toEqual([status, "99"]);
-    }
-    // Each of them was counted.
-    expect(rateOf(await sendHttp1(port, GET))[1]).toBe("92");
+
+    test("is told with every error", async () => {
+      const { port } = await startTestServer({
+        rateLimit: { requests: 99, ...MINUTE },
+        getQuote: () => {
+          throw new ServiceError("TRANSFER_NOT_FOUND", "no");
+        },
+      });
+      for (const [path, request, status] of [
+        [GET, {}, 404],
+        [QUOTE_PATH, JSON_POST, 404],
+        ["/v1/quote?unknown=1", {}, 400],
+        [GET, { method: "DELETE" }, 405],
+        [QUOTE_PATH, { ...JSON_POST, body: "{" }, 400],
+        [QUOTE_PATH, { ...JSON_POST, headers: { "content-type": "text/plain" } }, 415],
+      ] as const) {
+        const answer = await sendHttp1(port, path, request);
+        expect([answer.status, rateOf(answer)[0]]).toEqual([status, "99"]);
+      }
+      // Each of them was counted.
+      expect(rateOf(await sendHttp1(port, GET))[1]).toBe("92");
+    });
+
+    test("leaves alone what is no operation, also when it is spent", async () => {
+      const { port, url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
+      await sendHttp1(port, GET);
+      expect((await sendHttp1(port, GET)).status).toBe(429);
+      const health = { ...JSON_POST, body: "{}" };
+      for (const [path, request, status] of [
+        ["/grpc.health.v1.Health/Check", health, 200],
+        ["/nowhere", {}, 404],
+        [GET, { method: "OPTIONS" }, 204],
+        [QUOTE_PATH, { method: "OPTIONS" }, 204],
+      ] as const) {
+        const answer = await sendHttp1(port, path, request);
+        expect([answer.status, rateOf(answer)[0]]).toEqual([status, undefined]);
+      }
+      const transport = createGrpcTransport({ baseUrl: url });
+      expect((await createClient(Health, transport).check({})).status).toBe(1);
+      async function* listServices() {
+        yield { messageRequest: { case: "listServices" as const, value: "" } };
+      }
+      for await (const answer of createClient(ServerReflection, transport).serverReflectionInfo(listServices())) {
+        expect(answer.messageResponse.case).toBe("listServicesResponse");
+      }
+    });
+
+    test("is one over all ways to ask", async () => {
+      const { port } = await startTestServer({ rateLimit: { requests: 3, ...MINUTE } });
+      const client = createGrpcClient(port);
+      const message = create(GetQuoteRequestSchema, {});
+      expect((await sendHttp1(port, "/v1/available-routes")).status).toBe(200);
+      expect((await sendHttp2(port, GET)).status).toBe(200);
+      const last = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, message);
+      expect(last.headers.getMap()).toMatchObject({ "ratelimit-remaining": "0" });
+      expect((await sendHttp1(port, "/v1/transfer-status")).status).toBe(429);
+      client.close();
+    });
+
+    test("is no word and no header where there is none", async () => {
+      const { port } = await startTestServer();
+      const { headers } = await sendHttp1(port, GET);
+      expect(Object.keys(headers).filter((name) => name.startsWith("ratelimit"))).toEqual([]);
+      expect(headers["access-control-expose-headers"]).not.toContain("RateLimit");
+    });
   });
 
-  test("leaves alone what is no operation, also when it is spent", async () => {
-    const { port, url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
-    await sendHttp1(port, GET);
-    expect((await sendHttp1(port, GET)).status).toBe(429);
-    const health = { ...JSON_POST, body: "{}" };
-    for (const [path, request, status] of [
-      ["/grpc.health.v1.Health/Check", health, 200],
-      ["/nowhere", {}, 404],
-      [GET, { method: "OPTIONS" }, 204],
-      [QUOTE_PATH, { method: "OPTIONS" }, 204],
-    ] as const) {
-      const answer = await sendHttp1(port, path, request);
-      expect([answer.status, rateOf(answer)[0]]).toEqual([status, undefined]);
-    }
-    const transport = createGrpcTransport({ baseUrl: url });
-    expect((await createClient(Health, transport).check({})).status).toBe(1);
-    async function* listServices() {
-      yield { messageRequest: { case: "listServices" as const, value: "" } };
-    }
-    for await (const answer of createClient(ServerReflection, transport).serverReflectionInfo(listServices())) {
-      expect(answer.messageResponse.case).toBe("listServicesResponse");
-    }
+  describe("the limit of a caller over gRPC", () => {
+    test.each([
+      ["the short way", {}, {}],
+      ["the adapter", { rpcUrl: { optimism: "http://x" } }, {}],
+      ["the adapter, in a message that is compressed", {}, { "grpc-encoding": "gzip" }],
+    ])("is told in the leading metadata of %s, and a refusal says when to come back", async (_, more, headers) => {
+      const { port } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
+      const client = createGrpcClient(port);
+      const message = create(GetQuoteRequestSchema, more);
+      const ask = () =>
+        callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, message, { headers });
+      const answered = await ask();
+      expect(answered.error).toBeUndefined();
+      const rate = { "ratelimit-limit": "1", "ratelimit-remaining": "0", "ratelimit-reset": "60" };
+      expect(answered.headers.getMap()).toMatchObject(rate);
+      const { error, headers: refused } = await ask();
+      expect(error).toMatchObject({ code: Code.ResourceExhausted, details: "too many requests from this address" });
+      const told = { ...refused.getMap(), ...error?.metadata.getMap() };
+      expect(told).toMatchObject({ ...rate, "retry-after": "60" });
+      client.close();
+    });
+
+    test("counts a call that ends up with the adapter once", async () => {
+      const { port } = await startTestServer({ rateLimit: { requests: 9, ...MINUTE } });
+      const client = createGrpcClient(port);
+      const broken = Buffer.from([0xff, 0xff]);
+      const { error } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, broken);
+      expect(error?.code).toBe(Code.InvalidArgument);
+      expect(rateOf(await sendHttp1(port, GET))[1]).toBe("7");
+      client.close();
+    });
+
+    test("ends the stream of a refused caller who goes on sending", async () => {
+      const { port, url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
+      await sendHttp1(port, GET);
+      const session = connectHttp2(url);
+      const stream = session.request({ ":path": QUOTE_PATH, ":method": "POST", "content-type": "application/grpc" });
+      stream.on("error", () => {}).resume();
+      stream.write(Buffer.alloc(10));
+      // The general path sends the status in the headers: a Trailers-Only response.
+      const fields: IncomingHttpHeaders = {};
+      stream.on("response", (headers) => Object.assign(fields, headers));
+      stream.on("trailers", (trailers) => Object.assign(fields, trailers));
+      await once(stream, "close");
+      expect(fields).toMatchObject({ "grpc-status": "8" });
+      session.destroy();
+    });
   });
 
-  test("is one over all ways to ask", async () => {
-    const { port } = await startTestServer({ rateLimit: { requests: 3, ...MINUTE } });
-    const client = createGrpcClient(port);
-    const message = create(GetQuoteRequestSchema, {});
-    expect((await sendHttp1(port, "/v1/available-routes")).status).toBe(200);
-    expect((await sendHttp2(port, GET)).status).toBe(200);
-    const last = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, message);
-    expect(last.headers.getMap()).toMatchObject({ "ratelimit-remaining": "0" });
-    expect((await sendHttp1(port, "/v1/transfer-status")).status).toBe(429);
-    client.close();
-  });
-
-  test("is no word and no header where there is none", async () => {
-    const { port } = await startTestServer();
-    const { headers } = await sendHttp1(port, GET);
-    expect(Object.keys(headers).filter((name) => name.startsWith("ratelimit"))).toEqual([]);
-    expect(headers["access-control-expose-headers"]).not.toContain("RateLimit");
-  });
-});
-
-describe("the limit of a caller over gRPC", () => {
   test.each([
-    ["the short way", {}, {}],
-    ["the adapter", { rpcUrl: { optimism: "http://x" } }, {}],
-    ["the adapter, in a message that is compressed", {}, { "grpc-encoding": "gzip" }],
-  ])("is told in the leading metadata of %s, and a refusal says when to come back", async (_, more, headers) => {
-    const { port } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
-    const client = createGrpcClient(port);
-    const message = create(GetQuoteRequestSchema, more);
-    const ask = () =>
-      callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, message, { headers });
-    const answered = await ask();
-    expect(answered.error).toBeUndefined();
-    const rate = { "ratelimit-limit": "1", "ratelimit-remaining": "0", "ratelimit-reset": "60" };
-    expect(answered.headers.getMap()).toMatchObject(rate);
-    const { error, headers: refused } = await ask();
-    expect(error).toMatchObject({ code: Code.ResourceExhausted, details: "too many requests from this address" });
-    const told = { ...refused.getMap(), ...error?.metadata.getMap() };
-    expect(told).toMatchObject({ ...rate, "retry-after": "60" });
-    client.close();
+    ["gRPC", createGrpcTransport],
+    ["gRPC-Web", createGrpcWebTransport],
+    ["Connect", createConnectTransport],
+  ])("a client of %s reads a refusal as RATE_LIMITED with its details", async (_, open) => {
+    const { url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
+    const client = createClient(BridgeService, open({ baseUrl: url, httpVersion: "2" }));
+    await client.getQuote({});
+    const error = await client.getQuote({}).catch(ConnectError.from);
+    expect(error).toMatchObject({ code: Code.ResourceExhausted, rawMessage: "too many requests from this address" });
+    const { metadata, details } = error as ConnectError;
+    expect([metadata.get("retry-after"), metadata.get("ratelimit-limit")]).toEqual(["60", "1"]);
+    expect(details).toMatchObject([{ type: "google.rpc.ErrorInfo" }]);
   });
-
-  test("counts a call that ends up with the adapter once", async () => {
-    const { port } = await startTestServer({ rateLimit: { requests: 9, ...MINUTE } });
-    const client = createGrpcClient(port);
-    const broken = Buffer.from([0xff, 0xff]);
-    const { error } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, broken);
-    expect(error?.code).toBe(Code.InvalidArgument);
-    expect(rateOf(await sendHttp1(port, GET))[1]).toBe("7");
-    client.close();
-  });
-
-  test("ends the stream of a refused caller who goes on sending", async () => {
-    const { port, url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
-    await sendHttp1(port, GET);
-    const session = connectHttp2(url);
-    const stream = session.request({ ":path": QUOTE_PATH, ":method": "POST", "content-type": "application/grpc" });
-    stream.on("error", () => {}).resume();
-    stream.write(Buffer.alloc(10));
-    const [trailers] = await once(stream, "trailers");
-    expect(trailers).toMatchObject({ "grpc-status": "8" });
-    await once(stream, "close");
-    session.destroy();
-  });
-});
-
-test.each([
-  ["gRPC", createGrpcTransport],
-  ["gRPC-Web", createGrpcWebTransport],
-  ["Connect", createConnectTransport],
-])("a client of %s reads a refusal as RATE_LIMITED with its details", async (_, open) => {
-  const { url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
-  const client = createClient(BridgeService, open({ baseUrl: url, httpVersion: "2" }));
-  await client.getQuote({});
-  const error = await client.getQuote({}).catch(ConnectError.from);
-  expect(error).toMatchObject({ code: Code.ResourceExhausted, rawMessage: "too many requests from this address" });
-  const { metadata, details } = error as ConnectError;
-  expect([metadata.get("retry-after"), metadata.get("ratelimit-limit")]).toEqual(["60", "1"]);
-  expect(details).toMatchObject([{ type: "google.rpc.ErrorInfo" }]);
 });
 
 describe("callers are told apart", () => {

@@ -3,7 +3,13 @@ import { type ClientHttp2Stream, connect as connectHttp2, type IncomingHttpHeade
 import { create } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, test } from "vitest";
 import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import { QUOTE, QUOTE_PATH, startTestServer, type TestServerOptions } from "../support/test-server.js";
+import {
+  describeOnBothPaths,
+  QUOTE,
+  QUOTE_PATH,
+  startTestServer,
+  type TestServerOptions,
+} from "../support/test-server.js";
 
 // What the short way for gRPC does with callers who do not do what they began. How it answers is compared with the
 // adapter in a property.
@@ -33,79 +39,83 @@ async function statusOf(stream: ClientHttp2Stream): Promise<unknown> {
   return trailers["grpc-status"];
 }
 
-describe("a gRPC call", () => {
-  test.each([
-    ["nothing", Buffer.alloc(0)],
-    ["half a message", Buffer.from([0, 0, 0])],
-    ["a message without its end", EMPTY],
-  ])("of which %s comes is not waited for", async (_, body) => {
-    const { stream, accessLines, waitForAccessLines } = await startCall({ limits: { requestMs: 100, headersMs: 100 } });
-    stream.write(body);
-    expect(await statusOf(stream)).toBe("3");
-    stream.close();
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ protocol: "grpc", operation: QUOTE, code: "invalid_argument" }]);
-  });
-
-  test("of more than one message may have is refused before its end", async () => {
-    const { stream, accessLines, waitForAccessLines } = await startCall({ limits: { requestBytes: 100 } });
-    stream.write(Buffer.concat([Buffer.from([0, 0, 0, 9, 0]), Buffer.alloc(200)]));
-    expect(await statusOf(stream)).toBe("8");
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ code: "resource_exhausted" }]);
-  });
-
-  test.each([
-    ["before its message", false],
-    ["while it is answered", true],
-  ])("that its caller resets %s is logged as canceled", async (_, isAsked) => {
-    let onAsked = (): void => {};
-    const reached = new Promise<void>((resolve) => {
-      onAsked = resolve;
+describeOnBothPaths(() => {
+  describe("a gRPC call", () => {
+    test.each([
+      ["nothing", Buffer.alloc(0)],
+      ["half a message", Buffer.from([0, 0, 0])],
+      ["a message without its end", EMPTY],
+    ])("of which %s comes is not waited for", async (_, body) => {
+      const { stream, accessLines, waitForAccessLines } = await startCall({
+        limits: { requestMs: 100, headersMs: 100 },
+      });
+      stream.write(body);
+      expect(await statusOf(stream)).toBe("3");
+      stream.close();
+      await waitForAccessLines(1);
+      expect(accessLines).toMatchObject([{ protocol: "grpc", operation: QUOTE, code: "invalid_argument" }]);
     });
-    const signals: AbortSignal[] = [];
-    const { stream, accessLines, internalErrors, waitForAccessLines } = await startCall({
-      getQuote: (_request, { signal }) => {
-        signals.push(signal);
-        onAsked();
-        return new Promise((resolve) => {
-          signal.addEventListener("abort", () => resolve(create(GetQuoteResponseSchema)));
-        });
-      },
-    });
-    if (isAsked) stream.end(EMPTY);
-    else stream.write(EMPTY.subarray(0, 2));
-    if (isAsked) await reached;
-    else await once(stream, "ready").catch(() => {});
-    stream.close(8);
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ protocol: "grpc", code: "canceled" }]);
-    expect(signals.map(({ aborted }) => aborted)).toEqual(isAsked ? [true] : []);
-    expect(internalErrors).toEqual([]);
-  });
 
-  test("makes no signal for an operation that does not read it", async () => {
-    let seen: object = {};
-    const { stream } = await startCall({
-      getQuote: (_request, context) => {
-        seen = context;
-        return create(GetQuoteResponseSchema, { amountIn: "1" });
-      },
+    test("of more than one message may have is refused before its end", async () => {
+      const { stream, accessLines, waitForAccessLines } = await startCall({ limits: { requestBytes: 100 } });
+      stream.write(Buffer.concat([Buffer.from([0, 0, 0, 9, 0]), Buffer.alloc(200)]));
+      expect(await statusOf(stream)).toBe("8");
+      await waitForAccessLines(1);
+      expect(accessLines).toMatchObject([{ code: "resource_exhausted" }]);
     });
-    stream.end(EMPTY);
-    expect(await statusOf(stream)).toBe("0");
-    expect(Object.values(seen).filter((value) => value instanceof AbortController)).toEqual([]);
-  });
 
-  test("whose answer nobody reads is ended", async () => {
-    const amountIn = "9".repeat(1_000_000);
-    const { stream, accessLines, waitForAccessLines } = await startCall({
-      limits: { stallMs: 200 },
-      getQuote: () => create(GetQuoteResponseSchema, { amountIn }),
+    test.each([
+      ["before its message", false],
+      ["while it is answered", true],
+    ])("that its caller resets %s is logged as canceled", async (_, isAsked) => {
+      let onAsked = (): void => {};
+      const reached = new Promise<void>((resolve) => {
+        onAsked = resolve;
+      });
+      const signals: AbortSignal[] = [];
+      const { stream, accessLines, internalErrors, waitForAccessLines } = await startCall({
+        getQuote: (_request, { signal }) => {
+          signals.push(signal);
+          onAsked();
+          return new Promise((resolve) => {
+            signal.addEventListener("abort", () => resolve(create(GetQuoteResponseSchema)));
+          });
+        },
+      });
+      if (isAsked) stream.end(EMPTY);
+      else stream.write(EMPTY.subarray(0, 2));
+      if (isAsked) await reached;
+      else await once(stream, "ready").catch(() => {});
+      stream.close(8);
+      await waitForAccessLines(1);
+      expect(accessLines).toMatchObject([{ protocol: "grpc", code: "canceled" }]);
+      expect(signals.map(({ aborted }) => aborted)).toEqual(isAsked ? [true] : []);
+      expect(internalErrors).toEqual([]);
     });
-    stream.pause();
-    stream.end(EMPTY);
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ code: "canceled" }]);
+
+    test("whose answer nobody reads is ended", async () => {
+      const amountIn = "9".repeat(1_000_000);
+      const { stream, accessLines, waitForAccessLines } = await startCall({
+        limits: { stallMs: 200 },
+        getQuote: () => create(GetQuoteResponseSchema, { amountIn }),
+      });
+      stream.pause();
+      stream.end(EMPTY);
+      await waitForAccessLines(1);
+      expect(accessLines).toMatchObject([{ code: "canceled" }]);
+    });
   });
+});
+
+test("makes no signal for an operation that does not read it", async () => {
+  let seen: object = {};
+  const { stream } = await startCall({
+    getQuote: (_request, context) => {
+      seen = context;
+      return create(GetQuoteResponseSchema, { amountIn: "1" });
+    },
+  });
+  stream.end(EMPTY);
+  expect(await statusOf(stream)).toBe("0");
+  expect(Object.values(seen).filter((value) => value instanceof AbortController)).toEqual([]);
 });

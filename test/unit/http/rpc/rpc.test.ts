@@ -26,7 +26,7 @@ import {
 import { ServiceError } from "../../../../src/errors.js";
 import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
 import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
-import { echoQuote, QUOTE, QUOTE_PATH, startTestServer } from "../support/test-server.js";
+import { describeOnBothPaths, echoQuote, QUOTE, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const grpcClients = new Set<GrpcJsClient>();
 afterEach(() => {
@@ -185,370 +185,374 @@ const ways: readonly Way[] = [
   ),
 ];
 
-describe.each(ways)("%s", (_, protocol, call) => {
-  test("answers, and is logged once", async () => {
-    const { url, accessLines, waitForAccessLines } = await startTestServer();
-    const { answer, requestId } = await call(url, REQUEST, { headers: { "x-request-id": "id-1" } });
-    expect(answer).toMatchObject(EXPECTED);
-    expect(requestId).toBe("id-1");
-    await waitForAccessLines(1);
-    const line = { requestId: "id-1", protocol, operation: QUOTE, code: "ok", token: "USDC" };
-    expect(accessLines).toEqual([{ ...line, durationMs: expect.any(Number) }]);
-  });
-
-  test("tells a ServiceError with its ErrorInfo", async () => {
-    const error = new ServiceError("INVALID_PARAMETER", "slippage: 100 % wrong, and é?", { field: "slippage" });
-    const { url, accessLines, waitForAccessLines } = await startTestServer({ getQuote: () => Promise.reject(error) });
-    const outcome = await call(url, REQUEST, { headers: {} });
-    expect(outcome).toMatchObject({
-      code: "InvalidArgument",
-      message: "slippage: 100 % wrong, and é?",
-      info: { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1", metadata: { field: "slippage" } },
+describeOnBothPaths(() => {
+  describe.each(ways)("%s", (_, protocol, call) => {
+    test("answers, and is logged once", async () => {
+      const { url, accessLines, waitForAccessLines } = await startTestServer();
+      const { answer, requestId } = await call(url, REQUEST, { headers: { "x-request-id": "id-1" } });
+      expect(answer).toMatchObject(EXPECTED);
+      expect(requestId).toBe("id-1");
+      await waitForAccessLines(1);
+      const line = { requestId: "id-1", protocol, operation: QUOTE, code: "ok", token: "USDC" };
+      expect(accessLines).toEqual([{ ...line, durationMs: expect.any(Number) }]);
     });
-    await waitForAccessLines(1);
-    expect(accessLines).toMatchObject([{ protocol, code: "invalid_argument", reason: "INVALID_PARAMETER" }]);
-  });
 
-  test("tells when to come back", async () => {
-    const error = new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 });
-    const { url } = await startTestServer({ getQuote: () => Promise.reject(error) });
-    expect(await call(url, REQUEST, { headers: {} })).toMatchObject({ code: "ResourceExhausted", retryAfter: "3" });
-  });
-
-  test("hides a fault of ours", async () => {
-    const fault = new Error("secret");
-    const { url, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
-      getQuote: () => Promise.reject(fault),
+    test("tells a ServiceError with its ErrorInfo", async () => {
+      const error = new ServiceError("INVALID_PARAMETER", "slippage: 100 % wrong, and é?", { field: "slippage" });
+      const { url, accessLines, waitForAccessLines } = await startTestServer({ getQuote: () => Promise.reject(error) });
+      const outcome = await call(url, REQUEST, { headers: {} });
+      expect(outcome).toMatchObject({
+        code: "InvalidArgument",
+        message: "slippage: 100 % wrong, and é?",
+        info: { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1", metadata: { field: "slippage" } },
+      });
+      await waitForAccessLines(1);
+      expect(accessLines).toMatchObject([{ protocol, code: "invalid_argument", reason: "INVALID_PARAMETER" }]);
     });
-    const outcome = await call(url, REQUEST, { headers: {} });
-    expect(outcome).toMatchObject({ code: "Internal", message: "internal error" });
-    await waitForAccessLines(1);
-    expect([accessLines[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
+
+    test("tells when to come back", async () => {
+      const error = new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 });
+      const { url } = await startTestServer({ getQuote: () => Promise.reject(error) });
+      expect(await call(url, REQUEST, { headers: {} })).toMatchObject({ code: "ResourceExhausted", retryAfter: "3" });
+    });
+
+    test("hides a fault of ours", async () => {
+      const fault = new Error("secret");
+      const { url, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
+        getQuote: () => Promise.reject(fault),
+      });
+      const outcome = await call(url, REQUEST, { headers: {} });
+      expect(outcome).toMatchObject({ code: "Internal", message: "internal error" });
+      await waitForAccessLines(1);
+      expect([accessLines[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
+    });
+
+    test("passes the caller's deadline on", async () => {
+      const seen: (number | undefined)[] = [];
+      const { url } = await startTestServer({
+        getQuote: (request, context) => {
+          seen.push(context.timeoutMs);
+          return echoQuote(request, context);
+        },
+      });
+      await call(url, REQUEST, { headers: {}, timeoutMs: 20_000 });
+      await call(url, REQUEST, { headers: {} });
+      const [given, none] = seen;
+      expect(given).toBeGreaterThan(15_000);
+      expect(given).toBeLessThanOrEqual(20_000);
+      expect(none).toBeUndefined();
+    });
   });
 
-  test("passes the caller's deadline on", async () => {
+  test("a deadline that no timer can hold is served, not refused", async () => {
     const seen: (number | undefined)[] = [];
-    const { url } = await startTestServer({
-      getQuote: (request, context) => {
+    const warnings: unknown[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning);
+    process.on("warning", onWarning);
+    const { port } = await startTestServer({
+      getQuote: async (request, context) => {
+        await sleep(10);
         seen.push(context.timeoutMs);
         return echoQuote(request, context);
       },
     });
-    await call(url, REQUEST, { headers: {}, timeoutMs: 20_000 });
-    await call(url, REQUEST, { headers: {} });
-    const [given, none] = seen;
-    expect(given).toBeGreaterThan(15_000);
-    expect(given).toBeLessThanOrEqual(20_000);
-    expect(none).toBeUndefined();
-  });
-});
-
-test("a deadline that no timer can hold is served, not refused", async () => {
-  const seen: (number | undefined)[] = [];
-  const warnings: unknown[] = [];
-  const onWarning = (warning: Error) => warnings.push(warning);
-  process.on("warning", onWarning);
-  const { port } = await startTestServer({
-    getQuote: async (request, context) => {
-      await sleep(10);
-      seen.push(context.timeoutMs);
-      return echoQuote(request, context);
-    },
-  });
-  const post = (headers: Record<string, string>, body: Buffer | string) =>
-    sendHttp1(port, QUOTE_PATH, { method: "POST", headers, body });
-  const connect = await post({ "content-type": "application/json", "connect-timeout-ms": "9999999999" }, "{}");
-  expect(connect.status).toBe(200);
-  for (const timeout of ["99999999H", "99999999M", "2147484S"]) {
-    const web = await post(
-      { "content-type": "application/grpc-web+proto", "grpc-timeout": timeout },
-      envelope(0, bytes),
-    );
-    expect(web.body).toContain("grpc-status: 0");
-  }
-  process.off("warning", onWarning);
-  expect(warnings).toEqual([]);
-  expect(seen).toHaveLength(4);
-  for (const timeoutMs of seen) expect(timeoutMs).toBeGreaterThan(2 ** 31 - 60_000);
-});
-
-const bytes = Buffer.from(toBinary(GetQuoteRequestSchema, REQUEST));
-const envelope = (flags: number, data: Buffer) => {
-  const head = Buffer.alloc(5);
-  head.writeUInt8(flags);
-  head.writeUInt32BE(data.length, 1);
-  return Buffer.concat([head, data]);
-};
-const garbage = Buffer.from([0xff, 0xff, 0xff, 0x01]);
-const bomb = gzipSync(Buffer.alloc(10_000_000));
-const big = Buffer.alloc(65 * 1024 + 1, "a");
-
-describe("a Connect request that cannot be read", () => {
-  const proto = { "content-type": "application/proto" };
-  const json = { "content-type": "application/json" };
-  const gzip = { "content-encoding": "gzip" };
-  test.each<[string, Record<string, string>, Buffer | string, number, string]>([
-    ["binary that does not parse", proto, garbage, 400, "invalid_argument"],
-    ["binary with invalid UTF-8", proto, Buffer.from([10, 1, 255]), 400, "invalid_argument"],
-    ["JSON that does not parse", json, "{", 400, "invalid_argument"],
-    ["JSON of another type", json, '{"amount":{}}', 400, "invalid_argument"],
-    ["JSON with half a surrogate pair", json, '{"slippage":"\\ud800"}', 400, "invalid_argument"],
-    ["JSON nested without end", json, `{"rpcUrl":${"[".repeat(60_000)}`, 400, "invalid_argument"],
-    ["JSON nested deeply", json, `{"amount":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, 400, "invalid_argument"],
-    ["groups nested without end", proto, Buffer.alloc(60_000, 0x0b), 400, "invalid_argument"],
-    ["no JSON at all", json, "", 400, "invalid_argument"],
-    [
-      "a long error, asked for compressed",
-      { ...json, "accept-encoding": "gzip" },
-      `{"slippage":"${"x".repeat(9999)}"}`,
-      400,
-      "invalid_argument",
-    ],
-    ["gzip that is none", { ...proto, ...gzip }, bytes, 400, "invalid_argument"],
-    ["gzip cut short", { ...proto, ...gzip }, gzipSync(bytes).subarray(0, 20), 400, "invalid_argument"],
-    ["an unknown compression", { ...proto, "content-encoding": "br" }, bytes, 415, "unimplemented"],
-    ["a deadline that is none", { ...proto, "connect-timeout-ms": "soon" }, bytes, 400, "invalid_argument"],
-    ["too large", proto, big, 413, "resource_exhausted"],
-    ["too large, in chunks", { ...proto, "transfer-encoding": "chunked" }, big, 413, "resource_exhausted"],
-    ["too large once decompressed", { ...proto, ...gzip }, bomb, 413, "resource_exhausted"],
-    ["an unknown type", { "content-type": "text/plain" }, bytes, 415, "invalid_argument"],
-    ["no type", {}, bytes, 415, "invalid_argument"],
-    ["gRPC-Web as text", { "content-type": "application/grpc-web-text" }, bytes, 415, "invalid_argument"],
-  ])("%s", async (_, headers, body, status, code) => {
-    const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
-    for (const send of [sendHttp1, sendHttp2]) {
-      if (send === sendHttp2 && "transfer-encoding" in headers) continue;
-      const answer = await send(port, QUOTE_PATH, { method: "POST", headers, body });
-      expect(answer).toMatchObject({
-        status,
-        headers: { "cache-control": "no-store", "access-control-allow-origin": "*" },
-      });
-      expect(JSON.parse(answer.body)).toMatchObject({ code });
+    const post = (headers: Record<string, string>, body: Buffer | string) =>
+      sendHttp1(port, QUOTE_PATH, { method: "POST", headers, body });
+    const connect = await post({ "content-type": "application/json", "connect-timeout-ms": "9999999999" }, "{}");
+    expect(connect.status).toBe(200);
+    for (const timeout of ["99999999H", "99999999M", "2147484S"]) {
+      const web = await post(
+        { "content-type": "application/grpc-web+proto", "grpc-timeout": timeout },
+        envelope(0, bytes),
+      );
+      expect(web.body).toContain("grpc-status: 0");
     }
-    await waitForAccessLines(1);
-    expect(accessLines[0]).toMatchObject({ operation: QUOTE, code });
-    expect(internalErrors).toEqual([]);
+    process.off("warning", onWarning);
+    expect(warnings).toEqual([]);
+    expect(seen).toHaveLength(4);
+    for (const timeoutMs of seen) expect(timeoutMs).toBeGreaterThan(2 ** 31 - 60_000);
   });
 
-  test.each([
-    ["encoding=json&message=%7B", 400],
-    ["encoding=proto&base64=1&message=%21", 400],
-    ["encoding=proto&base64=1&message=_____w", 400],
-    ["encoding=proto&compression=br&message=", 415],
-    ["encoding=xml&message=", 415],
-    ["", 415],
-  ])("GET ?%s", async (query, status) => {
-    const { port, internalErrors } = await startTestServer();
-    const answer = await sendHttp1(port, `${QUOTE_PATH}?${query}`);
-    expect(answer).toMatchObject({ status, headers: { "cache-control": "no-store" } });
-    expect(JSON.parse(answer.body)).toHaveProperty("code");
-    expect(internalErrors).toEqual([]);
-  });
+  const bytes = Buffer.from(toBinary(GetQuoteRequestSchema, REQUEST));
+  const envelope = (flags: number, data: Buffer) => {
+    const head = Buffer.alloc(5);
+    head.writeUInt8(flags);
+    head.writeUInt32BE(data.length, 1);
+    return Buffer.concat([head, data]);
+  };
+  const garbage = Buffer.from([0xff, 0xff, 0xff, 0x01]);
+  const bomb = gzipSync(Buffer.alloc(10_000_000));
+  const big = Buffer.alloc(65 * 1024 + 1, "a");
 
-  test("says why, with an ErrorInfo", async () => {
-    const { port } = await startTestServer();
-    const { body } = await sendHttp1(port, QUOTE_PATH, { method: "POST", headers: json, body: '{"amount":5}' });
-    const { message, details } = JSON.parse(body);
-    expect(message).toContain("hop.bridge.v1.GetQuoteRequest.amount");
-    expect(details).toMatchObject([
-      { type: "google.rpc.ErrorInfo", debug: { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1" } },
-    ]);
-  });
-
-  test("leaves the connection fit for the next", async () => {
-    const { port } = await startTestServer();
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const ports: (number | undefined)[] = [];
-    for (const body of [big, bytes]) {
-      const status = await new Promise((resolve, reject) => {
-        const options = {
-          port,
-          path: QUOTE_PATH,
-          method: "POST",
-          agent,
-          headers: { ...proto, "transfer-encoding": "chunked" },
-        };
-        const req = request(options, (res) => {
-          ports.push(res.socket.localPort);
-          res.resume().on("end", () => resolve(res.statusCode));
+  describe("a Connect request that cannot be read", () => {
+    const proto = { "content-type": "application/proto" };
+    const json = { "content-type": "application/json" };
+    const gzip = { "content-encoding": "gzip" };
+    test.each<[string, Record<string, string>, Buffer | string, number, string]>([
+      ["binary that does not parse", proto, garbage, 400, "invalid_argument"],
+      ["binary with invalid UTF-8", proto, Buffer.from([10, 1, 255]), 400, "invalid_argument"],
+      ["JSON that does not parse", json, "{", 400, "invalid_argument"],
+      ["JSON of another type", json, '{"amount":{}}', 400, "invalid_argument"],
+      ["JSON with half a surrogate pair", json, '{"slippage":"\\ud800"}', 400, "invalid_argument"],
+      ["JSON nested without end", json, `{"rpcUrl":${"[".repeat(60_000)}`, 400, "invalid_argument"],
+      ["JSON nested deeply", json, `{"amount":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, 400, "invalid_argument"],
+      ["groups nested without end", proto, Buffer.alloc(60_000, 0x0b), 400, "invalid_argument"],
+      ["no JSON at all", json, "", 400, "invalid_argument"],
+      [
+        "a long error, asked for compressed",
+        { ...json, "accept-encoding": "gzip" },
+        `{"slippage":"${"x".repeat(9999)}"}`,
+        400,
+        "invalid_argument",
+      ],
+      ["gzip that is none", { ...proto, ...gzip }, bytes, 400, "invalid_argument"],
+      ["gzip cut short", { ...proto, ...gzip }, gzipSync(bytes).subarray(0, 20), 400, "invalid_argument"],
+      ["an unknown compression", { ...proto, "content-encoding": "br" }, bytes, 415, "unimplemented"],
+      ["a deadline that is none", { ...proto, "connect-timeout-ms": "soon" }, bytes, 400, "invalid_argument"],
+      ["too large", proto, big, 413, "resource_exhausted"],
+      ["too large, in chunks", { ...proto, "transfer-encoding": "chunked" }, big, 413, "resource_exhausted"],
+      ["too large once decompressed", { ...proto, ...gzip }, bomb, 413, "resource_exhausted"],
+      ["an unknown type", { "content-type": "text/plain" }, bytes, 415, "invalid_argument"],
+      ["no type", {}, bytes, 415, "invalid_argument"],
+      ["gRPC-Web as text", { "content-type": "application/grpc-web-text" }, bytes, 415, "invalid_argument"],
+    ])("%s", async (_, headers, body, status, code) => {
+      const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
+      for (const send of [sendHttp1, sendHttp2]) {
+        if (send === sendHttp2 && "transfer-encoding" in headers) continue;
+        const answer = await send(port, QUOTE_PATH, { method: "POST", headers, body });
+        expect(answer).toMatchObject({
+          status,
+          headers: { "cache-control": "no-store", "access-control-allow-origin": "*" },
         });
-        req.on("error", reject);
-        req.end(body);
+        expect(JSON.parse(answer.body)).toMatchObject({ code });
+      }
+      await waitForAccessLines(1);
+      expect(accessLines[0]).toMatchObject({ operation: QUOTE, code });
+      expect(internalErrors).toEqual([]);
+    });
+
+    test.each([
+      ["encoding=json&message=%7B", 400],
+      ["encoding=proto&base64=1&message=%21", 400],
+      ["encoding=proto&base64=1&message=_____w", 400],
+      ["encoding=proto&compression=br&message=", 415],
+      ["encoding=xml&message=", 415],
+      ["", 415],
+    ])("GET ?%s", async (query, status) => {
+      const { port, internalErrors } = await startTestServer();
+      const answer = await sendHttp1(port, `${QUOTE_PATH}?${query}`);
+      expect(answer).toMatchObject({ status, headers: { "cache-control": "no-store" } });
+      expect(JSON.parse(answer.body)).toHaveProperty("code");
+      expect(internalErrors).toEqual([]);
+    });
+
+    test("says why, with an ErrorInfo", async () => {
+      const { port } = await startTestServer();
+      const { body } = await sendHttp1(port, QUOTE_PATH, { method: "POST", headers: json, body: '{"amount":5}' });
+      const { message, details } = JSON.parse(body);
+      expect(message).toContain("hop.bridge.v1.GetQuoteRequest.amount");
+      expect(details).toMatchObject([
+        { type: "google.rpc.ErrorInfo", debug: { reason: "INVALID_PARAMETER", domain: "hop.bridge.v1" } },
+      ]);
+    });
+
+    test("leaves the connection fit for the next", async () => {
+      const { port } = await startTestServer();
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const ports: (number | undefined)[] = [];
+      for (const body of [big, bytes]) {
+        const status = await new Promise((resolve, reject) => {
+          const options = {
+            port,
+            path: QUOTE_PATH,
+            method: "POST",
+            agent,
+            headers: { ...proto, "transfer-encoding": "chunked" },
+          };
+          const req = request(options, (res) => {
+            ports.push(res.socket.localPort);
+            res.resume().on("end", () => resolve(res.statusCode));
+          });
+          req.on("error", reject);
+          req.end(body);
+        });
+        expect(status).toBe(body === big ? 413 : 200);
+      }
+      expect(ports[0]).toBe(ports[1]);
+      agent.destroy();
+    });
+  });
+
+  describe("a gRPC request that cannot be read", () => {
+    test.each<[string, Record<string, string>, Buffer, Code]>([
+      ["a message that does not parse", {}, envelope(0, garbage), Code.InvalidArgument],
+      ["half an envelope", {}, envelope(0, bytes).subarray(0, 9), Code.InvalidArgument],
+      ["compressed without saying how", {}, envelope(1, gzipSync(bytes)), Code.InvalidArgument],
+      ["gzip that is none", { "grpc-encoding": "gzip" }, envelope(1, bytes), Code.InvalidArgument],
+      ["an unknown compression", { "grpc-encoding": "br" }, envelope(1, bytes), Code.Unimplemented],
+      ["no message", {}, Buffer.alloc(0), Code.Unimplemented],
+      ["two messages", {}, Buffer.concat([envelope(0, bytes), envelope(0, bytes)]), Code.Unimplemented],
+      ["too large", {}, envelope(0, big), Code.ResourceExhausted],
+      ["too large once decompressed", { "grpc-encoding": "gzip" }, envelope(1, bomb), Code.ResourceExhausted],
+      ["a deadline that is none", { "grpc-timeout": "soon" }, envelope(0, bytes), Code.InvalidArgument],
+    ])("%s", async (_, headers, body, code) => {
+      const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
+      const web = await sendHttp1(port, QUOTE_PATH, {
+        method: "POST",
+        headers: { "content-type": "application/grpc-web+proto", ...headers },
+        body,
       });
-      expect(status).toBe(body === big ? 413 : 200);
-    }
-    expect(ports[0]).toBe(ports[1]);
-    agent.destroy();
-  });
-});
-
-describe("a gRPC request that cannot be read", () => {
-  test.each<[string, Record<string, string>, Buffer, Code]>([
-    ["a message that does not parse", {}, envelope(0, garbage), Code.InvalidArgument],
-    ["half an envelope", {}, envelope(0, bytes).subarray(0, 9), Code.InvalidArgument],
-    ["compressed without saying how", {}, envelope(1, gzipSync(bytes)), Code.InvalidArgument],
-    ["gzip that is none", { "grpc-encoding": "gzip" }, envelope(1, bytes), Code.InvalidArgument],
-    ["an unknown compression", { "grpc-encoding": "br" }, envelope(1, bytes), Code.Unimplemented],
-    ["no message", {}, Buffer.alloc(0), Code.Unimplemented],
-    ["two messages", {}, Buffer.concat([envelope(0, bytes), envelope(0, bytes)]), Code.Unimplemented],
-    ["too large", {}, envelope(0, big), Code.ResourceExhausted],
-    ["too large once decompressed", { "grpc-encoding": "gzip" }, envelope(1, bomb), Code.ResourceExhausted],
-    ["a deadline that is none", { "grpc-timeout": "soon" }, envelope(0, bytes), Code.InvalidArgument],
-  ])("%s", async (_, headers, body, code) => {
-    const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
-    const web = await sendHttp1(port, QUOTE_PATH, {
-      method: "POST",
-      headers: { "content-type": "application/grpc-web+proto", ...headers },
-      body,
+      expect(web.status).toBe(200);
+      expect(web.body).toContain(`grpc-status: ${code}\r\n`);
+      const native = await http2Trailers(port, { "content-type": "application/grpc", ...headers }, body);
+      expect(native).toMatchObject({ ":status": 200, "grpc-status": String(code) });
+      await waitForAccessLines(2);
+      expect(accessLines).toMatchObject([
+        { protocol: "grpc-web", code: codeToString(code) },
+        { protocol: "grpc", code: codeToString(code) },
+      ]);
+      expect(internalErrors).toEqual([]);
     });
-    expect(web.status).toBe(200);
-    expect(web.body).toContain(`grpc-status: ${code}\r\n`);
-    const native = await http2Trailers(port, { "content-type": "application/grpc", ...headers }, body);
-    expect(native).toMatchObject({ ":status": 200, "grpc-status": String(code) });
-    await waitForAccessLines(2);
-    expect(accessLines).toMatchObject([
-      { protocol: "grpc-web", code: codeToString(code) },
-      { protocol: "grpc", code: codeToString(code) },
-    ]);
-    expect(internalErrors).toEqual([]);
-  });
 
-  test("tells grpc-js why, with an ErrorInfo", async () => {
-    const { port } = await startTestServer();
-    const client = newGrpcClient(port);
-    const { error } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, garbage);
-    expect(error?.code).toBe(GrpcStatus.INVALID_ARGUMENT);
-    expect(errorInfoOf(error?.metadata.get("grpc-status-details-bin")[0] as Buffer)).toMatchObject({
-      reason: "INVALID_PARAMETER",
-      domain: "hop.bridge.v1",
+    test("tells grpc-js why, with an ErrorInfo", async () => {
+      const { port } = await startTestServer();
+      const client = newGrpcClient(port);
+      const { error } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, garbage);
+      expect(error?.code).toBe(GrpcStatus.INVALID_ARGUMENT);
+      expect(errorInfoOf(error?.metadata.get("grpc-status-details-bin")[0] as Buffer)).toMatchObject({
+        reason: "INVALID_PARAMETER",
+        domain: "hop.bridge.v1",
+      });
     });
   });
-});
 
-/** All headers and trailers of one gRPC call. */
-function http2Trailers(port: number, headers: Record<string, string>, body: Buffer): Promise<IncomingHttpHeaders> {
-  return new Promise((resolve, reject) => {
-    const session = connectHttp2(`http://127.0.0.1:${port}`);
-    session.on("error", reject);
-    const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, te: "trailers", ...headers });
-    const all: IncomingHttpHeaders = {};
-    stream.on("response", (head) => Object.assign(all, head));
-    stream.on("trailers", (trailers) => Object.assign(all, trailers));
-    stream.on("error", reject);
-    stream.on("close", () => {
-      session.close();
-      resolve(all);
-    });
-    stream.resume();
-    stream.end(body);
-  });
-}
-
-describe("the path of a method", () => {
-  test("answers a browser's preflight", async () => {
-    const { port } = await startTestServer();
-    const { status, headers } = await sendHttp1(port, QUOTE_PATH, { method: "OPTIONS" });
-    expect(status).toBe(204);
-    expect(headers["access-control-allow-methods"]).toBe("POST, GET, OPTIONS");
-    for (const name of [
-      "Content-Type",
-      "Connect-Protocol-Version",
-      "Connect-Timeout-Ms",
-      "X-Grpc-Web",
-      "X-User-Agent",
-      "Grpc-Timeout",
-    ]) {
-      expect(headers["access-control-allow-headers"]?.toLowerCase()).toContain(name.toLowerCase());
-    }
-  });
-
-  test("lets browsers see gRPC-Web's status", async () => {
-    const { port } = await startTestServer();
-    const { headers } = await sendHttp1(port, QUOTE_PATH, {
-      method: "POST",
-      headers: { "content-type": "application/grpc-web+proto" },
-      body: envelope(0, bytes),
-    });
-    expect(headers["access-control-allow-origin"]).toBe("*");
-    for (const name of ["Grpc-Status", "Grpc-Message", "Grpc-Status-Details-Bin", "X-Request-Id"]) {
-      expect(headers["access-control-expose-headers"]?.toLowerCase()).toContain(name.toLowerCase());
-    }
-  });
-
-  test.each(["PUT", "HEAD", "DELETE"])("%s is not allowed", async (method) => {
-    const { port } = await startTestServer();
-    const { status, headers } = await sendHttp1(port, QUOTE_PATH, { method });
-    expect([status, headers.allow]).toEqual([405, "POST, GET, OPTIONS"]);
-  });
-
-  test("an unknown one is not there, each protocol in its own words", async () => {
-    const { port, accessLines, waitForAccessLines } = await startTestServer();
-    const path = "/hop.bridge.v1.BridgeService/Nope";
-    const json = await sendHttp1(port, path, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: "{}",
-    });
-    expect([json.status, JSON.parse(json.body).reason]).toEqual([404, "PATH_NOT_FOUND"]);
-    const web = await sendHttp1(port, path, {
-      method: "POST",
-      headers: { "content-type": "application/grpc-web+proto" },
-    });
-    expect(web).toMatchObject({ status: 200, headers: { "grpc-status": "12" } });
-    const { error } = await callUnaryGrpc(
-      newGrpcClient(port),
-      path,
-      GetQuoteRequestSchema,
-      GetQuoteResponseSchema,
-      REQUEST,
-    );
-    expect(error?.code).toBe(GrpcStatus.UNIMPLEMENTED);
-    await waitForAccessLines(3);
-    expect(accessLines.map(({ code, protocol }) => [protocol, code])).toEqual([
-      ["rest", "not_found"],
-      ["grpc-web", "unimplemented"],
-      ["grpc", "unimplemented"],
-    ]);
-  });
-});
-
-test("an answer of ours that does not serialise is a fault of ours", async () => {
-  const { url, internalErrors } = await startTestServer({
-    getQuote: async () => create(GetQuoteResponseSchema, { deadline: 2n ** 70n }),
-  });
-  for (const [name, , call] of ways) {
-    if (name.startsWith("gRPC-Web")) continue;
-    expect(await call(url, REQUEST, { headers: {} }), name).toMatchObject({
-      code: "Internal",
-      message: "internal error",
+  /** All headers and trailers of one gRPC call. */
+  function http2Trailers(port: number, headers: Record<string, string>, body: Buffer): Promise<IncomingHttpHeaders> {
+    return new Promise((resolve, reject) => {
+      const session = connectHttp2(`http://127.0.0.1:${port}`);
+      session.on("error", reject);
+      const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, te: "trailers", ...headers });
+      const all: IncomingHttpHeaders = {};
+      stream.on("response", (head) => Object.assign(all, head));
+      stream.on("trailers", (trailers) => Object.assign(all, trailers));
+      stream.on("error", reject);
+      stream.on("close", () => {
+        session.close();
+        resolve(all);
+      });
+      stream.resume();
+      stream.end(body);
     });
   }
-  expect(internalErrors).toHaveLength(ways.length - 2);
-});
 
-test("a body that does not come is not waited for", async () => {
-  const { port, accessLines, waitForAccessLines } = await startTestServer({
-    limits: { requestMs: 100, headersMs: 100 },
-  });
-  const session = connectHttp2(`http://127.0.0.1:${port}`);
-  const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/json" });
-  const [head] = (await once(stream, "response")) as [IncomingHttpHeaders];
-  expect(head[":status"]).toBe(400);
-  await waitForAccessLines(1);
-  expect(accessLines).toMatchObject([{ code: "invalid_argument" }]);
-  session.destroy();
-});
+  describe("the path of a method", () => {
+    test("answers a browser's preflight", async () => {
+      const { port } = await startTestServer();
+      const { status, headers } = await sendHttp1(port, QUOTE_PATH, { method: "OPTIONS" });
+      expect(status).toBe(204);
+      expect(headers["access-control-allow-methods"]).toBe("POST, GET, OPTIONS");
+      for (const name of [
+        "Content-Type",
+        "Connect-Protocol-Version",
+        "Connect-Timeout-Ms",
+        "X-Grpc-Web",
+        "X-User-Agent",
+        "Grpc-Timeout",
+      ]) {
+        expect(headers["access-control-allow-headers"]?.toLowerCase()).toContain(name.toLowerCase());
+      }
+    });
 
-test("a large answer to a caller who still sends arrives whole", async () => {
-  const large = "9".repeat(2_000_000);
-  const { port } = await startTestServer({ getQuote: async () => create(GetQuoteResponseSchema, { amountIn: large }) });
-  const session = connectHttp2(`http://127.0.0.1:${port}`);
-  const stream = session.request({ ":method": "GET", ":path": "/v1/quote" }, { endStream: false });
-  let size = 0;
-  stream.on("data", (chunk: Buffer) => {
-    size += chunk.length;
+    test("lets browsers see gRPC-Web's status", async () => {
+      const { port } = await startTestServer();
+      const { headers } = await sendHttp1(port, QUOTE_PATH, {
+        method: "POST",
+        headers: { "content-type": "application/grpc-web+proto" },
+        body: envelope(0, bytes),
+      });
+      expect(headers["access-control-allow-origin"]).toBe("*");
+      for (const name of ["Grpc-Status", "Grpc-Message", "Grpc-Status-Details-Bin", "X-Request-Id"]) {
+        expect(headers["access-control-expose-headers"]?.toLowerCase()).toContain(name.toLowerCase());
+      }
+    });
+
+    test.each(["PUT", "HEAD", "DELETE"])("%s is not allowed", async (method) => {
+      const { port } = await startTestServer();
+      const { status, headers } = await sendHttp1(port, QUOTE_PATH, { method });
+      expect([status, headers.allow]).toEqual([405, "POST, GET, OPTIONS"]);
+    });
+
+    test("an unknown one is not there, each protocol in its own words", async () => {
+      const { port, accessLines, waitForAccessLines } = await startTestServer();
+      const path = "/hop.bridge.v1.BridgeService/Nope";
+      const json = await sendHttp1(port, path, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: "{}",
+      });
+      expect([json.status, JSON.parse(json.body).reason]).toEqual([404, "PATH_NOT_FOUND"]);
+      const web = await sendHttp1(port, path, {
+        method: "POST",
+        headers: { "content-type": "application/grpc-web+proto" },
+      });
+      expect(web).toMatchObject({ status: 200, headers: { "grpc-status": "12" } });
+      const { error } = await callUnaryGrpc(
+        newGrpcClient(port),
+        path,
+        GetQuoteRequestSchema,
+        GetQuoteResponseSchema,
+        REQUEST,
+      );
+      expect(error?.code).toBe(GrpcStatus.UNIMPLEMENTED);
+      await waitForAccessLines(3);
+      expect(accessLines.map(({ code, protocol }) => [protocol, code])).toEqual([
+        ["rest", "not_found"],
+        ["grpc-web", "unimplemented"],
+        ["grpc", "unimplemented"],
+      ]);
+    });
   });
-  await once(stream, "end");
-  expect(size).toBeGreaterThan(large.length);
-  session.destroy();
+
+  test("an answer of ours that does not serialise is a fault of ours", async () => {
+    const { url, internalErrors } = await startTestServer({
+      getQuote: async () => create(GetQuoteResponseSchema, { deadline: 2n ** 70n }),
+    });
+    for (const [name, , call] of ways) {
+      if (name.startsWith("gRPC-Web")) continue;
+      expect(await call(url, REQUEST, { headers: {} }), name).toMatchObject({
+        code: "Internal",
+        message: "internal error",
+      });
+    }
+    expect(internalErrors).toHaveLength(ways.length - 2);
+  });
+
+  test("a body that does not come is not waited for", async () => {
+    const { port, accessLines, waitForAccessLines } = await startTestServer({
+      limits: { requestMs: 100, headersMs: 100 },
+    });
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    const stream = session.request({ ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/json" });
+    const [head] = (await once(stream, "response")) as [IncomingHttpHeaders];
+    expect(head[":status"]).toBe(400);
+    await waitForAccessLines(1);
+    expect(accessLines).toMatchObject([{ code: "invalid_argument" }]);
+    session.destroy();
+  });
+
+  test("a large answer to a caller who still sends arrives whole", async () => {
+    const large = "9".repeat(2_000_000);
+    const { port } = await startTestServer({
+      getQuote: async () => create(GetQuoteResponseSchema, { amountIn: large }),
+    });
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    const stream = session.request({ ":method": "GET", ":path": "/v1/quote" }, { endStream: false });
+    let size = 0;
+    stream.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+    });
+    await once(stream, "end");
+    expect(size).toBeGreaterThan(large.length);
+    session.destroy();
+  });
 });

@@ -1,4 +1,5 @@
 import { create, type Message } from "@bufbuild/protobuf";
+import { afterEach, beforeEach, describe } from "vitest";
 import {
   BridgeService,
   type GetQuoteRequest,
@@ -39,6 +40,26 @@ export interface TestServerOptions {
   readonly documents?: Documents;
   /** Calls of one caller in each window. */
   readonly rateLimit?: { readonly requests: number; readonly windowMs: number };
+  /** Default: true, or as `describeOnBothPaths` says. */
+  readonly fastPaths?: boolean;
+}
+
+let defaultFastPaths = true;
+
+/** Declares a suite twice: its servers serve by the fast paths, then by the general path alone. */
+export function describeOnBothPaths(declareSuite: () => void): void {
+  describe.each([
+    ["with fast paths", true],
+    ["on the general path", false],
+  ])("%s", (_, fastPaths) => {
+    beforeEach(() => {
+      defaultFastPaths = fastPaths;
+    });
+    afterEach(() => {
+      defaultFastPaths = true;
+    });
+    declareSuite();
+  });
 }
 
 /** Answers a quote from its request alone. */
@@ -87,6 +108,7 @@ export async function startTestServer({
       onLine();
     },
     onInternalError: (error) => internalErrors.push(error),
+    fastPaths: defaultFastPaths,
     rateLimit: rateLimit && { ...rateLimit, onFailure: (error) => internalErrors.push(error) },
     ...options,
   });
