@@ -22,7 +22,7 @@ describe.skipIf(browserPath === undefined)("a transfer on the page (needs chromi
     [network, browser] = await Promise.all([startLocalNetwork(), launchBrowser()]);
     chains = connectChains(network.chains);
     gateway = await startGateway(network.environment);
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await gateway?.stop();

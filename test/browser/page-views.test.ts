@@ -179,7 +179,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await page.waitForTimeout(2_500);
     expect(count()).toBe(before);
     await setPageHidden(page, false);
-    await expect.poll(count, { timeout: 15_000 }).toBeGreaterThan(before);
+    await expect.poll(count).toBeGreaterThan(before);
     await page.getByRole("link", { name: "Routes", exact: true }).click();
     await page.locator("#routes-answer table").first().waitFor();
     const atLeaving = count();

@@ -10,7 +10,7 @@ import {
 } from "../../bench/support/http2-frames.js";
 import { DEFAULT_HTTP_LIMITS } from "../../src/http/connection/http-limits.js";
 import { isFullEffort } from "../support/effort.js";
-import { buildService } from "../support/service/service-process.js";
+import { buildService } from "../support/service/build-service.js";
 import { type FuzzTarget, startFuzzTarget } from "./fuzz-target.js";
 import { runProperty } from "./run-property.js";
 
@@ -26,8 +26,8 @@ const MAX_CLOSE_MS = 4 * DEFAULT_HTTP_LIMITS.pingIntervalMs + 60_000;
 let command: string;
 let service: FuzzTarget | undefined;
 beforeAll(async () => {
-  command = await buildService("fuzz-bytes");
-}, 120_000);
+  command = await buildService();
+});
 afterEach(() => {
   if (service?.isRunning()) service.signal("SIGKILL");
 });

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isFullEffort } from "../support/effort.js";
+import { buildService } from "../support/service/build-service.js";
 import {
   createHttpConnections,
   type HttpConnections,
   type RawHttpRequest,
 } from "../support/service/http-connections.js";
 import { findResponseProblem } from "../support/service/response-invariants.js";
-import { buildService } from "../support/service/service-process.js";
 import { type FuzzTarget, listKnownTransfers, startFuzzTarget } from "./fuzz-target.js";
 import { arbitraryRequest, describeRequest } from "./request-grammar.js";
 import { runProperty } from "./run-property.js";
@@ -35,9 +35,9 @@ async function start(): Promise<void> {
   validConnections = createHttpConnections(service.port);
 }
 beforeAll(async () => {
-  command = await buildService("fuzz-requests");
+  command = await buildService();
   await start();
-}, 120_000);
+});
 afterAll(() => {
   connections?.close();
   validConnections?.close();

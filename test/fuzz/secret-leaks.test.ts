@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { buildService } from "../support/service/build-service.js";
 import {
   createHttpConnections,
   type HttpConnections,
@@ -17,7 +18,7 @@ import {
   plantKeys,
 } from "../support/service/planted-keys.js";
 import { findResponseProblem } from "../support/service/response-invariants.js";
-import { buildService, type ServiceProcess, startServiceProcess } from "../support/service/service-process.js";
+import { type ServiceProcess, startServiceProcess } from "../support/service/service-process.js";
 import { type RpcProxy, startRpcProxy } from "../support/stubs/rpc-proxy.js";
 
 // Keys in RPC URLs, ours and callers', and every kind of trouble with what they name: nobody may read them anywhere.
@@ -69,14 +70,14 @@ describe("the service", () => {
   let proxy: RpcProxy;
   beforeAll(async () => {
     proxy = await startRpcProxy(inject("network").chains.polygon?.url ?? "");
-    service = await startServiceProcess(await buildService("attack-secrets"), {
+    service = await startServiceProcess(await buildService(), {
       RPC_URL_POLYGON: `${proxy.url}/?v=3,${proxy.url}/v3/${OPERATOR_KEY}`,
       QUOTE_MAX_AGE_MS: "1",
       QUOTE_MAX_STALE_MS: "1",
       REQUEST_TIMEOUT_MS: "2000",
     });
     callers = createHttpConnections(service.port);
-  }, 120_000);
+  });
   afterAll(async () => {
     callers?.close();
     if (service?.isRunning()) service.signal("SIGKILL");
@@ -178,7 +179,7 @@ describe("the service", () => {
   });
 
   test("refuses a wrong endpoint at its start without telling it", async () => {
-    const command = await buildService("attack-secrets");
+    const command = await buildService();
     const { stderr } = await promisify(execFile)(process.execPath, [command], {
       env: {
         RPC_URL_POLYGON: `ws://x/${OPERATOR_KEY}`,

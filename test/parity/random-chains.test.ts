@@ -210,7 +210,7 @@ async function outcomesOf({ request, source, destination, settings, prices: [tok
 }
 
 describe.each(["mainnet", "goerli"] as const)("on %s, snapshots give what the SDK gives", (network) => {
-  test("whatever chains, prices and settings say", { timeout: 120_000 }, async () => {
+  test("whatever chains, prices and settings say", async () => {
     const counts = { quoted: 0, refused: 0 };
     await fc.assert(
       fc.asyncProperty(anyCase(network), async (drawn) => {

@@ -160,9 +160,7 @@ describe.each(["polygon", "optimism", "arbitrum", "base"])("USDC.e on %s", (slug
     expect(BigInt((await ask(setting, setting.swap.address, "fee", []))[0])).toBe(setting.swap.feePips);
   });
 
-  test("gives what the quoter says, at every magnitude and at every stop of the price", {
-    timeout: 60_000,
-  }, async () => {
+  test("gives what the quoter says, at every magnitude and at every stop of the price", async () => {
     const window = createUniswapTickWindow(setting.swap);
     const first = await read(setting, window);
     const facts = await read(setting, window);
@@ -173,7 +171,7 @@ describe.each(["polygon", "optimism", "arbitrum", "base"])("USDC.e on %s", (slug
     expect(await compare(setting, facts, amounts)).toBeGreaterThan(5n * 10n ** 12n);
   });
 
-  test("is left to the quoter, or reverts as there, beyond what is known", { timeout: 60_000 }, async () => {
+  test("is left to the quoter, or reverts as there, beyond what is known", async () => {
     const facts = await read(setting, createUniswapTickWindow(setting.swap));
     for (const amountIn of [1n << 60n, 1n << 100n, (1n << 255n) - 1n]) {
       expect(computed(facts, setting, amountIn)).toBeUndefined();
@@ -201,7 +199,7 @@ describe.each(["polygon", "base"])("a pool that moves on %s", (slug) => {
       await send(faucet, token, "mint", trader, 10n ** 32n);
       await send(trader, token, "approve", findUniswapContracts(slug)?.router, 10n ** 32n);
     }
-  }, 60_000);
+  });
   afterAll(() => anvil?.stop());
 
   async function send(from: string, to: string, method: string, ...values: unknown[]): Promise<void> {

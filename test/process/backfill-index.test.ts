@@ -40,7 +40,7 @@ beforeAll(async () => {
   server = await serveChains(stubs, (slug) => onRequest(slug));
   const args = ["tsc", "-p", "tsconfig.build.json", "--noCheck", "--outDir", out];
   await promisify(execFile)("npx", [...args, "--tsBuildInfoFile", `${out}/.tsbuildinfo`], { cwd: project });
-}, 120_000);
+});
 afterAll(() => server.close());
 
 const started: ChildProcess[] = [];
@@ -119,7 +119,7 @@ test("killed fifty times at any point it ends with what a run has that nobody ki
       if (JSON.stringify(killed[table][index]) !== JSON.stringify(row)) expect(killed[table][index]).toEqual(row);
     }
   }
-}, 180_000);
+});
 
 describe("the command", () => {
   test("ends on Ctrl-C with what it has, says so, and goes on when started again", async () => {

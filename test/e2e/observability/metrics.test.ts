@@ -140,7 +140,7 @@ test("verdicts of the SDK are counted", async () => {
   const { status, scrape: look } = await start({ QUOTE_VERIFY_RATE: "1" });
   expect(await status(quotePath)).toBe(200);
   const verdict = "hop_gateway_quote_comparisons_total";
-  await vi.waitFor(async () => expect((await look()).sum(verdict)).toBe(1), { timeout: 10_000 });
+  await vi.waitFor(async () => expect((await look()).sum(verdict)).toBe(1), { timeout: 60_000 });
   expect((await look()).value(verdict, { result: "equal" })).toBe(1);
 });
 

@@ -54,7 +54,9 @@ async function start(environment: Readonly<Record<string, string>> = {}): Promis
 
 /** Those that are finished, once there is one of a request. */
 async function spans(): Promise<readonly ReadableSpan[]> {
-  await vi.waitFor(() => expect(exporter.getFinishedSpans().some(({ kind }) => kind === SpanKind.SERVER)).toBe(true));
+  await vi.waitFor(() => expect(exporter.getFinishedSpans().some(({ kind }) => kind === SpanKind.SERVER)).toBe(true), {
+    timeout: 60_000,
+  });
   return exporter.getFinishedSpans();
 }
 
@@ -131,8 +133,9 @@ describe("a first quote", () => {
     await start();
     const bridge = createClient(BridgeService, createConnectTransport({ baseUrl: gateway.url, httpVersion: "1.1" }));
     await Promise.all([bridge.getQuote(asked), bridge.getQuote(asked)]);
-    await vi.waitFor(async () =>
-      expect((await spans()).filter(({ kind }) => kind === SpanKind.SERVER)).toHaveLength(2),
+    await vi.waitFor(
+      async () => expect((await spans()).filter(({ kind }) => kind === SpanKind.SERVER)).toHaveLength(2),
+      { timeout: 60_000 },
     );
     const all = await spans();
     const ofPolygon = all.filter(({ kind, attributes }) => {
@@ -151,7 +154,7 @@ test("a quote that is at hand is one span, and reads that go on later have trace
   const request = only(await spans(), SpanKind.SERVER);
   await vi.waitFor(
     () => expect(exporter.getFinishedSpans().some(({ kind }) => kind === SpanKind.INTERNAL)).toBe(true),
-    { timeout: 10_000 },
+    { timeout: 60_000 },
   );
   const all = exporter.getFinishedSpans();
   const read = all.find(({ kind }) => kind === SpanKind.INTERNAL) as ReadableSpan;
@@ -234,8 +237,9 @@ test("a parent that is none is not believed, whatever stands in its place", asyn
     const headers = { traceparent: Buffer.from(parent).toString("latin1"), tracestate: ",,=,", baggage: "a=%E0%A4%A" };
     expect((await fetch(`${gateway.url}${quotePath}`, { headers })).status).toBe(200);
   }
-  await vi.waitFor(async () =>
-    expect((await spans()).filter(({ kind }) => kind === SpanKind.SERVER)).toHaveLength(parents.length),
+  await vi.waitFor(
+    async () => expect((await spans()).filter(({ kind }) => kind === SpanKind.SERVER)).toHaveLength(parents.length),
+    { timeout: 60_000 },
   );
   const requests = (await spans()).filter(({ kind }) => kind === SpanKind.SERVER);
   expect(requests.map(parentOf)).toEqual(parents.map(() => undefined));
@@ -259,7 +263,7 @@ test("a caller who wants no spans makes none, with what is read for it", async (
 test("documents, probes and unknown paths have no spans", async () => {
   await start();
   for (const path of ["/livez", "/readyz", "/metrics", "/v1/nothing"]) await fetch(`${gateway.url}${path}`);
-  await vi.waitFor(() => expect(proxy.requests.length).toBeGreaterThan(0));
+  await vi.waitFor(() => expect(proxy.requests.length).toBeGreaterThan(0), { timeout: 60_000 });
   expect(exporter.getFinishedSpans()).toEqual([]);
 });
 

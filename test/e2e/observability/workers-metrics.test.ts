@@ -1,17 +1,18 @@
 import { Agent, get } from "node:http";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { findPackageRoot } from "../../../src/app/package-root.js";
+import { buildService } from "../../support/service/build-service.js";
 import { listChildProcesses } from "../../support/service/child-processes.js";
 import { type MetricsScrape, scrapeMetrics } from "../../support/service/metrics-scrape.js";
-import { buildService, type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
+import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 
 // Two processes on one port: whichever is asked for metrics answers for both.
 
 let command: string;
 const services: ServiceProcess[] = [];
 beforeAll(async () => {
-  command = await buildService("workers-metrics-test");
-}, 120_000);
+  command = await buildService();
+});
 afterEach(async () => {
   for (const service of services.splice(0)) {
     service.signal("SIGTERM");
@@ -55,11 +56,14 @@ test("the numbers are of both, whoever is asked", async () => {
 test("on a port of their own the process over the workers gives them, also of those that are gone or stand still", async () => {
   const service = await start({ METRICS_PORT: "0" });
   const { url } = service;
-  const told = await vi.waitFor(() => {
-    const found = /"url":"(\S+?\/metrics)"/.exec(service.output().stdout);
-    expect(found).not.toBeNull();
-    return found?.[1] ?? "";
-  });
+  const told = await vi.waitFor(
+    () => {
+      const found = /"url":"(\S+?\/metrics)"/.exec(service.output().stdout);
+      expect(found).not.toBeNull();
+      return found?.[1] ?? "";
+    },
+    { timeout: 60_000 },
+  );
   await ask(url, "/v1/available-routes", 20);
   expect(routesCounted(await scrapeMetrics(told))).toBe(20);
   expect((await fetch(`${url}/metrics`)).status).toBe(404);
@@ -77,10 +81,10 @@ test("on a port of their own the process over the workers gives them, also of th
       const now = await listChildProcesses(service.pid);
       expect(now.filter((pid) => pid !== killed)).toHaveLength(2);
     },
-    { timeout: 10_000 },
+    { timeout: 60_000 },
   );
   // A sum that fell would look like a beginning.
   expect(routesCounted(await scrapeMetrics(told))).toBe(20);
-  await vi.waitFor(async () => ask(url, "/v1/available-routes", 1), { timeout: 10_000 });
+  await vi.waitFor(async () => ask(url, "/v1/available-routes", 1), { timeout: 60_000 });
   expect(routesCounted(await scrapeMetrics(told))).toBe(21);
 });

@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { buildService } from "../../support/service/build-service.js";
 import { findPlantedKeys, plantKeys } from "../../support/service/planted-keys.js";
 import { createOutputPath } from "../../support/service/recorded-output.js";
-import { buildService } from "../../support/service/service-process.js";
 import { type HttpStub, startHttpStub } from "../../support/stubs/http-stub.js";
 
 // `hop-gateway check` in a process of its own, over the local network and endpoints that are not well.
@@ -15,10 +15,10 @@ let command: string;
 let silent: HttpStub;
 let failing: HttpStub;
 beforeAll(async () => {
-  command = await buildService("check-test");
+  command = await buildService();
   silent = await startHttpStub(() => {});
   failing = await startHttpStub((_, response) => response.writeHead(401).end());
-}, 120_000);
+});
 afterAll(() => Promise.all([silent.close(), failing.close()]));
 
 interface Ended {

@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { deriveEndpointId } from "../../../src/chain/endpoints/endpoint-id.js";
+import { buildService } from "../../support/service/build-service.js";
 import { findPlantedKeys, plantKeys } from "../../support/service/planted-keys.js";
-import { buildService, startServiceProcess } from "../../support/service/service-process.js";
+import { startServiceProcess } from "../../support/service/service-process.js";
 
 // The command as whoever installs it runs it.
 
@@ -13,8 +14,8 @@ const { version } = JSON.parse(read("package.json"));
 
 let command: string;
 beforeAll(async () => {
-  command = await buildService("command-test");
-}, 120_000);
+  command = await buildService();
+});
 
 interface Ended {
   readonly code: number | string | null;
@@ -60,7 +61,9 @@ describe("hop-gateway", () => {
     const service = await startServiceProcess(command, { RPC_URL_POLYGON: "http://localhost:1/" });
     const told = async (path: string) => (await fetch(`${service.url}${path}`)).text();
     const digits = deriveEndpointId(plantKeys({ RPC_URL_POLYGON: "http://localhost:1/" }).RPC_URL_POLYGON ?? "");
-    await vi.waitFor(async () => expect(await told("/readyz")).toContain(`"endpoint":"${digits}","state":"failing"`));
+    await vi.waitFor(async () => expect(await told("/readyz")).toContain(`"endpoint":"${digits}","state":"failing"`), {
+      timeout: 60_000,
+    });
     await told("/v1/quote?amount=1000000&token=USDC.e&fromChain=polygon&toChain=arbitrum&slippage=0.5");
     const metrics = await told("/metrics");
     expect(metrics).toMatch(new RegExp(`hop_gateway_upstream_requests_total\\{[^}]*endpoint="${digits}"`));

@@ -38,7 +38,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number 
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   child.kill(signal);
   const code = await ended;
-  await expect.poll(() => descendants.filter(isAlive), { timeout: 5000 }).toEqual([]);
+  await expect.poll(() => descendants.filter(isAlive)).toEqual([]);
   return code;
 }
 
@@ -70,10 +70,10 @@ describe("npm run demo", () => {
   let demo: Awaited<ReturnType<typeof start>>;
   beforeAll(async () => {
     demo = await start("demo");
-  }, 120_000);
+  });
   afterAll(() => endGroup(demo.child));
 
-  test("bonds what npm run devnet:send sends, while one watches", { timeout: 60_000 }, async () => {
+  test("bonds what npm run devnet:send sends, while one watches", async () => {
     const { stdout } = await run(
       "npm",
       [
@@ -98,26 +98,22 @@ describe("npm run demo", () => {
       return ((await response.json()) as { state: unknown }).state;
     };
     expect(await status()).toBe("PENDING");
-    await expect.poll(status, { timeout: 30_000, interval: 500 }).toBe("BONDED");
+    await expect.poll(status, { interval: 500 }).toBe("BONDED");
   });
 
-  test("ends by SIGTERM with code 0, and nothing is left", { timeout: 30_000 }, async () => {
+  test("ends by SIGTERM with code 0, and nothing is left", async () => {
     expect(await end(demo.child, "SIGTERM")).toBe(0);
   });
 });
 
 describe("npm start", () => {
-  test.each(["SIGTERM", "SIGINT"] as const)(
-    "serves without internet and ends by %s with code 0",
-    { timeout: 60_000 },
-    async (signal) => {
-      const { child, url } = await start("start", { ASSETS_URL: "off" });
-      expect(((await (await fetch(`${url}/v1/available-routes`)).json()) as unknown[]).length).toBe(240);
-      expect(await end(child, signal)).toBe(0);
-    },
-  );
+  test.each(["SIGTERM", "SIGINT"] as const)("serves without internet and ends by %s with code 0", async (signal) => {
+    const { child, url } = await start("start", { ASSETS_URL: "off" });
+    expect(((await (await fetch(`${url}/v1/available-routes`)).json()) as unknown[]).length).toBe(240);
+    expect(await end(child, signal)).toBe(0);
+  });
 
-  test("lists what is wrong in the environment and ends with code 1", { timeout: 60_000 }, async () => {
+  test("lists what is wrong in the environment and ends with code 1", async () => {
     await expect(start("start", { PORT: "x", LOG_LEVEL: "loud" })).rejects.toThrow(
       /ended with 1:[\s\S]*PORT is not[\s\S]*LOG_LEVEL is not/,
     );

@@ -1,23 +1,17 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, get } from "node:http";
 import { createServer } from "node:net";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { buildService } from "../../support/service/build-service.js";
 import { listChildProcesses } from "../../support/service/child-processes.js";
 
 // Workers are processes: they are started, signalled and killed here as an operating system would.
 
-const project = fileURLToPath(new URL("../../..", import.meta.url));
-/** Its own, since other tests build theirs at the same time. */
-const out = `${project}node_modules/.cache/workers-test`;
-const run = promisify(execFile);
-
+let command: string;
 beforeAll(async () => {
-  const args = ["tsc", "-p", "tsconfig.build.json", "--noCheck", "--outDir", out];
-  await run("npx", [...args, "--tsBuildInfoFile", `${out}/.tsbuildinfo`], { cwd: project });
-}, 120_000);
+  command = await buildService();
+});
 
 const started: ChildProcess[] = [];
 afterEach(() => {
@@ -28,7 +22,7 @@ afterEach(() => {
 
 /** Runs the service; `said` is all that it has printed. */
 function launch(environment: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [`${out}/src/main.js`], {
+  const child = spawn(process.execPath, [command], {
     env: {
       ...process.env,
       HOST: "127.0.0.1",
@@ -57,7 +51,7 @@ function launch(environment: Record<string, string> = {}) {
 async function start(environment: Record<string, string> = {}) {
   const service = launch(environment);
   const ended = service.ended.then((code) => Promise.reject(new Error(`ended with ${code}: ${service.said()}`)));
-  await Promise.race([expect.poll(service.said, { timeout: 20_000 }).toMatch(/listens on \S+\n/), ended]);
+  await Promise.race([expect.poll(service.said).toMatch(/listens on \S+\n/), ended]);
   ended.catch(() => {});
   const url = /listens on (\S+)\n/.exec(service.said())?.[1] ?? "";
   const workers = await listChildProcesses(service.pid);
@@ -112,12 +106,12 @@ async function load(url: string, connections: number) {
 test("two workers answer on one port; SIGTERM under load loses no request", async () => {
   const { url, said, signal, ended, workers } = await start();
   const { answered, lost, over } = await load(url, 20);
-  await expect.poll(() => answered.count, { timeout: 10_000 }).toBeGreaterThan(200);
+  await expect.poll(() => answered.count).toBeGreaterThan(200);
   signal("SIGTERM");
   expect(await ended).toBe(0);
   await over;
   expect(lost).toEqual([]);
-  await expect.poll(() => workers.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => workers.filter(isAlive)).toEqual([]);
   expect(said()).toBe(`hop-gateway listens on ${url}\n`);
 });
 
@@ -141,12 +135,12 @@ test("connections go to both workers", async () => {
 test("Ctrl-C, which reaches every process of the terminal, ends it gracefully", async () => {
   const { pid, url, ended, said, workers } = await start();
   const { answered, lost, over } = await load(url, 4);
-  await expect.poll(() => answered.count, { timeout: 10_000 }).toBeGreaterThan(20);
+  await expect.poll(() => answered.count).toBeGreaterThan(20);
   process.kill(-pid, "SIGINT");
   expect(await ended).toBe(0);
   await over;
   expect(lost).toEqual([]);
-  await expect.poll(() => workers.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => workers.filter(isAlive)).toEqual([]);
   expect(said()).toBe(`hop-gateway listens on ${url}\n`);
 });
 
@@ -158,7 +152,7 @@ test("a second signal ends everything at once, workers that stand still too", as
   expect(workers.filter(isAlive)).toEqual(workers);
   signal("SIGTERM");
   expect(await ended).toBe(1);
-  await expect.poll(() => workers.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
 test("workers that do not stop in time are ended, and the exit code tells", async () => {
@@ -168,7 +162,7 @@ test("workers that do not stop in time are ended, and the exit code tells", asyn
   signal("SIGTERM");
   expect(await ended).toBe(1);
   expect(said()).toContain("1 of 2 workers did not stop as they should");
-  await expect.poll(() => workers.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
 test("a worker that is killed is replaced on the same port, and so are all of them at once", async () => {
@@ -184,7 +178,7 @@ test("a worker that is killed is replaced on the same port, and so are all of th
       ({ ok }) => ok,
       () => false,
     );
-  await expect.poll(isServed, { timeout: 10_000 }).toBe(true);
+  await expect.poll(isServed).toBe(true);
   expect(said().match(/"signal":"SIGKILL".*a worker died/g)).toHaveLength(2);
   signal("SIGTERM");
   expect(await ended).toBe(0);
@@ -193,7 +187,7 @@ test("a worker that is killed is replaced on the same port, and so are all of th
 test("the workers end when the process over them is killed", async () => {
   const { signal, workers } = await start();
   signal("SIGKILL");
-  await expect.poll(() => workers.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
 test("callers have one limit over all workers", async () => {
@@ -230,7 +224,7 @@ test("a port in use is told once and ends with code 1", async () => {
 
 test("a stop while the workers start ends with code 0", async () => {
   const { pid, signal, ended } = launch();
-  await expect.poll(() => listChildProcesses(pid), { timeout: 5_000, interval: 20 }).toHaveLength(2);
+  await expect.poll(() => listChildProcesses(pid), { interval: 20 }).toHaveLength(2);
   signal("SIGTERM");
   expect(await ended).toBe(0);
 });

@@ -36,8 +36,8 @@ beforeAll(async () => {
     environment[`RPC_URL_${slug.toUpperCase()}`] = proxy.url;
   }
   gateway = await startGateway(environment);
-  await vi.waitFor(() => expectAll(expected.keys()), { timeout: 30_000, interval: 500 });
-}, 60_000);
+  await vi.waitFor(() => expectAll(expected.keys()), { timeout: 60_000, interval: 500 });
+});
 afterAll(async () => {
   await gateway.stop();
   await Promise.all(proxies.map((proxy) => proxy.close()));
@@ -97,4 +97,4 @@ test("it knows what was delivered, and not whether something has been since, whe
   gateway = await startGateway(environment);
   await expectAll(bonded);
   for (const proxy of proxies) proxy.behaviour.errorStatus = undefined;
-}, 60_000);
+});

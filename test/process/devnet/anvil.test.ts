@@ -115,7 +115,7 @@ describe("a local chain whose parent is killed", () => {
         );
       expect(await alive()).toBe(true);
       parent.kill("SIGKILL");
-      await expect.poll(alive, { timeout: 5_000 }).toBe(false);
+      await expect.poll(alive).toBe(false);
     } finally {
       parent.kill("SIGKILL");
     }

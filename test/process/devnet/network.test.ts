@@ -90,7 +90,7 @@ describe("the local network", () => {
     const sent = await send("USDT", "optimism", "arbitrum", 25_000_000n);
     expect(await isSpent(sent)).toBe(false);
     network.bonder.start();
-    await expect.poll(() => isSpent(sent), { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => isSpent(sent)).toBe(true);
     await network.bonder.stop();
 
     const pending = network.transfers.find(({ name }) => name === "hop-batch-second");

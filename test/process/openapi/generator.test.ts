@@ -15,7 +15,7 @@ type Description = any;
 let plugin: string;
 beforeAll(async () => {
   plugin = await buildPlugin("openapi-generator");
-}, 120_000);
+});
 
 test("generates gen/openapi.json from proto/ byte for byte, and the same on every run", async () => {
   const [first, second] = [

@@ -43,7 +43,7 @@ test("publint finds nothing", async () => {
   const packed = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
   const { messages } = await publint({ strict: true, pack: { tarball: packed } });
   expect(messages).toEqual([]);
-}, 120_000);
+});
 
 test("attw finds nothing for those who import it as a module", async () => {
   const attw = join(dirname(require.resolve("@arethetypeswrong/cli/package.json")), "dist/index.js");
@@ -51,7 +51,7 @@ test("attw finds nothing for those who import it as a module", async () => {
   const { stdout } = await run(process.execPath, [attw, tarball, ...options]);
   const entries = [...stdout.matchAll(/^"hop-gateway\/(.+)"$/gm)].map(([, entry]) => entry);
   expect(entries).toEqual(["client", "node-client", "openapi", "openapi.json", "proto/*", "package.json"]);
-}, 120_000);
+});
 
 test("what is in it is what is needed", async () => {
   const files = await readdir(installed(), { recursive: true, encoding: "utf8" });
@@ -102,5 +102,5 @@ describe("in a project that has it installed", () => {
     } finally {
       service.kill();
     }
-  }, 120_000);
+  });
 });

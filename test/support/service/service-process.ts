@@ -1,8 +1,6 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { openSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { inject } from "vitest";
 import { RESPONSES_FILE_PREFIX } from "../contract/contract-report.js";
 import { createRecorderModule } from "../contract/response-recorder.js";
@@ -32,7 +30,6 @@ export interface ServiceProcess {
   readonly exitCode: Promise<number | null>;
 }
 
-const projectFolder = fileURLToPath(new URL("../../..", import.meta.url));
 /** Only a hang takes longer. */
 const START_TIMEOUT_MS = 120_000;
 
@@ -46,14 +43,6 @@ process.on("message", () => {
     process.send({ heapBytes: process.memoryUsage().heapUsed, resources: process.getActiveResourcesInfo() });
   });
 });`;
-
-/** Compiles the service into a folder of the user's own, since others build theirs at the same time; gives its command. */
-export async function buildService(user: string): Promise<string> {
-  const out = `${projectFolder}node_modules/.cache/${user}`;
-  const args = ["tsc", "-p", "tsconfig.build.json", "--noCheck", "--outDir", out];
-  await promisify(execFile)("npx", [...args, "--tsBuildInfoFile", `${out}/.tsbuildinfo`], { cwd: projectFolder });
-  return `${out}/src/main.js`;
-}
 
 /** Starts the service over the shared local network, with a key planted in every RPC URL, and waits for its address. */
 export async function startServiceProcess(

@@ -29,7 +29,7 @@ describe("an abort scope", () => {
 
   test("aborts after its timeout", async () => {
     const scope = createAbortScope(new AbortController().signal, 1);
-    await vi.waitFor(() => expect(scope.signal.aborted).toBe(true));
+    await vi.waitFor(() => expect(scope.signal.aborted).toBe(true), { timeout: 60_000 });
     expect(isTimedOut(scope.signal)).toBe(true);
   });
 

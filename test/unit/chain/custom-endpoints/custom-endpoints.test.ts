@@ -314,13 +314,13 @@ describe("endpoints that are open at a time", () => {
     for (let turn = 0; turn < 16; turn += 1) {
       const endpoint = await custom.open(optimism, "https://127.0.0.1:1/", by);
       const read = endpoint.client.send("eth_blockNumber", [], never).catch(() => {});
-      await vi.waitFor(() => expect(pending).toHaveLength(turn + 1));
+      await vi.waitFor(() => expect(pending).toHaveLength(turn + 1), { timeout: 60_000 });
       await endpoint.close();
       await read;
     }
     await expect(custom.open(optimism, url, by)).rejects.toMatchObject(tooMany);
     for (const socket of pending) socket.destroy(new Error("no network here"));
-    await vi.waitFor(async () => opened.push(await custom.open(optimism, url, by)));
+    await vi.waitFor(async () => opened.push(await custom.open(optimism, url, by)), { timeout: 60_000 });
   });
 
   test("are closed after the work, however it ends, and when one of several cannot be opened", async () => {

@@ -57,7 +57,7 @@ describe("the addresses of a name", () => {
     stub.records.set(`${name} A`, "silent").set(`${name} AAAA`, "silent");
     const caller = new AbortController();
     const answer = resolveHost(name, caller.signal);
-    await vi.waitFor(() => expect(stub.queries).toHaveLength(2));
+    await vi.waitFor(() => expect(stub.queries).toHaveLength(2), { timeout: 60_000 });
     caller.abort();
     expect(await answer).toEqual([]);
     // Who was gone before is not asked for.

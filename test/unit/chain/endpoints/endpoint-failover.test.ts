@@ -31,7 +31,7 @@ describe("a hedged request", () => {
     // The first one's 95th percentile is below the least wait of 100 ms.
     expect(ms).toBeGreaterThan(95);
     expect(ms).toBeLessThan(400);
-    await vi.waitFor(() => expect(first.abortedRequests).toBe(1));
+    await vi.waitFor(() => expect(first.abortedRequests).toBe(1), { timeout: 60_000 });
     expect(methods(second)).toHaveLength(1);
     expect(failures).toEqual([]);
   });
@@ -42,7 +42,7 @@ describe("a hedged request", () => {
     first.delayMs = 200;
     second.delayMs = 2_000;
     expect((await timed(send())).value).toBe("0xa");
-    await vi.waitFor(() => expect(second.abortedRequests).toBe(1));
+    await vi.waitFor(() => expect(second.abortedRequests).toBe(1), { timeout: 60_000 });
     expect(methods(second)).toHaveLength(1);
   });
 
@@ -261,10 +261,10 @@ describe("an endpoint that requests a cooldown", () => {
     clock.ms += 2_000;
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    await vi.waitFor(() => expect(node.requests.slice(2)).toEqual([["eth_chainId"]]));
+    await vi.waitFor(() => expect(node.requests.slice(2)).toEqual([["eth_chainId"]]), { timeout: 60_000 });
     node.intercept = well;
     clock.ms += 2_000;
-    await vi.waitFor(async () => expect(await send()).toBe("0x1"));
+    await vi.waitFor(async () => expect(await send()).toBe("0x1"), { timeout: 60_000 });
     expect(await send()).toBe("0x1");
   });
 
@@ -280,7 +280,7 @@ describe("an endpoint that requests a cooldown", () => {
     expect(first.requests).toHaveLength(length);
     second.intercept = failing;
     for (let round = 0; round < 2; round++) await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    await vi.waitFor(async () => expect(await send()).toBe("0xa"));
+    await vi.waitFor(async () => expect(await send()).toBe("0xa"), { timeout: 60_000 });
   });
 
   test("is probed independently of the callers' signals", async () => {
@@ -294,7 +294,7 @@ describe("an endpoint that requests a cooldown", () => {
     clock.ms += 2_000;
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(node.abortedRequests).toBe(0);
-    await vi.waitFor(async () => expect(await send()).toBe("0x1"));
+    await vi.waitFor(async () => expect(await send()).toBe("0x1"), { timeout: 60_000 });
   });
 
   test("is not left alone when its Retry-After is invalid", async () => {

@@ -224,7 +224,7 @@ describe("a read", () => {
     const node = await startRpcNodeStub(hang);
     const { send, failures } = createPoolOn([node], { closing: closing.signal, dispatcher, attemptTimeoutMs: 5_000 });
     const pending = send();
-    await vi.waitFor(() => expect(node.requests).toHaveLength(1));
+    await vi.waitFor(() => expect(node.requests).toHaveLength(1), { timeout: 60_000 });
     closing.abort();
     await dispatcher.destroy();
     await expect(pending).rejects.toMatchObject(UNAVAILABLE_ERROR);
@@ -263,12 +263,12 @@ describe("searches of logs", () => {
   test("go on sixteen at a time, the others after them, and hold nothing else up", async () => {
     const { node, held, search, send } = await holding();
     const all = Array.from({ length: 40 }, () => search());
-    await vi.waitFor(() => expect(held).toHaveLength(16), 10_000);
+    await vi.waitFor(() => expect(held).toHaveLength(16), { timeout: 60_000 });
     expect(await send("eth_gasPrice")).toBe("0x1");
     expect(methods(node)).toHaveLength(17);
     for (const expected of [32, 40]) {
       for (const answer of held.slice(-16)) answer();
-      await vi.waitFor(() => expect(held).toHaveLength(expected), 10_000);
+      await vi.waitFor(() => expect(held).toHaveLength(expected), { timeout: 60_000 });
     }
     for (const answer of held.slice(-8)) answer();
     expect(await Promise.all(all)).toEqual(Array(40).fill({ result: [], range }));
@@ -277,7 +277,7 @@ describe("searches of logs", () => {
   test("that were not begun in time say so, and are not begun then", async () => {
     const { held, search } = await holding();
     const some = Array.from({ length: 16 }, () => search());
-    await vi.waitFor(() => expect(held).toHaveLength(16), 10_000);
+    await vi.waitFor(() => expect(held).toHaveLength(16), { timeout: 60_000 });
     const leaving = new AbortController();
     const late = [search(leaving.signal), search(AbortSignal.abort())];
     leaving.abort();

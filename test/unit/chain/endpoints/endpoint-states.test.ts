@@ -36,7 +36,7 @@ function poolOf(
 async function lookAgain({ pool, clock, states }: ReturnType<typeof poolOf>, wanted: readonly string[]): Promise<void> {
   clock.ms += 10_000;
   pool.probe();
-  await vi.waitFor(() => expect(states()).toEqual(wanted));
+  await vi.waitFor(() => expect(states()).toEqual(wanted), { timeout: 60_000 });
 }
 
 describe("the state of an endpoint", () => {
@@ -80,7 +80,7 @@ describe("the state of an endpoint", () => {
     const looks = first.headRequests;
     looked.clock.ms += 10_000;
     looked.pool.probe();
-    await vi.waitFor(() => expect(first.headRequests).toBe(looks + 1));
+    await vi.waitFor(() => expect(first.headRequests).toBe(looks + 1), { timeout: 60_000 });
     await sleep(30);
     expect(looked.states()).toEqual(["failing", "ok"]);
     looked.clock.ms += 30_000;
@@ -97,7 +97,7 @@ describe("the state of an endpoint", () => {
     const looks = [first.headRequests, second.headRequests] as const;
     looked.clock.ms += 10_000;
     looked.pool.probe();
-    await vi.waitFor(() => expect(second.headRequests).toBe(looks[1] + 1));
+    await vi.waitFor(() => expect(second.headRequests).toBe(looks[1] + 1), { timeout: 60_000 });
     expect(first.headRequests).toBe(looks[0]);
     looked.clock.ms += 10_001;
     expect(looked.states()).toEqual(["failing", "ok"]);
@@ -108,7 +108,7 @@ describe("the state of an endpoint", () => {
     const closing = new AbortController();
     const { pool, states } = poolOf([node], closing);
     pool.probe();
-    await vi.waitFor(() => expect(node.headRequests).toBe(1));
+    await vi.waitFor(() => expect(node.headRequests).toBe(1), { timeout: 60_000 });
     closing.abort();
     await sleep(30);
     expect(states()).toEqual(["unknown"]);
@@ -126,14 +126,14 @@ describe("looks for probes", () => {
     const node = await startRpcNodeStub({ head: head(7) });
     const { pool, clock } = poolOf([node]);
     for (let round = 0; round < 50; round++) pool.probe();
-    await vi.waitFor(() => expect(node.headRequests).toBe(1));
+    await vi.waitFor(() => expect(node.headRequests).toBe(1), { timeout: 60_000 });
     clock.ms += 9_999;
     pool.probe();
     await sleep(30);
     expect(node.headRequests).toBe(1);
     clock.ms += 1;
     pool.probe();
-    await vi.waitFor(() => expect(node.headRequests).toBe(2));
+    await vi.waitFor(() => expect(node.headRequests).toBe(2), { timeout: 60_000 });
   });
 
   test("are no use of the chain, as reads are", async () => {

@@ -97,7 +97,7 @@ describe("the chain's id", () => {
     expect(node.requests).toHaveLength(1);
     clock.ms += 1;
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    await vi.waitFor(async () => expect(await send()).toBe("0x3"));
+    await vi.waitFor(async () => expect(await send()).toBe("0x3"), { timeout: 60_000 });
   });
 
   test.each(["0x", "1", 1, null, "0x1g", ["0x1"]])("%j is none", async (answer) => {

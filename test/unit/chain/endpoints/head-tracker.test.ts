@@ -15,8 +15,9 @@ async function look(pool: ReturnType<typeof createPoolOn>, nodes: readonly RpcNo
   const before = nodes.map(({ headRequests }) => headRequests);
   pool.clock.ms += 10_000;
   await pool.send();
-  await vi.waitFor(() =>
-    expect(nodes.map(({ headRequests }) => headRequests)).toEqual(before.map((looks) => looks + 1)),
+  await vi.waitFor(
+    () => expect(nodes.map(({ headRequests }) => headRequests)).toEqual(before.map((looks) => looks + 1)),
+    { timeout: 60_000 },
   );
   await sleep(30);
 }
@@ -108,7 +109,7 @@ describe("heads", () => {
     expect(nodes.map(({ headRequests }) => headRequests)).toEqual([1, 1]);
     clock.ms += 1;
     await send();
-    await vi.waitFor(() => expect(nodes.map(({ headRequests }) => headRequests)).toEqual([2, 2]));
+    await vi.waitFor(() => expect(nodes.map(({ headRequests }) => headRequests)).toEqual([2, 2]), { timeout: 60_000 });
   });
 
   test("of a single endpoint are of no interest", async () => {
@@ -125,9 +126,9 @@ describe("heads", () => {
     const [, second] = nodes as [RpcNodeStub, RpcNodeStub];
     second.intercept = () => true;
     await createPoolOn(nodes, { closing: closing.signal, dispatcher, attemptTimeoutMs: 60_000 }).send();
-    await vi.waitFor(() => expect(second.headRequests).toBe(1));
+    await vi.waitFor(() => expect(second.headRequests).toBe(1), { timeout: 60_000 });
     closing.abort();
-    await vi.waitFor(() => expect(second.abortedRequests).toBe(1));
+    await vi.waitFor(() => expect(second.abortedRequests).toBe(1), { timeout: 60_000 });
     await dispatcher.destroy();
   });
 

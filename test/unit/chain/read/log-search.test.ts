@@ -85,7 +85,7 @@ describe("a search for logs", () => {
     const found = await searchLogs(client, logFilter, { from: 0, to: 100_000 }, { ...order, isComplete }, never);
     expect(blockNumbersOf(found)).toEqual(blocks);
     expect(pages).toBeLessThan(12);
-    await vi.waitFor(() => expect(state.atOnce).toBe(0));
+    await vi.waitFor(() => expect(state.atOnce).toBe(0), { timeout: 60_000 });
     expect(state.cutOff).toBeGreaterThanOrEqual(pages - 3);
   });
 
@@ -94,10 +94,10 @@ describe("a search for logs", () => {
     state.hold = ({ from }) => (from === 0 ? Promise.resolve() : new Promise(() => {}));
     const leaving = new AbortController();
     const search = searchLogs(client, logFilter, { from: 0, to: 50_000 }, forward, leaving.signal);
-    await vi.waitFor(() => expect(state.atOnce).toBe(8));
+    await vi.waitFor(() => expect(state.atOnce).toBe(8), { timeout: 60_000 });
     leaving.abort();
     await expect(search).rejects.toThrow("left");
-    await vi.waitFor(() => expect(state.atOnce).toBe(0));
+    await vi.waitFor(() => expect(state.atOnce).toBe(0), { timeout: 60_000 });
     expect(state.pages).toHaveLength(9);
   });
 

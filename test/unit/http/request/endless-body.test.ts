@@ -75,5 +75,5 @@ test("the wait for the next message begins anew with each", async () => {
   }
   expect(status()).toBeUndefined();
   // Nothing comes any more: it ends.
-  await expect.poll(status, { timeout: 5000 }).toBe("0");
+  await expect.poll(status).toBe("0");
 });

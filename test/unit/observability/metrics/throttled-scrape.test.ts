@@ -7,7 +7,7 @@ function setup() {
   return {
     scrape,
     renders,
-    untilRendered: (count: number) => vi.waitFor(() => expect(renders).toHaveLength(count), 10_000),
+    untilRendered: (count: number) => vi.waitFor(() => expect(renders).toHaveLength(count), { timeout: 60_000 }),
   };
 }
 

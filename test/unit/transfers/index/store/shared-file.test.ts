@@ -69,16 +69,20 @@ describe("processes on one file", () => {
   test("of two one follows and fills; both see it; the other takes over", async () => {
     const file = `${folder()}/two`;
     const first = await launch(file);
-    await vi.waitFor(() => expect(known("new", first.index) && known("old", first.index)).toBe(true));
+    await vi.waitFor(() => expect(known("new", first.index) && known("old", first.index)).toBe(true), {
+      timeout: 60_000,
+    });
     const second = await launch(file);
     expect(known("new", second.index) && known("old", second.index)).toBe(true);
-    await vi.waitFor(() => expect(second.events.onLeaseHeld).toHaveBeenCalledWith("all", { pid: process.pid }));
+    await vi.waitFor(() => expect(second.events.onLeaseHeld).toHaveBeenCalledWith("all", { pid: process.pid }), {
+      timeout: 60_000,
+    });
     expect(first.events.onLeaseHeld).not.toHaveBeenCalled();
     optimism.addBlocks([transferSentEvent("next", { from: "optimism", to: "base" })]);
-    await vi.waitFor(() => expect(known("next", second.index)).toBe(true));
+    await vi.waitFor(() => expect(known("next", second.index)).toBe(true), { timeout: 60_000 });
     await first.stop();
     optimism.addBlocks([transferSentEvent("after", { from: "optimism", to: "base" })]);
-    await vi.waitFor(() => expect(known("after", second.index)).toBe(true));
+    await vi.waitFor(() => expect(known("after", second.index)).toBe(true), { timeout: 60_000 });
     for (const { events } of [first, second]) expect(events.onError).not.toHaveBeenCalled();
   });
 

@@ -67,15 +67,20 @@ test("a chain that does not answer keeps no other process from filling the other
   const file = `${folder()}/one-is-gone`;
   const first = await launch(file, stubs);
   first.run(backfillIndex(first.options));
-  await vi.waitFor(() => expect(first.index.reader.getCoverage("optimism")?.fromBlock).toBe(0));
+  await vi.waitFor(() => expect(first.index.reader.getCoverage("optimism")?.fromBlock).toBe(0), { timeout: 60_000 });
   const second = await launch(file, stubs);
   second.run(backfillIndex(second.options));
-  await vi.waitFor(() => expect(second.options.events.onLeaseHeld).toHaveBeenCalledWith("nova", { pid: process.pid }));
-  await vi.waitFor(() => {
-    expect(second.options.events.onBackfillProgress).toHaveBeenCalledWith(
-      expect.objectContaining({ chain: "optimism" }),
-    );
+  await vi.waitFor(() => expect(second.options.events.onLeaseHeld).toHaveBeenCalledWith("nova", { pid: process.pid }), {
+    timeout: 60_000,
   });
+  await vi.waitFor(
+    () => {
+      expect(second.options.events.onBackfillProgress).toHaveBeenCalledWith(
+        expect.objectContaining({ chain: "optimism" }),
+      );
+    },
+    { timeout: 60_000 },
+  );
   expect(second.options.events.onLeaseHeld).toHaveBeenCalledTimes(1);
 });
 
@@ -107,8 +112,8 @@ test("beside the service it leaves the endpoints to others after each page; the 
   beside.run(
     syncIndex({ ...beside.options, wallNow: () => 0, monotonicNow: () => 0, events: { ...events, onReorg: vi.fn() } }),
   );
-  await vi.waitFor(() => expect(beside.index.reader.getCoverage("optimism")?.fromBlock).toBe(0));
+  await vi.waitFor(() => expect(beside.index.reader.getCoverage("optimism")?.fromBlock).toBe(0), { timeout: 60_000 });
   const pages = vi.mocked(events.onBackfillProgress).mock.calls.length - 1;
   expect(pages).toBeGreaterThan(1);
-  await vi.waitFor(() => expect(beside.pauses.filter((ms) => ms === 250)).toHaveLength(pages));
+  await vi.waitFor(() => expect(beside.pauses.filter((ms) => ms === 250)).toHaveLength(pages), { timeout: 60_000 });
 });
