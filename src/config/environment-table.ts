@@ -1,111 +1,241 @@
-import { DEFAULT_CUSTOM_URL_PORTS } from "../chain/custom-endpoints/ssrf-guard.js";
-import { LOG_LEVELS } from "./config.js";
+import { type CustomUrlPolicy, DEFAULT_CUSTOM_URL_PORTS } from "../chain/custom-endpoints/ssrf-guard.js";
+import { getNetwork } from "../hop/networks.js";
+import { type IndexStart, parseIndexLocation, parseIndexStart } from "../transfers/index/index-options.js";
+import {
+  createChoiceVariable,
+  createIntegerVariable,
+  createRpcUrlsVariable,
+  createUrlOrOffVariable,
+  createVariable,
+  type EnvironmentVariable,
+} from "./environment-variable.js";
+import { isHttpUrl, MAX_PORT, parsePort, parsePorts, parseTokenPrices } from "./value-parsers.js";
 
-/** A variable of the environment, as docs/configuration.md and `hop-gateway --help` list it. */
-export interface EnvironmentVariable {
-  readonly name: string;
-  /** The default in words. */
-  readonly defaultText: string;
-  readonly description: string;
-}
+const CUSTOM_URL_POLICIES = ["public", "any", "off"] as const satisfies readonly CustomUrlPolicy[];
+const QUOTE_ENGINES = ["snapshot", "sdk"] as const;
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
-export const ENVIRONMENT_VARIABLES: readonly EnvironmentVariable[] = [
-  { name: "HOST", defaultText: "`0.0.0.0`", description: "address to listen on" },
-  { name: "PORT", defaultText: "`8000`", description: "port to listen on; `0` picks a free one" },
-  {
-    name: "RPC_URL_<SLUG>",
-    defaultText: "the SDK's public list",
-    description: "RPC endpoints of a mainnet chain, comma-separated, in order of preference (`RPC_URL_OPTIMISM`)",
-  },
-  { name: "GOERLI_RPC_URL_<SLUG>", defaultText: "the SDK's public list", description: "the same for goerli" },
-  {
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * Every variable of the environment, by the name of its value in the configuration. The loader, `--help` and
+ * docs/configuration.md are derived from this table; `npm run docs:configuration` rewrites the latter.
+ */
+export const environmentTable = {
+  host: createVariable(
+    { name: "HOST", defaultValue: "0.0.0.0", description: "address to listen on" },
+    "an address",
+    (text) => ({
+      value: text,
+    }),
+  ),
+  port: createIntegerVariable(
+    { name: "PORT", defaultValue: 8000, description: "port to listen on; `0` picks a free port" },
+    { min: 0, max: MAX_PORT },
+  ),
+  mainnetRpcUrls: createRpcUrlsVariable(
+    "mainnet",
+    "RPC_URL_",
+    "RPC endpoints of a mainnet chain (`RPC_URL_OPTIMISM`), comma-separated, in order of preference",
+  ),
+  goerliRpcUrls: createRpcUrlsVariable("goerli", "GOERLI_RPC_URL_", "the same for Goerli"),
+  /** Base URL of the fee settings and the token prices; undefined: they are not fetched. */
+  assetsUrl: createUrlOrOffVariable({
     name: "ASSETS_URL",
-    defaultText: "`https://assets.hop.exchange`",
+    defaultValue: "https://assets.hop.exchange",
     description:
-      "base of `/<network>/v1-core-config.json` (fee settings) and `/token-prices.json`; `off`: the SDK's built-in settings and no prices but `TOKEN_PRICES`",
-  },
-  {
-    name: "TOKEN_PRICES",
-    defaultText: "none",
-    description: 'fixed USD prices as JSON (`{"ETH":3000}`), used before any source',
-  },
-  {
+      "base URL of `/<network>/v1-core-config.json` (fee settings) and `/token-prices.json`; `off`: use the fee settings built into the SDK and only the prices of `TOKEN_PRICES`",
+  }),
+  /** Fixed prices in USD by token symbol. */
+  tokenPrices: createVariable<ReadonlyMap<string, number>>(
+    {
+      name: "TOKEN_PRICES",
+      defaultValue: new Map(),
+      defaultText: "none",
+      description: 'fixed USD prices as JSON (`{"ETH":3000}`); they take precedence over all other prices',
+    },
+    "a JSON object of positive numbers",
+    parseTokenPrices,
+  ),
+  /** undefined: the explorer is not used. */
+  explorerApiUrl: createUrlOrOffVariable({
     name: "EXPLORER_API_URL",
-    defaultText: "`https://explorer-api.hop.exchange`",
-    description: "explorer API, the last that is asked for a transfer; `off` disables",
-  },
-  {
+    defaultValue: "https://explorer-api.hop.exchange",
+    description: "explorer API, the last source that is asked for a transfer; `off` disables it",
+  }),
+  /** undefined: attestations are not fetched. */
+  attestationApiUrl: createUrlOrOffVariable({
     name: "ATTESTATION_API_URL",
-    defaultText: "`https://iris-api.circle.com`",
-    description: "CCTP attestation API; `off`: the gas of a CCTP delivery is the SDK's constant",
-  },
-  {
-    name: "INDEX",
-    defaultText: "`off`",
-    description: "`sqlite:<file>`: an index of mainnet's transfers, kept up to date; needs `npm run build:sqlite` once",
-  },
-  {
-    name: "INDEX_FROM",
-    defaultText: "7 days ago",
-    description: "how far back it goes: a date (`2024-01-01`), blocks of single chains (`ethereum:19000000`), or both",
-  },
-  {
-    name: "IP_RATE_LIMIT_REQ_PER_SEC",
-    defaultText: "off",
-    description: "requests that one caller may make in each window",
-  },
-  { name: "IP_RATE_LIMIT_WINDOW_MS", defaultText: "`1000`", description: "length of that window" },
-  { name: "TRUST_PROXY", defaultText: "`false`", description: "take the caller's address from `X-Forwarded-For`" },
-  {
-    name: "CUSTOM_RPC_URLS",
-    defaultText: "`public`",
-    description: "what `rpcUrl[...]` may name: `public` (https, a public host), `any` (development), `off`",
-  },
-  {
-    name: "CUSTOM_RPC_PORTS",
-    defaultText: `\`${DEFAULT_CUSTOM_URL_PORTS.join(",")}\``,
-    description: "ports that a `public` one may have, comma-separated",
-  },
-  { name: "REQUEST_TIMEOUT_MS", defaultText: "`10000`", description: "the longest that any answer may take" },
-  {
-    name: "QUOTE_ENGINE",
-    defaultText: "`snapshot`",
-    description: "`snapshot`: quotes are computed here from facts that are kept fresh; `sdk`: each by the SDK, slowly",
-  },
-  {
-    name: "QUOTE_VERIFY_RATE",
-    defaultText: "`0`",
-    description:
-      "share of quotes (`0` to `1`) that the SDK computes again afterwards on the same blocks; differences are logged",
-  },
-  {
-    name: "QUOTE_MAX_AGE_MS",
-    defaultText: "two blocks of the slower chain, at least `4000`",
-    description: "how old the facts of a quote may be while the chains answer",
-  },
-  {
-    name: "QUOTE_MAX_STALE_MS",
-    defaultText: "`30000`",
-    description: "how old they may be while a chain does not answer; then the quote is refused",
-  },
-  {
-    name: "WORKERS",
-    defaultText: "`1`",
-    description: "processes that share the port, for more than one core; each asks the chains for itself",
-  },
-  {
-    name: "METRICS_PORT",
-    defaultText: "none",
-    description: "port of a listener of its own for `/metrics`, which is then not served on `PORT`",
-  },
-  {
-    name: "OTEL_EXPORTER_OTLP_ENDPOINT",
-    defaultText: "none",
-    description: "where an OpenTelemetry SDK that is loaded beside the service sends spans; set: spans are made",
-  },
-  {
-    name: "LOG_LEVEL",
-    defaultText: "`info`",
-    description: `one of ${LOG_LEVELS.map((level) => `\`${level}\``).join(", ")}`,
-  },
-];
+    defaultValue: "https://iris-api.circle.com",
+    description: "CCTP attestation API; `off`: assume the SDK's constant for the gas of a CCTP delivery",
+  }),
+  /** undefined: there is no index. */
+  indexFile: createVariable<string | undefined>(
+    {
+      name: "INDEX",
+      defaultValue: undefined,
+      defaultText: "`off`",
+      description:
+        "`sqlite:<file>`: keep an index of mainnet's transfers up to date in this file; needs `npm run build:sqlite` once",
+    },
+    "off or sqlite:<file>",
+    (text) => {
+      const location = parseIndexLocation(text);
+      return location && { value: location.file };
+    },
+  ),
+  /** undefined: the default of the index. */
+  indexStart: createVariable<IndexStart | undefined>(
+    {
+      name: "INDEX_FROM",
+      defaultValue: undefined,
+      defaultText: "7 days ago",
+      description:
+        "where the index begins: a date (`2024-01-01`), blocks of single chains (`ethereum:19000000`), or both, comma-separated",
+    },
+    "a date (2024-01-01) in the past, blocks of chains (ethereum:19000000), or both, comma-separated",
+    (text) => {
+      const start = parseIndexStart(text, new Set(getNetwork("mainnet").chains.keys()), Date.now());
+      return start && { value: start };
+    },
+  ),
+  /** undefined: callers are not limited. */
+  rateLimitRequests: createIntegerVariable(
+    {
+      name: "IP_RATE_LIMIT_REQ_PER_SEC",
+      defaultValue: undefined,
+      defaultText: "off",
+      description: "requests per caller and window; despite its name it counts per `IP_RATE_LIMIT_WINDOW_MS`",
+    },
+    { min: 1, max: 1_000_000 },
+  ),
+  rateLimitWindowMs: createIntegerVariable(
+    {
+      name: "IP_RATE_LIMIT_WINDOW_MS",
+      defaultValue: 1000,
+      description: "length of the rate limit window in milliseconds",
+    },
+    { min: 1, max: 86_400_000 },
+  ),
+  trustProxy: createVariable(
+    {
+      name: "TRUST_PROXY",
+      defaultValue: false,
+      description: "`true`: take the caller's address from `X-Forwarded-For`; only behind a proxy that sets it",
+    },
+    "one of false, true",
+    (text) => (text === "true" || text === "false" ? { value: text === "true" } : undefined),
+  ),
+  customRpcUrlPolicy: createChoiceVariable(
+    {
+      name: "CUSTOM_RPC_URLS",
+      defaultValue: "public",
+      description:
+        "RPC endpoints that callers may name with `rpcUrl[...]`: `public` (https and a public host), `any` (for development), `off`",
+    },
+    CUSTOM_URL_POLICIES,
+  ),
+  customRpcPorts: createVariable(
+    {
+      name: "CUSTOM_RPC_PORTS",
+      defaultValue: DEFAULT_CUSTOM_URL_PORTS,
+      defaultText: `\`${DEFAULT_CUSTOM_URL_PORTS.join(",")}\``,
+      description: "ports that such a `public` endpoint may use, comma-separated",
+    },
+    "a comma-separated list of ports",
+    parsePorts,
+  ),
+  requestTimeoutMs: createIntegerVariable(
+    { name: "REQUEST_TIMEOUT_MS", defaultValue: 10_000, description: "maximum time for a response in milliseconds" },
+    { min: 1, max: 600_000 },
+  ),
+  quoteEngine: createChoiceVariable(
+    {
+      name: "QUOTE_ENGINE",
+      defaultValue: "snapshot",
+      description:
+        "`snapshot`: compute quotes from cached chain state; `sdk`: compute every quote with the SDK, slowly",
+    },
+    QUOTE_ENGINES,
+  ),
+  /** Share of quotes that are compared with the SDK's quote, 0 to 1. */
+  quoteVerifyRate: createVariable(
+    {
+      name: "QUOTE_VERIFY_RATE",
+      defaultValue: 0,
+      description:
+        "share of quotes (`0` to `1`) that are compared with the SDK's quote on the same blocks after they are served; differences are logged",
+    },
+    "a number from 0 to 1",
+    (text) => (/^(?:0|1|0?\.[0-9]{1,9}|1\.0+)$/.test(text) ? { value: Number(text) } : undefined),
+  ),
+  /** undefined: two blocks of the slower chain, at least 4 s. */
+  quoteMaxAgeMs: createIntegerVariable(
+    {
+      name: "QUOTE_MAX_AGE_MS",
+      defaultValue: undefined,
+      defaultText: "two blocks of the slower chain, at least `4000`",
+      description: "maximum age of a quote's chain state in milliseconds while the chains respond",
+    },
+    { min: 1, max: 600_000 },
+  ),
+  quoteMaxStaleMs: createIntegerVariable(
+    {
+      name: "QUOTE_MAX_STALE_MS",
+      defaultValue: 30_000,
+      description: "maximum age in milliseconds while a chain does not respond; beyond it, quotes are refused",
+    },
+    { min: 1, max: 600_000 },
+  ),
+  workerCount: createIntegerVariable(
+    {
+      name: "WORKERS",
+      defaultValue: 1,
+      description:
+        "number of processes that share the port, to use more than one core; each sends its own requests to the chains",
+    },
+    { min: 1, max: 256 },
+  ),
+  /** undefined: metrics are served on the main port. */
+  metricsPort: createVariable<number | undefined>(
+    {
+      name: "METRICS_PORT",
+      defaultValue: undefined,
+      defaultText: "none",
+      description: "separate port for `/metrics`, which is then not served on `PORT`",
+    },
+    "a port",
+    (text) => {
+      // 0 picks a free port.
+      const value = parsePort(text, 0);
+      return value === undefined ? undefined : { value };
+    },
+  ),
+  isTracingEnabled: createVariable(
+    {
+      name: "OTEL_EXPORTER_OTLP_ENDPOINT",
+      defaultValue: false,
+      defaultText: "none",
+      description:
+        "enables trace spans; the OpenTelemetry SDK that you load with the service exports them to this endpoint",
+    },
+    "an http(s) URL",
+    (text) => (isHttpUrl(text) ? { value: true } : undefined),
+  ),
+  logLevel: createChoiceVariable(
+    {
+      name: "LOG_LEVEL",
+      defaultValue: "info",
+      description: `one of ${LOG_LEVELS.map((level) => `\`${level}\``).join(", ")}`,
+    },
+    LOG_LEVELS,
+  ),
+};
+
+/** The variables in the order of the documentation. */
+export const ENVIRONMENT_VARIABLES: readonly EnvironmentVariable<unknown>[] = Object.values(environmentTable);
+
+/** The parsed values by the keys of the table. */
+export type EnvironmentValues = {
+  readonly [K in keyof typeof environmentTable]: ReturnType<(typeof environmentTable)[K]["read"]>["value"];
+};

@@ -1,5 +1,5 @@
 import { type Logger, pino } from "pino";
-import type { LogLevel } from "../config/config.js";
+import type { LogLevel } from "../config/environment-table.js";
 import { createLogOutput, type LogOutput } from "./log-output.js";
 
 export type { Logger };
