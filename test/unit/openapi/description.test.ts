@@ -1,0 +1,108 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+// What gen/openapi.json states about the contract. A test of the generator compares the file with the plugin's output.
+
+/** An untyped OpenAPI document: every test reads another part of it. */
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Description = any;
+
+const description: Description = JSON.parse(
+  readFileSync(new URL("../../../gen/openapi.json", import.meta.url), "utf8"),
+);
+const parameters = (path: string): Description[] => description.paths[path].get.parameters;
+
+test("describes the three operations by their comments", () => {
+  expect(Object.keys(description.paths)).toEqual(["/v1/quote", "/v1/transfer-status", "/v1/available-routes"]);
+  expect(description.paths["/v1/quote"].get).toMatchObject({
+    operationId: "getQuote",
+    tags: ["BridgeService"],
+    summary: "Estimates the cost of a transfer and the amount received",
+    description: expect.stringContaining('`estimatedReceived` is then "0".'),
+  });
+});
+
+test("gives a parameter its constraints, example and default", () => {
+  expect(parameters("/v1/quote")).toMatchObject([
+    { name: "amount", required: true, schema: { $ref: "#/components/schemas/Amount" }, example: "25000000" },
+    { name: "token", required: true },
+    { name: "fromChain", required: true },
+    { name: "toChain", required: true },
+    { name: "slippage", required: true, schema: { $ref: "#/components/schemas/Percent" }, example: 0.5 },
+    { name: "network", schema: { $ref: "#/components/schemas/Network", default: "mainnet" } },
+    { name: "rpcUrl" },
+    ...["Refresh", "RequestId", "IfNoneMatch"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ]);
+  expect(description.components.schemas).toMatchObject({
+    Amount: { type: "string", pattern: "^[1-9][0-9]{0,77}$" },
+    Percent: { type: "number", format: "double", minimum: 0, exclusiveMaximum: 100 },
+    Network: { type: "string", enum: ["mainnet", "goerli"] },
+  });
+});
+
+test("describes a map as an object with one property per chain", () => {
+  const { schemas } = description.components;
+  const [rpcUrl] = parameters("/v1/quote").filter(({ name }) => name === "rpcUrl");
+  expect(rpcUrl).toMatchObject({ in: "query", style: "deepObject", explode: true, example: {} });
+  expect(Object.keys(rpcUrl.schema.properties)).toEqual(schemas.Chain.enum);
+  expect(rpcUrl.schema.properties.base).toEqual({ $ref: "#/components/schemas/RpcUrl" });
+  expect(rpcUrl.schema.additionalProperties).toBe(false);
+});
+
+test("requires every response field and omits unspecified enum values", () => {
+  const { schemas } = description.components;
+  const status = schemas.GetTransferStatusResponse;
+  expect(status.required).toEqual(Object.keys(status.properties));
+  expect(status.required).toHaveLength(23);
+  expect(status.properties.timestamp).toMatchObject({ $ref: "#/components/schemas/UnixTime" });
+  expect(schemas.UnixTime).toMatchObject({ type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+  expect(schemas.GetTransferStatusResponseState.enum).toEqual(["PENDING", "BONDED", "UNBONDABLE"]);
+  const addressOrEmpty = [{ $ref: "#/components/schemas/Address" }, { type: "string", const: "" }];
+  expect(status.properties.bonderAddress.anyOf).toEqual(addressOrEmpty);
+  expect(schemas.GetTransferStatusResponseState.description).toMatch(/^State of a transfer\.\n\n- `PENDING`/);
+});
+
+test("describes the field that response_body names as the whole response", () => {
+  const { content } = description.paths["/v1/available-routes"].get.responses[200];
+  expect(content["application/json"].schema).toEqual({
+    type: "array",
+    items: { $ref: "#/components/schemas/Route" },
+  });
+  expect(content["application/json"].example).toMatchObject([{ token: "rETH", sourceChainId: 10 }]);
+  expect(description.components.schemas).not.toHaveProperty("ListAvailableRoutesResponse");
+});
+
+test("lists error reasons by status, and specific reasons only for their method", () => {
+  const { responses, schemas } = description.components;
+  const { schema, examples } = responses.ServiceUnavailable.content["application/json"];
+  expect(schema.allOf).toEqual([
+    { $ref: "#/components/schemas/Error" },
+    {
+      type: "object",
+      properties: {
+        code: { type: "string", enum: ["resource_exhausted", "unavailable"] },
+        reason: { type: "string", enum: ["OVERLOADED", "UPSTREAM_UNAVAILABLE"] },
+      },
+    },
+  ]);
+  expect(Object.keys(examples)).toEqual(["OVERLOADED", "UPSTREAM_UNAVAILABLE"]);
+  expect(responses.TooManyRequests.headers).toHaveProperty("Retry-After");
+  expect(schemas.Error.required).toEqual(["code", "message", "error", "reason"]);
+  const statuses = (path: string) => Object.keys(description.paths[path].get.responses).map(Number);
+  const common = [400, 405, 408, 414, 429, 431, 500, 503, 504];
+  expect(statuses("/v1/quote")).toEqual([200, 304, ...common]);
+  expect(statuses("/v1/transfer-status")).toEqual([200, 304, 400, 404, ...common.slice(1)]);
+});
+
+test("lists the response headers of a method", () => {
+  const { headers } = description.paths["/v1/transfer-status"].get.responses[200];
+  expect(headers.Source.schema).toEqual({ type: "string", enum: ["chain", "index", "explorer"] });
+  expect(headers["Observed-At"].schema).toEqual({ type: "string", format: "date-time" });
+  expect(description.paths["/v1/quote"].get.responses[200].headers).not.toHaveProperty("Source");
+});
+
+test("states which parameters require at least one of them", () => {
+  const { get } = description.paths["/v1/transfer-status"];
+  expect(get["x-at-least-one-of"]).toEqual(["transferId", "transferHash", "transactionHash"]);
+  expect(get.description).toContain("At least one of `transferId`, `transferHash`, `transactionHash` is required.");
+});
