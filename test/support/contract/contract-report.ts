@@ -3,18 +3,18 @@ import { fileURLToPath } from "node:url";
 import type { RecordedResponse } from "./response-recorder.js";
 import { createResponseValidator, readOpenApi, type ValidateResponse } from "./response-validator.js";
 
-// How many answers were held against gen/openapi.json, and which were wrong, from all files of a run.
+// Counts the responses that a test run checks against gen/openapi.json, and collects those that deviate from it.
 
-/** Names of the files in the folder of what is said. */
-export const RESPONSES_FILE_PREFIX = "answers";
-const COUNTS_FILE_PREFIX = "judged";
+/** Name prefixes of the files in the output folder. */
+export const RESPONSES_FILE_PREFIX = "responses";
+const COUNTS_FILE_PREFIX = "counts";
 
-/** Judges answers one by one. */
+/** Validates responses one by one. */
 export interface ContractReport {
-  add(answer: RecordedResponse): void;
-  /** What was wrong since the last call, in words without any value that came from a caller. */
+  add(response: RecordedResponse): void;
+  /** Returns the problems found since the last call. They contain no value that a caller sent. */
   takeProblems(): readonly string[];
-  /** Appends its counts to what the run knows. */
+  /** Appends the counts to a file in the output folder. */
   saveCounts(folder: string): void;
 }
 
@@ -23,24 +23,26 @@ type Counts = Record<string, number>;
 export function createContractReport(): ContractReport {
   const counts: Counts = {};
   let problems: string[] = [];
-  let judge: ValidateResponse | undefined;
+  let validate: ValidateResponse | undefined;
   return {
-    add(answer) {
-      const { method, path, parameters, status, headers } = answer;
-      let wrong: readonly string[] | undefined;
+    add(response) {
+      const { method, path, parameters, status, headers } = response;
+      let found: readonly string[] | undefined;
       try {
-        judge ??= createResponseValidator(readOpenApi());
-        wrong = judge(answer);
+        validate ??= createResponseValidator(readOpenApi());
+        found = validate(response);
       } catch (error) {
-        // Told with the test that got the answer.
-        wrong = [`it could not be judged: ${String(error)}`];
+        // Reported by the test that received the response.
+        found = [`it could not be validated: ${String(error)}`];
       }
-      if (wrong === undefined) return;
-      const known = /^\/v1\/[a-z-]{1,40}$/.test(path) ? path : "other";
-      counts[`${known} ${status}`] = (counts[`${known} ${status}`] ?? 0) + 1;
-      if (wrong.length === 0) return;
-      const request = `${method} ${known}?${parameters.join("&")} (${headers["x-request-id"]})`;
-      problems.push(`${request} was answered ${status} against gen/openapi.json: ${wrong.slice(0, 3).join("; ")}`);
+      if (found === undefined) return;
+      const pathLabel = /^\/v1\/[a-z-]{1,40}$/.test(path) ? path : "other";
+      counts[`${pathLabel} ${status}`] = (counts[`${pathLabel} ${status}`] ?? 0) + 1;
+      if (found.length === 0) return;
+      const request = `${method} ${pathLabel}?${parameters.join("&")} (${headers["x-request-id"]})`;
+      problems.push(
+        `${request} returned ${status}, which gen/openapi.json does not allow: ${found.slice(0, 3).join("; ")}`,
+      );
     },
     takeProblems() {
       const taken = problems;
@@ -54,9 +56,9 @@ export function createContractReport(): ContractReport {
 }
 
 /**
- * Judges what processes of their own have recorded, adds up what all files have counted, and writes it to
+ * Validates the responses that child processes recorded, adds up the counts of all test files, and writes them to
  * node_modules/.cache/contract/<project>.json.
- * @returns what is wrong with the recorded ones
+ * @returns the problems of the recorded responses
  */
 export function writeContractReport(folder: string, project: string): readonly string[] {
   const recorded = createContractReport();

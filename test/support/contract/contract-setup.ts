@@ -4,8 +4,7 @@ import { afterAll, afterEach, inject } from "vitest";
 import { createContractReport } from "./contract-report.js";
 import { recordResponses } from "./response-recorder.js";
 
-// Vitest's setupFile: whatever a gateway in this process answers to a test, by whatever client, is what gen/openapi.json
-// says.
+// Setup file of Vitest: checks every response of a gateway in this process against gen/openapi.json, whatever the client.
 
 const report = createContractReport();
 const stop = recordResponses([ServerResponse, Http2ServerResponse], report.add);

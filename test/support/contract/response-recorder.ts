@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 
-/** An answer over HTTP as it left the server, and what was asked. */
+/** An HTTP response as it left the server, and its request. */
 export interface RecordedResponse {
   readonly method: string;
   readonly path: string;
@@ -24,21 +24,21 @@ interface PatchedResponse {
 }
 
 /**
- * Tells of every answer to a request under /v1/ that has an id, as only the gateway's have, whoever asked, by whichever
- * version of HTTP and however it was written. It works on Node's own classes of this process, since the service is not to
- * know of it. A fault here, or in who is told, holds up no answer and ends the process, or a run of Vitest, in failure.
- * Uses nothing from around itself, so that its source can be sent to another process.
- * @returns what undoes it
+ * Reports every response to a request under /v1/ that has a request ID, as only the gateway's have: whatever the client,
+ * the HTTP version and the way in which it was written. Patches Node's classes in this process, so that the service needs
+ * no hook for it. An error here or in the callback delays no response; it ends the process, or the Vitest run, as a
+ * failure. Refers to nothing outside itself, because its source is sent to other processes.
+ * @returns a function that removes the patch
  */
 export function recordResponses(
   classes: readonly [typeof ServerResponse, typeof Http2ServerResponse],
-  onAnswer: (answer: RecordedResponse) => void,
+  onResponse: (response: RecordedResponse) => void,
 ): () => void {
   const undo: (() => void)[] = [];
   const idHeader = "x-request-id";
-  function carefully(act: () => void): void {
+  function runGuarded(action: () => void): void {
     try {
-      act();
+      action();
     } catch (error) {
       process.nextTick(() => {
         throw error;
@@ -50,20 +50,21 @@ export function recordResponses(
     const { writeHead, end } = patched;
     const heads = new WeakMap<PatchedResponse, Pick<RecordedResponse, "status" | "headers">>();
     patched.writeHead = function (this: PatchedResponse, ...args) {
-      carefully(() => {
-        const [status, ...more] = args as [number, ...unknown[]];
-        const given = more.find((each) => typeof each === "object") ?? {};
+      runGuarded(() => {
+        const [status, ...rest] = args as [number, ...unknown[]];
+        const passedHeaders = rest.find((argument) => typeof argument === "object") ?? {};
         const headers: Record<string, string> = {};
         for (const [name, value] of Object.entries(this.getHeaders())) headers[name] = String(value);
-        if (Array.isArray(given)) {
-          for (let i = 0; i < given.length; i += 2) headers[String(given[i]).toLowerCase()] = String(given[i + 1]);
-        } else for (const [name, value] of Object.entries(given)) headers[name.toLowerCase()] = String(value);
+        if (Array.isArray(passedHeaders)) {
+          for (let i = 0; i < passedHeaders.length; i += 2)
+            headers[String(passedHeaders[i]).toLowerCase()] = String(passedHeaders[i + 1]);
+        } else for (const [name, value] of Object.entries(passedHeaders)) headers[name.toLowerCase()] = String(value);
         heads.set(this, { status, headers });
       });
       return writeHead.apply(this, [...args]);
     };
     patched.end = function (this: PatchedResponse, ...args) {
-      carefully(() => {
+      runGuarded(() => {
         const url = (this.req.url ?? "").replace(/^https?:\/\/[^/?#]*/i, "");
         if (this.writableEnded || !url.startsWith("/v1/")) return;
         const set = Object.entries(this.getHeaders()).map(([name, value]) => [name, String(value)]);
@@ -72,24 +73,24 @@ export function recordResponses(
         const [path = "", query = ""] = url.split(/\?(.*)/s);
         const parameters = query === "" ? [] : query.split("&").map((pair) => (pair.split("=")[0] ?? "").slice(0, 64));
         const body = typeof args[0] === "function" ? "" : String(args[0] ?? "");
-        onAnswer({ method: this.req.method ?? "", path, parameters, ...head, body });
+        onResponse({ method: this.req.method ?? "", path, parameters, ...head, body });
       });
       return end.apply(this, [...args]);
     };
     undo.push(() => Object.assign(patched, { writeHead, end }));
   }
   return () => {
-    for (const each of undo) each();
+    for (const restore of undo) restore();
   };
 }
 
-/** Many answers are like many others: all of the first ones, then one of so many. */
+/** Records all of the first responses, then one in `SAMPLE_INTERVAL`: later ones are mostly alike. */
 const UNSAMPLED_COUNT = 2_000;
 const SAMPLE_INTERVAL = 50;
 
 /**
- * A module, as a URL, that records the answers of the process that imports it first: each a line of JSON in a file whose
- * name begins so.
+ * Returns the URL of a module that records the responses of a process that imports it first: one line of JSON each, in a
+ * file whose name starts with `file`.
  */
 export function createRecorderModule(file: string): string {
   const source = `
@@ -98,10 +99,10 @@ import { ServerResponse } from "node:http";
 import { Http2ServerResponse } from "node:http2";
 ${recordResponses}
 let count = 0;
-recordResponses([ServerResponse, Http2ServerResponse], (answer) => {
+recordResponses([ServerResponse, Http2ServerResponse], (response) => {
   count += 1;
   if (count > ${UNSAMPLED_COUNT} && count % ${SAMPLE_INTERVAL} !== 0) return;
-  appendFileSync(${JSON.stringify(file)} + "-" + process.pid, JSON.stringify(answer) + "\\n");
+  appendFileSync(${JSON.stringify(file)} + "-" + process.pid, JSON.stringify(response) + "\\n");
 });`;
   return `data:text/javascript,${encodeURIComponent(source)}`;
 }

@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import type { RecordedResponse } from "./response-recorder.js";
 
-// Whether an answer is what gen/openapi.json says, to the letter: what it does not declare is wrong too.
+// Validates responses strictly against gen/openapi.json: anything it does not declare is a problem too.
 
 interface Response {
   readonly headers?: Readonly<Record<string, { readonly $ref?: string }>>;
@@ -17,7 +17,7 @@ export interface OpenApi {
   readonly components: { readonly schemas: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
 }
 
-/** What HTTP, browsers and our GET layer say of every answer, and the description need not. */
+/** Headers that HTTP, browsers or the GET layer set on every response; the description omits them. */
 const UNDECLARED_HEADERS: ReadonlySet<string> = new Set([
   ...["content-type", "content-length", "connection", "x-content-type-options"],
   ...["access-control-allow-origin", "access-control-expose-headers"],
@@ -29,27 +29,27 @@ export function readOpenApi(): OpenApi {
   return JSON.parse(readFileSync(new URL("../../../gen/openapi.json", import.meta.url), "utf8")) as OpenApi;
 }
 
-/** What is wrong with an answer; nothing: all is well. `undefined`: the description does not speak of it. */
-export type ValidateResponse = (answer: RecordedResponse) => readonly string[] | undefined;
+/** Returns the problems of a response; undefined if the description does not cover it. */
+export type ValidateResponse = (response: RecordedResponse) => readonly string[] | undefined;
 
 export function createResponseValidator(openApi: OpenApi): ValidateResponse {
   const document = forbidAdditionalProperties(openApi);
-  // Formats of numbers say how wide they are, which their own bounds say too.
+  // Number formats state a width, which minimum and maximum state as well.
   const ajv = addFormats.default(new Ajv2020({ strict: true, strictTypes: false, allErrors: true }));
-  // The document is no schema, but those in it refer to each other through it.
+  // The document is not a schema, but the schemas in it refer to each other through it.
   ajv.addVocabulary(Object.keys(document)).addSchema(document, "openapi");
   const validators = new Map<string, ValidateFunction>();
 
-  function problemsOf(pointer: string, value: unknown, of: string): string[] {
+  function findSchemaProblems(pointer: string, value: unknown, subject: string): string[] {
     const validate = validators.get(pointer) ?? ajv.compile({ $ref: `openapi#${pointer}` });
     validators.set(pointer, validate);
     if (validate(value)) return [];
     return (validate.errors ?? []).map(({ instancePath, message, params }) => {
-      return `${of}${instancePath} ${message} ${JSON.stringify(params)}`;
+      return `${subject}${instancePath} ${message} ${JSON.stringify(params)}`;
     });
   }
 
-  /** Follows a reference, if it is one. */
+  /** Resolves a pointer, following a reference. */
   function resolve<T>(pointer: string): { readonly pointer: string; readonly value: T | undefined } {
     let value: unknown = document;
     for (const part of pointer.split("/").slice(1)) {
@@ -59,9 +59,9 @@ export function createResponseValidator(openApi: OpenApi): ValidateResponse {
     return target === undefined ? { pointer, value: value as T | undefined } : resolve(target.slice(1));
   }
 
-  function wrongHeaders(pointer: string, { headers = {} }: Response, answer: RecordedResponse): string[] {
+  function findHeaderProblems(pointer: string, { headers = {} }: Response, response: RecordedResponse): string[] {
     const declared = new Map(Object.keys(headers).map((name) => [name.toLowerCase(), name]));
-    const undeclared = Object.keys(answer.headers).filter(
+    const undeclared = Object.keys(response.headers).filter(
       (name) => !UNDECLARED_HEADERS.has(name) && !declared.has(name),
     );
     return [
@@ -70,52 +70,56 @@ export function createResponseValidator(openApi: OpenApi): ValidateResponse {
         const header = resolve<{ readonly required?: boolean; readonly schema: { readonly type: string } }>(
           `${pointer}/headers/${name}`,
         );
-        const text = answer.headers[lower];
+        const text = response.headers[lower];
         if (text === undefined) return header.value?.required ? [`header ${name} is missing`] : [];
         const value = header.value?.schema.type === "integer" && /^-?\d+$/.test(text) ? Number(text) : text;
-        return problemsOf(`${header.pointer}/schema`, value, `header ${name}`);
+        return findSchemaProblems(`${header.pointer}/schema`, value, `header ${name}`);
       }),
     ];
   }
 
-  function wrongBody(pointer: string, { content }: Response, { method, headers, body }: RecordedResponse): string[] {
+  function findBodyProblems(
+    pointer: string,
+    { content }: Response,
+    { method, headers, body }: RecordedResponse,
+  ): string[] {
     const type = headers["content-type"];
-    if (content === undefined) return body === "" && type === undefined ? [] : ["there is a body"];
+    if (content === undefined) return body === "" && type === undefined ? [] : ["there must be no body"];
     if (type !== `${JSON_TYPE}; charset=utf-8`) return [`the content type is ${type}`];
-    if (method === "HEAD") return body === "" ? [] : ["HEAD is answered with a body"];
-    return wrongJson(`${pointer}/content/application~1json/schema`, body);
+    if (method === "HEAD") return body === "" ? [] : ["HEAD returned a body"];
+    return findJsonProblems(`${pointer}/content/application~1json/schema`, body);
   }
 
-  function wrongJson(pointer: string, body: string): string[] {
+  function findJsonProblems(pointer: string, body: string): string[] {
     let value: unknown;
     try {
       value = JSON.parse(body);
     } catch {
-      return ["the body is no JSON"];
+      return ["the body is not JSON"];
     }
-    return problemsOf(pointer, value, "body");
+    return findSchemaProblems(pointer, value, "body");
   }
 
   const [anyPath] = Object.keys(document.paths);
-  return (answer) => {
-    const { method, path, status } = answer;
+  return (recorded) => {
+    const { method, path, status } = recorded;
     if (method === "OPTIONS") return undefined;
     const isKnown = document.paths[path] !== undefined;
     if (!isKnown && status === 404) {
-      return method === "HEAD" ? [] : wrongJson("/components/schemas/Error", answer.body);
+      return method === "HEAD" ? [] : findJsonProblems("/components/schemas/Error", recorded.body);
     }
-    // What is refused before its path is looked at is refused in the same way everywhere.
-    const of = `/paths/${(isKnown ? path : (anyPath ?? "")).replaceAll("/", "~1")}/get/responses/${status}`;
-    const { pointer, value: response } = resolve<Response>(of);
+    // Requests rejected before routing get the same response at every path.
+    const responsePointer = `/paths/${(isKnown ? path : (anyPath ?? "")).replaceAll("/", "~1")}/get/responses/${status}`;
+    const { pointer, value: response } = resolve<Response>(responsePointer);
     if (response === undefined) return [`status ${status} is not declared`];
-    if (!isKnown && status < 400) return ["there is nothing at this path"];
+    if (!isKnown && status < 400) return ["the path is not declared"];
     const isOtherMethod = method !== "GET" && method !== "HEAD";
     if (isOtherMethod && isKnown && status < 400) return ["this method is not declared"];
-    return [...wrongHeaders(pointer, response, answer), ...wrongBody(pointer, response, answer)];
+    return [...findHeaderProblems(pointer, response, recorded), ...findBodyProblems(pointer, response, recorded)];
   };
 }
 
-/** The description with objects that hold nothing but what is declared. */
+/** Returns the description with objects that allow no undeclared properties. */
 function forbidAdditionalProperties(openApi: OpenApi): OpenApi {
   const schemas = Object.entries(openApi.components.schemas).map(([name, schema]) => {
     const isObject = schema.type === "object" && !("additionalProperties" in schema);

@@ -8,15 +8,15 @@ import {
 import type { RecordedResponse } from "../../../support/contract/response-recorder.js";
 import { useTemporaryFolder } from "../../../support/temporary-folder.js";
 
-// What the judge sees is told, and counted.
+// Deviations from the description are reported and counted.
 
 const folder = useTemporaryFolder();
 const project = "record-test";
-const counted = new URL(`../../../../node_modules/.cache/contract/${project}.json`, import.meta.url);
-afterAll(() => rm(counted, { force: true }));
+const countsFile = new URL(`../../../../node_modules/.cache/contract/${project}.json`, import.meta.url);
+afterAll(() => rm(countsFile, { force: true }));
 
 const headers = { "x-request-id": "mine" };
-const wrong: RecordedResponse = {
+const undeclared: RecordedResponse = {
   method: "GET",
   path: "/v1/quote",
   parameters: ["amount"],
@@ -24,26 +24,27 @@ const wrong: RecordedResponse = {
   headers,
   body: "",
 };
-const right: RecordedResponse = { ...wrong, status: 304 };
+const declared: RecordedResponse = { ...undeclared, status: 304 };
 
-test("what is wrong is told once, with the request and without its values", () => {
-  const tally = createContractReport();
-  tally.add(right);
-  expect(tally.takeProblems()).toEqual([]);
-  tally.add(wrong);
-  const said = "GET /v1/quote?amount (mine) was answered 418 against gen/openapi.json: status 418 is not declared";
-  expect(tally.takeProblems()).toEqual([said]);
-  expect(tally.takeProblems()).toEqual([]);
+test("reports a problem once, with the request but without its values", () => {
+  const report = createContractReport();
+  report.add(declared);
+  expect(report.takeProblems()).toEqual([]);
+  report.add(undeclared);
+  const problem =
+    "GET /v1/quote?amount (mine) returned 418, which gen/openapi.json does not allow: status 418 is not declared";
+  expect(report.takeProblems()).toEqual([problem]);
+  expect(report.takeProblems()).toEqual([]);
 });
 
-test("what other processes recorded is judged at the end, and all are counted", async () => {
-  const tally = createContractReport();
-  for (const each of [right, wrong, { ...wrong, method: "OPTIONS" }]) tally.add(each);
-  tally.saveCounts(folder());
-  const lines = [right, { ...right, path: "/v1/0xkey" }].map((each) => `${JSON.stringify(each)}\n`);
+test("validates the responses of other processes at the end and counts all", async () => {
+  const report = createContractReport();
+  for (const response of [declared, undeclared, { ...undeclared, method: "OPTIONS" }]) report.add(response);
+  report.saveCounts(folder());
+  const lines = [declared, { ...declared, path: "/v1/0xkey" }].map((response) => `${JSON.stringify(response)}\n`);
   await writeFile(`${folder()}/${RESPONSES_FILE_PREFIX}-1`, lines.join(""));
-  expect(writeContractReport(folder(), project)).toEqual([expect.stringContaining("nothing at this path")]);
-  expect(JSON.parse(await readFile(counted, "utf8"))).toEqual({
+  expect(writeContractReport(folder(), project)).toEqual([expect.stringContaining("the path is not declared")]);
+  expect(JSON.parse(await readFile(countsFile, "utf8"))).toEqual({
     total: 4,
     byPathAndStatus: { "/v1/quote 304": 2, "/v1/quote 418": 1, "other 304": 1 },
   });

@@ -4,12 +4,13 @@ import { createResponseValidator, readOpenApi } from "../../../support/contract/
 import { sendRawBytes } from "../../http/support/raw-client.js";
 import { startTestServer } from "../../http/support/test-server.js";
 
-// Refusals that are written past Node's answers, which is where the other tests' answers are held against the description.
+// Rejections that the server writes to the socket itself: the recorder of the other tests, which patches Node's response
+// classes, does not see them.
 
-const judge = createResponseValidator(readOpenApi());
+const validate = createResponseValidator(readOpenApi());
 const get = "GET /v1/quote?amount=1 HTTP/1.1\r\nHost: x\r\n";
 
-function toAnswer(text: string): RecordedResponse {
+function parseResponse(text: string): RecordedResponse {
   const [head = "", body = ""] = text.split("\r\n\r\n");
   const [statusLine = "", ...lines] = head.split("\r\n");
   const headers = lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.replace(/^[^:]*: /, "")]);
@@ -18,13 +19,17 @@ function toAnswer(text: string): RecordedResponse {
 }
 
 test.each([
-  ["no HTTP", `${get}: x\r\n\r\n`, 400],
-  ["a request that does not end", get, 408],
-  ["a URL beyond all headers", `GET /v1/quote?amount=${"1".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 414],
-  ["long headers", `${get}X: ${"x".repeat(17 * 1024)}\r\n\r\n`, 431],
-])("%s is refused as the description says", async (_, bytes, status) => {
+  ["bytes that are not HTTP", `${get}: x\r\n\r\n`, 400],
+  ["an incomplete request", get, 408],
+  [
+    "a URL longer than all headers may be",
+    `GET /v1/quote?amount=${"1".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    414,
+  ],
+  ["headers that are too long", `${get}X: ${"x".repeat(17 * 1024)}\r\n\r\n`, 431],
+])("rejects %s as the description states", async (_, bytes, status) => {
   const { port } = await startTestServer({ limits: { headersMs: 300 } });
-  const answer = toAnswer(await sendRawBytes(port, bytes));
-  expect(answer.status).toBe(status);
-  expect(judge(answer)).toEqual([]);
+  const response = parseResponse(await sendRawBytes(port, bytes));
+  expect(response.status).toBe(status);
+  expect(validate(response)).toEqual([]);
 });

@@ -5,15 +5,15 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { type RecordedResponse, recordResponses } from "../../../support/contract/response-recorder.js";
 import { sendHttp1, sendHttp2 } from "../../http/support/raw-client.js";
 
-// What is held against the description is what callers got, however a server writes it.
+// The recorder reports what clients receive, however a server writes it.
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const each of undo.splice(0).reverse()) await each();
+  for (const restore of undo.splice(0).reverse()) await restore();
 });
 
-function record(onAnswer: (answer: RecordedResponse) => void): void {
-  undo.push(recordResponses([ServerResponse, Http2ServerResponse], onAnswer));
+function record(onResponse: (response: RecordedResponse) => void): void {
+  undo.push(recordResponses([ServerResponse, Http2ServerResponse], onResponse));
 }
 
 const versions = [
@@ -33,17 +33,17 @@ describe.each(versions)("over %s", (version, send, create) => {
   }
 
   const writers: readonly [string, RequestListener][] = [
-    ["with a head by name", (_, res) => void res.writeHead(400, { ...head, "X-More": "1" }).end("text")],
+    ["with an object of headers", (_, res) => void res.writeHead(400, { ...head, "X-More": "1" }).end("text")],
     ["with a status message", (_, res) => void res.writeHead(400, "Bad", { ...head, "X-More": "1" }).end("text")],
     [
-      "with headers that were set before",
+      "with headers set before",
       (_, res) => {
         res.setHeader("X-More", "1");
         res.writeHead(400, head).end("text");
       },
     ],
     [
-      "without a head of its own",
+      "without writeHead",
       (_, res) => {
         for (const [name, value] of Object.entries({ ...head, "X-More": 1 })) res.setHeader(name, value);
         res.statusCode = 400;
@@ -51,65 +51,65 @@ describe.each(versions)("over %s", (version, send, create) => {
       },
     ],
   ];
-  test.each(writers)("an answer %s is told", async (_, listener) => {
-    const answers: RecordedResponse[] = [];
-    record((answer) => answers.push(answer));
+  test.each(writers)("reports a response written %s", async (_, listener) => {
+    const responses: RecordedResponse[] = [];
+    record((response) => responses.push(response));
     const port = await start(listener);
     const { status, body } = await send(port, "/v1/quote?amount=secret&token", { method: "POST" });
     expect([status, body]).toEqual([400, "text"]);
     const headers = { ...head, "x-more": "1" };
     const parameters = ["amount", "token"];
-    expect(answers).toEqual([{ method: "POST", path: "/v1/quote", parameters, status, headers, body }]);
+    expect(responses).toEqual([{ method: "POST", path: "/v1/quote", parameters, status, headers, body }]);
   });
 
-  test("an answer that is ended twice is told once", async () => {
-    const onAnswer = vi.fn();
-    record(onAnswer);
+  test("reports a response once when it is ended twice", async () => {
+    const onResponse = vi.fn();
+    record(onResponse);
     const port = await start((_, res) => {
       res.writeHead(200, head).end("text");
       res.end();
     });
     expect((await send(port, "/v1/quote")).body).toBe("text");
-    expect(onAnswer).toHaveBeenCalledTimes(1);
+    expect(onResponse).toHaveBeenCalledTimes(1);
   });
 
-  test("nothing is told of what is none of the gateway's, or of an operation", async () => {
-    const onAnswer = vi.fn();
-    record(onAnswer);
+  test("ignores responses without a request ID and paths outside /v1/", async () => {
+    const onResponse = vi.fn();
+    record(onResponse);
     const port = await start((req, res) => {
       if (version === "HTTP/1.1") res.writeHead(200, req.url === "/" ? list : ["a", "b"]).end("text");
       else res.writeHead(200, req.url === "/" ? head : { a: "b" }).end("text");
     });
     expect((await send(port, "/v1/quote")).body).toBe("text");
     expect((await send(port, "/")).body).toBe("text");
-    expect(onAnswer).not.toHaveBeenCalled();
+    expect(onResponse).not.toHaveBeenCalled();
   });
 
-  test("a fault of who is told ends the process, and holds up no answer", async () => {
-    // Vitest's own would end the run.
+  test("raises an error of the callback as uncaught, without delaying the response", async () => {
+    // Vitest's own listener would end the run.
     const listeners = process.listeners("uncaughtException");
     process.removeAllListeners("uncaughtException");
     const faults: Error[] = [];
     process.on("uncaughtException", (error) => faults.push(error));
     undo.push(() => {
       process.removeAllListeners("uncaughtException");
-      for (const each of listeners) process.on("uncaughtException", each);
+      for (const listener of listeners) process.on("uncaughtException", listener);
     });
     record(() => {
-      throw new Error("the watch is broken");
+      throw new Error("the callback failed");
     });
     const port = await start((_, res) => void res.writeHead(200, head).end("text"));
     expect((await send(port, "/v1/quote")).body).toBe("text");
-    expect(faults).toMatchObject([{ message: "the watch is broken" }]);
+    expect(faults).toMatchObject([{ message: "the callback failed" }]);
   });
 });
 
-test("over HTTP/1.1, a head as a list is told", async () => {
-  const answers: RecordedResponse[] = [];
-  record((answer) => answers.push(answer));
+test("reports headers passed as a flat list over HTTP/1.1", async () => {
+  const responses: RecordedResponse[] = [];
+  record((response) => responses.push(response));
   const server = createServer((_, res) => void res.writeHead(200, ["X-Request-Id", "mine"]).end("text"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   undo.push(() => server.close());
   await sendHttp1((server.address() as AddressInfo).port, "http://else.where/v1/quote");
-  expect(answers).toMatchObject([{ path: "/v1/quote", headers: { "x-request-id": "mine" }, body: "text" }]);
+  expect(responses).toMatchObject([{ path: "/v1/quote", headers: { "x-request-id": "mine" }, body: "text" }]);
 });
