@@ -6,7 +6,8 @@ import { type LeaseHolder, type LeaseOptions, runWithLease } from "../store/leas
 import type { IndexHandle } from "../store/open-index.js";
 import { type BackfillOptions, type BackfillProgress, backfillChain } from "./backfill.js";
 import { createIndexedChain, type IndexedChain } from "./indexed-chain.js";
-import { MAX_RETRY_DELAY_MS, type RealtimeSyncOptions, syncChainRealtime } from "./realtime-sync.js";
+import { type RealtimeSyncOptions, syncChainRealtime } from "./realtime-sync.js";
+import { MAX_RETRY_DELAY_MS } from "./sync-state.js";
 
 export interface IndexSyncOptions {
   readonly index: Pick<IndexHandle, "file" | "store">;
@@ -17,27 +18,27 @@ export interface IndexSyncOptions {
   readonly from: IndexStart;
   /** Milliseconds since 1970. */
   readonly wallNow: () => number;
-  /** Milliseconds on a steady clock. */
+  /** Monotonic clock, in milliseconds. */
   readonly monotonicNow: () => number;
-  /** Resolves when the time is over or the signal fires; never rejects. */
+  /** Resolves when the time has passed or the signal fires; never rejects. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly pid: number;
   readonly events: IndexSyncListener;
   readonly signal: AbortSignal;
 }
 
-/** Told what happens. */
+/** Receives the events of a sync. */
 export interface IndexSyncListener {
   /**
-   * A step that failed, and is tried again.
-   * @param chain its slug; "all": none of them is followed meanwhile
+   * Called when a step fails; the step is retried.
+   * @param chain slug of the chain; "all" when no chain is synced meanwhile
    */
   onError(chain: string, error: unknown): void;
-  /** @param depth how many blocks were undone */
+  /** @param depth number of removed blocks */
   onReorg(slug: string, depth: number): void;
   /**
-   * Another process does this part; it is taken over when that one ends.
-   * @param chain slug of the chain whose history it is; "all": the following of all of them
+   * Called when another process holds the lease of a part; this process takes over when that one ends.
+   * @param chain slug of the chain for its backfill; "all" for the realtime sync of all chains
    */
   onLeaseHeld(chain: string, holder: LeaseHolder): void;
   onBackfillProgress(progress: BackfillProgress): void;
@@ -49,25 +50,25 @@ export type IndexBackfillOptions = Pick<
 > & { readonly events: Omit<IndexSyncListener, "onReorg"> };
 
 const INITIAL_RETRY_DELAY_MS = 2_000;
-/** Requests to the service need the same endpoints, and the history has time. */
+/** Pause after each page of a backfill beside the service: requests need the same endpoints, and history is not urgent. */
 const BACKFILL_PAUSE_MS = 250;
 
 /**
- * Keeps the index up to date and fills its history until the signal fires. Of the processes that do so on one file one
- * does the following, and one the history of each chain; the others wait for it to end.
+ * Keeps the index up to date and backfills its history until the signal fires. Of the processes that share a file, one at a
+ * time runs the realtime sync, and one at a time the backfill of each chain; the others wait for it to end.
  */
 export async function syncIndex(options: IndexSyncOptions): Promise<void> {
   const { index, wallNow, monotonicNow, sleep, pid, events, signal } = options;
   const { onError, onReorg } = events;
-  const all = createIndexedChains(options);
+  const indexedChains = createIndexedChains(options);
   const lease: LeaseOptions = {
     pid,
     sleep,
-    onLeaseHeld: (holder: LeaseHolder) => events.onLeaseHeld("all", holder),
-    onError: (error: unknown) => onError("all", error),
+    onLeaseHeld: (holder) => events.onLeaseHeld("all", holder),
+    onError: (error) => onError("all", error),
     signal,
   };
-  const following = runWithLease(`${index.file}.follow`, lease, async () => {
+  const realtimeSync = runWithLease(`${index.file}.follow`, lease, async () => {
     const shared: Omit<RealtimeSyncOptions, "indexed"> = {
       store: index.store,
       wallNow,
@@ -77,12 +78,12 @@ export async function syncIndex(options: IndexSyncOptions): Promise<void> {
       onReorg,
       signal,
     };
-    await Promise.all(all.map((indexed) => syncChainRealtime({ ...shared, indexed })));
+    await Promise.all(indexedChains.map((indexed) => syncChainRealtime({ ...shared, indexed })));
   });
-  await Promise.all([following, backfillChains(all, options, BACKFILL_PAUSE_MS)]);
+  await Promise.all([realtimeSync, backfillChains(indexedChains, options, BACKFILL_PAUSE_MS)]);
 }
 
-/** Fills the history alone, of all chains at a time; resolves when it is there or the signal fires. */
+/** Backfills the history of all chains in parallel, without realtime sync; resolves when it is complete or the signal fires. */
 export function backfillIndex(options: IndexBackfillOptions): Promise<void> {
   return backfillChains(createIndexedChains(options), options, 0);
 }
@@ -92,7 +93,7 @@ function createIndexedChains({ network, chains }: IndexBackfillOptions): readonl
 }
 
 async function backfillChains(
-  all: readonly IndexedChain[],
+  indexedChains: readonly IndexedChain[],
   options: IndexBackfillOptions,
   pauseMs: number,
 ): Promise<void> {
@@ -107,17 +108,17 @@ async function backfillChains(
     signal,
   };
 
-  async function fill(indexed: IndexedChain): Promise<void> {
+  async function backfillWithRetry(indexed: IndexedChain): Promise<void> {
     const { slug } = indexed.chain;
     const onError = (error: unknown): void => events.onError(slug, error);
     const lease: LeaseOptions = {
       pid,
       sleep,
-      onLeaseHeld: (holder: LeaseHolder) => events.onLeaseHeld(slug, holder),
+      onLeaseHeld: (holder) => events.onLeaseHeld(slug, holder),
       onError,
       signal,
     };
-    // One for each chain: one that does not answer keeps nobody from the others.
+    // One lease per chain: a chain that does not respond does not block the others.
     await runWithLease(`${index.file}.history.${slug}`, lease, async () => {
       let retryDelayMs = INITIAL_RETRY_DELAY_MS;
       const onProgress = (progress: BackfillProgress): void => {
@@ -137,5 +138,5 @@ async function backfillChains(
     });
   }
 
-  await Promise.all(all.map(fill));
+  await Promise.all(indexedChains.map(backfillWithRetry));
 }

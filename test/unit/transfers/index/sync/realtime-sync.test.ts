@@ -14,29 +14,29 @@ import {
 import { readAllRows, type SyncHarness, startSync } from "../support/sync-harness.js";
 
 const folder = useTemporaryFolder();
-const ends: (() => unknown)[] = [];
+const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
+  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
 });
 
-let files = 0;
-async function openNew(file = `${folder()}/index-${files++}`): Promise<IndexHandle> {
+let fileCount = 0;
+async function openTestIndex(file = `${folder()}/index-${fileCount++}`): Promise<IndexHandle> {
   const index = await openIndex(file, mainnetNetwork);
-  ends.push(() => index.close());
+  cleanups.push(() => index.close());
   return index;
 }
 
-/** Optimism at block 10,000, final to 9,900, followed on a new file unless there is one. */
+/** Syncs Optimism at block 10,000, finalized to 9,900, into a new file unless one is given. */
 async function start(file?: string, stub = optimism()) {
-  const index = await openNew(file);
-  const following = startSync(index, stub);
-  ends.push(() => following.stop());
-  await following.waitUntilIdle();
+  const index = await openTestIndex(file);
+  const sync = startSync(index, stub);
+  cleanups.push(() => sync.stop());
+  await sync.waitUntilIdle();
   const coverage = async () => ({
     ...index.reader.getCoverage("optimism"),
     toBlock: (await index.store.readCursor(10))?.to_block,
   });
-  return { ...following, index, stub, coverage };
+  return { ...sync, index, stub, coverage };
 }
 
 function optimism(): ChainStub {
@@ -47,23 +47,24 @@ function optimism(): ChainStub {
 
 const sent = (id: string): StubEvent => transferSentEvent(id, { from: "optimism", to: "base" });
 const bonded = (id: string): StubEvent => withdrawalBondedEvent(id, { to: "optimism" });
-const isThere = ({ reader }: IndexHandle, id: string): boolean => reader.findByTransferId(hashFromName(id)).length > 0;
+const isIndexed = ({ reader }: IndexHandle, id: string): boolean =>
+  reader.findByTransferId(hashFromName(id)).length > 0;
 
-/** What an index holds that has seen nothing but the chain as it is now. */
-async function clean(stub: ChainStub) {
+/** Returns the events of a new index that has seen only the present chain. */
+async function readEventsOfFreshIndex(stub: ChainStub) {
   stub.finalized = 9_900;
-  const { index, ...following } = await start(undefined, stub);
-  await following.stop();
-  return eventsOf(index);
+  const { index, ...sync } = await start(undefined, stub);
+  await sync.stop();
+  return readEvents(index);
 }
 
-async function eventsOf({ file }: IndexHandle) {
+async function readEvents({ file }: IndexHandle) {
   const { sends, deliveries } = await readAllRows(file);
   return { sends, deliveries };
 }
 
-describe("an index that follows a chain", () => {
-  test("begins at the newest block that nothing can undo, and takes all from there on", async () => {
+describe("the realtime sync", () => {
+  test("begins at the newest settled block and indexes everything from there on", async () => {
     const stub = optimism();
     stub.setBlock(9_900, [sent("before")]);
     stub.setBlock(9_901, [sent("a")]);
@@ -76,12 +77,12 @@ describe("an index that follows a chain", () => {
       observedAtMs: 1_800_000_000_000,
       finalizedBlock: 9_900,
     });
-    expect(["before", "a", "b"].map((id) => isThere(index, id))).toEqual([false, true, true]);
+    expect(["before", "a", "b"].map((id) => isIndexed(index, id))).toEqual([false, true, true]);
     expect(index.reader.findByTransferId(hashFromName("a"))).toMatchObject([{ isFinal: false }]);
-    expect((await eventsOf(index)).deliveries).toHaveLength(1);
+    expect((await readEvents(index)).deliveries).toHaveLength(1);
   });
 
-  test("asks once a poll when nothing happened, twice when something did", async () => {
+  test("sends one request per poll without events, and two with events", async () => {
     const { advance, stub, index, coverage } = await start();
     await advance();
     stub.requests.length = 0;
@@ -94,15 +95,15 @@ describe("an index that follows a chain", () => {
     expect(await coverage()).toMatchObject({ toBlock: 10_002, observedAtMs: 1_800_000_006_000 });
     stub.addBlocks([sent("a")], [bonded("b"), sent("c")]);
     await advance();
-    const facts = [...Array(3).fill("eth_getTransactionByHash"), ...Array(2).fill("eth_getBlockByHash")];
-    expect(stub.requests.slice(2)).toEqual([poll, facts]);
-    expect(isThere(index, "c")).toBe(true);
-    // What is read again is not asked for again.
+    const details = [...Array(3).fill("eth_getTransactionByHash"), ...Array(2).fill("eth_getBlockByHash")];
+    expect(stub.requests.slice(2)).toEqual([poll, details]);
+    expect(isIndexed(index, "c")).toBe(true);
+    // The overlap is read again without its details.
     await advance();
     expect(stub.requests.slice(4)).toEqual([poll]);
   });
 
-  test("looks every block, or every 2 s where blocks are faster", async () => {
+  test("polls once per block, or every 2 s where blocks are faster", async () => {
     const { pauses } = await start();
     expect(pauses).toEqual([2_000]);
     const ethereum = createChainStub({ slug: "ethereum", chainId: 1, head: 1_000 });
@@ -110,7 +111,7 @@ describe("an index that follows a chain", () => {
     expect(slow.pauses).toEqual([12_000]);
   });
 
-  test("goes on where it ended, in pages, oldest first", async () => {
+  test("resumes where it stopped, page by page, oldest first", async () => {
     const first = await start();
     await first.stop();
     const { stub, index } = first;
@@ -123,13 +124,13 @@ describe("an index that follows a chain", () => {
     stub.maxLogBlocks = 500;
     stub.requests.length = 0;
     const { coverage } = await start(index.file, stub);
-    expect(ids.filter((id) => !isThere(index, id))).toEqual([]);
+    expect(ids.filter((id) => !isIndexed(index, id))).toEqual([]);
     expect(await coverage()).toMatchObject({ fromBlock: 9_901, toBlock: stub.head, finalizedBlock: stub.finalized });
-    // What is final is not read twice.
+    // Final blocks are not read twice.
     expect(stub.requests.filter((calls) => calls[0] === "eth_getLogs").length).toBeLessThan(25);
   });
 
-  test("falls back to pages when more has been missed than an endpoint gives at once", async () => {
+  test("falls back to pages when a poll covers more blocks than the endpoint accepts", async () => {
     const { advance, stub, index, coverage } = await start();
     await advance();
     stub.maxLogBlocks = 500;
@@ -137,10 +138,10 @@ describe("an index that follows a chain", () => {
     await advance();
     await advance();
     expect((await coverage()).toBlock).toBe(stub.head);
-    expect(isThere(index, "a")).toBe(true);
+    expect(isIndexed(index, "a")).toBe(true);
   });
 
-  test("waits longer after each failure, up to a minute, and goes on afterwards", async () => {
+  test("doubles its delay after each failure up to a minute, and recovers", async () => {
     const { advance, stub, pauses, errors, index } = await start();
     stub.onRequest = () => {
       throw new Error("down");
@@ -151,13 +152,13 @@ describe("an index that follows a chain", () => {
     stub.onRequest = () => {};
     stub.addBlocks([sent("a")]);
     await advance();
-    expect(isThere(index, "a")).toBe(true);
+    expect(isIndexed(index, "a")).toBe(true);
     expect(pauses.at(-1)).toBe(2_000);
   });
 });
 
-describe("endpoints that are behind", () => {
-  test("a head that goes back is no reorg", async () => {
+describe("with endpoints that lag", () => {
+  test("does not treat a head that moves back as a reorg", async () => {
     const { advance, stub, index, reorgs, coverage } = await start();
     stub.addBlocks([sent("a")]);
     await advance();
@@ -167,47 +168,47 @@ describe("endpoints that are behind", () => {
     await advance();
     expect(reorgs).toEqual([]);
     expect((await coverage()).toBlock).toBe(10_001);
-    expect(isThere(index, "a")).toBe(true);
-    // What is not seen does not count as seen now.
+    expect(isIndexed(index, "a")).toBe(true);
+    // The time of observation stays that of the last complete poll.
     expect((await coverage()).observedAtMs).toBe(1_800_000_002_000);
   });
 
-  test("logs beyond the head of the same answer are left for the next one", async () => {
+  test("leaves logs beyond the head of the same response for the next poll", async () => {
     const { advance, stub, index, coverage } = await start();
     await advance();
     stub.addBlocks([sent("a")], [sent("b")]);
     stub.maxVisibleBlock = 10_001;
     await advance();
     expect((await coverage()).toBlock).toBe(10_001);
-    expect([isThere(index, "a"), isThere(index, "b")]).toEqual([true, false]);
+    expect([isIndexed(index, "a"), isIndexed(index, "b")]).toEqual([true, false]);
     stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
     await advance();
-    expect(isThere(index, "b")).toBe(true);
+    expect(isIndexed(index, "b")).toBe(true);
   });
 
-  test("of blocks that the endpoint does not have nothing is believed, neither forwards", async () => {
+  test("indexes no page whose blocks the endpoint does not have", async () => {
     const { index, stub, stop } = await start();
     await stop();
     stub.addBlocks(...Array(5_000).fill([]), [sent("a")]);
-    let asked = 0;
-    // The head comes from one that has it, the logs from one that does not.
+    let requestCount = 0;
+    // The head comes from an endpoint that has it, the logs from one that does not.
     stub.onRequest = () => {
-      asked += 1;
+      requestCount += 1;
       stub.maxVisibleBlock = stub.requests.at(-1)?.includes("eth_getLogs") ? 10_000 : Number.POSITIVE_INFINITY;
       stub.maxLogBlock = stub.maxVisibleBlock;
     };
     const { errors, coverage, advance } = await start(index.file, stub);
-    expect(asked).toBeGreaterThan(0);
+    expect(requestCount).toBeGreaterThan(0);
     expect(errors).toHaveLength(1);
     expect((await coverage()).toBlock).toBe(10_000);
     stub.onRequest = () => {};
     stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
     stub.maxLogBlock = Number.POSITIVE_INFINITY;
     await advance();
-    expect(isThere(index, "a")).toBe(true);
+    expect(isIndexed(index, "a")).toBe(true);
   });
 
-  test("what was missed, or was not so, is put right once it is final", async () => {
+  test("corrects missed and removed events once their blocks are final", async () => {
     const { advance, stub, index, coverage } = await start();
     await advance();
     stub.addBlocks([sent("missed")], [sent("kept")], [sent("undone")]);
@@ -218,39 +219,39 @@ describe("endpoints that are behind", () => {
     stub.maxLogBlock = Number.POSITIVE_INFINITY;
     stub.addBlocks([sent("late")]);
     await advance();
-    expect(["missed", "kept", "undone", "late"].map((id) => isThere(index, id))).toEqual([false, false, false, true]);
-    // Undone by a reorg that no poll has seen.
+    expect(["missed", "kept", "undone", "late"].map((id) => isIndexed(index, id))).toEqual([false, false, false, true]);
+    // A reorg that no poll has seen.
     stub.setBlock(10_003, []);
     stub.setBlock(10_024, []);
     stub.addBlocks(...Array(100).fill([]));
     stub.finalized = 10_070;
     await advance(60_000);
-    // Settled: final, and two minutes old.
+    // Settled: finalized, and two minutes old.
     expect((await coverage()).finalizedBlock).toBe(10_064);
-    expect(["missed", "kept", "undone", "late"].map((id) => isThere(index, id))).toEqual([true, true, false, false]);
+    expect(["missed", "kept", "undone", "late"].map((id) => isIndexed(index, id))).toEqual([true, true, false, false]);
     expect(index.reader.findByTransferId(hashFromName("kept"))).toMatchObject([{ isFinal: true }]);
   });
 
-  test("also what was missed before a stop", async () => {
+  test("corrects events that were missed before a restart", async () => {
     const { advance, stub, index, stop } = await start();
     await advance();
     stub.addBlocks([sent("missed")], ...Array(20).fill([]));
     stub.maxLogBlock = 10_000;
     await advance();
     await stop();
-    expect(isThere(index, "missed")).toBe(false);
+    expect(isIndexed(index, "missed")).toBe(false);
     stub.maxLogBlock = Number.POSITIVE_INFINITY;
     stub.addBlocks(...Array(5_000).fill([]));
     stub.finalized = stub.head;
     const { coverage } = await start(index.file, stub);
     expect((await coverage()).toBlock).toBe(stub.head);
     expect((await coverage()).finalizedBlock).toBe(stub.head - 60);
-    expect(isThere(index, "missed")).toBe(true);
+    expect(isIndexed(index, "missed")).toBe(true);
   });
 
-  test("where the chain does not know what is final, an hour counts as final", async () => {
-    const unknowing = createChainStub({ slug: "optimism", chainId: 10, head: 10_000 });
-    const { advance, stub, coverage } = await start(undefined, unknowing);
+  test("treats blocks older than an hour as final where the chain has no finalized tag", async () => {
+    const withoutTag = createChainStub({ slug: "optimism", chainId: 10, head: 10_000 });
+    const { advance, stub, coverage } = await start(undefined, withoutTag);
     expect(await coverage()).toMatchObject({ fromBlock: 8_201, finalizedBlock: 8_200 });
     await advance();
     stub.addBlocks(...Array(50).fill([]));
@@ -258,17 +259,17 @@ describe("endpoints that are behind", () => {
     expect(await coverage()).toMatchObject({ toBlock: 10_050, finalizedBlock: 10_050 - 1_800 });
   });
 
-  test("an endpoint that does not know it says nothing of a chain that has said it", async () => {
+  test("keeps the last finalized block when one endpoint does not support the tag", async () => {
     const { advance, stub, coverage, errors, index } = await start();
     stub.finalized = undefined;
     stub.addBlocks(...Array(1_850).fill([]), [sent("a")]);
     await advance(60_000);
     expect(await coverage()).toMatchObject({ toBlock: 11_851, finalizedBlock: 9_900 });
     expect(errors).toEqual([]);
-    expect(isThere(index, "a")).toBe(true);
+    expect(isIndexed(index, "a")).toBe(true);
   });
 
-  test("nothing counts as final where the question for it fails", async () => {
+  test("indexes nothing while the finalized block cannot be read", async () => {
     const stub = optimism();
     const { call } = stub;
     stub.call = (method, params) => {
@@ -283,7 +284,7 @@ describe("endpoints that are behind", () => {
     expect(await coverage()).toMatchObject({ toBlock: 10_000, finalizedBlock: 9_900 });
   });
 
-  test("logs that come later than their block are taken as soon as they are there", async () => {
+  test("indexes logs that appear later than their block as soon as they appear", async () => {
     const { advance, stub, index } = await start();
     await advance();
     stub.addBlocks([sent("a")]);
@@ -291,14 +292,14 @@ describe("endpoints that are behind", () => {
     await advance();
     stub.addBlocks([], []);
     await advance();
-    expect(isThere(index, "a")).toBe(false);
+    expect(isIndexed(index, "a")).toBe(false);
     stub.maxLogBlock = Number.POSITIVE_INFINITY;
-    // Whether there is a new block or not.
+    // No new block is needed.
     await advance();
-    expect(isThere(index, "a")).toBe(true);
+    expect(isIndexed(index, "a")).toBe(true);
   });
 
-  test("a chain that stays shorter than the index is told of, once each time", async () => {
+  test("reports a chain that stays shorter than the index, once each time", async () => {
     const { advance, stub, errors } = await start();
     stub.addBlocks([], []);
     await advance();
@@ -309,7 +310,7 @@ describe("endpoints that are behind", () => {
       expect(errors).toHaveLength(time - 1);
       for (let tickAfter = 0; tickAfter < 3; tickAfter++) await advance(60_000);
       expect(errors).toHaveLength(time);
-      expect(errors.at(-1)).toMatchObject({ message: "optimism has fewer blocks than before" });
+      expect(errors.at(-1)).toMatchObject({ message: "optimism has fewer blocks than the index" });
       stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
       await advance();
     }
@@ -319,28 +320,28 @@ describe("endpoints that are behind", () => {
 describe("reorgs", () => {
   const depths = Array.from({ length: 20 }, (_, index) => index + 1);
 
-  test.each(depths)("of %i blocks, with events that moved, went, came and stayed", async (depth) => {
+  test.each(depths)("of %i blocks replace, remove, add and keep events correctly", async (depth) => {
     const { advance, stub, index, reorgs, coverage } = await start();
     for (let block = 0; block < 25; block++) {
       stub.addBlocks([sent(`${depth}-${block}`), bonded(`${depth}-${block}`)]);
-      // Some polls take several blocks.
+      // Some polls cover several blocks.
       if (block % 3 === 0) await advance();
     }
     await advance();
-    const undone = Array.from({ length: depth }, (_, place) => `${depth}-${25 - depth + place}`);
-    const blocks = undone.map((id, place) => {
-      if (place % 3 === 0) return [sent(`${id}-new`)];
-      return place % 3 === 1 ? [] : [bonded(`${id}-first`), sent(id)];
+    const removed = Array.from({ length: depth }, (_, index) => `${depth}-${25 - depth + index}`);
+    const blocks = removed.map((id, index) => {
+      if (index % 3 === 0) return [sent(`${id}-new`)];
+      return index % 3 === 1 ? [] : [bonded(`${id}-first`), sent(id)];
     });
     stub.reorg(depth, ...blocks, [sent("after")]);
     await advance();
     expect(reorgs).toHaveLength(1);
     expect(reorgs[0]).toBeGreaterThanOrEqual(depth);
     expect((await coverage()).toBlock).toBe(stub.head);
-    expect(await eventsOf(index)).toEqual(await clean(stub));
+    expect(await readEvents(index)).toEqual(await readEventsOfFreshIndex(stub));
   });
 
-  test("leave less known until it has been read again", async () => {
+  test("leave the index shorter until the blocks have been read again", async () => {
     const { advance, stub, index, coverage } = await start();
     stub.addBlocks([]);
     await advance();
@@ -350,15 +351,15 @@ describe("reorgs", () => {
     let requests = 0;
     stub.onRequest = () => {
       requests += 1;
-      // The poll sees it, the next request finds the fork, and then there is silence.
+      // The poll sees the reorg, the next request finds the ancestor, and then the endpoint goes down.
       if (requests > 2) throw new Error("down");
     };
     await advance();
     expect(await coverage()).toMatchObject({ toBlock: 10_001, observedAtMs: (1_700_000_000 + 10_001 * 2) * 1_000 });
-    expect(isThere(index, "a")).toBe(false);
+    expect(isIndexed(index, "a")).toBe(false);
   });
 
-  test("to a shorter chain are seen when it has grown", async () => {
+  test("to a shorter chain are detected once it has grown", async () => {
     const { advance, stub, index, reorgs } = await start();
     stub.addBlocks([sent("a")], [sent("b")], [sent("c")]);
     await advance();
@@ -369,33 +370,33 @@ describe("reorgs", () => {
     await advance();
     await advance();
     expect(reorgs).toEqual([3]);
-    expect(await eventsOf(index)).toEqual(await clean(stub));
+    expect(await readEvents(index)).toEqual(await readEventsOfFreshIndex(stub));
   });
 
-  test("below what was final are not followed: the endpoint is on another chain", async () => {
+  test("below final blocks are not followed: the endpoint is on another chain", async () => {
     const { advance, stub, index, errors } = await start();
     stub.addBlocks([sent("a")]);
     await advance();
     stub.reorg(200, ...Array(300).fill([]));
     await advance();
     expect(errors).toMatchObject([{ reason: "UPSTREAM_UNAVAILABLE" }]);
-    expect(isThere(index, "a")).toBe(true);
+    expect(isIndexed(index, "a")).toBe(true);
   });
 
-  /** Undoes the newest block when a call of that kind has been answered, so that the answers are of two chains. */
+  /** Replaces the newest block after the first call of a method, so that one batch returns data of two chains. */
   function reorgAfter(stub: ChainStub, method: string, ...blocks: readonly (readonly StubEvent[])[]): void {
     const { call } = stub;
-    stub.call = (asked, params) => {
-      const answered = call(asked, params);
-      if (asked === method) {
+    stub.call = (calledMethod, params) => {
+      const result = call(calledMethod, params);
+      if (calledMethod === method) {
         stub.call = call;
         stub.reorg(1, ...blocks);
       }
-      return answered;
+      return result;
     };
   }
 
-  test("between the answers of a poll, to another block, are no reason to believe either", async () => {
+  test("between the responses of a poll make it fail when the blocks contradict each other", async () => {
     const { advance, stub, index, errors } = await start();
     await advance();
     stub.addBlocks([sent("gone")]);
@@ -403,23 +404,23 @@ describe("reorgs", () => {
     await advance();
     expect(errors).toMatchObject([{ reason: "UPSTREAM_UNAVAILABLE" }]);
     await advance();
-    expect([isThere(index, "gone"), isThere(index, "new")]).toEqual([false, true]);
-    expect(await eventsOf(index)).toEqual(await clean(stub));
+    expect([isIndexed(index, "gone"), isIndexed(index, "new")]).toEqual([false, true]);
+    expect(await readEvents(index)).toEqual(await readEventsOfFreshIndex(stub));
   });
 
-  test("between the answers of a poll are seen by the next one, wherever the last block comes from", async () => {
+  test("between the responses of a poll are otherwise detected by the next poll", async () => {
     const { advance, stub, index, reorgs } = await start();
     await advance();
     stub.addBlocks([]);
     await advance();
-    // Nothing more is asked about such an event.
+    // The details of a withdrawal need no further request.
     stub.addBlocks([withdrewEvent("gone", { to: "optimism" })]);
     reorgAfter(stub, "eth_getLogs", [], []);
     await advance();
-    expect((await eventsOf(index)).deliveries).toHaveLength(1);
+    expect((await readEvents(index)).deliveries).toHaveLength(1);
     await advance();
     expect(reorgs).toHaveLength(1);
-    expect(await eventsOf(index)).toEqual(await clean(stub));
+    expect(await readEvents(index)).toEqual(await readEventsOfFreshIndex(stub));
   });
 
   test("below the last block are followed as well", async () => {
@@ -428,23 +429,23 @@ describe("reorgs", () => {
     stub.addBlocks([sent("gone")]);
     await advance();
     stub.reorg(1, [sent("new")], []);
-    // As a poll leaves it whose answers about blocks were of two chains.
-    const [cursor, known] = [
+    // The state after a poll whose block responses came from two chains.
+    const [cursor, latest] = [
       await index.store.readCursor(10),
       await stub.client.send("eth_getBlockByNumber", ["latest"], new AbortController().signal),
     ];
     if (cursor === undefined) throw new Error("no cursor");
-    const to = parseBlockHeader(stub.client, known);
+    const to = parseBlockHeader(stub.client, latest);
     if (to === undefined) throw new Error("no head");
     await index.store.advance(cursor, { sends: [], deliveries: [] }, { to, isFinal: false, observedAtMs: 0 });
     await advance();
     await advance();
     expect(reorgs).toEqual([2]);
     expect((await coverage()).toBlock).toBe(10_002);
-    expect(await eventsOf(index)).toEqual(await clean(stub));
+    expect(await readEvents(index)).toEqual(await readEventsOfFreshIndex(stub));
   });
 
-  test("and all else that happens to a chain leave nothing wrong behind", async () => {
+  test("and any other sequence of events end in the same index as a fresh sync", async () => {
     const event = fc.nat(30).map((id) => (id % 2 === 0 ? sent(`p${id}`) : bonded(`p${id}`)));
     const blocks = fc.array(fc.array(event, { maxLength: 3 }), { maxLength: 6 });
     const step = fc.oneof(
@@ -464,23 +465,23 @@ describe("reorgs", () => {
       }),
       fc.constantFrom(2_000, 60_000).map(
         (ms) =>
-          ({ following }: Run) =>
-            following.advance(ms),
+          ({ sync }: Run) =>
+            sync.advance(ms),
       ),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-        const { index, stub, coverage, ...following } = await start();
-        for (const run of steps) await run({ stub, following });
+        const { index, stub, coverage, ...sync } = await start();
+        for (const run of steps) await run({ stub, sync });
         stub.maxVisibleBlock = Number.POSITIVE_INFINITY;
         stub.maxLogBlock = Number.POSITIVE_INFINITY;
-        // All of it becomes final.
+        // Everything becomes final.
         stub.addBlocks(...Array(300).fill([]));
         stub.finalized = stub.head - 100;
-        for (let tick = 0; tick < 12; tick++) await following.advance(60_000);
+        for (let tick = 0; tick < 12; tick++) await sync.advance(60_000);
         expect(await coverage()).toMatchObject({ toBlock: stub.head, finalizedBlock: stub.finalized });
-        await following.stop();
-        expect(await eventsOf(index)).toEqual(await clean(stub));
+        await sync.stop();
+        expect(await readEvents(index)).toEqual(await readEventsOfFreshIndex(stub));
       }),
       { numRuns: 40 },
     );
@@ -489,5 +490,5 @@ describe("reorgs", () => {
 
 interface Run {
   readonly stub: ChainStub;
-  readonly following: Pick<SyncHarness, "advance">;
+  readonly sync: Pick<SyncHarness, "advance">;
 }
