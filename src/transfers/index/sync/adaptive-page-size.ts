@@ -1,43 +1,43 @@
 import type { BlockRange } from "../../../chain/read/chain-reads.js";
 
-/** How many blocks a step of a long read covers. */
+/** Chooses how many blocks a page of a long read covers. */
 export interface AdaptivePageSize {
-  /** The part of a range at its beginning, or its end, that is worth a step. */
+  /** Returns the first page of a range, from its beginning or from its end. */
   selectPage(range: BlockRange, order: { readonly newestFirst: boolean }): BlockRange;
-  /** Told how many logs a part had. */
-  recordLogCount(part: BlockRange, logs: number): void;
-  /** Told that endpoints take no more than so many blocks at once. */
+  /** Adapts the size to the number of logs that a page had. */
+  recordLogCount(page: BlockRange, logCount: number): void;
+  /** Sets the limit that the endpoints impose on the number of blocks per request. */
   setMaxBlocks(blocks: number): void;
 }
 
 const INITIAL_PAGE_BLOCKS = 500;
 const MAX_PAGE_BLOCKS = 1_000_000;
-/** A step is lost when the process is killed, and is one transaction: neither tiny nor huge. */
+/** A page is one transaction, and is lost when the process is killed: it should be neither tiny nor huge. */
 const MIN_TARGET_LOGS = 200;
 const MAX_TARGET_LOGS = 1_000;
-/** After so many steps more than the limit is tried: other endpoints may answer by now. */
-const LIMIT_RESET_STEPS = 100;
+/** After this many pages at the limit a larger one is tried, in case other endpoints serve the chain by then. */
+const LIMIT_RESET_PAGES = 100;
 
-/** Widens where little happened and narrows where much did, within what endpoints take. */
+/** Creates a page size that grows where there are few logs and shrinks where there are many, up to the endpoints' limit. */
 export function createAdaptivePageSize(): AdaptivePageSize {
   let blocks = INITIAL_PAGE_BLOCKS;
-  let most = MAX_PAGE_BLOCKS;
-  let stepsAtLimit = 0;
+  let maxBlocks = MAX_PAGE_BLOCKS;
+  let pagesAtLimit = 0;
   return {
     selectPage: ({ from, to }, { newestFirst }) =>
       newestFirst ? { from: Math.max(from, to - blocks + 1), to } : { from, to: Math.min(to, from + blocks - 1) },
-    recordLogCount({ from, to }, logs) {
+    recordLogCount({ from, to }, logCount) {
       const covered = to - from + 1;
-      if (logs > MAX_TARGET_LOGS) blocks = Math.max(1, Math.floor((covered * MAX_TARGET_LOGS) / logs));
-      if (logs >= MIN_TARGET_LOGS || covered < blocks) return;
-      stepsAtLimit = blocks < most ? 0 : stepsAtLimit + 1;
-      if (stepsAtLimit >= LIMIT_RESET_STEPS) most = MAX_PAGE_BLOCKS;
-      blocks = Math.min(most, blocks * 2);
+      if (logCount > MAX_TARGET_LOGS) blocks = Math.max(1, Math.floor((covered * MAX_TARGET_LOGS) / logCount));
+      if (logCount >= MIN_TARGET_LOGS || covered < blocks) return;
+      pagesAtLimit = blocks < maxBlocks ? 0 : pagesAtLimit + 1;
+      if (pagesAtLimit >= LIMIT_RESET_PAGES) maxBlocks = MAX_PAGE_BLOCKS;
+      blocks = Math.min(maxBlocks, blocks * 2);
     },
-    setMaxBlocks(taken) {
-      most = Math.max(1, taken);
-      blocks = Math.min(blocks, most);
-      stepsAtLimit = 0;
+    setMaxBlocks(limit) {
+      maxBlocks = Math.max(1, limit);
+      blocks = Math.min(blocks, maxBlocks);
+      pagesAtLimit = 0;
     },
   };
 }

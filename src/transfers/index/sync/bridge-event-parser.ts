@@ -14,7 +14,7 @@ import { encodeCctpKey, hashTransferValues } from "../store/correlation-key.js";
 import { hexToBytes } from "../store/hex.js";
 import type { DeliveryRow, SendRow } from "../store/schema.js";
 
-/** An event of Hop's, as far as its log alone tells. */
+/** An event of Hop's contracts as far as its log alone describes it. */
 export type BridgeEvent = { readonly transactionHash: string; readonly blockHash: string } & (
   | { readonly send: Omit<SendRow, "account" | "timestamp"> }
   | {
@@ -24,22 +24,22 @@ export type BridgeEvent = { readonly transactionHash: string; readonly blockHash
     }
 );
 
-/** Reads the logs of one chain. */
+/** Parses the logs of one chain. */
 export interface BridgeEventParser {
-  /** Matches every event that is kept, and of CCTP everybody's arrivals. */
+  /** Matches every event that is indexed, and also the CCTP deliveries of other applications. */
   readonly filter: LogFilter;
-  /** undefined: an event that is not kept. */
+  /** Returns undefined for an event that is not indexed. */
   parse(log: Log): BridgeEvent | undefined;
 }
 
 export function createBridgeEventParser(network: Network, chain: Chain): BridgeEventParser {
-  const book = createContractRegistry(network);
-  const senders = book.getSendingContracts(chain);
-  const transmitter = book.findMessageTransmitter(chain);
-  const burners = mapCctpBridgesByDomain(network, book);
+  const contracts = createContractRegistry(network);
+  const senders = contracts.getSendingContracts(chain);
+  const transmitter = contracts.findMessageTransmitter(chain);
+  const burners = mapCctpBridgesByDomain(network, contracts);
   const domain = getCctpDomain(chain);
 
-  function readSend(log: Log): BridgeEvent | undefined {
+  function parseSend(log: Log): BridgeEvent | undefined {
     const sender = senders.get(log.address);
     const event = sender && decodeSentEvent(log);
     if (sender === undefined || event === undefined || !Number.isSafeInteger(event.destinationChainId))
@@ -62,14 +62,14 @@ export function createBridgeEventParser(network: Network, chain: Chain): BridgeE
     return { send, transactionHash: log.transactionHash, blockHash: log.blockHash };
   }
 
-  function readDelivery(log: Log): BridgeEvent | undefined {
+  function parseDelivery(log: Log): BridgeEvent | undefined {
     const { address } = log;
     const event = decodeReceivedEvent(log);
     if (event === undefined) return undefined;
     let key: Buffer | undefined;
     let token = senders.get(address)?.token;
     if (event.kind === "cctp") {
-      // The transmitter serves all of Circle's CCTP: who burnt the USDC tells what is Hop's.
+      // The transmitter serves every CCTP application: the burner of the USDC identifies Hop's messages.
       const burner = decodeBurner(log);
       if (address !== transmitter || burner === undefined || burners.get(event.sourceDomain) !== burner)
         return undefined;
@@ -93,16 +93,16 @@ export function createBridgeEventParser(network: Network, chain: Chain): BridgeE
       address: [...senders.keys(), ...(transmitter === undefined ? [] : [transmitter])],
       topics: [Object.values(eventTopics)],
     },
-    parse: (log) => readSend(log) ?? readDelivery(log),
+    parse: (log) => parseSend(log) ?? parseDelivery(log),
   };
 }
 
-/** Hop's bridge to CCTP on each domain. */
-function mapCctpBridgesByDomain(network: Network, book: ContractRegistry): ReadonlyMap<number, string> {
+/** Maps each CCTP domain to the address of Hop's CCTP bridge there. */
+function mapCctpBridgesByDomain(network: Network, contracts: ContractRegistry): ReadonlyMap<number, string> {
   const bridges = new Map<number, string>();
   for (const chain of network.chains.values()) {
     const domain = getCctpDomain(chain);
-    const [bridge] = [...book.getSendingContracts(chain)].find(([, { kind }]) => kind === "cctp") ?? [];
+    const [bridge] = [...contracts.getSendingContracts(chain)].find(([, { kind }]) => kind === "cctp") ?? [];
     if (domain !== undefined && bridge !== undefined) bridges.set(domain, bridge);
   }
   return bridges;

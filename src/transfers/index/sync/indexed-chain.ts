@@ -19,38 +19,38 @@ import { type BridgeEventParser, createBridgeEventParser } from "./bridge-event-
 import { enrichEvents } from "./event-enrichment.js";
 import { computeSettledBlock } from "./reorg-detection.js";
 
-/** A chain as the index reads it. */
+/** A chain with what the index needs to read it. */
 export interface IndexedChain {
   readonly chain: Chain;
   readonly client: ChainClient;
   readonly eventParser: BridgeEventParser;
   /**
-   * The chain's latest block, and the number of the newest one that nothing can undo.
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no answer
+   * Reads the chain's latest block and the number of its newest settled block: finalized, minus a safety margin.
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not answer
    */
   readHeadAndSettledBlock(signal: AbortSignal): Promise<{ readonly latest: BlockHeader; readonly settled: number }>;
 }
 
 export function createIndexedChain(network: Network, chain: Chain, client: ChainClient): IndexedChain {
-  /** The last block that was said to be final. */
+  /** Number of the last known finalized block. */
   let finalized: number | undefined;
   return {
     chain,
     client,
     eventParser: createBridgeEventParser(network, chain),
     async readHeadAndSettledBlock(signal) {
-      const [latest, told] = await Promise.all([
+      const [latest, finalizedHeader] = await Promise.all([
         readLatestBlockHeader(client, signal),
         readFinalizedHeader(client, signal),
       ]);
-      // One endpoint that does not know the tag says nothing of a chain that does.
-      finalized = told?.number ?? finalized;
+      // An endpoint that does not support the tag does not mean that the chain does not.
+      finalized = finalizedHeader?.number ?? finalized;
       return { latest, settled: computeSettledBlock(latest, finalized, chain.blockTimeMs) };
     },
   };
 }
 
-/** undefined: the endpoint does not know of such a block. */
+/** Reads the finalized block; undefined when the endpoint does not support the tag. */
 async function readFinalizedHeader(client: ChainClient, signal: AbortSignal): Promise<BlockHeader | undefined> {
   try {
     return await readBlockHeader(client, "finalized", signal);
@@ -70,77 +70,77 @@ export function createLogsCall({ filter }: BridgeEventParser, from: number, to: 
   return { method: "eth_getLogs", params: [{ ...filter, fromBlock: toQuantity(from), toBlock }] };
 }
 
-/** The events of some blocks, with all that is kept of them. */
+/** The events of a range of blocks as rows. */
 export interface EventPage {
   readonly firstBlock: BlockHeader;
   readonly lastBlock: BlockHeader;
   readonly rows: EventRows;
-  /** How many of Hop's events there were. */
+  /** Number of Hop's events. */
   readonly eventCount: number;
 }
 
 /**
- * The events of a part of a range of blocks. Both ends of it come from the answer that has the logs: an endpoint that is
- * behind says of blocks that it does not have that there are no events in them.
- * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no such answer
+ * Reads the events of the first page of a range. The headers of the page's first and last block are read in the same batch
+ * as the logs, because an endpoint that lags returns no logs for blocks that it does not have.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not return all of it
  */
 export async function readEventPage(
   indexed: IndexedChain,
   range: BlockRange,
   order: { readonly newestFirst: boolean },
-  width: AdaptivePageSize,
+  pageSize: AdaptivePageSize,
   signal: AbortSignal,
 ): Promise<EventPage> {
   const { client, eventParser } = indexed;
-  const part = width.selectPage(range, order);
-  const { from, to } = part;
+  const page = pageSize.selectPage(range, order);
+  const { from, to } = page;
   const calls = [createLogsCall(eventParser, from, to), createBlockCall(from), createBlockCall(to)];
   const outcomes = await client.sendBatch(calls, signal).catch(async (error: unknown) => {
-    // It may be too many blocks: this finds out how many endpoints take.
-    const { range: taken } = await readLogPage(client, eventParser.filter, part, order, signal);
-    if (taken.to - taken.from === to - from) throw error;
-    width.setMaxBlocks(taken.to - taken.from + 1);
+    // The page may be too large: a single log read finds out how many blocks the endpoints accept.
+    const { range: accepted } = await readLogPage(client, eventParser.filter, page, order, signal);
+    if (accepted.to - accepted.from === to - from) throw error;
+    pageSize.setMaxBlocks(accepted.to - accepted.from + 1);
   });
-  if (outcomes === undefined) return readEventPage(indexed, range, order, width, signal);
-  const [answer, first, last] = outcomes.map(getResult);
-  const logs = parseLogs(client, answer);
-  // Logs that are not Hop's are read as well, and are the most where CCTP is.
-  width.recordLogCount(part, logs.length);
+  if (outcomes === undefined) return readEventPage(indexed, range, order, pageSize, signal);
+  const [logsResult, firstResult, lastResult] = outcomes.map(getResult);
+  const logs = parseLogs(client, logsResult);
+  // Counts foreign logs too: on chains with CCTP most of the logs are not Hop's.
+  pageSize.recordLogCount(page, logs.length);
   return {
-    firstBlock: requireHeader(client, parseBlockHeader(client, first), from),
-    lastBlock: requireHeader(client, parseBlockHeader(client, last), to),
-    ...(await readEventRows(indexed, logs, part, signal)),
+    firstBlock: requireHeader(client, parseBlockHeader(client, firstResult), from),
+    lastBlock: requireHeader(client, parseBlockHeader(client, lastResult), to),
+    ...(await readEventRows(indexed, logs, page, signal)),
   };
 }
 
-/** What logs say of a range of blocks; other logs are left out. */
+/** Converts the logs within a range of blocks to rows; logs outside it are ignored. */
 export async function readEventRows(
   { client, eventParser }: IndexedChain,
   logs: LogPage["logs"],
   { from, to }: BlockRange,
   signal: AbortSignal,
 ): Promise<Pick<EventPage, "rows" | "eventCount">> {
-  const within = logs.filter(({ blockNumber }) => blockNumber >= from && blockNumber <= to);
-  const events = within.flatMap((log) => eventParser.parse(log) ?? []);
+  const logsInRange = logs.filter(({ blockNumber }) => blockNumber >= from && blockNumber <= to);
+  const events = logsInRange.flatMap((log) => eventParser.parse(log) ?? []);
   return { rows: await enrichEvents(client, events, signal), eventCount: events.length };
 }
 
-/** How much of a chain is in the index; where nothing is, it begins at the newest block that nothing can undo. */
+/** Reads the cursor of a chain; creates it at the newest settled block if the chain is not indexed yet. */
 export async function ensureCursor(store: IndexStore, indexed: IndexedChain, signal: AbortSignal): Promise<CursorRow> {
   const { chain, client } = indexed;
-  const known = await store.readCursor(chain.chainId);
-  if (known !== undefined) return known;
+  const existing = await store.readCursor(chain.chainId);
+  if (existing !== undefined) return existing;
   const { settled } = await indexed.readHeadAndSettledBlock(signal);
   await store.initializeCursor(
     chain.chainId,
     requireHeader(client, await readBlockHeader(client, settled, signal), settled),
   );
-  const begun = await store.readCursor(chain.chainId);
-  if (begun === undefined) throw new Error("the index does not keep what is written");
-  return begun;
+  const created = await store.readCursor(chain.chainId);
+  if (created === undefined) throw new Error("the cursor was written but cannot be read");
+  return created;
 }
 
 function requireHeader({ slug }: ChainClient, header: BlockHeader | undefined, number: number): BlockHeader {
   if (header?.number === number) return header;
-  throw new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} does not have all of its blocks`);
+  throw new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} currently returns incomplete blocks`);
 }

@@ -6,10 +6,10 @@ import { type Chain, getNetwork } from "../../../../../src/hop/networks.js";
 import { encodeTopic, eventTopics } from "../../../../../src/hop/transfer-events.js";
 import type { StubEvent } from "../../../../support/stubs/chain-stub.js";
 
-// The events of Hop's contracts on mainnet, as nodes give them.
+// Builds the events of Hop's contracts on mainnet as nodes return them.
 
 export const mainnetNetwork = getNetwork("mainnet");
-const book = createContractRegistry(mainnetNetwork);
+const contracts = createContractRegistry(mainnetNetwork);
 
 export function getChain(slug: string): Chain {
   const chain = mainnetNetwork.chains.get(slug);
@@ -17,7 +17,7 @@ export function getChain(slug: string): Chain {
   return chain;
 }
 
-/** 32 bytes that nothing else has. */
+/** Returns a hash that is unique to a name. */
 export function hashFromName(name: string): string {
   return `0x${createHash("sha256").update(name).digest("hex")}`;
 }
@@ -26,7 +26,7 @@ export function addressFromName(name: string): string {
   return hashFromName(name).slice(0, 42);
 }
 
-/** A transaction by somebody. */
+/** Returns the transaction with a name. */
 const transaction = (name: string) => ({
   transactionHash: hashFromName(`transaction ${name}`),
   from: addressFromName(`by ${name}`),
@@ -34,7 +34,7 @@ const transaction = (name: string) => ({
 const words = (...values: readonly (bigint | string)[]): string => `0x${values.map(encodeWord).join("")}`;
 
 function bridge(token: string, slug: string): string {
-  const address = book.findBridge(token, getChain(slug));
+  const address = contracts.findBridge(token, getChain(slug));
   if (address === undefined) throw new Error(`no bridge for ${token} on ${slug}`);
   return address;
 }
@@ -43,17 +43,17 @@ interface Leg {
   readonly from: string;
   readonly to: string;
   readonly token?: string;
-  /** Of the transaction; several events may have one. */
+  /** Name of the transaction; several events may share one. */
   readonly transaction?: string;
 }
 
-/** TransferSent; `id` names the transfer and its values. */
+/** Builds a TransferSent event; `id` names the transfer and its values. */
 export function transferSentEvent(
   id: string,
-  { from, to, token = "ETH", transaction: of = `send ${id}` }: Leg,
+  { from, to, token = "ETH", transaction: transactionName = `send ${id}` }: Leg,
 ): StubEvent {
   return {
-    ...transaction(of),
+    ...transaction(transactionName),
     address: bridge(token, from),
     topics: [
       eventTopics.transferSent,
@@ -68,10 +68,10 @@ export function transferSentEvent(
 
 export function withdrawalBondedEvent(
   id: string,
-  { to, token = "ETH", transaction: of = `bond ${id}` }: Omit<Leg, "from">,
+  { to, token = "ETH", transaction: transactionName = `bond ${id}` }: Omit<Leg, "from">,
 ) {
   return {
-    ...transaction(of),
+    ...transaction(transactionName),
     address: bridge(token, to),
     topics: [eventTopics.withdrawalBonded, hashFromName(id)],
     data: words(1_000n),
@@ -87,16 +87,20 @@ export function withdrewEvent(id: string, { to, token = "ETH" }: Omit<Leg, "from
   } satisfies StubEvent;
 }
 
-/** The values of a transfer from L1; its deadline is a week after most tests begin. */
+/** The values of a transfer from L1; the default deadline is a week after most tests begin. */
 interface Values extends Omit<Leg, "from"> {
   readonly deadline?: bigint;
 }
 const IN_A_WEEK = 1_700_600_000n;
 
-/** TransferSentToL2; `values` names what a completion has as well, `of` the one transfer. */
-export function transferSentToL2Event(values: string, of: string, { to, token = "ETH", deadline = IN_A_WEEK }: Values) {
+/** Builds a TransferSentToL2 event; `values` names what it has in common with its completion. */
+export function transferSentToL2Event(
+  values: string,
+  transactionName: string,
+  { to, token = "ETH", deadline = IN_A_WEEK }: Values,
+) {
   return {
-    ...transaction(of),
+    ...transaction(transactionName),
     address: bridge(token, "ethereum"),
     topics: [
       eventTopics.transferSentToL2,
@@ -110,11 +114,11 @@ export function transferSentToL2Event(values: string, of: string, { to, token = 
 
 export function transferFromL1CompletedEvent(
   values: string,
-  of: string,
+  transactionName: string,
   { to, token = "ETH", deadline = IN_A_WEEK }: Values,
 ) {
   return {
-    ...transaction(of),
+    ...transaction(transactionName),
     address: bridge(token, to),
     topics: [
       eventTopics.transferFromL1Completed,
@@ -126,7 +130,7 @@ export function transferFromL1CompletedEvent(
 }
 
 function cctpBridge(slug: string): string {
-  const [address] = [...book.getSendingContracts(getChain(slug))].find(([, { kind }]) => kind === "cctp") ?? [];
+  const [address] = [...contracts.getSendingContracts(getChain(slug))].find(([, { kind }]) => kind === "cctp") ?? [];
   if (address === undefined) throw new Error(`no CCTP on ${slug}`);
   return address;
 }
@@ -145,14 +149,14 @@ export function cctpTransferSentEvent(nonce: bigint, { from, to }: Leg): StubEve
   };
 }
 
-/** @param burner who burnt it on the source; default: Hop's own contract there */
+/** @param burner address that burned the USDC on the source; Hop's contract by default */
 export function messageReceivedEvent(nonce: bigint, { from, to }: Leg, burner: string = cctpBridge(from)): StubEvent {
   const body = `00000000${[hashFromName("USDC"), hashFromName("recipient"), 4_970n, burner].map(encodeWord).join("")}`;
   const domain = BigInt(getCctpDomain(getChain(from)) ?? 99);
   const head = words(domain, hashFromName("messenger"), 96n, BigInt(body.length / 2));
   return {
     ...transaction(`mint ${from} ${nonce}`),
-    address: book.findMessageTransmitter(getChain(to)) ?? "",
+    address: contracts.findMessageTransmitter(getChain(to)) ?? "",
     topics: [eventTopics.messageReceived, encodeTopic(addressFromName("caller")), encodeTopic(nonce)],
     data: `${head}${body.padEnd(Math.ceil(body.length / 64) * 64, "0")}`,
   };

@@ -7,23 +7,23 @@ import { syncChainRealtime } from "../../../../../src/transfers/index/sync/realt
 import type { ChainStub } from "../../../../support/stubs/chain-stub.js";
 import { getChain, mainnetNetwork } from "./hop-events.js";
 
-/** One chain being followed on clocks of the test. */
+/** The realtime sync of one chain on a clock that the test controls. */
 export interface SyncHarness {
-  /** Pauses that were asked for so far, in milliseconds. */
+  /** Requested pauses so far, in milliseconds. */
   readonly pauses: readonly number[];
   readonly errors: readonly unknown[];
-  /** Depths of the reorgs seen. */
+  /** Depths of the reported reorgs. */
   readonly reorgs: readonly number[];
-  /** Resolves when it has nothing to do but wait. */
+  /** Resolves when the sync is sleeping. */
   waitUntilIdle(): Promise<void>;
-  /** Ends the pause, so much later on the clocks, and resolves when the next one begins. */
+  /** Moves the clock, ends the pause and resolves when the next pause begins. */
   advance(ms?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 export function startSync(index: IndexHandle, stub: ChainStub, startedAt = 1_800_000_000_000): SyncHarness {
   const stopping = new AbortController();
-  // One for each pause.
+  // One listener per pause.
   setMaxListeners(0, stopping.signal);
   const pauses: number[] = [];
   const errors: unknown[] = [];
@@ -58,9 +58,9 @@ export function startSync(index: IndexHandle, stub: ChainStub, startedAt = 1_800
     async advance(ms = 2_000) {
       await waitUntilIdle();
       now += ms;
-      const go = wake;
+      const endPause = wake;
       wake = undefined;
-      go?.();
+      endPause?.();
       await waitUntilIdle();
     },
     async stop() {
@@ -70,16 +70,17 @@ export function startSync(index: IndexHandle, stub: ChainStub, startedAt = 1_800
   };
 }
 
-/** All rows of a file's tables: what was sent and delivered, and how much of the chains is there. */
+/** Reads all rows of all tables of an index file. */
 export async function readAllRows(file: string) {
   const connection = await openSqlite(file, { readonly: true });
   try {
-    const all = (table: string, order: string) => connection.prepare(`select * from ${table} order by ${order}`).all();
+    const readTable = (table: string, order: string) =>
+      connection.prepare(`select * from ${table} order by ${order}`).all();
     return {
-      sends: all("sends", "chain_id, block_number, log_index"),
-      deliveries: all("deliveries", "chain_id, block_number, log_index"),
-      cursors: all("cursors", "chain_id"),
-      blocks: all("blocks", "chain_id, number"),
+      sends: readTable("sends", "chain_id, block_number, log_index"),
+      deliveries: readTable("deliveries", "chain_id, block_number, log_index"),
+      cursors: readTable("cursors", "chain_id"),
+      blocks: readTable("blocks", "chain_id, number"),
     };
   } finally {
     connection.close();

@@ -12,9 +12,9 @@ import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 import { getChain, mainnetNetwork } from "../support/hop-events.js";
 
 const folder = useTemporaryFolder();
-const ends: (() => unknown)[] = [];
+const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
+  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
 });
 
 /** Optimism and Nova with 10,000 final blocks each. */
@@ -27,7 +27,7 @@ function createStubs() {
   return new Map(stubs);
 }
 
-/** A process that fills the index; its pauses are over at once. */
+/** A process that backfills the index; its pauses end at once. */
 async function launch(file: string, stubs: ReturnType<typeof createStubs>) {
   const index = await openIndex(file, mainnetNetwork);
   const stopping = new AbortController();
@@ -47,7 +47,7 @@ async function launch(file: string, stubs: ReturnType<typeof createStubs>) {
     signal: stopping.signal,
   };
   const run = (done: Promise<void>): Promise<void> => {
-    ends.push(
+    cleanups.push(
       index.close,
       () => done,
       () => stopping.abort(),
@@ -57,14 +57,14 @@ async function launch(file: string, stubs: ReturnType<typeof createStubs>) {
   return { index, options, pauses, run, stop: () => stopping.abort() };
 }
 
-test("a chain that does not answer keeps no other process from filling the others", async () => {
+test("a chain that is down does not keep another process from backfilling the other chains", async () => {
   const stubs = createStubs();
   const nova = stubs.get("nova");
   if (nova === undefined) throw new Error("no nova");
   nova.onRequest = () => {
     throw new ServiceError("UPSTREAM_UNAVAILABLE", "nova is gone");
   };
-  const file = `${folder()}/one-is-gone`;
+  const file = `${folder()}/one-chain-down`;
   const first = await launch(file, stubs);
   first.run(backfillIndex(first.options));
   await vi.waitFor(() => expect(first.index.reader.getCoverage("optimism")?.fromBlock).toBe(0), { timeout: 60_000 });
@@ -84,7 +84,7 @@ test("a chain that does not answer keeps no other process from filling the other
   expect(second.options.events.onLeaseHeld).toHaveBeenCalledTimes(1);
 });
 
-test("pauses after failures grow until there is progress", async () => {
+test("doubles the delay after failures until there is progress", async () => {
   const stubs = createStubs();
   stubs.delete("nova");
   const optimism = stubs.get("optimism");
@@ -93,7 +93,7 @@ test("pauses after failures grow until there is progress", async () => {
   optimism.onRequest = () => {
     if (!optimism.requests.at(-1)?.includes("eth_getLogs")) return;
     pages += 1;
-    // Each page is tried by two requests.
+    // Each page is attempted with two requests.
     if (pages <= 6 || pages === 8) throw new Error("down");
   };
   const { options, pauses, run } = await launch(`${folder()}/pauses`, stubs);
@@ -101,7 +101,7 @@ test("pauses after failures grow until there is progress", async () => {
   expect(pauses).toEqual([2_000, 4_000, 8_000, 2_000]);
 });
 
-test("beside the service it leaves the endpoints to others after each page; the command does not", async () => {
+test("pauses after each page beside the service, but not in the command", async () => {
   const stubs = createStubs();
   stubs.delete("nova");
   const alone = await launch(`${folder()}/alone`, stubs);

@@ -30,28 +30,28 @@ const logOf = ({ from: _, ...event }: StubEvent): Log => ({
 const header = { number: "0x5", hash: block, timestamp: "0x65" };
 const leg = { from: "optimism", to: "base" };
 
-/** What is kept of an event, by a chain that answers so. */
-async function complete(
+/** Enriches one event on a chain that returns these results. */
+async function enrich(
   slug: string,
   event: StubEvent,
-  answers: { readonly transaction?: unknown; readonly block?: unknown } = {},
+  results: { readonly transaction?: unknown; readonly block?: unknown } = {},
 ) {
-  const { transaction = { from: addressFromName("sender") }, block: answered = header } = answers;
-  const asked: string[] = [];
+  const { transaction = { from: addressFromName("sender") }, block: blockResult = header } = results;
+  const methods: string[] = [];
   const client: ChainClient = {
     slug,
-    send: () => Promise.reject(new Error("nothing is sent alone")),
-    getLogs: () => Promise.reject(new Error("no logs are searched")),
+    send: () => Promise.reject(new Error("enrichment sends batches only")),
+    getLogs: () => Promise.reject(new Error("enrichment reads no logs")),
     sendBatch: async (calls) =>
       calls.map(({ method }) => {
-        asked.push(method);
-        return { result: method === "eth_getTransactionByHash" ? transaction : answered };
+        methods.push(method);
+        return { result: method === "eth_getTransactionByHash" ? transaction : blockResult };
       }),
   };
-  const read = createBridgeEventParser(mainnetNetwork, getChain(slug)).parse(logOf(event));
-  if (read === undefined) throw new Error("the event is not kept");
-  const { sends, deliveries } = await enrichEvents(client, [read], new AbortController().signal);
-  return { row: sends[0] ?? deliveries[0], asked };
+  const parsed = createBridgeEventParser(mainnetNetwork, getChain(slug)).parse(logOf(event));
+  if (parsed === undefined) throw new Error("the event is not indexed");
+  const { sends, deliveries } = await enrichEvents(client, [parsed], new AbortController().signal);
+  return { row: sends[0] ?? deliveries[0], methods };
 }
 
 const [sender, time] = ["eth_getTransactionByHash", "eth_getBlockByHash"];
@@ -76,38 +76,38 @@ test.each<[string, string, StubEvent, string[], object]>([
     { timestamp: 101, bonder: null },
   ],
   ["MessageReceived", "base", messageReceivedEvent(5n, leg), [], { timestamp: null, bonder: null }],
-])("of %s no more is asked than is kept", async (_, slug, event, methods, values) => {
-  const { row, asked } = await complete(slug, event);
-  expect(asked).toEqual(methods);
+])("reads for %s only what is stored", async (_, slug, event, expectedMethods, values) => {
+  const { row, methods } = await enrich(slug, event);
+  expect(methods).toEqual(expectedMethods);
   expect(row).toMatchObject({ chain_id: getChain(slug).chainId, block_number: 5, log_index: 2, ...values });
 });
 
-test("a bonder is who sent the bonding transaction", async () => {
-  const { row } = await complete("base", withdrawalBondedEvent("a", leg));
+test("stores the sender of the bonding transaction as the bonder", async () => {
+  const { row } = await enrich("base", withdrawalBondedEvent("a", leg));
   expect(row).toMatchObject({ bonder: Buffer.from(addressFromName("sender").slice(2), "hex") });
 });
 
 test.each([
   ["no such transaction", { transaction: null }],
   ["a transaction without a sender", { transaction: {} }],
-  ["a sender that is none", { transaction: { from: "0x12" } }],
+  ["an invalid sender", { transaction: { from: "0x12" } }],
   ["no such block", { block: null }],
   ["another block", { block: { ...header, hash: hashFromName("other") } }],
   ["a block without a time", { block: { ...header, timestamp: undefined } }],
   ["no object at all", { block: "0x1", transaction: 7 }],
-])("%s is no answer", async (_, answers) => {
-  await expect(complete("optimism", transferSentEvent("a", leg), answers)).rejects.toMatchObject({
+])("rejects %s", async (_, results) => {
+  await expect(enrich("optimism", transferSentEvent("a", leg), results)).rejects.toMatchObject({
     reason: "UPSTREAM_UNAVAILABLE",
     message: "optimism gives an answer that Hop's chain could not give",
   });
 });
 
-test("the first failure ends all other requests", async () => {
+test("aborts all other requests at the first failure", async () => {
   const signals: AbortSignal[] = [];
   const client: ChainClient = {
     slug: "optimism",
-    send: () => Promise.reject(new Error("nothing is sent alone")),
-    getLogs: () => Promise.reject(new Error("no logs are searched")),
+    send: () => Promise.reject(new Error("enrichment sends batches only")),
+    getLogs: () => Promise.reject(new Error("enrichment reads no logs")),
     async sendBatch(calls, signal) {
       signals.push(signal);
       await setImmediate();
@@ -119,28 +119,24 @@ test("the first failure ends all other requests", async () => {
   const { parse } = createBridgeEventParser(mainnetNetwork, getChain("optimism"));
   const events = Array.from(
     { length: 500 },
-    (_, place) => parse(logOf(transferSentEvent(`${place}`, leg))) ?? [],
+    (_, index) => parse(logOf(transferSentEvent(`${index}`, leg))) ?? [],
   ).flat();
   expect(events).toHaveLength(500);
   await expect(enrichEvents(client, events, new AbortController().signal)).rejects.toThrow("optimism is gone");
-  for (let turn = 0; turn < 20; turn++) await setImmediate();
+  for (let tick = 0; tick < 20; tick++) await setImmediate();
   expect(signals).toHaveLength(4);
   expect(signals.every(({ aborted }) => aborted)).toBe(true);
 });
 
 test.each<[string, string, Log]>([
+  ["of a foreign contract", "optimism", { ...logOf(transferSentEvent("a", leg)), address: addressFromName("other") }],
+  ["of a contract of another chain", "gnosis", logOf(transferSentEvent("a", leg))],
+  ["with truncated data", "optimism", { ...logOf(transferSentEvent("a", leg)), data: "0x01" }],
+  ["with a nonce beyond 64 bits", "optimism", logOf(cctpTransferSentEvent(1n << 64n, leg))],
+  ["of a delivery with a nonce beyond 64 bits", "base", logOf(messageReceivedEvent(1n << 64n, leg))],
+  ["from an unknown CCTP domain", "base", logOf(messageReceivedEvent(5n, { from: "gnosis", to: "base" }, "0x"))],
   [
-    "of a contract that is not Hop's",
-    "optimism",
-    { ...logOf(transferSentEvent("a", leg)), address: addressFromName("other") },
-  ],
-  ["of another chain's contract", "gnosis", logOf(transferSentEvent("a", leg))],
-  ["that is cut short", "optimism", { ...logOf(transferSentEvent("a", leg)), data: "0x01" }],
-  ["with a nonce that is none", "optimism", logOf(cctpTransferSentEvent(1n << 64n, leg))],
-  ["that arrived with such a nonce", "base", logOf(messageReceivedEvent(1n << 64n, leg))],
-  ["from a domain that does not exist", "base", logOf(messageReceivedEvent(5n, { from: "gnosis", to: "base" }, "0x"))],
-  [
-    "to a chain whose number is none",
+    "to a chain ID beyond 2^53",
     "optimism",
     {
       ...logOf(transferSentEvent("a", leg)),
@@ -151,6 +147,6 @@ test.each<[string, string, Log]>([
       ],
     },
   ],
-])("a log %s is not kept", (_, slug, log) => {
+])("does not index a log %s", (_, slug, log) => {
   expect(createBridgeEventParser(mainnetNetwork, getChain(slug)).parse(log)).toBeUndefined();
 });
