@@ -166,7 +166,7 @@ function withReadTimeout(client: ChainClient, timeoutMs: number): ChainClient {
       return await read(limit.signal);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      const message = `no RPC endpoint of ${client.slug} gives an answer`;
+      const message = `no RPC endpoint of ${client.slug} responded`;
       throw new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: error });
     } finally {
       limit.cancel();

@@ -7,31 +7,33 @@ import type { HedgedRequester, Upstream } from "./hedged-requests.js";
 
 export interface AdaptiveLogReaderOptions {
   readonly upstreams: readonly Upstream[];
-  /** Whether an endpoint is as good as it should be. */
-  readonly isHealthy: (member: Upstream) => boolean;
+  readonly isHealthy: (upstream: Upstream) => boolean;
   readonly request: HedgedRequester;
-  /** Milliseconds on a steady clock. */
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
 }
 
-/** What an endpoint was found to take at most, and until when that is believed, in milliseconds on the steady clock. */
+/** The largest block range that an endpoint is known to accept, valid until a time on the monotonic clock. */
 interface BlockRangeLimit {
   readonly maxBlocks: number;
   readonly expiresAt: number;
 }
 
-/** What an endpoint that refuses more, and does not say how much it takes, is asked next, in blocks. */
+/** Block range that is tried after a rejection which names no limit. */
 export const DEFAULT_MAX_BLOCK_RANGE = 10_000;
-/** Fewer blocks are not tried: who refuses these does not mean their number. */
+/** Smallest block range that is tried. A rejection of so few blocks has another reason. */
 export const MIN_BLOCK_RANGE = 10;
-/** For how long a limit is believed: it may have been a bad moment, or have been lifted. */
+/** How long a limit is used. It may have been temporary, or have been raised since. */
 const RANGE_LIMIT_TTL_MS = 10 * 60_000;
-/** The same where the width was not what was meant. */
+/** TTL of a limit after a rejection that was probably not about the block range. */
 const UNCERTAIN_LIMIT_TTL_MS = 30_000;
-/** HTTP statuses for a question or an answer that is too long, or took too long. */
+/** HTTP statuses for a request or response that is too long, or took too long. */
 const TOO_LARGE_STATUSES: ReadonlySet<number | undefined> = new Set([400, 408, 413, 504, 524]);
 
-/** Searches logs over endpoints each of which takes another number of blocks at once, which shows when it refuses more. */
+/**
+ * Creates a log reader for endpoints that each accept a different number of blocks per request. Learns the limits from
+ * rejections and timeouts.
+ */
 export function createAdaptiveLogReader({
   upstreams,
   isHealthy,
@@ -40,79 +42,82 @@ export function createAdaptiveLogReader({
 }: AdaptiveLogReaderOptions): ChainClient["getLogs"] {
   const limits = new Map<Upstream, BlockRangeLimit>();
 
-  function mostOf(member: Upstream): number {
-    const limit = limits.get(member);
+  function getMaxBlocks(upstream: Upstream): number {
+    const limit = limits.get(upstream);
     return limit === undefined || now() >= limit.expiresAt ? Number.POSITIVE_INFINITY : limit.maxBlocks;
   }
 
-  /** Learns from a refusal. @param named what the refusal says to be the most */
-  function narrow(member: Upstream, width: number, named: number | undefined): void {
-    const last = limits.get(member);
-    const half = Math.max(Math.min(Math.floor(width / 2), DEFAULT_MAX_BLOCK_RANGE), MIN_BLOCK_RANGE);
-    // What was found before is likely still so. Twice as much, in order that one bad moment does not count for ever.
-    const isKnown = last !== undefined && last.maxBlocks > MIN_BLOCK_RANGE && last.maxBlocks < width;
-    const isBelieved = isKnown && now() < last.expiresAt;
-    const guess = isKnown ? Math.min(last.maxBlocks * (isBelieved ? 1 : 2), Math.max(half, last.maxBlocks)) : half;
-    const blocks = named ?? guess;
-    limits.set(member, {
-      maxBlocks: isBelieved ? Math.min(blocks, last.maxBlocks) : blocks,
+  /** Learns from a rejection. @param suggested the limit that the rejection names */
+  function narrow(upstream: Upstream, blockCount: number, suggested: number | undefined): void {
+    const previous = limits.get(upstream);
+    const half = Math.max(Math.min(Math.floor(blockCount / 2), DEFAULT_MAX_BLOCK_RANGE), MIN_BLOCK_RANGE);
+    // The previous limit probably still holds. An expired one is doubled, so that one bad moment does not count forever.
+    const isUsable = previous !== undefined && previous.maxBlocks > MIN_BLOCK_RANGE && previous.maxBlocks < blockCount;
+    const isValid = isUsable && now() < previous.expiresAt;
+    const guess = isUsable
+      ? Math.min(previous.maxBlocks * (isValid ? 1 : 2), Math.max(half, previous.maxBlocks))
+      : half;
+    const maxBlocks = suggested ?? guess;
+    limits.set(upstream, {
+      maxBlocks: isValid ? Math.min(maxBlocks, previous.maxBlocks) : maxBlocks,
       expiresAt: now() + RANGE_LIMIT_TTL_MS,
     });
   }
 
   return async (filter, range, newestFirst, signal) => {
-    /** Endpoints that failed, and not because of the width. */
+    /** Endpoints that failed for other reasons than the block range. */
     const failed = new Set<Upstream>();
-    let failure: unknown = new Error("a chain without endpoints");
+    let failure: unknown = new Error("the chain has no endpoints");
     for (;;) {
-      const left = upstreams.filter((member) => !failed.has(member));
-      if (left.length === 0) throw failure;
-      // Rather two searches of an endpoint that is well than one of another.
-      const well = left.filter(isHealthy);
-      const asked = truncateRange(range, Math.max(...(well.length > 0 ? well : left).map(mostOf)), newestFirst);
-      if (asked === undefined) return undefined;
-      const width = countBlocks(asked);
-      const fitting = new Set(left.filter((member) => mostOf(member) >= width));
-      let wasAsked = false;
+      const remaining = upstreams.filter((upstream) => !failed.has(upstream));
+      if (remaining.length === 0) throw failure;
+      // Two requests to a healthy endpoint are better than one to an unhealthy endpoint.
+      const healthy = remaining.filter(isHealthy);
+      const maxBlocks = Math.max(...(healthy.length > 0 ? healthy : remaining).map(getMaxBlocks));
+      const part = truncateRange(range, maxBlocks, newestFirst);
+      if (part === undefined) return undefined;
+      const blockCount = countBlocks(part);
+      const eligible = new Set(remaining.filter((upstream) => getMaxBlocks(upstream) >= blockCount));
+      let hasFailed = false;
       try {
         const call = {
           method: "eth_getLogs",
-          params: [{ ...filter, ...encodeBlockRange(asked) }],
-          // Who gives what was not asked for has not searched for what was.
-          validate: (found: unknown) => areLogsMatching(found, filter, asked),
+          params: [{ ...filter, ...encodeBlockRange(part) }],
+          // An endpoint that returns other logs has not searched for the requested ones.
+          validate: (result: unknown) => areLogsMatching(result, filter, part),
         };
         const [outcome] = await request([call], signal, {
-          isEligible: (member) => fitting.has(member),
-          isRangeTooWide(member, error, isLate) {
-            wasAsked = true;
-            const isRefusal = isBlockRangeError(error);
-            if (isRefusal && width <= MIN_BLOCK_RANGE) {
-              limits.set(member, { maxBlocks: MIN_BLOCK_RANGE, expiresAt: now() + UNCERTAIN_LIMIT_TTL_MS });
-            } else if (isRefusal || isLate) {
-              narrow(member, width, isRefusal ? parseSuggestedBlockRange(error, asked) : undefined);
-              // Who is late with little is late with everything.
-              if (isRefusal || width > DEFAULT_MAX_BLOCK_RANGE) return true;
+          isEligible: (upstream) => eligible.has(upstream),
+          isRangeTooWide(upstream, error, isLate) {
+            hasFailed = true;
+            const isRejection = isBlockRangeError(error);
+            if (isRejection && blockCount <= MIN_BLOCK_RANGE) {
+              limits.set(upstream, { maxBlocks: MIN_BLOCK_RANGE, expiresAt: now() + UNCERTAIN_LIMIT_TTL_MS });
+            } else if (isRejection || isLate) {
+              narrow(upstream, blockCount, isRejection ? parseSuggestedBlockRange(error, part) : undefined);
+              // An endpoint that times out with few blocks times out with everything.
+              if (isRejection || blockCount > DEFAULT_MAX_BLOCK_RANGE) return true;
             }
-            failed.add(member);
+            failed.add(upstream);
             return false;
           },
         });
-        return { result: getResult(outcome), range: asked };
+        return { result: getResult(outcome), range: part };
       } catch (error) {
         failure = error;
-        // They rest, or nobody waits any more.
-        if (!wasAsked) for (const member of fitting) failed.add(member);
+        // No attempt was made: the endpoints are cooling down, or the caller has left.
+        if (!hasFailed) for (const upstream of eligible) failed.add(upstream);
       }
     }
   };
 }
 
-/** The part of a range that has at most so many blocks; undefined when it is not known where that ends. */
-function truncateRange(range: BlockRange, blocks: number, newestFirst: boolean): BlockRange | undefined {
+/** Returns the part of a range with at most `maxBlocks` blocks; undefined: the range has no end to count from. */
+function truncateRange(range: BlockRange, maxBlocks: number, newestFirst: boolean): BlockRange | undefined {
   const { from, to } = range;
-  if (countBlocks(range) <= blocks) return range;
+  if (countBlocks(range) <= maxBlocks) return range;
   if (to === Number.POSITIVE_INFINITY) return undefined;
-  return newestFirst ? { from: to - blocks + 1, to } : { from, to: from + blocks - 1 };
+  return newestFirst ? { from: to - maxBlocks + 1, to } : { from, to: from + maxBlocks - 1 };
 }
 
 function countBlocks({ from, to }: BlockRange): number {
@@ -123,16 +128,21 @@ function encodeBlockRange({ from, to }: BlockRange) {
   return { fromBlock: toQuantity(from), toBlock: to === Number.POSITIVE_INFINITY ? "latest" : toQuantity(to) };
 }
 
+/** Returns whether an error may mean that the block range is too wide. */
 export function isBlockRangeError(error: UpstreamError): boolean {
   if (error instanceof RpcError) return error.classification?.kind === undefined;
   return TOO_LARGE_STATUSES.has(error.status) || error.kind === "too_large";
 }
 
-/** The most blocks that a refusal names, where it plausibly does. */
-export function parseSuggestedBlockRange(error: UpstreamError, asked: BlockRange): number | undefined {
+/** Returns the smallest plausible number of blocks that a rejection names. */
+export function parseSuggestedBlockRange(error: UpstreamError, requested: BlockRange): number | undefined {
   if (!(error instanceof RpcError)) return undefined;
-  const numbers = (error.classification?.numbers ?? []).filter(
-    (each) => each >= MIN_BLOCK_RANGE && each < countBlocks(asked) && each !== asked.from && each !== asked.to,
+  const plausible = (error.classification?.numbers ?? []).filter(
+    (number) =>
+      number >= MIN_BLOCK_RANGE &&
+      number < countBlocks(requested) &&
+      number !== requested.from &&
+      number !== requested.to,
   );
-  return numbers.length === 0 ? undefined : Math.min(...numbers);
+  return plausible.length === 0 ? undefined : Math.min(...plausible);
 }

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 
-/** Name of an RPC endpoint for logs: its host and the six hex digits that tell URLs of one host apart. */
+/** Returns the name of an RPC endpoint for logs: its host and its id. Contains nothing else of the URL, which may hold a key. */
 export function deriveEndpointName(url: string): string {
   return `${URL.canParse(url) ? new URL(url).host : "invalid"}#${deriveEndpointId(url)}`;
 }
 
-/** The six hex digits alone: what callers and metrics may know of an RPC endpoint. */
+/** Returns six hex digits of a hash of the URL: what callers and metrics may know of an RPC endpoint. */
 export function deriveEndpointId(url: string): string {
   return createHash("sha256").update(url).digest("hex").slice(0, 6);
 }

@@ -5,7 +5,8 @@ import { type CircuitBreakerState, createCircuitBreaker } from "../../resilience
 import { monotonicNow } from "../../resilience/clock.js";
 import { createSemaphore } from "../../resilience/semaphore.js";
 import { UpstreamError } from "../../resilience/upstream-error.js";
-import { type ChainClient, getResult, type RpcCall } from "../chain-client.js";
+import { type ChainClient, getResult } from "../chain-client.js";
+import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
 import { createAdaptiveLogReader } from "./adaptive-block-range.js";
 import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
 import { type ChainHead, createHeadTracker, type ObservedHead, parseHead, selectHighestHead } from "./head-tracker.js";
@@ -13,27 +14,27 @@ import { createHedgedRequester, type Upstream } from "./hedged-requests.js";
 
 export interface EndpointPoolOptions {
   readonly slug: string;
-  /** What `eth_chainId` must answer. */
+  /** Expected result of `eth_chainId`. */
   readonly chainId: number;
   /** In order of preference. */
   readonly urls: readonly string[];
   readonly dispatcher: Dispatcher;
-  /** Most bytes of an answer. */
+  /** Maximum size of a response. */
   readonly maxBytes: number;
   readonly onEndpointRequest?: EndpointRequestObserver | undefined;
-  /** Told of every attempt that failed, and of an endpoint that lost its place for being slow. */
+  /** Called for every failed attempt, and when the breaker of a slow endpoint opens. */
   readonly onFailure: (failure: EndpointFailure) => void;
-  /** Ends background work; after it no read is sent again and nothing is held against an endpoint. */
+  /** Ends background work. Once it aborts, nothing is retried and no failure counts. */
   readonly closing: AbortSignal;
-  /** Longest time for one attempt at quick methods, in milliseconds. */
+  /** Timeout of one attempt at methods that do not search, in milliseconds. */
   readonly attemptTimeoutMs?: number;
-  /** Milliseconds on a steady clock. */
+  /** Monotonic clock, in milliseconds. */
   readonly now?: () => number;
-  /** From 0 up to 1. */
+  /** Returns a random number from 0 up to 1. */
   readonly random?: () => number;
 }
 
-/** An attempt that gave no answer. Holds nothing secret. */
+/** A failed attempt. Contains no secret. */
 export interface EndpointFailure {
   readonly chain: string;
   readonly endpoint: string;
@@ -41,44 +42,41 @@ export interface EndpointFailure {
   readonly error: string;
 }
 
-/** A chain's endpoints as one client, which tells how they are. */
+/** One client for all endpoints of a chain, which also reports their state. */
 export interface EndpointPool extends ChainClient {
   state(): EndpointPoolState;
-  /** Asks the endpoints for their heads in the background, each once in ten seconds at most. */
+  /** Reads the heads of the endpoints in the background, at most once in ten seconds. */
   probe(): void;
-  /** Notes the chain's latest block, where something that was read tells it. */
+  /** Records a chain head that another read has returned. */
   recordHead(head: ChainHead): void;
 }
 
 export interface EndpointPoolState {
-  /** The furthest head that is known. */
+  /** The highest known head. */
   readonly head: ObservedHead | undefined;
   /** In order of preference. */
   readonly endpoints: readonly EndpointState[];
-  /** When something was read last, in milliseconds on the steady clock; undefined: never. */
+  /** Time of the last request, in milliseconds on the monotonic clock; undefined: no request yet. */
   readonly lastUsedAt: number | undefined;
 }
 
 export interface EndpointState {
-  /** Its digits. */
+  /** Id of the endpoint. */
   readonly endpoint: string;
-  /** lagging: it answers, and is behind its peers. */
+  /** lagging: it responds, but is behind its peers. */
   readonly state: CircuitBreakerState | "lagging";
   readonly head: ObservedHead | undefined;
 }
 
-/** Longest time for one attempt, unless told otherwise. */
 const DEFAULT_ATTEMPT_TIMEOUT_MS = 1_500;
-/** Searches of logs that go on at the same time, whoever began them. */
+/** Concurrent log searches of all callers. */
 const MAX_CONCURRENT_LOG_SEARCHES = 16;
-/** How often an endpoint that rests is tried all the same, where no other is well. */
+/** How often a cooling-down endpoint is probed while no other is healthy. */
 const COOLDOWN_PROBE_INTERVAL_MS = 2_000;
 
-const LATEST_BLOCK_CALL: RpcCall = { method: "eth_getBlockByNumber", params: ["latest", false] };
-
 /**
- * A chain's endpoints as one client. Endpoints that fail often or lag behind their peers come last, so that there is
- * always one to ask; those that have asked to be left alone for a while, or serve another chain, hardly ever.
+ * Creates one client for all endpoints of a chain. Endpoints that fail often or lag behind their peers are tried last,
+ * so there is always one to try. Endpoints that asked for a cooldown or serve another chain are only probed.
  */
 export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
   const {
@@ -92,7 +90,7 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
   const upstreams = options.urls.map(
     (url): Upstream => ({ endpoint: createEndpoint({ ...options, url, now }), breaker: createCircuitBreaker(now) }),
   );
-  const heads = createHeadTracker({ peers: upstreams, fetchLatestBlock, now });
+  const headTracker = createHeadTracker({ peers: upstreams, fetchLatestBlock, now });
   const request = createHedgedRequester({
     slug,
     listCandidates,
@@ -105,106 +103,110 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
   });
 
   let lastUsedAt: number | undefined;
-  let notedHead: ObservedHead | undefined;
-  const searches = createSemaphore(MAX_CONCURRENT_LOG_SEARCHES);
+  let recordedHead: ObservedHead | undefined;
+  const searchSemaphore = createSemaphore(MAX_CONCURRENT_LOG_SEARCHES);
   const readLogs = createAdaptiveLogReader({ upstreams, isHealthy, request, now });
 
   async function fetchLatestBlock({ endpoint, breaker }: Upstream): Promise<unknown> {
     if (breaker.isCoolingDown()) return undefined;
-    const limit = createAbortScope(closing, attemptTimeoutMs);
+    const scope = createAbortScope(closing, attemptTimeoutMs);
     try {
-      const [outcome] = await endpoint.sendBatch([LATEST_BLOCK_CALL], limit.signal);
+      const [outcome] = await endpoint.sendBatch([LATEST_BLOCK_CALL], scope.signal);
       const block = getResult(outcome);
       breaker.recordProbe(parseHead(block) !== undefined);
       return block;
     } catch (error) {
       if (!closing.aborted) breaker.recordProbe(false);
-      // Only what the endpoint asks for counts: a look at its head says little of how it does its work.
+      // Only a requested cooldown counts: a failed head read says little about other calls.
       if (error instanceof UpstreamError && error.retryAfterMs !== undefined) breaker.startCooldown(error.retryAfterMs);
       throw error;
     } finally {
-      limit.cancel();
+      scope.cancel();
     }
   }
 
-  function rank(member: Upstream): number {
-    return (heads.isLagging(member) ? 2 : 0) + (member.breaker.isOpen() ? 1 : 0);
+  function rank(upstream: Upstream): number {
+    return (headTracker.isLagging(upstream) ? 2 : 0) + (upstream.breaker.isOpen() ? 1 : 0);
   }
 
-  function isHealthy(member: Upstream): boolean {
-    return rank(member) === 0;
+  function isHealthy(upstream: Upstream): boolean {
+    return rank(upstream) === 0;
   }
 
-  /** The endpoints that may be asked, best first. */
   function listCandidates(): readonly Upstream[] {
     return upstreams.filter(({ breaker }) => !breaker.isCoolingDown()).sort((a, b) => rank(a) - rank(b));
   }
 
-  /** Where none is well, tries those that rest: they may be well again before their time. Nobody waits for it. */
-  function tryResting(): void {
-    const isGood = (member: Upstream): boolean => !member.breaker.isCoolingDown() && isHealthy(member);
-    if (upstreams.some(isGood)) return;
-    for (const member of upstreams) {
-      if (member.breaker.isCoolingDown() && member.breaker.cooldownElapsedMs() >= COOLDOWN_PROBE_INTERVAL_MS)
-        void tryOne(member);
+  /** Probes cooling-down endpoints in the background while no other is healthy: they may recover early. */
+  function probeCoolingDown(): void {
+    const isUsable = (upstream: Upstream): boolean => !upstream.breaker.isCoolingDown() && isHealthy(upstream);
+    if (upstreams.some(isUsable)) return;
+    for (const upstream of upstreams) {
+      const { breaker } = upstream;
+      if (breaker.isCoolingDown() && breaker.cooldownElapsedMs() >= COOLDOWN_PROBE_INTERVAL_MS)
+        void probeChainId(upstream);
     }
   }
 
-  /** Asks an endpoint for no more than its chain's id. */
-  async function tryOne({ endpoint, breaker }: Upstream): Promise<void> {
+  /** Sends no calls, so that only the chain id is read. */
+  async function probeChainId({ endpoint, breaker }: Upstream): Promise<void> {
     const attempt = breaker.beginAttempt();
-    const limit = createAbortScope(closing, attemptTimeoutMs);
+    const scope = createAbortScope(closing, attemptTimeoutMs);
     try {
-      await endpoint.sendBatch([], limit.signal);
+      await endpoint.sendBatch([], scope.signal);
       attempt.recordSuccess(undefined);
     } catch (error) {
       attempt.ignore();
       if (error instanceof UpstreamError && error.retryAfterMs !== undefined) breaker.startCooldown(error.retryAfterMs);
     } finally {
-      limit.cancel();
+      scope.cancel();
     }
   }
 
-  /** What is done beside every read. */
-  function lookAround(): void {
+  /** Starts the background work that accompanies every request. */
+  function runBackgroundProbes(): void {
     lastUsedAt = now();
-    // Where there is no choice, how far an endpoint is changes nothing.
-    if (upstreams.length > 1) heads.refresh();
-    tryResting();
+    // A single endpoint has no peers to compare its head with.
+    if (upstreams.length > 1) headTracker.refresh();
+    probeCoolingDown();
   }
 
-  function stateOf(member: Upstream): EndpointState {
-    const state = member.breaker.state();
-    const isLagging = state === "ok" && heads.isLagging(member);
-    return { endpoint: member.endpoint.id, state: isLagging ? "lagging" : state, head: heads.getHead(member) };
+  function stateOf(upstream: Upstream): EndpointState {
+    const state = upstream.breaker.state();
+    const isLagging = state === "ok" && headTracker.isLagging(upstream);
+    return {
+      endpoint: upstream.endpoint.id,
+      state: isLagging ? "lagging" : state,
+      head: headTracker.getHead(upstream),
+    };
   }
 
   return {
     slug,
     state() {
       const endpoints = upstreams.map(stateOf);
-      return { head: selectHighestHead([notedHead, ...endpoints.map(({ head }) => head)]), endpoints, lastUsedAt };
+      return { head: selectHighestHead([recordedHead, ...endpoints.map(({ head }) => head)]), endpoints, lastUsedAt };
     },
-    probe: heads.refresh,
+    probe: headTracker.refresh,
     recordHead(head) {
-      notedHead = { ...head, observedAt: now() };
+      recordedHead = { ...head, observedAt: now() };
     },
     async send(method, params, signal, validate) {
-      lookAround();
+      runBackgroundProbes();
       const [outcome] = await request([{ method, params, validate }], signal);
-      if (outcome === undefined) throw new Error("a read without an outcome");
+      if (outcome === undefined) throw new Error("the request has no outcome");
       if ("revert" in outcome) throw outcome.revert;
       return outcome.result;
     },
     async sendBatch(calls, signal) {
       if (calls.length === 0) return [];
-      lookAround();
+      runBackgroundProbes();
       return request(calls, signal);
     },
     async getLogs(filter, range, newestFirst, signal) {
-      lookAround();
+      runBackgroundProbes();
       try {
-        return await searches.acquire(signal, () => readLogs(filter, range, newestFirst, signal));
+        return await searchSemaphore.acquire(signal, () => readLogs(filter, range, newestFirst, signal));
       } catch (error) {
         if (error !== signal.reason) throw error;
         throw new ServiceError("UPSTREAM_UNAVAILABLE", `the logs of ${slug} could not be searched in time`);

@@ -1,28 +1,29 @@
 import { isQuantity } from "../hex.js";
 
-/** How far the endpoints of one chain have got. */
+/** Tracks the chain heads that the endpoints of one chain report. */
 export interface HeadTracker<Peer> {
-  /** Asks all in the background when that was not done lately. */
+  /** Reads all heads in the background, unless that was done within the refresh interval. */
   refresh(): void;
-  /** Whether an endpoint was behind its peers when they were asked last. */
+  /** Returns whether an endpoint was behind its peers at the last refresh. */
   isLagging(peer: Peer): boolean;
-  /** The head that an endpoint named last; undefined: none yet. */
+  /** Returns the head that an endpoint reported last; undefined: none yet. */
   getHead(peer: Peer): ObservedHead | undefined;
 }
 
-/** A head, and when it was told, in milliseconds on a steady clock. */
+/** A head and when it was observed, in milliseconds on the monotonic clock. */
 export interface ObservedHead extends ChainHead {
   readonly observedAt: number;
 }
 
 export interface HeadTrackerOptions<Peer> {
   readonly peers: readonly Peer[];
-  /** Result of `eth_getBlockByNumber` for the latest block at one endpoint. */
+  /** Returns the result of `eth_getBlockByNumber` for the latest block at one endpoint. */
   readonly fetchLatestBlock: (peer: Peer) => Promise<unknown>;
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
 }
 
-/** A chain's latest block, as somebody told it. */
+/** The latest block of a chain as one endpoint reports it. */
 export interface ChainHead {
   readonly number: number;
   /** Unix seconds. */
@@ -32,15 +33,15 @@ export interface ChainHead {
 const HEAD_REFRESH_INTERVAL_MS = 10_000;
 export const MAX_BLOCKS_BEHIND = 16;
 export const MAX_SECONDS_BEHIND = 30;
-/** A block from further in the future than clocks differ is no measure for others. */
+/** Tolerated clock difference. Other heads are not compared with a block that is further in the future. */
 export const MAX_SECONDS_AHEAD = 60;
 
 export function createHeadTracker<Peer>({ peers, fetchLatestBlock, now }: HeadTrackerOptions<Peer>): HeadTracker<Peer> {
-  const seen = new Map<Peer, ObservedHead>();
+  const headByPeer = new Map<Peer, ObservedHead>();
   let lagging: ReadonlySet<Peer> = new Set();
-  let askedAt = Number.NEGATIVE_INFINITY;
+  let refreshedAt = Number.NEGATIVE_INFINITY;
 
-  async function ask(): Promise<void> {
+  async function readHeads(): Promise<void> {
     const heads = await Promise.all(
       peers.map((peer) =>
         fetchLatestBlock(peer)
@@ -48,14 +49,14 @@ export function createHeadTracker<Peer>({ peers, fetchLatestBlock, now }: HeadTr
           .catch(() => undefined),
       ),
     );
-    for (const [place, peer] of peers.entries()) {
-      const head = heads[place];
-      if (head !== undefined) seen.set(peer, { ...head, observedAt: now() });
+    for (const [index, peer] of peers.entries()) {
+      const head = heads[index];
+      if (head !== undefined) headByPeer.set(peer, { ...head, observedAt: now() });
     }
-    // Of an endpoint that does not answer nothing is known: it is neither behind nor ahead of the others.
-    const known = heads.filter((head) => head !== undefined).filter(isPlausible);
-    const highest = Math.max(...known.map(({ number }) => number));
-    const latest = Math.max(...known.map(({ timestamp: time }) => time));
+    // An endpoint that does not respond is neither behind nor ahead of the others.
+    const comparable = heads.filter((head) => head !== undefined).filter(isPlausible);
+    const highest = Math.max(...comparable.map(({ number }) => number));
+    const latest = Math.max(...comparable.map(({ timestamp }) => timestamp));
     const isBehind = (head: ChainHead | undefined): boolean =>
       head !== undefined &&
       (highest - head.number >= MAX_BLOCKS_BEHIND || latest - head.timestamp >= MAX_SECONDS_BEHIND);
@@ -64,26 +65,26 @@ export function createHeadTracker<Peer>({ peers, fetchLatestBlock, now }: HeadTr
 
   return {
     refresh() {
-      if (now() - askedAt < HEAD_REFRESH_INTERVAL_MS) return;
-      askedAt = now();
-      void ask();
+      if (now() - refreshedAt < HEAD_REFRESH_INTERVAL_MS) return;
+      refreshedAt = now();
+      void readHeads();
     },
     isLagging: (peer) => lagging.has(peer),
-    getHead: (peer) => seen.get(peer),
+    getHead: (peer) => headByPeer.get(peer),
   };
 }
 
-/** The furthest of several heads, the one seen last where they are equal; what is from the future is none. */
+/** Returns the highest of several heads, and of equal ones the latest observed. Ignores heads from the future. */
 export function selectHighestHead(heads: readonly (ObservedHead | undefined)[]): ObservedHead | undefined {
-  const known = heads.filter((head) => head !== undefined).filter(isPlausible);
-  return known.sort((a, b) => b.number - a.number || b.observedAt - a.observedAt)[0];
+  const comparable = heads.filter((head) => head !== undefined).filter(isPlausible);
+  return comparable.sort((a, b) => b.number - a.number || b.observedAt - a.observedAt)[0];
 }
 
-function isPlausible({ timestamp: time }: ChainHead): boolean {
-  return time <= Date.now() / 1000 + MAX_SECONDS_AHEAD;
+function isPlausible({ timestamp }: ChainHead): boolean {
+  return timestamp <= Date.now() / 1000 + MAX_SECONDS_AHEAD;
 }
 
-/** The head that a block's JSON names; undefined: none. */
+/** Parses the head from a block's JSON; undefined: not a block. */
 export function parseHead(block: unknown): ChainHead | undefined {
   if (typeof block !== "object" || block === null) return undefined;
   const { number, timestamp } = block as { number?: unknown; timestamp?: unknown };

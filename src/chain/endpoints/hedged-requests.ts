@@ -6,58 +6,69 @@ import { UpstreamError } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcOutcome } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
 import type { Endpoint } from "./endpoint.js";
+import {
+  type Candidate,
+  createRequestPlan,
+  decideNextStep,
+  onAttemptEnded,
+  onAttemptStarted,
+  onHedgeDecided,
+  onUpstreamExhausted,
+  type PlanEvent,
+} from "./request-plan.js";
 
-/** One endpoint of a pool, with what is known of it. */
+/** One endpoint of a pool and its health. */
 export interface Upstream {
   readonly endpoint: Endpoint;
   readonly breaker: CircuitBreaker;
 }
 
 export interface HedgedRequesterOptions {
-  /** Slug of the chain, for the error. */
+  /** Slug of the chain, for error messages. */
   readonly slug: string;
-  /** The endpoints that may be asked now, best first. */
+  /** Returns the endpoints that may get a request now, best first. */
   readonly listCandidates: () => readonly Upstream[];
-  /** Whether an endpoint is good enough to be asked beside another. */
-  readonly isHealthy: (member: Upstream) => boolean;
-  readonly onFailure: (member: Upstream, method: string, problem: string) => void;
-  /** After it nothing is sent again and no failure counts. */
+  /** Returns whether an endpoint is good enough for a hedge. */
+  readonly isHealthy: (upstream: Upstream) => boolean;
+  readonly onFailure: (upstream: Upstream, method: string, error: string) => void;
+  /** Once it aborts, nothing is retried and no failure counts. */
   readonly closing: AbortSignal;
-  /** Longest time for one attempt at quick methods, in milliseconds. */
+  /** Timeout of one attempt at methods that do not search, in milliseconds. */
   readonly attemptTimeoutMs: number;
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
-  /** From 0 up to 1. */
+  /** Returns a random number from 0 up to 1. */
   readonly random: () => number;
 }
 
-/** What a search adds to a read: endpoints differ in how much they search at once. */
+/** Extra rules for log searches: endpoints differ in how many blocks they search at once. */
 export interface LogSearchPolicy {
-  /** Whether an endpoint may be asked. */
-  readonly isEligible: (member: Upstream) => boolean;
+  /** Returns whether an endpoint may get the request. */
+  readonly isEligible: (upstream: Upstream) => boolean;
   /**
-   * Told of every failure. Gives whether it only means that the search is too wide for the endpoint, which is no trouble.
-   * @param isLate whether it did not answer in time
+   * Called for every failure. Returns whether it only means that the block range is too wide for the endpoint, which
+   * does not count as a failure.
+   * @param isLate whether the attempt timed out
    */
-  readonly isRangeTooWide: (member: Upstream, error: UpstreamError, isLate: boolean) => boolean;
+  readonly isRangeTooWide: (upstream: Upstream, error: UpstreamError, isLate: boolean) => boolean;
 }
 
 /**
- * Has one endpoint answer all calls.
- * @throws ServiceError UPSTREAM_UNAVAILABLE when none does.
+ * Gets the outcomes of all calls from one endpoint.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint responds
  */
 export type HedgedRequester = (
   calls: readonly RpcCall[],
   signal: AbortSignal,
-  rules?: LogSearchPolicy,
+  policy?: LogSearchPolicy,
 ) => Promise<readonly RpcOutcome[]>;
 
-/** An attempt that is under way. */
 interface RunningAttempt {
   readonly upstream: Upstream;
   readonly attempt: CircuitBreakerAttempt;
   readonly startedAt: number;
   readonly isHedge: boolean;
-  /** What it comes to. Never rejects. */
+  /** Never rejects. */
   readonly result: Promise<AttemptResult>;
 }
 
@@ -65,143 +76,136 @@ type AttemptResult =
   | { readonly outcomes: readonly RpcOutcome[] }
   | { readonly error: unknown; readonly isLate: boolean };
 
-/**
- * Methods that search, with the longest time for one attempt at them, in milliseconds. They are neither hedged nor sent
- * again to the same endpoint: that would only double the work.
- */
+/** Methods that search, with the timeout of one attempt in milliseconds. */
 const SEARCH_TIMEOUTS_MS: ReadonlyMap<string, number> = new Map([["eth_getLogs", 5_000]]);
-/** Most attempts for one read, the hedge included. One is one HTTP request where the endpoint takes batches. */
-const MAX_ATTEMPTS = 3;
-/** Longest wait before the second attempt at one endpoint; before the third, twice as long. */
+/** Maximum delay before the second attempt at the same endpoint. It doubles for the third. */
 const RETRY_JITTER_MS = 100;
 
-/** Reads from the best endpoint; from the next one too when it is slow, and from others, or again, when it fails. */
+/**
+ * Creates a requester that asks the best endpoint, hedges with the next one when the first is slow, and fails over to
+ * other endpoints, or retries, when one fails.
+ */
 export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRequester {
   const { slug, listCandidates, isHealthy, onFailure, closing, attemptTimeoutMs, now, random } = options;
 
-  return async (calls, signal, rules) => {
+  return async (calls, signal, policy) => {
     const method = [...new Set(calls.map((call) => call.method))].join(",");
-    const longestMs = Math.max(0, ...calls.map((call) => SEARCH_TIMEOUTS_MS.get(call.method) ?? 0));
-    const isQuick = longestMs === 0;
-    const ending = createAbortScope(signal);
+    const searchTimeoutMs = Math.max(0, ...calls.map((call) => SEARCH_TIMEOUTS_MS.get(call.method) ?? 0));
+    const isSearch = searchTimeoutMs > 0;
+    const scope = createAbortScope(signal);
     const running = new Set<RunningAttempt>();
-    const sends = new Map<Upstream, number>();
-    /** Endpoints that would say the same again. */
-    const done = new Set<Upstream>();
-    const countOf = (member: Upstream): number => sends.get(member) ?? 0;
+    let plan = createRequestPlan<Upstream>(isSearch);
     let failure: UpstreamError | undefined;
-    let left = MAX_ATTEMPTS;
-    let mayHedge = isQuick;
 
-    /** A search waits long and asks nobody else meanwhile: not for one that did not answer just now. */
-    const doubtsOf = ({ breaker }: Upstream): number => (isQuick || !breaker.hasRecentFailure() ? 0 : 1);
+    function toCandidates(): Candidate<Upstream>[] {
+      return listCandidates()
+        .filter((upstream) => policy?.isEligible(upstream) !== false)
+        .map((upstream) => ({
+          upstream,
+          isHealthy: isHealthy(upstream),
+          hasRecentFailure: upstream.breaker.hasRecentFailure(),
+        }));
+    }
 
-    async function ask({ endpoint }: Upstream): Promise<AttemptResult> {
-      const limit = createAbortScope(ending.signal, Math.max(attemptTimeoutMs, longestMs));
+    async function send({ endpoint }: Upstream): Promise<AttemptResult> {
+      const attemptScope = createAbortScope(scope.signal, Math.max(attemptTimeoutMs, searchTimeoutMs));
       try {
-        return { outcomes: await endpoint.sendBatch(calls, limit.signal) };
+        return { outcomes: await endpoint.sendBatch(calls, attemptScope.signal) };
       } catch (error) {
-        return { error, isLate: limit.signal.aborted };
+        return { error, isLate: attemptScope.signal.aborted };
       } finally {
-        limit.cancel();
+        attemptScope.cancel();
       }
     }
 
     function start(upstream: Upstream, isHedge: boolean): void {
-      left -= 1;
-      sends.set(upstream, countOf(upstream) + 1);
+      plan = onAttemptStarted(plan, upstream);
       const attempt = upstream.breaker.beginAttempt();
-      running.add({ upstream, attempt, startedAt: now(), isHedge, result: ask(upstream) });
+      running.add({ upstream, attempt, startedAt: now(), isHedge, result: send(upstream) });
     }
 
-    /** Starts an attempt at an endpoint that was asked least; false when there is none. */
-    async function startNext(): Promise<boolean> {
-      const [next] = listCandidates()
-        .filter((member) => !done.has(member) && rules?.isEligible(member) !== false)
-        .sort((a, b) => countOf(a) - countOf(b) || doubtsOf(a) - doubtsOf(b));
-      if (next === undefined || left === 0) return false;
-      const before = countOf(next);
-      if (before > 0) await sleep(random() * RETRY_JITTER_MS * 2 ** (before - 1), ending.signal);
-      if (ending.signal.aborted) return false;
-      start(next, false);
-      return true;
+    /** Returns the first attempt to end; undefined when the hedge delay is over. */
+    function waitForAttempt(
+      untilHedge: boolean,
+    ): Promise<{ ended: RunningAttempt; result: AttemptResult } | undefined> {
+      const results = [...running].map(async (ended) => ({ ended, result: await ended.result }));
+      const [slowest] = running;
+      if (!untilHedge || slowest === undefined) return Promise.race(results);
+      const hedgeDelay = sleep(slowest.upstream.breaker.hedgeDelayMs(), scope.signal).then(() => undefined);
+      return Promise.race([...results, hedgeDelay]);
     }
 
-    /** Asks another endpoint beside the one that is slow. */
-    function hedge(): void {
-      mayHedge = false;
-      const peer = listCandidates().find((member) => isHealthy(member) && countOf(member) === 0);
-      if (peer !== undefined && left > 0) start(peer, true);
-    }
-
-    /** The first attempt to end; undefined when it is time to ask another endpoint. */
-    function firstOf(
-      runs: readonly RunningAttempt[],
-    ): Promise<{ run: RunningAttempt; end: AttemptResult } | undefined> {
-      const ends = runs.map(async (run) => ({ run, end: await run.result }));
-      const [slowest] = runs;
-      if (!mayHedge || slowest === undefined) return Promise.race(ends);
-      return Promise.race([
-        ...ends,
-        sleep(slowest.upstream.breaker.hedgeDelayMs(), ending.signal).then(() => undefined),
-      ]);
-    }
-
-    function succeeded({ attempt, startedAt, isHedge }: RunningAttempt): void {
-      attempt.recordSuccess(isQuick ? now() - startedAt : undefined);
+    function recordSuccess({ attempt, startedAt, isHedge }: RunningAttempt): void {
+      attempt.recordSuccess(isSearch ? undefined : now() - startedAt);
       if (!isHedge) return;
-      // To be beaten by an endpoint that was asked later counts: one that hangs would never be found out otherwise.
-      for (const beaten of running) {
-        const opened = beaten.attempt.recordFailure(now() - beaten.startedAt);
-        if (opened) onFailure(beaten.upstream, method, "is slower than the next endpoint, again and again");
+      // Being overtaken by a later attempt counts as a failure. Otherwise an endpoint that hangs would stay the first.
+      for (const overtaken of running) {
+        const hasOpened = overtaken.attempt.recordFailure(now() - overtaken.startedAt);
+        if (hasOpened) onFailure(overtaken.upstream, method, "is repeatedly slower than the next endpoint");
       }
     }
 
-    function failed({ upstream, attempt }: RunningAttempt, error: UpstreamError, isLate: boolean): void {
+    function recordFailure({ upstream, attempt }: RunningAttempt, error: UpstreamError, isLate: boolean): void {
       const { status, retryAfterMs, message } = error;
-      if (rules?.isRangeTooWide(upstream, error, isLate)) {
+      if (policy?.isRangeTooWide(upstream, error, isLate)) {
         attempt.ignore();
-        done.add(upstream);
+        plan = onUpstreamExhausted(plan, upstream);
         return;
       }
       if (retryAfterMs !== undefined) upstream.breaker.startCooldown(retryAfterMs);
-      // A refused call says nothing about others, nor does a search that the endpoint finds too long.
-      const isItsFault = !(error instanceof RpcError) && (isQuick || status === undefined);
-      if (isItsFault) attempt.recordFailure();
+      // A rejected call says nothing about other calls, and neither does a search that is too long for the endpoint.
+      const countsAsFailure = !(error instanceof RpcError) && (!isSearch || status === undefined);
+      if (countsAsFailure) attempt.recordFailure();
       else attempt.ignore();
-      if (!isQuick || (status !== undefined && status >= 400 && status < 429)) done.add(upstream);
+      if (isSearch || (status !== undefined && status >= 400 && status < 429))
+        plan = onUpstreamExhausted(plan, upstream);
       onFailure(upstream, method, message);
     }
 
     try {
-      while (running.size > 0 || (await startNext())) {
-        const first = await firstOf([...running]);
-        if (first === undefined) {
-          hedge();
+      for (let event: PlanEvent; ; ) {
+        const step = decideNextStep(plan, toCandidates(), event);
+        if (event === "hedge_delay_elapsed") plan = onHedgeDecided(plan);
+        event = undefined;
+        if (step.type === "fail" || step.type === "give_up") break;
+        if (step.type === "start") {
+          const { upstream, previousAttempts } = step;
+          if (previousAttempts > 0) await sleep(random() * RETRY_JITTER_MS * 2 ** (previousAttempts - 1), scope.signal);
+          if (scope.signal.aborted) event = "aborted";
+          else start(upstream, false);
           continue;
         }
-        const { run, end } = first;
-        running.delete(run);
-        if ("outcomes" in end) {
-          succeeded(run);
-          return end.outcomes;
+        if (step.type === "hedge") {
+          start(step.upstream, true);
+          continue;
         }
-        if (!(end.error instanceof UpstreamError)) throw end.error;
-        // The caller left or its time is up, or we close: that says nothing about the endpoint.
+        const first = await waitForAttempt(step.untilHedge);
+        if (first === undefined) {
+          event = "hedge_delay_elapsed";
+          continue;
+        }
+        const { ended, result } = first;
+        running.delete(ended);
+        plan = onAttemptEnded(plan);
+        if ("outcomes" in result) {
+          recordSuccess(ended);
+          return result.outcomes;
+        }
+        if (!(result.error instanceof UpstreamError)) throw result.error;
+        // The caller has left or its deadline has passed, or the process is closing: not the endpoint's failure.
         if (signal.aborted || closing.aborted) {
-          run.attempt.ignore();
-          break;
+          ended.attempt.ignore();
+          event = "aborted";
+          continue;
         }
-        // That a node is there and refuses is worth more to know than that others are gone.
-        if (!(failure instanceof RpcError)) failure = end.error;
-        failed(run, end.error, end.isLate);
+        // A rejection by a node tells more than the failures of unreachable ones.
+        if (!(failure instanceof RpcError)) failure = result.error;
+        recordFailure(ended, result.error, result.isLate);
       }
     } finally {
-      ending.cancel();
+      scope.cancel();
       for (const { attempt } of running) attempt.ignore();
     }
-    throw new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} gives an answer`, {
-      cause: failure,
-    });
+    throw new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} responded`, { cause: failure });
   };
 }

@@ -132,7 +132,7 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
       signal.throwIfAborted();
       return calls.map(({ method, params }) => stub.call(method, params));
     } catch (cause) {
-      throw new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} gives an answer`, { cause });
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} responded`, { cause });
     }
   }
 

@@ -15,7 +15,7 @@ import { type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js"
 const never = new AbortController().signal;
 const by = { caller: "192.0.2.7", signal: never };
 const optimism = { slug: "optimism", chainId: 1 };
-const unavailable = { reason: "UPSTREAM_UNAVAILABLE", message: "no RPC endpoint of optimism gives an answer" };
+const unavailable = { reason: "UPSTREAM_UNAVAILABLE", message: "no RPC endpoint of optimism responded" };
 
 const opened: { close(): Promise<unknown> }[] = [];
 afterEach(async () => {

@@ -155,7 +155,7 @@ describe("a circuit breaker of an endpoint", () => {
     first.intercept = hang;
     // Beaten by the second five times.
     for (let round = 0; round < 5; round++) expect(await send()).toBe("0xb");
-    expect(failures).toMatchObject([{ error: "is slower than the next endpoint, again and again" }]);
+    expect(failures).toMatchObject([{ error: "is repeatedly slower than the next endpoint" }]);
     const { ms } = await timed(Promise.all([send(), send(), send()]));
     expect(ms).toBeLessThan(90);
     expect(methods(first)).toHaveLength(6);

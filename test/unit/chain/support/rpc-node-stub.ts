@@ -114,5 +114,5 @@ export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<End
 
 export const UNAVAILABLE_ERROR = {
   reason: "UPSTREAM_UNAVAILABLE",
-  message: "no RPC endpoint of optimism gives an answer",
+  message: "no RPC endpoint of optimism responded",
 };
