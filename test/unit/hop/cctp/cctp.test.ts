@@ -10,18 +10,18 @@ const sdkFolder = createRequire(import.meta.url)
   .resolve("@hop-protocol/sdk")
   .replace(/dist.*/, "dist/esm/");
 
-test("the messages by which deliveries are estimated are those inside the SDK", () => {
+test("the sample messages equal those inside the SDK", () => {
   const source = readFileSync(`${sdkFolder}HopBridge.js`, "utf8");
-  const inside = [...source.matchAll(/^\s+(\w+): '(0x[0-9a-f]{500,})'/gm)];
-  expect(inside.map(([, slug]) => slug).sort()).toEqual(["arbitrum", "base", "ethereum", "optimism", "polygon"]);
-  for (const [, slug = "", encoded = ""] of inside) {
+  const sdkMessages = [...source.matchAll(/^\s+(\w+): '(0x[0-9a-f]{500,})'/gm)];
+  expect(sdkMessages.map(([, slug]) => slug).sort()).toEqual(["arbitrum", "base", "ethereum", "optimism", "polygon"]);
+  for (const [, slug = "", encoded = ""] of sdkMessages) {
     const [bytes] = utils.defaultAbiCoder.decode(["bytes"], encoded);
     expect(buildSampleCctpMessage(slug)).toEqual({ bytes, hash: utils.keccak256(bytes) });
   }
   expect(buildSampleCctpMessage("gnosis")).toBeUndefined();
 });
 
-test("USDC.e is swapped where the SDK swaps it, between the tokens of the address book", () => {
+test("USDC.e is swapped on the same chains as in the SDK, between the tokens of its address book", () => {
   const mainnet = getNetwork("mainnet");
   for (const slug of mainnet.chains.keys()) {
     const swap = findUsdcSwapPool(slug);
