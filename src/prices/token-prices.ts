@@ -1,45 +1,46 @@
 import { ServiceError } from "../errors.js";
 import type { CacheEntry, SourceHealth, StaleWhileRevalidateCache } from "../resilience/stale-while-revalidate.js";
 
-/** What the price document says: when it was made (milliseconds since 1970) and USD by token symbol. */
+/** A price document: its creation time (milliseconds since 1970) and USD prices by upper-case token symbol. */
 export interface PriceDocument {
   readonly timestamp: number;
   readonly prices: ReadonlyMap<string, number>;
 }
 
-/** The prices that are known at one time. */
+/** Token prices at one time. */
 export interface PriceTable {
   /**
-   * Price of one whole token in US dollars.
+   * Returns the price of one whole token in US dollars.
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no source has a usable price.
    */
   getUsdPrice(symbol: string): number;
 }
 
 export interface TokenPrices {
-  /** The newest prices of these tokens at least. */
+  /** Returns a table with the newest prices of these tokens; it may contain others. */
   getTable(symbols: readonly string[]): Promise<PriceTable>;
-  /** What book() would give without a wait; undefined where it would wait. The same object while nothing is new. */
+  /** Returns what getTable() returns if it is cached, otherwise undefined; the same object until there is a newer one. */
   peekTable(symbols: readonly string[]): PriceTable | undefined;
-  /** Price of one whole token, as in the newest book. */
+  /** Returns the newest price of one whole token. */
   getUsdPrice(symbol: string): Promise<number>;
 }
 
 export interface TokenPricesOptions {
-  /** Fixed prices by symbol: used before any source. */
+  /** Fixed prices by symbol; they take precedence over the document. */
   readonly fixedPricesUsd: ReadonlyMap<string, number>;
   /** The price document; undefined: fixed prices only. */
   readonly document: Pick<StaleWhileRevalidateCache<PriceDocument>, "get" | "peek"> | undefined;
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** A price document older than this is not believed, as in the SDK. */
+/** Maximum age of a price document, as in the SDK. */
 const MAX_PRICE_AGE_MS = 10 * 60 * 1000;
 
-/** No token is worth so much: whoever says so is mistaken. */
+/** Plausibility limit; no token is worth as much. */
 const MAX_PRICE_USD = 1e9;
 
-/** Tokens that have the price of another, as in the SDK. */
+/** Tokens that have the price of another one, as in the SDK. */
 const PRICE_ALIASES: Readonly<Record<string, string>> = {
   "USDC.e": "USDC",
   WETH: "ETH",
@@ -51,18 +52,26 @@ const PRICE_ALIASES: Readonly<Record<string, string>> = {
 
 export function createTokenPrices({ fixedPricesUsd, document, now }: TokenPricesOptions): TokenPrices {
   const fixedBySymbol = upperCaseSymbols(fixedPricesUsd);
-  const withoutDocument = bookOf(undefined);
-  let newest: { readonly reading: CacheEntry<PriceDocument>; readonly book: PriceTable } | undefined;
+  const fixedOnlyTable = createTable(undefined);
+  let newest: { readonly entry: CacheEntry<PriceDocument>; readonly table: PriceTable } | undefined;
 
-  const fixedUsd = (asked: string): number | undefined =>
-    fixedBySymbol.get(asked.toUpperCase()) ?? fixedBySymbol.get((PRICE_ALIASES[asked] ?? asked).toUpperCase());
+  function findFixedPrice(symbol: string): number | undefined {
+    const fixedPrice = fixedBySymbol.get(symbol.toUpperCase());
+    return fixedPrice ?? fixedBySymbol.get((PRICE_ALIASES[symbol] ?? symbol).toUpperCase());
+  }
 
-  function bookOf(read: PriceDocument | undefined): PriceTable {
+  /** Returns whether no document is needed for these tokens. */
+  function haveFixedPrices(symbols: readonly string[]): boolean {
+    return symbols.every((symbol) => findFixedPrice(symbol) !== undefined);
+  }
+
+  function createTable(priceDocument: PriceDocument | undefined): PriceTable {
     return {
-      getUsdPrice(asked) {
-        const symbol = PRICE_ALIASES[asked] ?? asked;
-        const isCurrent = read !== undefined && read.timestamp > now() - MAX_PRICE_AGE_MS;
-        const price = fixedUsd(asked) ?? (isCurrent ? read.prices.get(symbol.toUpperCase()) : undefined);
+      getUsdPrice(requestedSymbol) {
+        const symbol = PRICE_ALIASES[requestedSymbol] ?? requestedSymbol;
+        const isCurrent = priceDocument !== undefined && priceDocument.timestamp > now() - MAX_PRICE_AGE_MS;
+        const price =
+          findFixedPrice(requestedSymbol) ?? (isCurrent ? priceDocument.prices.get(symbol.toUpperCase()) : undefined);
         if (price === undefined || !(price > 0)) {
           throw new ServiceError("UPSTREAM_UNAVAILABLE", `no price for ${symbol}`);
         }
@@ -71,68 +80,65 @@ export function createTokenPrices({ fixedPricesUsd, document, now }: TokenPrices
     };
   }
 
-  function keep(reading: CacheEntry<PriceDocument>): PriceTable {
-    // A host behind a cache may give an older document after a newer one; one from the future is no measure.
-    const known = newest?.reading.value.timestamp ?? 0;
-    const isNewer = reading.value.timestamp >= known || known > now();
-    if (isNewer && newest?.reading !== reading) {
-      // What calls itself younger than it can be would be believed for too long.
-      const timestamp = Math.min(reading.value.timestamp, now());
-      newest = { reading, book: bookOf({ ...reading.value, timestamp }) };
+  function acceptNewest(entry: CacheEntry<PriceDocument>): PriceTable {
+    // A load-balanced host may return an older document after a newer one. A timestamp in the future does not count.
+    const newestTimestamp = newest?.entry.value.timestamp ?? 0;
+    const isNewer = entry.value.timestamp >= newestTimestamp || newestTimestamp > now();
+    if (isNewer && newest?.entry !== entry) {
+      // A timestamp in the future would extend the maximum age.
+      const timestamp = Math.min(entry.value.timestamp, now());
+      newest = { entry, table: createTable({ ...entry.value, timestamp }) };
     }
-    return newest?.book ?? withoutDocument;
+    return newest?.table ?? fixedOnlyTable;
   }
 
-  /** Whether the fixed prices are all that is needed: then no source has to answer first. */
-  const areFixed = (symbols: readonly string[]): boolean => symbols.every((symbol) => fixedUsd(symbol) !== undefined);
-
   async function getTable(symbols: readonly string[]): Promise<PriceTable> {
-    if (document === undefined || areFixed(symbols)) return withoutDocument;
-    return document.get().then(keep, () => withoutDocument);
+    if (document === undefined || haveFixedPrices(symbols)) return fixedOnlyTable;
+    return document.get().then(acceptNewest, () => fixedOnlyTable);
   }
 
   return {
     getTable,
     peekTable(symbols) {
-      if (document === undefined || areFixed(symbols)) return withoutDocument;
-      const reading = document.peek();
-      return reading === undefined ? undefined : keep(reading);
+      if (document === undefined || haveFixedPrices(symbols)) return fixedOnlyTable;
+      const entry = document.peek();
+      return entry === undefined ? undefined : acceptNewest(entry);
     },
     getUsdPrice: async (symbol) => (await getTable([symbol])).getUsdPrice(symbol),
   };
 }
 
-/** How a price document is, whose age counts from when it was made. */
+/** Returns the health of a price document; its age counts from the document's timestamp. */
 export function getPriceSourceHealth(
   document: Pick<StaleWhileRevalidateCache<PriceDocument>, "peekStale" | "health">,
   now: () => number,
 ): SourceHealth {
   const health = document.health();
-  const reading = document.peekStale();
-  if (reading === undefined) return health;
-  const ageMs = Math.max(0, now() - reading.value.timestamp);
-  // What is not believed any more is as good as not read.
+  const entry = document.peekStale();
+  if (entry === undefined) return health;
+  const ageMs = Math.max(0, now() - entry.value.timestamp);
+  // An expired document is as bad as one that cannot be read.
   return { state: ageMs < MAX_PRICE_AGE_MS ? health.state : "failing", ageMs };
 }
 
 /**
- * Reads a price document: `{ "timestamp": milliseconds, "prices": { "ETH": 3000 } }`.
- * @throws TypeError when it has another form.
+ * Parses a price document: `{ "timestamp": milliseconds, "prices": { "ETH": 3000 } }`. Drops implausible prices.
+ * @throws TypeError when the format is different.
  */
-export function parsePriceDocument(document: unknown): PriceDocument {
-  const { timestamp, prices } = (document ?? {}) as { timestamp?: unknown; prices?: unknown };
+export function parsePriceDocument(json: unknown): PriceDocument {
+  const { timestamp, prices } = (json ?? {}) as { timestamp?: unknown; prices?: unknown };
   if (typeof timestamp !== "number" || typeof prices !== "object" || prices === null) {
-    throw new TypeError("token prices have another form");
+    throw new TypeError("the price document has an unexpected format");
   }
-  const numbers = Object.entries(prices).filter((entry): entry is [string, number] => isPlausiblePrice(entry[1]));
-  return { timestamp, prices: upperCaseSymbols(new Map(numbers)) };
+  const plausible = Object.entries(prices).filter((entry): entry is [string, number] => isPlausiblePrice(entry[1]));
+  return { timestamp, prices: upperCaseSymbols(new Map(plausible)) };
 }
 
 function isPlausiblePrice(value: unknown): boolean {
   return typeof value === "number" && value > 0 && value < MAX_PRICE_USD;
 }
 
-/** The SDK rounds these two to six decimals before it computes with them. */
+/** Rounds USDC and USDT to six decimals before use, as the SDK does. */
 function roundLikeSdk(symbol: string, price: number): number {
   return symbol === "USDC" || symbol === "USDT" ? Number(price.toFixed(6)) : price;
 }
