@@ -1,4 +1,4 @@
-/** Every reason for which a call can fail, as interface and clients know it. Stable. */
+/** The reasons for which a call can fail; a stable part of the contract. */
 export type ErrorReason =
   | "MISSING_PARAMETER"
   | "INVALID_PARAMETER"
@@ -18,17 +18,17 @@ export type ErrorReason =
   | "INTERNAL";
 
 export interface ServiceErrorOptions {
-  /** Name of the one parameter at fault, in lowerCamelCase. */
+  /** Name of the invalid parameter in lowerCamelCase. */
   field?: string;
-  /** When the caller may come back; for RATE_LIMITED and OVERLOADED. */
+  /** When the caller may retry; for RATE_LIMITED and OVERLOADED. */
   retryAfterSeconds?: number;
-  /** What lies behind it: for the log, never shown to the caller. */
+  /** The original error; logged, but never shown to the caller. */
   cause?: unknown;
 }
 
 /**
- * A failure that the caller is told about. The message is shown as it is, so it never holds a URL, a key or what an
- * upstream said. Everything thrown that is no ServiceError is answered as INTERNAL.
+ * A failure that is reported to the caller. The message is part of the response, so it must never contain a URL, a key or
+ * text from an upstream. Any other thrown error is reported as INTERNAL.
  */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
@@ -44,7 +44,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** What went wrong, in a line, for the log. */
+/** Returns a one-line description of an error for the log. */
 export function getErrorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -3,7 +3,7 @@ import { diagnoseEndpoints } from "../chain/diagnose/diagnose-endpoints.js";
 import { type Config, loadConfig } from "../config/config.js";
 import { type ContractRegistry, createContractRegistry } from "../hop/contract-registry.js";
 import { type Chain, getNetwork, type NetworkSlug } from "../hop/networks.js";
-import { eventTopics } from "../hop/transfer-events.js";
+import { EVENT_TOPICS } from "../hop/transfer-events.js";
 import { createAbortScope } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { type CheckedChain, formatCheckTable, isChainServed } from "./check-table.js";
@@ -82,7 +82,7 @@ function selectRpcUrls({ rpcUrls }: Config, network: NetworkSlug, { slug }: Chai
 /** As the service searches for the transfer of an id. */
 function createTransferFilter(book: ContractRegistry, chain: Chain) {
   const address = [...book.getSendingContracts(chain).keys()];
-  return { address, topics: [[eventTopics.transferSent, eventTopics.withdrawalBonded], UNUSED_TRANSFER_ID] };
+  return { address, topics: [[EVENT_TOPICS.transferSent, EVENT_TOPICS.withdrawalBonded], UNUSED_TRANSFER_ID] };
 }
 
 function hasPassed(chains: readonly CheckedChain[]): boolean {

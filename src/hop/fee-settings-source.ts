@@ -6,21 +6,21 @@ import type { NetworkSlug } from "./networks.js";
 
 export interface FeeSettingsSource {
   /**
-   * The settings to price with.
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when the configured document has never been read: a fee by other
-   * settings than Hop's present ones would be a wrong number.
+   * Returns the settings for quotes.
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when the configured document has never been read. The built-in settings may
+   * be outdated, and the fee would be wrong.
    */
   getCurrent(network: NetworkSlug): Promise<FeeSettings>;
-  /** What current() would give without a wait; undefined where it would wait. */
+  /** Returns what getCurrent() returns if it is cached; otherwise undefined. */
   peek(network: NetworkSlug): FeeSettings | undefined;
-  /** The settings to list routes by: those of the document, or the SDK's own while it cannot be read. */
+  /** Returns the settings for the list of routes; those built into the SDK while the document cannot be read. */
   getCurrentOrBuiltIn(network: NetworkSlug): Promise<FeeSettings>;
 }
 
-/** How long a list of routes waits for settings that have never been read, in milliseconds. */
+/** How long a list of routes waits for settings that have never been read. */
 const FALLBACK_AFTER_MS = 1_000;
 
-/** @param documents the core config document of each network; undefined: the SDK's built-in settings. */
+/** @param documents core config document of each network; undefined: the SDK's built-in settings. */
 export function createFeeSettingsSource(
   documents: Readonly<Record<NetworkSlug, Pick<StaleWhileRevalidateCache<FeeSettings>, "get" | "peek">>> | undefined,
 ): FeeSettingsSource {
@@ -38,8 +38,8 @@ export function createFeeSettingsSource(
     peek: (network) => (documents === undefined ? builtIn[network] : documents[network].peek()?.value),
     async getCurrentOrBuiltIn(network) {
       if (documents === undefined) return builtIn[network];
-      const reading = documents[network].get().then(({ value }) => value);
-      return withTimeout(reading, FALLBACK_AFTER_MS, builtIn[network]);
+      const settings = documents[network].get().then(({ value }) => value);
+      return withTimeout(settings, FALLBACK_AFTER_MS, builtIn[network]);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { NetworkSlug } from "./networks.js";
 type ByToken<T> = Readonly<Record<string, T>>;
 type ByChain<T> = Readonly<Record<string, T>>;
 
-/** What Hop charges and who bonds: the SDK's built-in values, or those of the core config document. */
+/** Hop's fees and bonders: the SDK's built-in values, or those of the core config document. */
 export interface FeeSettings {
   /** Bonder by token, source chain and destination chain. */
   readonly bonders: ByToken<ByChain<ByChain<string>>>;
@@ -16,7 +16,7 @@ export interface FeeSettings {
   readonly relayerFeeEnabled: ByChain<boolean>;
   /** Fixed relayer fee in wei, by destination chain. */
   readonly relayerFeeWei: ByChain<string>;
-  /** Tokens whose bridge takes no more transfers from ethereum. */
+  /** Tokens whose bridge no longer accepts transfers from ethereum. */
   readonly bridgeDeprecated: ByToken<boolean>;
 }
 
@@ -38,12 +38,12 @@ const isRecordOf =
 const isBps: Validator = (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 10_000;
 const isBoolean: Validator = (value) => typeof value === "boolean";
 const isWei: Validator = (value) => typeof value === "string" && /^[0-9]{1,30}$/.test(value);
-/** Spaces around an address are the SDK's own: its bonder of DAI from ethereum to optimism ends in one. */
+/** Allows spaces around an address: the SDK's bonder of DAI from ethereum to optimism ends in one. */
 const isPaddedAddress: Validator = (value) => typeof value === "string" && /^\s*0x[0-9a-f]{40}\s*$/i.test(value);
 const isMultiplier: Validator = (value) => typeof value === "number" && value >= 0 && value < 1_000;
 
-/** The form of each part: nothing else may reach the arithmetic. */
-const settingValidators: Readonly<Record<keyof FeeSettings, Validator>> = {
+/** Validates each setting before it reaches the arithmetic. */
+const SETTING_VALIDATORS: Readonly<Record<keyof FeeSettings, Validator>> = {
   bonders: isRecordOf(isRecordOf(isRecordOf(isPaddedAddress))),
   bonderFeeBps: isRecordOf(isRecordOf(isBps)),
   destinationFeeGasPriceMultiplier: isMultiplier,
@@ -52,7 +52,7 @@ const settingValidators: Readonly<Record<keyof FeeSettings, Validator>> = {
   bridgeDeprecated: isRecordOf(isBoolean),
 };
 
-/** The settings that the SDK is shipped with. */
+/** Returns the settings that are built into the SDK. */
 export function getBuiltInFeeSettings(network: NetworkSlug): FeeSettings {
   return withUsdcDefaults(
     pickSettings(sdkConfig[network] as unknown as Record<string, unknown>) as unknown as FeeSettings,
@@ -60,27 +60,26 @@ export function getBuiltInFeeSettings(network: NetworkSlug): FeeSettings {
 }
 
 /**
- * The settings of a core config document: what it leaves out stays as the SDK has it, as in the SDK itself.
- * @throws TypeError when the document is no object or a part of it has another form than the SDK's own.
+ * Parses a core config document. Like in the SDK, settings that it omits keep their built-in values.
+ * @throws TypeError when the document is not an object or a setting is invalid.
  */
 export function parseFeeSettings(network: NetworkSlug, document: unknown): FeeSettings {
   const builtIn = getBuiltInFeeSettings(network);
   if (typeof document !== "object" || document === null || Array.isArray(document))
-    throw new TypeError("core config is no object");
-  const given = pickSettings(document as Record<string, unknown>);
-  for (const [name, value] of Object.entries(given)) {
-    if (!settingValidators[name as keyof FeeSettings](value))
-      throw new TypeError(`core config: ${name} has another form`);
+    throw new TypeError("the core config is not an object");
+  const overrides = pickSettings(document as Record<string, unknown>);
+  for (const [name, value] of Object.entries(overrides)) {
+    if (!SETTING_VALIDATORS[name as keyof FeeSettings](value)) throw new TypeError(`core config: ${name} is invalid`);
   }
-  return withUsdcDefaults({ ...builtIn, ...given } as FeeSettings);
+  return withUsdcDefaults({ ...builtIn, ...overrides } as FeeSettings);
 }
 
 function pickSettings(source: Record<string, unknown>): Record<string, unknown> {
-  // The SDK takes a part over only where it is truthy: null, 0 and absent leave its own value standing.
+  // The SDK only takes over truthy settings: null, 0 and absent ones keep the built-in value.
   return Object.fromEntries(SETTING_NAMES.filter((name) => source[name]).map((name) => [name, source[name]]));
 }
 
-/** USDC.e has the settings of USDC where it has none of its own. */
+/** Copies the settings of USDC to USDC.e where it has none. */
 function withUsdcDefaults(settings: FeeSettings): FeeSettings {
   return {
     ...settings,

@@ -1,6 +1,6 @@
 import { sdkConfig } from "@hop-protocol/sdk/config";
 
-/** The networks that this service knows; the SDK's `sepolia` has no bridges. */
+/** The supported networks. The SDK's `sepolia` has no bridges. */
 export const NETWORK_SLUGS = ["mainnet", "goerli"] as const;
 export type NetworkSlug = (typeof NETWORK_SLUGS)[number];
 
@@ -9,28 +9,28 @@ export interface Chain {
   readonly slug: string;
   readonly chainId: number;
   readonly isL1: boolean;
-  /** Symbol of the token in which gas is paid there, as token prices know it. */
+  /** Symbol of the gas token, as used in token prices. */
   readonly nativeToken: string;
   /** The SDK's public RPC endpoints, in its order of preference. */
   readonly publicRpcUrls: readonly string[];
-  /** Where Multicall3 stands; undefined: nowhere. */
+  /** Address of Multicall3; undefined: not deployed. */
   readonly multicallAddress: string | undefined;
-  /** About how long a block takes, in milliseconds. */
+  /** Approximate block time in milliseconds. */
   readonly blockTimeMs: number;
 }
 
-/** The contracts of one token on one chain: name in the SDK's address book to address. */
+/** Contracts of one token on one chain: address by name in the SDK's address book. */
 export type TokenContracts = Readonly<Record<string, string | number | undefined>>;
 
 export interface Network {
   readonly slug: NetworkSlug;
   /** The chains on which at least one token has contracts, in the SDK's order. */
   readonly chains: ReadonlyMap<string, Chain>;
-  /** Token symbol to chain slug to contracts, in the SDK's order. */
+  /** Contracts by token symbol and chain slug, in the SDK's order. */
   readonly contracts: ReadonlyMap<string, ReadonlyMap<string, TokenContracts>>;
 }
 
-/** What is read of a chain in the SDK's configuration, whose own types leave it open. */
+/** The part of the SDK's chain configuration in use; the SDK's own types do not describe it. */
 interface SdkChainConfig {
   readonly slug: string;
   readonly chainId: string;
@@ -52,35 +52,35 @@ const BLOCK_TIMES_MS: Readonly<Record<string, number>> = {
   linea: 2_000,
   polygonzk: 3_000,
 };
-/** For a chain that the SDK knows and this table does not. */
+/** For chains of the SDK that are not in the table. */
 const DEFAULT_BLOCK_TIME_MS = 2_000;
 
-/** Names that the SDK accepts for a chain beside its slug. */
+/** Names that the SDK accepts for a chain in addition to its slug. */
 const CHAIN_ALIASES: Readonly<Record<string, string>> = { xdai: "gnosis" };
 
-const networks: Readonly<Record<NetworkSlug, Network>> = {
+const NETWORKS: Readonly<Record<NetworkSlug, Network>> = {
   mainnet: loadNetwork("mainnet"),
   goerli: loadNetwork("goerli"),
 };
 
 export function getNetwork(slug: NetworkSlug): Network {
-  return networks[slug];
+  return NETWORKS[slug];
 }
 
-/** The chain that a slug or alias names, or undefined. */
+/** Returns the chain with a slug or alias; undefined if there is none. */
 export function findChain(network: Network, name: string): Chain | undefined {
   return network.chains.get(Object.hasOwn(CHAIN_ALIASES, name) ? (CHAIN_ALIASES[name] as string) : name);
 }
 
 function loadNetwork(slug: NetworkSlug): Network {
-  const book: Record<string, Record<string, TokenContracts>> = sdkConfig[slug].addresses;
+  const addresses: Record<string, Record<string, TokenContracts>> = sdkConfig[slug].addresses;
   const contracts = new Map(
-    Object.entries(book).map(([token, byChain]) => [token, new Map(Object.entries(byChain))] as const),
+    Object.entries(addresses).map(([token, byChain]) => [token, new Map(Object.entries(byChain))] as const),
   );
-  const used = new Set([...contracts.values()].flatMap((byChain) => [...byChain.keys()]));
+  const usedSlugs = new Set([...contracts.values()].flatMap((byChain) => [...byChain.keys()]));
   const chains = new Map<string, Chain>();
   for (const chain of Object.values<SdkChainConfig>(sdkConfig[slug].chains)) {
-    if (!used.has(chain.slug)) continue;
+    if (!usedSlugs.has(chain.slug)) continue;
     chains.set(chain.slug, {
       slug: chain.slug,
       chainId: Number(chain.chainId),

@@ -1,8 +1,8 @@
 import type { Network } from "./networks.js";
 
 /**
- * Decimals by token symbol. The SDK's own table stands behind its root import only, which is too heavy for a start;
- * a test holds this one against it.
+ * Decimals by token symbol. The SDK's own table is only available through its root import, which is too slow for startup;
+ * a test compares the two.
  */
 const TOKEN_DECIMALS: Readonly<Record<string, number>> = {
   ETH: 18,
@@ -20,24 +20,24 @@ const TOKEN_DECIMALS: Readonly<Record<string, number>> = {
   WBTC: 8,
 };
 
-/** Names that the SDK takes for a token beside its symbol. */
+/** Names that the SDK accepts for a token in addition to its symbol. */
 const TOKEN_ALIASES: Readonly<Record<string, string>> = { WETH: "ETH", WMATIC: "MATIC", XDAI: "DAI", WXDAI: "DAI" };
 
 export interface Token {
-  /** The symbol under which the address book has the token. */
+  /** Symbol of the token in the SDK's address book. */
   readonly symbol: string;
   /**
-   * The symbol as asked for, in the SDK's letter case. The SDK prices some aliases unlike the token itself: DAI that
-   * leaves gnosis as `XDAI` has its own fee, and `WETH` from ethereum pays no relayer.
+   * The requested symbol or alias in the SDK's letter case. The SDK prices some aliases differently: DAI that leaves gnosis
+   * as `XDAI` has another fee, and `WETH` from ethereum pays no relayer fee.
    */
   readonly requestedSymbol: string;
   readonly decimals: number;
 }
 
-/** Tokens by lower-case symbol or alias, made once for each network. */
+/** Memoized tokens of each network by lower-case symbol or alias, and by requestedSymbol. */
 const tokensByNetwork = new WeakMap<Network, ReadonlyMap<string, Token>>();
 
-/** The token that a symbol or alias names on this network, in any letter case, or undefined. */
+/** Returns the token with a symbol or alias, in any letter case; undefined if the network has none. */
 export function findToken(network: Network, name: string): Token | undefined {
   let tokens = tokensByNetwork.get(network);
   if (tokens === undefined) {
@@ -53,7 +53,7 @@ function indexTokensByName({ contracts }: Network): ReadonlyMap<string, Token> {
     if (contracts.has(symbol)) tokens.set(alias.toLowerCase(), createToken(symbol, alias));
   }
   for (const symbol of contracts.keys()) tokens.set(symbol.toLowerCase(), createToken(symbol, symbol));
-  // As most callers write them: these need no other case.
+  // The usual letter case, which spares most lookups a toLowerCase().
   for (const token of [...tokens.values()]) tokens.set(token.requestedSymbol, token);
   return tokens;
 }
@@ -63,11 +63,11 @@ export function isCctpSymbol(symbol: string): boolean {
   return symbol === "USDC" || symbol === "USDC.e";
 }
 
-/** Decimals of a token of the address book. */
+/** Returns the decimals of a token of the address book. @throws Error for any other symbol. */
 export function getTokenDecimals(symbol: string): number {
-  const found = TOKEN_DECIMALS[symbol];
-  if (found === undefined) throw new Error(`no decimals for token ${symbol}`);
-  return found;
+  const decimals = TOKEN_DECIMALS[symbol];
+  if (decimals === undefined) throw new Error(`no decimals for token ${symbol}`);
+  return decimals;
 }
 
 function createToken(symbol: string, requestedSymbol: string): Token {

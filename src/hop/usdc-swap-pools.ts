@@ -1,4 +1,4 @@
-/** Where USDC.e is swapped for USDC on an L2 before it travels by CCTP: a pool of Uniswap v3. */
+/** The Uniswap v3 pool that swaps USDC.e for USDC on an L2 before a CCTP transfer. */
 export interface UsdcSwapPool {
   readonly address: string;
   readonly quoterAddress: string;
@@ -6,13 +6,13 @@ export interface UsdcSwapPool {
   readonly bridgedUsdc: string;
   /** USDC. */
   readonly nativeUsdc: string;
-  /** The pool's fee in millionths. It never changes: the pool's address is made from it. */
+  /** The pool's fee in millionths. It never changes: the pool's address is derived from it. */
   readonly feePips: bigint;
 }
 
 const DEFAULT_QUOTER_ADDRESS = "0xb27308f9F90D607463bb33eA1BeBb41C27CE5AB6";
 
-/** On mainnet, by slug; the SDK has the same addresses inside. A test holds these quotes against the SDK's. */
+/** Pools of mainnet by slug. The SDK contains the same addresses; a test compares the quotes. */
 const USDC_SWAP_POOLS: Readonly<Record<string, UsdcSwapPool>> = {
   optimism: {
     address: "0x2aB22ac86b25BD448A4D9dC041Bd2384655299c4",
@@ -44,7 +44,7 @@ const USDC_SWAP_POOLS: Readonly<Record<string, UsdcSwapPool>> = {
   },
 };
 
-/** undefined where USDC.e is not swapped. */
+/** Returns the pool on a chain; undefined where USDC.e is not swapped. */
 export function findUsdcSwapPool(slug: string): UsdcSwapPool | undefined {
   return USDC_SWAP_POOLS[slug];
 }

@@ -2,7 +2,7 @@ import type { FeeSettings } from "../hop/fee-settings.js";
 import type { Chain, Network, TokenContracts } from "../hop/networks.js";
 import { isCctpSymbol } from "../hop/tokens.js";
 
-/** A token with the chain that it leaves and the one where it arrives. */
+/** A token with a source chain and a destination chain. */
 export interface Route {
   readonly token: string;
   readonly source: Chain;
@@ -10,8 +10,9 @@ export interface Route {
 }
 
 /**
- * The routes on which a transfer can really be sent, in the order of the SDK's address book. The SDK's own list has
- * more: CCTP pairs that its `getIsSupportedCctpRoute` refuses, and sends from L1 over bridges that are deprecated.
+ * Returns the routes on which a transfer can be sent, in the order of the SDK's address book. The SDK's
+ * getAvailableRoutes() returns more: CCTP pairs that its getIsSupportedCctpRoute() rejects, and transfers from L1 over
+ * deprecated bridges.
  */
 export function findAvailableRoutes(network: Network, settings: FeeSettings): readonly Route[] {
   const routes: Route[] = [];
@@ -29,18 +30,18 @@ export function findAvailableRoutes(network: Network, settings: FeeSettings): re
   return routes;
 }
 
-/** Whether the contracts for a route are there, whatever the settings say. */
+/** Returns whether the contracts of a route exist, whatever the settings are. */
 export function hasRouteContracts(network: Network, { token, source, destination }: Route): boolean {
   const from = network.contracts.get(token)?.get(source.slug);
   const to = network.contracts.get(token)?.get(destination.slug);
   if (from === undefined || to === undefined || source === destination) return false;
   if (!isCctpSymbol(token)) return true;
-  // A USDC.e that leaves L1 would be USDC: the swap that makes one of the other is on the L2s only.
+  // USDC.e cannot leave L1: the pools that swap it for USDC are on L2s only.
   const isSwappedOnL1 = token === "USDC.e" && source.isL1;
   return !isSwappedOnL1 && getCctpBridge(from) !== undefined && getCctpBridge(to) !== undefined;
 }
 
-/** Whether the settings let a route be used: a deprecated bridge takes nothing from L1 and still sends back. */
+/** Returns whether the settings allow a route: a deprecated bridge accepts no transfers from L1, but still sends back. */
 export function isRouteEnabled({ token, source }: Route, settings: FeeSettings): boolean {
   return !(source.isL1 && settings.bridgeDeprecated[token]);
 }

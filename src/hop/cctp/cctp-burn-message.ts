@@ -1,13 +1,13 @@
 import type { Log } from "../../chain/read/chain-reads.js";
 
-/** Where the fourth word of a burn message stands: behind its version (4 bytes), token, recipient and amount. */
+/** Offset of the fourth word of a BurnMessage, after version (4 bytes), token, recipient and amount. */
 const BURNER_OFFSET_BYTES = 4 + 3 * 32;
-/** Where the message's bytes begin in the event's data: behind domain, sender, offset and length, of one word each. */
+/** Offset of the message in the event's data, after domain, sender, offset and length (one word each). */
 const BODY_OFFSET_BYTES = 4 * 32;
 
 /**
- * Who burnt the USDC that a MessageReceived log brings: the caller of `depositForBurn` on the source, lower case.
- * Undefined for a message of another kind. Source: the layout of CCTP version 1's BurnMessage.
+ * Decodes the burner from a MessageReceived log: the address, in lower case, that called `depositForBurn` on the source.
+ * Returns undefined for a message that is too short. Layout: BurnMessage of CCTP V1.
  */
 export function decodeBurner({ data }: Log): string | undefined {
   const end = 2 + 2 * (BODY_OFFSET_BYTES + BURNER_OFFSET_BYTES + 32);

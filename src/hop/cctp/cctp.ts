@@ -2,10 +2,10 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
 import type { Chain } from "../networks.js";
 
-/** Circle's number for a chain in CCTP messages, by slug. The SDK has the same table behind its root import. */
+/** CCTP domain IDs by chain slug. The SDK has the same table, but only behind its heavy root import. */
 const CCTP_DOMAINS: Readonly<Record<string, number>> = { ethereum: 0, optimism: 2, arbitrum: 3, base: 6, polygon: 7 };
 
-/** Circle's contracts that burn and mint, by slug. The address book does not have them; the SDK's messages do. */
+/** Circle's TokenMessenger contracts by slug. The SDK's address book lacks them; its sample messages contain them. */
 export const TOKEN_MESSENGERS: Readonly<Record<string, string>> = {
   ethereum: "0xBd3fa81B58Ba92a82136038B25aDec7066af3155",
   polygon: "0x9daF8c91AEFAE50b9c0E69629D3F6Ca40cA3B3FE",
@@ -14,15 +14,15 @@ export const TOKEN_MESSENGERS: Readonly<Record<string, string>> = {
   base: "0x1682Ae6375C4E4A97e4B583BC394c861A46D8962",
 };
 
-/** USDC where the messages below burn it. */
+/** USDC contracts on the source chains of the sample messages. */
 const BURN_TOKENS: Readonly<Record<string, string>> = {
   polygon: "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359",
   arbitrum: "0xaf88d065e77c8cC2239327C5EDb3A432268e5831",
 };
 
 /**
- * One message towards each chain that was really sent and is kept unreceived, so that receiving it can be estimated: its
- * source and its nonce there. The SDK has the same messages inside.
+ * One message to each chain, by source and nonce, that was really sent and never received, so that its delivery can be
+ * estimated. The SDK (getCctpReceiveMessageEstimateGasLimit) contains the same messages.
  */
 const SAMPLE_MESSAGES: Readonly<Record<string, { readonly source: string; readonly nonce: number }>> = {
   ethereum: { source: "polygon", nonce: 0xbe73 },
@@ -31,11 +31,11 @@ const SAMPLE_MESSAGES: Readonly<Record<string, { readonly source: string; readon
   arbitrum: { source: "polygon", nonce: 0xbe6f },
   base: { source: "polygon", nonce: 0xbe6d },
 };
-/** Who sent the samples, to itself, and how much: one hundredth of a USDC. */
+/** The account that sent the samples to itself, and the amount: 0.01 USDC. */
 const SAMPLE_SENDER = "0x9997da3de3ec197c853bcc96caecf08a81de9d69";
 const SAMPLE_AMOUNT = 10_000n;
 
-/** undefined for a chain without CCTP. */
+/** Returns the CCTP domain ID of a chain; undefined without CCTP. */
 export function getCctpDomain(chain: Chain): number | undefined {
   return CCTP_DOMAINS[chain.slug];
 }
@@ -43,11 +43,11 @@ export function getCctpDomain(chain: Chain): number | undefined {
 export interface CctpMessage {
   /** 0x-prefixed hex. */
   readonly bytes: string;
-  /** Its keccak256, by which Circle's attestation is found. */
+  /** keccak256 of the message, the key of Circle's attestation. */
   readonly hash: string;
 }
 
-/** The message by which delivering to a chain is estimated; undefined for a chain without CCTP. */
+/** Builds the message whose delivery to a chain is estimated; undefined for a chain without CCTP. */
 export function buildSampleCctpMessage(destinationSlug: string): CctpMessage | undefined {
   const sample = SAMPLE_MESSAGES[destinationSlug];
   if (sample === undefined) return undefined;

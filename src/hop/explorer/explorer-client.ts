@@ -8,109 +8,110 @@ import { createContractRegistry } from "../contract-registry.js";
 import { getNetwork } from "../networks.js";
 import { type ExplorerRecord, parseExplorerRecord } from "./explorer-record.js";
 
-/** Hop's explorer API, which knows the transfers of mainnet. */
+/** Client of Hop's explorer API, which indexes the transfers of mainnet. */
 export interface ExplorerClient {
   /**
-   * What it says of a transfer ID, a CCTP nonce or a transaction's hash, in the order of its own ids. Records that cannot
-   * be believed or belong to something else are left out.
-   * @param asked lower case
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when it gives no usable answer, and at once while it is left alone because
-   *   it did so several times in a row
+   * Returns the records for a transfer ID, a CCTP nonce or a transaction hash, sorted by id. Drops records that are invalid,
+   * contradictory or do not match the query.
+   * @param query lower case
+   * @throws ServiceError UPSTREAM_UNAVAILABLE without a usable response; immediately during the cooldown after several
+   *   failures in a row
    */
-  findTransfers(asked: string, signal: AbortSignal): Promise<readonly ExplorerRecord[]>;
+  findTransfers(query: string, signal: AbortSignal): Promise<readonly ExplorerRecord[]>;
   health(): SourceHealth;
-  /** Breaks off what is under way. */
+  /** Aborts all requests. */
   close(): Promise<void>;
 }
 
 export interface ExplorerClientOptions {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
-  /** Milliseconds on a steady clock. */
+  /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
 }
 
 const TIMEOUT_MS = 3_000;
 const MAX_RESPONSE_BYTES = 1024 * 1024;
-/** Requests at a time; those beyond wait for their turn, within their time. */
+/** Maximum number of connections; more requests wait, within their timeout. */
 const MAX_CONCURRENT_REQUESTS = 4;
-/** How often it is tried while it is left alone. */
+/** Interval between attempts during a cooldown. */
 const PROBE_INTERVAL_MS = 2_000;
-/** The API gives no more on a page. */
+/** Page size of the API. */
 const MAX_RECORDS = 100;
 
 export function createExplorerClient({ baseUrl, now }: ExplorerClientOptions): ExplorerClient {
   const dispatcher = new Agent({ connections: MAX_CONCURRENT_REQUESTS });
-  const health = createCircuitBreaker(now);
+  const breaker = createCircuitBreaker(now);
   const network = getNetwork("mainnet");
-  const book = createContractRegistry(network);
+  const registry = createContractRegistry(network);
 
-  async function read(asked: string, signal: AbortSignal): Promise<readonly unknown[]> {
-    const url = `${baseUrl}/v1/transfers?transferId=${encodeURIComponent(asked)}`;
+  async function fetchRecords(query: string, signal: AbortSignal): Promise<readonly unknown[]> {
+    const url = `${baseUrl}/v1/transfers?transferId=${encodeURIComponent(query)}`;
     return parseRecordList(
       await fetchJson(url, { dispatcher, timeoutMs: TIMEOUT_MS, maxBytes: MAX_RESPONSE_BYTES, signal }),
     );
   }
 
   return {
-    async findTransfers(asked, signal) {
-      const isLeftAlone = health.isOpen() || health.isCoolingDown();
-      if (isLeftAlone && health.cooldownElapsedMs() < PROBE_INTERVAL_MS)
-        throw createUnavailableError("is left alone for a while after its failures");
-      const attempt = health.beginAttempt();
-      let list: readonly unknown[];
+    async findTransfers(query, signal) {
+      const isCoolingDown = breaker.isOpen() || breaker.isCoolingDown();
+      if (isCoolingDown && breaker.cooldownElapsedMs() < PROBE_INTERVAL_MS)
+        throw createUnavailableError("is in cooldown after repeated failures");
+      const attempt = breaker.beginAttempt();
+      let rawRecords: readonly unknown[];
       try {
-        list = await read(asked, signal);
+        rawRecords = await fetchRecords(query, signal);
         attempt.recordSuccess(undefined);
       } catch (error) {
-        // Nobody waits any more: that tells nothing of the explorer.
+        // The caller aborted, which says nothing about the explorer.
         if (signal.aborted) attempt.ignore();
         else attempt.recordFailure();
-        const restMs = error instanceof UpstreamError ? error.retryAfterMs : undefined;
-        if (restMs !== undefined) health.startCooldown(restMs);
-        throw createUnavailableError("gives no usable answer", error);
+        const retryAfterMs = error instanceof UpstreamError ? error.retryAfterMs : undefined;
+        if (retryAfterMs !== undefined) breaker.startCooldown(retryAfterMs);
+        throw createUnavailableError("returned no usable response", error);
       }
-      const records = list.flatMap((json) => parseExplorerRecord(network, book, json) ?? []);
-      return sortById(dropContradictions(records).filter((record) => matchesQuery(record, asked)));
+      const records = rawRecords.flatMap((json) => parseExplorerRecord(network, registry, json) ?? []);
+      return sortById(dropContradictions(records).filter((record) => matchesQuery(record, query)));
     },
     health() {
-      const state = health.state();
-      const answeredAt = health.lastSuccessAt();
+      const state = breaker.state();
+      const lastSuccessAt = breaker.lastSuccessAt();
       return {
         state: state === "cooldown" ? "failing" : state,
-        ageMs: answeredAt === undefined ? undefined : now() - answeredAt,
+        ageMs: lastSuccessAt === undefined ? undefined : now() - lastSuccessAt,
       };
     },
     close: () => dispatcher.destroy(),
   };
 }
 
-/** The records of an answer, which can say in several ways that it is none. */
-function parseRecordList(answer: unknown): readonly unknown[] {
-  const { status, data, error } = (answer ?? {}) as { status?: unknown; data?: unknown; error?: unknown };
-  const isWell = (status || "ok") === "ok" && !error;
-  if (!isWell || !Array.isArray(data) || data.length > MAX_RECORDS) throw new Error("the answer has another form");
+/** Returns the raw records of a response. @throws Error for a response that reports an error in any of several ways. */
+function parseRecordList(response: unknown): readonly unknown[] {
+  const { status, data, error } = (response ?? {}) as { status?: unknown; data?: unknown; error?: unknown };
+  const isOk = (status || "ok") === "ok" && !error;
+  if (!isOk || !Array.isArray(data) || data.length > MAX_RECORDS)
+    throw new Error("the response has an unexpected format");
   return data;
 }
 
-function matchesQuery({ id, transactionHash, bondTransactionHash }: ExplorerRecord, asked: string): boolean {
-  return id === asked || transactionHash === asked || bondTransactionHash === asked;
+function matchesQuery({ id, transactionHash, bondTransactionHash }: ExplorerRecord, query: string): boolean {
+  return id === query || transactionHash === query || bondTransactionHash === query;
 }
 
-/** Leaves out all that something else in the same answer contradicts, and what says the same once more. */
+/** Drops records that contradict another one of the same response, and duplicates. */
 function dropContradictions(records: readonly ExplorerRecord[]): readonly ExplorerRecord[] {
-  const sound = records.filter((record) => !records.some((other) => areContradictory(record, other)));
-  return sound.filter((record, index) => sound.findIndex((other) => isSameTransfer(record, other)) === index);
+  const consistent = records.filter((record) => !records.some((other) => areContradictory(record, other)));
+  return consistent.filter((record, index) => consistent.findIndex((other) => isSameTransfer(record, other)) === index);
 }
 
 function areContradictory(a: ExplorerRecord, b: ExplorerRecord): boolean {
   if (isSameTransfer(a, b)) return serializeRecord(a) !== serializeRecord(b);
-  // A transaction is on one chain, from one sender, at one time.
-  const isOne = a.source === b.source && a.account === b.account && a.timestamp === b.timestamp;
-  return a.transactionHash === b.transactionHash && !isOne;
+  // A transaction has one chain, one sender and one time.
+  const isSameTransaction = a.source === b.source && a.account === b.account && a.timestamp === b.timestamp;
+  return a.transactionHash === b.transactionHash && !isSameTransaction;
 }
 
-/** Whether both tell of one transfer. Several chains may have the same CCTP nonce. */
+/** Returns whether both records are of one transfer. CCTP nonces are only unique per source chain. */
 function isSameTransfer(a: ExplorerRecord, b: ExplorerRecord): boolean {
   return a.id === b.id && (a.kind !== "cctp" || a.source === b.source);
 }
@@ -119,11 +120,11 @@ function serializeRecord(record: ExplorerRecord): string {
   return JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
 }
 
-/** Numbers by their size, and what is equally long by its characters. */
+/** Sorts by length, then by characters: decimal nonces sort numerically. */
 function sortById(records: readonly ExplorerRecord[]): readonly ExplorerRecord[] {
   return [...records].sort((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1));
 }
 
-function createUnavailableError(what: string, cause?: unknown): ServiceError {
-  return new ServiceError("UPSTREAM_UNAVAILABLE", `the explorer ${what}`, { cause });
+function createUnavailableError(problem: string, cause?: unknown): ServiceError {
+  return new ServiceError("UPSTREAM_UNAVAILABLE", `the explorer ${problem}`, { cause });
 }

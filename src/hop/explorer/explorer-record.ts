@@ -3,18 +3,18 @@ import type { ContractRegistry, TransferKind } from "../contract-registry.js";
 import { type Chain, findChain, type Network } from "../networks.js";
 import { findToken, getTokenDecimals } from "../tokens.js";
 
-/** What the explorer says of a transfer. Hex is lower case, amounts are in the token's smallest unit; 0: not known. */
+/** A transfer as the explorer describes it. Hex is lower case, amounts are in the token's smallest unit; 0: unknown. */
 export interface ExplorerRecord {
   readonly kind: TransferKind;
-  /** The explorer's own id: a transfer ID, a decimal CCTP nonce, or from L1 one that nobody else knows. */
+  /** Transfer ID or decimal CCTP nonce; from L1, an id that only the explorer uses. */
   readonly id: string;
   readonly token: string;
   readonly source: Chain;
   readonly destination: Chain;
   readonly transactionHash: string;
-  /** When it was sent, Unix seconds. */
+  /** Unix seconds of the sending transaction. */
   readonly timestamp: number;
-  /** Who sent that transaction. */
+  /** Sender of that transaction. */
   readonly account: string;
   readonly recipient: string;
   readonly amount: bigint;
@@ -23,69 +23,71 @@ export interface ExplorerRecord {
   readonly deadline: bigint;
   readonly bonderFee: bigint;
   readonly isReceived: boolean;
-  /** The transaction that delivered it, where that is known. */
+  /** The delivering transaction, if known. */
   readonly bondTransactionHash: string | undefined;
-  /** Who sent that one, or the contract through which it did. */
+  /** Sender of the delivering transaction, or the contract that it called. */
   readonly bonder: string | undefined;
-  /** Price of the token when it was sent, in USD. */
+  /** USD price of the token at the time of the transfer. */
   readonly priceUsd: number | undefined;
 }
 
 type RawFields = Readonly<Record<string, unknown>>;
 
-/** What is wrong with a record does not matter: it is dropped. */
+/** An invalid record is dropped; the reason does not matter. */
 class InvalidRecordError extends Error {
   override readonly name = "InvalidRecordError";
 }
 
-/** What crosses by CCTP, and what the same name means where it crosses by a bridge: the explorer says USDC to both. */
+/** The explorer calls both tokens USDC: the one that CCTP transfers and the one that Hop's bridge transfers. */
 const CCTP_TOKEN = "USDC";
 const BRIDGED_TOKEN = "USDC.e";
 
 const MAX_UINT256 = 2n ** 256n - 1n;
 const MAX_CCTP_NONCE = 2n ** 64n - 1n;
-/** In seconds the year 5138; in milliseconds long ago. */
+/** The year 5138 in seconds; excludes timestamps in milliseconds. */
 const MAX_TIMESTAMP_SECONDS = 10 ** 11;
 
 /**
- * Reads one record of the explorer; undefined for one that is no transfer, or not a possible one. A number may come as a
- * text and a text as a number, and null and "" are the same as nothing.
+ * Parses one record of the explorer; returns undefined for one that is not a possible transfer. Numbers may be strings and
+ * vice versa; null and "" mean absent.
  */
 export function parseExplorerRecord(
   network: Network,
-  book: ContractRegistry,
+  registry: ContractRegistry,
   json: unknown,
 ): ExplorerRecord | undefined {
   if (typeof json !== "object" || json === null) return undefined;
   try {
-    return parseRecordFields(network, book, json as RawFields);
+    return parseRecordFields(network, registry, json as RawFields);
   } catch (error) {
     if (error instanceof InvalidRecordError) return undefined;
     throw error;
   }
 }
 
-function parseRecordFields(network: Network, book: ContractRegistry, fields: RawFields): ExplorerRecord {
+function parseRecordFields(network: Network, registry: ContractRegistry, fields: RawFields): ExplorerRecord {
   const source = resolveChain(network, fields.sourceChainId, fields.sourceChainSlug);
   const destination = resolveChain(network, fields.destinationChainId, fields.destinationChainSlug);
   const id = parseText(fields.transferId).toLowerCase();
   const kind = parseTransferKind(id, source);
   const token = parseTokenSymbol(network, kind, parseText(fields.token));
-  const place = (chain: Chain): unknown =>
-    kind === "cctp" ? book.findMessageTransmitter(chain) : book.findBridge(token, chain);
-  validate(source !== destination && place(source) !== undefined && place(destination) !== undefined);
+  const findContract = (chain: Chain): unknown =>
+    kind === "cctp" ? registry.findMessageTransmitter(chain) : registry.findBridge(token, chain);
+  validate(source !== destination && findContract(source) !== undefined && findContract(destination) !== undefined);
 
   const timestamp = Number(parseUint(fields.timestamp));
   validate(timestamp > 0 && timestamp < MAX_TIMESTAMP_SECONDS);
-  const [amountOutMin, deadline] = [fields.amountOutMin, fields.deadline].map((each) => parseOptional(each, parseUint));
+  const [amountOutMin, deadline] = [fields.amountOutMin, fields.deadline].map((value) =>
+    parseOptional(value, parseUint),
+  );
   const wantsSwap = (amountOutMin ?? 0n) > 0n || (deadline ?? 0n) > 0n;
   const isReceived = parseOptional(fields.bonded, parseFlag) ?? false;
   const bondTransactionHash = parseOptional(fields.bondTransactionHash, parseHash);
   const bonder = parseOptional(fields.bonderAddress, parseAddress);
-  // Whether it has arrived is what is asked for: who says both yes and no says nothing.
+  // The delivery state is what callers need, so a record must not contradict itself about it.
   validate(isReceived || (bondTransactionHash === undefined && bonder === undefined));
   if (kind === "l2" && destination.isL1 && !isReceived) {
-    // On L1 these two decide whether a bonder can deliver it at all.
+    // On L1, these two decide whether the transfer can be bonded.
     validate(wantsSwap || (amountOutMin !== undefined && deadline !== undefined));
   }
   const isUnbondable = kind === "l2" && destination.isL1 && wantsSwap;
@@ -115,7 +117,7 @@ function parseRecordFields(network: Network, book: ContractRegistry, fields: Raw
 
 function parseTransferKind(id: string, source: Chain): TransferKind {
   if (/^(0|[1-9][0-9]{0,19})$/.test(id) && BigInt(id) <= MAX_CCTP_NONCE) return "cctp";
-  // From L1 there is no transfer ID: the explorer's own begins with a hash and may go on.
+  // Transfers from L1 have no transfer ID: the explorer's own id is a hash with an optional suffix.
   validate(source.isL1 ? /^0x[0-9a-f]{64,}(-[0-9]+)?$/.test(id) : isBytes32(id));
   return source.isL1 ? "l1" : "l2";
 }
@@ -129,30 +131,30 @@ function parseTokenSymbol(network: Network, kind: TransferKind, name: string): s
   return kind === "cctp" ? CCTP_TOKEN : BRIDGED_TOKEN;
 }
 
-/** The chain that a number and a slug name, of which one may be missing. */
+/** Returns the chain with an id and a slug, of which one may be absent. */
 function resolveChain(network: Network, id: unknown, slug: unknown): Chain {
-  const all = [...network.chains.values()];
-  const named = [
-    ...(isAbsent(id) ? [] : [all.find(({ chainId }) => BigInt(chainId) === parseUint(id))]),
+  const chains = [...network.chains.values()];
+  const matches = [
+    ...(isAbsent(id) ? [] : [chains.find(({ chainId }) => BigInt(chainId) === parseUint(id))]),
     ...(isAbsent(slug) ? [] : [findChain(network, parseText(slug))]),
   ];
-  const [chain] = named;
-  validate(chain !== undefined && named.every((each) => each === chain));
+  const [chain] = matches;
+  validate(chain !== undefined && matches.every((match) => match === chain));
   return chain;
 }
 
-/** USD for one whole token, of which so many were sent. */
-function parsePriceUsd({ tokenPriceUsd, amountUsd }: RawFields, tokens: number): number | undefined {
+/** Returns the USD price of one whole token. @param amount of the transfer in whole tokens */
+function parsePriceUsd({ tokenPriceUsd, amountUsd }: RawFields, amount: number): number | undefined {
   const isPrice = (price: number): boolean => Number.isFinite(price) && price > 0;
-  return [parseNumber(tokenPriceUsd), parseNumber(amountUsd) / tokens].find(isPrice);
+  return [parseNumber(tokenPriceUsd), parseNumber(amountUsd) / amount].find(isPrice);
 }
 
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null || value === "";
 }
 
-function parseOptional<T>(value: unknown, read: (value: unknown) => T): T | undefined {
-  return isAbsent(value) ? undefined : read(value);
+function parseOptional<T>(value: unknown, parse: (value: unknown) => T): T | undefined {
+  return isAbsent(value) ? undefined : parse(value);
 }
 
 function parseText(value: unknown): string {
@@ -161,7 +163,7 @@ function parseText(value: unknown): string {
   return text;
 }
 
-/** An unsigned integer below 2^256. A number that a double does not hold exactly is none. */
+/** Parses an unsigned integer below 2^256; rejects JSON numbers that a double does not represent exactly. */
 function parseUint(value: unknown): bigint {
   const text = parseText(value);
   validate(/^(0|[1-9][0-9]{0,77})$/.test(text));
@@ -188,7 +190,7 @@ function parseFlag(value: unknown): boolean {
   return text === "true" || text === "1";
 }
 
-/** NaN where it is no number. A price is no reason to doubt the rest. */
+/** Returns NaN for an invalid number: an invalid price does not invalidate the record. */
 function parseNumber(value: unknown): number {
   if (typeof value === "number") return value;
   return typeof value === "string" && /^[0-9.]+(e[+-]?[0-9]+)?$/i.test(value) ? Number(value) : Number.NaN;

@@ -3,16 +3,16 @@ import type { FeeSettings } from "../fee-settings.js";
 import type { NetworkSlug } from "../networks.js";
 import type { SendRpc } from "./sdk-provider.js";
 
-/** Everything that the SDK would otherwise fetch from hosts of its own choice. */
+/** All data that the SDK would otherwise fetch itself. */
 export interface SdkDataSources {
-  /** How each chain is asked; the SDK may use no other. */
+  /** The only chains that the SDK may call. */
   readonly chains: readonly SdkChain[];
   readonly settings: FeeSettings;
-  /** Price of a token in US dollars. */
+  /** Returns the price of a token in US dollars. */
   readonly getUsdPrice: (symbol: string) => Promise<number>;
-  /** Circle's signature under a CCTP message, or undefined. */
+  /** Returns Circle's attestation of a CCTP message, or undefined. */
   readonly findAttestation: (messageHash: string) => Promise<string | undefined>;
-  /** The time from which deadlines count, Unix seconds; undefined: now. */
+  /** Returns the Unix seconds from which deadlines count; undefined: the current time. */
   readonly getNowSeconds?: (() => number) | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface SdkChain {
   readonly send: SendRpc;
 }
 
-/** A quote in the SDK's words; from L1 it leaves the destination's fields null. */
+/** A quote with the SDK's field names. From L1, the destination fields are null. */
 export interface SdkQuote {
   readonly totalFee: bigint;
   readonly estimatedReceived: bigint;
@@ -34,7 +34,7 @@ export interface SdkQuote {
 
 export interface SdkQuoteRequest {
   readonly network: NetworkSlug;
-  /** The symbol or alias as the SDK writes it. */
+  /** Symbol or alias in the SDK's letter case. */
   readonly token: string;
   readonly sourceSlug: string;
   readonly destinationSlug: string;
@@ -45,15 +45,15 @@ export interface SdkQuoteRequest {
 export type SdkQuoter = (request: SdkQuoteRequest, sources: SdkDataSources) => Promise<SdkQuote>;
 
 /**
- * Loads the SDK (hundreds of milliseconds, once) and gives a function that quotes through `getSendData` and
- * `getSendDataAmountOutMins`. A bridge object is made for each quote: nothing of one caller is kept for another.
+ * Loads the SDK (once, hundreds of milliseconds) and returns a function that quotes with `getSendData` and
+ * `getSendDataAmountOutMins`. Creates a bridge object per quote, so that callers share no state.
  */
 export async function loadSdkQuoter(): Promise<SdkQuoter> {
   const sdk = await import("@hop-protocol/sdk");
   const { BigNumber } = await import("ethers");
   const { SdkProvider } = await import("./sdk-provider.js");
 
-  /** A bridge that leaves nothing to the SDK's own fetching. */
+  /** A bridge that uses the injected data instead of fetching it. */
   class InjectedBridge extends sdk.HopBridge {
     readonly #sources: SdkDataSources;
     readonly #providers: Readonly<Record<string, providers.Provider>>;
@@ -67,7 +67,7 @@ export async function loadSdkQuoter(): Promise<SdkQuoter> {
       this.#providers = chainProviders;
       const { settings } = sources;
       this.bonders = settings.bonders;
-      // The SDK names its type by the tokens that it knows today.
+      // The SDK's type lists the tokens of its version.
       this.fees = settings.bonderFeeBps as typeof this.fees;
       this.destinationFeeGasPriceMultiplier = settings.destinationFeeGasPriceMultiplier;
       this.relayerFeeEnabled = settings.relayerFeeEnabled;
@@ -88,8 +88,8 @@ export async function loadSdkQuoter(): Promise<SdkQuoter> {
     override getChainProvider(chain: string | { slug: string }): providers.Provider {
       const slug = typeof chain === "string" ? chain : chain.slug;
       const provider = this.#providers[slug];
-      // The SDK would go to a public endpoint of its own here.
-      if (provider === undefined) throw new Error(`the SDK asked for chain ${slug}`);
+      // The SDK would use one of its public endpoints.
+      if (provider === undefined) throw new Error(`the SDK requested chain ${slug}, which is not part of the route`);
       return provider;
     }
 
@@ -100,7 +100,7 @@ export async function loadSdkQuoter(): Promise<SdkQuoter> {
         : getNowSeconds() + this.defaultDeadlineMinutes * 60;
     }
 
-    // Liquidity is no part of a quote; asking for it costs fetches and calls.
+    // A quote does not depend on liquidity, and reading it takes requests.
     override async getFrontendAvailableLiquidity(): Promise<BigNumber> {
       return BigNumber.from(0);
     }

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { getBuiltInFeeSettings, parseFeeSettings } from "../../../src/hop/fee-settings.js";
 
-describe("fee settings", () => {
-  test("of a document replace the built-in ones part by part", () => {
+describe("parseFeeSettings", () => {
+  test("replaces only the built-in settings that the document contains", () => {
     const settings = parseFeeSettings("mainnet", { destinationFeeGasPriceMultiplier: 3, unknown: 1 });
     expect(settings).toEqual({ ...getBuiltInFeeSettings("mainnet"), destinationFeeGasPriceMultiplier: 3 });
   });
 
-  test("give USDC.e those of USDC where it has none of its own", () => {
+  test("applies the settings of USDC to USDC.e where it has none", () => {
     const settings = parseFeeSettings("mainnet", { bonderFeeBps: { USDC: { optimism: 7 } } });
     expect(settings.bonderFeeBps["USDC.e"]).toEqual({ optimism: 7 });
   });
 
-  test("take the SDK's own", () => {
+  test("accepts the SDK's built-in settings", () => {
     expect(parseFeeSettings("mainnet", getBuiltInFeeSettings("mainnet"))).toEqual(getBuiltInFeeSettings("mainnet"));
     expect(parseFeeSettings("goerli", getBuiltInFeeSettings("goerli"))).toEqual(getBuiltInFeeSettings("goerli"));
   });
@@ -33,7 +33,7 @@ describe("fee settings", () => {
     { destinationFeeGasPriceMultiplier: -1 },
     { relayerFeeWei: { nova: 5 } },
     { relayerFeeEnabled: { nova: "yes" } },
-  ])("refuse %j", (document) => {
+  ])("rejects %j", (document) => {
     expect(() => parseFeeSettings("mainnet", document)).toThrow(TypeError);
   });
 });

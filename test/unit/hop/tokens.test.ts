@@ -5,8 +5,8 @@ import { findToken, getTokenDecimals } from "../../../src/hop/tokens.js";
 
 const mainnet = getNetwork("mainnet");
 
-describe("tokens", () => {
-  test.each(NETWORK_SLUGS)("have the SDK's decimals on %s", (slug) => {
+describe("findToken", () => {
+  test.each(NETWORK_SLUGS)("knows the SDK's decimals of all tokens on %s", (slug) => {
     for (const symbol of getNetwork(slug).contracts.keys()) {
       expect(getTokenDecimals(symbol), symbol).toBe(new HopBridge({ network: slug, token: symbol }).getTokenDecimals());
     }
@@ -21,15 +21,15 @@ describe("tokens", () => {
     ["wMatic", "MATIC", "WMATIC"],
     ["xdai", "DAI", "XDAI"],
     ["WXDAI", "DAI", "WXDAI"],
-  ])("%s is %s, asked for as %s", (asked, symbol, requestedSymbol) => {
-    expect(findToken(mainnet, asked)).toMatchObject({ symbol, requestedSymbol });
+  ])("resolves %s to %s, requested as %s", (name, symbol, requestedSymbol) => {
+    expect(findToken(mainnet, name)).toMatchObject({ symbol, requestedSymbol });
   });
 
-  test.each(["", "DOGE", "__proto__", "constructor", "USDC ", "UNI"])("%j is none", (asked) => {
-    expect(findToken(mainnet, asked)).toBeUndefined();
+  test.each(["", "DOGE", "__proto__", "constructor", "USDC ", "UNI"])("does not find %j", (name) => {
+    expect(findToken(mainnet, name)).toBeUndefined();
   });
 
-  test("aliases only where the token is", () => {
+  test("resolves an alias only on networks that have the token", () => {
     expect(findToken(getNetwork("goerli"), "WMATIC")).toBeUndefined();
   });
 });

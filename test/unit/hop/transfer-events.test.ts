@@ -6,13 +6,13 @@ import { getNetwork } from "../../../src/hop/networks.js";
 import {
   decodeReceivedEvent,
   decodeSentEvent,
-  eventTopics,
+  EVENT_TOPICS,
   hasSameTransferFields,
 } from "../../../src/hop/transfer-events.js";
 import golden from "../../golden/transfers.json" with { type: "json" };
 
 const mainnet = getNetwork("mainnet");
-const book = createContractRegistry(mainnet);
+const registry = createContractRegistry(mainnet);
 
 const client = { slug: "recorded" } as ChainClient;
 const receipts = new Map(
@@ -23,28 +23,28 @@ const receipts = new Map(
   }),
 );
 
-function receiptOf(hash: string) {
-  const found = receipts.get(hash);
-  if (found === undefined) throw new Error(`no receipt ${hash}`);
-  return found;
+function getReceipt(hash: string) {
+  const receipt = receipts.get(hash);
+  if (receipt === undefined) throw new Error(`no receipt ${hash}`);
+  return receipt;
 }
 
-describe("events of the real contracts", () => {
-  test("have the topics that the real contracts wrote", () => {
+describe("recorded events of the deployed contracts", () => {
+  test("have the recorded topics", () => {
     const recorded = golden.about.topics;
-    expect(eventTopics.transferSent).toBe(recorded.TransferSent);
-    expect(eventTopics.transferSentToL2).toBe(recorded.TransferSentToL2);
-    expect(eventTopics.transferFromL1Completed).toBe(recorded.TransferFromL1Completed);
-    expect(eventTopics.withdrawalBonded).toBe(recorded.WithdrawalBonded);
-    expect(eventTopics.withdrew).toBe(recorded.Withdrew);
-    expect(eventTopics.cctpTransferSent).toBe(recorded.CCTPTransferSent);
+    expect(EVENT_TOPICS.transferSent).toBe(recorded.TransferSent);
+    expect(EVENT_TOPICS.transferSentToL2).toBe(recorded.TransferSentToL2);
+    expect(EVENT_TOPICS.transferFromL1Completed).toBe(recorded.TransferFromL1Completed);
+    expect(EVENT_TOPICS.withdrawalBonded).toBe(recorded.WithdrawalBonded);
+    expect(EVENT_TOPICS.withdrew).toBe(recorded.Withdrew);
+    expect(EVENT_TOPICS.cctpTransferSent).toBe(recorded.CCTPTransferSent);
   });
 
-  test.each(golden.transfers)("$kind", (transfer) => {
-    const { receipt, chain } = receiptOf(transfer.sourceTxHash);
+  test.each(golden.transfers)("decode to the recorded transfer: $kind", (transfer) => {
+    const { receipt, chain } = getReceipt(transfer.sourceTxHash);
     const source = mainnet.chains.get(chain);
     if (source === undefined) throw new Error(`no chain ${chain}`);
-    const senders = book.getSendingContracts(source);
+    const senders = registry.getSendingContracts(source);
     const sent = receipt.logs.flatMap((log) => {
       const event = senders.has(log.address) ? decodeSentEvent(log) : undefined;
       return event ? [{ event, token: senders.get(log.address)?.token }] : [];
@@ -65,14 +65,14 @@ describe("events of the real contracts", () => {
     });
   });
 
-  test("a completion is that of the send with the same values only", () => {
+  test("match a send with a completion only if all fields are equal", () => {
     const transfer = golden.transfers.find(({ completedTxHash }) => completedTxHash !== undefined);
     if (transfer?.completedTxHash === undefined) throw new Error("no completed transfer");
-    const event = receiptOf(transfer.sourceTxHash)
+    const event = getReceipt(transfer.sourceTxHash)
       .receipt.logs.map(decodeSentEvent)
-      .find((each) => each !== undefined);
-    const completion = receiptOf(transfer.completedTxHash).receipt.logs.find(
-      ({ topics: [topic] }) => topic === eventTopics.transferFromL1Completed,
+      .find((decoded) => decoded !== undefined);
+    const completion = getReceipt(transfer.completedTxHash).receipt.logs.find(
+      ({ topics: [topic] }) => topic === EVENT_TOPICS.transferFromL1Completed,
     );
     if (event === undefined || completion === undefined) throw new Error("no event");
     const completed = decodeReceivedEvent(completion);
@@ -90,14 +90,14 @@ describe("events of the real contracts", () => {
     }
   });
 
-  test("an event with too little data is none", () => {
-    const { receipt } = receiptOf(golden.transfers[0]?.sourceTxHash ?? "");
-    const log = receipt.logs.find(({ topics: [topic] }) => topic === eventTopics.transferSentToL2);
+  test("are ignored with too few topics or too little data", () => {
+    const { receipt } = getReceipt(golden.transfers[0]?.sourceTxHash ?? "");
+    const log = receipt.logs.find(({ topics: [topic] }) => topic === EVENT_TOPICS.transferSentToL2);
     if (log === undefined) throw new Error("no event");
     expect(decodeSentEvent({ ...log, data: log.data.slice(0, -2) })).toBeUndefined();
     expect(decodeSentEvent({ ...log, topics: log.topics.slice(0, 2) })).toBeUndefined();
     for (const { receipt: other } of receipts.values()) {
-      for (const received of other.logs.filter((each) => decodeReceivedEvent(each) !== undefined)) {
+      for (const received of other.logs.filter((log) => decodeReceivedEvent(log) !== undefined)) {
         expect(decodeReceivedEvent({ ...received, data: received.data.slice(0, -2) })).toBeUndefined();
         expect(decodeReceivedEvent({ ...received, topics: received.topics.slice(0, 1) })).toBeUndefined();
       }

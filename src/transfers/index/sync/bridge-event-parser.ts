@@ -6,7 +6,7 @@ import type { Chain, Network } from "../../../hop/networks.js";
 import {
   decodeReceivedEvent,
   decodeSentEvent,
-  eventTopics,
+  EVENT_TOPICS,
   type TransferReceivedEvent,
   type TransferSentEvent,
 } from "../../../hop/transfer-events.js";
@@ -91,7 +91,7 @@ export function createBridgeEventParser(network: Network, chain: Chain): BridgeE
   return {
     filter: {
       address: [...senders.keys(), ...(transmitter === undefined ? [] : [transmitter])],
-      topics: [Object.values(eventTopics)],
+      topics: [Object.values(EVENT_TOPICS)],
     },
     parse: (log) => parseSend(log) ?? parseDelivery(log),
   };

@@ -4,10 +4,10 @@ import { getCctpDomain } from "../../../hop/cctp/cctp.js";
 import type { ContractRegistry } from "../../../hop/contract-registry.js";
 import {
   decodeReceivedEvent,
+  EVENT_TOPICS,
   encodeIsTransferIdSpentCall,
   encodeTopic,
   encodeUsedNoncesCall,
-  eventTopics,
 } from "../../../hop/transfer-events.js";
 import { createAbortScope } from "../../../resilience/abort-scope.js";
 import { withTimeout } from "../../../resilience/with-timeout.js";
@@ -105,7 +105,7 @@ function buildDeliveryQueries(sent: ParsedSend, contracts: ContractRegistry) {
     const nonce = BigInt(id);
     return {
       call: { to: transmitter, data: encodeUsedNoncesCall(domain, nonce) },
-      filter: { address: transmitter, topics: [eventTopics.messageReceived, null, encodeTopic(nonce)] },
+      filter: { address: transmitter, topics: [EVENT_TOPICS.messageReceived, null, encodeTopic(nonce)] },
       isDelivery(log: Log): boolean {
         const event = decodeReceivedEvent(log);
         return event?.kind === "cctp" && event.sourceDomain === domain;
@@ -115,7 +115,7 @@ function buildDeliveryQueries(sent: ParsedSend, contracts: ContractRegistry) {
   const bridge = requireDefined(contracts.findBridge(token, destination), sent);
   return {
     call: { to: bridge, data: encodeIsTransferIdSpentCall(id) },
-    filter: { address: bridge, topics: [[eventTopics.withdrawalBonded, eventTopics.withdrew], id] },
+    filter: { address: bridge, topics: [[EVENT_TOPICS.withdrawalBonded, EVENT_TOPICS.withdrew], id] },
     isDelivery: (log: Log): boolean => decodeReceivedEvent(log)?.kind === "l2",
   };
 }

@@ -4,8 +4,8 @@ import type { Chain } from "../../../hop/networks.js";
 import {
   decodeReceivedEvent,
   decodeSentEvent,
+  EVENT_TOPICS,
   encodeTopic,
-  eventTopics,
   hasSameTransferFields,
   type L1CompletionFields,
 } from "../../../hop/transfer-events.js";
@@ -149,7 +149,7 @@ async function findGroupSends(
   const filter: LogFilter = {
     address: sourceBridge,
     topics: [
-      eventTopics.transferSentToL2,
+      EVENT_TOPICS.transferSentToL2,
       encodeTopic(BigInt(destination.chainId)),
       encodeTopic(values.recipient),
       encodeTopic(values.relayer),
@@ -174,7 +174,7 @@ async function findGroupSends(
 function buildCompletionFilter({ destinationBridge, values }: EqualTransferGroup): LogFilter {
   return {
     address: destinationBridge,
-    topics: [eventTopics.transferFromL1Completed, encodeTopic(values.recipient), encodeTopic(values.relayer)],
+    topics: [EVENT_TOPICS.transferFromL1Completed, encodeTopic(values.recipient), encodeTopic(values.relayer)],
   };
 }
 

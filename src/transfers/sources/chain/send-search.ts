@@ -2,7 +2,7 @@ import { type Log, type LogFilter, type Receipt, readLogPage, readReceipt } from
 import { searchLogs } from "../../../chain/read/log-search.js";
 import type { ContractRegistry, SendingContract } from "../../../hop/contract-registry.js";
 import type { Chain } from "../../../hop/networks.js";
-import { encodeTopic, eventTopics } from "../../../hop/transfer-events.js";
+import { EVENT_TOPICS, encodeTopic } from "../../../hop/transfer-events.js";
 import { raceFirstDefined } from "../../../resilience/first-defined.js";
 import { ambiguousNonceError, type LastSearchedBlock, type LookupContext } from "../transfer-source.js";
 import { findBlockAfter, type SearchCaches } from "./search-caches.js";
@@ -54,7 +54,7 @@ export async function findSendByTransferId(
 ): Promise<LocatedSend | undefined> {
   const findOnChain = async (chain: Chain, signal: AbortSignal): Promise<LocatedSend | undefined> => {
     const address = listSenderAddresses(contracts, chain, "l2");
-    const filter = { address, topics: [eventTopics.transferSent, id] };
+    const filter = { address, topics: [EVENT_TOPICS.transferSent, id] };
     const [log] = await searchBackwards(chain, filter, caches, { ...context, signal }, hints);
     return log && { chain, log };
   };
@@ -77,7 +77,7 @@ export async function findSendByNonce(
   const sendsByChain = await Promise.all(
     sources.map(async (chain) => {
       const address = listSenderAddresses(contracts, chain, "cctp");
-      const filter = { address, topics: [eventTopics.cctpTransferSent, encodeTopic(nonce)] };
+      const filter = { address, topics: [EVENT_TOPICS.cctpTransferSent, encodeTopic(nonce)] };
       const logs = await searchBackwards(chain, filter, caches, context, hints);
       return logs.map((log) => ({ chain, log }));
     }),

@@ -3,7 +3,7 @@ import { encodeWord } from "../../../../../src/chain/abi/abi-encoding.js";
 import { getCctpDomain } from "../../../../../src/hop/cctp/cctp.js";
 import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
 import { type Chain, getNetwork } from "../../../../../src/hop/networks.js";
-import { encodeTopic, eventTopics } from "../../../../../src/hop/transfer-events.js";
+import { EVENT_TOPICS, encodeTopic } from "../../../../../src/hop/transfer-events.js";
 import type { StubEvent } from "../../../../support/stubs/chain-stub.js";
 
 // Builds the events of Hop's contracts on mainnet as nodes return them.
@@ -56,7 +56,7 @@ export function transferSentEvent(
     ...transaction(transactionName),
     address: bridge(token, from),
     topics: [
-      eventTopics.transferSent,
+      EVENT_TOPICS.transferSent,
       hashFromName(id),
       encodeTopic(BigInt(getChain(to).chainId)),
       encodeTopic(addressFromName(`to ${id}`)),
@@ -73,7 +73,7 @@ export function withdrawalBondedEvent(
   return {
     ...transaction(transactionName),
     address: bridge(token, to),
-    topics: [eventTopics.withdrawalBonded, hashFromName(id)],
+    topics: [EVENT_TOPICS.withdrawalBonded, hashFromName(id)],
     data: words(1_000n),
   } satisfies StubEvent;
 }
@@ -82,7 +82,7 @@ export function withdrewEvent(id: string, { to, token = "ETH" }: Omit<Leg, "from
   return {
     ...transaction(`withdraw ${id}`),
     address: bridge(token, to),
-    topics: [eventTopics.withdrew, hashFromName(id), encodeTopic(addressFromName(`to ${id}`))],
+    topics: [EVENT_TOPICS.withdrew, hashFromName(id), encodeTopic(addressFromName(`to ${id}`))],
     data: words(1_000n, hashFromName(`nonce ${id}`)),
   } satisfies StubEvent;
 }
@@ -103,7 +103,7 @@ export function transferSentToL2Event(
     ...transaction(transactionName),
     address: bridge(token, "ethereum"),
     topics: [
-      eventTopics.transferSentToL2,
+      EVENT_TOPICS.transferSentToL2,
       encodeTopic(BigInt(getChain(to).chainId)),
       encodeTopic(addressFromName(`to ${values}`)),
       encodeTopic(addressFromName("relayer")),
@@ -121,7 +121,7 @@ export function transferFromL1CompletedEvent(
     ...transaction(transactionName),
     address: bridge(token, to),
     topics: [
-      eventTopics.transferFromL1Completed,
+      EVENT_TOPICS.transferFromL1Completed,
       encodeTopic(addressFromName(`to ${values}`)),
       encodeTopic(addressFromName("relayer")),
     ],
@@ -140,7 +140,7 @@ export function cctpTransferSentEvent(nonce: bigint, { from, to }: Leg): StubEve
     ...transaction(`burn ${from} ${nonce}`),
     address: cctpBridge(from),
     topics: [
-      eventTopics.cctpTransferSent,
+      EVENT_TOPICS.cctpTransferSent,
       encodeTopic(nonce),
       encodeTopic(BigInt(getChain(to).chainId)),
       encodeTopic(addressFromName(`to ${from} ${nonce}`)),
@@ -157,7 +157,7 @@ export function messageReceivedEvent(nonce: bigint, { from, to }: Leg, burner: s
   return {
     ...transaction(`mint ${from} ${nonce}`),
     address: contracts.findMessageTransmitter(getChain(to)) ?? "",
-    topics: [eventTopics.messageReceived, encodeTopic(addressFromName("caller")), encodeTopic(nonce)],
+    topics: [EVENT_TOPICS.messageReceived, encodeTopic(addressFromName("caller")), encodeTopic(nonce)],
     data: `${head}${body.padEnd(Math.ceil(body.length / 64) * 64, "0")}`,
   };
 }

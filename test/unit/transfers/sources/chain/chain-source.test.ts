@@ -5,7 +5,7 @@ import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js
 import { createFinalityTracker } from "../../../../../src/chain/read/finality-tracker.js";
 import { ServiceError } from "../../../../../src/errors.js";
 import { getNetwork } from "../../../../../src/hop/networks.js";
-import { encodeIsTransferIdSpentCall, eventTopics } from "../../../../../src/hop/transfer-events.js";
+import { EVENT_TOPICS, encodeIsTransferIdSpentCall } from "../../../../../src/hop/transfer-events.js";
 import { createChainSource } from "../../../../../src/transfers/sources/chain/chain-source.js";
 import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
 import { querySource, type TransferQuery } from "../../../../../src/transfers/sources/transfer-source.js";
@@ -165,7 +165,7 @@ describe("transfers from chain data", () => {
 
   test("prefers the first send to a known chain among several of a transaction", async () => {
     const [receipt] = recorded.filter(({ receipt }) => receipt.transactionHash === usdt.sourceTxHash);
-    const [log] = (receipt?.receipt.logs ?? []).filter(({ topics: [topic] }) => topic === eventTopics.transferSent);
+    const [log] = (receipt?.receipt.logs ?? []).filter(({ topics: [topic] }) => topic === EVENT_TOPICS.transferSent);
     if (receipt === undefined || log === undefined) throw new Error("no send");
     const elsewhere = {
       ...log,
@@ -260,13 +260,13 @@ describe("transfers from chain data", () => {
     const recipient = `0x${"56".repeat(20)}`;
     const sent = log(
       usdc?.get("arbitrum")?.cctpL2Bridge,
-      [eventTopics.cctpTransferSent, `0x${word(nonce)}`, `0x${word(137)}`, `0x${word(recipient)}`],
+      [EVENT_TOPICS.cctpTransferSent, `0x${word(nonce)}`, `0x${word(137)}`, `0x${word(recipient)}`],
       `0x${word(5_000_000)}${word(120_000)}`,
     );
     const receivedFrom = (domain: number, transactionHash: string) =>
       log(
         usdc?.get("polygon")?.cctpMessageTransmitter,
-        [eventTopics.messageReceived, `0x${word(recipient)}`, `0x${word(nonce)}`],
+        [EVENT_TOPICS.messageReceived, `0x${word(recipient)}`, `0x${word(nonce)}`],
         `0x${word(domain)}${word(0)}`,
         transactionHash,
       );

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../../../src/chain/chain-client.js";
 import { parseReceipt } from "../../../../../src/chain/json-rpc/parse-results.js";
 import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
-import { encodeTopic, eventTopics } from "../../../../../src/hop/transfer-events.js";
+import { EVENT_TOPICS, encodeTopic } from "../../../../../src/hop/transfer-events.js";
 import {
   parseDeliveries,
   parseSend,
@@ -188,7 +188,7 @@ describe("what a transaction delivered", () => {
       "topics that are too few",
       {
         ...transferFromL1CompletedEvent("equal", "one", { to: "arbitrum" }),
-        topics: [eventTopics.transferFromL1Completed],
+        topics: [EVENT_TOPICS.transferFromL1Completed],
       },
     ],
   ])("is nothing by %s", (_, event) => {
