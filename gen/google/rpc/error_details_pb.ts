@@ -15,27 +15,27 @@ export const file_google_rpc_error_details: GenFile = /*@__PURE__*/
   fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMikwEKCUVycm9ySW5mbxIOCgZyZWFzb24YASABKAkSDgoGZG9tYWluGAIgASgJEjUKCG1ldGFkYXRhGAMgAygLMiMuZ29vZ2xlLnJwYy5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw");
 
 /**
- * Why a call failed, in words that do not change and that a program can compare.
+ * The cause of an error, in a form that programs can compare.
  *
  * @generated from message google.rpc.ErrorInfo
  */
 export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
   /**
-   * The reason, in UPPER_SNAKE_CASE; unique within its domain.
+   * Stable reason in UPPER_SNAKE_CASE, unique within its domain.
    *
    * @generated from field: string reason = 1;
    */
   reason: string;
 
   /**
-   * Who defines the reason.
+   * Defines the reason.
    *
    * @generated from field: string domain = 2;
    */
   domain: string;
 
   /**
-   * More about this one failure, such as the field at fault.
+   * Details of this error, such as the name of the invalid field.
    *
    * @generated from field: map<string, string> metadata = 3;
    */
