@@ -1,4 +1,4 @@
-// What browsers are given, put together in dist/web: compiled scripts, static files, and packages' files as they are.
+// Assembles dist/web: compiled scripts, static files, style sheets, and files copied from packages.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,11 +9,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 const out = process.argv[2] ?? join(here, "../dist/web");
 const require = createRequire(import.meta.url);
 
-/**
- * Files of packages, and under which names. They are copied, so that whoever runs the service needs none of these
- * packages; what their licences want to come along does.
- */
-const borrowed = {
+/** Files of packages -> names in dist/web, with their licences. They are copied, so that these stay development dependencies. */
+const VENDORED_FILES = {
   "swagger-ui-dist/swagger-ui-bundle.js": "swagger-ui-bundle.js",
   "swagger-ui-dist/swagger-ui-bundle.js.LICENSE.txt": "swagger-ui-bundle.js.LICENSE.txt",
   "swagger-ui-dist/swagger-ui.css": "swagger-ui.css",
@@ -27,8 +24,9 @@ const borrowed = {
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 cpSync(join(here, "static"), out, { recursive: true });
-for (const [file, name] of Object.entries(borrowed)) cpSync(require.resolve(file), join(out, name));
-writeFileSync(join(out, "tokens.json"), JSON.stringify(tokenDecimals()));
+cpSync(join(here, "styles"), out, { recursive: true, filter: (source) => !source.endsWith(".md") });
+for (const [file, name] of Object.entries(VENDORED_FILES)) cpSync(require.resolve(file), join(out, name));
+writeFileSync(join(out, "tokens.json"), JSON.stringify(readTokenDecimals()));
 execFileSync(
   process.execPath,
   [
@@ -38,13 +36,13 @@ execFileSync(
   { stdio: "inherit" },
 );
 
-/** Decimals by token symbol: the interface does not tell them, and amounts are typed in whole tokens. */
-function tokenDecimals() {
+/** Returns decimals by token symbol: the API does not return them, and users type amounts in whole tokens. */
+function readTokenDecimals() {
   const { HopBridge } = require("@hop-protocol/sdk");
   const { addresses } = require("@hop-protocol/sdk/addresses");
   const networks = ["mainnet", "goerli"];
-  const symbols = networks.flatMap((network) =>
+  const tokens = networks.flatMap((network) =>
     Object.keys(addresses[network].bridges).map((token) => ({ network, token })),
   );
-  return Object.fromEntries(symbols.map((each) => [each.token, new HopBridge(each).getTokenDecimals()]));
+  return Object.fromEntries(tokens.map((token) => [token.token, new HopBridge(token).getTokenDecimals()]));
 }

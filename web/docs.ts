@@ -1,4 +1,4 @@
-// The page at /docs: Swagger UI over the description that this instance serves.
+// The page at /docs: Swagger UI with the OpenAPI description of this instance.
 
 declare const SwaggerUIBundle: (options: Readonly<Record<string, unknown>>) => unknown;
 
@@ -14,6 +14,6 @@ SwaggerUIBundle({
   displayRequestDuration: true,
   supportedSubmitMethods: ["get"],
   tryItOutEnabled: true,
-  // Its badge would ask somebody else's server.
+  // The validator badge would send requests to a third party.
   validatorUrl: null,
 });

@@ -1,11 +1,17 @@
 import { createChainsView } from "./chains/chains-view.js";
 import { createQuoteView } from "./quote/quote-view.js";
 import { createRoutesView } from "./routes/routes-view.js";
-import { createDecimalsLoader, createRouteLoader } from "./shared/cached-loaders.js";
-import { getElement } from "./shared/dom.js";
-import { formatHash, parseHash, VIEW_NAMES, type ViewLocation, type ViewName } from "./shared/location-hash.js";
-import { startAgeUpdates } from "./shared/value-elements.js";
-import type { Navigate, View } from "./shared/view.js";
+import { createDecimalsLoader, createRouteLoader } from "./shared/api/cached-loaders.js";
+import { getElement } from "./shared/elements/dom.js";
+import { startAgeUpdates } from "./shared/elements/value-elements.js";
+import {
+  formatHash,
+  parseHash,
+  VIEW_NAMES,
+  type ViewLocation,
+  type ViewName,
+} from "./shared/navigation/location-hash.js";
+import type { Navigate, View } from "./shared/navigation/view.js";
 import { setUpThemeSwitch } from "./theme.js";
 import { createTransferView } from "./transfer/transfer-view.js";
 
@@ -16,30 +22,30 @@ const VIEW_TITLES: Readonly<Record<ViewName, string>> = {
   routes: "Routes",
 };
 
-/** The whole page. What it shows stands in the address: every change of it is shown, and goes back by the back button. */
+/** Starts the page. The URL hash holds its state: every change of the hash is rendered, so the back button works. */
 function startPage(): void {
-  const routes = createRouteLoader();
-  const decimals = createDecimalsLoader();
+  const loadRoutes = createRouteLoader();
+  const loadDecimals = createDecimalsLoader();
   const views: Readonly<Record<ViewName, View>> = {
-    quote: createQuoteView({ routes, decimals, go }),
-    transfer: createTransferView({ decimals, go }),
+    quote: createQuoteView({ loadRoutes, loadDecimals, navigate }),
+    transfer: createTransferView({ loadDecimals, navigate }),
     chains: createChainsView(),
-    routes: createRoutesView({ routes, go }),
+    routes: createRoutesView({ loadRoutes, navigate }),
   };
   let shown: ViewName | undefined;
 
-  function go(place: ViewLocation, how: Parameters<Navigate>[1]): void {
-    const address = formatHash(place);
-    if (how === "push" && address !== location.hash) history.pushState(null, "", address);
-    else history.replaceState(null, "", address);
-    if (how === "correct") linkTo(place);
-    else show(place);
+  function navigate(target: ViewLocation, mode: Parameters<Navigate>[1]): void {
+    const hash = formatHash(target);
+    if (mode === "push" && hash !== location.hash) history.pushState(null, "", hash);
+    else history.replaceState(null, "", hash);
+    if (mode === "correct") updateLink(target);
+    else show(target);
   }
 
-  function show(place: ViewLocation): void {
-    const { view, parameters } = place;
-    const isOther = shown !== undefined && shown !== view;
-    if (isOther && shown !== undefined) views[shown].hide();
+  function show(target: ViewLocation): void {
+    const { view, parameters } = target;
+    const isViewChange = shown !== undefined && shown !== view;
+    if (isViewChange && shown !== undefined) views[shown].hide();
     for (const name of VIEW_NAMES) getElement(`view-${name}`, HTMLElement).hidden = name !== view;
     for (const name of VIEW_NAMES) {
       const link = getElement(`link-${name}`, HTMLAnchorElement);
@@ -47,31 +53,31 @@ function startPage(): void {
       else link.removeAttribute("aria-current");
     }
     document.title = `${VIEW_TITLES[view]} · hop-gateway`;
-    linkTo(place);
+    updateLink(target);
     shown = view;
     views[view].show(parameters);
-    // Those who hear the page are told where they are now.
-    if (isOther) getElement(`title-${view}`, HTMLElement).focus({ preventScroll: true });
-    if (isOther) scrollTo(0, 0);
+    // Focusing the title makes screen readers announce the new view.
+    if (isViewChange) getElement(`title-${view}`, HTMLElement).focus({ preventScroll: true });
+    if (isViewChange) scrollTo(0, 0);
   }
 
-  /** The way back to a view leads to what it showed last. */
-  function linkTo(place: ViewLocation): void {
-    getElement(`link-${place.view}`, HTMLAnchorElement).href = formatHash(place);
+  /** Makes the navigation link of a view return to what the view showed last. */
+  function updateLink(target: ViewLocation): void {
+    getElement(`link-${target.view}`, HTMLAnchorElement).href = formatHash(target);
   }
 
   addEventListener("hashchange", () => show(parseHash(location.hash)));
   getElement("skip", HTMLAnchorElement).addEventListener("click", (event) => {
-    // An address of its own would be taken for a view's.
+    // The hash of the link would be parsed as a view.
     event.preventDefault();
     getElement("main", HTMLElement).focus();
   });
   setUpThemeSwitch(getElement("theme", HTMLButtonElement));
   startAgeUpdates();
-  // Goerli is offered where it has routes.
-  routes("goerli").then(
-    (found) => {
-      for (const picker of document.querySelectorAll<HTMLElement>(".network")) picker.hidden = found.length === 0;
+  // The network selects stay hidden unless goerli has routes.
+  loadRoutes("goerli").then(
+    (routes) => {
+      for (const field of document.querySelectorAll<HTMLElement>(".network")) field.hidden = routes.length === 0;
     },
     () => {},
   );

@@ -3,14 +3,14 @@ const THEMES = ["auto", "light", "dark"] as const;
 type Theme = (typeof THEMES)[number];
 
 const THEME_LABELS: Readonly<Record<Theme, string>> = {
-  auto: "Theme: as the system",
+  auto: "Theme: system",
   light: "Theme: light",
   dark: "Theme: dark",
 };
 
-/** The button that goes through the themes. The choice is kept in the browser, where it lets us. */
+/** Makes a button cycle through the themes. The choice is stored in the browser if it permits that. */
 export function setUpThemeSwitch(button: HTMLButtonElement): void {
-  let theme = THEMES.find((known) => known === readStoredTheme()) ?? "auto";
+  let theme = THEMES.find((name) => name === readStoredTheme()) ?? "auto";
   const apply = (): void => {
     document.documentElement.dataset.theme = theme;
     button.setAttribute("aria-label", THEME_LABELS[theme]);
@@ -22,7 +22,7 @@ export function setUpThemeSwitch(button: HTMLButtonElement): void {
     try {
       localStorage.setItem(STORAGE_KEY, theme);
     } catch {
-      // It holds for this visit then.
+      // Storage is blocked: the choice lasts until the page is closed.
     }
     apply();
   });

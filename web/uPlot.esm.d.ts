@@ -1,5 +1,5 @@
-// The library as the page has it, beside its own scripts: there is no bundler that would find it in its package.
+// Types of the uPlot module that the build copies beside the page's scripts: no bundler resolves the package.
 import uPlot from "uplot";
 
-// biome-ignore lint/style/noDefaultExport: it is the library's
+// biome-ignore lint/style/noDefaultExport: the library has a default export
 export default uPlot;

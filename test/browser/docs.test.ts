@@ -24,12 +24,12 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
     return opened;
   }
 
-  async function unfold(page: Page, operation: Operation) {
+  async function expandOperation(page: Page, operation: Operation) {
     const block = page.locator(`#operations-BridgeService-${operation}`);
     await block.locator(".opblock-summary-control").click();
     await block.locator(".execute").waitFor();
     const field = (name: string) => block.locator(`tr[data-param-name="${name}"]`).locator("input, select, textarea");
-    /** Sends what is filled in; gives what the page shows of the answer. */
+    /** Sends the request. Returns the URL and the response as shown on the page. */
     async function execute() {
       await block.locator(".execute").click();
       const shown = block.locator(".live-responses-table .response");
@@ -43,12 +43,12 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
     return { block, field, execute };
   }
 
-  test("shows all three operations, asks nobody else, and keeps to its policy", async () => {
+  test("shows all operations without requests to other hosts or policy violations", async () => {
     const { page, consoleProblems, close } = await openDocs();
     expect(await page.title()).toContain("hop-gateway");
     const ids = await page.locator(".opblock").evaluateAll((blocks) => blocks.map(({ id }) => id));
     expect(ids).toEqual(operations.map((operation) => `operations-BridgeService-${operation}`));
-    for (const operation of operations) await unfold(page, operation);
+    for (const operation of operations) await expandOperation(page, operation);
     expect(await page.locator(".errors-wrapper").count()).toBe(0);
     expect(consoleProblems).toEqual([]);
     await page.locator("nav a").click();
@@ -56,9 +56,9 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
     await close();
   });
 
-  test("asks for a quote as it is filled in, and shows the answer", async () => {
+  test("requests a quote with the entered parameters and shows the response", async () => {
     const { page, consoleProblems, close } = await openDocs();
-    const { field, execute } = await unfold(page, "getQuote");
+    const { field, execute } = await expandOperation(page, "getQuote");
     await field("amount").fill("1000000");
     await field("token").fill("USDT");
     await field("fromChain").selectOption("arbitrum");
@@ -75,31 +75,31 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
     ]);
     expect(url.origin).toBe(gateway.url);
     expect(status).toContain("200");
-    const direct = (await gateway.get(`${url.pathname}${url.search}`)).body as Record<string, unknown>;
-    const { deadline, destinationDeadline, ...figures } = direct;
+    const expected = (await gateway.get(`${url.pathname}${url.search}`)).body as Record<string, unknown>;
+    const { deadline, destinationDeadline, ...figures } = expected;
     expect(body).toMatchObject(figures);
-    expect(Object.keys(body)).toEqual(Object.keys(direct));
+    expect(Object.keys(body)).toEqual(Object.keys(expected));
     expect(Math.abs(Number(body.deadline) - Number(deadline))).toBeLessThan(60);
     expect(Math.abs(Number(body.destinationDeadline) - Number(destinationDeadline))).toBeLessThan(60);
     expect(consoleProblems).toEqual([]);
     await close();
   });
 
-  test("sends a map as the service reads it", async () => {
+  test("sends a map in the format that the service parses", async () => {
     const { page, close } = await openDocs();
-    const { field, execute } = await unfold(page, "getQuote");
+    const { field, execute } = await expandOperation(page, "getQuote");
     await field("rpcUrl").fill('{"polygon":"http://127.0.0.1:1/x?y=1&z=2"}');
     const { url, status, body } = await execute();
     expect(url.searchParams.get("rpcUrl[polygon]")).toBe("http://127.0.0.1:1/x?y=1&z=2");
-    // It came through whole: the guard's word for this endpoint.
+    // The URL arrived unchanged: the SSRF guard rejects it.
     expect(status).toContain("400");
     expect(body).toMatchObject({ reason: "RPC_URL_FORBIDDEN", field: "rpcUrl[polygon]" });
     await close();
   });
 
-  test("shows an error as it is", async () => {
+  test("shows an error response", async () => {
     const { page, close } = await openDocs();
-    const { field, execute } = await unfold(page, "listAvailableRoutes");
+    const { field, execute } = await expandOperation(page, "listAvailableRoutes");
     await field("token").fill("FRAX");
     const { status, body } = await execute();
     expect(status).toContain("400");
@@ -107,7 +107,7 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
     await close();
   });
 
-  test.each(["light", "dark"] as const)("is %s where the system is", async (colorScheme) => {
+  test.each(["light", "dark"] as const)("follows the system theme: %s", async (colorScheme) => {
     const { page, close } = await openDocs({ colorScheme });
     const background = (await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")) as string;
     const [red = 255] = background.match(/\d+/g)?.map(Number) ?? [];

@@ -12,8 +12,8 @@ import { startGateway, type TestGateway } from "../support/service/in-process-ga
 
 const HOUR = 3_600;
 
-// The chains are the test's own: something is sent on them.
-describe.skipIf(browserPath === undefined)("a transfer on the page (needs chromium)", () => {
+// Uses its own local network, because it sends transfers.
+describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)", () => {
   let network: LocalNetwork;
   let chains: LocalChains;
   let gateway: TestGateway;
@@ -31,13 +31,13 @@ describe.skipIf(browserPath === undefined)("a transfer on the page (needs chromi
   const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
     openBrowserPage(browser, gateway.url, address, options);
 
-  const seeded = (name: string) => {
-    const found = network.transfers.find((transfer) => transfer.name === name);
-    if (found === undefined) throw new Error(`${name} is not seeded`);
-    return found;
+  const findSeeded = (name: string) => {
+    const transfer = network.transfers.find((seeded) => seeded.name === name);
+    if (transfer === undefined) throw new Error(`there is no seeded transfer ${name}`);
+    return transfer;
   };
 
-  /** Sends 25 USDT from polygon to arbitrum, and gives a function that delivers them. */
+  /** Sends 25 USDT from Polygon to Arbitrum. Returns the hash and a function that delivers the transfer. */
   async function send() {
     const [from = ""] = (await getLocalChain(chains, "polygon").rpc("eth_accounts")) as string[];
     const amount = 25_000_000n;
@@ -49,68 +49,68 @@ describe.skipIf(browserPath === undefined)("a transfer on the page (needs chromi
       ...{ destinationAmountOutMin: 23_000_000n, destinationDeadline: deadline },
     });
     const [sent] = parseSentTransfers("polygon", receipt.logs);
-    if (sent === undefined) throw new Error("nothing was sent");
+    if (sent === undefined) throw new Error("the transaction sent no transfer");
     return { hash: receipt.transactionHash, deliver: () => deliverTransfer(chains, sent) };
   }
 
-  test("is watched from pending until it is received, and then no longer", async () => {
+  test("polls a pending transfer until it is received", async () => {
     const sent = await send();
     const { page, consoleProblems, close } = await open("/#transfer");
     await page.getByLabel("Transaction hash or transfer id").fill(sent.hash);
     await page.keyboard.press("Enter");
     const state = page.locator("#transfer-answer .state");
-    const said = page.locator("#transfer-said");
+    const announcement = page.locator("#transfer-announcement");
     await page.locator("#transfer-answer .state", { hasText: "Pending" }).waitFor();
-    expect(await said.textContent()).toMatch(/^Pending: USDT from Polygon to Arbitrum/);
-    await page.locator("#transfer-watching", { hasText: "looks again in" }).waitFor();
+    expect(await announcement.textContent()).toMatch(/^Pending: USDT from Polygon to Arbitrum/);
+    await page.locator("#transfer-watching", { hasText: "Next update in" }).waitFor();
 
     const delivered = await sent.deliver();
     await page.locator("#transfer-answer .state", { hasText: "Received" }).waitFor();
-    expect(await said.textContent()).toMatch(/^Received: USDT from Polygon to Arbitrum/);
-    expect(await said.getAttribute("role")).toBe("status");
+    expect(await announcement.textContent()).toMatch(/^Received: USDT from Polygon to Arbitrum/);
+    expect(await announcement.getAttribute("role")).toBe("status");
     expect(await state.count()).toBe(1);
     expect(await page.locator("#transfer-watching").textContent()).toBe("");
     const { body } = await gateway.get(`/v1/transfer-status?transferHash=${sent.hash}`);
     const status = body as { transferId: string; amount: string };
     const answer = (await page.locator("#transfer-answer").textContent()) ?? "";
-    for (const known of [
+    for (const value of [
       sent.hash,
       delivered?.transactionHash ?? "",
       status.transferId,
       status.amount,
       "0.6 USDT 600000",
     ]) {
-      expect(answer).toContain(known);
+      expect(answer).toContain(value);
     }
     expect(consoleProblems).toEqual([]);
     await close();
   });
 
-  test("is not asked for while nobody sees the page", async () => {
-    const asked: string[] = [];
-    const { page, close } = await open(`/#transfer?of=${seeded("eth-base-polygon").transactionHash}`, {
-      before: async (it) => {
-        it.on("request", (request) => asked.push(request.url()));
+  test("does not poll while the page is hidden", async () => {
+    const requestedUrls: string[] = [];
+    const { page, close } = await open(`/#transfer?of=${findSeeded("eth-base-polygon").transactionHash}`, {
+      before: async (browserPage) => {
+        browserPage.on("request", (request) => requestedUrls.push(request.url()));
       },
     });
     await page.locator("#transfer-answer .state", { hasText: "Pending" }).waitFor();
     await setPageHidden(page, true);
-    const before = asked.length;
-    // Longer than the first pause.
+    const before = requestedUrls.length;
+    // Longer than the first poll interval.
     await page.waitForTimeout(3_500);
-    expect(asked.length).toBe(before);
+    expect(requestedUrls.length).toBe(before);
     const copy = page.getByRole("button", { name: "Copy the curl command" });
     await copy.focus();
     await setPageHidden(page, false);
-    await expect.poll(() => asked.length).toBeGreaterThan(before);
-    await page.locator("#transfer-watching", { hasText: "looks again in" }).waitFor();
-    // The same is shown again: what has the focus stays.
+    await expect.poll(() => requestedUrls.length).toBeGreaterThan(before);
+    await page.locator("#transfer-watching", { hasText: "Next update in" }).waitFor();
+    // Rendering the same commands keeps the focus.
     expect(await copy.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true);
     await close();
   });
 
-  test("is found by its id where no transaction has that hash, and by the number of a CCTP transfer", async () => {
-    const { transferId } = seeded("matic-polygon-gnosis");
+  test("falls back from a hash to a transfer id, and finds a CCTP transfer by its number", async () => {
+    const { transferId } = findSeeded("matic-polygon-gnosis");
     const { page, close } = await open(`/#transfer?of=${transferId}`, { mayFail: /404/ });
     await page.locator("#transfer-answer .state").waitFor();
     expect(await page.locator("#transfer-terminal .command code").first().textContent()).toContain(
@@ -118,18 +118,18 @@ describe.skipIf(browserPath === undefined)("a transfer on the page (needs chromi
     );
     const cctp = network.transfers.find(({ kind }) => kind === "cctp");
     await page.getByLabel("Transaction hash or transfer id").fill(cctp?.transferId ?? "");
-    await page.getByRole("button", { name: "Look" }).click();
+    await page.getByRole("button", { name: "Find" }).click();
     await page.locator("#transfer-answer .hash", { hasText: cctp?.transactionHash ?? "" }).waitFor();
     await close();
   });
 
-  test("whose deadline is no date is told all the same", async () => {
-    const { transactionHash } = seeded("usdt-polygon-arbitrum");
+  test("shows a deadline that is too large for a date", async () => {
+    const { transactionHash } = findSeeded("usdt-polygon-arbitrum");
     const { page, close } = await open(`/#transfer?of=${transactionHash}`, {
-      before: (it) =>
-        it.route("**/v1/transfer-status?**", async (request) => {
+      before: (browserPage) =>
+        browserPage.route("**/v1/transfer-status?**", async (request) => {
           const response = await request.fetch();
-          // As the interface has what is beyond it, such as 2^256-1.
+          // The API returns this value for larger numbers, such as 2^256-1.
           const json = { ...(await response.json()), deadline: Number.MAX_SAFE_INTEGER };
           await request.fulfill({ response, json });
         }),
@@ -140,18 +140,18 @@ describe.skipIf(browserPath === undefined)("a transfer on the page (needs chromi
     await close();
   });
 
-  test("that no bonder can deliver says so", async () => {
+  test("shows that a transfer is unbondable", async () => {
     const unbondable = network.transfers.find(({ expectedState }) => expectedState === "UNBONDABLE");
     const { page, close } = await open(`/#transfer?of=${unbondable?.transactionHash}`);
     await page.locator("#transfer-answer .state", { hasText: "Unbondable" }).waitFor();
     await close();
   });
 
-  test("leads to the others of its transaction", async () => {
+  test("links to the other transfers of the transaction", async () => {
     const hashes = network.transfers.map(({ transactionHash }) => transactionHash);
-    const twice = hashes.find((hash, index) => hashes.indexOf(hash) !== index);
-    const [first, second] = network.transfers.filter(({ transactionHash }) => transactionHash === twice);
-    const { page, close } = await open(`/#transfer?of=${twice}`);
+    const sharedHash = hashes.find((hash, index) => hashes.indexOf(hash) !== index);
+    const [first, second] = network.transfers.filter(({ transactionHash }) => transactionHash === sharedHash);
+    const { page, close } = await open(`/#transfer?of=${sharedHash}`);
     const id = page.locator('dt:has(code:text-is("transferId")) + dd');
     const others = page.locator('dt:has(code:text-is("otherTransferIds")) + dd a');
     await others.waitFor();
@@ -163,21 +163,21 @@ describe.skipIf(browserPath === undefined)("a transfer on the page (needs chromi
     await close();
   });
 
-  test("that is not known is told to be none, in the service's words, and looked for again", async () => {
+  test("shows the service's message for an unknown transfer and keeps polling", async () => {
     const unknown = `0x${"12".repeat(32)}`;
     const { page, close } = await open(`/#transfer?of=${unknown}`, { mayFail: /404/ });
     const { body } = await gateway.get(`/v1/transfer-status?transferId=${unknown}`);
     await page.locator("#transfer-answer .message", { hasText: (body as { message: string }).message }).waitFor();
     expect(await page.locator("#transfer-answer .reason").textContent()).toBe("HTTP 404 TRANSFER_NOT_FOUND");
-    await page.locator("#transfer-watching", { hasText: "looks again in" }).waitFor();
+    await page.locator("#transfer-watching", { hasText: "Next update in" }).waitFor();
     await close();
   });
 
-  test("that is written wrongly is refused at its field, and not asked for again", async () => {
+  test("shows the error of a malformed hash at the field and stops polling", async () => {
     const { page, close } = await open("/#transfer?of=0x12", { mayFail: /400/ });
     const { body } = await gateway.get("/v1/transfer-status?transferHash=0x12");
     const { message } = body as { message: string };
-    await page.locator("#transfer-of-problem", { hasText: message }).waitFor();
+    await page.locator("#transfer-of-error", { hasText: message }).waitFor();
     expect(await page.locator("#transfer-of").getAttribute("aria-invalid")).toBe("true");
     expect(await page.locator("#transfer-watching").textContent()).toBe("");
     await close();

@@ -4,7 +4,6 @@ import {
   findAccessibilityViolations,
   measureHorizontalOverflow,
   openBrowserPage,
-  setPageHidden,
   VIEWPORTS,
 } from "../support/browser/browser-page.js";
 import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
@@ -30,29 +29,25 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     openBrowserPage(browser, gateway.url, address, options);
 
   const received = inject("network").transfers.find(({ expectedState }) => expectedState === "BONDED");
-  /** 2^256-1 in USDC's smallest unit. */
-  const most = "115792089237316195423570985008687907853269984665640564039457584007913129.639935";
-  /** Each view with what is there once it is all shown. */
+  /** 2^256-1 in the smallest unit of USDC. */
+  const maxAmount = "115792089237316195423570985008687907853269984665640564039457584007913129.639935";
+  /** Views with an element that exists once the view is complete. */
   const views = [
     ["quote", "#quote?token=USDT&from=polygon&to=arbitrum&amount=20000.123456", '#curve[aria-busy="false"]'],
     ["quote of 18 decimals", "#quote?token=ETH&amount=1.123456789012345678", '#curve[aria-busy="false"]'],
-    [
-      "quote of next to nothing",
-      "#quote?token=ETH&from=ethereum&amount=0.0000000000000001",
-      '#curve[aria-busy="false"]',
-    ],
-    ["quote of all there can be", `#quote?token=USDC&from=ethereum&amount=${most}`, '#curve[aria-busy="false"]'],
-    ["quote that is refused", "#quote?token=USDT&slippage=100", "#quote-answer .problem"],
-    ["transfer", `#transfer?of=${received?.transactionHash}`, "#transfer-answer .facts"],
-    ["transfer that nobody asked for", "#transfer", "#transfer-answer .empty"],
-    ["transfer that is none", "#transfer?of=0x12", "#transfer-answer .problem"],
+    ["quote of a tiny amount", "#quote?token=ETH&from=ethereum&amount=0.0000000000000001", '#curve[aria-busy="false"]'],
+    ["quote of the largest amount", `#quote?token=USDC&from=ethereum&amount=${maxAmount}`, '#curve[aria-busy="false"]'],
+    ["rejected quote", "#quote?token=USDT&slippage=100", "#quote-answer .error-box"],
+    ["transfer", `#transfer?of=${received?.transactionHash}`, "#transfer-answer .details"],
+    ["transfer view without a transfer", "#transfer", "#transfer-answer .empty"],
+    ["rejected transfer", "#transfer?of=0x12", "#transfer-answer .error-box"],
     ["chains", "#chains", "#chains-answer .cards .state[data-state=ok]"],
     ["routes", "#routes", "#routes-answer table"],
   ] as const;
 
-  describe.each(["desk", "phone"] as const)("on a %s, light and dark,", (size) => {
+  describe.each(["desk", "phone"] as const)("on a %s, in both themes,", (size) => {
     test.each(views)(
-      "shows its %s without barriers, complaints or anything out of sight",
+      "shows the %s without accessibility violations, console messages or overflow",
       async (_, address, shown) => {
         const { page, consoleProblems, close } = await open(`/${address}`, {
           viewport: VIEWPORTS[size],
@@ -71,7 +66,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     );
   });
 
-  test("leads from view to view and back, and says where one is", async () => {
+  test("navigates between views and marks the current one", async () => {
     const { page, consoleProblems, close } = await open("/");
     await page.locator('#curve[aria-busy="false"]').waitFor();
     for (const name of ["Transfer", "Chains", "Routes"]) {
@@ -87,7 +82,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await close();
   });
 
-  test("leads to the documentation and the description of the interface", async () => {
+  test("links to the API reference and the OpenAPI description", async () => {
     const { page, close } = await open("/");
     const links = await page.locator('header a[href^="/"], footer a').all();
     const paths = await Promise.all(links.map((link) => link.getAttribute("href")));
@@ -97,7 +92,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await close();
   });
 
-  test("lists every route once, and leads from it to its quote", async () => {
+  test("lists every route once and links it to its quote", async () => {
     const { page, consoleProblems, close } = await open("/#routes");
     await page.locator("#routes-answer table").first().waitFor();
     const routes = (await gateway.get("/v1/available-routes")).body as readonly Route[];
@@ -110,8 +105,8 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
 
     await page.locator("#routes-token").selectOption("rETH");
     await expect.poll(() => page.locator("#routes-answer table").count()).toBe(1);
-    expect(await page.locator("#routes-said").textContent()).toMatch(/^6 routes of rETH/);
-    // By keyboard: what a link can do, a cell can.
+    expect(await page.locator("#routes-summary").textContent()).toMatch(/^6 routes of rETH/);
+    // With the keyboard.
     await page.getByRole("link", { name: "Quote rETH from Arbitrum to Ethereum" }).focus();
     await page.keyboard.press("Enter");
     await page.locator(".headline", { hasText: "Arrives on Ethereum" }).waitFor();
@@ -123,110 +118,44 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await close();
   });
 
-  test("shows the routes of the network that was asked for last", async () => {
+  test("shows the routes of the network selected last", async () => {
     let release = (): void => {};
-    const held = new Promise<void>((resolve) => {
+    const released = new Promise<void>((resolve) => {
       release = resolve;
     });
     const { page, close } = await open("/#routes?network=goerli", {
-      before: (it) =>
-        it.route("**/v1/available-routes?network=goerli", async (request) => {
-          await held;
+      before: (browserPage) =>
+        browserPage.route("**/v1/available-routes?network=goerli", async (request) => {
+          await released;
           await request.continue();
         }),
     });
     await page.goto(`${gateway.url}/#routes`);
-    await page.locator("#routes-said", { hasText: /^240 routes of 11 tokens/ }).waitFor();
+    await page.locator("#routes-summary", { hasText: /^240 routes of 11 tokens/ }).waitFor();
     release();
-    // Known now, goerli is offered.
+    // Goerli has routes, so its select appears.
     await page.locator("#view-routes .network").waitFor();
-    expect(await page.locator("#routes-said").textContent()).toMatch(/^240 routes of 11 tokens/);
+    expect(await page.locator("#routes-summary").textContent()).toMatch(/^240 routes of 11 tokens/);
     expect(await page.locator("#routes-network").inputValue()).toBe("mainnet");
     await close();
   });
 
-  test("tells of every chain what /readyz tells", async () => {
-    const { page, close } = await open("/#chains");
-    await page.locator("#chains-answer .cards .state[data-state=ok]").first().waitFor();
-    const { chains, sources } = (await gateway.get("/readyz")).body as {
-      chains: { chain: string; chainId: number; network: string; endpoints: { endpoint: string }[] }[];
-      sources: unknown[];
-    };
-    const cards = await page.locator("#chains-answer .cards > li").allTextContents();
-    expect(cards).toHaveLength(chains.length);
-    for (const [index, { chainId, endpoints }] of chains.entries()) {
-      expect(cards[index]).toContain(`chain ${chainId}`);
-      for (const { endpoint } of endpoints) expect(cards[index]).toContain(endpoint);
-    }
-    expect(await page.locator("#chains-answer .sources > li").count()).toBe(sources.length);
-    // The local chains' first blocks are seconds old.
-    await page.locator("#chains-answer [data-since]").first().waitFor();
-    await close();
-  });
-
-  test("asks about chains again only while somebody sees them", async () => {
-    const asked: string[] = [];
-    const count = (): number => asked.filter((url) => url.endsWith("/readyz")).length;
-    const { page, close } = await open("/#chains", {
-      before: async (it) => {
-        it.on("request", (request) => asked.push(request.url()));
-      },
-    });
-    await page.locator("#chains-answer .cards").first().waitFor();
-    await setPageHidden(page, true);
-    const before = count();
-    // Longer than the first pause.
-    await page.waitForTimeout(2_500);
-    expect(count()).toBe(before);
-    await setPageHidden(page, false);
-    await expect.poll(count).toBeGreaterThan(before);
-    await page.getByRole("link", { name: "Routes", exact: true }).click();
-    await page.locator("#routes-answer table").first().waitFor();
-    const atLeaving = count();
-    await page.waitForTimeout(2_500);
-    expect(count()).toBe(atLeaving);
-    await close();
-  });
-
-  test("tells of chains that do not answer, and where nobody tells of any", async () => {
-    const chain = { network: "mainnet", chain: "polygon", chainId: 137, state: "failing", endpoints: [] };
-    const unready = { status: "unready", reason: "no chain responds", chains: [chain], sources: [] };
-    let answer = { status: 503, body: JSON.stringify(unready) };
-    const { page, close } = await open("/#chains", {
-      mayFail: /503|404/,
-      before: (it) =>
-        it.route("**/readyz", (request) => request.fulfill({ contentType: "application/json", ...answer })),
-    });
-    await page.locator(".summary", { hasText: "It takes no requests. No chain answers." }).waitFor();
-    await page.locator(".cards [data-state=failing]").waitFor();
-    answer = { status: 404, body: "{}" };
-    await page.reload();
-    await page.locator("#chains-answer .empty", { hasText: "does not tell" }).waitFor();
-    answer = { status: 503, body: JSON.stringify({ message: "too much is being worked on", reason: "OVERLOADED" }) };
-    await page.reload();
-    await page.locator("#chains-answer .message", { hasText: "too much is being worked on" }).waitFor();
-    answer = { status: 200, body: "{}" };
-    await page.reload();
-    await page.locator("#chains-answer .message", { hasText: "not the gateway" }).waitFor();
-    await close();
-  });
-
-  test("shows its routes where the system has colours of its own", async () => {
+  test("shows routes in forced-colors mode", async () => {
     const { page, close } = await open("/#routes?token=USDT", { forcedColors: "active" });
     await page.locator("#routes-answer table").waitFor();
     const cell = (content: string): Promise<Buffer> =>
       page.locator(`#routes-answer tbody td:has(${content})`).first().screenshot();
-    expect((await cell("a")).equals(await cell(".unseen"))).toBe(false);
+    expect((await cell("a")).equals(await cell(".visually-hidden"))).toBe(false);
     await close();
   });
 
-  test("gives the commands that give the same, and copies them", async () => {
+  test("shows and copies equivalent shell commands", async () => {
     const { page, close } = await open("/#quote?token=USDT&from=polygon&to=arbitrum&amount=25&slippage=0.5", {
       permissions: ["clipboard-read", "clipboard-write"],
     });
     await page.locator("#quote-terminal .command").first().waitFor();
     await page.getByRole("button", { name: "Copy the curl command" }).click();
-    await page.locator("#quote-terminal [role=status]", { hasText: "is copied" }).waitFor();
+    await page.locator("#quote-terminal [role=status]", { hasText: "was copied" }).waitFor();
     const query = "amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5";
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(`curl '${gateway.url}/v1/quote?${query}'`);
     const message = '{"amount":"25000000","token":"USDT","fromChain":"polygon","toChain":"arbitrum","slippage":0.5}';
@@ -236,12 +165,12 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await close();
   });
 
-  test("is light or dark as its reader likes, also the next time", async () => {
+  test("stores the selected theme", async () => {
     const { page, close } = await open("/#chains", { colorScheme: "light" });
     const background = (): Promise<unknown> => page.evaluate("getComputedStyle(document.body).backgroundColor");
     const light = await background();
     const button = page.locator("#theme");
-    expect(await button.getAttribute("aria-label")).toBe("Theme: as the system");
+    expect(await button.getAttribute("aria-label")).toBe("Theme: system");
     await button.click();
     expect(await background()).toBe(light);
     await button.click();
@@ -253,7 +182,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await close();
   });
 
-  test("is served with a policy that lets it run and ask only what comes from the service", async () => {
+  test("is served with a content security policy that permits only its own origin", async () => {
     const response = await fetch(`${gateway.url}/`);
     const policy = response.headers.get("content-security-policy") ?? "";
     expect(policy).toContain("default-src 'none'");

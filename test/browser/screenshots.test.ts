@@ -5,65 +5,65 @@ import { browserPath, launchBrowser } from "../support/browser/launch-browser.js
 import { quantizePng } from "../support/browser/quantize-png.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
-// The pictures of the documentation. `npm run screenshots` takes them anew; else they are held to what they should be.
+// The images of the documentation. `npm run screenshots` takes them; without it, only their format is checked.
 
-const folder = new URL("../../docs/images/", import.meta.url);
+const IMAGE_FOLDER = new URL("../../docs/images/", import.meta.url);
 const isUpdate = process.env.UPDATE_SCREENSHOTS === "1";
 const MAX_BYTES = 100_000;
-/** What commands in the pictures show: nobody needs to listen there. */
+/** The origin in the images. Requests to it are forwarded to the gateway of the test. */
 const SHOWN_URL = "http://127.0.0.1:8000";
 
-const desk = { width: 1280, height: 900 };
-const phone = { width: 390, height: 844 };
-const QUOTE = "#quote?token=USDT&from=polygon&to=arbitrum&amount=20000&slippage=0.5";
+const DESK = { width: 1280, height: 900 };
+const PHONE = { width: 390, height: 844 };
+const QUOTE = "#quote";
 const CURVE = '#curve[aria-busy="false"]';
 
 interface Scene {
   readonly name: string;
   readonly address: () => string;
-  /** What is there once it is all shown. */
+  /** Selector of an element that exists once the view is complete. */
   readonly shown: string;
   readonly viewport: { readonly width: number; readonly height: number };
   readonly colorScheme: "light" | "dark";
-  /** How much of the page is taken: all of it, or what is seen at first. */
+  /** Whether to take the whole page or only the viewport. */
   readonly fullPage: boolean;
 }
 
-const received = (): string => {
-  const found = inject("network").transfers.find(({ name }) => name === "usdt-polygon-arbitrum");
-  return `#transfer?of=${found?.transactionHash}`;
+const getTransferHash = (): string => {
+  const transfer = inject("network").transfers.find(({ name }) => name === "usdt-polygon-arbitrum");
+  return `#transfer?of=${transfer?.transactionHash}`;
 };
-const all = { viewport: desk, colorScheme: "light", fullPage: true } as const;
-const onPhone = { viewport: phone, fullPage: false } as const;
-const scenes: readonly Scene[] = [
-  { name: "quote", address: () => QUOTE, shown: CURVE, ...all },
-  { name: "quote-dark", address: () => QUOTE, shown: CURVE, ...all, colorScheme: "dark" },
-  { name: "transfer", address: received, shown: "#transfer-answer .facts", ...all },
-  { name: "chains-dark", address: () => "#chains", shown: ".sources [data-state=ok]", ...all, colorScheme: "dark" },
-  { name: "routes", address: () => "#routes", shown: "#routes-answer table", ...all },
-  { name: "quote-phone", address: () => QUOTE, shown: CURVE, ...onPhone, fullPage: true, colorScheme: "light" },
+const ON_DESK = { viewport: DESK, colorScheme: "light", fullPage: true } as const;
+const ON_PHONE = { viewport: PHONE, fullPage: false } as const;
+const SCENES: readonly Scene[] = [
+  { name: "quote", address: () => QUOTE, shown: CURVE, ...ON_DESK },
+  { name: "quote-dark", address: () => QUOTE, shown: CURVE, ...ON_DESK, colorScheme: "dark" },
+  { name: "transfer", address: getTransferHash, shown: "#transfer-answer .details", ...ON_DESK },
+  { name: "chains-dark", address: () => "#chains", shown: ".sources [data-state=ok]", ...ON_DESK, colorScheme: "dark" },
+  { name: "routes", address: () => "#routes", shown: "#routes-answer table", ...ON_DESK },
+  { name: "quote-phone", address: () => QUOTE, shown: CURVE, ...ON_PHONE, fullPage: true, colorScheme: "light" },
   {
     name: "routes-phone-dark",
     address: () => "#routes?token=ETH",
     shown: "#routes-answer table",
-    ...onPhone,
+    ...ON_PHONE,
     colorScheme: "dark",
   },
 ];
 
-describe.skipIf(!isUpdate || browserPath === undefined)("screenshots are taken (needs chromium):", () => {
+describe.skipIf(!isUpdate || browserPath === undefined)("taking screenshots (needs chromium):", () => {
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
     [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(IMAGE_FOLDER, { recursive: true });
   });
   afterAll(async () => {
     await browser?.close();
     await gateway?.stop();
   });
 
-  test.each(scenes)("$name", async ({ name, address, shown, viewport, colorScheme, fullPage }) => {
+  test.each(SCENES)("$name", async ({ name, address, shown, viewport, colorScheme, fullPage }) => {
     const page = await browser.newPage({
       viewport,
       colorScheme,
@@ -71,32 +71,32 @@ describe.skipIf(!isUpdate || browserPath === undefined)("screenshots are taken (
       timezoneId: "UTC",
       reducedMotion: "reduce",
     });
-    await page.route(`${SHOWN_URL}/**`, (route) => answerFrom(gateway.url, route));
+    await page.route(`${SHOWN_URL}/**`, (route) => forwardRequest(gateway.url, route));
     await page.goto(`${SHOWN_URL}/${address()}`);
     await page.locator(shown).first().waitFor();
-    await settled(page);
-    writeFileSync(new URL(`${name}.png`, folder), quantizePng(await page.screenshot({ fullPage })));
+    await waitUntilSettled(page);
+    writeFileSync(new URL(`${name}.png`, IMAGE_FOLDER), quantizePng(await page.screenshot({ fullPage })));
     await page.close();
   });
 });
 
-describe("pictures of the page", () => {
-  test.each(scenes)("$name is there, as wide as it should be, and small", ({ name, viewport }) => {
-    const png = readFileSync(new URL(`${name}.png`, folder));
+describe("images of the documentation", () => {
+  test.each(SCENES)("$name exists, has the width of its viewport, and is small", ({ name, viewport }) => {
+    const png = readFileSync(new URL(`${name}.png`, IMAGE_FOLDER));
     expect(png.subarray(1, 4).toString()).toBe("PNG");
-    // The header's first field.
+    // The width is the first field of the IHDR chunk.
     expect(png.readUInt32BE(16)).toBe(viewport.width);
     expect(png.length).toBeLessThan(MAX_BYTES);
   });
 });
 
-async function answerFrom(url: string, route: Parameters<Parameters<Page["route"]>[1]>[0]): Promise<void> {
+async function forwardRequest(url: string, route: Parameters<Parameters<Page["route"]>[1]>[0]): Promise<void> {
   const { pathname, search } = new URL(route.request().url());
   await route.fulfill({ response: await route.fetch({ url: `${url}${pathname}${search}` }) });
 }
 
-/** Until what is asked for in the background has come too: the first look at the chains makes the second know more. */
-async function settled(page: Page): Promise<void> {
+/** Waits for background requests too: the second poll of the chains knows more than the first. */
+async function waitUntilSettled(page: Page): Promise<void> {
   await page.waitForLoadState("networkidle");
   await page.waitForTimeout(2_500);
 }

@@ -1,13 +1,13 @@
-import type { ApiResponse } from "../shared/api-client.js";
-import type { ChainReadiness, ReadinessResponse, SourceReadiness } from "../shared/api-types.js";
-import { formatChainName } from "../shared/chain-names.js";
-import { createElement } from "../shared/dom.js";
-import { createAge, createDescription, createNote } from "../shared/value-elements.js";
+import type { ApiResponse } from "../shared/api/api-client.js";
+import type { ChainReadiness, ReadinessResponse, SourceReadiness } from "../shared/api/api-types.js";
+import { createElement } from "../shared/elements/dom.js";
+import { createAge, createDescription, createNote } from "../shared/elements/value-elements.js";
+import { formatChainName } from "../shared/format/chain-names.js";
 
 const STATUS_TEXTS: Readonly<Record<string, string>> = {
-  ready: "Everything asked so far answers.",
-  degraded: "It serves what it can.",
-  unready: "It takes no requests.",
+  ready: "All sources respond.",
+  degraded: "Some sources do not respond. Requests that do not need them are served.",
+  unready: "The service does not accept requests.",
 };
 
 const SOURCE_LABELS: Readonly<Record<string, string>> = {
@@ -18,76 +18,70 @@ const SOURCE_LABELS: Readonly<Record<string, string>> = {
   attestations: "CCTP attestations",
 };
 
-/** How the service is, in a few words. */
+/** Describes the service's status in one or two sentences. */
 export function describeReadiness({ status, reason }: ReadinessResponse): string {
-  const why = reason === undefined ? "" : ` ${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
-  return `${STATUS_TEXTS[status] ?? ""}${why}`;
+  const cause = reason === undefined ? "" : ` ${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
+  return `${STATUS_TEXTS[status] ?? ""}${cause}`;
 }
 
-/** A card for each chain, by network, and what else the service reads. */
+/** Renders the status, a card for every chain grouped by network, and the other sources. */
 export function renderReadiness({ body, receivedAtMs }: ApiResponse<ReadinessResponse>): readonly HTMLElement[] {
-  const parts: HTMLElement[] = [
+  const elements: HTMLElement[] = [
     createElement("p", { class: "summary" }, renderState(body.status), " ", describeReadiness(body)),
   ];
   for (const network of new Set(body.chains.map((chain) => chain.network))) {
     const chains = body.chains.filter((chain) => chain.network === network);
-    const lagOf = (chain: string): number | undefined =>
-      network === "mainnet" ? body.index?.find((each) => each.chain === chain)?.lagBlocks : undefined;
-    const cards = chains.map((chain) => renderChainCard(chain, lagOf(chain.chain), receivedAtMs));
+    // The index covers mainnet only.
+    const getLag = (slug: string): number | undefined =>
+      network === "mainnet" ? body.index?.find(({ chain }) => chain === slug)?.lagBlocks : undefined;
+    const cards = chains.map((chain) => renderChainCard(chain, getLag(chain.chain), receivedAtMs));
     const title = `Chains of ${network}`;
-    parts.push(createElement("h2", {}, title), createElement("ul", { class: "cards" }, ...cards));
+    elements.push(createElement("h2", {}, title), createElement("ul", { class: "cards" }, ...cards));
   }
   const sources = body.sources.map((source) => renderSource(source, receivedAtMs));
   if (sources.length > 0)
-    parts.push(createElement("h2", {}, "Other sources"), createElement("ul", { class: "sources" }, ...sources));
-  return parts;
+    elements.push(createElement("h2", {}, "Other sources"), createElement("ul", { class: "sources" }, ...sources));
+  return elements;
 }
 
-function renderChainCard(chain: ChainReadiness, lagBlocks: number | undefined, at: number): HTMLElement {
+function renderChainCard(chain: ChainReadiness, lagBlocks: number | undefined, receivedAtMs: number): HTMLElement {
   const { head } = chain;
-  const unknown = (): HTMLElement => createNote("not known yet");
-  const endpoints = chain.endpoints.map((each) =>
-    createElement(
-      "span",
-      { class: "endpoint" },
-      createElement("code", {}, each.endpoint),
-      " ",
-      renderState(each.state),
-    ),
+  const endpoints = chain.endpoints.map(({ endpoint, state }) =>
+    createElement("span", { class: "endpoint" }, createElement("code", {}, endpoint), " ", renderState(state)),
   );
-  const facts = [
-    createDescription(
-      "Head",
-      undefined,
-      head === undefined ? unknown() : createElement("span", {}, head.number.toLocaleString("en")),
-    ),
-    createDescription("Age", undefined, head === undefined ? unknown() : createAge(at - head.ageSeconds * 1000)),
-    createDescription(endpoints.length === 1 ? "Endpoint" : "Endpoints", undefined, ...endpoints),
+  const descriptions = [
+    head === undefined
+      ? createDescription("Head", [], createNote("not known yet"))
+      : [
+          ...createDescription("Head", [], createElement("span", {}, head.number.toLocaleString("en"))),
+          ...createDescription("Age", [], createAge(receivedAtMs - head.ageSeconds * 1000)),
+        ],
+    createDescription(endpoints.length === 1 ? "Endpoint" : "Endpoints", [], ...endpoints),
     lagBlocks === undefined
       ? []
-      : createDescription("Index", undefined, createElement("span", {}, `${lagBlocks} blocks behind`)),
+      : createDescription("Index", [], createElement("span", {}, `${lagBlocks} blocks behind`)),
   ];
   const title = createElement("h3", {}, formatChainName(chain.chain), " ", createNote(`chain ${chain.chainId}`));
   return createElement(
     "li",
     {},
     createElement("div", { class: "card-head" }, title, renderState(chain.state)),
-    createElement("dl", {}, ...facts.flat()),
+    createElement("dl", {}, ...descriptions.flat()),
   );
 }
 
-function renderSource({ source, state: word, ageSeconds }: SourceReadiness, at: number): HTMLElement {
-  const age = ageSeconds === undefined ? [] : [createAge(at - ageSeconds * 1000), " old"];
+function renderSource({ source, state, ageSeconds }: SourceReadiness, receivedAtMs: number): HTMLElement {
+  const age = ageSeconds === undefined ? [] : [createAge(receivedAtMs - ageSeconds * 1000), " old"];
   return createElement(
     "li",
     {},
     createElement("span", {}, SOURCE_LABELS[source] ?? source),
-    renderState(word),
+    renderState(state),
     createNote(...age),
   );
 }
 
-/** A state, as the word that it is and a colour. */
-function renderState(word: string): HTMLElement {
-  return createElement("span", { class: "state", "data-state": word }, word);
+/** Renders a state as its name on a colour. */
+function renderState(state: string): HTMLElement {
+  return createElement("span", { class: "state", "data-state": state }, state);
 }

@@ -1,6 +1,3 @@
-import { AmountError, formatAmount, groupThousands, parseAmount } from "../shared/amounts.js";
-import { formatChainName } from "../shared/chain-names.js";
-import { createElement, getElement, setAttribute } from "../shared/dom.js";
 import {
   hasRoute,
   listDestinationChains,
@@ -8,20 +5,23 @@ import {
   listTokens,
   type Route,
   selectNearestRoute,
-} from "../shared/route-selection.js";
+} from "../shared/api/route-selection.js";
+import { createElement, getElement, selectOption, setAttribute } from "../shared/elements/dom.js";
+import { AmountError, formatAmount, groupThousands, parseAmount } from "../shared/format/amounts.js";
+import { formatChainName } from "../shared/format/chain-names.js";
 import type { QuoteInput } from "./quote-input.js";
 
 export interface QuoteForm {
-  /** Shows a wish, and beside it what else could be wished for. */
-  fill(wish: QuoteInput, routes: readonly Route[], decimals: number | undefined): void;
-  /** Shows at a parameter of the interface what is wrong with it; returns false where the form has no such field. */
-  showFieldError(parameter: string, message: string): boolean;
+  /** Shows an input and offers the tokens and chains of the routes. */
+  fill(input: QuoteInput, routes: readonly Route[], decimals: number | undefined): void;
+  /** Shows an error at the field of an API parameter. Does nothing if the form has no such field. */
+  showFieldError(parameter: string, message: string): void;
   clearFieldErrors(): void;
-  /** What is just being typed is no wish: nobody sees the form any more. */
+  /** Drops typed input that has not been submitted yet: the form is no longer visible. */
   cancelPendingInput(): void;
 }
 
-/** Fields of the form by the parameter that they make. */
+/** Ids of the fields by API parameter. */
 const FIELD_IDS: Readonly<Record<string, string>> = {
   network: "quote-network",
   token: "quote-token",
@@ -30,15 +30,16 @@ const FIELD_IDS: Readonly<Record<string, string>> = {
   amount: "quote-amount",
   slippage: "quote-slippage",
 };
-/** So long after the last key the amount counts as typed. */
+/** Typed input is submitted this long after the last key. */
 const INPUT_DEBOUNCE_MS = 350;
 
-/** @param onWish told of every wish: chosen or sent (a new one), or still being typed */
-export function createQuoteForm(onWish: (wish: QuoteInput, how: "push" | "replace") => void): QuoteForm {
+/** @param onInput called with every new input: `push` when chosen or submitted, `replace` while typing */
+export function createQuoteForm(onInput: (input: QuoteInput, mode: "push" | "replace") => void): QuoteForm {
   const form = getElement("quote-form", HTMLFormElement);
-  const [network, token, from, to] = ["quote-network", "quote-token", "quote-from", "quote-to"].map((id) =>
-    getElement(id, HTMLSelectElement),
-  ) as [HTMLSelectElement, HTMLSelectElement, HTMLSelectElement, HTMLSelectElement];
+  const network = getElement("quote-network", HTMLSelectElement);
+  const token = getElement("quote-token", HTMLSelectElement);
+  const from = getElement("quote-from", HTMLSelectElement);
+  const to = getElement("quote-to", HTMLSelectElement);
   const amount = getElement("quote-amount", HTMLInputElement);
   const slippage = getElement("quote-slippage", HTMLInputElement);
   const swap = getElement("quote-swap", HTMLButtonElement);
@@ -53,53 +54,52 @@ export function createQuoteForm(onWish: (wish: QuoteInput, how: "push" | "replac
     amount: amount.value.trim(),
     slippage: slippage.value.trim(),
   });
-  const wishNow = (how: "push" | "replace", change: Partial<QuoteInput> = {}): void => {
+  const submit = (mode: "push" | "replace", change: Partial<QuoteInput> = {}): void => {
     clearTimeout(timer);
-    onWish({ ...read(), ...change }, how);
+    onInput({ ...read(), ...change }, mode);
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    wishNow("push");
+    submit("push");
   });
-  network.addEventListener("change", () => wishNow("push"));
+  network.addEventListener("change", () => submit("push"));
   for (const select of [token, from, to]) {
-    // Another token or source may not have the rest.
-    select.addEventListener("change", () => wishNow("push", selectNearestRoute(routes, read())));
+    // The new token or chain may not support the other selections.
+    select.addEventListener("change", () => submit("push", selectNearestRoute(routes, read())));
   }
   for (const input of [amount, slippage]) {
     input.addEventListener("input", () => {
       clearTimeout(timer);
-      timer = setTimeout(() => wishNow("replace"), INPUT_DEBOUNCE_MS);
+      timer = setTimeout(() => submit("replace"), INPUT_DEBOUNCE_MS);
     });
   }
-  swap.addEventListener("click", () => wishNow("push", { from: to.value, to: from.value }));
+  swap.addEventListener("click", () => submit("push", { from: to.value, to: from.value }));
 
   return {
-    fill(wish, known, decimals) {
-      routes = known;
-      const { token: symbol } = wish;
-      network.value = wish.network;
+    fill(input, availableRoutes, decimals) {
+      routes = availableRoutes;
+      const { token: symbol } = input;
+      selectOption(network, input.network);
       setOptions(token, listTokens(routes), symbol, String);
-      setOptions(from, listSourceChains(routes, symbol), wish.from, formatChainName);
-      setOptions(to, listDestinationChains(routes, symbol, wish.from), wish.to, formatChainName);
-      swap.disabled = !hasRoute(routes, { token: symbol, from: wish.to, to: wish.from });
-      // What is being typed is left as it is.
-      if (amount.value.trim() !== wish.amount) amount.value = wish.amount;
-      if (slippage.value.trim() !== wish.slippage) slippage.value = wish.slippage;
+      setOptions(from, listSourceChains(routes, symbol), input.from, formatChainName);
+      setOptions(to, listDestinationChains(routes, symbol, input.from), input.to, formatChainName);
+      swap.disabled = !hasRoute(routes, { token: symbol, from: input.to, to: input.from });
+      // Writing the same value would move the cursor of a user who is typing.
+      if (amount.value.trim() !== input.amount) amount.value = input.amount;
+      if (slippage.value.trim() !== input.slippage) slippage.value = input.slippage;
       getElement("quote-unit", HTMLElement).textContent = decimals === undefined ? "smallest unit" : symbol;
-      getElement("quote-raw", HTMLElement).textContent = describeRawAmount(wish.amount, decimals);
+      getElement("quote-raw", HTMLElement).textContent = describeRawAmount(input.amount, decimals);
     },
     showFieldError(parameter, message) {
       const id = Object.hasOwn(FIELD_IDS, parameter) ? FIELD_IDS[parameter] : undefined;
-      if (id === undefined) return false;
+      if (id === undefined) return;
       getElement(id, HTMLElement).setAttribute("aria-invalid", "true");
-      getElement(`${id}-problem`, HTMLElement).textContent = message;
-      return true;
+      getElement(`${id}-error`, HTMLElement).textContent = message;
     },
     clearFieldErrors() {
       for (const id of Object.values(FIELD_IDS)) {
         setAttribute(getElement(id, HTMLElement), "aria-invalid", undefined);
-        getElement(`${id}-problem`, HTMLElement).textContent = "";
+        getElement(`${id}-error`, HTMLElement).textContent = "";
       }
     },
     cancelPendingInput: () => clearTimeout(timer),
@@ -109,19 +109,19 @@ export function createQuoteForm(onWish: (wish: QuoteInput, how: "push" | "replac
 function setOptions(
   select: HTMLSelectElement,
   values: readonly string[],
-  chosen: string,
-  name: (value: string) => string,
+  selected: string,
+  formatLabel: (value: string) => string,
 ): void {
-  // Made anew only where it is another list: an open one must not close.
-  const offered = [...select.options].map(({ value }) => value);
-  if (offered.join() !== values.join()) {
-    select.replaceChildren(...values.map((value) => createElement("option", { value }, name(value))));
+  // Replacing the options closes an open list, so they are replaced only if they differ.
+  const current = [...select.options].map(({ value }) => value);
+  if (current.join() !== values.join()) {
+    select.replaceChildren(...values.map((value) => createElement("option", { value }, formatLabel(value))));
   }
-  select.value = chosen;
+  select.value = selected;
 }
 
 function describeRawAmount(amount: string, decimals: number | undefined): string {
-  if (decimals === undefined) return "This page does not know the token's decimals.";
+  if (decimals === undefined) return "The decimals of this token are unknown.";
   try {
     const raw = parseAmount(amount, decimals);
     return `${groupThousands(formatAmount(raw, decimals))} is ${raw} in the smallest unit.`;

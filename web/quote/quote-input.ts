@@ -1,8 +1,10 @@
-import { formatChainName } from "../shared/chain-names.js";
-import type { ViewParameters } from "../shared/location-hash.js";
-import { type Route, selectNearestRoute } from "../shared/route-selection.js";
+import { getNetwork, toNetworkParameter } from "../shared/api/network.js";
+import { type Route, selectNearestRoute } from "../shared/api/route-selection.js";
+import { formatChainName } from "../shared/format/chain-names.js";
+import type { ViewParameters } from "../shared/navigation/location-hash.js";
+import { DEFAULT_ROUTE, DEFAULT_SLIPPAGE_PERCENT, getTypicalAmount } from "./default-quote.js";
 
-/** What a quote is wanted for; amount and slippage as they were typed. */
+/** The contents of the quote form. Amount and slippage are as typed. */
 export interface QuoteInput {
   readonly network: string;
   readonly token: string;
@@ -12,57 +14,74 @@ export interface QuoteInput {
   readonly slippage: string;
 }
 
-/** A wish as the values of an address. An amount or slippage that was emptied stays so: a blank stands for it. */
+/** Converts form input to URL parameters. A blank stands for an emptied amount or slippage, so that it stays empty. */
 export function toViewParameters({ network, token, from, to, amount, slippage }: QuoteInput): ViewParameters {
-  const values = {
-    network: network === "mainnet" ? "" : network,
+  const parameters = {
+    network: toNetworkParameter(network),
     token,
     from,
     to,
     amount: amount || " ",
     slippage: slippage || " ",
   };
-  return new Map(Object.entries(values).filter(([, value]) => value !== ""));
+  return new Map(Object.entries(parameters).filter(([, value]) => value !== ""));
 }
 
 /**
- * The wish that an address tells: what it leaves open is as it was last, and the chains are those of a route that there is.
- * @throws Error where the network has no route at all
+ * Completes URL parameters to a full input. Absent ones come from the previous input or else from the defaults; an amount
+ * is kept only for the same token. The result is always an existing route.
+ * @param previous parameters of the input shown before; empty on the first visit
+ * @throws Error if the network has no routes
  */
-export function resolveQuoteInput(given: ViewParameters, last: ViewParameters, routes: readonly Route[]): QuoteInput {
-  const network = given.get("network") ?? "mainnet";
-  const value = (name: string): string => (given.get(name) ?? last.get(name) ?? "").trim();
-  const route = selectNearestRoute(routes, { token: value("token"), from: value("from"), to: value("to") });
-  if (route === undefined) throw new Error(`Nothing can be sent on ${network}.`);
-  return { network, ...route, amount: value("amount"), slippage: value("slippage") };
+export function resolveQuoteInput(
+  parameters: ViewParameters,
+  previous: ViewParameters,
+  routes: readonly Route[],
+): QuoteInput {
+  const network = getNetwork(parameters);
+  const resolve = (name: string, fallback: string): string =>
+    (parameters.get(name) ?? previous.get(name) ?? fallback).trim();
+  const route = selectNearestRoute(routes, {
+    token: resolve("token", DEFAULT_ROUTE.token),
+    from: resolve("from", DEFAULT_ROUTE.from),
+    to: resolve("to", DEFAULT_ROUTE.to),
+  });
+  if (route === undefined) throw new Error(`The network ${network} has no routes.`);
+  const previousAmount = previous.get("token") === route.token ? previous.get("amount") : undefined;
+  const amount = (parameters.get("amount") ?? previousAmount ?? getTypicalAmount(route.token)).trim();
+  return { network, ...route, amount, slippage: resolve("slippage", DEFAULT_SLIPPAGE_PERCENT) };
 }
 
-/** Says that an address asks for a route that there is not; undefined: it does not. */
-export function describeRouteChange(given: ViewParameters, { token, from, to }: QuoteInput): string | undefined {
-  const asked = { token: given.get("token") ?? token, from: given.get("from") ?? from, to: given.get("to") ?? to };
+/** Explains that the URL names a route that does not exist. Returns undefined if the route exists. */
+export function describeRouteChange(parameters: ViewParameters, { token, from, to }: QuoteInput): string | undefined {
+  const requested = {
+    token: parameters.get("token") ?? token,
+    from: parameters.get("from") ?? from,
+    to: parameters.get("to") ?? to,
+  };
   const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
-  if (isSame(asked.token, token) && isSame(asked.from, from) && isSame(asked.to, to)) return undefined;
-  const unknown = `No route of ${asked.token} from ${formatChainName(asked.from)} to ${formatChainName(asked.to)} is listed.`;
-  return `${unknown} This is ${token} from ${formatChainName(from)} to ${formatChainName(to)}.`;
+  if (isSame(requested.token, token) && isSame(requested.from, from) && isSame(requested.to, to)) return undefined;
+  const missing = `There is no route for ${requested.token} from ${formatChainName(requested.from)} to ${formatChainName(requested.to)}.`;
+  return `${missing} The quote is for ${token} from ${formatChainName(from)} to ${formatChainName(to)}.`;
 }
 
 /** @param amount in the token's smallest unit */
-export function toQueryParameters(wish: QuoteInput, amount: string): Readonly<Record<string, string>> {
-  const { network, token, from, to, slippage } = wish;
+export function toQueryParameters(input: QuoteInput, amount: string): Readonly<Record<string, string>> {
+  const { network, token, from, to, slippage } = input;
   return {
     amount,
     token,
     fromChain: from,
     toChain: to,
     slippage,
-    network: network === "mainnet" ? "" : network,
+    network: toNetworkParameter(network),
   };
 }
 
-/** The same as a gRPC message in JSON. */
+/** Converts query parameters to the equivalent gRPC message in JSON. */
 export function toGrpcMessage(parameters: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
-  const filled = Object.entries(parameters).filter(([, value]) => value !== "");
-  // A number as people write one; the service says what is wrong with anything else.
+  const entries = Object.entries(parameters).filter(([, value]) => value !== "");
+  // Anything that is not a plain number is passed on as it is: the service explains what is wrong with it.
   const isNumber = (name: string, value: string): boolean => name === "slippage" && /^[0-9]+(\.[0-9]+)?$/.test(value);
-  return Object.fromEntries(filled.map(([name, value]) => [name, isNumber(name, value) ? Number(value) : value]));
+  return Object.fromEntries(entries.map(([name, value]) => [name, isNumber(name, value) ? Number(value) : value]));
 }

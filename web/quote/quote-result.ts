@@ -1,8 +1,6 @@
-import { toRatio } from "../shared/amounts.js";
-import type { ApiResponse } from "../shared/api-client.js";
-import type { QuoteResponse } from "../shared/api-types.js";
-import { formatChainName } from "../shared/chain-names.js";
-import { createElement } from "../shared/dom.js";
+import type { ApiResponse } from "../shared/api/api-client.js";
+import type { QuoteResponse } from "../shared/api/api-types.js";
+import { createElement } from "../shared/elements/dom.js";
 import {
   createAge,
   createAmount,
@@ -11,34 +9,29 @@ import {
   createRawValue,
   createTime,
   createTokenAmount,
-} from "../shared/value-elements.js";
+} from "../shared/elements/value-elements.js";
+import { toRatio } from "../shared/format/amounts.js";
+import { formatChainName } from "../shared/format/chain-names.js";
 import { formatPercent } from "./price-impact.js";
 import type { QuoteInput } from "./quote-input.js";
 
-/** Where the price impact is told once the curve is known. */
+/** The element that shows the price impact once the curve is known. */
 export const PRICE_IMPACT_ID = "quote-impact";
 
-/** What a quote says: what arrives, what it costs, what to send with the transfer, and how old its facts are. */
+/** Renders a quote: what arrives, what it costs, which values to send with the transfer, and the age of the data. */
 export function renderQuote(
   { body, headers, receivedAtMs }: ApiResponse<QuoteResponse>,
   { token, from, to }: QuoteInput,
   decimals: number | undefined,
 ): readonly HTMLElement[] {
-  const { amountIn, bonderFee, estimatedReceived, deadline, destinationDeadline } = body;
+  const { amountIn, bonderFee, estimatedReceived } = body;
   const amount = (raw: string): HTMLElement => createAmount(raw, token, decimals);
-  const destination = formatChainName(to);
-  const fromL1 = from === "ethereum";
-  /** Where the first of the two swaps is. */
-  const first = fromL1 ? destination : formatChainName(from);
-  /** Of one swap both are told the same. */
-  const second = fromL1 ? `${destination}, again` : destination;
-  const share = toRatio(BigInt(bonderFee), BigInt(amountIn));
+  const feeShare = toRatio(BigInt(bonderFee), BigInt(amountIn));
   const rate = toRatio(BigInt(estimatedReceived), BigInt(amountIn));
-  const nothing = createElement("span", {}, "No swap there ", createRawValue("0"));
   const headline = createElement(
     "div",
     { class: "headline" },
-    createElement("p", { class: "label" }, `Arrives on ${destination}`),
+    createElement("p", { class: "label" }, `Arrives on ${formatChainName(to)}`),
     createElement("p", { class: "received" }, createTokenAmount(estimatedReceived, token, decimals)),
     createElement(
       "p",
@@ -50,53 +43,84 @@ export function renderQuote(
   );
   if (estimatedReceived === "0") {
     headline.append(
-      createElement("p", { class: "warning" }, "Nothing arrives: the fee is above the amount. Send more."),
+      createElement("p", { class: "warning" }, "Nothing arrives: the fee is higher than the amount. Send more."),
     );
   }
-  const facts = [
-    createDescription("You send", "amountIn", amount(amountIn)),
+  const descriptions = [
+    createDescription("You send", ["amountIn"], amount(amountIn)),
     createDescription(
       "Bonder fee",
-      "bonderFee",
+      ["bonderFee"],
       amount(bonderFee),
-      createNote(share > 1 ? "more than the amount" : `${formatPercent(share)} of the amount`),
+      createNote(feeShare > 1 ? "more than the amount" : `${formatPercent(feeShare)} of the amount`),
     ),
-    createDescription(
-      "Rate, all in",
-      undefined,
-      createElement("span", {}, `1 ${token} sent gives ${rate.toFixed(6)} ${token}`),
-    ),
-    createDescription("Price impact", undefined, createElement("span", { id: PRICE_IMPACT_ID }, "…")),
-    createDescription(`Minimum on ${first}`, "amountOutMin", amount(body.amountOutMin)),
-    createDescription(
-      `Minimum on ${second}`,
-      "destinationAmountOutMin",
-      destinationDeadline === 0 ? nothing : amount(body.destinationAmountOutMin),
-    ),
-    createDescription(`Deadline on ${first}`, "deadline", createTime(deadline)),
-    createDescription(
-      `Deadline on ${second}`,
-      "destinationDeadline",
-      destinationDeadline === 0 ? (nothing.cloneNode(true) as HTMLElement) : createTime(destinationDeadline),
-    ),
+    createDescription("Rate", [], createElement("span", {}, `${rate.toFixed(6)} ${token} per ${token} sent`)),
+    createDescription("Price impact", [], createElement("span", { id: PRICE_IMPACT_ID }, "…")),
+    ...renderSwapLimits(body, { from, to }, amount),
   ];
-  return [headline, createElement("dl", { class: "facts" }, ...facts.flat()), renderAge(headers, receivedAtMs)];
+  return [
+    headline,
+    createElement("dl", { class: "details" }, ...descriptions.flat()),
+    renderAge(headers, receivedAtMs),
+  ];
 }
 
-/** The same in one sentence, for those who hear the page. */
+/** Renders minimum amounts and deadlines of the two swaps. Equal values share a row. */
+function renderSwapLimits(
+  { amountOutMin, destinationAmountOutMin, deadline, destinationDeadline }: QuoteResponse,
+  { from, to }: { readonly from: string; readonly to: string },
+  amount: (raw: string) => HTMLElement,
+): readonly (readonly HTMLElement[])[] {
+  const destination = formatChainName(to);
+  // A transfer from Ethereum has one swap, at its destination: both fields describe it.
+  const source = from === "ethereum" ? destination : formatChainName(from);
+  const both = source === destination ? destination : `${source} and ${destination}`;
+  const hasDestinationSwap = destinationDeadline !== 0;
+  const minimums =
+    hasDestinationSwap && destinationAmountOutMin === amountOutMin
+      ? [createDescription(`Minimum on ${both}`, ["amountOutMin", "destinationAmountOutMin"], amount(amountOutMin))]
+      : [
+          createDescription(`Minimum on ${source}`, ["amountOutMin"], amount(amountOutMin)),
+          hasDestinationSwap
+            ? createDescription(
+                `Minimum on ${destination}`,
+                ["destinationAmountOutMin"],
+                amount(destinationAmountOutMin),
+              )
+            : [],
+        ];
+  const deadlines =
+    deadline === destinationDeadline
+      ? [createDescription(`Deadline on ${both}`, ["deadline", "destinationDeadline"], createTime(deadline))]
+      : [
+          createDescription(`Deadline on ${source}`, ["deadline"], createTime(deadline)),
+          hasDestinationSwap
+            ? createDescription(`Deadline on ${destination}`, ["destinationDeadline"], createTime(destinationDeadline))
+            : [],
+        ];
+  const noSwap = createDescription(
+    `Swap on ${destination}`,
+    ["destinationAmountOutMin", "destinationDeadline"],
+    createElement("span", {}, "None ", createRawValue("0")),
+  );
+  return [...minimums, ...deadlines, hasDestinationSwap ? [] : noSwap];
+}
+
+/** Describes a quote in two sentences for screen readers. */
 export function describeQuote(
   body: QuoteResponse,
   { token, from, to }: QuoteInput,
   decimals: number | undefined,
 ): string {
-  const text = (raw: string): string => createTokenAmount(raw, token, decimals).textContent ?? "";
+  const formatToken = (raw: string): string => createTokenAmount(raw, token, decimals).textContent ?? "";
   const { estimatedReceived, amountIn, bonderFee } = body;
   const route = `from ${formatChainName(from)} arrive on ${formatChainName(to)}`;
-  return `${text(estimatedReceived)} of ${text(amountIn)} ${route}. The fee is ${text(bonderFee)}.`;
+  return `${formatToken(estimatedReceived)} of ${formatToken(amountIn)} ${route}. The fee is ${formatToken(bonderFee)}.`;
 }
 
-function renderAge(headers: Headers, at: number): HTMLElement {
+function renderAge(headers: Headers, receivedAtMs: number): HTMLElement {
   const age = headers.get("age");
-  if (age === null) return createElement("p", { class: "age" }, "Computed for this request alone.");
-  return createElement("p", { class: "age" }, "The chains were read ", createAge(at - Number(age) * 1000), " ago.");
+  if (age === null) return createElement("p", { class: "age" }, "Computed for this request only.");
+  const since = createAge(receivedAtMs - Number(age) * 1000);
+  return createElement("p", { class: "age" }, "Chain data was read ", since, " ago.");
 }

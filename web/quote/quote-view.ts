@@ -1,13 +1,14 @@
-import { AmountError, parseAmount } from "../shared/amounts.js";
-import { ApiError, buildPath, fetchApiWithRetry } from "../shared/api-client.js";
-import type { QuoteResponse } from "../shared/api-types.js";
-import type { LoadDecimals, LoadRoutes } from "../shared/cached-loaders.js";
-import { createCommandBox } from "../shared/command-box.js";
-import { createElement, getElement } from "../shared/dom.js";
-import { createErrorBox } from "../shared/error-box.js";
-import type { ViewParameters } from "../shared/location-hash.js";
-import { buildCurlCommand, buildGrpcurlCommand } from "../shared/shell-commands.js";
-import type { Navigate, View } from "../shared/view.js";
+import { ApiError, buildPath, fetchApiWithRetry } from "../shared/api/api-client.js";
+import type { QuoteResponse } from "../shared/api/api-types.js";
+import type { LoadDecimals, LoadRoutes } from "../shared/api/cached-loaders.js";
+import { getNetwork } from "../shared/api/network.js";
+import { buildCurlCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";
+import { createCommandBox } from "../shared/elements/command-box.js";
+import { createElement, getElement } from "../shared/elements/dom.js";
+import { createErrorBox } from "../shared/elements/error-box.js";
+import { AmountError, parseAmount } from "../shared/format/amounts.js";
+import type { ViewParameters } from "../shared/navigation/location-hash.js";
+import type { Navigate, View } from "../shared/navigation/view.js";
 import { createQuoteForm } from "./quote-form.js";
 import {
   describeRouteChange,
@@ -19,110 +20,110 @@ import {
 import { describeQuote, PRICE_IMPACT_ID, renderQuote } from "./quote-result.js";
 import { createRateCurvePanel } from "./rate-curve-panel.js";
 
-const GRPC_METHOD = "hop.bridge.v1.BridgeService/GetQuote";
-/** After so long a wait is explained. */
+/** A quote that takes longer is explained. */
 const SLOW_NOTICE_MS = 1_500;
 
+/** Shows a quote for the form's input, its rate curve, and the commands that return the same quote. */
 export function createQuoteView({
-  routes,
-  decimals,
-  go,
+  loadRoutes,
+  loadDecimals,
+  navigate,
 }: {
-  routes: LoadRoutes;
-  decimals: LoadDecimals;
-  go: Navigate;
+  loadRoutes: LoadRoutes;
+  loadDecimals: LoadDecimals;
+  navigate: Navigate;
 }): View {
   const answer = getElement("quote-answer", HTMLElement);
-  const said = getElement("quote-said", HTMLElement);
-  const slow = getElement("quote-slow", HTMLElement);
-  const notice = getElement("quote-notice", HTMLElement);
+  const announcement = getElement("quote-announcement", HTMLElement);
+  const waitNotice = getElement("quote-wait", HTMLElement);
+  const routeNotice = getElement("quote-notice", HTMLElement);
   const curve = createRateCurvePanel();
   const showCommands = createCommandBox(getElement("quote-terminal", HTMLElement));
-  const form = createQuoteForm((wish, how) => go({ view: "quote", parameters: toViewParameters(wish) }, how));
+  const form = createQuoteForm((input, mode) => navigate({ view: "quote", parameters: toViewParameters(input) }, mode));
   let current: AbortController | undefined;
-  /** What the next wish leaves open is as it was. */
-  let last: ViewParameters = new Map([
-    ["amount", "1"],
-    ["slippage", "0.5"],
-  ]);
+  let previous: ViewParameters = new Map();
 
-  async function showQuote(given: ViewParameters, signal: AbortSignal, onWait: (why: ApiError) => void): Promise<void> {
-    const network = given.get("network") ?? "mainnet";
-    const [known, decimalsOf] = await Promise.all([routes(network), decimals()]);
+  async function showQuote(
+    parameters: ViewParameters,
+    signal: AbortSignal,
+    onRetry: (error: ApiError) => void,
+  ): Promise<void> {
+    const [routes, getDecimals] = await Promise.all([loadRoutes(getNetwork(parameters)), loadDecimals()]);
     signal.throwIfAborted();
-    const wish = resolveQuoteInput(given, last, known);
-    const unit = decimalsOf(wish.token);
-    last = toViewParameters(wish);
-    go({ view: "quote", parameters: last }, "correct");
-    notice.textContent = describeRouteChange(given, wish) ?? "";
+    const input = resolveQuoteInput(parameters, previous, routes);
+    const decimals = getDecimals(input.token);
+    previous = toViewParameters(input);
+    navigate({ view: "quote", parameters: previous }, "correct");
+    routeNotice.textContent = describeRouteChange(parameters, input) ?? "";
     form.clearFieldErrors();
-    form.fill(wish, known, unit);
+    form.fill(input, routes, decimals);
 
-    const parameters = toQueryParameters(wish, String(parseAmount(wish.amount, unit ?? 0)));
-    const path = buildPath("/v1/quote", parameters);
+    const query = toQueryParameters(input, String(parseAmount(input.amount, decimals ?? 0)));
+    const path = buildPath("/v1/quote", query);
     const { origin } = location;
     showCommands({
       curl: buildCurlCommand(origin, path),
-      grpcurl: buildGrpcurlCommand(origin, GRPC_METHOD, toGrpcMessage(parameters)),
+      grpcurl: buildGrpcurlCommand(origin, GRPC_METHODS.quote, toGrpcMessage(query)),
     });
-    const quoted = await fetchApiWithRetry<QuoteResponse>(path, signal, onWait);
-    answer.replaceChildren(...renderQuote(quoted, wish, unit));
-    said.textContent = describeQuote(quoted.body, wish, unit);
-    void showCurve(quoted.body, parameters, unit, signal);
+    const response = await fetchApiWithRetry<QuoteResponse>(path, signal, onRetry);
+    answer.replaceChildren(...renderQuote(response, input, decimals));
+    announcement.textContent = describeQuote(response.body, input, decimals);
+    void showCurve(response.body, query, decimals, signal);
   }
 
   async function showCurve(
     quote: QuoteResponse,
-    parameters: Readonly<Record<string, string>>,
-    unit: number | undefined,
+    query: Readonly<Record<string, string>>,
+    decimals: number | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (unit === undefined) curve.hide();
-    const drawn = unit === undefined ? Promise.resolve("Not known") : curve.show(quote, parameters, unit, signal);
-    const impact = await drawn.catch((error: unknown) => {
+    if (decimals === undefined) curve.hide();
+    const shownImpact =
+      decimals === undefined ? Promise.resolve("Unknown") : curve.show(quote, query, decimals, signal);
+    const impact = await shownImpact.catch((error: unknown) => {
       if (!signal.aborted) curve.hide();
-      return `Not known: ${(error as Error).message}`;
+      return `Unknown: ${(error as Error).message}`;
     });
     if (!signal.aborted) getElement(PRICE_IMPACT_ID, HTMLElement).textContent = impact;
   }
 
-  function showProblem(error: unknown, again: () => void): void {
+  function showError(error: unknown, onRetry: () => void): void {
     curve.hide();
-    // Nothing was asked for that could be asked for from a terminal.
+    // Without a valid amount there is no request to show.
     if (error instanceof AmountError) showCommands({});
     const field = error instanceof AmountError ? "amount" : error instanceof ApiError ? error.field : undefined;
     const message = (error as Error).message;
     if (field !== undefined) form.showFieldError(field, message);
     const box =
       error instanceof AmountError
-        ? createElement("p", { class: "empty" }, "What arrives is shown here once there is an amount.")
-        : createErrorBox(error, again);
+        ? createElement("p", { class: "empty" }, "Enter a valid amount to get a quote.")
+        : createErrorBox(error, onRetry);
     answer.replaceChildren(box);
-    said.textContent = message;
+    announcement.textContent = message;
   }
 
-  function show(given: ViewParameters): void {
+  function show(parameters: ViewParameters): void {
     current?.abort();
     current = new AbortController();
     const { signal } = current;
-    const explain = setTimeout(() => {
-      slow.textContent = "Still waiting. The first quote of a route reads both of its chains.";
+    const slowTimer = setTimeout(() => {
+      waitNotice.textContent = "Still waiting. The first quote of a route reads both of its chains.";
     }, SLOW_NOTICE_MS);
     const settle = (): void => {
-      clearTimeout(explain);
-      slow.textContent = "";
+      clearTimeout(slowTimer);
+      waitNotice.textContent = "";
       answer.setAttribute("aria-busy", "false");
     };
     signal.addEventListener("abort", settle);
     answer.setAttribute("aria-busy", "true");
     curve.markOutdated();
-    const onWait = ({ message, retryAfterSeconds }: ApiError): void => {
-      clearTimeout(explain);
-      slow.textContent = `Not yet: ${message}. The gateway is asked again in ${retryAfterSeconds} s.`;
+    const onRetry = ({ message, retryAfterSeconds }: ApiError): void => {
+      clearTimeout(slowTimer);
+      waitNotice.textContent = `Waiting: ${message}. Next attempt in ${retryAfterSeconds} s.`;
     };
-    showQuote(given, signal, onWait)
+    showQuote(parameters, signal, onRetry)
       .catch((error: unknown) => {
-        if (!signal.aborted) showProblem(error, () => show(given));
+        if (!signal.aborted) showError(error, () => show(parameters));
       })
       .finally(() => {
         if (!signal.aborted) settle();

@@ -2,41 +2,41 @@ import type uPlot from "../uPlot.esm.js";
 import { effectiveRate, formatPercent, priceImpact, type QuotePoint, swapRate } from "./price-impact.js";
 
 export interface RateCurveChart {
-  /** Draws it again, in the colours of now. */
+  /** Draws the chart again with the colours of the current theme. */
   redraw(): void;
   destroy(): void;
 }
 
 interface RateCurveOptions {
   readonly token: string;
-  /** Amounts as numbers are only drawn, never reckoned with. */
+  /** Converts an amount to a number: for drawing only, never for arithmetic. */
   readonly toNumber: (raw: bigint) => number;
   readonly points: readonly QuotePoint[];
-  /** What impacts are held against. */
+  /** Reference of the price impact. */
   readonly reference: QuotePoint | undefined;
   readonly quotedAmount: bigint;
-  /** Told of the point under the pointer; undefined: none. */
+  /** Called with a description of the point under the pointer, or undefined without one. */
   readonly onPoint: (text: string | undefined) => void;
 }
 
 const CHART_HEIGHT_PX = 260;
 
-/** Draws received per sent over amounts. The library is fetched with the first curve. */
-export async function drawRateCurve(root: HTMLElement, curve: RateCurveOptions): Promise<RateCurveChart> {
+/** Draws the amount received per unit sent over the amount. Loads the chart library with the first curve. */
+export async function drawRateCurve(root: HTMLElement, options: RateCurveOptions): Promise<RateCurveChart> {
   const { default: Plot } = await import("../uPlot.esm.js");
-  const { token, toNumber, points, reference, quotedAmount, onPoint } = curve;
+  const { token, toNumber, points, reference, quotedAmount, onPoint } = options;
   const data: uPlot.AlignedData = [
     points.map(({ sent }) => toNumber(sent)),
     points.map((point) => swapRate(point) ?? null),
     points.map(effectiveRate),
   ];
-  const colours = (name: string) => () => readCssColour(root, name);
+  const colour = (name: string) => () => readCssColour(root, name);
   const width = (): number => Math.max(200, root.clientWidth);
   const font = "12px system-ui, sans-serif";
   const axis = {
-    stroke: colours("--muted"),
+    stroke: colour("--muted"),
     font,
-    grid: { stroke: colours("--line"), width: 1 },
+    grid: { stroke: colour("--line"), width: 1 },
     ticks: { show: false },
   };
   const line = { width: 2, points: { show: false } };
@@ -60,15 +60,15 @@ export async function drawRateCurve(root: HTMLElement, curve: RateCurveOptions):
           labelGap: 0,
           values: (_, splits) => splits.map(formatCompact),
           splits: (_, __, min, max) => powersOfTenBetween(min, max),
-          // There are few of them: each has its label, however narrow the chart is.
+          // The few ticks keep their labels even on a narrow chart.
           filter: (_, splits) => splits,
         },
-        { ...axis, size: 62, values: (_, splits) => splits.map((value) => fractionDigitsFor(splits, value)) },
+        { ...axis, size: 62, values: (_, splits) => splits.map((value) => formatAxisValue(splits, value)) },
       ],
       series: [
         {},
-        { ...line, width: 1.5, dash: [5, 4], stroke: colours("--muted") },
-        { ...line, stroke: colours("--accent") },
+        { ...line, width: 1.5, dash: [5, 4], stroke: colour("--muted") },
+        { ...line, stroke: colour("--accent") },
       ],
       hooks: {
         draw: [(self) => drawMarker(self, toNumber(quotedAmount), readCssColour(root, "--text"))],
@@ -84,7 +84,7 @@ export async function drawRateCurve(root: HTMLElement, curve: RateCurveOptions):
     root,
   );
   const observer = new ResizeObserver(() => {
-    // Another view is shown where it has no width.
+    // The width is 0 while another view is shown.
     if (root.clientWidth > 0) plot.setSize({ width: width(), height: CHART_HEIGHT_PX });
   });
   observer.observe(root);
@@ -97,7 +97,7 @@ export async function drawRateCurve(root: HTMLElement, curve: RateCurveOptions):
   };
 }
 
-/** The amount asked for: a line through the curve, and the point on it. */
+/** Marks the quoted amount with a line and a point on the curve. */
 function drawMarker(plot: uPlot, amount: number, colour: string): void {
   const { ctx, bbox, data } = plot;
   const [amounts, , rates] = data;
@@ -123,16 +123,16 @@ function drawMarker(plot: uPlot, amount: number, colour: string): void {
 
 function describePoint(
   point: QuotePoint,
-  small: QuotePoint | undefined,
+  reference: QuotePoint | undefined,
   token: string,
   toNumber: (raw: bigint) => number,
 ): string {
-  const impact = small && priceImpact(point, small);
-  const told = impact === undefined ? "" : `, price impact ${formatPercent(impact)}`;
-  return `Of ${formatCompact(toNumber(point.sent))} ${token}: ${effectiveRate(point).toFixed(6)} per unit sent${told}`;
+  const impact = reference && priceImpact(point, reference);
+  const suffix = impact === undefined ? "" : `, price impact ${formatPercent(impact)}`;
+  return `${formatCompact(toNumber(point.sent))} ${token} sent: ${effectiveRate(point).toFixed(6)} received per unit sent${suffix}`;
 }
 
-/** A custom property may be a function of the theme: what it comes to, only an element tells. */
+/** Resolves a CSS custom property, which may depend on the theme, by applying it to an element. */
 function readCssColour(root: HTMLElement, name: string): string {
   const probe = document.createElement("i");
   probe.style.color = `var(${name})`;
@@ -147,7 +147,7 @@ function padRange(min: number, max: number): [number, number] {
   return [min === 0 ? 0 : min - pad, max + pad];
 }
 
-/** In a few characters, however much or little it is. */
+/** Formats a number of any size in a few characters. */
 function formatCompact(value: number): string {
   if (value >= 1e15 || value < 1e-6) return Number(value.toPrecision(3)).toExponential().replace("+", "");
   return value.toLocaleString("en", { notation: "compact", maximumSignificantDigits: 3 });
@@ -158,8 +158,8 @@ function powersOfTenBetween(min: number, max: number): number[] {
   return Array.from({ length: 5 }, (_, index) => 10 ** (first + index)).filter((value) => value <= max * (1 + 1e-9));
 }
 
-/** With as many decimals as the steps of the axis have. */
-function fractionDigitsFor(splits: readonly number[], value: number): string {
+/** Formats an axis value with as many decimals as the steps of the axis need. */
+function formatAxisValue(splits: readonly number[], value: number): string {
   const step = Math.abs((splits[1] ?? 1) - (splits[0] ?? 0)) || 1;
   return value.toFixed(Math.min(8, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))));
 }

@@ -1,8 +1,8 @@
-import { formatAmount, groupThousands } from "../shared/amounts.js";
-import { buildPath, fetchApiWithRetry } from "../shared/api-client.js";
-import type { QuoteResponse } from "../shared/api-types.js";
-import { getElement } from "../shared/dom.js";
-import { sleep } from "../shared/time.js";
+import { buildPath, fetchApiWithRetry } from "../shared/api/api-client.js";
+import type { QuoteResponse } from "../shared/api/api-types.js";
+import { getElement } from "../shared/elements/dom.js";
+import { formatAmount, groupThousands } from "../shared/format/amounts.js";
+import { sleep } from "../shared/format/time.js";
 import {
   effectiveRate,
   findFirstAboveImpact,
@@ -16,26 +16,27 @@ import { drawRateCurve, type RateCurveChart } from "./rate-curve-chart.js";
 import { renderRateCurveTable } from "./rate-curve-table.js";
 
 export interface RateCurvePanel {
-  /** What is drawn is of another quote from now on. */
+  /** Dims the curve until it is drawn again. */
   markOutdated(): void;
   /**
-   * Asks for the quotes around one and draws what they say.
-   * @param parameters of the quote
-   * @returns the price impact at that amount, in words
+   * Fetches quotes for amounts around a quote and draws them.
+   * @param query parameters of the quote
+   * @returns a description of the price impact at the quoted amount
    */
   show(
     quote: QuoteResponse,
-    parameters: Readonly<Record<string, string>>,
+    query: Readonly<Record<string, string>>,
     decimals: number,
     signal: AbortSignal,
   ): Promise<string>;
   hide(): void;
 }
 
-/** From here on it is told: one percent. */
+/** The summary names the amount at which the price impact exceeds this share. */
 const NOTABLE_PRICE_IMPACT = 0.01;
-/** Nobody wants the curve of an amount that is still being typed. */
+/** Avoids fetching a whole curve for an amount that is still being typed. */
 const DEBOUNCE_MS = 250;
+const POINTER_HINT = "Point at the curve or open the table to see single amounts.";
 
 export function createRateCurvePanel(): RateCurvePanel {
   const root = getElement("curve", HTMLElement);
@@ -49,43 +50,41 @@ export function createRateCurvePanel(): RateCurvePanel {
 
   async function show(
     quote: QuoteResponse,
-    parameters: Readonly<Record<string, string>>,
+    query: Readonly<Record<string, string>>,
     decimals: number,
     signal: AbortSignal,
   ): Promise<string> {
     root.hidden = false;
     await sleep(DEBOUNCE_MS, signal);
     const quotedAmount = BigInt(quote.amountIn);
-    const token = parameters.token ?? "";
+    const token = query.token ?? "";
     const points = await quoteAmounts(
       sampleAmounts(quotedAmount),
-      async (sent) =>
-        sent === quotedAmount ? { sent, quote: toPoint(quote) } : fetchCurvePoint(sent, parameters, signal),
+      async (sent) => (sent === quotedAmount ? { sent, quote: toPoint(quote) } : fetchCurvePoint(sent, query, signal)),
       signal,
     );
-    const quoted = selectQuotedPoints(points);
-    const reference = findReferencePoint(quoted);
-    const amount = (raw: bigint): string => `${groupThousands(formatAmount(raw, decimals))} ${token}`;
-    const impact = describeImpact(toPoint(quote), reference, amount);
-    table.replaceChildren(renderRateCurveTable(points, reference, { token, decimals, asked: quotedAmount }));
-    summary.textContent = describeCurve(quoted, reference, amount);
+    const quotedPoints = selectQuotedPoints(points);
+    const reference = findReferencePoint(quotedPoints);
+    const formatToken = (raw: bigint): string => `${groupThousands(formatAmount(raw, decimals))} ${token}`;
+    const impact = describeImpact(toPoint(quote), reference, formatToken);
+    table.replaceChildren(renderRateCurveTable(points, reference, { token, decimals, quotedAmount }));
+    summary.textContent = describeCurve(quotedPoints, reference, formatToken);
     chart?.destroy();
     chart = undefined;
-    const hint = "Point at the curve, or open the table below, for single amounts.";
-    readout.textContent = hint;
-    if (quoted.length > 1) {
-      const drawn = await drawRateCurve(figure, {
+    readout.textContent = POINTER_HINT;
+    if (quotedPoints.length > 1) {
+      const newChart = await drawRateCurve(figure, {
         token,
         toNumber: (raw) => Number(formatAmount(raw, decimals)),
-        points: quoted,
+        points: quotedPoints,
         reference,
         quotedAmount,
         onPoint: (text) => {
-          readout.textContent = text ?? hint;
+          readout.textContent = text ?? POINTER_HINT;
         },
       });
-      if (signal.aborted) drawn.destroy();
-      else chart = drawn;
+      if (signal.aborted) newChart.destroy();
+      else chart = newChart;
     }
     signal.throwIfAborted();
     root.setAttribute("aria-busy", "false");
@@ -103,18 +102,16 @@ export function createRateCurvePanel(): RateCurvePanel {
 
 async function fetchCurvePoint(
   sent: bigint,
-  parameters: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<CurvePoint> {
   try {
-    const { body } = await fetchApiWithRetry<QuoteResponse>(
-      buildPath("/v1/quote", { ...parameters, amount: String(sent) }),
-      signal,
-    );
+    const path = buildPath("/v1/quote", { ...query, amount: String(sent) });
+    const { body } = await fetchApiWithRetry<QuoteResponse>(path, signal);
     return { sent, quote: toPoint(body) };
   } catch (error) {
     signal.throwIfAborted();
-    return { sent, problem: (error as Error).message };
+    return { sent, error: (error as Error).message };
   }
 }
 
@@ -122,28 +119,32 @@ function toPoint({ amountIn, estimatedReceived, bonderFee }: QuoteResponse): Quo
   return { sent: BigInt(amountIn), received: BigInt(estimatedReceived), fee: BigInt(bonderFee) };
 }
 
-function describeImpact(point: QuotePoint, small: QuotePoint | undefined, amount: (raw: bigint) => string): string {
-  const impact = small && priceImpact(point, small);
-  if (point.received === 0n) return "Not known: nothing arrives";
-  if (small === undefined || impact === undefined) return "Not known: the amount is too small to tell";
-  return `${formatPercent(impact)}, held against the rate for ${amount(small.sent)}`;
+function describeImpact(
+  point: QuotePoint,
+  reference: QuotePoint | undefined,
+  formatToken: (raw: bigint) => string,
+): string {
+  const impact = reference && priceImpact(point, reference);
+  if (point.received === 0n) return "Unknown: nothing arrives";
+  if (reference === undefined || impact === undefined) return "Unknown: the amount is too small";
+  return `${formatPercent(impact)} compared with the rate for ${formatToken(reference.sent)}`;
 }
 
-/** What the curve shows, in words. */
+/** Summarizes the curve: where the price impact becomes notable, and the best rate. */
 function describeCurve(
   points: readonly QuotePoint[],
-  small: QuotePoint | undefined,
-  amount: (raw: bigint) => string,
+  reference: QuotePoint | undefined,
+  formatToken: (raw: bigint) => string,
 ): string {
   const last = points.at(-1);
-  if (points.every(({ received }) => received === 0n)) return "Nothing arrives of any amount around this one.";
-  if (small === undefined || last === undefined) return "These amounts are too small to tell a price impact.";
-  const best = points.reduce((a, b) => (effectiveRate(b) > effectiveRate(a) ? b : a), small);
-  const steep = findFirstAboveImpact(NOTABLE_PRICE_IMPACT, points, small);
-  const share = formatPercent(NOTABLE_PRICE_IMPACT);
+  if (points.every(({ received }) => received === 0n)) return "Nothing arrives for any of these amounts.";
+  if (reference === undefined || last === undefined) return "These amounts are too small to compute a price impact.";
+  const best = points.reduce((a, b) => (effectiveRate(b) > effectiveRate(a) ? b : a), reference);
+  const steep = findFirstAboveImpact(NOTABLE_PRICE_IMPACT, points, reference);
+  const threshold = formatPercent(NOTABLE_PRICE_IMPACT);
   const impact =
     steep === undefined
-      ? `The price impact stays below ${share} up to ${amount(last.sent)}.`
-      : `The price impact passes ${share} before ${amount(steep.sent)}.`;
-  return `${impact} Most arrives per unit sent at ${amount(best.sent)}: ${effectiveRate(best).toFixed(6)}.`;
+      ? `The price impact stays below ${threshold} up to ${formatToken(last.sent)}.`
+      : `The price impact exceeds ${threshold} at ${formatToken(steep.sent)}.`;
+  return `${impact} The best rate is ${effectiveRate(best).toFixed(6)}, at ${formatToken(best.sent)}.`;
 }

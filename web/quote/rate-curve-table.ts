@@ -1,36 +1,40 @@
-import { formatAmount, groupThousands } from "../shared/amounts.js";
-import { createElement } from "../shared/dom.js";
+import { createElement } from "../shared/elements/dom.js";
+import { formatAmount, groupThousands } from "../shared/format/amounts.js";
 import { effectiveRate, formatPercent, priceImpact, type QuotePoint } from "./price-impact.js";
 import type { CurvePoint } from "./rate-curve.js";
 
-/** The curve for those who read it: a row for each amount. */
+/** Renders the curve as a table with one row per amount. */
 export function renderRateCurveTable(
   points: readonly CurvePoint[],
-  small: QuotePoint | undefined,
-  { token, decimals, asked }: { readonly token: string; readonly decimals: number; readonly asked: bigint },
+  reference: QuotePoint | undefined,
+  {
+    token,
+    decimals,
+    quotedAmount,
+  }: { readonly token: string; readonly decimals: number; readonly quotedAmount: bigint },
 ): HTMLTableElement {
-  const amount = (raw: bigint): string => groupThousands(formatAmount(raw, decimals));
-  const heads = ["Sent", "Received", "Fee", "Per unit sent", "Price impact"];
+  const formatRaw = (raw: bigint): string => groupThousands(formatAmount(raw, decimals));
+  const heads = ["Sent", "Received", "Fee", "Received per unit sent", "Price impact"];
   const body = points.map((point) => {
     const { sent } = point;
-    const head = createElement("th", { scope: "row" }, amount(sent));
-    const current = sent === asked ? { "aria-current": "true" } : {};
-    if ("problem" in point)
-      return createElement("tr", current, head, createElement("td", { colspan: "4" }, point.problem));
+    const head = createElement("th", { scope: "row" }, formatRaw(sent));
+    const attributes = sent === quotedAmount ? { "aria-current": "true" } : {};
+    if ("error" in point)
+      return createElement("tr", attributes, head, createElement("td", { colspan: "4" }, point.error));
     const { quote } = point;
-    const impact = small && priceImpact(quote, small);
+    const impact = reference && priceImpact(quote, reference);
     const cells = [
-      amount(quote.received),
-      amount(quote.fee),
+      formatRaw(quote.received),
+      formatRaw(quote.fee),
       effectiveRate(quote).toFixed(6),
-      impact === undefined ? "not known" : formatPercent(impact),
+      impact === undefined ? "unknown" : formatPercent(impact),
     ];
-    return createElement("tr", current, head, ...cells.map((cell) => createElement("td", {}, cell)));
+    return createElement("tr", attributes, head, ...cells.map((cell) => createElement("td", {}, cell)));
   });
   return createElement(
     "table",
     {},
-    createElement("caption", {}, `What arrives of ${token}, by amount, in whole tokens`),
+    createElement("caption", {}, `Received ${token} by amount sent, in whole tokens`),
     createElement(
       "thead",
       {},

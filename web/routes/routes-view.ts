@@ -1,10 +1,6 @@
-import { buildPath } from "../shared/api-client.js";
-import type { LoadRoutes } from "../shared/cached-loaders.js";
-import { formatChainName } from "../shared/chain-names.js";
-import { createCommandBox } from "../shared/command-box.js";
-import { createElement, getElement } from "../shared/dom.js";
-import { createErrorBox } from "../shared/error-box.js";
-import { formatHash, type ViewParameters } from "../shared/location-hash.js";
+import { buildPath } from "../shared/api/api-client.js";
+import type { LoadRoutes } from "../shared/api/cached-loaders.js";
+import { getNetwork, toNetworkParameter } from "../shared/api/network.js";
 import {
   hasRoute,
   listChains,
@@ -12,61 +8,65 @@ import {
   listSourceChains,
   listTokens,
   type Route,
-} from "../shared/route-selection.js";
-import { buildCurlCommand, buildGrpcurlCommand } from "../shared/shell-commands.js";
-import type { Navigate, View } from "../shared/view.js";
+  type RouteSelection,
+} from "../shared/api/route-selection.js";
+import { buildCurlCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";
+import { createCommandBox } from "../shared/elements/command-box.js";
+import { createElement, getElement, selectOption } from "../shared/elements/dom.js";
+import { createErrorBox } from "../shared/elements/error-box.js";
+import { formatChainName } from "../shared/format/chain-names.js";
+import { formatHash, type ViewParameters } from "../shared/navigation/location-hash.js";
+import type { Navigate, View } from "../shared/navigation/view.js";
 
-const GRPC_METHOD = "hop.bridge.v1.BridgeService/ListAvailableRoutes";
-
-/** Which token goes from where to where: a table for each, with the quote behind each route. */
-export function createRoutesView({ routes, go }: { routes: LoadRoutes; go: Navigate }): View {
+/** Shows a table of routes for every token. Every route links to its quote. */
+export function createRoutesView({ loadRoutes, navigate }: { loadRoutes: LoadRoutes; navigate: Navigate }): View {
   const answer = getElement("routes-answer", HTMLElement);
-  const said = getElement("routes-said", HTMLElement);
-  const token = getElement("routes-token", HTMLSelectElement);
-  const network = getElement("routes-network", HTMLSelectElement);
+  const summary = getElement("routes-summary", HTMLElement);
+  const tokenSelect = getElement("routes-token", HTMLSelectElement);
+  const networkSelect = getElement("routes-network", HTMLSelectElement);
   const showCommands = createCommandBox(getElement("routes-terminal", HTMLElement));
   let shown: ViewParameters = new Map();
 
-  for (const select of [token, network]) {
+  for (const select of [tokenSelect, networkSelect]) {
     select.addEventListener("change", () => {
-      const values = { token: token.value, network: network.value === "mainnet" ? "" : network.value };
-      go({ view: "routes", parameters: new Map(Object.entries(values)) }, "push");
+      const parameters = { token: tokenSelect.value, network: toNetworkParameter(networkSelect.value) };
+      navigate({ view: "routes", parameters: new Map(Object.entries(parameters)) }, "push");
     });
   }
 
-  async function showRoutes(values: ViewParameters): Promise<void> {
-    const itsNetwork = values.get("network") ?? "mainnet";
-    const known = await routes(itsNetwork);
-    if (values !== shown) return;
-    network.value = itsNetwork;
-    const tokens = listTokens(known);
-    token.replaceChildren(
+  async function showRoutes(parameters: ViewParameters): Promise<void> {
+    const network = getNetwork(parameters);
+    const routes = await loadRoutes(network);
+    if (parameters !== shown) return;
+    selectOption(networkSelect, network);
+    const tokens = listTokens(routes);
+    tokenSelect.replaceChildren(
       createElement("option", { value: "" }, "All tokens"),
       ...tokens.map((name) => createElement("option", { value: name }, name)),
     );
-    const chosen = tokens.find((name) => name === values.get("token"));
-    token.value = chosen ?? "";
+    const selected = tokens.find((name) => name === parameters.get("token"));
+    tokenSelect.value = selected ?? "";
 
-    const parameters = { token: chosen ?? "", network: values.get("network") ?? "" };
-    const message = Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== ""));
+    const query = { token: selected ?? "", network: toNetworkParameter(network) };
+    const message = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ""));
     showCommands({
-      curl: buildCurlCommand(location.origin, buildPath("/v1/available-routes", parameters)),
-      grpcurl: buildGrpcurlCommand(location.origin, GRPC_METHOD, message),
+      curl: buildCurlCommand(location.origin, buildPath("/v1/available-routes", query)),
+      grpcurl: buildGrpcurlCommand(location.origin, GRPC_METHODS.availableRoutes, message),
     });
-    const listed = chosen === undefined ? tokens : [chosen];
-    const size = (name: string): number => known.filter((route) => route.token === name).length;
-    const count = listed.reduce((sum, name) => sum + size(name), 0);
-    const text = `${count} routes of ${listed.length === 1 ? listed[0] : `${listed.length} tokens`}`;
-    said.textContent = `${text}. A dot is a route: it leads to its quote.`;
-    // Large beside large: they fill the page better.
-    const ordered = listed.toSorted((a, b) => size(b) - size(a));
-    answer.replaceChildren(...ordered.map((name) => renderRouteTable(known, name, values)));
+    const listed = selected === undefined ? tokens : [selected];
+    const countRoutes = (name: string): number => routes.filter((route) => route.token === name).length;
+    const total = listed.reduce((sum, name) => sum + countRoutes(name), 0);
+    const text = `${total} routes of ${listed.length === 1 ? listed[0] : `${listed.length} tokens`}`;
+    summary.textContent = `${text}. Each dot is a route and links to its quote.`;
+    // Tables of similar size next to each other fill the page better.
+    const ordered = listed.toSorted((a, b) => countRoutes(b) - countRoutes(a));
+    answer.replaceChildren(...ordered.map((name) => renderRouteTable(routes, name, network)));
   }
 
-  function show(values: ViewParameters): void {
-    shown = values;
-    showRoutes(values).catch((error: unknown) => {
-      if (values === shown) answer.replaceChildren(createErrorBox(error, () => show(values)));
+  function show(parameters: ViewParameters): void {
+    shown = parameters;
+    showRoutes(parameters).catch((error: unknown) => {
+      if (parameters === shown) answer.replaceChildren(createErrorBox(error, () => show(parameters)));
     });
   }
 
@@ -78,19 +78,19 @@ export function createRoutesView({ routes, go }: { routes: LoadRoutes; go: Navig
   };
 }
 
-/** @param routes all that the network has, so that chains stand in the same order in every table */
-function renderRouteTable(routes: readonly Route[], token: string, values: ViewParameters): HTMLElement {
+/** @param routes all routes of the network, so that every table lists the chains in the same order */
+function renderRouteTable(routes: readonly Route[], token: string, network: string): HTMLElement {
   const chains = listChains(routes);
   const sources = listSourceChains(routes, token);
   const destinations = listDestinationChains(routes, token);
   const columns = chains.filter((slug) => destinations.includes(slug));
   const rows = chains.filter((slug) => sources.includes(slug));
-  const corner = createElement("td", {}, createElement("span", { class: "unseen" }, "From, to"));
+  const corner = createElement("td", {}, createElement("span", { class: "visually-hidden" }, "From, to"));
   const heads = columns.map((to) =>
     createElement("th", { scope: "col" }, createElement("span", {}, formatChainName(to))),
   );
   const body = rows.map((from) => {
-    const cells = columns.map((to) => createElement("td", {}, renderRouteCell(routes, { token, from, to }, values)));
+    const cells = columns.map((to) => createElement("td", {}, renderRouteCell(routes, { token, from, to }, network)));
     return createElement("tr", {}, createElement("th", { scope: "row" }, formatChainName(from)), ...cells);
   });
   const table = createElement(
@@ -103,17 +103,13 @@ function renderRouteTable(routes: readonly Route[], token: string, values: ViewP
   return createElement("div", { class: "card matrix" }, table);
 }
 
-function renderRouteCell(
-  routes: readonly Route[],
-  choice: { token: string; from: string; to: string },
-  values: ViewParameters,
-): Node {
-  const { token, from, to } = choice;
-  if (!hasRoute(routes, choice)) return createElement("span", { class: "unseen" }, "no route");
+function renderRouteCell(routes: readonly Route[], selection: RouteSelection, network: string): Node {
+  const { token, from, to } = selection;
+  if (!hasRoute(routes, selection)) return createElement("span", { class: "visually-hidden" }, "no route");
   const name = `Quote ${token} from ${formatChainName(from)} to ${formatChainName(to)}`;
-  const target = new Map(Object.entries({ token, from, to, network: values.get("network") ?? "" }));
+  const parameters = new Map(Object.entries({ token, from, to, network: toNetworkParameter(network) }));
   return createElement("a", {
-    href: formatHash({ view: "quote", parameters: target }),
+    href: formatHash({ view: "quote", parameters }),
     "aria-label": name,
     title: name,
   });

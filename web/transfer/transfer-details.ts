@@ -1,9 +1,6 @@
-import type { ApiResponse } from "../shared/api-client.js";
-import type { TransferStatusResponse } from "../shared/api-types.js";
-import { formatChainName } from "../shared/chain-names.js";
-import { createElement } from "../shared/dom.js";
-import { formatHash } from "../shared/location-hash.js";
-import { formatTime } from "../shared/time.js";
+import type { ApiResponse } from "../shared/api/api-client.js";
+import type { TransferStatusResponse } from "../shared/api/api-types.js";
+import { createElement } from "../shared/elements/dom.js";
 import {
   createAge,
   createAmount,
@@ -11,14 +8,17 @@ import {
   createNote,
   createTime,
   createTokenAmount,
-} from "../shared/value-elements.js";
+} from "../shared/elements/value-elements.js";
+import { formatChainName } from "../shared/format/chain-names.js";
+import { formatTime } from "../shared/format/time.js";
+import { formatHash } from "../shared/navigation/location-hash.js";
 
 const STATE_TEXTS: Readonly<
   Record<TransferStatusResponse["state"], { readonly label: string; readonly meaning: string }>
 > = {
-  PENDING: { label: "Pending", meaning: "Sent, and not yet received." },
-  BONDED: { label: "Received", meaning: "It has arrived at its destination." },
-  UNBONDABLE: { label: "Unbondable", meaning: "No bonder can deliver it. It can be withdrawn once it is settled." },
+  PENDING: { label: "Pending", meaning: "Sent but not received yet." },
+  BONDED: { label: "Received", meaning: "The transfer has arrived at its destination." },
+  UNBONDABLE: { label: "Unbondable", meaning: "No bonder can deliver it. It can be withdrawn after settlement." },
 };
 
 const SOURCE_LABELS: Readonly<Record<string, string>> = {
@@ -27,36 +27,38 @@ const SOURCE_LABELS: Readonly<Record<string, string>> = {
   explorer: "the explorer API",
 };
 
-/** What is known of a transfer. Hashes and ids lead to what this page says of them. */
+/** Renders the status of a transfer. Hashes and ids link to their own status. */
 export function renderTransfer(
   { body, headers }: ApiResponse<TransferStatusResponse>,
   decimals: number | undefined,
   network: string,
 ): readonly HTMLElement[] {
-  const { state, timestamp, deadline, bondTransactionHash: receipt } = body;
+  const { state, timestamp, deadline, bondTransactionHash } = body;
   const amount = (raw: string): HTMLElement => createAmount(raw, body.token, decimals);
-  const link = (name: "of" | "id", value: string): HTMLElement => {
+  const createLink = (name: "of" | "id", value: string): HTMLElement => {
     const parameters = new Map(Object.entries({ [name]: value, network }));
     return createElement("a", { class: "hash", href: formatHash({ view: "transfer", parameters }) }, value);
   };
   const noReceipt = createElement("span", {}, state === "BONDED" ? "Not found yet" : "None yet");
-  const others = body.otherTransferIds.map((id) => link("id", id));
-  const facts = [
-    createDescription("Sent", "timestamp", createTime(timestamp), createNote(createAge(timestamp * 1000), " ago")),
-    createDescription("Sent by transaction", "transactionHash", link("of", body.transactionHash)),
+  const otherLinks = body.otherTransferIds.map((id) => createLink("id", id));
+  const descriptions = [
+    createDescription("Sent", ["timestamp"], createTime(timestamp), createNote(createAge(timestamp * 1000), " ago")),
+    createDescription("Sent by transaction", ["transactionHash"], createLink("of", body.transactionHash)),
     createDescription(
       "Received by transaction",
-      "bondTransactionHash",
-      receipt === "" ? noReceipt : link("of", receipt),
+      ["bondTransactionHash"],
+      bondTransactionHash === "" ? noReceipt : createLink("of", bondTransactionHash),
     ),
-    createDescription("Transfer id", "transferId", link("id", body.transferId)),
-    others.length === 0 ? [] : createDescription("Others of that transaction", "otherTransferIds", ...others),
-    createDescription("Amount", "amount", amount(body.amount), renderUsd(body.amountUsd)),
-    createDescription("Bonder fee", "bonderFee", amount(body.bonderFee), renderUsd(body.bonderFeeUsd)),
-    createDescription("Least after the swap", "amountOutMin", amount(body.amountOutMin)),
+    createDescription("Transfer id", ["transferId"], createLink("id", body.transferId)),
+    otherLinks.length === 0
+      ? []
+      : createDescription("Other transfers of the transaction", ["otherTransferIds"], ...otherLinks),
+    createDescription("Amount", ["amount"], amount(body.amount), renderUsd(body.amountUsd)),
+    createDescription("Bonder fee", ["bonderFee"], amount(body.bonderFee), renderUsd(body.bonderFeeUsd)),
+    createDescription("Minimum after the swap", ["amountOutMin"], amount(body.amountOutMin)),
     createDescription(
       "Deadline of the swap",
-      "deadline",
+      ["deadline"],
       deadline === 0 ? createElement("span", {}, "None") : createTime(deadline),
     ),
     renderAccount("Sender", "accountAddress", body.accountAddress),
@@ -65,12 +67,12 @@ export function renderTransfer(
   ];
   return [
     renderHeadline(body, decimals),
-    createElement("dl", { class: "facts" }, ...facts.flat()),
+    createElement("dl", { class: "details" }, ...descriptions.flat()),
     renderSource(headers),
   ];
 }
 
-/** The state in one sentence, for those who hear the page. */
+/** Describes the state in one or two sentences for screen readers. */
 export function describeTransferState({
   state,
   sourceChainSlug,
@@ -104,7 +106,7 @@ function renderHeadline(body: TransferStatusResponse, decimals: number | undefin
 }
 
 function renderAccount(label: string, field: string, address: string): readonly HTMLElement[] {
-  return address === "" ? [] : createDescription(label, field, createElement("span", { class: "hash" }, address));
+  return address === "" ? [] : createDescription(label, [field], createElement("span", { class: "hash" }, address));
 }
 
 function renderUsd(value: number): HTMLElement | undefined {
@@ -114,7 +116,7 @@ function renderUsd(value: number): HTMLElement | undefined {
 
 function renderSource(headers: Headers): HTMLElement {
   const source = SOURCE_LABELS[headers.get("source") ?? ""] ?? "the gateway";
-  const seenAt = Date.parse(headers.get("observed-at") ?? "");
-  const when = Number.isNaN(seenAt) ? "" : `, as seen ${formatTime(seenAt / 1000)}`;
-  return createElement("p", { class: "age" }, `From ${source}${when}.`);
+  const observedAt = Date.parse(headers.get("observed-at") ?? "");
+  const when = Number.isNaN(observedAt) ? "" : `, observed ${formatTime(observedAt / 1000)}`;
+  return createElement("p", { class: "age" }, `Source: ${source}${when}.`);
 }

@@ -1,20 +1,21 @@
-import type { ViewParameters } from "../shared/location-hash.js";
+import { getNetwork } from "../shared/api/network.js";
+import type { ViewParameters } from "../shared/navigation/location-hash.js";
 
-/** Parameters with which to ask for a transfer. */
+/** Query parameters of a status request. */
 export type TransferQuery = Readonly<Record<string, string>>;
 
 /**
- * How to ask for what an address names: under `id` it is an id. Under `of` it may be either: a hash that no transaction
- * has may still be an id, and plain digits are the id of a CCTP transfer. To be asked in order until one is known.
+ * Returns the queries to try in order until one finds a transfer. The parameter `id` is a transfer id. The parameter `of`
+ * is a transaction hash or a transfer id, since both look alike; plain digits are the id of a CCTP transfer.
  */
-export function toTransferQueries(values: ViewParameters): readonly TransferQuery[] {
-  const network = values.get("network");
-  const rest = network === undefined || network === "mainnet" ? {} : { network };
-  const id = values.get("id");
-  if (id !== undefined) return [{ transferId: id, ...rest }];
-  const text = values.get("of") ?? "";
-  const asId = { transferId: text, ...rest };
-  if (/^[0-9]+$/.test(text)) return [asId];
-  const asHash = { transferHash: text, ...rest };
-  return /^0x[0-9a-f]{64}$/i.test(text) ? [asHash, asId] : [asHash];
+export function toTransferQueries(parameters: ViewParameters): readonly TransferQuery[] {
+  const network = getNetwork(parameters);
+  const common = network === "mainnet" ? {} : { network };
+  const id = parameters.get("id");
+  if (id !== undefined) return [{ transferId: id, ...common }];
+  const text = parameters.get("of") ?? "";
+  const byId = { transferId: text, ...common };
+  if (/^[0-9]+$/.test(text)) return [byId];
+  const byHash = { transferHash: text, ...common };
+  return /^0x[0-9a-f]{64}$/i.test(text) ? [byHash, byId] : [byHash];
 }

@@ -1,83 +1,85 @@
-import { buildPath } from "../shared/api-client.js";
-import type { LoadDecimals } from "../shared/cached-loaders.js";
-import { createCommandBox } from "../shared/command-box.js";
-import { createElement, getElement, setAttribute } from "../shared/dom.js";
-import { buildCurlCommand, buildGrpcurlCommand } from "../shared/shell-commands.js";
-import type { Navigate, View } from "../shared/view.js";
+import { buildPath } from "../shared/api/api-client.js";
+import type { LoadDecimals } from "../shared/api/cached-loaders.js";
+import { getNetwork, toNetworkParameter } from "../shared/api/network.js";
+import { buildCurlCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";
+import { createCommandBox } from "../shared/elements/command-box.js";
+import { createElement, getElement, selectOption, setAttribute } from "../shared/elements/dom.js";
+import type { ViewParameters } from "../shared/navigation/location-hash.js";
+import type { Navigate, View } from "../shared/navigation/view.js";
 import { type TransferQuery, toTransferQueries } from "./transfer-query.js";
 import { watchTransfer } from "./watch-transfer.js";
 
-const GRPC_METHOD = "hop.bridge.v1.BridgeService/GetTransferStatus";
-
-export function createTransferView({ decimals, go }: { decimals: LoadDecimals; go: Navigate }): View {
+/** Finds a transfer by hash or id and shows its status until it is received. */
+export function createTransferView({
+  loadDecimals,
+  navigate,
+}: {
+  loadDecimals: LoadDecimals;
+  navigate: Navigate;
+}): View {
   const form = getElement("transfer-form", HTMLFormElement);
   const input = getElement("transfer-of", HTMLInputElement);
   const network = getElement("transfer-network", HTMLSelectElement);
-  const problem = getElement("transfer-of-problem", HTMLElement);
+  const inputError = getElement("transfer-of-error", HTMLElement);
   const answer = getElement("transfer-answer", HTMLElement);
-  const said = getElement("transfer-said", HTMLElement);
-  const watching = getElement("transfer-watching", HTMLElement);
+  const announcement = getElement("transfer-announcement", HTMLElement);
+  const watchStatus = getElement("transfer-watching", HTMLElement);
   const showCommands = createCommandBox(getElement("transfer-terminal", HTMLElement));
   let current: AbortController | undefined;
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const values = { of: input.value.trim(), network: network.value === "mainnet" ? "" : network.value };
-    go({ view: "transfer", parameters: new Map(Object.entries(values)) }, "push");
+    const parameters = { of: input.value.trim(), network: toNetworkParameter(network.value) };
+    navigate({ view: "transfer", parameters: new Map(Object.entries(parameters)) }, "push");
   });
   network.addEventListener("change", () => {
     if (input.value.trim() !== "") form.requestSubmit();
   });
 
-  function mark(message: string | undefined): void {
+  function showInputError(message: string | undefined): void {
     setAttribute(input, "aria-invalid", message === undefined ? undefined : "true");
-    problem.textContent = message ?? "";
+    inputError.textContent = message ?? "";
   }
 
-  function showQuestion(question: TransferQuery): void {
+  function showQuery(query: TransferQuery): void {
     const { origin } = location;
     showCommands({
-      curl: buildCurlCommand(origin, buildPath("/v1/transfer-status", question)),
-      grpcurl: buildGrpcurlCommand(origin, GRPC_METHOD, question),
+      curl: buildCurlCommand(origin, buildPath("/v1/transfer-status", query)),
+      grpcurl: buildGrpcurlCommand(origin, GRPC_METHODS.transferStatus, query),
     });
   }
 
-  function show(values: ReadonlyMap<string, string>): void {
+  function show(parameters: ViewParameters): void {
     current?.abort();
     current = new AbortController();
     const { signal } = current;
-    const text = values.get("of") ?? values.get("id") ?? "";
+    const text = parameters.get("of") ?? parameters.get("id") ?? "";
     input.value = text;
-    network.value = values.get("network") ?? "mainnet";
-    mark(undefined);
-    said.textContent = "";
-    watching.textContent = "";
+    selectOption(network, getNetwork(parameters));
+    showInputError(undefined);
+    announcement.textContent = "";
+    watchStatus.textContent = "";
     if (text === "") {
       showCommands({});
-      answer.replaceChildren(
-        createElement(
-          "p",
-          { class: "empty" },
-          "What became of the transfer is shown here, and watched until it is received.",
-        ),
-      );
+      const hint = "Enter a hash or an id. The status is updated until the transfer is received.";
+      answer.replaceChildren(createElement("p", { class: "empty" }, hint));
       return;
     }
-    answer.replaceChildren(createElement("p", { class: "empty" }, "Asking the chains…"));
+    answer.replaceChildren(createElement("p", { class: "empty" }, "Loading…"));
     void watchTransfer({
-      questions: toTransferQueries(values),
-      decimals,
+      queries: toTransferQueries(parameters),
+      loadDecimals,
       signal,
-      onQuestion: showQuestion,
-      onAnswer: (...parts) => answer.replaceChildren(...parts),
-      onSaid: (text) => {
-        said.textContent = text;
+      onQuery: showQuery,
+      onAnswer: (...elements) => answer.replaceChildren(...elements),
+      onAnnounce: (message) => {
+        announcement.textContent = message;
       },
-      onWatching: (text) => {
-        watching.textContent = text;
+      onStatus: (message) => {
+        watchStatus.textContent = message;
       },
-      onFault: mark,
-      again: () => show(values),
+      onInvalid: showInputError,
+      onRetry: () => show(parameters),
     });
   }
 

@@ -1,82 +1,82 @@
-import { ApiError, type ApiResponse, buildPath, fetchApi } from "../shared/api-client.js";
-import type { TransferStatusResponse } from "../shared/api-types.js";
-import type { LoadDecimals } from "../shared/cached-loaders.js";
-import { waitUntilVisible } from "../shared/dom.js";
-import { createErrorBox } from "../shared/error-box.js";
-import { sleep } from "../shared/time.js";
+import { ApiError, type ApiResponse, buildPath, fetchApi } from "../shared/api/api-client.js";
+import type { TransferStatusResponse } from "../shared/api/api-types.js";
+import type { LoadDecimals } from "../shared/api/cached-loaders.js";
+import { waitUntilVisible } from "../shared/elements/dom.js";
+import { createErrorBox } from "../shared/elements/error-box.js";
+import { sleep } from "../shared/format/time.js";
 import { type PollResult, pollWithBackoff } from "./poll.js";
 import { describeTransferState, renderTransfer } from "./transfer-details.js";
 import type { TransferQuery } from "./transfer-query.js";
 
-/** So often it is looked for what is not there: it may have been sent a moment ago. */
+/** Polls this often without success before it gives up: the transfer may have been sent a moment ago. */
 const MAX_FAILED_ATTEMPTS = 12;
 
-/** Watches a transfer until it is received. Resolves when there is nothing more to see. */
-export async function watchTransfer(deps: {
-  /** In the order in which to ask. */
-  readonly questions: readonly TransferQuery[];
-  readonly decimals: LoadDecimals;
+/** Polls the status of a transfer until it is received. Resolves when polling has ended. */
+export async function watchTransfer(options: {
+  /** Tried in order until one finds a transfer. */
+  readonly queries: readonly TransferQuery[];
+  readonly loadDecimals: LoadDecimals;
   readonly signal: AbortSignal;
-  readonly onQuestion: (question: TransferQuery) => void;
-  readonly onAnswer: (...parts: readonly HTMLElement[]) => void;
-  /** Told what is new, to be heard. */
-  readonly onSaid: (text: string) => void;
-  /** Told whether it is still watched, to be seen. */
-  readonly onWatching: (text: string) => void;
-  /** What is asked for is written wrongly. */
-  readonly onFault: (message: string) => void;
-  readonly again: () => void;
+  readonly onQuery: (query: TransferQuery) => void;
+  readonly onAnswer: (...elements: readonly HTMLElement[]) => void;
+  /** Called with news for screen readers. */
+  readonly onAnnounce: (message: string) => void;
+  /** Called with the visible state of polling. */
+  readonly onStatus: (message: string) => void;
+  /** Called if the service rejects the hash or id as malformed. */
+  readonly onInvalid: (message: string) => void;
+  readonly onRetry: () => void;
 }): Promise<void> {
-  const { decimals, signal, onQuestion, onAnswer, onSaid, onWatching, onFault, again } = deps;
-  let { questions } = deps;
+  const { loadDecimals, signal, onQuery, onAnswer, onAnnounce, onStatus, onInvalid, onRetry } = options;
+  let { queries } = options;
   let lastState: TransferStatusResponse["state"] | undefined;
   let failures = 0;
-  // A state is worth telling without them.
-  const decimalsOf = await decimals().catch(() => () => undefined);
+  // Without decimals, amounts are shown in the smallest unit.
+  const getDecimals = await loadDecimals().catch(() => () => undefined);
 
-  /** Asks what it may be, one after the other, until it is known as one of them. */
-  async function askEach([question = {}, ...others]: readonly TransferQuery[]): Promise<
+  /** Tries the queries in order and keeps the one that succeeds. */
+  async function fetchFirstFound([query = {}, ...others]: readonly TransferQuery[]): Promise<
     ApiResponse<TransferStatusResponse>
   > {
-    onQuestion(question);
+    onQuery(query);
     try {
-      const answer = await fetchApi<TransferStatusResponse>(buildPath("/v1/transfer-status", question), signal);
-      questions = [question];
-      return answer;
+      const response = await fetchApi<TransferStatusResponse>(buildPath("/v1/transfer-status", query), signal);
+      queries = [query];
+      return response;
     } catch (error) {
-      const isUnknown = error instanceof ApiError && error.reason === "TRANSFER_NOT_FOUND";
-      if (!isUnknown || others.length === 0) throw error;
-      return askEach(others);
+      const isNotFound = error instanceof ApiError && error.reason === "TRANSFER_NOT_FOUND";
+      if (!isNotFound || others.length === 0) throw error;
+      return fetchFirstFound(others);
     }
   }
 
-  async function look(): Promise<PollResult> {
-    onWatching("Looking…");
+  async function poll(): Promise<PollResult> {
+    onStatus("Updating…");
     try {
-      const found = await askEach(questions);
-      const { state, token } = found.body;
-      onAnswer(...renderTransfer(found, decimalsOf(token), questions[0]?.network ?? ""));
+      const response = await fetchFirstFound(queries);
+      const { state, token } = response.body;
+      onAnswer(...renderTransfer(response, getDecimals(token), queries[0]?.network ?? ""));
       failures = 0;
-      const isNew = state !== lastState;
-      if (isNew) onSaid(describeTransferState(found.body));
+      const isChanged = state !== lastState;
+      if (isChanged) onAnnounce(describeTransferState(response.body));
       lastState = state;
-      return state === "BONDED" ? "over" : isNew ? "changed" : "same";
+      return state === "BONDED" ? "done" : isChanged ? "changed" : "unchanged";
     } catch (error) {
-      return signal.aborted ? "over" : failed(error);
+      return signal.aborted ? "done" : handleFailure(error);
     }
   }
 
-  function failed(error: unknown): PollResult {
-    // What was seen stays; only how it went on is not known.
-    if (lastState === undefined) onAnswer(createErrorBox(error, again));
-    if (failures === 0) onSaid((error as Error).message);
+  function handleFailure(error: unknown): PollResult {
+    // A status that was shown before stays on the page.
+    if (lastState === undefined) onAnswer(createErrorBox(error, onRetry));
+    if (failures === 0) onAnnounce((error as Error).message);
     failures += 1;
     const status = error instanceof ApiError ? error.status : 0;
-    if (status === 400) onFault((error as Error).message);
-    return status === 400 || failures >= MAX_FAILED_ATTEMPTS ? "over" : "same";
+    if (status === 400) onInvalid((error as Error).message);
+    return status === 400 || failures >= MAX_FAILED_ATTEMPTS ? "done" : "unchanged";
   }
 
-  const onPause = (ms: number): void => onWatching(`Watching: looks again in ${Math.round(ms / 1000)} s.`);
-  await pollWithBackoff({ look, sleep, waitUntilVisible, onPause, signal });
-  if (!signal.aborted) onWatching(failures < MAX_FAILED_ATTEMPTS ? "" : "No longer watching.");
+  const onWait = (ms: number): void => onStatus(`Next update in ${Math.round(ms / 1000)} s.`);
+  await pollWithBackoff({ poll, sleep, waitUntilVisible, onWait, signal });
+  if (!signal.aborted) onStatus(failures < MAX_FAILED_ATTEMPTS ? "" : "Updates have stopped.");
 }

@@ -15,7 +15,7 @@ const point = (sent: number, received: number, fee: number): QuotePoint => ({
   fee: BigInt(fee),
 });
 
-/** The fee takes all of the first; the swaps give 0.999 for each unit of a small amount, and 0.9 of a large one. */
+/** The fee exceeds the first amount. The swap rate is 0.999 for small amounts and 0.9 for the large one. */
 const points = [
   point(1_000_000, 0, 6_000_000),
   point(10_000_000, 3_990_000, 6_000_000),
@@ -24,21 +24,21 @@ const points = [
 ];
 
 describe("price impact", () => {
-  test("is held against the smallest amount of which something arrives", () => {
+  test("uses the smallest amount that arrives as its reference", () => {
     expect(findReferencePoint(points)).toBe(points[1]);
     expect(findReferencePoint(points.slice(0, 1))).toBeUndefined();
   });
 
-  test("is not held against an amount that rounding makes another rate of, and not told of one", () => {
-    // Two units of which one arrives: that is no rate of a half.
+  test("ignores amounts so small that rounding distorts the rate", () => {
+    // One of two units arrives: rounding, not a rate of 0.5.
     const tiny = [point(2, 1, 0), point(100, 99, 0), point(999_999, 999_000, 0)];
-    const telling = point(2_000_000, 1_998_000, 0);
+    const precise = point(2_000_000, 1_998_000, 0);
     expect(findReferencePoint(tiny)).toBeUndefined();
-    expect(findReferencePoint([...tiny, telling])).toBe(telling);
-    for (const each of tiny) expect(priceImpact(each, telling)).toBeUndefined();
+    expect(findReferencePoint([...tiny, precise])).toBe(precise);
+    for (const tinyPoint of tiny) expect(priceImpact(tinyPoint, precise)).toBeUndefined();
   });
 
-  test("is what the swaps give less for each unit, whatever the fee is", () => {
+  test("compares swap rates without the fee", () => {
     const [nothing, small, same, large] = points as [QuotePoint, QuotePoint, QuotePoint, QuotePoint];
     expect(priceImpact(same, small)).toBeCloseTo(0, 12);
     expect(priceImpact(large, small)).toBeCloseTo(1 - 0.9 / 0.999, 12);
@@ -46,13 +46,13 @@ describe("price impact", () => {
     expect(priceImpact(large, nothing)).toBeUndefined();
   });
 
-  test("is first above a share where it is", () => {
+  test("finds the first amount above a threshold", () => {
     const small = points[1] as QuotePoint;
     expect(findFirstAboveImpact(0.01, points, small)).toBe(points[3]);
     expect(findFirstAboveImpact(0.1, points, small)).toBeUndefined();
   });
 
-  test("a rate has the fee taken off, or not", () => {
+  test("effectiveRate includes the fee, swapRate does not", () => {
     const large = points[3] as QuotePoint;
     expect(effectiveRate(large)).toBe(0.89);
     expect(swapRate(large)).toBe(0.9);
@@ -69,7 +69,7 @@ describe("price impact", () => {
     [0.2525, "25.3 %"],
     [0.01, "1 %"],
     [1, "100 %"],
-  ])("the share %d reads %s", (share, text) => {
+  ])("formatPercent formats %d as %s", (share, text) => {
     expect(formatPercent(share)).toBe(text);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { DEFAULT_ROUTE, getTypicalAmount } from "../../../../web/quote/default-quote.js";
 import {
   describeRouteChange,
   resolveQuoteInput,
@@ -6,58 +7,80 @@ import {
   toQueryParameters,
   toViewParameters,
 } from "../../../../web/quote/quote-input.js";
-import { formatHash, parseHash } from "../../../../web/shared/location-hash.js";
-import type { Route } from "../../../../web/shared/route-selection.js";
+import type { Route } from "../../../../web/shared/api/route-selection.js";
+import { formatHash, parseHash } from "../../../../web/shared/navigation/location-hash.js";
 
-const routes: readonly Route[] = ["base", "linea"].map((to) => ({
-  token: "ETH",
-  sourceChainSlug: "ethereum",
+const createRoute = (token: string, sourceChainSlug: string, destinationChainSlug: string): Route => ({
+  token,
+  sourceChainSlug,
   sourceChainId: 1,
-  destinationChainSlug: to,
+  destinationChainSlug,
   destinationChainId: 2,
-}));
-const wish = { network: "mainnet", token: "ETH", from: "ethereum", to: "linea", amount: "0.5", slippage: "1" };
-const last = new Map(Object.entries({ amount: "1", slippage: "0.5", token: "ETH", to: "linea" }));
+});
+const routes = [createRoute("ETH", "ethereum", "base"), createRoute("ETH", "ethereum", "linea")];
+const input = { network: "mainnet", token: "ETH", from: "ethereum", to: "linea", amount: "0.5", slippage: "1" };
+const previous = new Map(Object.entries({ amount: "2", slippage: "0.3", token: "ETH", to: "linea" }));
 
-describe("what a quote is wanted for", () => {
-  test.each([wish, { ...wish, network: "goerli" }, { ...wish, amount: "", slippage: "" }])(
-    "goes into an address and back: %j",
-    (each) => {
-      const { parameters: values } = parseHash(formatHash({ view: "quote", parameters: toViewParameters(each) }));
-      expect(resolveQuoteInput(values, last, routes)).toEqual(each);
+describe("quote input", () => {
+  test.each([input, { ...input, network: "goerli" }, { ...input, amount: "", slippage: "" }])(
+    "survives the conversion to a URL hash and back: %j",
+    (original) => {
+      const { parameters } = parseHash(formatHash({ view: "quote", parameters: toViewParameters(original) }));
+      expect(resolveQuoteInput(parameters, previous, routes)).toEqual(original);
     },
   );
 
-  test("is as it was last where an address leaves it open", () => {
-    expect(resolveQuoteInput(new Map(), last, routes)).toEqual({ ...wish, amount: "1", slippage: "0.5" });
+  test("takes absent parameters from the previous input", () => {
+    expect(resolveQuoteInput(new Map(), previous, routes)).toEqual({ ...input, amount: "2", slippage: "0.3" });
   });
 
-  test("is told where an address asks for what there is not", () => {
-    const given = new Map(Object.entries({ token: "ETH", from: "nova", to: "linea" }));
-    const nearest = resolveQuoteInput(given, last, routes);
+  test("starts with the default route and a typical amount", () => {
+    const { token, from, to } = DEFAULT_ROUTE;
+    const available = [
+      ...routes,
+      createRoute(token, to, from),
+      createRoute(token, from, "base"),
+      createRoute(token, from, to),
+    ];
+    expect(resolveQuoteInput(new Map(), new Map(), available)).toEqual({
+      ...{ network: "mainnet", token, from, to },
+      ...{ amount: getTypicalAmount(token), slippage: "0.5" },
+    });
+  });
+
+  test("takes a typical amount instead of the previous one if the token changes", () => {
+    const available = [...routes, createRoute("USDT", "polygon", "arbitrum")];
+    const parameters = new Map([["token", "usdt"]]);
+    expect(resolveQuoteInput(parameters, previous, available)).toMatchObject({ token: "USDT", amount: "1000" });
+    expect(resolveQuoteInput(new Map([...parameters, ["amount", "7"]]), previous, available).amount).toBe("7");
+  });
+
+  test("falls back to an existing route and describes the change", () => {
+    const parameters = new Map(Object.entries({ token: "ETH", from: "nova", to: "linea" }));
+    const nearest = resolveQuoteInput(parameters, previous, routes);
     expect(nearest.from).toBe("ethereum");
-    expect(describeRouteChange(given, nearest)).toBe(
-      "No route of ETH from Arbitrum Nova to Linea is listed. This is ETH from Ethereum to Linea.",
+    expect(describeRouteChange(parameters, nearest)).toBe(
+      "There is no route for ETH from Arbitrum Nova to Linea. The quote is for ETH from Ethereum to Linea.",
     );
     expect(describeRouteChange(new Map([["to", "linea"]]), nearest)).toBeUndefined();
   });
 
-  test("may be written in any letter case", () => {
-    const given = new Map(Object.entries({ token: "eth", from: "Ethereum", to: "LINEA" }));
-    const found = resolveQuoteInput(given, last, routes);
-    expect(found).toEqual({ ...wish, amount: "1", slippage: "0.5" });
-    expect(describeRouteChange(given, found)).toBeUndefined();
+  test("ignores case", () => {
+    const parameters = new Map(Object.entries({ token: "eth", from: "Ethereum", to: "LINEA" }));
+    const resolved = resolveQuoteInput(parameters, previous, routes);
+    expect(resolved).toEqual({ ...input, amount: "2", slippage: "0.3" });
+    expect(describeRouteChange(parameters, resolved)).toBeUndefined();
   });
 
-  test("cannot be where a network has no route", () => {
-    expect(() => resolveQuoteInput(new Map([["network", "goerli"]]), last, [])).toThrow(
-      "Nothing can be sent on goerli.",
+  test("throws if the network has no routes", () => {
+    expect(() => resolveQuoteInput(new Map([["network", "goerli"]]), previous, [])).toThrow(
+      "The network goerli has no routes.",
     );
   });
 
-  test("makes parameters and a message", () => {
-    const parameters = toQueryParameters(wish, "500");
-    expect(parameters).toEqual({
+  test("is converted to query parameters and a gRPC message", () => {
+    const query = toQueryParameters(input, "500");
+    expect(query).toEqual({
       amount: "500",
       token: "ETH",
       fromChain: "ethereum",
@@ -65,7 +88,7 @@ describe("what a quote is wanted for", () => {
       slippage: "1",
       network: "",
     });
-    expect(toGrpcMessage(parameters)).toEqual({
+    expect(toGrpcMessage(query)).toEqual({
       amount: "500",
       token: "ETH",
       fromChain: "ethereum",

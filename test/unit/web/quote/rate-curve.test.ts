@@ -4,48 +4,48 @@ import { expect, test } from "vitest";
 import { quoteAmounts, sampleAmounts, selectQuotedPoints } from "../../../../web/quote/rate-curve.js";
 
 const amounts = Array.from({ length: 20 }, (_, index) => BigInt(index + 1));
-const never = new AbortController().signal;
+const { signal } = new AbortController();
 
-test("a few quotes are asked for at a time, and come in the order of their amounts", async () => {
-  let open = 0;
-  let most = 0;
+test("quoteAmounts runs four requests at a time and keeps the order of the amounts", async () => {
+  let pending = 0;
+  let maxPending = 0;
   const points = await quoteAmounts(
     amounts,
     async (sent) => {
-      open += 1;
-      most = Math.max(most, open);
+      pending += 1;
+      maxPending = Math.max(maxPending, pending);
       await sleep(Number(20n - sent) % 5);
-      open -= 1;
-      return sent === 3n ? { sent, problem: "no" } : { sent, quote: { sent, received: sent, fee: 0n } };
+      pending -= 1;
+      return sent === 3n ? { sent, error: "no" } : { sent, quote: { sent, received: sent, fee: 0n } };
     },
-    never,
+    signal,
   );
-  expect(most).toBe(4);
+  expect(maxPending).toBe(4);
   expect(points.map(({ sent }) => sent)).toEqual(amounts);
   expect(selectQuotedPoints(points).map(({ sent }) => sent)).toEqual(amounts.filter((sent) => sent !== 3n));
 });
 
-test("nothing more is asked for once nobody wants the curve", async () => {
-  const closing = new AbortController();
-  let asked = 0;
+test("quoteAmounts sends no further requests after an abort", async () => {
+  const controller = new AbortController();
+  let requests = 0;
   const points = quoteAmounts(
     amounts,
     async (sent, signal) => {
-      asked += 1;
-      if (sent === 6n) closing.abort(new Error("another amount"));
+      requests += 1;
+      if (sent === 6n) controller.abort(new Error("another amount"));
       signal.throwIfAborted();
-      return { sent, problem: "" };
+      return { sent, error: "" };
     },
-    closing.signal,
+    controller.signal,
   );
   await expect(points).rejects.toThrow("another amount");
   await sleep(5);
-  expect(asked).toBeLessThan(11);
+  expect(requests).toBeLessThan(11);
 });
 
-const max = 2n ** 256n - 1n;
+const MAX_UINT256 = 2n ** 256n - 1n;
 
-test("33 amounts lie around one, from a hundredth to a hundred times as much", () => {
+test("sampleAmounts returns 33 amounts from a hundredth to a hundred times the amount", () => {
   const amounts = sampleAmounts(25_000_000n);
   expect(amounts).toHaveLength(33);
   expect(amounts[0]).toBe(250_000n);
@@ -58,8 +58,8 @@ test("33 amounts lie around one, from a hundredth to a hundred times as much", (
   );
 });
 
-test.each([1n, 2n, 99n, 10n ** 18n, max / 100n, max])(
-  "around %s they are valid, in order, and none is there twice",
+test.each([1n, 2n, 99n, 10n ** 18n, MAX_UINT256 / 100n, MAX_UINT256])(
+  "sampleAmounts returns ascending amounts without duplicates around %s",
   (amount) => {
     const amounts = sampleAmounts(amount);
     expect(amounts).toContain(amount);
@@ -68,14 +68,14 @@ test.each([1n, 2n, 99n, 10n ** 18n, max / 100n, max])(
   },
 );
 
-test("no amount is out of bounds", () => {
+test("sampleAmounts stays within its bounds for any amount", () => {
   fc.assert(
-    fc.property(fc.bigInt({ min: 1n, max }), (amount) => {
+    fc.property(fc.bigInt({ min: 1n, max: MAX_UINT256 }), (amount) => {
       const amounts = sampleAmounts(amount);
       expect(amounts).toContain(amount);
-      for (const [index, each] of amounts.entries()) {
-        expect(each >= 1n && each <= max && each * 102n >= amount && each <= amount * 100n).toBe(true);
-        if (index > 0) expect(each > (amounts[index - 1] ?? each)).toBe(true);
+      for (const [index, sample] of amounts.entries()) {
+        expect(sample >= 1n && sample <= MAX_UINT256 && sample * 102n >= amount && sample <= amount * 100n).toBe(true);
+        if (index > 0) expect(sample > (amounts[index - 1] ?? sample)).toBe(true);
       }
     }),
   );

@@ -1,40 +1,40 @@
 import { expect, test } from "vitest";
 import { type PollResult, pollWithBackoff } from "../../../../web/transfer/poll.js";
 
-/** Watches what is given in turn; returns what happened. */
-async function watching(looks: readonly (PollResult | "abort")[]) {
-  const closing = new AbortController();
-  const happened: string[] = [];
-  let looked = 0;
+/** Polls with given results. Returns the sequence of results, waits in milliseconds and visibility checks. */
+async function recordPolls(results: readonly (PollResult | "abort")[]) {
+  const controller = new AbortController();
+  const events: string[] = [];
+  let polls = 0;
   await pollWithBackoff({
-    look: async () => {
-      const found = looks[looked++] ?? "over";
-      happened.push(found);
-      if (found === "abort") closing.abort();
-      return found === "abort" ? "same" : found;
+    poll: async () => {
+      const result = results[polls++] ?? "done";
+      events.push(result);
+      if (result === "abort") controller.abort();
+      return result === "abort" ? "unchanged" : result;
     },
-    sleep: async (ms) => void happened.push(String(ms)),
-    waitUntilVisible: async () => void happened.push("seen"),
-    onPause: () => {},
-    signal: closing.signal,
+    sleep: async (ms) => void events.push(String(ms)),
+    waitUntilVisible: async () => void events.push("visible"),
+    onWait: () => {},
+    signal: controller.signal,
   });
-  return happened;
+  return events;
 }
 
-test("looks less and less often, and soon again after a change", async () => {
-  expect(await watching(["same", "same", "changed", "same", "over"])).toEqual([
-    ...["same", "3000", "seen", "same", "4500", "seen"],
-    ...["changed", "2000", "seen", "same", "3000", "seen", "over"],
+test("polls less and less often and resets the interval after a change", async () => {
+  expect(await recordPolls(["unchanged", "unchanged", "changed", "unchanged", "done"])).toEqual([
+    ...["unchanged", "3000", "visible", "unchanged", "4500", "visible"],
+    ...["changed", "2000", "visible", "unchanged", "3000", "visible", "done"],
   ]);
 });
 
-test("pauses for half a minute at most", async () => {
-  const happened = await watching(Array.from({ length: 12 }, () => "same" as const));
-  const pauses = happened.map(Number).filter((ms) => ms > 0);
-  expect(Math.max(...pauses)).toBe(30_000);
-  expect(pauses.at(-1)).toBe(30_000);
+test("waits 30 seconds at most", async () => {
+  const events = await recordPolls(Array.from({ length: 12 }, () => "unchanged" as const));
+  const waits = events.map(Number).filter((ms) => ms > 0);
+  expect(Math.max(...waits)).toBe(30_000);
+  expect(waits.at(-1)).toBe(30_000);
 });
 
-test("ends with its signal", async () => {
-  expect(await watching(["same", "abort", "same"])).toEqual(["same", "3000", "seen", "abort"]);
+test("ends when the signal aborts", async () => {
+  expect(await recordPolls(["unchanged", "abort", "unchanged"])).toEqual(["unchanged", "3000", "visible", "abort"]);
 });

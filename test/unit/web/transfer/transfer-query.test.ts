@@ -7,7 +7,7 @@ test.each([
   [{ of: hex }, [{ transferHash: hex }, { transferId: hex }]],
   [{ id: hex }, [{ transferId: hex }]],
   [{ of: "184467" }, [{ transferId: "184467" }]],
-  // What it should have been is for the service to say.
+  // Malformed: the service explains what is wrong.
   [{ of: "0x12" }, [{ transferHash: "0x12" }]],
   [
     { of: hex, network: "goerli" },
@@ -17,6 +17,6 @@ test.each([
     ],
   ],
   [{ id: hex, network: "mainnet" }, [{ transferId: hex }]],
-])("%j is asked for as %j", (values, questions) => {
-  expect(toTransferQueries(new Map(Object.entries(values)))).toEqual(questions);
+])("%j is queried as %j", (parameters, queries) => {
+  expect(toTransferQueries(new Map(Object.entries(parameters)))).toEqual(queries);
 });

@@ -1,0 +1,115 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DEFAULT_ROUTE, getTypicalAmount } from "../../web/quote/default-quote.js";
+import { sampleAmounts } from "../../web/quote/rate-curve.js";
+import { parseAmount } from "../../web/shared/format/amounts.js";
+import { openBrowserPage } from "../support/browser/browser-page.js";
+import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
+import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { ROUTE } from "./quote-page.js";
+
+/** Counts the pixels of the curve that have a colour. */
+async function countPixels(page: Page, [red, green, blue]: readonly [number, number, number]): Promise<unknown> {
+  return page.evaluate(`(() => {
+    const canvas = document.querySelector("#curve canvas");
+    const { width, height } = canvas;
+    const copy = new OffscreenCanvas(width, height).getContext("2d");
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, width, height);
+    let count = 0;
+    for (let offset = 0; offset < data.length; offset += 4) {
+      if (data[offset] === ${red} && data[offset + 1] === ${green} && data[offset + 2] === ${blue} && data[offset + 3] > 200) count++;
+    }
+    return count;
+  })()`);
+}
+
+describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", () => {
+  let gateway: TestGateway;
+  let browser: Browser;
+  beforeAll(async () => {
+    [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
+    openBrowserPage(browser, gateway.url, address, options);
+  const fetchQuote = async (amount: string) =>
+    (await gateway.get(`/v1/quote?amount=${amount}&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5`))
+      .body as Readonly<Record<string, string | number>>;
+
+  test("draws the curve and lists the API's quotes in its table", async () => {
+    const { page, consoleProblems, close } = await open(`/#quote?${ROUTE}&amount=20000&slippage=0.5`);
+    await page.locator('#curve[aria-busy="false"]').waitFor();
+    // Many pixels in the colour of the line: the curve was drawn, not only the axes.
+    expect(await countPixels(page, [91, 60, 196])).toBeGreaterThan(500);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await expect.poll(() => countPixels(page, [179, 160, 255])).toBeGreaterThan(500);
+    expect(await countPixels(page, [91, 60, 196])).toBe(0);
+    await page.locator("#curve summary").click();
+    const rows = await page.locator("#curve-table tbody tr").all();
+    const amounts = sampleAmounts(20_000_000_000n);
+    expect(rows).toHaveLength(amounts.length);
+    for (const index of [0, 16, 24, 32]) {
+      const [sent = "", received = "", fee = ""] = await (rows[index] as (typeof rows)[number])
+        .locator("th, td")
+        .allTextContents();
+      const raw = (text: string): string => String(parseAmount(text.replaceAll(",", ""), 6));
+      expect(raw(sent)).toBe(String(amounts[index]));
+      const expected = await fetchQuote(raw(sent));
+      expect([raw(received), raw(fee)]).toEqual([expected.estimatedReceived, expected.bonderFee]);
+    }
+    // The largest amount moves the pools a lot, the quoted one hardly.
+    const impacts = await page.locator("#curve-table tbody td:last-child").allTextContents();
+    expect(Number.parseFloat(impacts.at(-1) ?? "")).toBeGreaterThan(50);
+    expect(Number.parseFloat(impacts[0] ?? "")).toBe(0);
+    expect(await page.locator("#curve-summary").textContent()).toMatch(
+      /^The price impact exceeds 1 % at \d{3},000 USDT\. /,
+    );
+    expect(await page.locator("#quote-impact").textContent()).toBe(
+      `${impacts[16]} compared with the rate for 200 USDT`,
+    );
+    expect(consoleProblems).toEqual([]);
+    await close();
+  });
+
+  test("completes the curve under a rate limit by waiting for Retry-After", async () => {
+    const limited = await startGateway({ IP_RATE_LIMIT_REQ_PER_SEC: "8" });
+    const { page, close } = await openBrowserPage(browser, limited.url, `/#quote?${ROUTE}&amount=20000`, {
+      mayFail: /429/,
+    });
+    await page.locator('#curve[aria-busy="false"]').waitFor();
+    expect(await page.locator("#curve-table tbody tr").count()).toBe(33);
+    expect(await page.locator("#curve-table td[colspan]").count()).toBe(0);
+    await close();
+    await limited.stop();
+  });
+
+  test("shows no price impact for an amount that is too small", async () => {
+    const { page, close } = await open("/#quote?token=USDT&from=ethereum&to=arbitrum&amount=0.000123");
+    await page.locator('#curve[aria-busy="false"]').waitFor();
+    expect(await page.locator("#quote-impact").textContent()).toBe("Unknown: the amount is too small");
+    expect(await page.locator("#curve-summary").textContent()).toContain("too small");
+    const impacts = await page.locator("#curve-table tbody td:last-child").allTextContents();
+    expect([...new Set(impacts)]).toEqual(["unknown"]);
+    await close();
+  });
+
+  test("of the default quote rises where the fee matters and falls where the pools move", async () => {
+    const { page, consoleProblems, close } = await open("/");
+    await page.locator('#curve[aria-busy="false"]').waitFor();
+    const { token, from, to } = DEFAULT_ROUTE;
+    expect(page.url()).toContain(`#quote?token=${token}&from=${from}&to=${to}&amount=${getTypicalAmount(token)}&`);
+    const cells = await page.locator("#curve-table tbody td:nth-of-type(3)").allTextContents();
+    const rates = cells.map(Number);
+    const best = Math.max(...rates);
+    expect(rates.indexOf(best)).toBeGreaterThan(4);
+    expect(rates.indexOf(best)).toBeLessThan(rates.length - 4);
+    expect(best - (rates[0] ?? best)).toBeGreaterThan(0.005);
+    expect(best - (rates.at(-1) ?? best)).toBeGreaterThan(0.0002);
+    expect(consoleProblems).toEqual([]);
+    await close();
+  });
+});

@@ -1,0 +1,46 @@
+/** An amount that cannot be parsed. The message is shown to the user. */
+export class AmountError extends Error {}
+
+/**
+ * Parses an amount in whole tokens into the token's smallest unit. Exact: never uses floating-point numbers.
+ * @param text digits with an optional point before the fraction, such as `0.5`
+ * @param decimals decimals of the token
+ * @throws AmountError
+ */
+export function parseAmount(text: string, decimals: number): bigint {
+  const trimmed = text.trim();
+  if (trimmed === "") throw new AmountError("Enter an amount.");
+  const [, whole = "", fraction = ""] = /^([0-9]*)(?:\.([0-9]*))?$/.exec(trimmed) ?? [];
+  if (whole + fraction === "") {
+    throw new AmountError("Use plain digits with a point before the fraction: 1234.5");
+  }
+  const significant = fraction.replace(/0+$/, "");
+  if (significant.length > decimals) {
+    const limit = decimals === 0 ? "no decimals" : `at most ${decimals} decimals`;
+    throw new AmountError(`This token has ${limit}; the amount has ${significant.length}.`);
+  }
+  return BigInt(whole + significant.padEnd(decimals, "0"));
+}
+
+/**
+ * Formats an amount in whole tokens, with all significant digits and no trailing zeros.
+ * @param raw in the token's smallest unit, not negative
+ */
+export function formatAmount(raw: bigint, decimals: number): string {
+  const digits = raw.toString().padStart(decimals + 1, "0");
+  const whole = digits.slice(0, digits.length - decimals);
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, "");
+  return fraction === "" ? whole : `${whole}.${fraction}`;
+}
+
+/** Inserts commas between the thousands of a plain decimal number. */
+export function groupThousands(number: string): string {
+  const [whole = "", ...fraction] = number.split(".");
+  return [whole.replace(/\B(?=([0-9]{3})+$)/g, ","), ...fraction].join(".");
+}
+
+/** Returns `part / whole` with 15 decimals: precise enough to draw and to compare. `whole` must not be 0. */
+export function toRatio(part: bigint, whole: bigint): number {
+  const scale = 10n ** 15n;
+  return Number((part * scale) / whole) / Number(scale);
+}
