@@ -39,7 +39,8 @@ function startPage(): void {
     if (mode === "push" && hash !== location.hash) history.pushState(null, "", hash);
     else history.replaceState(null, "", hash);
     if (mode === "correct") updateLink(target);
-    else show(target);
+    // A view sees the same parameters as after a reload: those that are empty are absent.
+    else show(parseHash(hash));
   }
 
   function show(target: ViewLocation): void {

@@ -140,6 +140,48 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await close();
   });
 
+  describe("the transfer view after a link from another view", () => {
+    async function findTransfer() {
+      const opened = await open("/#routes");
+      await opened.page.locator("#view-routes .network").waitFor();
+      await opened.page.locator("#link-transfer").click();
+      await opened.page.locator("#transfer-of").fill(received?.transactionHash ?? "");
+      await opened.page.keyboard.press("Enter");
+      await opened.page.locator("#transfer-answer .details").waitFor();
+      return opened;
+    }
+
+    test("selects mainnet", async () => {
+      const { page, close } = await findTransfer();
+      expect(await page.locator("#transfer-network").inputValue()).toBe("mainnet");
+      await close();
+    });
+
+    test("leaves the default network out of the commands", async () => {
+      const { page, close } = await findTransfer();
+      const commands = await page.locator("#transfer-terminal .command code").allTextContents();
+      expect(commands).toHaveLength(2);
+      for (const command of commands) expect(command).not.toContain("network");
+      await close();
+    });
+  });
+
+  test("keeps mainnet selected when another token's routes are selected", async () => {
+    const { page, close } = await open("/#routes");
+    await page.locator("#view-routes .network").waitFor();
+    await page.locator("#routes-token").selectOption("rETH");
+    await page.locator("#routes-summary", { hasText: /of rETH/ }).waitFor();
+    expect(await page.locator("#routes-network").inputValue()).toBe("mainnet");
+    await close();
+  });
+
+  test("never shows an empty network select", async () => {
+    const { page, close } = await open("/#transfer?network=unknown");
+    await page.locator("#transfer-answer .empty").waitFor();
+    expect(await page.locator("#transfer-network").inputValue()).toBe("mainnet");
+    await close();
+  });
+
   test("shows routes in forced-colors mode", async () => {
     const { page, close } = await open("/#routes?token=USDT", { forcedColors: "active" });
     await page.locator("#routes-answer table").waitFor();

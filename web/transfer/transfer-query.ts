@@ -1,4 +1,4 @@
-import { getNetwork } from "../shared/api/network.js";
+import { getNetwork, toNetworkParameter } from "../shared/api/network.js";
 import type { ViewParameters } from "../shared/navigation/location-hash.js";
 
 /** Query parameters of a status request. */
@@ -9,8 +9,8 @@ export type TransferQuery = Readonly<Record<string, string>>;
  * is a transaction hash or a transfer id, since both look alike; plain digits are the id of a CCTP transfer.
  */
 export function toTransferQueries(parameters: ViewParameters): readonly TransferQuery[] {
-  const network = getNetwork(parameters);
-  const common = network === "mainnet" ? {} : { network };
+  const network = toNetworkParameter(getNetwork(parameters));
+  const common = network === "" ? {} : { network };
   const id = parameters.get("id");
   if (id !== undefined) return [{ transferId: id, ...common }];
   const text = parameters.get("of") ?? "";

@@ -32,9 +32,10 @@ export function setAttribute(element: Element, name: string, value: string | und
   else element.setAttribute(name, value);
 }
 
-/** Selects the option with a value. */
+/** Selects the option with a value, or the first option if there is none: a select must never look empty. */
 export function selectOption(select: HTMLSelectElement, value: string): void {
   select.value = value;
+  if (select.selectedIndex === -1) select.selectedIndex = 0;
 }
 
 /** Resolves when the page is visible, or immediately when the signal aborts. */

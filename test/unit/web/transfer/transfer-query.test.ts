@@ -17,6 +17,7 @@ test.each([
     ],
   ],
   [{ id: hex, network: "mainnet" }, [{ transferId: hex }]],
+  [{ id: hex, network: "" }, [{ transferId: hex }]],
 ])("%j is queried as %j", (parameters, queries) => {
   expect(toTransferQueries(new Map(Object.entries(parameters)))).toEqual(queries);
 });
