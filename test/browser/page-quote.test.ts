@@ -191,16 +191,16 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
     await page.keyboard.press("Enter");
     expect(await focused()).toBe("main");
     await tabTo("quote-token");
-    await page.keyboard.type("USDT");
-    await page.locator("#quote-unit", { hasText: "USDT" }).waitFor();
+    await page.keyboard.type("USDC");
+    await page.locator("#quote-unit", { hasText: /^USDC$/ }).waitFor();
     await tabTo("quote-from");
-    await page.keyboard.type("Poly");
+    await page.keyboard.type("Opti");
     await tabTo("quote-amount");
     await page.keyboard.press("Control+A");
     await page.keyboard.type("123.45");
     await page.keyboard.press("Enter");
     await page.locator(".raw", { hasText: /^123450000$/ }).waitFor();
-    expect(await page.locator("#quote-from").inputValue()).toBe("polygon");
+    expect(await page.locator("#quote-from").inputValue()).toBe("optimism");
     // The input keeps the focus.
     expect(await focused()).toBe("quote-amount");
     await close();

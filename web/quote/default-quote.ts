@@ -1,5 +1,5 @@
 /** The route of the first visit: between two L2s, with a pool on each, so that its curve shows fee and price impact. */
-export const DEFAULT_ROUTE = { token: "ETH", from: "arbitrum", to: "optimism" } as const;
+export const DEFAULT_ROUTE = { token: "USDT", from: "polygon", to: "arbitrum" } as const;
 
 export const DEFAULT_SLIPPAGE_PERCENT = "0.5";
 
@@ -7,11 +7,11 @@ export const DEFAULT_SLIPPAGE_PERCENT = "0.5";
 const TYPICAL_AMOUNTS: Readonly<Record<string, string>> = {
   ETH: "1",
   rETH: "1",
-  USDC: "1000",
-  "USDC.e": "1000",
-  USDT: "1000",
-  DAI: "1000",
-  sUSD: "1000",
+  USDC: "2000",
+  "USDC.e": "2000",
+  USDT: "2000",
+  DAI: "2000",
+  sUSD: "2000",
   MATIC: "1000",
   MAGIC: "1000",
   SNX: "500",

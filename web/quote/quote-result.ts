@@ -74,11 +74,16 @@ function renderSwapLimits(
   const destination = formatChainName(to);
   // A transfer from Ethereum has one swap, at its destination: both fields describe it.
   const source = from === "ethereum" ? destination : formatChainName(from);
-  const both = source === destination ? destination : `${source} and ${destination}`;
   const hasDestinationSwap = destinationDeadline !== 0;
   const minimums =
     hasDestinationSwap && destinationAmountOutMin === amountOutMin
-      ? [createDescription(`Minimum on ${both}`, ["amountOutMin", "destinationAmountOutMin"], amount(amountOutMin))]
+      ? [
+          createDescription(
+            source === destination ? `Minimum on ${destination}` : "Minimum on both chains",
+            ["amountOutMin", "destinationAmountOutMin"],
+            amount(amountOutMin),
+          ),
+        ]
       : [
           createDescription(`Minimum on ${source}`, ["amountOutMin"], amount(amountOutMin)),
           hasDestinationSwap
@@ -91,7 +96,7 @@ function renderSwapLimits(
         ];
   const deadlines =
     deadline === destinationDeadline
-      ? [createDescription(`Deadline on ${both}`, ["deadline", "destinationDeadline"], createTime(deadline))]
+      ? [createDescription("Deadline", ["deadline", "destinationDeadline"], createTime(deadline))]
       : [
           createDescription(`Deadline on ${source}`, ["deadline"], createTime(deadline)),
           hasDestinationSwap

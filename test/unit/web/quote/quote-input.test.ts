@@ -49,9 +49,9 @@ describe("quote input", () => {
   });
 
   test("takes a typical amount instead of the previous one if the token changes", () => {
-    const available = [...routes, createRoute("USDT", "polygon", "arbitrum")];
-    const parameters = new Map([["token", "usdt"]]);
-    expect(resolveQuoteInput(parameters, previous, available)).toMatchObject({ token: "USDT", amount: "1000" });
+    const available = [...routes, createRoute("DAI", "polygon", "arbitrum")];
+    const parameters = new Map([["token", "dai"]]);
+    expect(resolveQuoteInput(parameters, previous, available)).toMatchObject({ token: "DAI", amount: "2000" });
     expect(resolveQuoteInput(new Map([...parameters, ["amount", "7"]]), previous, available).amount).toBe("7");
   });
 
