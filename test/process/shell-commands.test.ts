@@ -1,11 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  buildCurlCommand,
-  buildGrpcurlCommand,
-  escapeShellArgument,
-} from "../../web/shared/api/shell-commands.js";
+import { buildCurlCommand, buildGrpcurlCommand, escapeShellArgument } from "../../web/shared/api/shell-commands.js";
 
 /** Returns the arguments that a shell passes to a command. */
 function parseWithShell(command: string): string[] {
