@@ -1,7 +1,10 @@
 #!/usr/bin/env node
 import { type Command, parseCommandLine, UsageError } from "./commands/command-line.js";
 
-/** Each command loads what it needs, and no more. */
+/** Exit code for an invalid command line. */
+const USAGE_EXIT_CODE = 2;
+
+/** Runs a command. Each command loads only the modules it needs. */
 async function runCommand(command: Command): Promise<number> {
   const { env, stdout } = process;
   switch (command.name) {
@@ -13,7 +16,7 @@ async function runCommand(command: Command): Promise<number> {
     case "index":
       return (await import("./commands/backfill-index.js")).runBackfill(command.from, env);
     case "help":
-      stdout.write((await import("./commands/help.js")).formatHelp(command.of, stdout.columns ?? 80));
+      stdout.write((await import("./commands/help.js")).formatHelp(command.command, stdout.columns ?? 80));
       return 0;
     case "version":
       stdout.write(`${(await import("./app/package-root.js")).findPackageRoot().version}\n`);
@@ -21,20 +24,17 @@ async function runCommand(command: Command): Promise<number> {
   }
 }
 
-/** Exit code of a command that is written wrong. */
-const USAGE_EXIT_CODE = 2;
-
-// Whoever started us may not read what we say.
+// A closed output must not crash the process.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 let failureExitCode = 1;
 try {
   const command = parseCommandLine(process.argv.slice(2));
-  // What it finds has codes of its own.
+  // Exit code 1 of `check` reports a bad endpoint, so its other failures have code 2.
   if (command.name === "check") failureExitCode = USAGE_EXIT_CODE;
   process.exitCode = await runCommand(command);
 } catch (error) {
   if (error instanceof UsageError) {
-    process.stderr.write(`hop-gateway: ${error.message}; hop-gateway --help says what there is\n`);
+    process.stderr.write(`hop-gateway: ${error.message}; see hop-gateway --help\n`);
     process.exit(USAGE_EXIT_CODE);
   }
   const { describeStartupError } = await import("./app/startup-error.js");

@@ -17,10 +17,10 @@ const network = getNetwork("mainnet");
 function parseFromOption(text: string): IndexStart {
   const from = parseIndexStart(text, new Set(network.chains.keys()), Date.now());
   if (from !== undefined) return from;
-  throw new UsageError("--from is neither a date (2024-01-01) in the past nor blocks of chains (ethereum:19000000)");
+  throw new UsageError("--from must be a date (2024-01-01) in the past, blocks of chains (ethereum:19000000), or both");
 }
 
-/** @returns whether all of it is there */
+/** @returns whether the backfill is complete */
 async function backfillUntilAborted(
   { rpcUrls }: Config,
   file: string,
@@ -49,8 +49,8 @@ async function backfillUntilAborted(
       events: {
         onBackfillProgress: display.update,
         onLeaseHeld: (slug, { pid }) =>
-          display.printLine(`${slug}: process ${pid} fills this part already: waiting for it to end`),
-        onError: (slug, error) => display.printLine(`${slug}: ${getErrorMessage(error)}; trying again`),
+          display.printLine(`${slug}: process ${pid} is already filling this chain; waiting for it`),
+        onError: (slug, error) => display.printLine(`${slug}: ${getErrorMessage(error)}; retrying`),
       },
       signal,
     });
@@ -63,23 +63,23 @@ async function backfillUntilAborted(
 }
 
 /**
- * Fills the index with the past of mainnet's chains, until that is there or a signal ends it.
- * @param from where it begins, as in INDEX_FROM; undefined: what that says
+ * Fills the index with the past transfers of mainnet's chains until it is complete or a signal interrupts it.
+ * @param from start of the index in the format of INDEX_FROM, which is its default
  * @returns the exit code
  */
 export async function runBackfill(from: string | undefined, environment: NodeJS.ProcessEnv): Promise<number> {
   const config = loadConfig(environment);
-  if (config.index === undefined) throw new ConfigError(["INDEX names no file: sqlite:<file>"]);
-  const begin = from === undefined ? config.index.from : parseFromOption(from);
-  const stopping = new AbortController();
+  if (config.index === undefined) throw new ConfigError(["INDEX is not sqlite:<file>"]);
+  const start = from === undefined ? config.index.from : parseFromOption(from);
+  const interruption = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"]) {
-    process.on(name, () => (stopping.signal.aborted ? process.exit(1) : stopping.abort()));
+    process.on(name, () => (interruption.signal.aborted ? process.exit(1) : interruption.abort()));
   }
-  const isWhole = await backfillUntilAborted(config, config.index.file, begin, stopping.signal).catch(
+  const isComplete = await backfillUntilAborted(config, config.index.file, start, interruption.signal).catch(
     (error: unknown) => {
       throw error instanceof IndexUnavailableError ? new StartupError(error.message) : error;
     },
   );
-  process.stdout.write(isWhole ? "the history is there\n" : "ended before its time: start it again to go on\n");
-  return isWhole ? 0 : 1;
+  process.stdout.write(isComplete ? "the index is complete\n" : "interrupted; start the command again to continue\n");
+  return isComplete ? 0 : 1;
 }

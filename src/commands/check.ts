@@ -6,27 +6,27 @@ import { type Chain, getNetwork, type NetworkSlug } from "../hop/networks.js";
 import { EVENT_TOPICS } from "../hop/transfer-events.js";
 import { createAbortScope } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
-import { type CheckedChain, formatCheckTable, isChainServed } from "./check-table.js";
+import { type CheckedChain, type CheckedEndpoint, formatCheckTable, isChainServed } from "./check-table.js";
 import { assessEndpoint } from "./endpoint-assessment.js";
 
 export interface CheckOptions {
   readonly network: NetworkSlug;
-  /** Whether to print for machines. */
+  /** Whether to print JSON instead of a table. */
   readonly isJson: boolean;
-  /** Longest time for all of it, in milliseconds. */
+  /** Total time limit in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** Longest time for one request: who takes longer than that is as good as away. */
+/** Time limit of one request. An endpoint that takes longer counts as unreachable. */
 const MAX_ATTEMPT_MS = 5_000;
-/** Steps of a check: all endpoints of a chain say which it is, then their heads, then what they can do. */
+/** Consecutive steps of a check: chain id, head, capabilities. */
 const CHECK_STEPS = 3;
 const CONNECT_TIMEOUT_MS = 3_000;
-/** No transfer has this id: a search for it finds nothing. */
+/** A transfer id that does not exist, so a log search for it returns nothing. */
 const UNUSED_TRANSFER_ID = `0x${"0".repeat(64)}`;
 
 /**
- * Asks every configured endpoint of a network's chains what it can do, and prints it.
+ * Tests every configured endpoint of a network's chains and prints a report.
  * @returns the exit code: 0 when every chain is served and no endpoint serves another chain, else 1
  */
 export async function checkEndpoints(
@@ -35,10 +35,10 @@ export async function checkEndpoints(
   output: { write(text: string): unknown },
 ): Promise<number> {
   const config = loadConfig(environment);
-  const limit = createAbortScope(new AbortController().signal, timeoutMs);
+  const abortScope = createAbortScope(new AbortController().signal, timeoutMs);
   const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const network = getNetwork(slug);
-  const book = createContractRegistry(network);
+  const registry = createContractRegistry(network);
   try {
     const chains = await Promise.all([...network.chains.values()].map(checkChain));
     output.write(
@@ -48,7 +48,7 @@ export async function checkEndpoints(
     );
     return hasPassed(chains) ? 0 : 1;
   } finally {
-    limit.cancel();
+    abortScope.cancel();
     await dispatcher.destroy();
   }
 
@@ -58,14 +58,14 @@ export async function checkEndpoints(
       chainId,
       multicall: multicallAddress,
       urls: selectRpcUrls(config, slug, chain),
-      filter: createTransferFilter(book, chain),
+      filter: createTransferFilter(registry, chain),
       dispatcher,
-      // One that never answers leaves the others their time.
+      // An endpoint that never responds must leave enough time for the following steps.
       attemptTimeoutMs: Math.min(MAX_ATTEMPT_MS, timeoutMs / CHECK_STEPS),
       now: monotonicNow,
       wallNow: Date.now,
     };
-    const reports = await diagnoseEndpoints(options, limit.signal);
+    const reports = await diagnoseEndpoints(options, abortScope.signal);
     const expected = { chainId, hasMulticall: multicallAddress !== undefined };
     return {
       slug: chain.slug,
@@ -79,32 +79,47 @@ function selectRpcUrls({ rpcUrls }: Config, network: NetworkSlug, { slug }: Chai
   return rpcUrls[network].get(slug) ?? [];
 }
 
-/** As the service searches for the transfer of an id. */
-function createTransferFilter(book: ContractRegistry, chain: Chain) {
-  const address = [...book.getSendingContracts(chain).keys()];
+/** Builds the log filter that the service uses to find a transfer by its id. */
+function createTransferFilter(registry: ContractRegistry, chain: Chain) {
+  const address = [...registry.getSendingContracts(chain).keys()];
   return { address, topics: [[EVENT_TOPICS.transferSent, EVENT_TOPICS.withdrawalBonded], UNUSED_TRANSFER_ID] };
 }
 
 function hasPassed(chains: readonly CheckedChain[]): boolean {
-  const isMisnamed = ({ endpoints }: CheckedChain): boolean =>
+  const servesWrongChain = ({ endpoints }: CheckedChain): boolean =>
     endpoints.some(({ assessment }) => assessment.problems.includes("wrong chain"));
-  return chains.every(isChainServed) && !chains.some(isMisnamed);
+  return chains.every(isChainServed) && !chains.some(servesWrongChain);
 }
 
 function formatCheckJson(network: NetworkSlug, chains: readonly CheckedChain[]): string {
-  const listed = chains.map((chain) => ({
-    chain: chain.slug,
-    chainId: chain.chainId,
-    usable: isChainServed(chain),
-    endpoints: chain.endpoints.map(({ report: { name, logBlocks, ...found }, assessment }) => ({
-      endpoint: name,
-      usable: assessment.isUsable,
-      problems: assessment.problems,
-      verdict: assessment.summary,
-      ...found,
-      // JSON knows no infinity.
-      ...(logBlocks === undefined ? {} : { logBlocks: logBlocks === Number.POSITIVE_INFINITY ? "all" : logBlocks }),
+  const report = {
+    network,
+    ok: hasPassed(chains),
+    chains: chains.map((chain) => ({
+      chain: chain.slug,
+      chainId: chain.chainId,
+      usable: isChainServed(chain),
+      endpoints: chain.endpoints.map(toEndpointJson),
     })),
-  }));
-  return `${JSON.stringify({ network, ok: hasPassed(chains), chains: listed }, undefined, 2)}\n`;
+  };
+  return `${JSON.stringify(report, undefined, 2)}\n`;
+}
+
+/** Builds the JSON of an endpoint. Its keys are public; unknown values are omitted. */
+function toEndpointJson({ report, assessment }: CheckedEndpoint): object {
+  return {
+    endpoint: report.name,
+    usable: assessment.isUsable,
+    problems: assessment.problems,
+    verdict: assessment.summary,
+    trouble: report.trouble,
+    chainId: report.chainId,
+    head: report.head,
+    lag: report.lag,
+    latencyMs: report.latencyMs,
+    contracts: report.contracts,
+    batch: report.batch,
+    // JSON has no infinity.
+    logBlocks: report.logBlocks === Number.POSITIVE_INFINITY ? "all" : report.logBlocks,
+  };
 }

@@ -4,20 +4,20 @@ import { NETWORK_SLUGS, type NetworkSlug } from "../hop/networks.js";
 export const COMMAND_NAMES = ["serve", "check", "index"] as const;
 export type CommandName = (typeof COMMAND_NAMES)[number];
 
-/** What the words after `hop-gateway` ask for. */
+/** A parsed command line. */
 export type Command =
   | { readonly name: "serve" }
   | { readonly name: "check"; readonly network: NetworkSlug; readonly isJson: boolean; readonly timeoutMs: number }
   | { readonly name: "index"; readonly from: string | undefined }
-  | { readonly name: "help"; readonly of: CommandName | undefined }
+  | { readonly name: "help"; readonly command: CommandName | undefined }
   | { readonly name: "version" };
 
-/** Words that ask for nothing that there is. Its message repeats no argument that may be a URL. */
+/** An invalid command line. The message repeats no argument that may be a URL. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What `check` takes at most where nobody says otherwise, in seconds. */
+/** Default of the total time limit of `check`. */
 export const DEFAULT_CHECK_TIMEOUT_SECONDS = 15;
 const MAX_CHECK_TIMEOUT_SECONDS = 600;
 
@@ -28,14 +28,15 @@ const COMMAND_OPTIONS = {
   index: { ...COMMON_OPTIONS, from: { type: "string" } },
 } as const;
 
-/** @throws UsageError */
+/** @throws UsageError for an unknown command or an invalid option */
 export function parseCommandLine(args: readonly string[]): Command {
   const [first = ""] = args;
-  const isNamed = first !== "" && !first.startsWith("-");
-  const name = isNamed ? COMMAND_NAMES.find((each) => each === first) : "serve";
-  if (name === undefined) throw new UsageError(`${/^[\w-]{1,20}$/.test(first) ? `"${first}"` : "that"} is no command`);
-  const values = parseOptions(name, isNamed ? args.slice(1) : args);
-  if (values.help === true) return { name: "help", of: isNamed ? name : undefined };
+  const hasCommand = first !== "" && !first.startsWith("-");
+  const name = hasCommand ? COMMAND_NAMES.find((command) => command === first) : "serve";
+  if (name === undefined)
+    throw new UsageError(/^[\w-]{1,20}$/.test(first) ? `unknown command "${first}"` : "unknown command");
+  const values = parseOptions(name, hasCommand ? args.slice(1) : args);
+  if (values.help === true) return { name: "help", command: hasCommand ? name : undefined };
   if (values.version === true) return { name: "version" };
   if (name === "serve") return { name };
   if (name === "index") return { name, from: values.from };
@@ -63,24 +64,24 @@ function parseOptions(name: CommandName, args: readonly string[]): OptionValues 
       options: COMMAND_OPTIONS[name],
       allowPositionals: true,
     });
-    if (positionals.length > 0) throw new Error(`${name} takes options and nothing else`);
-    // It has checked that each is of the type that its option has.
+    if (positionals.length > 0) throw new Error(`${name} accepts only options`);
+    // parseArgs has checked the type of every value.
     return values as OptionValues;
   } catch (error) {
-    // Node goes on to explain how to write what nobody wants to write.
+    // The sentences after the first explain how to pass an argument that begins with a dash.
     const [reason = ""] = (error as Error).message.split(/\.\s/);
     throw new UsageError(reason);
   }
 }
 
 function parseNetworkOption(text = "mainnet"): NetworkSlug {
-  const network = NETWORK_SLUGS.find((each) => each === text);
-  if (network === undefined) throw new UsageError(`--network is one of ${NETWORK_SLUGS.join(", ")}`);
+  const network = NETWORK_SLUGS.find((slug) => slug === text);
+  if (network === undefined) throw new UsageError(`--network must be one of ${NETWORK_SLUGS.join(", ")}`);
   return network;
 }
 
 function parseTimeoutOption(text = `${DEFAULT_CHECK_TIMEOUT_SECONDS}`): number {
   const seconds = /^[0-9]{1,3}(\.[0-9]{1,3})?$/.test(text) ? Number(text) : 0;
   if (seconds > 0 && seconds <= MAX_CHECK_TIMEOUT_SECONDS) return seconds * 1_000;
-  throw new UsageError(`--timeout is a number of seconds up to ${MAX_CHECK_TIMEOUT_SECONDS}`);
+  throw new UsageError(`--timeout must be a number of seconds up to ${MAX_CHECK_TIMEOUT_SECONDS}`);
 }

@@ -2,7 +2,7 @@ import type { EndpointReport } from "../chain/diagnose/diagnose-endpoints.js";
 import { MAX_BLOCKS_BEHIND, MAX_SECONDS_AHEAD, MAX_SECONDS_BEHIND } from "../chain/endpoints/head-tracker.js";
 import { DEFAULT_HEDGE_DELAY_MS } from "../resilience/circuit-breaker.js";
 
-/** What is wrong with an endpoint, worst first. */
+/** Problems of an endpoint, most severe first. The values are public: `check --json` prints them. */
 export type EndpointProblem =
   | "unreachable"
   | "wrong chain"
@@ -18,36 +18,36 @@ export type EndpointProblem =
 
 export interface EndpointAssessment {
   readonly problems: readonly EndpointProblem[];
-  /** Whether the service can work with it. */
+  /** Whether the service can work with the endpoint. */
   readonly isUsable: boolean;
-  /** For people. */
+  /** The problems in words, or `ok`. */
   readonly summary: string;
 }
 
-/** What the service expects of the endpoints of a chain. */
+/** Requirements for the endpoints of a chain. */
 export interface EndpointRequirements {
   readonly chainId: number;
   /** Whether the chain has Multicall3. */
   readonly hasMulticall: boolean;
 }
 
-const fatalProblems: ReadonlySet<EndpointProblem> = new Set(["unreachable", "wrong chain", "no contracts", "stalled"]);
-/** Quiet chains make no block for a while; none is quiet for that long, in seconds. */
+const FATAL_PROBLEMS: ReadonlySet<EndpointProblem> = new Set(["unreachable", "wrong chain", "no contracts", "stalled"]);
+/** Age of the latest block, in seconds, from which a chain counts as stalled: even quiet chains make blocks more often. */
 const STALLED_AFTER_SECONDS = 60 * 60;
-/** What the service sends in one request at most, by and large. */
+/** The service rarely sends larger batches. */
 const MIN_BATCH_SIZE = 10;
-/** A chain of 100 million blocks is searched in as many requests as fit into one answer's time. */
+/** With smaller ranges, a search over 100 million blocks does not fit into the request timeout. */
 const MIN_LOG_BLOCK_RANGE = 10_000;
 
-/** What to think of an endpoint: by the measures by which the service itself puts one behind another. */
+/** Assesses an endpoint by the thresholds with which the service ranks endpoints. */
 export function assessEndpoint(report: EndpointReport, expected: EndpointRequirements): EndpointAssessment {
-  const found = [...findProblems(report, expected)];
-  const problems = found.map(([problem]) => problem);
-  const words = found.map(([, each]) => each).join("; ");
+  const findings = [...findProblems(report, expected)];
+  const problems = findings.map(([problem]) => problem);
+  const summary = findings.map(([, text]) => text).join("; ");
   return {
     problems,
-    isUsable: !problems.some((each) => fatalProblems.has(each)),
-    summary: words === "" ? "ok" : words,
+    isUsable: !problems.some((problem) => FATAL_PROBLEMS.has(problem)),
+    summary: summary === "" ? "ok" : summary,
   };
 }
 
@@ -56,24 +56,24 @@ function* findProblems(
   { chainId, hasMulticall }: EndpointRequirements,
 ): Generator<[EndpointProblem, string]> {
   const { trouble, head, lag, latencyMs, contracts, batch, logBlocks } = report;
-  if (report.chainId === undefined) return yield ["unreachable", `unreachable: ${trouble ?? "nothing is known"}`];
+  if (report.chainId === undefined) return yield ["unreachable", `unreachable: ${trouble ?? "unknown reason"}`];
   if (report.chainId !== chainId) return yield ["wrong chain", `wrong chain: ${report.chainId}, not ${chainId}`];
-  if (head === undefined) return yield ["unreachable", "unreachable: does not tell its newest block"];
-  if (contracts === "none") yield ["no contracts", "calls no contracts: no quotes"];
+  if (head === undefined) return yield ["unreachable", "unreachable: does not return its latest block"];
+  if (contracts === "none") yield ["no contracts", "contract calls fail: no quotes"];
   if (head.ageSeconds >= STALLED_AFTER_SECONDS)
-    yield ["stalled", `newest block is ${Math.round(head.ageSeconds / 60)} min old`];
+    yield ["stalled", `latest block is ${Math.round(head.ageSeconds / 60)} min old`];
   if (head.ageSeconds < -MAX_SECONDS_AHEAD)
-    yield ["wrong clock", "block of the future: its clock is wrong, or this one"];
+    yield ["wrong clock", "latest block is in the future: clock of the endpoint or of this machine is wrong"];
   if (lag !== undefined && (lag.blocks >= MAX_BLOCKS_BEHIND || lag.seconds >= MAX_SECONDS_BEHIND)) {
-    yield ["lags", "lags: asked last"];
+    yield ["lags", "lags: used last"];
   }
-  if (latencyMs !== undefined && latencyMs >= DEFAULT_HEDGE_DELAY_MS)
-    yield ["slow", "slow: another is asked beside it"];
-  if (batch === 1) yield ["no batch", "no batch: more requests"];
+  if (latencyMs !== undefined && latencyMs >= DEFAULT_HEDGE_DELAY_MS) yield ["slow", "slow: requests are hedged"];
+  if (batch === 1) yield ["no batch", "no batches: more requests"];
   else if (batch !== undefined && batch < MIN_BATCH_SIZE) yield ["no batch", `batches of ${batch}: more requests`];
   if (hasMulticall && contracts === "singly") yield ["no multicall", "no Multicall3: more requests"];
-  if (logBlocks === 0) yield ["few logs", "searches no logs: no look-ups"];
+  if (logBlocks === 0) yield ["few logs", "no log search: no transfer lookups"];
   else if (logBlocks !== undefined && logBlocks < MIN_LOG_BLOCK_RANGE)
-    yield ["few logs", "few logs at once: slow look-ups"];
-  if ([latencyMs, contracts, batch, logBlocks].includes(undefined)) yield ["unsure", "not all known: busy or slow"];
+    yield ["few logs", "small log ranges: slow transfer lookups"];
+  if ([latencyMs, contracts, batch, logBlocks].includes(undefined))
+    yield ["unsure", "incomplete results: busy or slow"];
 }

@@ -1,10 +1,10 @@
 import { stopOnSignals } from "../app/stop-on-signals.js";
 import { loadConfig } from "../config/config.js";
 
-/** Serves until a signal ends it; says on standard output where it listens. */
+/** Serves until a signal stops the process. Prints the address to standard output once it listens. */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = loadConfig(environment);
-  // Neither the process over the workers loads what answers requests, nor a single process what runs workers.
+  // Loaded on demand: the primary does not need the gateway, and a single process does not need the supervisor.
   const createGateway = async () => (await import("../app/gateway.js")).createGateway(config);
   const workers = config.workerCount > 1 ? await import("../app/workers.js") : undefined;
   if (workers?.isWorker === true) return workers.serveAsWorker(createGateway);

@@ -139,7 +139,7 @@ describe("the command", () => {
     const second = launch(file, ["--from", "optimism:40000"]);
     expect(await second.ended, second.said()).toBe(0);
     expect(second.said()).toMatch(/optimism: (\d+)\/\1 blocks, \d+ events, \d+ blocks\/s, done\n/);
-    expect(second.said()).toContain("the history is there\n");
+    expect(second.said()).toContain("the index is complete\n");
     expect(JSON.stringify((await readAllRows(file)).cursors)).not.toBe(before);
   });
 
@@ -156,10 +156,10 @@ describe("the command", () => {
   });
 
   test.each([
-    [["--help"], 0, /^Fills the index/],
+    [["--help"], 0, /^Fills the transfer index/],
     [["--form", "2024-01-01"], 2, /^hop-gateway: Unknown option '--form'; hop-gateway --help/],
-    [["--from", "yesterday"], 2, /^hop-gateway: --from is neither a date/],
-    [["--from", "nowhere:1"], 2, /^hop-gateway: --from is neither a date/],
+    [["--from", "yesterday"], 2, /^hop-gateway: --from must be a date/],
+    [["--from", "nowhere:1"], 2, /^hop-gateway: --from must be a date/],
   ])("%j ends with %i", async (args, code, message) => {
     const run = launch(`${folder()}/arguments`, args);
     expect(await run.ended).toBe(code);
@@ -169,6 +169,6 @@ describe("the command", () => {
   test("needs a file", async () => {
     const run = launch(undefined, []);
     expect(await run.ended).toBe(1);
-    expect(run.said()).toContain("INDEX names no file");
+    expect(run.said()).toContain("INDEX is not sqlite:<file>");
   });
 });

@@ -50,7 +50,7 @@ describe("hop-gateway check", () => {
     for (const [slug, { chainId, url }] of Object.entries(chains)) {
       expect(rowOf(ended, slug, url)).toMatch(new RegExp(` +${chainId} +\\d+ .* +0 +\\d+ ms +50\\+ +all +ok$`));
     }
-    expect(ended.stdout).toContain("9 chains, 9 endpoints: 9 ok, 0 with something to know, 0 of no use.\n");
+    expect(ended.stdout).toContain("9 chains, 9 endpoints: 9 ok, 0 with warnings, 0 unusable.\n");
     expect(ended.code).toBe(0);
   });
 
@@ -71,13 +71,13 @@ describe("hop-gateway check", () => {
 
   test("fails where a chain is not served, and says which", async () => {
     const ended = await check([], { RPC_URL_NOVA: "http://127.0.0.1:1" });
-    expect(ended.stdout).toContain("\nnova has no endpoint that will do: name one in RPC_URL_NOVA.\n");
+    expect(ended.stdout).toContain("\nnova has no usable endpoint: add one to RPC_URL_NOVA.\n");
     expect(ended.code).toBe(1);
   });
 
   test("does not fail where a chain has another endpoint", async () => {
     const ended = await check([], { RPC_URL_NOVA: `http://127.0.0.1:1,${urlOf("nova")}` });
-    expect(ended.stdout).toContain("9 chains, 10 endpoints: 9 ok, 0 with something to know, 1 of no use.\n");
+    expect(ended.stdout).toContain("9 chains, 10 endpoints: 9 ok, 0 with warnings, 1 unusable.\n");
     expect(ended.code).toBe(0);
   });
 
@@ -116,12 +116,12 @@ describe("hop-gateway check", () => {
     const mute = Object.fromEntries(names.map((name) => [name, silent.url]));
     const ended = await check(["--network", "goerli", "--timeout", "0.5"], mute);
     expect(ended.stdout.match(/ unreachable: did not answer in time\n/g)).toHaveLength(names.length);
-    expect(ended.stdout).toContain(": name one in GOERLI_RPC_URL_OPTIMISM.\n");
+    expect(ended.stdout).toContain(": add one to GOERLI_RPC_URL_OPTIMISM.\n");
     expect(ended.code).toBe(1);
   });
 
   test.each([
-    [["--network", "sepolia"], {}, "--network is one of"],
+    [["--network", "sepolia"], {}, "--network must be one of"],
     [["--what"], {}, "Unknown option '--what'"],
     [[], { RPC_URL_OPTIMSIM: "https://typo.example" }, "RPC_URL_OPTIMSIM names no chain"],
   ])("%j with %j: 2", async (args, changes, message) => {

@@ -94,15 +94,15 @@ describe("hop-gateway", () => {
   });
 
   test.each([
-    [["sevre"], '"sevre" is no command'],
+    [["sevre"], 'unknown command "sevre"'],
     [["--port", "80"], "Unknown option '--port'"],
-    [["serve", "now"], "serve takes options and nothing else"],
+    [["serve", "now"], "serve accepts only options"],
   ])("%j: says so, starts nothing, ends with 2", async (args, message) => {
     const ended = await run(args);
     expect(ended).toEqual({
       code: 2,
       stdout: "",
-      stderr: `hop-gateway: ${message}; hop-gateway --help says what there is\n`,
+      stderr: `hop-gateway: ${message}; see hop-gateway --help\n`,
     });
   });
 

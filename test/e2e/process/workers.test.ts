@@ -161,7 +161,7 @@ test("workers that do not stop in time are ended, and the exit code tells", asyn
   process.kill(stuck, "SIGSTOP");
   signal("SIGTERM");
   expect(await ended).toBe(1);
-  expect(said()).toContain("1 of 2 workers did not stop as they should");
+  expect(said()).toContain("1 of 2 workers did not stop cleanly");
   await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
@@ -179,7 +179,7 @@ test("a worker that is killed is replaced on the same port, and so are all of th
       () => false,
     );
   await expect.poll(isServed).toBe(true);
-  expect(said().match(/"signal":"SIGKILL".*a worker died/g)).toHaveLength(2);
+  expect(said().match(/"signal":"SIGKILL".*worker exited; restarting/g)).toHaveLength(2);
   signal("SIGTERM");
   expect(await ended).toBe(0);
 });

@@ -3,7 +3,7 @@ import type { EndpointReport } from "../../../src/chain/diagnose/diagnose-endpoi
 import { formatCheckTable } from "../../../src/commands/check-table.js";
 import { assessEndpoint } from "../../../src/commands/endpoint-assessment.js";
 
-const good: EndpointReport = {
+const healthyReport: EndpointReport = {
   name: "optimism.example#a1b2c3",
   chainId: 10,
   head: { number: 123_456_789, ageSeconds: 1.84 },
@@ -20,27 +20,33 @@ const chain = (slug: string, chainId: number, reports: readonly EndpointReport[]
   endpoints: reports.map((report) => ({ report, assessment: assessEndpoint(report, { chainId, hasMulticall: true }) })),
 });
 
-test("a table of what was found, with a summary", () => {
-  const poor = { ...good, name: "b.example#00ff00", head: { number: 7, ageSeconds: 5_400 }, batch: 1, logBlocks: 0 };
+test("formats a table with a summary", () => {
+  const stalledReport = {
+    ...healthyReport,
+    name: "b.example#00ff00",
+    head: { number: 7, ageSeconds: 5_400 },
+    batch: 1,
+    logBlocks: 0,
+  };
   const chains = [
-    chain("optimism", 10, [good, { ...good, name: "c.example#123456", batch: 20, logBlocks: 2_000 }]),
+    chain("optimism", 10, [healthyReport, { ...healthyReport, name: "c.example#123456", batch: 20, logBlocks: 2_000 }]),
     chain("base", 8453, [
-      { name: good.name, chainId: 10 },
+      { name: healthyReport.name, chainId: 10 },
       { name: "d.example#ffffff", trouble: "answered 401" },
     ]),
-    chain("nova", 42170, [{ ...poor, chainId: 42170 }]),
+    chain("nova", 42170, [{ ...stalledReport, chainId: 42170 }]),
   ];
   expect(formatCheckTable(chains, "RPC_URL_").split("\n")).toEqual([
     "chain     endpoint                 chain id       head     age  lag  latency  batch  logs  verdict",
     "optimism  optimism.example#a1b2c3        10  123456789   1.8 s    0    42 ms    50+   all  ok",
-    "optimism  c.example#123456               10  123456789   1.8 s    0    42 ms     20  2000  few logs at once: slow look-ups",
+    "optimism  c.example#123456               10  123456789   1.8 s    0    42 ms     20  2000  small log ranges: slow transfer lookups",
     "base      optimism.example#a1b2c3        10          -       -    -        -      -     -  wrong chain: 10, not 8453",
     "base      d.example#ffffff                -          -       -    -        -      -     -  unreachable: answered 401",
-    "nova      b.example#00ff00            42170          7  90 min    0    42 ms     no    no  newest block is 90 min old; no batch: more requests; searches no logs: no look-ups",
+    "nova      b.example#00ff00            42170          7  90 min    0    42 ms     no    no  latest block is 90 min old; no batches: more requests; no log search: no transfer lookups",
     "",
-    "3 chains, 5 endpoints: 1 ok, 1 with something to know, 3 of no use.",
-    "base has no endpoint that will do: name one in RPC_URL_BASE.",
-    "nova has no endpoint that will do: name one in RPC_URL_NOVA.",
+    "3 chains, 5 endpoints: 1 ok, 1 with warnings, 3 unusable.",
+    "base has no usable endpoint: add one to RPC_URL_BASE.",
+    "nova has no usable endpoint: add one to RPC_URL_NOVA.",
     "",
   ]);
 });
@@ -54,7 +60,7 @@ test.each([
   [7_200, "2 h"],
   [10_000, "3 h"],
   [400_000, "5 d"],
-])("an age of %d seconds is %s", (ageSeconds, text) => {
-  const report = { ...good, head: { number: 1, ageSeconds } };
+])("formats an age of %d seconds as %s", (ageSeconds, text) => {
+  const report = { ...healthyReport, head: { number: 1, ageSeconds } };
   expect(formatCheckTable([chain("optimism", 10, [report])], "")).toContain(`  ${text}  `);
 });

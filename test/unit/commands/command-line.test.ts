@@ -5,14 +5,14 @@ import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js"
 
 const check = { name: "check", network: "mainnet", isJson: false, timeoutMs: 15_000 };
 
-describe("the command line", () => {
+describe("parseCommandLine", () => {
   test.each([
     ["", { name: "serve" }],
     ["serve", { name: "serve" }],
-    ["--help", { name: "help", of: undefined }],
-    ["-h", { name: "help", of: undefined }],
-    ["serve --help", { name: "help", of: "serve" }],
-    ["check -h --json", { name: "help", of: "check" }],
+    ["--help", { name: "help", command: undefined }],
+    ["-h", { name: "help", command: undefined }],
+    ["serve --help", { name: "help", command: "serve" }],
+    ["check -h --json", { name: "help", command: "check" }],
     ["--version", { name: "version" }],
     ["-v", { name: "version" }],
     ["check", check],
@@ -28,26 +28,26 @@ describe("the command line", () => {
   });
 
   test.each([
-    ["chek", '"chek" is no command'],
-    ["https://host.example/secret", "that is no command"],
-    ["help", '"help" is no command'],
-    ["serve https://host.example/secret", "serve takes options and nothing else"],
+    ["chek", 'unknown command "chek"'],
+    ["https://host.example/secret", "unknown command"],
+    ["help", 'unknown command "help"'],
+    ["serve https://host.example/secret", "serve accepts only options"],
     ["--port 80", "Unknown option '--port'"],
     ["--json", "Unknown option '--json'"],
     ["check --from 2024-01-01", "Unknown option '--from'"],
     ["check --json=https://host.example/secret", "Option '--json' does not take an argument"],
     ["index --from", "Option '--from <value>' argument missing"],
-    ["check --network sepolia", "--network is one of mainnet, goerli"],
-    ["check --timeout 0", "--timeout is a number of seconds up to 600"],
-    ["check --timeout 601", "--timeout is a number of seconds up to 600"],
-    ["check --timeout 1e2", "--timeout is a number of seconds up to 600"],
+    ["check --network sepolia", "--network must be one of mainnet, goerli"],
+    ["check --timeout 0", "--timeout must be a number of seconds up to 600"],
+    ["check --timeout 601", "--timeout must be a number of seconds up to 600"],
+    ["check --timeout 1e2", "--timeout must be a number of seconds up to 600"],
   ])("%s: %s", (words, message) => {
     expect(() => parseCommandLine(words.split(" "))).toThrow(new UsageError(message));
   });
 });
 
-describe("the help", () => {
-  test("names every command and every variable, in plain text", () => {
+describe("formatHelp", () => {
+  test("lists every command and every variable without Markdown", () => {
     const text = formatHelp(undefined, 80);
     for (const name of ["[serve]", "check", "index", "--help", "--version"]) {
       expect(text).toContain(`  hop-gateway ${name} `);
@@ -61,7 +61,7 @@ describe("the help", () => {
     expect(formatHelp("serve", 80)).toBe(text);
   });
 
-  test.each([40, 60, 80, 120])("keeps within %i columns, but for a word that is longer", (columns) => {
+  test.each([40, 60, 80, 120])("wraps at %i columns except within longer words", (columns) => {
     for (const command of [undefined, "check", "index"] as const) {
       for (const line of formatHelp(command, columns).split("\n")) {
         if (line.length > columns) expect(line.trim().split(/ {2,}/).at(-1)).not.toContain(" ");
@@ -69,17 +69,17 @@ describe("the help", () => {
     }
   });
 
-  test("is not wrapped for a terminal that is hardly there", () => {
+  test("does not wrap below 40 columns", () => {
     expect(formatHelp(undefined, 0)).toBe(formatHelp(undefined, 40));
   });
 
-  test("goes on under the text, not under what stands before it", () => {
+  test("aligns continuation lines with the text of the second column", () => {
     const lines = formatHelp("check", 50).split("\n");
     const first = lines.findIndex((line) => line.startsWith("  lag "));
     expect(lines[first + 1]).toMatch(/^ {14}\S/);
   });
 
-  test("of a command says what that takes", () => {
+  test("lists the options of a command", () => {
     expect(formatHelp("check", 80)).toMatch(/--network[\s\S]*--timeout[\s\S]*--json[\s\S]*Exit code/);
     expect(formatHelp("index", 80)).toMatch(/--from[\s\S]*Exit code/);
   });
