@@ -2,36 +2,36 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { HttpRequest } from "./request-context.js";
 
 export interface BodyLimits {
-  /** The body holds any number of messages, each in its envelope, and may go on for ever. */
+  /** Whether the body is an unbounded sequence of messages, each in its envelope. */
   readonly isStreaming: boolean;
-  /** Most bytes of a body, or of a message in one that is endless, envelope included; more is an error. */
+  /** Largest size of a body, or of each message of a streaming body, envelope included. */
   readonly maxBytes: number;
-  /** Longest wait for the body's end; where that is endless, for its next bytes. */
+  /** Longest wait for the end of the body; for a streaming body, for its next bytes. */
   readonly timeoutMs: number;
-  /** Ends a body that may go on for ever. */
+  /** Ends streaming bodies. */
   readonly draining: AbortSignal;
 }
 
-/** What has been read of a body by someone who then left it to another. */
+/** The part of a body that a fast path read before it fell back. */
 export interface BufferedBody {
   readonly chunks: readonly Uint8Array[];
-  /** The rest did not come in time. */
+  /** Whether the remainder did not arrive in time. */
   readonly isTimedOut: boolean;
 }
 
-/** In front of each message in gRPC, and in a stream of Connect's: a byte of flags and the length. */
+/** Size of the prefix of each message in gRPC and in Connect streams: one byte of flags and the length. */
 export const ENVELOPE_BYTES = 5;
 
-/** A piece of a body takes some 300 bytes, however small it is. */
+/** Each chunk takes about 300 bytes of memory, however small it is. */
 const MAX_PENDING_CHUNKS = 64;
 
-/** Adds to what has come of a body, and makes one of many pieces, so that they take not much more than they hold. */
-export function appendChunk(pieces: Buffer[], piece: Buffer): void {
-  pieces.push(piece);
-  if (pieces.length === MAX_PENDING_CHUNKS) pieces.splice(0, MAX_PENDING_CHUNKS, Buffer.concat(pieces));
+/** Appends a chunk, and joins many chunks into one to bound their overhead. */
+export function appendChunk(chunks: Buffer[], chunk: Buffer): void {
+  chunks.push(chunk);
+  if (chunks.length === MAX_PENDING_CHUNKS) chunks.splice(0, MAX_PENDING_CHUNKS, Buffer.concat(chunks));
 }
 
-/** The bytes of a body that has been read, whole or as far as it is of use, with the errors of `readBody`. */
+/** Yields the bytes of a buffered body. Throws the same errors as `readBody`. */
 export async function* replayBody({ chunks, isTimedOut }: BufferedBody, maxBytes: number): AsyncGenerator<Uint8Array> {
   let size = 0;
   for (const chunk of chunks) {
@@ -43,33 +43,34 @@ export async function* replayBody({ chunks, isTimedOut }: BufferedBody, maxBytes
 }
 
 /**
- * The bytes of a request's body, as a whole or, where that is endless, message by message. Unlike Node's own iteration it
- * leaves the connection whole when reading stops early, so that the answer can still be sent, and holds small pieces as
- * one.
+ * Yields the bytes of a request body: at once, or message by message if it is streaming.
+ *
+ * Unlike Node's own iterator it keeps the connection usable when reading stops early, so that the response can still be
+ * sent, and it joins small chunks.
  */
 export async function* readBody(
   req: HttpRequest,
   { isStreaming, maxBytes, timeoutMs, draining }: BodyLimits,
 ): AsyncGenerator<Uint8Array> {
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let size = 0;
-  /** So many bytes tell something: a whole body never, but for its end. */
+  /** Number of bytes that wake the reader. More than the limit for a whole body, which is read to its end. */
   let wanted = isStreaming ? ENVELOPE_BYTES : maxBytes + 1;
   let end: "end" | "stop" | "break" | undefined;
-  let wake = (): void => {};
-  const endBy = (how: typeof end) => (): void => {
-    end ??= how;
-    wake();
+  let wakeReader = (): void => {};
+  const endBy = (cause: typeof end) => (): void => {
+    end ??= cause;
+    wakeReader();
   };
   const [onEnd, onStop, onBreak] = [endBy("end"), endBy("stop"), endBy("break")];
   const timer = setTimeout(onStop, timeoutMs);
-  function onData(piece: Buffer): void {
-    size += piece.length;
-    appendChunk(pieces, piece);
+  function onData(chunk: Buffer): void {
+    size += chunk.length;
+    appendChunk(chunks, chunk);
     if (isStreaming) timer.refresh();
     if (size < wanted) return;
     req.pause();
-    wake();
+    wakeReader();
   }
   req.on("data", onData).on("end", onEnd).on("close", onBreak);
   if (isStreaming) draining.addEventListener("abort", onStop);
@@ -79,48 +80,48 @@ export async function* readBody(
     for (;;) {
       if (size >= wanted) {
         if (!isStreaming) throw createBodyTooLargeError(maxBytes);
-        const bytes = Buffer.concat(pieces);
-        const { whole, next } = measureEnvelopes(bytes);
-        // Whoever decodes it says what is wrong with a message that is too large.
-        const ready = next > maxBytes ? size : whole;
-        pieces.splice(0, pieces.length, bytes.subarray(ready));
+        const bytes = Buffer.concat(chunks);
+        const { complete, next } = measureEnvelopes(bytes);
+        // The decoder reports a message that is too large.
+        const ready = next > maxBytes ? size : complete;
+        chunks.splice(0, chunks.length, bytes.subarray(ready));
         size -= ready;
         wanted = next;
         if (ready > 0) yield bytes.subarray(0, ready);
       } else if (end === undefined) {
-        const woken = new Promise<void>((resolve) => {
-          wake = resolve;
+        const wakeUp = new Promise<void>((resolve) => {
+          wakeReader = resolve;
         });
         req.resume();
-        await woken;
+        await wakeUp;
       } else if (end === "end") {
-        if (size > 0) yield Buffer.concat(pieces);
+        if (size > 0) yield Buffer.concat(chunks);
         return;
       } else if (end === "stop" && isStreaming) return;
-      else throw end === "stop" ? createBodyTimeoutError() : new ConnectError("the request broke off", Code.Canceled);
+      else throw end === "stop" ? createBodyTimeoutError() : new ConnectError("the request was aborted", Code.Canceled);
     }
   } finally {
     clearTimeout(timer);
     draining.removeEventListener("abort", onStop);
     req.off("data", onData).off("end", onEnd).off("close", onBreak);
-    // What is left unread would keep an HTTP/1.1 connection from its next request, and a stream from its end.
+    // Unread bytes would keep an HTTP/1.1 connection from its next request, and a stream from its end.
     req.resume();
   }
 }
 
-/** Of bytes that begin with an envelope: how many are whole messages, and how many the one after those will have. */
-function measureEnvelopes(bytes: Buffer): { whole: number; next: number } {
-  let whole = 0;
+/** Returns the length of all complete messages, and the length of the message after them as far as it is known. */
+function measureEnvelopes(bytes: Buffer): { complete: number; next: number } {
+  let complete = 0;
   for (;;) {
-    if (bytes.length - whole < ENVELOPE_BYTES) return { whole, next: ENVELOPE_BYTES };
-    const next = ENVELOPE_BYTES + bytes.readUInt32BE(whole + 1);
-    if (bytes.length - whole < next) return { whole, next };
-    whole += next;
+    if (bytes.length - complete < ENVELOPE_BYTES) return { complete, next: ENVELOPE_BYTES };
+    const next = ENVELOPE_BYTES + bytes.readUInt32BE(complete + 1);
+    if (bytes.length - complete < next) return { complete, next };
+    complete += next;
   }
 }
 
 function createBodyTimeoutError(): ConnectError {
-  return new ConnectError("the request body did not come in time", Code.InvalidArgument);
+  return new ConnectError("the request body did not arrive in time", Code.InvalidArgument);
 }
 
 function createBodyTooLargeError(maxBytes: number): ConnectError {

@@ -1,6 +1,6 @@
 import type { CachePolicy } from "../../operations/operation.js";
 
-/** The headers, names and values in turn, that say how an answer may be kept. */
+/** Returns the caching headers of a response: names and values alternate. */
 export function buildCacheHeaders(policy: CachePolicy | undefined): readonly string[] {
   if (policy === undefined) return [];
   if (policy === "private") return NO_STORE_HEADERS;
@@ -10,14 +10,14 @@ export function buildCacheHeaders(policy: CachePolicy | undefined): readonly str
     staleWhileRevalidateSeconds === undefined
       ? fresh
       : `${fresh}, stale-while-revalidate=${toWholeSeconds(staleWhileRevalidateSeconds)}`;
-  // Connect's GET gives the same answer compressed to whoever takes it.
+  // Responses to GET over Connect may be compressed, depending on the caller.
   return ["age", toWholeSeconds(ageSeconds), "cache-control", control, "vary", "Accept-Encoding"];
 }
 
-/** What nobody may keep. */
+/** The headers of responses that must not be cached. */
 export const NO_STORE_HEADERS: readonly string[] = ["cache-control", "no-store"];
 
-/** Both headers take whole seconds only. */
+/** Rounds down: Age and Cache-Control take whole seconds (RFC 9111 1.2.2). */
 function toWholeSeconds(seconds: number): string {
   return String(Math.max(0, Math.floor(seconds)));
 }

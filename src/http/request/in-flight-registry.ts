@@ -14,99 +14,106 @@ import {
   type StreamRequestContext,
 } from "./request-context.js";
 
-/** The calls that are in progress. */
+/** The requests whose responses are not complete. */
 export interface InFlightRegistry {
-  /** Starts the record of a request. It ends, with its log line, when the answer is out or the caller gone. */
-  register(req: HttpRequest, res: HttpResponse, known?: StreamRequestContext): RequestContext;
-  /** The same for a stream of HTTP/2. Where a request is made of it later, that is opened with the record known. */
+  /**
+   * Opens the context of a request, or takes over the one that its stream has. The context ends, and is logged, when
+   * the response is sent or the caller is gone.
+   */
+  register(req: HttpRequest, res: HttpResponse, existing?: StreamRequestContext): RequestContext;
+  /**
+   * Opens the context of an HTTP/2 stream that no request exists for. If it falls back, `register` gets the same
+   * context.
+   */
   registerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): StreamRequestContext;
-  /** The last request opened on an HTTP/1.1 connection whose answer is not out yet. */
+  /** Returns the context of the latest request on an HTTP/1.1 connection whose response is not complete. */
   findPending(socket: Socket): RequestContext | undefined;
-  /** Logs a request that never became one, because its bytes are no HTTP; `errorCode` says what is wrong with them. */
+  /** Logs input that is not valid HTTP, so that no request exists; `errorCode` is the code of the protocol error. */
   logRejected(requestId: string, reason: ErrorReason, errorCode: string): void;
-  /** How many are in progress. */
+  /** Returns the number of requests in flight. */
   count(): number;
 }
 
-/** How long a caller who has the answer may go on with the request. */
+/** How long a caller that has its response may continue to send the request. */
 const LINGER_MS = 1000;
 
 export function createInFlightRegistry(options: RequestContextOptions): InFlightRegistry {
   let count = 0;
-  const counted: RequestContextOptions = {
+  const countedOptions: RequestContextOptions = {
     ...options,
     log(line, reason) {
       count -= 1;
       options.log(line, reason);
     },
   };
-  function begin(headers: IncomingHttpHeaders, socket: Socket | undefined): HttpRequestContext {
+  function openContext(headers: IncomingHttpHeaders, socket: Socket | undefined): HttpRequestContext {
     count += 1;
-    return new HttpRequestContext(headers, socket, counted);
+    return new HttpRequestContext(headers, socket, countedOptions);
   }
   const openByConnection = new WeakMap<EventEmitter, HttpRequestContext[]>();
 
-  // The end of a connection must end its calls whatever their own events say: HTTP/1.1 answers that wait in line are
-  // told nothing then, nor are HTTP/2 streams with unread data.
-  function openOn(connection: EventEmitter): HttpRequestContext[] {
-    const known = openByConnection.get(connection);
-    if (known !== undefined) return known;
+  // The end of a connection must end its requests, whatever events they get: pipelined HTTP/1.1 responses get none, nor
+  // do HTTP/2 streams with unread data.
+  function getOpenContexts(connection: EventEmitter): HttpRequestContext[] {
+    const existing = openByConnection.get(connection);
+    if (existing !== undefined) return existing;
     const open: HttpRequestContext[] = [];
     openByConnection.set(connection, open);
     connection.once("close", () => {
-      for (const call of open.splice(0)) call.end(false);
+      for (const context of open.splice(0)) context.end(false);
     });
     return open;
   }
 
   return {
-    register(req, res, known) {
+    register(req, res, existing) {
       req.on("error", ignoreError);
       res.on("error", ignoreError);
       if (!("stream" in req)) {
         const { socket } = req;
-        const call = begin(req.headers, socket);
-        call.res = res;
-        const open = openOn(socket);
-        open.push(call);
-        // What a connection that is cut leaves unsent finishes too.
+        const context = openContext(req.headers, socket);
+        context.res = res;
+        const open = getOpenContexts(socket);
+        open.push(context);
+        // "finish" is emitted for a destroyed connection with unsent bytes too.
         res.on("finish", () => {
-          if (removeItem(open, call)) call.end(!socket.destroyed);
+          if (removeItem(open, context)) context.end(!socket.destroyed);
         });
-        return call;
+        return context;
       }
       const { stream } = req;
-      const call = known ?? begin(req.headers, req.socket);
-      call.res = res;
-      const open = openOn(stream.session ?? stream);
-      if (known === undefined) open.push(call);
+      const context = existing ?? openContext(req.headers, req.socket);
+      context.res = res;
+      const open = getOpenContexts(stream.session ?? stream);
+      if (existing === undefined) open.push(context);
       function end(finished: boolean): void {
-        if (removeItem(open, call)) call.end(finished);
+        if (removeItem(open, context)) context.end(finished);
       }
-      // The answer to HEAD ends without a "finish".
+      // A response to HEAD emits no "finish".
       const isHead = req.method === "HEAD";
       stream.once("close", () => end(isHead && res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR));
       stream.once("finish", () => {
-        // A stream that its caller resets is finished too.
+        // A stream that the caller resets emits "finish" too.
         if (res.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR) end(true);
         if (stream.endAfterHeaders || stream.readableEnded) return;
-        // What the caller still sends is of no use to anyone, but to stop it at once would stop our trailers too.
+        // The remainder of the request is discarded. Closing the stream at once would drop the trailers.
         stream.resume();
         const linger = setTimeout(() => stream.close(), LINGER_MS).unref();
         stream.once("close", () => clearTimeout(linger));
       });
-      return call;
+      return context;
     },
     registerStream(stream, headers) {
       const { session } = stream;
-      const call = begin(headers, session?.socket);
-      const open = openOn(session ?? stream);
-      open.push(call);
+      const context = openContext(headers, session?.socket);
+      const open = getOpenContexts(session ?? stream);
+      open.push(context);
       stream.on("error", ignoreError);
       stream.on("close", () => {
-        if (removeItem(open, call)) call.end(call.hasResponded && stream.rstCode === constants.NGHTTP2_NO_ERROR);
+        if (removeItem(open, context))
+          context.end(context.hasResponded && stream.rstCode === constants.NGHTTP2_NO_ERROR);
       });
-      return call;
+      return context;
     },
     findPending(socket) {
       return openByConnection.get(socket)?.at(-1);
@@ -121,5 +128,5 @@ export function createInFlightRegistry(options: RequestContextOptions): InFlight
   };
 }
 
-// A connection that breaks shows in the answer's own end; without a listener it would end the process.
+// The end of the response reports a broken connection; without a listener the error would end the process.
 function ignoreError(): void {}

@@ -1,10 +1,12 @@
 import type { DescMethodUnary, DescService, Message, MessageShape } from "@bufbuild/protobuf";
 import type { Operation } from "../../operations/operation.js";
 
-/** An operation whose messages only its descriptor knows: what comes in has passed that descriptor's parser. */
+/**
+ * An operation whose message types only its descriptor knows. Its requests have passed the parser of the descriptor.
+ */
 export type AnyOperation = Operation<never, Message>;
 
-/** A service with what serves it: one operation for each of its methods, by the method's localName. */
+/** A service and its operations: one for each method, by localName. */
 export interface MountedService {
   readonly service: DescService;
   readonly operations: Readonly<Record<string, AnyOperation>>;
@@ -17,23 +19,23 @@ type Operations<S extends DescService> = {
 };
 
 /**
- * Puts operations to a service's methods, checked by the compiler.
+ * Assigns operations to the methods of a service, type-checked.
  *
  * @example
- * mount(BridgeService, { getQuote, getTransferStatus, listAvailableRoutes })
+ * mountService(BridgeService, { getQuote, getTransferStatus, listAvailableRoutes })
  */
 export function mountService<S extends DescService>(service: S, operations: Operations<S>): MountedService {
   return { service, operations: operations as MountedService["operations"] };
 }
 
-/** The operation of a method. Throws where the service was mounted without it. */
+/** Returns the operation of a method. Throws if the service was mounted without it. */
 export function getOperation({ service, operations }: MountedService, localName: string): AnyOperation {
   const operation = operations[localName];
   if (operation === undefined) throw new Error(`${service.typeName} is mounted without ${localName}`);
   return operation;
 }
 
-/** The same service, with something around each of its operations. */
+/** Returns the service with each of its operations wrapped. */
 export function decorateOperations(
   { service, operations }: MountedService,
   wrap: (operation: AnyOperation) => AnyOperation,

@@ -1,8 +1,8 @@
 /**
- * Takes an item out of a short list; false where it is not there.
+ * Removes an item from a short list. Returns false if the list does not hold it.
  *
- * For what comes and goes with every request on a connection that stays: a Set leaves a chain of outgrown tables there,
- * which keep what they once held alive until a full garbage collection.
+ * For items that come and go with every request on a long-lived connection: a Set would leave a chain of outgrown
+ * tables that keep their former items alive until a full garbage collection.
  */
 export function removeItem<T>(list: T[], item: T): boolean {
   const index = list.indexOf(item);

@@ -16,24 +16,27 @@ export type Protocol = "grpc" | "grpc-web" | "connect" | "connect-get" | "rest";
 
 type LogFields = Readonly<Record<string, string | number | boolean>>;
 
-/** The one log line of a request. It holds no URL and no query: those can carry keys. */
+/** The access log entry of a request. It holds no URL and no query, since those can carry API keys. */
 export interface AccessLogEntry extends LogFields {
   readonly requestId: string;
   readonly protocol: Protocol;
-  /** Full name of service and method, as in `hop.bridge.v1.BridgeService/GetQuote`; a document's path; empty where there is neither. */
+  /**
+   * Full name of service and method, such as `hop.bridge.v1.BridgeService/GetQuote`, or the path of a document; empty
+   * if neither applies.
+   */
   readonly operation: string;
-  /** `ok`, or the name of a Connect code; `canceled` where the caller left before the answer was out. */
+  /** `ok` or the name of a Connect code; `canceled` if the caller left before the response was complete. */
   readonly code: string;
-  /** Milliseconds from the request's headers to the end of the answer. */
+  /** Milliseconds from the request headers to the end of the response. */
   readonly durationMs: number;
 }
 
-/** @param reason for which the request was refused or failed, as its caller is told; empty: for none */
-export type AccessLog = (line: AccessLogEntry, reason: ErrorReason | "") => void;
+/** @param reason public reason of the rejection or failure; empty for none */
+export type AccessLog = (entry: AccessLogEntry, reason: ErrorReason | "") => void;
 
-/** Follows calls of operations, such as by spans. */
+/** Traces calls of operations, for example as spans. */
 export interface CallTracer {
-  /** Follows a call; undefined: not this one. */
+  /** Starts the trace of a call; undefined if the call is not sampled. */
   startTrace(call: TracedCall): CallTrace | undefined;
 }
 
@@ -41,67 +44,67 @@ export interface TracedCall {
   readonly protocol: Protocol;
   /** Full name of service and method. */
   readonly operation: string;
-  /** Where the caller may say what the call is a part of. */
+  /** May carry the trace context of the caller. */
   readonly headers: IncomingHttpHeaders;
   /** On the clock of `performance.now()`. */
   readonly startedAt: number;
 }
 
 export interface CallTrace {
-  /** Runs work so that everything it begins is known to be a part of the call. */
+  /** Runs work so that everything it starts belongs to the trace. */
   run<T>(work: () => T): T;
-  /** @param res undefined where the call had none of its own */
-  end(line: AccessLogEntry, reason: ErrorReason | "", res: HttpResponse | undefined): void;
+  /** @param res undefined if the call had no response of its own */
+  end(entry: AccessLogEntry, reason: ErrorReason | "", res: HttpResponse | undefined): void;
 }
 
-/** Gets what lies behind an answer INTERNAL. */
+/** Receives the cause of an INTERNAL response. */
 export type InternalErrorReporter = (error: unknown, requestId: string) => void;
 
-/** One request in progress; whoever handles it writes down what the log is to say. */
+/** The state of one request. Handlers fill in what the access log prints. */
 export interface RequestContext {
   readonly requestId: string;
   protocol: Protocol;
   operation: string;
   code: string;
-  /** Why it failed; empty where it did not, or its protocol's own words say why. */
+  /** Reason of the failure; empty if there is none or only a code of the protocol. */
   reason: ErrorReason | "";
-  /** The request broke off because it is malformed: that is the code to log, not `canceled`. */
+  /** Whether the request was cut off because it is malformed. The log then shows its code instead of `canceled`. */
   isMalformed: boolean;
-  /** What every answer to it says of the caller's rate limit, names and values in turn: nothing where there is none. */
+  /** Rate limit headers of every response: names and values alternate. Empty if no limit applies. */
   rateLimitHeaders: readonly string[];
-  /** By what callers are told apart. */
+  /** Identity of the caller, as `identifyCaller` returns it. */
   readonly caller: string;
-  /** Whether the call ended before its answer did. */
+  /** Whether the request ended before its response did. */
   readonly isAborted: boolean;
-  /** Fires when the caller is gone. Made when it is first read. */
+  /** Aborts when the caller is gone. Created at the first access. */
   readonly signal: AbortSignal;
-  /** Whether the operation said that its answer may be kept for some time. */
+  /** Whether the operation allows caches to keep the response. */
   readonly isCacheable: boolean;
-  /** What the operation said of its answer, as headers: names and values in turn. For an answer that succeeded. */
+  /** Returns the response metadata of the operation as headers of a successful response: names and values alternate. */
   buildResponseHeaders(): readonly string[];
-  /** What an operation may know of this call; `timeoutMs` as in CallContext. */
+  /** Returns the part of the context that operations see; `timeoutMs` as in CallContext. */
   toCallContext(timeoutMs: number | undefined): CallContext;
-  /** Notes that the call failed, reports a fault of ours, and gives what the caller is told. */
+  /** Records a failure, reports internal errors, and returns the public error. */
   recordFailure(error: unknown): ServiceError;
 }
 
-/** A call on a stream of HTTP/2 below Node's requests and responses. */
+/** The context of a call on an HTTP/2 stream below Node's requests and responses. */
 export type StreamRequestContext = HttpRequestContext;
 
 const NO_HEADERS: readonly string[] = [];
 
-/** What all calls share. */
+/** Options that all requests share. */
 export interface RequestContextOptions {
   readonly log: AccessLog;
   readonly onInternalError: InternalErrorReporter;
-  /** Take the caller's address from X-Forwarded-For: true behind a proxy that sets it. */
+  /** Reads the address of the caller from X-Forwarded-For: set it behind a proxy that writes this header. */
   readonly trustProxy: boolean;
   readonly tracer?: CallTracer | undefined;
 }
 
 /**
- * The record of a call, which is also what its operation sees of it. A class, since there is one for each request: its
- * getters make what few requests need only when it is asked for, and cost the others nothing.
+ * The context of one request, which is also the call context of its operation. A class because there is one for each
+ * request: its getters create what few requests need on first access, at no cost for the others.
  */
 export class HttpRequestContext implements RequestContext, CallContext, TracedCall {
   readonly requestId: string;
@@ -112,9 +115,9 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedCa
   isMalformed = false;
   rateLimitHeaders: readonly string[] = NO_HEADERS;
   isAborted = false;
-  /** Where its answer goes; undefined on a stream. */
+  /** The response; undefined on a stream. */
   res: HttpResponse | undefined = undefined;
-  /** On a stream: whether the whole answer has been given to it. */
+  /** On a stream: whether the complete response has been written. */
   hasResponded = false;
   timeoutMs: number | undefined = undefined;
   private cachePolicy: CachePolicy | undefined = undefined;
@@ -133,25 +136,25 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedCa
   }
 
   get caller(): string {
-    const given = this.options.trustProxy ? this.headers["x-forwarded-for"] : undefined;
-    return identifyCaller(this.socket?.remoteAddress, given?.toString());
+    const forwardedFor = this.options.trustProxy ? this.headers["x-forwarded-for"] : undefined;
+    return identifyCaller(this.socket?.remoteAddress, forwardedFor?.toString());
   }
 
   get signal(): AbortSignal {
     if (this.abortController === undefined) {
       this.abortController = new AbortController();
-      // One call asks many others, each of which listens: no leak, though Node.js warns of one.
+      // A call has many upstream requests, each with a listener: Node.js would warn of a leak.
       setMaxListeners(0, this.abortController.signal);
       if (this.isAborted) this.abortController.abort();
     }
     return this.abortController.signal;
   }
 
-  // Functions of their own, since an operation may take them out of the context.
+  // Bound functions, since operations may destructure the context.
 
   get addLogFields(): CallContext["addLogFields"] {
-    return (more) => {
-      this.logFields = this.logFields === undefined ? more : { ...this.logFields, ...more };
+    return (fields) => {
+      this.logFields = this.logFields === undefined ? fields : { ...this.logFields, ...fields };
     };
   }
 
@@ -173,9 +176,9 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedCa
   }
 
   buildResponseHeaders(): readonly string[] {
-    const caching = buildCacheHeaders(this.cachePolicy);
-    if (this.responseMetadata === undefined) return caching;
-    const headers = [...caching];
+    const cacheHeaders = buildCacheHeaders(this.cachePolicy);
+    if (this.responseMetadata === undefined) return cacheHeaders;
+    const headers = [...cacheHeaders];
     for (const name in this.responseMetadata) headers.push(name, this.responseMetadata[name] ?? "");
     return headers;
   }
@@ -186,43 +189,43 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedCa
   }
 
   recordFailure(error: unknown): ServiceError {
-    const told = toServiceError(error);
-    this.code = toCodeName(told.reason);
-    this.reason = told.reason;
-    this.addLogFields({ reason: told.reason });
-    // What an operation throws when its caller leaves is no fault of ours.
-    if (told.reason === "INTERNAL" && !this.isAborted) this.options.onInternalError(error, this.requestId);
-    return told;
+    const publicError = toServiceError(error);
+    this.code = toCodeName(publicError.reason);
+    this.reason = publicError.reason;
+    this.addLogFields({ reason: publicError.reason });
+    // Errors that an operation throws after its caller has left are not internal errors.
+    if (publicError.reason === "INTERNAL" && !this.isAborted) this.options.onInternalError(error, this.requestId);
+    return publicError;
   }
 
-  /** Runs this call's operation as a part of it, where calls are followed. */
+  /** Runs the operation of this call within its trace, if there is a tracer. */
   runTraced<T>(work: () => T): T {
-    // What begins once the call has ended would have nobody to end it.
+    // Nothing would end a trace that starts after the request ended.
     if (this.isAborted) return work();
     this.trace = this.options.tracer?.startTrace(this);
     return this.trace === undefined ? work() : this.trace.run(work);
   }
 
-  end(finished: boolean): void {
-    if (!finished) {
+  end(isFinished: boolean): void {
+    if (!isFinished) {
       this.isAborted = true;
       this.abortController?.abort();
     }
     const { requestId, protocol, operation, logFields } = this;
     const durationMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000;
-    const code = finished || this.isMalformed ? this.code : "canceled";
-    const line: AccessLogEntry & Record<string, string | number | boolean> = {
+    const code = isFinished || this.isMalformed ? this.code : "canceled";
+    const entry: AccessLogEntry & Record<string, string | number | boolean> = {
       requestId,
       protocol,
       operation,
       code,
       durationMs,
     };
-    // Not by spreading, which here costs more than all else in this function.
-    for (const name in logFields) if (!(name in line)) line[name] = logFields[name] ?? "";
-    this.options.log(line, this.reason);
+    // Not by spread, which would cost more than the remainder of this function.
+    for (const name in logFields) if (!(name in entry)) entry[name] = logFields[name] ?? "";
+    this.options.log(entry, this.reason);
     const { tracer } = this.options;
-    // A call may be refused before its operation.
-    if (tracer !== undefined) (this.trace ?? tracer.startTrace(this))?.end(line, this.reason, this.res);
+    // A call may be rejected before its operation starts its trace.
+    if (tracer !== undefined) (this.trace ?? tracer.startTrace(this))?.end(entry, this.reason, this.res);
   }
 }

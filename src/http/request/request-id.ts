@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The id that a request brought, where it is fit for the log, or a new one. */
-export function resolveRequestId(given: unknown): string {
-  return typeof given === "string" && REQUEST_ID_PATTERN.test(given) ? given : createRequestId();
+/** Returns the id that the request carries if it is safe to log, or a new one. */
+export function resolveRequestId(id: unknown): string {
+  return typeof id === "string" && REQUEST_ID_PATTERN.test(id) ? id : createRequestId();
 }
 
-/** An id for a request that brought none. */
+/** Creates the id of a request that carries none. */
 export function createRequestId(): string {
   return randomUUID();
 }

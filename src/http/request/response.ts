@@ -6,16 +6,16 @@ import { NO_STORE_HEADERS } from "./cache-headers.js";
 import { toCodeName, toErrorBody, toErrorHeaders, toHttpStatus } from "./error-mapping.js";
 import type { HttpRequest, HttpResponse, RequestContext } from "./request-context.js";
 
-/** A request, the place for its answer, and its record. */
+/** A request, its response and its context. */
 export interface HttpExchange {
   readonly req: HttpRequest;
   readonly res: HttpResponse;
   readonly context: RequestContext;
-  /** What has been read of the request's body already. */
+  /** The part of the request body that a fast path has read. */
   readonly bufferedBody?: BufferedBody | undefined;
 }
 
-/** Handles the requests to one path; `query` is what stands behind the `?`. */
+/** Handles the requests to one path; `query` is the part of the URL after the `?`. */
 export type PathHandler = (exchange: HttpExchange, query: string) => void;
 
 /** Serves the requests to one path. */
@@ -31,24 +31,24 @@ export interface HttpRoute {
   readonly reject: (exchange: HttpExchange, error: ServiceError) => void;
 }
 
-/** Names and values in turn: the form that Node.js writes without looking at each. */
+/** Alternating names and values: the flat form that Node.js writes without checking each entry. */
 export type HeaderList = readonly string[];
 
 const GET_METHODS = "GET, HEAD, OPTIONS";
 const JSON_CONTENT_TYPE = "application/json; charset=utf-8";
-/** What operations say of their answers, and the validator that scripts ask with. */
+/** Response metadata of operations, and the validator that scripts send back. */
 const METADATA_HEADERS = ["Source", "Observed-At", "ETag"];
 const EXPOSED_HEADERS = ["X-Request-Id", "Retry-After", "Age", ...METADATA_HEADERS, ...cors.exposedHeaders].join(", ");
 const EXPOSED_HEADERS_WITH_RATE_LIMIT = `${EXPOSED_HEADERS}, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset`;
 const ALLOWED_HEADERS = [...cors.allowedHeaders, "X-Request-Id"].join(", ");
 
-/** How long a browser may remember a preflight's answer; it never changes, and browsers cap this at two hours. */
+/** How long browsers may cache the response to a preflight. It never changes; browsers cap this at two hours. */
 const PREFLIGHT_MAX_AGE_SECONDS = "7200";
 
-/** Of whom an answer without a call says so. */
+/** The part of a request context that every response shows. */
 export type CommonHeaderValues = Pick<RequestContext, "requestId" | "rateLimitHeaders">;
 
-/** Headers of every answer on every protocol. */
+/** Returns the headers of every response on every protocol. */
 export function buildCommonHeaders({ requestId, rateLimitHeaders }: CommonHeaderValues): string[] {
   const headers = [
     "x-request-id",
@@ -60,11 +60,11 @@ export function buildCommonHeaders({ requestId, rateLimitHeaders }: CommonHeader
     "x-content-type-options",
     "nosniff",
   ];
-  for (const each of rateLimitHeaders) headers.push(each);
+  for (const text of rateLimitHeaders) headers.push(text);
   return headers;
 }
 
-// Node's answers over HTTP/1.1 and HTTP/2 have the same methods under types that cannot be called as one.
+// The responses of HTTP/1.1 and HTTP/2 have the same methods, but TypeScript cannot call them through their union.
 
 export function writeHead(res: HttpResponse, status: number, headers: HeaderList): void {
   if ("stream" in res) {
@@ -74,23 +74,23 @@ export function writeHead(res: HttpResponse, status: number, headers: HeaderList
   } else res.writeHead(status, headers as string[]);
 }
 
-/** False where the caller has to read first; "drain" then says when to go on. */
+/** Returns false if the caller has to read first; "drain" then signals when to continue. */
 export function writeChunk(res: HttpResponse, chunk: Uint8Array): boolean {
   return "stream" in res ? res.write(chunk) : res.write(chunk);
 }
 
-/** A JSON text to answer with. */
+/** A JSON text with what its headers need. */
 export interface JsonBody {
   readonly text: string;
-  /** Bytes of it as UTF-8. */
+  /** Length of the text in UTF-8. */
   readonly byteLength: number;
-  /** Strong validator, with its quotes, of a text that is given again and again. */
+  /** Strong validator, with its quotes, of a text that is sent repeatedly. */
   readonly etag: string | undefined;
 }
 
 /**
- * Answers a request that succeeded with a JSON text, or to HEAD with its headers alone; with 304 where the caller may
- * keep it and has it already.
+ * Sends a JSON text with status 200, or its headers alone for HEAD. Sends 304 if the response is cacheable and the
+ * caller has it already.
  */
 export function sendJson(exchange: HttpExchange, body: JsonBody): void {
   const { req, res, context } = exchange;
@@ -106,7 +106,7 @@ export function sendJson(exchange: HttpExchange, body: JsonBody): void {
   } else writeJson(exchange, 200, body, headers);
 }
 
-/** Answers with the JSON form of an error; `status` where it is another than the reason's own. */
+/** Sends the JSON form of an error. `status` overrides the status of its reason. */
 export function sendError(
   exchange: HttpExchange,
   error: ServiceError,
@@ -122,7 +122,7 @@ export function sendError(
   ]);
 }
 
-/** Answers OPTIONS, which is above all what browsers ask before a request to another origin. */
+/** Answers OPTIONS, including the CORS preflights of browsers. */
 export function sendOptions({ res, context }: HttpExchange, methods: string): void {
   context.code = "ok";
   writeHead(res, 204, [
@@ -151,54 +151,59 @@ export function createGetHandler(get: PathHandler): PathHandler {
   };
 }
 
-/** Answers gRPC or gRPC-Web with a status alone, in the headers: the short form of a failure before any message. */
+/** Sends a Trailers-Only response for gRPC or gRPC-Web: a status without a message, in the headers. */
 export function sendTrailersOnly({ res, context }: HttpExchange, status: HeaderList): void {
   const type = context.protocol === "grpc" ? "application/grpc" : "application/grpc-web+proto";
   const headers = [...buildCommonHeaders(context), "content-type", type, ...status];
-  // Not by writeHead: a status that is no trailer must come with the end of the stream in one frame.
+  // Not by writeHead: in a Trailers-Only response the headers and the end of the stream share one frame.
   for (let i = 0; i + 1 < headers.length; i += 2) res.setHeader(headers[i] ?? "", headers[i + 1] ?? "");
   res.end();
 }
 
-/** A whole HTTP/1.1 answer as text, for a connection on which no request could be made out; it ends the connection. */
+/**
+ * Formats a complete HTTP/1.1 response, for a connection whose input is not a valid request. It closes the connection.
+ */
 export function formatRawErrorResponse(
-  answered: CommonHeaderValues,
+  values: CommonHeaderValues,
   status: number,
   error: ServiceError,
   headers: HeaderList,
 ): string {
   const body = toErrorBody(error);
-  const all = [
-    ...buildJsonHeaders(answered, Buffer.byteLength(body)),
+  const headerList = [
+    ...buildJsonHeaders(values, Buffer.byteLength(body)),
     ...NO_STORE_HEADERS,
     "connection",
     "close",
     ...headers,
   ];
-  const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
+  const lines = headerList.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n${body}`;
 }
 
 /**
- * Whether If-None-Match names a validator, compared weakly. Ours has neither comma nor quote inside, so that no part of
- * another's is taken for it.
+ * Returns whether If-None-Match names a validator, by weak comparison (RFC 9110 13.1.2). Our validators hold neither
+ * commas nor quotes, so that splitting at commas cannot match a part of a foreign one.
  */
 export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
-  return ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((each) => each.trim().replace(/^W\//, "") === etag);
+  return (
+    ifNoneMatch.trim() === "*" ||
+    ifNoneMatch.split(",").some((validator) => validator.trim().replace(/^W\//, "") === etag)
+  );
 }
 
 function writeJson(
   { req, res, context }: HttpExchange,
   status: number,
   { text, byteLength }: Pick<JsonBody, "text" | "byteLength">,
-  more: HeaderList,
+  extraHeaders: HeaderList,
 ): void {
   const headers = buildJsonHeaders(context, byteLength);
-  for (const each of more) headers.push(each);
+  for (const text of extraHeaders) headers.push(text);
   writeHead(res, status, headers);
   if (req.method === "HEAD") res.end();
-  // Where every character is one byte the text needs no conversion.
+  // If every character is one byte, the text needs no conversion.
   else res.end(text, byteLength === text.length ? "latin1" : "utf8");
 }
 

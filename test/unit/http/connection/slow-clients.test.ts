@@ -79,7 +79,7 @@ describe("a body that comes byte by byte is waited for no longer than one that d
     stream.write(START);
     drip((byte) => stream.writable && stream.write(byte), "\0");
     const [trailers] = await once(stream, "trailers");
-    expect(trailers).toMatchObject({ "grpc-status": "3", "grpc-message": "the request body did not come in time" });
+    expect(trailers).toMatchObject({ "grpc-status": "3", "grpc-message": "the request body did not arrive in time" });
     await new Promise((resolve) => stream.once("close", resolve));
   });
 });
