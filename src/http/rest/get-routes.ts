@@ -2,32 +2,33 @@ import { type DescMethod, type DescService, getOption, hasOption } from "@bufbui
 import { http as httpOption } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
 
-/** A path under which a method answers GET. */
+/** A path that serves a method by GET. */
 export interface GetRoute {
   readonly path: string;
   readonly method: DescMethod;
-  /** Name of the response field that alone is the answer; empty: the whole response. */
+  /** Name of the response field that is the whole body; empty for the complete response. */
   readonly responseBody: string;
 }
 
 const LITERAL_PATH = /^(?:\/[A-Za-z0-9._~-]+)+$/;
 
 /**
- * The GET routes that a service's google.api.http annotations name. Throws for an annotation that asks for what is not
- * served here, so that a mistake in the contract shows at the start and not at the first request.
+ * Reads the GET routes of a service from its google.api.http annotations. Throws for an annotation that is not
+ * supported, so that a mistake in the contract shows at the start and not at the first request.
  */
 export function readGetRoutes(service: DescService): GetRoute[] {
   return service.methods.flatMap((method) => {
     if (!hasOption(method, httpOption)) return [];
     const rule = getOption(method, httpOption);
-    return [rule, ...rule.additionalBindings].map((each) => toGetRoute(method, each));
+    return [rule, ...rule.additionalBindings].map((binding) => toGetRoute(method, binding));
   });
 }
 
 function toGetRoute(method: DescMethod, { pattern, body, responseBody }: HttpRule): GetRoute {
-  const refuse = (why: string) => new Error(`google.api.http of ${method.parent.typeName}/${method.name}: ${why}`);
-  if (method.methodKind !== "unary") throw refuse("a stream cannot answer GET");
-  if (pattern.case !== "get" || body !== "") throw refuse("only get without a body is served");
-  if (!LITERAL_PATH.test(pattern.value)) throw refuse(`the path ${pattern.value} is not plain`);
+  const createError = (problem: string) =>
+    new Error(`google.api.http of ${method.parent.typeName}/${method.name}: ${problem}`);
+  if (method.methodKind !== "unary") throw createError("streams cannot be served by GET");
+  if (pattern.case !== "get" || body !== "") throw createError("only `get` without a body is supported");
+  if (!LITERAL_PATH.test(pattern.value)) throw createError(`the path ${pattern.value} is not a literal`);
   return { path: pattern.value, method, responseBody };
 }

@@ -6,23 +6,25 @@ import { printJsonString } from "../codec/json-text.js";
 export type RestJsonPrinter = (message: Message) => string;
 
 type Fields = Readonly<Record<string, unknown>>;
-/** Prints a field's value; where that is undefined, its default. */
+/** Prints the value of a field; its default for undefined. */
 type PrintValue = (value: unknown) => string;
 
 interface JsonField {
-  /** `"name":` */
+  /** The member name with its colon: `"name":`. */
   readonly keyPrefix: string;
   readonly print: PrintValue;
-  /** Whether the message has the field at all: a member of a oneof only where it is the chosen one. */
+  /** Returns whether the message has the field: false for a oneof member that is not set. */
   has(fields: Fields): boolean;
   read(fields: Fields): unknown;
 }
 
 /**
- * A printer for one type of response, made once and then fast. Fields come in the order of their declaration, in
- * lowerCamelCase and with their defaults; 64-bit integers are numbers, clamped to what a double holds exactly; enums go
- * by name, bytes as base64, and what is no finite number as 0. `onlyField` is the declared name of a field that alone
- * is printed. Throws for a type that contains itself, since its defaults would have no end, and for an unknown field.
+ * Creates a printer for one response type. Fields come in the order of their declaration, in lowerCamelCase and with
+ * their defaults; 64-bit integers are numbers, clamped to the integers that a double holds exactly; enums are names,
+ * bytes are base64, and numbers that are not finite are 0.
+ *
+ * Throws for a type that contains itself, since its defaults would have no end, and for an unknown field.
+ * @param onlyField declared name of a field that is the whole body; empty for the complete message
  */
 export function createRestJsonPrinter(schema: DescMessage, onlyField = ""): RestJsonPrinter {
   if (onlyField === "") return createMessagePrinter(schema, []);
@@ -66,11 +68,11 @@ function createFieldPrinter(field: DescField, ancestors: readonly DescMessage[])
   const print = createValuePrinter(field, ancestors);
   switch (field.fieldKind) {
     case "list":
-      return (value = []) => `[${(value as unknown[]).map((each) => print(each)).join(",")}]`;
+      return (value = []) => `[${(value as unknown[]).map((item) => print(item)).join(",")}]`;
     case "map":
       return (value = {}) => {
         const entries = Object.entries(value as Fields);
-        return `{${entries.map(([key, each]) => `${printJsonString(key)}:${print(each)}`).join(",")}}`;
+        return `{${entries.map(([key, entry]) => `${printJsonString(key)}:${print(entry)}`).join(",")}}`;
       };
     default:
       return print;

@@ -3,23 +3,23 @@ import { ServiceError } from "../../errors.js";
 import { createMessageFactory } from "../codec/message-factory.js";
 import { createEnumParser, getScalarParser, type ValueParser } from "./value-parsers.js";
 
-/** Reads a request message from a query. Throws a ServiceError that names the parameter at fault. */
+/** Reads a request message from a query. Throws a ServiceError that names the invalid parameter. */
 export type QueryBinder = (query: string) => Message;
 
-/** Accepted under any value, and without effect: clients of older servers send them. */
+/** Parameters that are accepted and ignored: clients of older servers send them. */
 const IGNORED_PARAMETERS: ReadonlySet<string> = new Set(["refresh"]);
 
-/** Visible ASCII in which nothing is encoded. */
+/** Queries of visible ASCII without encoded characters. */
 const UNENCODED_QUERY = /^[\x21-\x24\x26-\x2a\x2c-\x7e]*$/;
 
-/** Longest part of a parameter's name that an error repeats. */
+/** Longest part of a parameter name that an error repeats. */
 const MAX_REPORTED_NAME_LENGTH = 64;
 
 type Fields = Record<string, unknown>;
 
-/** One field of the message as a parameter. */
+/** A field of the message as a parameter. */
 interface QueryParameter {
-  /** Name in errors: lowerCamelCase. */
+  /** Name in error messages, in lowerCamelCase. */
   readonly label: string;
   readonly kind: "single" | "list" | "map";
   readonly keyParser: ValueParser | undefined;
@@ -28,18 +28,19 @@ interface QueryParameter {
   assign(fields: Fields, value: unknown, key: string): void;
 }
 
-/** What was given for a parameter, or for one key of a map. */
+/** The occurrences of a parameter, or of one key of a map. */
 interface ReceivedParameter {
-  /** The names under which it was given: one field has up to two. */
+  /** Names that were used: a field has up to two. */
   readonly names: string[];
   readonly text: string;
 }
 
 /**
- * A binder for one type of request. Throws where the type has a field that no query can hold.
+ * Creates a binder for one request type. Throws if the type has a field that a query cannot hold.
  *
- * Fields go by their lowerCamelCase or their declared name; a map's entry is `name[key]=value`; a list repeats its name.
- * An empty text is a value in lists alone: elsewhere the parameter counts as not given.
+ * Fields go by their lowerCamelCase name or their declared name; a map entry is `name[key]=value`; a list repeats its
+ * name. An empty text is a value in lists only: elsewhere the parameter counts as absent.
+ * @param options `fastPath: false` makes the general binder read every query
  */
 export function createQueryBinder(schema: DescMessage, { fastPath = true } = {}): QueryBinder {
   const parameters = new Map<string, QueryParameter>();
@@ -53,47 +54,47 @@ export function createQueryBinder(schema: DescMessage, { fastPath = true } = {})
     const bound = bindFast?.(query);
     if (bound !== undefined) return bound;
     const message = newMessage();
-    const given = new Map<string, ReceivedParameter>();
+    const received = new Map<string, ReceivedParameter>();
     for (const pair of query.split("&")) {
-      if (pair !== "") bindPair(pair, parameters, message as unknown as Fields, given);
+      if (pair !== "") bindPair(pair, parameters, message as unknown as Fields, received);
     }
     return message;
   };
 }
 
 /**
- * Binds a query that needs no care: single parameters, each once, with nothing encoded and nothing wrong. Undefined for
- * any other.
+ * Creates a binder for plain queries: singular parameters, each once, nothing encoded and nothing invalid. It returns
+ * undefined for any other query.
  */
 function createFastPathBinder(
   parameters: ReadonlyMap<string, QueryParameter>,
   newMessage: () => Message,
 ): (query: string) => Message | undefined {
-  const plain = new Map<string, { readonly bit: number; readonly parameter: QueryParameter }>();
+  const fastParameters = new Map<string, { readonly bit: number; readonly parameter: QueryParameter }>();
   const bits = new Map<QueryParameter, number>();
   for (const [name, parameter] of parameters) {
     if (parameter.kind !== "single" || parameter.oneof !== undefined) continue;
     const bit = bits.get(parameter) ?? 2 ** bits.size;
-    // There are no more bits for a number to hold.
+    // Bit operations work on 31 bits.
     if (bit > 2 ** 30) continue;
     bits.set(parameter, bit);
-    plain.set(name, { bit, parameter });
+    fastParameters.set(name, { bit, parameter });
   }
   return (query) => {
     if (!UNENCODED_QUERY.test(query)) return undefined;
     const message = newMessage();
-    let given = 0;
+    let received = 0;
     for (let start = 0; start < query.length; ) {
       const next = query.indexOf("&", start);
       const end = next === -1 ? query.length : next;
       const equals = query.indexOf("=", start);
       if (equals === -1 || equals >= end - 1) return undefined;
-      const found = plain.get(query.slice(start, equals));
-      if (found === undefined || (given & found.bit) !== 0) return undefined;
-      given |= found.bit;
-      const value = found.parameter.valueParser.parse(query.slice(equals + 1, end));
+      const entry = fastParameters.get(query.slice(start, equals));
+      if (entry === undefined || (received & entry.bit) !== 0) return undefined;
+      received |= entry.bit;
+      const value = entry.parameter.valueParser.parse(query.slice(equals + 1, end));
       if (value === undefined) return undefined;
-      found.parameter.assign(message as unknown as Fields, value, "");
+      entry.parameter.assign(message as unknown as Fields, value, "");
       start = end + 1;
     }
     return message;
@@ -104,7 +105,7 @@ function bindPair(
   pair: string,
   parameters: ReadonlyMap<string, QueryParameter>,
   fields: Fields,
-  given: Map<string, ReceivedParameter>,
+  received: Map<string, ReceivedParameter>,
 ): void {
   const equals = pair.indexOf("=");
   const fullName = decodeQueryText(equals === -1 ? pair : pair.slice(0, equals));
@@ -118,41 +119,42 @@ function bindPair(
     throw new ServiceError("UNKNOWN_PARAMETER", `unknown parameter: ${field}`, { field });
   }
   const label = key === undefined ? parameter.label : sanitizeName(`${parameter.label}[${key}]`);
-  const fail = (problem: string) => new ServiceError("INVALID_PARAMETER", `${label} ${problem}`, { field: label });
+  const createError = (problem: string) =>
+    new ServiceError("INVALID_PARAMETER", `${label} ${problem}`, { field: label });
   const text = decodeQueryText(equals === -1 ? "" : pair.slice(equals + 1));
-  if (text === undefined) throw fail("is not percent-encoded UTF-8");
+  if (text === undefined) throw createError("is not percent-encoded UTF-8");
 
   const mapKey = parameter.kind === "map" ? parseMapKey(parameter, key) : "";
-  if (mapKey === undefined) throw fail(`needs a key in brackets: ${parameter.keyParser?.expected}`);
+  if (mapKey === undefined) throw createError(`needs a key in brackets: ${parameter.keyParser?.expected}`);
   const slot = parameter.kind === "map" ? `${parameter.label}[${mapKey}]` : parameter.label;
-  const before = given.get(slot);
-  const isRepeated = before?.names.includes(name) === true;
-  if (before === undefined) given.set(slot, { names: [name], text });
-  else if (parameter.kind === "list" && !isRepeated) throw fail("is given under two names");
+  const earlier = received.get(slot);
+  const isRepeated = earlier?.names.includes(name) === true;
+  if (earlier === undefined) received.set(slot, { names: [name], text });
+  else if (parameter.kind === "list" && !isRepeated) throw createError("is given under two names");
   else if (parameter.kind !== "list") {
-    if (isRepeated) throw fail("is given twice");
-    if (before.text !== text) throw fail("is given under two names with different values");
-    before.names.push(name);
+    if (isRepeated) throw createError("is given twice");
+    if (earlier.text !== text) throw createError("is given under two names with different values");
+    earlier.names.push(name);
   }
 
   if (text === "" && parameter.kind !== "list") return;
   if (parameter.oneof !== undefined) {
-    const { case: chosen } = fields[parameter.oneof.localName] as { case?: string };
-    if (chosen !== undefined && before === undefined) throw fail(`excludes ${chosen}`);
+    const { case: setCase } = fields[parameter.oneof.localName] as { case?: string };
+    if (setCase !== undefined && earlier === undefined) throw createError(`excludes ${setCase}`);
   }
   const value = parameter.valueParser.parse(text);
-  if (value === undefined) throw fail(`must be ${parameter.valueParser.expected}`);
+  if (value === undefined) throw createError(`must be ${parameter.valueParser.expected}`);
   parameter.assign(fields, value, mapKey);
 }
 
-/** `name[key]` in its parts. No field's name holds a bracket, so a key may hold any. */
+/** Splits `name[key]`. Field names hold no bracket, so that a key may hold any. */
 function splitKey(fullName: string): { name: string; key: string | undefined } {
   const bracket = fullName.indexOf("[");
   if (bracket === -1 || !fullName.endsWith("]")) return { name: fullName, key: undefined };
   return { name: fullName.slice(0, bracket), key: fullName.slice(bracket + 1, -1) };
 }
 
-/** A map's key as messages hold it, always a string; undefined where the text is no key. */
+/** Returns a map key as messages hold it, always a string; undefined if the text is not valid. */
 function parseMapKey({ keyParser }: QueryParameter, key: string | undefined): string | undefined {
   const value = key === undefined ? undefined : keyParser?.parse(key);
   return value === undefined ? undefined : String(value);
@@ -168,7 +170,7 @@ function createQueryParameter(field: DescField): QueryParameter {
     }
     case "map": {
       function assign(fields: Fields, value: unknown, key: string): void {
-        // Plain assignment would take the key `__proto__` for the object's own parent.
+        // Assignment of the key `__proto__` would replace the prototype of the object.
         const entry = { value, enumerable: true, writable: true, configurable: true };
         Object.defineProperty(fields[localName], key, entry);
       }
@@ -194,10 +196,10 @@ function createQueryParameter(field: DescField): QueryParameter {
 function getValueParser(field: DescField, kind: "scalar" | "enum" | "message"): ValueParser {
   if (field.enum !== undefined) return createEnumParser(field.enum);
   if (field.scalar !== undefined) return getScalarParser(field.scalar, "longAsString" in field && field.longAsString);
-  throw new Error(`${field.parent.typeName}.${field.name} is a ${kind}, which a query cannot hold`);
+  throw new Error(`${field.parent.typeName}.${field.name} is a ${kind}, which queries do not support`);
 }
 
-/** Percent-decoded text, `+` being a space as in forms; undefined where that is no UTF-8. */
+/** Percent-decodes a text; `+` is a space, as in forms. Returns undefined if the result is not valid UTF-8. */
 function decodeQueryText(text: string): string | undefined {
   try {
     return /[^\x21-\x7e]/.test(text) ? undefined : decodeURIComponent(text.replaceAll("+", " "));
@@ -206,7 +208,7 @@ function decodeQueryText(text: string): string | undefined {
   }
 }
 
-/** A name from outside, fit for a message: short, and of visible ASCII. */
+/** Makes a caller's text safe for an error message: short, and visible ASCII. */
 function sanitizeName(name: string): string {
   return name.slice(0, MAX_REPORTED_NAME_LENGTH).replace(/[^\x20-\x7e]/g, "?");
 }

@@ -1,10 +1,10 @@
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 
-/** How a value of one type is written in a query. */
+/** Parses the values of one type in a query. */
 export interface ValueParser {
-  /** The value, or undefined where the text is none. */
+  /** Returns the value, or undefined if the text is not valid. */
   parse(text: string): unknown;
-  /** Completes "the parameter must be ...". */
+  /** Completes the sentence "the parameter must be ...". */
   readonly expected: string;
 }
 
@@ -36,7 +36,7 @@ const bytesParser: ValueParser = {
 const doubleParser = createDecimalParser((value) => value);
 const floatParser = createDecimalParser(Math.fround);
 
-/** How a scalar is written. 64-bit integers come as bigint, or as strings where the descriptor says so. */
+/** Returns the parser of a scalar type. 64-bit integers are bigint, or strings if the descriptor says so. */
 export function getScalarParser(scalar: ScalarType, longAsString = false): ValueParser {
   switch (scalar) {
     case ScalarType.STRING:
@@ -66,7 +66,7 @@ export function getScalarParser(scalar: ScalarType, longAsString = false): Value
   }
 }
 
-/** How an enum is written: by the name of a value, or its number. */
+/** Creates the parser of an enum. Values are given by name or by number. */
 export function createEnumParser({ values }: DescEnum): ValueParser {
   const numbers = new Map(values.flatMap(({ name, number }) => [[name, number] as const, [String(number), number]]));
   return { parse: (text) => numbers.get(text), expected: `one of ${values.map(({ name }) => name).join(", ")}` };
@@ -76,11 +76,11 @@ function createIntegerParser(
   { from, to }: { from: bigint; to: bigint },
   convert: (value: bigint) => unknown,
 ): ValueParser {
-  // Longer texts are out of range, and would only cost time to read.
-  const longest = Math.max(String(from).length, String(to).length);
+  // Longer texts are out of range; BigInt would take long to parse them.
+  const maxLength = Math.max(String(from).length, String(to).length);
   return {
     parse(text) {
-      if (text.length > longest || !INTEGER_PATTERN.test(text)) return undefined;
+      if (text.length > maxLength || !INTEGER_PATTERN.test(text)) return undefined;
       const value = BigInt(text);
       return value < from || value > to ? undefined : convert(value);
     },

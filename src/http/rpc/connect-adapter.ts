@@ -20,7 +20,7 @@ import {
 import { recordRpcError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
 import { toFetchHeaders } from "./rpc-headers.js";
 
-/** One method as Connect serves it. */
+/** Connect's handlers of one method. */
 export interface MethodHandlers {
   /** For the Connect protocol. */
   readonly connect: UniversalHandler;
@@ -28,31 +28,31 @@ export interface MethodHandlers {
   readonly grpc: UniversalHandler;
 }
 
-/** One call in Connect's hands. */
+/** A call that Connect serves. */
 interface AdapterCall {
   readonly context: RequestContext;
-  /** Whether its request could be read as far as handing it on. */
+  /** Whether the request was valid so far that Connect called the interceptors. */
   hasStarted: boolean;
 }
 
 const adapterCallKey = createContextKey<AdapterCall | undefined>(undefined);
 
-/** HTTP statuses of the Connect protocol that would blame us, or a rate, for a request that cannot be read. */
+/** Statuses for malformed requests. Those of the Connect protocol would blame the server or a rate limit. */
 const MALFORMED_REQUEST_STATUS: Readonly<Partial<Record<Code, number>>> = {
   [Code.ResourceExhausted]: 413,
   [Code.Unimplemented]: 415,
 };
 
-/** The record of the call that Connect is serving. */
+/** Returns the call that Connect serves. */
 export function getAdapterCall(values: ContextValues): AdapterCall {
-  const rpc = values.get(adapterCallKey);
-  if (rpc === undefined) throw new Error("a call without its record");
-  return rpc;
+  const call = values.get(adapterCallKey);
+  if (call === undefined) throw new Error("no context for this call");
+  return call;
 }
 
-/** Serves one method's path: Node's request into Connect, and Connect's answer out. */
-export function createConnectAdapter(route: MethodHandlers, limits: HttpLimits, draining: AbortSignal): PathHandler {
-  const { method, service, requestPath } = route.connect;
+/** Serves the path of one method: passes Node's request to Connect, and Connect's response to Node. */
+export function createConnectAdapter(handlers: MethodHandlers, limits: HttpLimits, draining: AbortSignal): PathHandler {
+  const { method, service, requestPath } = handlers.connect;
   const isUnary = method.methodKind === "unary";
   const isStreaming = method.methodKind === "bidi_streaming";
   const bodyLimits = {
@@ -66,86 +66,83 @@ export function createConnectAdapter(route: MethodHandlers, limits: HttpLimits, 
     const { req, res, context } = exchange;
     const header = toFetchHeaders(req.headers);
     if (header === undefined) {
-      sendError(exchange, new ServiceError("INVALID_PARAMETER", "a header holds what no header can"));
+      sendError(exchange, new ServiceError("INVALID_PARAMETER", "invalid header value"));
       return;
     }
-    // A stream may be silent for long; only an answer left unread ends its connection.
+    // Streams may be silent for long. Only an unread response ends the connection.
     if (!isUnary) res.on("timeout", () => res.writableLength > 0 && abortResponse(res));
-    const rpc: AdapterCall = { context, hasStarted: false };
+    const call: AdapterCall = { context, hasStarted: false };
     const { bufferedBody } = exchange;
     const body =
       bufferedBody === undefined
         ? readBody(req, bodyLimits)
         : replayBody(bufferedBody, limits.requestBytes + ENVELOPE_BYTES);
     try {
-      const answer = await handler({
+      const response = await handler({
         httpVersion: req.httpVersion,
         method: req.method ?? "",
         url: `http://localhost${requestPath}?${query}`,
         header,
         body,
         signal: context.signal,
-        contextValues: createContextValues().set(adapterCallKey, rpc),
+        contextValues: createContextValues().set(adapterCallKey, call),
       });
-      if (answer.body === undefined) {
+      if (response.body === undefined) {
         sendError(
           exchange,
-          new ServiceError(
-            "INVALID_PARAMETER",
-            "the Content-Type or the encoding is none of those served: JSON and binary Protobuf",
-          ),
+          new ServiceError("INVALID_PARAMETER", "unsupported Content-Type or encoding: use JSON or binary Protobuf"),
           { status: 415 },
         );
         return;
       }
-      const isFailure = handler === route.connect && isUnary && answer.status !== 200;
+      const isFailure = handler === handlers.connect && isUnary && response.status !== 200;
       await sendUniversalResponse(
         exchange,
-        isFailure ? await correctErrorResponse(answer, rpc, service.file.proto.package) : answer,
+        isFailure ? await correctErrorResponse(response, call, service.file.proto.package) : response,
       );
     } finally {
-      // Connect does not always end what it has begun to read.
+      // Connect does not always finish the iteration that it starts.
       void body.return(undefined);
     }
   }
 
   return (exchange, query) => {
     const { res, context } = exchange;
-    const handler = context.protocol.startsWith("connect") ? route.connect : route.grpc;
+    const handler = context.protocol.startsWith("connect") ? handlers.connect : handlers.grpc;
     if (!checkRequest(handler, exchange, isStreaming)) return;
     serve(exchange, handler, query).catch((error: unknown) => {
-      const told = context.recordFailure(error);
+      const publicError = context.recordFailure(error);
       if (res.headersSent) abortResponse(res);
-      else sendError(exchange, told);
+      else sendError(exchange, publicError);
     });
   };
 }
 
-/** Whether a handler takes a request of this method and type; where not, it is answered here. */
+/** Returns whether a handler accepts the HTTP method and the type of a request; otherwise answers it. */
 function checkRequest(handler: UniversalHandler, exchange: HttpExchange, isStreaming: boolean): boolean {
   const { req } = exchange;
   const methods = [...handler.allowedMethods, "OPTIONS"].join(", ");
   if (req.method === "OPTIONS") sendOptions(exchange, methods);
   else if (!handler.allowedMethods.includes(req.method ?? "")) sendMethodNotAllowed(exchange, methods);
   else if (req.method === "POST" && !handler.supportedContentType(req.headers["content-type"] ?? "")) {
-    sendError(exchange, new ServiceError("INVALID_PARAMETER", "this Content-Type is not served"), { status: 415 });
+    sendError(exchange, new ServiceError("INVALID_PARAMETER", "this Content-Type is not supported"), { status: 415 });
   } else if (isStreaming && req.httpVersionMajor < 2) {
-    sendError(exchange, new ServiceError("INVALID_PARAMETER", "a stream in both directions needs HTTP/2"));
+    sendError(exchange, new ServiceError("INVALID_PARAMETER", "bidirectional streams need HTTP/2"));
   } else return true;
   return false;
 }
 
-/** Sends what Connect answered; one message or many, with trailers where gRPC has them. */
-async function sendUniversalResponse({ res, context }: HttpExchange, answer: UniversalServerResponse): Promise<void> {
+/** Sends the response of Connect: one message or many, with trailers for gRPC. */
+async function sendUniversalResponse({ res, context }: HttpExchange, response: UniversalServerResponse): Promise<void> {
   const isFailure =
-    answer.status !== 200 || (answer.trailer !== undefined && answer.trailer.get("grpc-status") !== "0");
-  const said = isFailure ? [] : context.buildResponseHeaders();
-  writeHead(res, answer.status, [...(answer.header ?? [])].flat().concat(buildCommonHeaders(context), said));
-  for await (const chunk of answer.body ?? []) {
+    response.status !== 200 || (response.trailer !== undefined && response.trailer.get("grpc-status") !== "0");
+  const metadata = isFailure ? [] : context.buildResponseHeaders();
+  writeHead(res, response.status, [...(response.header ?? [])].flat().concat(buildCommonHeaders(context), metadata));
+  for await (const chunk of response.body ?? []) {
     if (context.signal.aborted) break;
     if (!writeChunk(res, chunk)) await waitForDrain(res, context.signal);
   }
-  const { trailer } = answer;
+  const { trailer } = response;
   if (trailer !== undefined) {
     if (context.code === "unknown" && trailer.get("grpc-status") !== "0") {
       setInternalErrorTrailers(trailer, context, new Error(trailer.get("grpc-message") ?? ""));
@@ -155,26 +152,27 @@ async function sendUniversalResponse({ res, context }: HttpExchange, answer: Uni
   res.end();
 }
 
-/** What a failed unary Connect call answers, with the blame put right. */
+/** Corrects the status and code of a failed unary Connect call: malformed requests are the fault of the caller. */
 async function correctErrorResponse(
-  answer: UniversalServerResponse,
-  rpc: AdapterCall,
+  response: UniversalServerResponse,
+  call: AdapterCall,
   domain: string,
 ): Promise<UniversalServerResponse> {
-  const header = new Headers(answer.header);
+  const header = new Headers(response.header);
   header.set("cache-control", "no-store");
-  if (rpc.hasStarted && rpc.context.code !== "ok") return { ...answer, header };
-  const fallback = new ConnectError("the request does not parse", Code.InvalidArgument);
-  const given = header.has("content-encoding") ? fallback : await parseConnectError(answer.body, fallback);
-  // Once the operation has answered, what fails is our own message, which does not serialise.
-  const told = rpc.hasStarted
-    ? toConnectError(rpc.context.recordFailure(given), domain)
-    : toMalformedRequestError(given, domain);
-  recordRpcError(rpc.context, told);
-  const body = errorToJsonBytes(told, undefined);
+  if (call.hasStarted && call.context.code !== "ok") return { ...response, header };
+  const fallback = new ConnectError("malformed request", Code.InvalidArgument);
+  const original = header.has("content-encoding") ? fallback : await parseConnectError(response.body, fallback);
+  // Once the operation has succeeded, the failure is a response that does not serialise.
+  const corrected = call.hasStarted
+    ? toConnectError(call.context.recordFailure(original), domain)
+    : toMalformedRequestError(original, domain);
+  recordRpcError(call.context, corrected);
+  const body = errorToJsonBytes(corrected, undefined);
   header.delete("content-encoding");
   header.set("content-length", String(body.length));
-  const status = (rpc.hasStarted ? undefined : MALFORMED_REQUEST_STATUS[told.code]) ?? codeToHttpStatus(told.code);
+  const status =
+    (call.hasStarted ? undefined : MALFORMED_REQUEST_STATUS[corrected.code]) ?? codeToHttpStatus(corrected.code);
   return { status, header, body: createAsyncIterable([body]) };
 }
 
@@ -204,7 +202,7 @@ function waitForDrain(res: HttpResponse, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Breaks off an answer that has begun. */
+/** Aborts a response whose headers are sent. */
 function abortResponse(res: HttpResponse): void {
   if ("stream" in res) res.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   else res.destroy();

@@ -9,21 +9,21 @@ import { createJsonWriter } from "../codec/write-json.js";
 import { ENVELOPE_BYTES } from "../request/body.js";
 import type { AnyOperation } from "../request/mounted-service.js";
 
-/** A unary method as the short ways in front of Connect's adapter serve it. */
+/** A unary method as the fast paths serve it. */
 export interface FastPathMethod {
   /** Full name of service and method, for the log. */
   readonly name: string;
-  /** Who defines the reasons of its errors. */
+  /** Package that defines the reasons of its errors. */
   readonly errorDomain: string;
-  /** Whether it may be asked by GET. */
+  /** Whether it may be called by GET: it has no side effects (RFC 9110 9.2.1). */
   readonly isSafe: boolean;
-  /** Whether its calls count against their callers' limit. */
+  /** Whether its calls count against the rate limit of their callers. */
   readonly isRateLimited: boolean;
   readonly operation: AnyOperation;
   readonly readBinary: FastPathBinaryReader;
   readonly readJson: FastPathJsonReader;
   readonly writeBinary: (message: Message) => Buffer;
-  /** Binary behind the bytes that gRPC puts in front of a message, which say that it is not compressed. */
+  /** Binary, after the prefix of an uncompressed length-prefixed message of gRPC. */
   readonly writeEnveloped: (message: Message) => Buffer;
   readonly writeJson: (message: Message) => Buffer;
 }
@@ -54,30 +54,31 @@ export function createFastPathMethod(
   };
 }
 
-/** Runs an operation and hands on how it ended: at once where it answers at once. */
+/** Runs an operation and passes on its outcome: synchronously if the operation is synchronous. */
 export function invokeOperation(
   operation: AnyOperation,
   request: Message,
   context: CallContext,
-  succeed: (answer: Message) => void,
+  succeed: (message: Message) => void,
   fail: (error: unknown) => void,
 ): void {
-  let answer: Message | Promise<Message>;
+  let result: Message | Promise<Message>;
   try {
-    answer = operation(request as never, context);
+    result = operation(request as never, context);
   } catch (error) {
     fail(error);
     return;
   }
-  if (answer instanceof Promise) answer.then(succeed, fail);
-  else succeed(answer);
+  if (result instanceof Promise) result.then(succeed, fail);
+  else succeed(result);
 }
 
-/** What is left of a deadline in milliseconds, as Connect counts it: by the clock, in whole milliseconds. */
+/** Returns the end of a timeout in whole milliseconds since the epoch, as Connect computes it. */
 export function toDeadlineMs(timeoutMs: number | undefined): number | undefined {
   return timeoutMs === undefined ? undefined : Math.trunc(Date.now() + timeoutMs);
 }
 
-export function toRemainingMs(deadline: number | undefined): number | undefined {
-  return deadline === undefined ? undefined : deadline - Date.now();
+/** Returns the time until a deadline in milliseconds; negative if it has passed. */
+export function toRemainingMs(deadlineMs: number | undefined): number | undefined {
+  return deadlineMs === undefined ? undefined : deadlineMs - Date.now();
 }

@@ -17,36 +17,36 @@ export interface HealthService {
   readonly watch: MethodImpl<(typeof Health)["method"]["watch"]>;
 }
 
-/** gRPC health checking: every service here is well until the server drains. */
+/** Creates the gRPC health service: every service is SERVING until the server drains. */
 export function createHealthService(serviceNames: readonly string[], draining: AbortSignal): HealthService {
-  // The empty name is the server as a whole.
-  const known = new Set(["", ...serviceNames]);
-  const now = () => (draining.aborted ? Status.NOT_SERVING : Status.SERVING);
+  // The empty name stands for the server as a whole.
+  const serviceNameSet = new Set(["", ...serviceNames]);
+  const getStatus = () => (draining.aborted ? Status.NOT_SERVING : Status.SERVING);
   return {
     async check({ service }) {
-      if (!known.has(service)) throw new ConnectError("unknown service", Code.NotFound);
-      return create(HealthCheckResponseSchema, { status: now() });
+      if (!serviceNameSet.has(service)) throw new ConnectError("unknown service", Code.NotFound);
+      return create(HealthCheckResponseSchema, { status: getStatus() });
     },
     async *watch({ service }, { signal }) {
-      const isKnown = known.has(service);
-      const first = now();
-      yield { status: isKnown ? first : Status.SERVICE_UNKNOWN };
+      const isServed = serviceNameSet.has(service);
+      const initial = getStatus();
+      yield { status: isServed ? initial : Status.SERVICE_UNKNOWN };
       await waitForAnyAbort(draining, signal);
-      if (isKnown && draining.aborted && first === Status.SERVING) yield { status: Status.NOT_SERVING };
-      // The caller's deadline has passed, or the caller is gone.
+      if (isServed && draining.aborted && initial === Status.SERVING) yield { status: Status.NOT_SERVING };
+      // The deadline has expired, or the caller is gone.
       if (!draining.aborted) signal.throwIfAborted();
     },
   };
 }
 
-/** Not by AbortSignal.any: a signal that lives as long as the process would keep all that it was ever joined with. */
+/** Not AbortSignal.any: a signal as old as the process would keep every signal that it was ever combined with. */
 function waitForAnyAbort(...signals: AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
-    const done = (): void => {
-      for (const signal of signals) signal.removeEventListener("abort", done);
+    const onAbort = (): void => {
+      for (const signal of signals) signal.removeEventListener("abort", onAbort);
       resolve();
     };
-    for (const signal of signals) signal.addEventListener("abort", done);
-    if (signals.some(({ aborted }) => aborted)) done();
+    for (const signal of signals) signal.addEventListener("abort", onAbort);
+    if (signals.some(({ aborted }) => aborted)) onAbort();
   });
 }

@@ -13,10 +13,10 @@ type ReflectionResponse =
   | { case: "listServicesResponse"; value: { service: { name: string }[] } }
   | { case: "errorResponse"; value: { errorCode: number; errorMessage: string } };
 
-/** Answers one question of gRPC server reflection; both versions of the protocol ask the same. */
-export type ReflectionHandler = (question: ReflectionRequest) => ReflectionResponse;
+/** Answers one request of gRPC server reflection, of either version of the protocol. */
+export type ReflectionHandler = (request: ReflectionRequest) => ReflectionResponse;
 
-/** Reflection over the files that declare the named services, and all that those files import. */
+/** Creates reflection over the files that declare the services, and over all files that they import. */
 export function createReflectionHandler(
   serviceFiles: readonly DescFile[],
   serviceNames: readonly string[],
@@ -24,64 +24,65 @@ export function createReflectionHandler(
   const files = new Map<string, DescFile>();
   const symbols = new Map<string, DescFile>();
   const extensions = new Map<string, Map<number, DescFile>>();
-  for (const file of serviceFiles) for (const each of collectImports(file)) files.set(each.proto.name, each);
+  for (const file of serviceFiles)
+    for (const imported of collectImports(file)) files.set(imported.proto.name, imported);
   for (const file of files.values()) {
-    const own = collectDeclarations(file);
-    for (const name of own.names) symbols.set(name, file);
-    for (const { extendee, number } of own.extensions) {
+    const declarations = collectDeclarations(file);
+    for (const name of declarations.names) symbols.set(name, file);
+    for (const { extendee, number } of declarations.extensions) {
       const ofType = extensions.get(extendee.typeName) ?? new Map<number, DescFile>();
       extensions.set(extendee.typeName, ofType.set(number, file));
     }
   }
-  /** Made once each: a question takes no more than a message of gRPC. */
-  const answers = new Map<DescFile, ReflectionResponse>();
-  function fileAnswer(file: DescFile | undefined): ReflectionResponse {
+  /** Responses by file, built once each: a request must not cost more than another gRPC call. */
+  const fileResponses = new Map<DescFile, ReflectionResponse>();
+  function getFileResponse(file: DescFile | undefined): ReflectionResponse {
     if (file === undefined) return createNotFoundResponse();
-    const known = answers.get(file);
-    if (known !== undefined) return known;
-    const fileDescriptorProto = [...collectImports(file)].map((each) =>
-      toBinary(FileDescriptorProtoSchema, each.proto),
+    const cached = fileResponses.get(file);
+    if (cached !== undefined) return cached;
+    const fileDescriptorProto = [...collectImports(file)].map((imported) =>
+      toBinary(FileDescriptorProtoSchema, imported.proto),
     );
-    const answer: ReflectionResponse = { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
-    answers.set(file, answer);
-    return answer;
+    const response: ReflectionResponse = { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+    fileResponses.set(file, response);
+    return response;
   }
   const services = [...serviceNames].sort().map((name) => ({ name }));
 
-  return (question) => {
-    switch (question.case) {
+  return (request) => {
+    switch (request.case) {
       case "fileByFilename":
-        return fileAnswer(files.get(question.value));
+        return getFileResponse(files.get(request.value));
       case "fileContainingSymbol":
-        return fileAnswer(symbols.get(question.value));
+        return getFileResponse(symbols.get(request.value));
       case "fileContainingExtension":
-        return fileAnswer(extensions.get(question.value.containingType)?.get(question.value.extensionNumber));
+        return getFileResponse(extensions.get(request.value.containingType)?.get(request.value.extensionNumber));
       case "allExtensionNumbersOfType": {
-        if (!symbols.has(question.value)) return createNotFoundResponse();
-        const extensionNumber = [...(extensions.get(question.value)?.keys() ?? [])];
-        return { case: "allExtensionNumbersResponse", value: { baseTypeName: question.value, extensionNumber } };
+        if (!symbols.has(request.value)) return createNotFoundResponse();
+        const extensionNumber = [...(extensions.get(request.value)?.keys() ?? [])];
+        return { case: "allExtensionNumbersResponse", value: { baseTypeName: request.value, extensionNumber } };
       }
       case "listServices":
         return { case: "listServicesResponse", value: { service: services } };
       default:
-        return createErrorResponse(Code.InvalidArgument, "nothing is asked");
+        return createErrorResponse(Code.InvalidArgument, "the request is empty");
     }
   };
 }
 
 function createNotFoundResponse(): ReflectionResponse {
-  return createErrorResponse(Code.NotFound, "not known here");
+  return createErrorResponse(Code.NotFound, "not found");
 }
 
 function createErrorResponse(errorCode: Code, errorMessage: string): ReflectionResponse {
   return { case: "errorResponse", value: { errorCode, errorMessage } };
 }
 
-/** A file, then all that it imports, directly or not, each once. */
+/** Returns a file and everything that it imports, directly or not, each once. */
 function collectImports(file: DescFile): Set<DescFile> {
   const all = new Set([file]);
-  // A set's iteration goes on to what is added during it.
-  for (const each of all) for (const imported of each.dependencies) all.add(imported);
+  // The iteration of a set includes items that are added during it.
+  for (const current of all) for (const imported of current.dependencies) all.add(imported);
   return all;
 }
 
@@ -89,13 +90,13 @@ function collectDeclarations(file: DescFile): { names: string[]; extensions: Des
   const names: string[] = [];
   const extensions: DescExtension[] = [];
   function addEnum({ typeName, values }: DescEnum): void {
-    // The values of an enum stand beside it, not below it.
+    // Enum values live in the scope of the enum, not below it.
     const scope = typeName.slice(0, typeName.lastIndexOf(".") + 1);
     names.push(typeName, ...values.map(({ name }) => scope + name));
   }
-  function addExtensions(some: readonly DescExtension[]): void {
-    extensions.push(...some);
-    names.push(...some.map(({ typeName }) => typeName));
+  function addExtensions(descriptors: readonly DescExtension[]): void {
+    extensions.push(...descriptors);
+    names.push(...descriptors.map(({ typeName }) => typeName));
   }
   function addMessage(message: DescMessage): void {
     const inner = [...message.fields, ...message.oneofs].map(({ name }) => `${message.typeName}.${name}`);
@@ -113,7 +114,7 @@ function collectDeclarations(file: DescFile): { names: string[]; extensions: Des
   return { names, extensions };
 }
 
-/** Serves the stream of questions of either version. */
+/** Serves the stream of requests of either version. */
 export async function* serveReflectionStream<R extends { host: string; messageRequest: ReflectionRequest }>(
   requests: AsyncIterable<R>,
   reflection: ReflectionHandler,

@@ -6,9 +6,9 @@ import { ServiceError } from "../../errors.js";
 import { toConnectError } from "../request/error-mapping.js";
 import type { RequestContext } from "../request/request-context.js";
 
-// What gRPC and Connect say of a call's end, whichever way it was served.
+// The outcome of a call in gRPC and Connect, for the fast paths and the general path.
 
-/** Gzip with the truth about broken input; brotli would cost far more time than it saves bytes. */
+/** Gzip that reports broken input as such. Brotli would cost far more time than it saves bytes. */
 export const gzipCompression: Compression = {
   ...compressionGzip,
   async decompress(bytes, readMaxBytes) {
@@ -16,36 +16,36 @@ export const gzipCompression: Compression = {
       return await compressionGzip.decompress(bytes, readMaxBytes);
     } catch (error) {
       if (error instanceof ConnectError && error.code === Code.ResourceExhausted) throw error;
-      throw new ConnectError("the request does not decompress", Code.InvalidArgument);
+      throw new ConnectError("the request is not valid gzip", Code.InvalidArgument);
     }
   },
 };
 
-/** Notes what an operation threw, and gives what the caller is told. */
-export function mapRpcError(call: RequestContext, error: unknown, domain: string): ConnectError {
-  const told = error instanceof ConnectError ? error : toConnectError(call.recordFailure(error), domain);
-  recordRpcError(call, told);
-  return told;
+/** Records an error that an operation threw, and returns the public error. */
+export function mapRpcError(context: RequestContext, error: unknown, domain: string): ConnectError {
+  const connectError = error instanceof ConnectError ? error : toConnectError(context.recordFailure(error), domain);
+  recordRpcError(context, connectError);
+  return connectError;
 }
 
-/** Notes how a call ends, by what its caller is told. */
-export function recordRpcError(call: RequestContext, told: ConnectError): void {
-  call.code = codeToString(told.code);
-  if (told.cause instanceof ServiceError) call.reason = told.cause.reason;
+/** Records the outcome of a call by its public error. */
+export function recordRpcError(context: RequestContext, error: ConnectError): void {
+  context.code = codeToString(error.code);
+  if (error.cause instanceof ServiceError) context.reason = error.cause.reason;
 }
 
-/** Puts a message of ours that does not serialise into gRPC's trailers. Why is for the log. */
-export function setInternalErrorTrailers(trailer: Headers, call: RequestContext, error: unknown): void {
-  const told = call.recordFailure(error);
+/** Sets gRPC trailers for a response message that does not serialise. The cause is logged. */
+export function setInternalErrorTrailers(trailer: Headers, context: RequestContext, error: unknown): void {
+  const { message } = context.recordFailure(error);
   trailer.set("grpc-status", String(Code.Internal));
-  trailer.set("grpc-message", told.message);
+  trailer.set("grpc-message", message);
 }
 
-/** gRPC's trailers as Node.js takes them. */
+/** Converts gRPC trailers for Node.js. */
 export function toNodeTrailers(trailer: Headers): Record<string, string> {
   const fields = Object.fromEntries(trailer);
   const message = fields["grpc-message"];
-  // Connect encodes more than gRPC asks for, and some clients, grpc-js among them, do not decode all of that.
+  // Connect percent-encodes more than gRPC requires, and some clients, such as grpc-js, do not decode all of it.
   if (message !== undefined) {
     fields["grpc-message"] = decodeURIComponent(message).replace(/[^\x20-\x24\x26-\x7e]+/g, encodeURIComponent);
   }

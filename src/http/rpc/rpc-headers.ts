@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { acceptsGzip } from "../codec/compression.js";
 
-/** Longest time that a timer of Node.js can hold; above it, it fires at once. */
+/** Longest delay of a timer in Node.js; a longer one fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const ACCEPT_ENCODING_HEADERS = ["accept-encoding", "grpc-accept-encoding"];
 
 const GRPC_TIMEOUT_UNITS_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1 };
 
-/** Milliseconds of a `grpc-timeout`, none longer than a timer can hold. Undefined where the text is none. */
+/** Parses a `grpc-timeout` into milliseconds, capped at the longest timer. Returns undefined for invalid text. */
 export function parseGrpcTimeoutMs(text: string): number | undefined {
   const [, digits = "", unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
   if (unit === "") return undefined;
@@ -16,21 +16,21 @@ export function parseGrpcTimeoutMs(text: string): number | undefined {
   return ms > MAX_TIMER_MS ? Math.floor(MAX_TIMER_MS / 1000) * 1000 : ms;
 }
 
-/** Milliseconds of a `connect-timeout-ms`, as with `grpcTimeoutMs`. */
+/** Parses a `connect-timeout-ms` like `parseGrpcTimeoutMs`. */
 export function parseConnectTimeoutMs(text: string): number | undefined {
   return /^\d{1,10}$/.test(text) ? Math.min(Number(text), MAX_TIMER_MS) : undefined;
 }
 
 /**
- * The headers of a node request as Connect takes them, with deadlines that no timer can hold cut to the longest that
- * one can. Undefined where a value holds what fetch's Headers refuse.
+ * Converts request headers for Connect. Caps deadlines at the longest timer, and reduces accepted encodings to the one
+ * to use. Returns undefined if a value is not valid in fetch's Headers.
  */
 export function toFetchHeaders(incoming: IncomingHttpHeaders): Headers | undefined {
   const headers = new Headers();
   try {
     for (const [name, value] of Object.entries(incoming)) {
       if (name.startsWith(":") || value === undefined) continue;
-      for (const each of Array.isArray(value) ? value : [value]) headers.append(name, each);
+      for (const text of Array.isArray(value) ? value : [value]) headers.append(name, text);
     }
   } catch {
     return undefined;
