@@ -1,17 +1,17 @@
 import type { Message } from "@bufbuild/protobuf";
 
 /**
- * Makes something of a message; of a frozen one only once, and keeps it for as long as the message is kept. What makes it
- * is told whether it will be kept.
+ * Memoizes a function of a message for frozen messages, for as long as the message lives. The function gets to know
+ * whether its result is memoized.
  */
-export function memoizeFrozen<T>(make: (message: Message, isKept: boolean) => T): (message: Message) => T {
-  const kept = new WeakMap<Message, T>();
+export function memoizeFrozen<T>(compute: (message: Message, isMemoized: boolean) => T): (message: Message) => T {
+  const results = new WeakMap<Message, T>();
   return (message) => {
-    if (!Object.isFrozen(message)) return make(message, false);
-    const known = kept.get(message);
-    if (known !== undefined) return known;
-    const made = make(message, true);
-    kept.set(message, made);
-    return made;
+    if (!Object.isFrozen(message)) return compute(message, false);
+    const cached = results.get(message);
+    if (cached !== undefined) return cached;
+    const result = compute(message, true);
+    results.set(message, result);
+    return result;
   };
 }

@@ -2,18 +2,18 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import { createMessageFactory } from "./message-factory.js";
 
 /**
- * Reads a plain message: single strings of ASCII and doubles, each field as its type wants it. Undefined for any other,
- * right or wrong, which the library then reads or refuses.
+ * Reads a plain message: singular ASCII strings and doubles, each with its declared wire type. Returns undefined for
+ * any other input, valid or not, which the library then reads or rejects.
  */
 export type FastPathBinaryReader = (bytes: Buffer) => Message | undefined;
 
 const WIRE_TYPE_FIXED64 = 1;
 const WIRE_TYPE_LENGTH_DELIMITED = 2;
 
-/** A reader for one type of message, equal to the library's `fromBinary` in all that it reads. */
+/** Creates a reader for one message type. Its results equal those of the library's `fromBinary`. */
 export function createFastPathBinaryReader(schema: DescMessage): FastPathBinaryReader {
   const newMessage = createMessageFactory(schema);
-  /** Names by tag: tags of one byte alone are plain. */
+  /** Field names by tag. Only tags of one byte are plain. */
   const names: (string | undefined)[] = [];
   for (const field of schema.fields) {
     const wire = getFastPathWireType(field);
@@ -33,7 +33,7 @@ export function createFastPathBinaryReader(schema: DescMessage): FastPathBinaryR
         offset += 8;
       } else {
         const size = bytes[offset++] ?? 0x80;
-        // A length of more than one byte is that of no plain text.
+        // Only lengths of one byte are plain.
         if (size > 0x7f || offset + size > end) return undefined;
         for (let i = offset; i < offset + size; i++) if ((bytes[i] ?? 0x80) > 0x7f) return undefined;
         message[name] = bytes.toString("latin1", offset, offset + size);

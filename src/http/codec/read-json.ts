@@ -3,8 +3,8 @@ import { UNESCAPED_JSON_TEXT } from "./json-text.js";
 import { createMessageFactory } from "./message-factory.js";
 
 /**
- * Reads a plain message: one flat object of strings that need no escape and numbers for doubles, each field once.
- * Undefined for any other, right or wrong, which the library then reads or refuses.
+ * Reads a plain message: one flat object of strings without escapes and numbers for doubles, each field once. Returns
+ * undefined for any other input, valid or not, which the library then reads or rejects.
  */
 export type FastPathJsonReader = (text: string) => Message | undefined;
 
@@ -22,12 +22,12 @@ interface JsonField {
   readonly isString: boolean;
 }
 
-/** A reader for one type of message, equal to the library's `fromJsonString` in all that it reads. */
+/** Creates a reader for one message type. Its results equal those of the library's `fromJsonString`. */
 export function createFastPathJsonReader(schema: DescMessage): FastPathJsonReader {
   const newMessage = createMessageFactory(schema);
   const members = new Map<string, JsonField>();
   schema.fields.forEach((field, index) => {
-    // There are no more bits for a number to hold.
+    // Bit operations work on 31 bits.
     if (index > 30 || !isFastPathField(field)) return;
     const member = { name: field.localName, bit: 2 ** index, isString: field.scalar === ScalarType.STRING };
     members.set(field.name, member).set(field.jsonName, member);
@@ -90,7 +90,7 @@ function skipWhitespace(text: string, from: number): number {
   }
 }
 
-/** Where the characters end of which numbers are made. */
+/** Returns the end of the characters that numbers consist of. */
 function findNumberEnd(text: string, from: number): number {
   let offset = from;
   for (;;) {

@@ -2,21 +2,24 @@ import { type DescField, type DescMessage, type Message, ScalarType, toBinary } 
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { MAX_SAFE_BIGINT, UINT32_LIMIT } from "./integer-limits.js";
 
-/** Writes a message behind so many bytes left headroom in front. Throws where the message does not serialise. */
+/** Writes a message after `headroom` unused bytes. Throws if the message does not serialise. */
 export type BinaryWriter = (message: Message, headroom: number) => Buffer;
 
 type Fields = Readonly<Record<string, unknown>>;
-/** Writes a field that is set. False where the value is none for a plain hand: the library then writes or refuses all. */
+/** Writes a field. Returns false for a value that only the library writes or rejects. */
 type WriteField = (out: GrowableBuffer, value: unknown) => boolean;
 
 const INITIAL_BUFFER_BYTES = 256;
 const WIRE_TYPE_VARINT = 0;
 const WIRE_TYPE_FIXED64 = 1;
 const WIRE_TYPE_LENGTH_DELIMITED = 2;
-/** Longest form of a number that fits 53 bits, with its tag. */
+/** Largest size of a tag with a varint of 53 bits. */
 const MAX_TAGGED_NUMBER_BYTES = 16;
 
-/** A writer for one type of message, equal to the library's `toBinary`, which it calls for all that is not plain. */
+/**
+ * Creates a writer for one message type. Its results equal those of the library's `toBinary`, which writes what is not
+ * plain.
+ */
 export function createBinaryWriter(schema: DescMessage): BinaryWriter {
   const write = createMessageWriter(schema, []);
   return (message, headroom) => {
@@ -25,15 +28,15 @@ export function createBinaryWriter(schema: DescMessage): BinaryWriter {
       if (write(out, message as unknown as Fields)) return out.toBuffer();
     }
     const bytes = toBinary(schema, message);
-    const whole = Buffer.allocUnsafe(headroom + bytes.length);
-    whole.set(bytes, headroom);
-    return whole;
+    const result = Buffer.allocUnsafe(headroom + bytes.length);
+    result.set(bytes, headroom);
+    return result;
   };
 }
 
 type WriteMessage = (out: GrowableBuffer, fields: Fields) => boolean;
 
-/** Undefined where the type has a field that only the library writes. */
+/** Returns undefined if the type has a field that only the library writes. */
 function createMessageWriter(schema: DescMessage, ancestors: readonly DescMessage[]): WriteMessage | undefined {
   if (ancestors.includes(schema)) return undefined;
   const members: { readonly name: string; readonly write: WriteField }[] = [];
@@ -54,17 +57,17 @@ function createFieldWriter(field: DescField, ancestors: readonly DescMessage[]):
   if (field.fieldKind === "list") {
     if (field.listKind === "scalar" && field.scalar === ScalarType.STRING) {
       const write = createStringWriter(field.number);
-      return (out, value) => Array.isArray(value) && value.every((each) => write(out, each));
+      return (out, value) => Array.isArray(value) && value.every((item) => write(out, item));
     }
     if (field.listKind === "message" && !field.delimitedEncoding) {
-      const inner = createMessageWriter(field.message, ancestors);
-      if (inner === undefined) return undefined;
+      const nested = createMessageWriter(field.message, ancestors);
+      if (nested === undefined) return undefined;
       const tag = encodeTag(field.number, WIRE_TYPE_LENGTH_DELIMITED);
-      return (out, value) => Array.isArray(value) && value.every((each) => writeNestedMessage(out, tag, inner, each));
+      return (out, value) => Array.isArray(value) && value.every((item) => writeNestedMessage(out, tag, nested, item));
     }
     return undefined;
   }
-  // What is set to its default is written where the type tells it from what is not set.
+  // A field with explicit presence is written even if it has its default value.
   if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return undefined;
   if (field.fieldKind === "enum") return createVarintWriter(field.number, false);
   if (field.fieldKind !== "scalar") return undefined;
@@ -115,7 +118,7 @@ function createVarintWriter(number: number, isLong: boolean): WriteField {
       if (typeof value !== "bigint" || value < 0n || value > MAX_SAFE_BIGINT) return false;
       out.writeVarintField(tag, Number(value));
     } else {
-      // Enums are signed: half the range is enough for those that exist, and the library has the rest.
+      // Enums are signed: the fast path writes the positive half of the range.
       if (typeof value !== "number" || !(value > 0 && value < UINT32_LIMIT / 2) || !Number.isInteger(value))
         return false;
       out.writeVarintField(tag, value);
@@ -126,9 +129,9 @@ function createVarintWriter(number: number, isLong: boolean): WriteField {
 
 function writeNestedMessage(out: GrowableBuffer, tag: number, write: WriteMessage, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
-  const inner = new GrowableBuffer(0);
-  if (!write(inner, value as Fields)) return false;
-  out.writeBytesField(tag, inner.toBuffer());
+  const nested = new GrowableBuffer(0);
+  if (!write(nested, value as Fields)) return false;
+  out.writeBytesField(tag, nested.toBuffer());
   return true;
 }
 
@@ -136,7 +139,7 @@ function encodeTag(number: number, wire: number): number {
   return number * 8 + wire;
 }
 
-/** Bytes that grow. */
+/** A byte buffer that grows. A class because its methods are hot. */
 class GrowableBuffer {
   private buffer = Buffer.allocUnsafe(INITIAL_BUFFER_BYTES);
   private offset: number;
@@ -162,7 +165,7 @@ class GrowableBuffer {
   }
 
   writeStringField(tag: number, value: string): void {
-    // A character takes three bytes at most, for each of its two halves where it has two.
+    // A UTF-16 code unit takes at most three bytes.
     this.ensureCapacity(MAX_TAGGED_NUMBER_BYTES + value.length * 3);
     this.writeVarint(tag);
     const size = Buffer.byteLength(value);
@@ -180,12 +183,12 @@ class GrowableBuffer {
   }
 
   private writeVarint(value: number): void {
-    let left = value;
-    while (left > 0x7f) {
-      this.buffer[this.offset++] = (left % 0x80) | 0x80;
-      left = Math.floor(left / 0x80);
+    let remaining = value;
+    while (remaining > 0x7f) {
+      this.buffer[this.offset++] = (remaining % 0x80) | 0x80;
+      remaining = Math.floor(remaining / 0x80);
     }
-    this.buffer[this.offset++] = left;
+    this.buffer[this.offset++] = remaining;
   }
 
   private ensureCapacity(bytes: number): void {

@@ -3,35 +3,38 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { UINT32_LIMIT } from "./integer-limits.js";
 import { printJsonString } from "./json-text.js";
 
-/** Writes a message as Protobuf's own JSON. Throws where the message does not serialise. */
+/** Writes a message as Protobuf JSON. Throws if the message does not serialise. */
 export type JsonWriter = (message: Message) => string;
 
 type Fields = Readonly<Record<string, unknown>>;
-/** The text of a value; undefined where it is none for a plain hand: the library then writes or refuses all. */
+/** Returns the text of a value; undefined for a value that only the library writes or rejects. */
 type PrintValue = (value: unknown) => string | undefined;
 
 interface JsonField {
   readonly name: string;
-  /** `"name":` */
+  /** The member name with its colon: `"name":`. */
   readonly keyPrefix: string;
-  /** Whether the value is the one that is not written. */
+  /** Returns whether the value is the default, which is not written. */
   readonly isDefault: (value: unknown) => boolean;
   readonly print: PrintValue;
 }
 
-/** A writer for one type of message, equal to the library's `toJsonString`, which it calls for all that is not plain. */
+/**
+ * Creates a writer for one message type. Its results equal those of the library's `toJsonString`, which writes what is
+ * not plain.
+ */
 export function createJsonWriter(schema: DescMessage): JsonWriter {
   const print = createMessagePrinter(schema, []);
   return (message) => print?.(message) ?? toJsonString(schema, message);
 }
 
-/** Undefined where the type has a field that only the library writes. */
+/** Returns undefined if the type has a field that only the library writes. */
 function createMessagePrinter(schema: DescMessage, ancestors: readonly DescMessage[]): PrintValue | undefined {
   if (ancestors.includes(schema) || schema.typeName.startsWith("google.protobuf.")) return undefined;
   const members: JsonField[] = [];
   for (const field of [...schema.fields].sort((a, b) => a.number - b.number)) {
     const member = createJsonField(field, [...ancestors, schema]);
-    // JavaScript would put such a name in front of all others.
+    // JavaScript objects list integer keys first.
     if (member === undefined || /^[0-9]+$/.test(field.jsonName)) return undefined;
     members.push(member);
   }
