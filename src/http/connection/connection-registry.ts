@@ -1,55 +1,60 @@
 import type { Socket } from "node:net";
 import { identifyCaller } from "../request/caller.js";
 
-/** The connections of a server. */
+/** The accepted connections of a server. */
 export interface ConnectionRegistry extends Iterable<Socket> {
-  /** Takes a new one in. Where all places are taken another one gives way, or it is cut itself: then false. */
+  /**
+   * Adds a connection. If the registry is full, it closes another connection to make room, or else this one and returns
+   * false.
+   */
   tryAdd(socket: Socket): boolean;
   count(): number;
 }
 
-/** Share of the file descriptors that callers may take: upstreams, the index and the log need some too. */
+/** Share of the file descriptors for callers: upstreams, the index and the log need some too. */
 const FILE_DESCRIPTOR_SHARE = 0.8;
 
-/** Connections that are looked at each time to find one that is idle. */
+/** Most connections to check for an idle one per eviction. */
 const MAX_EVICTION_SCAN = 64;
 
-/**
- * The most connections that can be had: those that are wanted, as far as the process may open that many files.
- * Asking takes some ten milliseconds.
- */
-export function capToFileDescriptorLimit(wanted: number): number {
-  // Else it would look for the names of all other ends, which can take long.
+/** Caps a number of connections to what the limit of open files of the process allows. Takes about ten milliseconds. */
+export function capToFileDescriptorLimit(requested: number): number {
+  // Without this, the report resolves the host names of all peers, which can take long.
   const report = Object.assign(process.report, { excludeNetwork: true });
   const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
-  const files = Number(userLimits?.open_files?.soft);
-  return files > 0 ? Math.min(wanted, Math.floor(files * FILE_DESCRIPTOR_SHARE)) : wanted;
+  const openFiles = Number(userLimits?.open_files?.soft);
+  return openFiles > 0 ? Math.min(requested, Math.floor(openFiles * FILE_DESCRIPTOR_SHARE)) : requested;
 }
 
 /**
- * No caller has a limit of its own, since a proxy brings thousands. But when all places are taken, the caller with most
- * connections makes room: by one that is idle, an old one first, or, for a newcomer with less than half as many, by
- * an old one that is not. So nobody keeps others out alone, and a proxy that brings everybody loses no request.
+ * Creates a registry of at most `maxConnections` connections.
+ *
+ * There is no limit per caller, since a proxy opens thousands of connections. When the registry is full, the caller
+ * with the most connections loses one: an idle one, oldest first, or, for a newcomer with fewer than half as many, its
+ * oldest busy one. So one caller cannot keep others out, and a proxy that serves everybody loses no request.
  */
-export function createConnectionRegistry(most: number, isIdle: (socket: Socket) => boolean): ConnectionRegistry {
+export function createConnectionRegistry(
+  maxConnections: number,
+  isIdle: (socket: Socket) => boolean,
+): ConnectionRegistry {
   const callers = new Map<Socket, string>();
   const byCaller = new Map<string, Set<Socket>>();
 
-  /** Whose place a newcomer of a caller with so many connections gets. */
+  /** Returns the connection to evict for a newcomer whose caller has `count` connections. */
   function findVictim(count: number): Socket | undefined {
-    let held = new Set<Socket>();
-    for (const sockets of byCaller.values()) if (sockets.size > held.size) held = sockets;
-    const [oldest] = held;
-    let left = Math.min(held.size, MAX_EVICTION_SCAN);
-    for (const socket of held) {
+    let candidates = new Set<Socket>();
+    for (const sockets of byCaller.values()) if (sockets.size > candidates.size) candidates = sockets;
+    const [oldest] = candidates;
+    let remaining = Math.min(candidates.size, MAX_EVICTION_SCAN);
+    for (const socket of candidates) {
       if (isIdle(socket)) return socket;
-      // To the end, so that the next look is at others: these may be busy for hours.
-      held.delete(socket);
-      held.add(socket);
-      left -= 1;
-      if (left === 0) break;
+      // Moved to the end, so that the next scan starts with others: these may be busy for hours.
+      candidates.delete(socket);
+      candidates.add(socket);
+      remaining -= 1;
+      if (remaining === 0) break;
     }
-    return held.size > 2 * count ? oldest : undefined;
+    return candidates.size > 2 * count ? oldest : undefined;
   }
 
   function forget(socket: Socket): void {
@@ -64,7 +69,7 @@ export function createConnectionRegistry(most: number, isIdle: (socket: Socket) 
   return {
     tryAdd(socket) {
       const caller = identifyCaller(socket.remoteAddress, undefined);
-      if (callers.size >= most) {
+      if (callers.size >= maxConnections) {
         const victim = findVictim(byCaller.get(caller)?.size ?? 0) ?? socket;
         forget(victim);
         victim.destroy();

@@ -1,30 +1,30 @@
-/** What one caller may take of the server. Sizes in bytes, times in milliseconds. */
+/** Limits of a server. Sizes are in bytes, times in milliseconds. */
 export interface HttpLimits {
-  /** Connections at a time, as far as the process may open that many files. */
+  /** Concurrent connections, capped to what the limit of open files allows. */
   readonly connections: number;
-  /** All headers of one request together, the request line included. */
+  /** All headers of one request, including the request line. */
   readonly headerBytes: number;
-  /** Number of headers of one request; over HTTP/2 those that name method, scheme, path and host are among them. */
+  /** Number of headers of one request, including the pseudo-headers of HTTP/2. */
   readonly headers: number;
   /** Path and query of one request. */
   readonly urlBytes: number;
-  /** One request message, also once it is decompressed. */
+  /** One request message, before and after decompression. */
   readonly requestBytes: number;
   /** One response message. */
   readonly responseBytes: number;
-  /** Requests that one HTTP/2 connection may have open at a time. */
+  /** Concurrent requests of one HTTP/2 connection, and pipelined requests of one HTTP/1.1 connection. */
   readonly concurrentStreams: number;
   /** From the first byte of a connection or request to the end of its headers. */
   readonly headersMs: number;
   /** From the start of a request to the end of its body. */
   readonly requestMs: number;
-  /** How long an HTTP/1.1 connection stays open between two requests. */
+  /** How long an idle HTTP/1.1 connection stays open. */
   readonly keepAliveMs: number;
-  /** How long an HTTP/2 connection stays open without a request, and a stream of requests without a message. */
+  /** How long an HTTP/2 connection stays open without a request, and a streaming request without a message. */
   readonly idleMs: number;
-  /** How often an HTTP/2 connection is asked for a sign of life, which it has to give before it is asked again. */
+  /** Interval of PINGs on an HTTP/2 connection. Each must be answered before the next. */
   readonly pingIntervalMs: number;
-  /** How long a caller may leave an answer unread. */
+  /** How long a caller may leave a response unread. */
   readonly stallMs: number;
 }
 
@@ -38,7 +38,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   concurrentStreams: 250,
   headersMs: 10_000,
   requestMs: 30_000,
-  // Above the 60 seconds of common load balancers, so that it is they who close, never we under their next request.
+  // Above the 60 seconds of common load balancers: if the server closed first, their next request could be lost.
   keepAliveMs: 65_000,
   idleMs: 300_000,
   pingIntervalMs: 30_000,

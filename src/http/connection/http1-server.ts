@@ -4,118 +4,122 @@ import type { Duplex } from "node:stream";
 import { removeItem } from "../request/remove-item.js";
 import type { HttpLimits } from "./http-limits.js";
 
-/** How long a refused connection may take to close its end. Closing ours at once would often lose the answer. */
+/** How long the peer of a rejected connection may take to close. Closing at once would often lose the response. */
 const LINGER_MS = 1000;
 
-/** What is wrong with a request that Node.js does not hand over. */
+/** Input that Node.js does not pass on as a request. */
 export interface ProtocolError {
-  /** Code of Node's error, CONNECT_METHOD, or one of SESSION_FAULTS. */
+  /** Code of the error of Node.js, CONNECT_METHOD, or one of SESSION_ERROR_CODES. */
   readonly code: string;
-  /** The bytes at which it was noticed. */
+  /** The bytes that caused the error. */
   readonly rawPacket: Buffer;
 }
 
-/** Stands for the method CONNECT, which asks for a tunnel and is no request that could be answered as such. */
+/** The method CONNECT, which requests a tunnel: Node.js reports it apart from requests. */
 export const CONNECT_METHOD = "CONNECT";
 
 export interface Http1Options {
   readonly limits: HttpLimits;
   isDraining(): boolean;
   onRequest(req: IncomingMessage, res: ServerResponse): void;
-  /** Bytes came that are no HTTP/1.1 request, or not in time. Gives the whole answer, which ends the connection. */
-  onProtocolError(fault: ProtocolError, socket: Socket): string;
+  /**
+   * Called for input that is not valid HTTP/1.1 or that arrived too late. Returns the complete response, after which
+   * the connection closes.
+   */
+  onProtocolError(protocolError: ProtocolError, socket: Socket): string;
 }
 
-/** The answers to the requests of one HTTP/1.1 connection. */
+/** The responses of one HTTP/1.1 connection. */
 interface PendingResponses {
-  /** Those that are not out yet, in the order of their requests. */
+  /** Responses that are not complete, in the order of their requests. */
   readonly pending: ServerResponse[];
-  /** The answer to the last request, out or not. */
+  /** The response to the latest request, complete or not. */
   latest: ServerResponse | undefined;
 }
 
 /**
- * Takes requests and refuses what is none, on the connections of a server of HTTP/1.1.
- * @returns the answers of a connection that are not out yet, in the order of their requests
+ * Accepts the requests of an HTTP/1.1 server and rejects invalid input.
+ * @returns a function that returns the incomplete responses of a connection, in the order of their requests
  */
 export function serveHttp1(
   http1: Server,
   { limits, isDraining, onRequest, onProtocolError }: Http1Options,
 ): (socket: Duplex) => readonly ServerResponse[] {
-  const answersOf = new WeakMap<Duplex, PendingResponses>();
-  function answersOn(socket: Duplex): PendingResponses {
-    const known = answersOf.get(socket);
-    if (known !== undefined) return known;
-    const answers: PendingResponses = { pending: [], latest: undefined };
-    answersOf.set(socket, answers);
-    return answers;
+  const responsesBySocket = new WeakMap<Duplex, PendingResponses>();
+  function getResponses(socket: Duplex): PendingResponses {
+    const existing = responsesBySocket.get(socket);
+    if (existing !== undefined) return existing;
+    const responses: PendingResponses = { pending: [], latest: undefined };
+    responsesBySocket.set(socket, responses);
+    return responses;
   }
   function serve(req: IncomingMessage, res: ServerResponse): void {
     const { socket } = req;
-    const answers = answersOn(socket);
-    const { pending } = answers;
-    // Requests that wait in line on one connection take memory like those of one HTTP/2 connection.
+    const responses = getResponses(socket);
+    const { pending } = responses;
+    // Pipelined requests take as much memory as those of one HTTP/2 connection.
     if (pending.length >= limits.concurrentStreams) socket.destroy();
-    // Behind an answer that said it is the last, nothing is answered any more.
-    if (socket.destroyed || answers.latest?.shouldKeepAlive === false) return;
+    // After a response with `Connection: close` no further request is served.
+    if (socket.destroyed || responses.latest?.shouldKeepAlive === false) return;
     pending.push(res);
-    answers.latest = res;
+    responses.latest = res;
     res.on("close", () => {
       removeItem(pending, res);
-      // Where the answer began before the drain it did not say that it is the last.
+      // A response that began before the drain did not announce the close.
       if (isDraining()) socket.destroySoon();
     });
     if (isDraining()) res.setHeader("Connection", "close");
     onRequest(req, res);
   }
-  // Whoever waits for an answer is not stalling; only one who leaves it unread, or says nothing, is.
+  // A caller that waits for a response is not stalled; one that leaves it unread or sends nothing is.
   http1.on("timeout", (socket) => {
-    if (socket.writableLength > 0 || answersOn(socket).pending.length === 0) socket.destroy();
+    if (socket.writableLength > 0 || getResponses(socket).pending.length === 0) socket.destroy();
   });
   http1.on("request", serve);
-  // An expectation that we do not know is no reason to refuse.
+  // RFC 9110 10.1.1: an unknown expectation may be ignored.
   http1.on("checkExpectation", serve);
 
-  const refused = new WeakSet<Duplex>();
-  function refuse(socket: Duplex, answer: string | undefined): void {
-    refused.add(socket);
-    if (answer === undefined || !socket.writable) {
+  const rejected = new WeakSet<Duplex>();
+  function reject(socket: Duplex, response: string | undefined): void {
+    rejected.add(socket);
+    if (response === undefined || !socket.writable) {
       socket.destroy();
       return;
     }
-    socket.end(answer);
+    socket.end(response);
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
-  /** Ends a connection on which nothing more can be read once the answers to what came before are out. */
-  function closeAfter(socket: Duplex, answers: readonly ServerResponse[]): void {
-    refused.add(socket);
-    let left = answers.length;
-    for (const answer of answers) {
-      answer.once("close", () => {
-        left -= 1;
-        if (left === 0) socket.destroy();
+  /** Closes an unreadable connection once the responses to earlier requests are complete. */
+  function closeAfter(socket: Duplex, responses: readonly ServerResponse[]): void {
+    rejected.add(socket);
+    let remaining = responses.length;
+    for (const response of responses) {
+      response.once("close", () => {
+        remaining -= 1;
+        if (remaining === 0) socket.destroy();
       });
     }
   }
   http1.on("clientError", (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
-    if (refused.has(socket)) return;
+    if (rejected.has(socket)) return;
     const code = error.code ?? "";
-    const { pending: answers, latest } = answersOn(socket);
-    const open = latest !== undefined && answers.includes(latest) ? latest : undefined;
-    const whole = answers.filter((answer) => answer.req.complete);
+    const { pending: responses, latest } = getResponses(socket);
+    const open = latest !== undefined && responses.includes(latest) ? latest : undefined;
+    const complete = responses.filter((response) => response.req.complete);
     const isAnswered = latest !== undefined && open === undefined && !latest.req.complete;
-    if (isAnswered || (!code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT")) refuse(socket, undefined);
-    else if (whole.length > 0) {
-      // What does not parse came after whole requests, whose answers still go out: it must not be taken for one.
-      closeAfter(socket, whole);
-    } else if (open?.headersSent) refuse(socket, undefined);
-    else refuse(socket, onProtocolError({ code, rawPacket: error.rawPacket ?? Buffer.alloc(0) }, socket as Socket));
+    if (isAnswered || (!code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT")) reject(socket, undefined);
+    else if (complete.length > 0) {
+      // Malformed input after complete requests: their responses are still sent, and an error response must not be
+      // taken for one of them.
+      closeAfter(socket, complete);
+    } else if (open?.headersSent) reject(socket, undefined);
+    else reject(socket, onProtocolError({ code, rawPacket: error.rawPacket ?? Buffer.alloc(0) }, socket as Socket));
   });
   http1.on("connect", (_req, socket) => {
-    const before = [...answersOn(socket).pending];
-    if (before.length > 0) closeAfter(socket, before);
-    else refuse(socket, onProtocolError({ code: CONNECT_METHOD, rawPacket: Buffer.alloc(0) }, socket as Socket));
+    const earlier = [...getResponses(socket).pending];
+    if (earlier.length > 0) closeAfter(socket, earlier);
+    else reject(socket, onProtocolError({ code: CONNECT_METHOD, rawPacket: Buffer.alloc(0) }, socket as Socket));
   });
 
-  return (socket) => answersOn(socket).pending;
+  return (socket) => getResponses(socket).pending;
 }

@@ -1,16 +1,16 @@
 import type { Socket } from "node:net";
 
-/** The first bytes of every HTTP/2 connection, and of no HTTP/1.1 request. */
+/** The first bytes of every HTTP/2 connection (RFC 9113 3.4); no HTTP/1.1 request begins with them. */
 const HTTP2_PREFACE_START = "PRI";
 
 /**
- * Finds out which HTTP a new connection speaks and hands it on, its first bytes given back. One that ends before, or says
- * too little within `waitMs`, is cut.
- * @param decide called once, unless the connection is gone by then
+ * Detects the protocol of a new connection and puts the bytes it has read back. Closes a connection that ends earlier
+ * or sends too little within `timeoutMs`.
+ * @param onDetected called once, unless the connection closes first
  */
-export function sniffProtocol(socket: Socket, waitMs: number, decide: (isHttp2: boolean) => void): void {
+export function sniffProtocol(socket: Socket, timeoutMs: number, onDetected: (isHttp2: boolean) => void): void {
   let start: Buffer = Buffer.alloc(0);
-  const silent = setTimeout(cut, waitMs);
+  const timer = setTimeout(destroy, timeoutMs);
 
   function onReadable(): void {
     const chunk: Buffer | null = socket.read();
@@ -19,19 +19,19 @@ export function sniffProtocol(socket: Socket, waitMs: number, decide: (isHttp2: 
     if (start.length < HTTP2_PREFACE_START.length) return;
     end();
     socket.unshift(start);
-    decide(start.toString("latin1", 0, HTTP2_PREFACE_START.length) === HTTP2_PREFACE_START);
+    onDetected(start.toString("latin1", 0, HTTP2_PREFACE_START.length) === HTTP2_PREFACE_START);
   }
   function end(): void {
-    clearTimeout(silent);
+    clearTimeout(timer);
     socket.off("readable", onReadable);
-    socket.off("end", cut);
+    socket.off("end", destroy);
   }
-  function cut(): void {
+  function destroy(): void {
     socket.destroy();
   }
 
   socket.on("readable", onReadable);
-  socket.on("end", cut);
-  socket.on("error", cut);
+  socket.on("end", destroy);
+  socket.on("error", destroy);
   socket.once("close", end);
 }
