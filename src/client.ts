@@ -1,6 +1,7 @@
 /**
- * What a TypeScript program needs to ask this service over Connect, gRPC or gRPC-Web: the contract with its types, and
- * why a call failed. It loads nothing of the service, and runs in browsers too. `hop-gateway/node-client` has a client.
+ * The contract of the service with its types, for TypeScript programs that call it over Connect, gRPC or gRPC-Web, and
+ * `faultOf`, which reads the reason of a failed call. Loads no code of the service and runs in browsers too.
+ * `hop-gateway/node-client` has a client.
  *
  * @example
  * import { faultOf } from "hop-gateway/client";
@@ -23,21 +24,21 @@ import type { ErrorReason } from "./errors.js";
 export * from "../gen/hop/bridge/v1/bridge_pb.js";
 export type { ErrorReason };
 
-/** Why the service refused a call. */
+/** Why the service rejected a call. */
 export interface Fault {
-  /** Does not change. Later versions may know more of them. */
+  /** Stable. Later versions may add reasons. */
   readonly reason: ErrorReason;
-  /** For people; may change. */
+  /** For humans; may change. */
   readonly message: string;
-  /** Name of the one parameter at fault, in lowerCamelCase. */
+  /** Name of the invalid parameter in lowerCamelCase. */
   readonly field: string | undefined;
-  /** When to come back; with RATE_LIMITED and OVERLOADED. */
+  /** When to retry; with RATE_LIMITED and OVERLOADED. */
   readonly retryAfterSeconds: number | undefined;
 }
 
 /**
- * What the service says of why a call failed. Undefined where it says nothing: it was not reached, or the caller's own
- * deadline or signal ended the call.
+ * Returns the reason of a failed call as the service states it. Returns undefined if the service did not state one: it
+ * was not reached, or the caller's own deadline or signal ended the call.
  * @param error what the call threw
  */
 export function faultOf(error: unknown): Fault | undefined {

@@ -6,14 +6,14 @@ import { BridgeService } from "../gen/hop/bridge/v1/bridge_pb.js";
 export type BridgeClient = Client<typeof BridgeService>;
 
 export interface BridgeClientOptions {
-  /** Longest that a call may take, unless it says otherwise itself. None by default. */
+  /** Timeout of calls that set none themselves, in milliseconds. Default: none. */
   readonly timeoutMs?: number;
 }
 
 /**
- * A client for Node.js over Connect and HTTP/1.1. It keeps its connections, and does not keep the process running.
- * Calls fail with a ConnectError; `faultOf` of `hop-gateway/client` reads it.
- * @param baseUrl where the service is, such as `http://127.0.0.1:8000`
+ * Creates a client for Node.js over Connect and HTTP/1.1. It keeps connections alive without keeping the process
+ * running. Calls fail with a ConnectError; `faultOf` of `hop-gateway/client` reads it.
+ * @param baseUrl URL of the service, such as `http://127.0.0.1:8000`
  */
 export function createBridgeClient(baseUrl: string, { timeoutMs }: BridgeClientOptions = {}): BridgeClient {
   const limit = timeoutMs === undefined ? {} : { defaultTimeoutMs: timeoutMs };
