@@ -1,12 +1,12 @@
-/** Where the index begins. */
+/** The point from which the chains are indexed. */
 export interface IndexStart {
-  /** Unix seconds; for every chain that is not among the blocks. */
+  /** Unix seconds; applies to every chain without a block number. */
   readonly timestamp: number;
   /** Block numbers by chain slug. */
   readonly blocks: ReadonlyMap<string, number>;
 }
 
-/** How far back the index goes unless told otherwise. */
+/** Default length of the history. */
 const DEFAULT_DAYS = 7;
 
 /** @param now milliseconds since 1970 */
@@ -15,16 +15,16 @@ export function getDefaultIndexStart(now: number): IndexStart {
 }
 
 /**
- * Reads `2024-01-01`, `2024-01-01T12:00:00Z`, `ethereum:19000000`, or several of these with commas between them: blocks of
- * single chains, and a date (UTC) for all others. Undefined for anything else, and for a date after `now`.
- * @param slugs the chains there are
+ * Parses `2024-01-01`, `2024-01-01T12:00:00Z`, `ethereum:19000000`, or several of these separated by commas: blocks for single
+ * chains, and at most one date (UTC) for all others. Returns undefined for anything else, and for a date after `now`.
+ * @param slugs the known chains
  * @param now milliseconds since 1970
  */
 export function parseIndexStart(text: string, slugs: ReadonlySet<string>, now: number): IndexStart | undefined {
   let { timestamp } = getDefaultIndexStart(now);
-  let dates = 0;
+  let dateCount = 0;
   const blocks = new Map<string, number>();
-  for (const part of text.split(",").map((each) => each.trim())) {
+  for (const part of text.split(",").map((item) => item.trim())) {
     const [, slug, digits] = /^([a-z0-9]+):([0-9]{1,12})$/.exec(part) ?? [];
     if (slug !== undefined) {
       if (!slugs.has(slug) || blocks.has(slug)) return undefined;
@@ -34,12 +34,12 @@ export function parseIndexStart(text: string, slugs: ReadonlySet<string>, now: n
     const ms = parseDateMs(part);
     if (ms === undefined || ms > now) return undefined;
     timestamp = Math.floor(ms / 1_000);
-    dates += 1;
+    dateCount += 1;
   }
-  return dates > 1 ? undefined : { timestamp, blocks };
+  return dateCount > 1 ? undefined : { timestamp, blocks };
 }
 
-/** Milliseconds since 1970. Dates that do not exist, which JavaScript would move to the next month, are none. */
+/** Returns milliseconds since 1970; undefined for dates that do not exist, which JavaScript would move to the next month. */
 function parseDateMs(text: string): number | undefined {
   const [, day, time = "T00:00:00Z"] =
     /^([0-9]{4}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?Z)?$/.exec(text) ?? [];
@@ -48,7 +48,7 @@ function parseDateMs(text: string): number | undefined {
   return new Date(ms).toISOString().slice(0, 10) === day ? ms : undefined;
 }
 
-/** Reads `off` or `sqlite:<file>`; undefined for anything else. */
+/** Parses `off` or `sqlite:<file>`; returns undefined for anything else. */
 export function parseIndexLocation(text: string): { readonly file: string | undefined } | undefined {
   if (text === "off") return { file: undefined };
   const file = /^sqlite:(.+)$/.exec(text)?.[1];

@@ -1,10 +1,12 @@
+// A completion on an L2 names no transfer, only its values. Transfers from L1 with equal values are delivered in the order
+// in which they were sent: each completion delivers one of them, and never before it was sent. A completion that precedes
+// every remaining send belongs to a send that is not in the list.
+
 /**
- * Which completion delivered which of several transfers from L1 that have equal values. Such transfers arrive in the
- * order in which they were sent, each completion delivers one, and none is before its send: a completion that precedes
- * every send that it could deliver belongs to a send that is not in the list.
- * @param sends with the time of sending in Unix seconds, in the order of the source chain
- * @param completions with their time where it is known, in the order of the destination chain; one without a time is
- *   taken to follow every send
+ * Matches the completions of equal transfers from L1 to their sends.
+ * @param sends in the order of the source chain, with the time of sending in Unix seconds
+ * @param completions in the order of the destination chain, with their time where it is known; one without a time is
+ *   treated as later than every send
  * @returns the completion of each send that has one
  */
 export function matchCompletions<
@@ -23,42 +25,42 @@ export function matchCompletions<
   return matched;
 }
 
-/** By how much the clock of a destination may be behind that of L1. A message takes minutes, so little is lost by it. */
+/** How far a destination's clock may lag behind that of L1. A message takes minutes, so the tolerance costs little. */
 const CLOCK_SKEW_SECONDS = 60;
 
-/** How far back the index goes on a chain. */
+/** Where the indexed history of a chain begins. */
 interface HistoryStart {
-  /** 0: to the chain's beginning. */
+  /** 0: at the chain's beginning. */
   readonly from_block: number;
   /** Unix seconds. */
   readonly from_timestamp: number;
 }
 
-/** What of a transfer tells whether one from before the index begins could be taken for it. */
+/** The values of a send that decide whether an unindexed earlier transfer could be equal to it. */
 interface TimedSend {
   /** Time of sending, Unix seconds. */
   readonly timestamp: number;
-  /** Unix seconds, as decimal text; 0: none. */
+  /** Unix seconds, as decimal text; 0 for none. */
   readonly deadline: string;
 }
 
-/** A deadline that is no further ahead than this is of one sending, and no earlier transfer has the same. */
+/** A deadline at most this far ahead is specific to its time of sending: no unindexed transfer has the same one. */
 const NEAR_DEADLINE_SECONDS = 30 * 86_400;
-/** By then a transfer from L1 has arrived. */
+/** Within this time every transfer from L1 has been delivered. */
 const MAX_TRANSIT_SECONDS = 7 * 86_400;
 
-/** Whether both chains go back far enough to tell which completion is whose. */
+/** Returns whether the history of both chains goes back far enough to match completions to these equal sends. */
 export function isUnambiguous(
   send: TimedSend,
-  equal: readonly TimedSend[],
+  equalSends: readonly TimedSend[],
   source: HistoryStart,
   destination: HistoryStart,
 ): boolean {
-  // The completion of one of them may be missing, and with it the order.
-  if (equal.some(({ timestamp }) => timestamp < destination.from_timestamp)) return false;
+  // If the completion of one of them is missing, the order of the others is unknown.
+  if (equalSends.some(({ timestamp }) => timestamp < destination.from_timestamp)) return false;
   const deadline = BigInt(send.deadline);
   const isUnique = deadline > 0n && deadline <= BigInt(send.timestamp + NEAR_DEADLINE_SECONDS);
-  // One that was sent before the index begins may take the completion that is meant for this one.
+  // Otherwise an equal send from before the index begins might take this send's completion.
   return isUnique || hasCompleteHistory(source) || send.timestamp >= source.from_timestamp + MAX_TRANSIT_SECONDS;
 }
 

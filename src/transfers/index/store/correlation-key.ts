@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import type { TransferSentEvent } from "../../../hop/transfer-events.js";
 
-// The key under which a transfer's sending and its arrival are both kept: what the two events have in common. Whether
-// they belong together is settled by token and destination as well: the bridges of two tokens may give the same ID.
-// Over an L2 bridge it is the transfer ID.
+// The correlation key connects the send and the delivery of a transfer: a value that both events contain. It is not
+// unique, because the bridges of two tokens may assign the same ID, so token and destination are compared as well.
+// For an L2 bridge the key is the transfer ID; for CCTP and for L1 it is built here.
 
-/** Over CCTP: the source's domain and the nonce, which is unique there only; undefined for what is no nonce. */
+/** Builds the key of a CCTP transfer: the source domain and the nonce, which is unique per domain. Returns undefined beyond 64 bits. */
 export function encodeCctpKey(sourceDomain: number, nonce: bigint): Buffer | undefined {
   if (nonce < 0n || nonce >= 1n << 64n) return undefined;
   const key = Buffer.alloc(12);
@@ -14,18 +14,18 @@ export function encodeCctpKey(sourceDomain: number, nonce: bigint): Buffer | und
   return key;
 }
 
-/** The nonce in such a key. */
+/** Extracts the nonce from a CCTP key. */
 export function decodeCctpNonce(key: Uint8Array): bigint {
   return Buffer.from(key).readBigUInt64BE(4);
 }
 
-/** From L1, where there is no ID: a hash of all values, which several transfers may share. */
+/** Builds the key of a transfer from L1, which has no ID: a hash of all its values. Several transfers may share it. */
 export function hashTransferValues(
   token: string,
   destinationChainId: number,
   values: Omit<TransferSentEvent, "transferId" | "destinationChainId">,
 ): Buffer {
   const { recipient, amount, amountOutMin, deadline, relayer, bonderFee } = values;
-  const all = [token, destinationChainId, recipient, amount, amountOutMin, deadline, relayer, bonderFee];
-  return createHash("sha256").update(all.join(" ")).digest();
+  const fields = [token, destinationChainId, recipient, amount, amountOutMin, deadline, relayer, bonderFee];
+  return createHash("sha256").update(fields.join(" ")).digest();
 }

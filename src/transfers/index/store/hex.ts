@@ -1,4 +1,4 @@
-// Hex as the rest of the service writes it, and bytes as the index keeps it: half the size.
+// Converts between hex, as the service uses it, and bytes, which the index stores in half the size.
 
 export function hexToBytes(hex: string): Buffer {
   return Buffer.from(hex.slice(2), "hex");

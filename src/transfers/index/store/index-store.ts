@@ -4,50 +4,52 @@ import type { BlockHeader, BlockRange } from "../../../chain/read/chain-reads.js
 import { bytesToHex, hexToBytes } from "./hex.js";
 import type { CursorRow, DeliveryRow, IndexTables, SendRow } from "./schema.js";
 
-/** Events with all that is kept of them. */
+/** The rows of a set of events. */
 export interface EventRows {
   readonly sends: readonly SendRow[];
   readonly deliveries: readonly DeliveryRow[];
 }
 
 /**
- * Writes the index. Each method is one transaction that changes events and cursor together, so that what a process did
- * when it was killed is there as a whole or not at all. Each begins with a write that fails when another process has
- * moved the cursor meanwhile.
+ * Writes the index. Each method is one transaction that changes events and cursor together, so that a process can be killed
+ * at any time. Each fails when another process has moved the cursor meanwhile.
  */
 export interface IndexStore {
-  /** How much of a chain is there. */
+  /** Reads the indexed range of a chain; undefined when it is not indexed yet. */
   readCursor(chainId: number): Promise<CursorRow | undefined>;
-  /** The blocks of a chain that were the last one once, newest first, or as many of them. */
-  readRecentBlocks(chainId: number, most?: number): Promise<readonly BlockHeader[]>;
-  /** Begins with an empty range behind a block that nothing can undo; nothing happens where a range is there. */
+  /**
+   * Reads the blocks of a chain that were once the last one of the index, newest first.
+   * @param limit maximum number of blocks
+   */
+  readRecentBlocks(chainId: number, limit?: number): Promise<readonly BlockHeader[]>;
+  /** Creates a cursor with an empty range after a final block; does nothing when there is a cursor. */
   initializeCursor(chainId: number, block: BlockHeader): Promise<void>;
   /**
-   * Adds what follows the last block, and what was missing before it.
-   * @param options.to the new last block, or the same
-   * @param options.isFinal whether nothing can undo what is added
-   * @param options.observedAt when it was the chain's latest, in milliseconds since 1970
+   * Adds events that follow the last block, and late events of earlier blocks.
    */
   advance(cursor: CursorRow, rows: EventRows, options: AdvanceOptions): Promise<void>;
-  /** Forgets everything above one of the blocks that were the last one. */
+  /** Removes everything above one of the blocks of `readRecentBlocks`. */
   rollBack(cursor: CursorRow, to: BlockHeader): Promise<void>;
-  /** Puts what was read again, when nothing could undo it any more, in the place of what was there. */
+  /** Replaces the rows up to a block by those that were read again after the block had become final. */
   finalize(cursor: CursorRow, to: BlockHeader, rows: EventRows): Promise<void>;
   /**
-   * Adds what precedes the first block.
-   * @param from the new first block
-   * @param fromTimestamp its time, Unix seconds
+   * Adds events that precede the first block.
+   * @param from number of the new first block
+   * @param fromTimestamp time of that block, Unix seconds
    */
   prepend(cursor: CursorRow, from: number, fromTimestamp: number, rows: EventRows): Promise<void>;
 }
 
 export interface AdvanceOptions {
+  /** The new last block, or the same one again. */
   readonly to: BlockHeader;
+  /** Whether the added blocks are final. */
   readonly isFinal: boolean;
+  /** When `to` was observed as the chain's latest block, in milliseconds since 1970. */
   readonly observedAtMs: number;
 }
 
-/** Rows of one statement: few enough that requests are answered in between. */
+/** Statements run synchronously: small ones let the event loop serve requests in between. */
 const ROWS_PER_STATEMENT = 100;
 
 /** @param transact runs its argument in one transaction */
@@ -55,34 +57,34 @@ export function createIndexStore(
   db: Kysely<IndexTables>,
   transact: (work: (transaction: Kysely<IndexTables>) => Promise<void>) => Promise<void>,
 ): IndexStore {
-  /** Changes the cursor as long as it is what it was, and with it what `work` does. */
-  async function move(
+  /** Moves one end of a cursor that no other process has moved, and runs `work` in the same transaction. */
+  async function moveCursor(
     { chain_id, from_block, to_block, final_to }: CursorRow,
-    part: "beginning" | "end",
+    end: "from" | "to",
     change: Partial<Omit<CursorRow, "chain_id">>,
     work: (transaction: Kysely<IndexTables>) => Promise<void>,
   ): Promise<void> {
     await transact(async (transaction) => {
       const update = transaction.updateTable("cursors").set(change).where("chain_id", "=", chain_id);
-      // Beginning and end move without each other.
-      const { numUpdatedRows } = await (part === "beginning"
+      // The two ends move independently: the backfill moves one, the realtime sync the other.
+      const { numUpdatedRows } = await (end === "from"
         ? update.where("from_block", "=", from_block)
         : update.where("to_block", "=", to_block).where("final_to", "=", final_to)
       ).executeTakeFirst();
-      if (numUpdatedRows !== 1n) throw new Error("another process writes the index as well");
+      if (numUpdatedRows !== 1n) throw new Error("another process has moved the cursor of the index");
       await work(transaction);
     });
   }
 
   return {
     readCursor: (chainId) => db.selectFrom("cursors").selectAll().where("chain_id", "=", chainId).executeTakeFirst(),
-    async readRecentBlocks(chainId, most) {
+    async readRecentBlocks(chainId, limit) {
       const rows = await db
         .selectFrom("blocks")
         .selectAll()
         .where("chain_id", "=", chainId)
         .orderBy("number", "desc")
-        .$if(most !== undefined, (query) => query.limit(most ?? 0))
+        .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
         .execute();
       return rows.map(({ number, hash, timestamp }) => ({
         number,
@@ -108,9 +110,9 @@ export function createIndexStore(
         if (numInsertedOrUpdatedRows === 1n) await upsertBlock(transaction, chainId, block);
       }),
     advance: (cursor, rows, { to, isFinal, observedAtMs }) =>
-      move(
+      moveCursor(
         cursor,
-        "end",
+        "to",
         { to_block: to.number, observed_at: observedAtMs, ...(isFinal ? { final_to: to.number } : {}) },
         async (transaction) => {
           await insertRows(transaction, rows);
@@ -118,39 +120,39 @@ export function createIndexStore(
           if (isFinal) await deleteBlocks(transaction, cursor.chain_id, "<", to.number);
         },
       ),
-    // What came after it is not known any more, until it is read again.
+    // The blocks above are unknown until they are read again.
     rollBack: (cursor, { number, timestamp }) =>
-      move(cursor, "end", { to_block: number, observed_at: timestamp * 1_000 }, async (transaction) => {
+      moveCursor(cursor, "to", { to_block: number, observed_at: timestamp * 1_000 }, async (transaction) => {
         await deleteRows(transaction, cursor.chain_id, { from: number + 1, to: cursor.to_block });
         await deleteBlocks(transaction, cursor.chain_id, ">", number);
       }),
     finalize: (cursor, to, rows) =>
-      move(cursor, "end", { final_to: to.number }, async (transaction) => {
+      moveCursor(cursor, "to", { final_to: to.number }, async (transaction) => {
         await deleteRows(transaction, cursor.chain_id, { from: cursor.final_to + 1, to: to.number });
         await insertRows(transaction, rows);
         await upsertBlock(transaction, cursor.chain_id, to);
         await deleteBlocks(transaction, cursor.chain_id, "<", to.number);
       }),
     prepend: (cursor, from, fromTimestamp, rows) =>
-      move(cursor, "beginning", { from_block: from, from_timestamp: fromTimestamp }, (transaction) =>
+      moveCursor(cursor, "from", { from_block: from, from_timestamp: fromTimestamp }, (transaction) =>
         insertRows(transaction, rows),
       ),
   };
 }
 
-/** What is there already stays as it is. */
+/** Inserts rows; existing rows stay as they are. */
 async function insertRows(transaction: Kysely<IndexTables>, { sends, deliveries }: EventRows): Promise<void> {
-  for await (const some of chunkRows(sends)) {
+  for await (const chunk of chunkRows(sends)) {
     await transaction
       .insertInto("sends")
-      .values(some)
+      .values(chunk)
       .onConflict((conflict) => conflict.doNothing())
       .execute();
   }
-  for await (const some of chunkRows(deliveries)) {
+  for await (const chunk of chunkRows(deliveries)) {
     await transaction
       .insertInto("deliveries")
-      .values(some)
+      .values(chunk)
       .onConflict((conflict) => conflict.doNothing())
       .execute();
   }
@@ -158,7 +160,7 @@ async function insertRows(transaction: Kysely<IndexTables>, { sends, deliveries 
 
 async function* chunkRows<Row>(rows: readonly Row[]): AsyncGenerator<Row[]> {
   for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
-    // Only between two: no other process can write meanwhile.
+    // Yields between chunks only: the transaction locks out other processes, so it should end soon.
     if (start > 0) await setImmediate();
     yield rows.slice(start, start + ROWS_PER_STATEMENT);
   }
@@ -175,13 +177,13 @@ async function deleteRows(transaction: Kysely<IndexTables>, chainId: number, { f
   }
 }
 
-/** A block that is read again may have another hash. */
+/** Inserts a block, or replaces the one with its number: after a reorg it has another hash. */
 async function upsertBlock(transaction: Kysely<IndexTables>, chainId: number, block: BlockHeader): Promise<void> {
-  const known = { hash: hexToBytes(block.hash), timestamp: block.timestamp };
+  const values = { hash: hexToBytes(block.hash), timestamp: block.timestamp };
   await transaction
     .insertInto("blocks")
-    .values({ chain_id: chainId, number: block.number, ...known })
-    .onConflict((conflict) => conflict.columns(["chain_id", "number"]).doUpdateSet(known))
+    .values({ chain_id: chainId, number: block.number, ...values })
+    .onConflict((conflict) => conflict.columns(["chain_id", "number"]).doUpdateSet(values))
     .execute();
 }
 

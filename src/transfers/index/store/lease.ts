@@ -1,36 +1,39 @@
 import { isSqliteBusy, openSqlite, type SqliteConnection } from "./sqlite.js";
 
-/** The right to do something that one process at a time may do. */
+/** The exclusive right of one process to a piece of work. */
 export interface Lease {
   release(): void;
 }
 
-/** Who has a lease that was asked for: its process id. */
+/** The process that holds a lease. */
 export interface LeaseHolder {
+  /** 0 while the holder is still writing its process ID. */
   readonly pid: number;
 }
 
 export interface LeaseOptions {
+  /** Process ID that other processes see. */
   readonly pid: number;
+  /** Resolves when the time has passed or the signal fires. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Called once when another process holds the lease. */
   readonly onLeaseHeld: (holder: LeaseHolder) => void;
-  /** Called once when reading the lease fails; the attempt is repeated. */
+  /** Called once when the state of the lease cannot be read; the attempt is repeated. */
   readonly onError: (error: unknown) => void;
   readonly signal: AbortSignal;
 }
 
-/** How often a lease that another process holds is asked for again. */
+/** Interval of the attempts while another process holds the lease. */
 const RETRY_INTERVAL_MS = 3_000;
 
 /**
- * Takes a lease, or says who holds it. It is a lock on a small file of its own, which the operating system lets go when
- * the process ends, however it ends.
+ * Acquires a lease, or returns its holder. The lease is a lock on a small file of its own, which the operating system
+ * releases when the process ends, however it ends.
  */
 export async function acquireLease(file: string, pid: number): Promise<Lease | LeaseHolder> {
   const connection = await openSqlite(file, { timeout: 0 });
   try {
-    // Readers are let in beside this lock, so that they can see the number.
+    // This lock admits readers, so that other processes can read the process ID.
     connection.exec("BEGIN IMMEDIATE");
     connection.pragma(`user_version = ${pid}`);
     connection.exec("COMMIT");
@@ -48,17 +51,17 @@ export async function acquireLease(file: string, pid: number): Promise<Lease | L
 }
 
 /**
- * Works under a lease: waits for it while another process holds it, and gives it back in the end.
- * @returns once the work is done, or the signal fires
+ * Runs work under a lease: waits while another process holds it, and releases it at the end.
+ * @returns once the work is done or the signal fires
  */
 export async function runWithLease(file: string, options: LeaseOptions, work: () => Promise<void>): Promise<void> {
   const { pid, sleep, onLeaseHeld, onError, signal } = options;
-  let isHeldTold = false;
-  let isTroubleTold = false;
+  let isHolderReported = false;
+  let isErrorReported = false;
   while (!signal.aborted) {
     const lease = await acquireLease(file, pid).catch((error: unknown) => {
-      if (!isTroubleTold) onError(error);
-      isTroubleTold = true;
+      if (!isErrorReported) onError(error);
+      isErrorReported = true;
     });
     if (lease !== undefined && "release" in lease) {
       try {
@@ -67,8 +70,8 @@ export async function runWithLease(file: string, options: LeaseOptions, work: ()
         lease.release();
       }
     }
-    if (lease !== undefined && !isHeldTold) onLeaseHeld(lease);
-    isHeldTold ||= lease !== undefined;
+    if (lease !== undefined && !isHolderReported) onLeaseHeld(lease);
+    isHolderReported ||= lease !== undefined;
     await sleep(RETRY_INTERVAL_MS, signal);
   }
 }
@@ -77,7 +80,7 @@ function readLeaseHolder(connection: SqliteConnection): LeaseHolder {
   try {
     return { pid: Number(connection.pragma("user_version", { simple: true })) };
   } catch (error) {
-    // Just now it is being written.
+    // The holder is writing its process ID at this moment.
     if (isSqliteBusy(error)) return { pid: 0 };
     throw error;
   }

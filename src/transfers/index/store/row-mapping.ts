@@ -4,7 +4,7 @@ import { decodeCctpNonce } from "./correlation-key.js";
 import { bytesToHex } from "./hex.js";
 import type { DeliveryRow, SendRow } from "./schema.js";
 
-// Rows as the rest of the service knows what they hold.
+// Maps rows to the types of the service.
 
 export function toSentTransfer(row: SendRow, source: Chain, destination: Chain): SentTransfer {
   return {
@@ -39,11 +39,12 @@ export function toDelivery(row: DeliveryRow): TransferDelivery {
   };
 }
 
-/** As in SentTransfer. */
+/** Returns the ID as in SentTransfer. */
 export function toTransferId(row: SendRow): string {
   return toEventTransferId(row) ?? bytesToHex(row.transaction_hash);
 }
 
+/** Returns the ID as in TransferSentEvent: undefined for a transfer from L1. */
 function toEventTransferId({ kind, arrival_key }: SendRow): string | undefined {
   switch (kind) {
     case "l1":

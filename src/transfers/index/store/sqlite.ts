@@ -1,27 +1,30 @@
 import type { Database, Options } from "better-sqlite3";
 import { type ColumnDataType, Kysely, SqliteDialect, sql } from "kysely";
 
-// All that is SQLite's own stands here: another database needs another file like this one.
+// Everything specific to SQLite connections: another database needs a counterpart of this file.
 
-/** A connection to the index's file. */
+/** A connection to an index file. */
 export type SqliteConnection = Database;
 
-/** Why the index cannot be used here, in words for whoever configured it. */
+/** The index cannot be used in this installation; the message is written for the operator. */
 export class IndexUnavailableError extends Error {
   override readonly name = "IndexUnavailableError";
 }
 
-/** Type of a column that holds bytes. */
+/** Column type for bytes. */
 export const BYTES_COLUMN_TYPE: ColumnDataType = "blob";
 
-/** How long a connection waits where another process has locked the file; while it does, the whole process stands still. */
+/** How long a connection waits for a file that another process has locked. The wait blocks the event loop. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** How often a transaction is begun anew meanwhile, where the process does not stand still. */
+/** Interval at which a transaction is retried where the wait must not block the event loop. */
 const BUSY_RETRY_DELAY_MS = 20;
-/** Keys are random, so that every write touches pages all over the file. */
+/** Large, because keys are random and every write touches pages all over the file. */
 const CACHE_SIZE_KIB = 32_768;
 
-/** The driver, which is loaded only here: it is optional, and its native part is built on demand. */
+/**
+ * Opens a file with the SQLite driver. The driver is optional and loaded on first use; its native part is built on demand.
+ * @throws IndexUnavailableError when the driver is missing or the file cannot be opened
+ */
 export async function openSqlite(file: string, options: Options = {}): Promise<SqliteConnection> {
   const driver = await import("better-sqlite3").catch((cause: unknown) => {
     throw missingDriverError(cause);
@@ -29,16 +32,17 @@ export async function openSqlite(file: string, options: Options = {}): Promise<S
   try {
     return new driver.default(file, { timeout: BUSY_TIMEOUT_MS, ...options });
   } catch (cause) {
-    // A missing folder is a TypeError of the driver's own.
+    // The driver throws a TypeError for a missing folder.
     if (!(cause instanceof driver.default.SqliteError) && !(cause instanceof TypeError))
       throw missingDriverError(cause);
-    throw new IndexUnavailableError(`the index's file ${file} cannot be opened: ${cause.message}`, { cause });
+    throw new IndexUnavailableError(`the index file ${file} cannot be opened: ${cause.message}`, { cause });
   }
 }
 
 /**
- * Lets readers go on while one writes. What a crash of the machine (not of the process) undoes is read again.
- * @throws IndexUnavailable when the file is something else
+ * Enables write-ahead logging, so that readers are not blocked by a writer. A crash of the machine (not of the process) may
+ * lose the last transactions; the sync reads their blocks again.
+ * @throws IndexUnavailableError when the file is not a database
  */
 export function enableWriteAheadLog(connection: SqliteConnection): void {
   try {
@@ -46,7 +50,7 @@ export function enableWriteAheadLog(connection: SqliteConnection): void {
     connection.pragma("synchronous = NORMAL");
     connection.pragma(`cache_size = -${CACHE_SIZE_KIB}`);
   } catch (cause) {
-    throw new IndexUnavailableError(`the index's file ${connection.name} cannot be used: ${String(cause)}`, { cause });
+    throw new IndexUnavailableError(`the index file ${connection.name} cannot be used: ${String(cause)}`, { cause });
   }
 }
 
@@ -55,8 +59,8 @@ export function createQueryBuilder<Tables>(connection: SqliteConnection): Kysely
 }
 
 /**
- * Lets nothing stand still while another process writes: transactions wait by themselves.
- * @returns runs its argument in one transaction, all of which happens or nothing; what the argument throws is thrown
+ * Creates a function that runs its argument in one transaction and rethrows its errors. While another process writes, the
+ * transaction is retried without blocking the event loop.
  */
 export function createTransactionRunner<Tables>(
   connection: SqliteConnection,
@@ -65,11 +69,11 @@ export function createTransactionRunner<Tables>(
 ): (work: (transaction: Kysely<Tables>) => Promise<void>) => Promise<void> {
   connection.pragma("busy_timeout = 0");
   return async (work) => {
-    for (let waited = 0; ; waited += BUSY_RETRY_DELAY_MS) {
+    for (let waitedMs = 0; ; waitedMs += BUSY_RETRY_DELAY_MS) {
       try {
         return await db.connection().execute((transaction) => runInTransaction(transaction, work));
       } catch (error) {
-        if (!isSqliteBusy(error) || waited >= BUSY_TIMEOUT_MS) throw error;
+        if (!isSqliteBusy(error) || waitedMs >= BUSY_TIMEOUT_MS) throw error;
       }
       await sleep(BUSY_RETRY_DELAY_MS);
     }
@@ -80,24 +84,24 @@ async function runInTransaction<Tables>(
   db: Kysely<Tables>,
   work: (transaction: Kysely<Tables>) => Promise<void>,
 ): Promise<void> {
-  // With the right to write from the start, so that waiting for it undoes nothing.
+  // Takes the write lock at the start, so that a retry has nothing to undo.
   await sql`begin immediate`.execute(db);
   try {
     await work(db);
     await sql`commit`.execute(db);
   } catch (error) {
-    // SQLite may have rolled it back itself, as on a full disk: that this fails then is not what went wrong.
+    // SQLite may have rolled back by itself, as on a full disk; the first error is the one to report.
     await sql`rollback`.execute(db).catch(() => {});
     throw error;
   }
 }
 
-/** Whether another process has locked what was wanted. */
+/** Returns whether an error means that another process holds the lock. */
 export function isSqliteBusy(error: unknown): boolean {
   return String((error as { code?: unknown }).code).startsWith("SQLITE_BUSY");
 }
 
 function missingDriverError(cause: unknown): IndexUnavailableError {
-  const message = "the index needs SQLite's driver, which is not built: run `npm run build:sqlite`, or set INDEX=off";
+  const message = "the index needs the SQLite driver, which is not built: run `npm run build:sqlite`, or set INDEX=off";
   return new IndexUnavailableError(message, { cause });
 }

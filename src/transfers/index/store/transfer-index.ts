@@ -9,99 +9,104 @@ import { toDelivery, toSentTransfer, toTransferId } from "./row-mapping.js";
 import type { CursorRow, DeliveryRow, EventPosition, IndexTables, SendRow } from "./schema.js";
 import { createQueryBuilder, type SqliteConnection } from "./sqlite.js";
 
-/** A transfer that is in the index, with its arrival. */
+/** An indexed transfer with its delivery. */
 export interface IndexedTransfer {
   readonly sent: SentTransfer;
   readonly delivery: TransferDelivery | undefined;
-  /** Whether nothing can undo the sending and, if any, the delivering block. */
+  /** Whether the sending block and, if there is one, the delivering block are final. */
   readonly isFinal: boolean;
-  /** False where the index cannot tell whether this one has arrived or another like it: `delivery` is undefined then. */
+  /** False when a delivery may belong to this transfer or to an equal one: `delivery` is undefined then. */
   readonly isUnambiguous: boolean;
-  /** IDs of the other transfers of the same transaction, in log order: of the sending one, or of the delivering one by whose hash it was found. */
+  /**
+   * IDs of the other transfers of the same transaction, in log order: of the delivering transaction if the transfer was found
+   * by its hash, otherwise of the sending one.
+   */
   readonly otherTransferIds: readonly string[];
-  /** What is there of the two chains. */
+  /** undefined when the source chain is not indexed. */
   readonly sourceCoverage: IndexCoverage | undefined;
+  /** undefined when the destination chain is not indexed. */
   readonly destinationCoverage: IndexCoverage | undefined;
 }
 
-/** The blocks of a chain whose events are in the index without a gap. */
+/** The contiguous range of a chain's blocks whose events are indexed. */
 export interface IndexCoverage {
-  /** The first one; 0: from the chain's beginning. */
+  /** The first block; 0 for the chain's beginning. */
   readonly fromBlock: number;
-  /** Time of that block, Unix seconds; 0: from the beginning. What arrived since is in the index. */
+  /** Time of that block, Unix seconds; 0 for the chain's beginning. All later deliveries are indexed. */
   readonly fromTimestamp: number;
-  /** The last one. */
+  /** The last block. */
   readonly toBlock: number;
-  /** When it was known to be the chain's latest, in milliseconds since 1970. */
+  /** When that block was observed as the chain's latest, in milliseconds since 1970. */
   readonly observedAtMs: number;
-  /** The last block that was read when nothing could undo it any more. */
+  /** The last block that was read when it was final. */
   readonly finalizedBlock: number;
 }
 
-/** Reads the index. Every method is a few local reads that take microseconds. Ids and hashes in any case. */
+/** Reads the index. Every method is a few local reads of microseconds. IDs and hashes may be in upper or lower case. */
 export interface TransferIndex {
-  /** The transfers that a transaction sent, in log order; where it sent none, those that it delivered. */
+  /** Returns the transfers that a transaction sent, in log order; if it sent none, those that it delivered. */
   findByTransactionHash(hash: string): readonly IndexedTransfer[];
   /**
-   * By transfer ID, by the hash of a transaction on L1 (the transfers that it sent from there), or by decimal CCTP nonce:
-   * several, where several source chains have it.
+   * Finds transfers by transfer ID, by the hash of the transaction on L1 that sent them, or by decimal CCTP nonce. Returns
+   * several for a nonce that several source chains use.
    */
   findByTransferId(id: string): readonly IndexedTransfer[];
-  /** undefined: nothing of that chain is there yet. */
+  /** Returns the indexed range of a chain; undefined when it is not indexed yet. */
   getCoverage(slug: string): IndexCoverage | undefined;
   close(): void;
 }
 
 export function createTransferIndex(connection: SqliteConnection, network: Network): TransferIndex {
-  const read = prepareStatements(connection);
+  const statements = prepareStatements(connection);
   const chains = new Map([...network.chains.values()].map((chain) => [chain.chainId, chain]));
   const domains = [...network.chains.values()].flatMap((chain) => getCctpDomain(chain) ?? []);
 
-  /** The cursors of all chains, as they are in the same transaction as what is read beside them. */
+  /** The cursors of all chains, by chain ID. */
   type Cursors = ReadonlyMap<number, CursorRow>;
-  const readCursors = (): Cursors => new Map(read.cursors().map((row) => [row.chain_id, row]));
+  const readCursors = (): Cursors => new Map(statements.cursors().map((row) => [row.chain_id, row]));
 
-  function isBelowFinal(row: SendRow | DeliveryRow, cursors: Cursors): boolean {
+  function isRowFinal(row: SendRow | DeliveryRow, cursors: Cursors): boolean {
     const cursor = cursors.get(row.chain_id);
     return cursor !== undefined && row.block_number <= cursor.final_to;
   }
 
-  /** What became of a transfer. */
-  function outcomeOf(send: SendRow, cursors: Cursors): DeliveryOutcome {
-    const arrivals = read.deliveriesByKey(send.arrival_key).filter((row) => isDeliveryOf(row, send));
-    if (send.kind !== "l1") return { delivery: arrivals[0], isUnambiguous: true };
+  /** Finds the delivery of a transfer. */
+  function findOutcome(send: SendRow, cursors: Cursors): DeliveryOutcome {
+    const deliveries = statements.deliveriesByKey(send.arrival_key).filter((row) => isDeliveryOf(row, send));
+    if (send.kind !== "l1") return { delivery: deliveries[0], isUnambiguous: true };
     const source = cursors.get(send.chain_id);
     const destination = cursors.get(send.destination_chain_id);
-    const equal = read.sendsByKey(send.arrival_key).filter(({ kind }) => kind === "l1");
-    const own = equal.find((row) => isSamePosition(row, send));
-    if (!own || !source || !destination || !isUnambiguous(own, equal, source, destination))
+    const equalSends = statements.sendsByKey(send.arrival_key).filter(({ kind }) => kind === "l1");
+    // The very object of the list, since the matches are keyed by identity.
+    const listed = equalSends.find((row) => isSamePosition(row, send));
+    if (!listed || !source || !destination || !isUnambiguous(listed, equalSends, source, destination))
       return { delivery: undefined, isUnambiguous: false };
-    // Where nothing is missing at the beginning, order alone tells which completion is whose.
-    const isOrdered = hasCompleteHistory(source) && hasCompleteHistory(destination);
-    const timed = isOrdered ? arrivals.map((row) => ({ ...row, timestamp: null })) : arrivals;
-    return { delivery: matchCompletions(equal, timed).get(own), isUnambiguous: true };
+    // With the complete history of both chains the order alone decides, whatever the clocks say.
+    const isComplete = hasCompleteHistory(source) && hasCompleteHistory(destination);
+    const completions = isComplete ? deliveries.map((row) => ({ ...row, timestamp: null })) : deliveries;
+    return { delivery: matchCompletions(equalSends, completions).get(listed), isUnambiguous: true };
   }
 
-  /** The IDs of the other transfers, for each transfer of a transaction. */
-  function othersAmong(all: readonly SendRow[]): (send: SendRow) => readonly string[] {
-    const known = all.filter((send) => chains.has(send.destination_chain_id));
-    const ids = known.map(toTransferId);
+  /** Creates a function that returns the IDs of the siblings of a send among the sends of a transaction. */
+  function createSiblingLookup(sends: readonly SendRow[]): (send: SendRow) => readonly string[] {
+    const knownSends = sends.filter((send) => chains.has(send.destination_chain_id));
+    const ids = knownSends.map(toTransferId);
     return (send) =>
       ids.toSpliced(
-        known.findIndex((other) => isSamePosition(other, send)),
+        knownSends.findIndex((other) => isSamePosition(other, send)),
         1,
       );
   }
 
-  function transferOf(send: SendRow, otherTransferIds: readonly string[], cursors: Cursors): IndexedTransfer[] {
+  function toIndexedTransfer(send: SendRow, otherTransferIds: readonly string[], cursors: Cursors): IndexedTransfer[] {
     const source = chains.get(send.chain_id);
     const destination = chains.get(send.destination_chain_id);
     if (source === undefined || destination === undefined) return [];
-    const { delivery, isUnambiguous } = outcomeOf(send, cursors);
+    const { delivery, isUnambiguous } = findOutcome(send, cursors);
     const transfer: IndexedTransfer = {
       sent: toSentTransfer(send, source, destination),
       delivery: delivery && toDelivery(delivery),
-      isFinal: isBelowFinal(send, cursors) && (delivery === undefined || isBelowFinal(delivery, cursors)),
+      isFinal: isRowFinal(send, cursors) && (delivery === undefined || isRowFinal(delivery, cursors)),
       isUnambiguous,
       otherTransferIds,
       sourceCoverage: toCoverage(cursors.get(source.chainId)),
@@ -110,61 +115,65 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
     return [transfer];
   }
 
-  /** What a transaction delivered; nothing, unless the sending of all of it is known for sure. */
-  function deliveredBy(hash: Buffer, cursors: Cursors): readonly SendRow[] {
-    const deliveries = read.deliveriesByHash(hash);
+  /** Returns the sends that a transaction delivered; none unless the send of every delivery is certain. */
+  function findDeliveredSends(hash: Buffer, cursors: Cursors): readonly SendRow[] {
+    const deliveries = statements.deliveriesByHash(hash);
     const sends = deliveries.flatMap((delivery) => {
-      const isItsOwn = (send: SendRow): boolean => {
-        const { delivery: arrival } = outcomeOf(send, cursors);
-        return arrival !== undefined && isSamePosition(arrival, delivery);
+      const isDeliveredHere = (send: SendRow): boolean => {
+        const outcome = findOutcome(send, cursors);
+        return outcome.delivery !== undefined && isSamePosition(outcome.delivery, delivery);
       };
-      return read.sendsByKey(delivery.arrival_key).find((send) => isDeliveryOf(delivery, send) && isItsOwn(send)) ?? [];
+      return (
+        statements
+          .sendsByKey(delivery.arrival_key)
+          .find((send) => isDeliveryOf(delivery, send) && isDeliveredHere(send)) ?? []
+      );
     });
     return sends.length === deliveries.length ? sends : [];
   }
 
-  function sendsById(id: string): readonly SendRow[] {
+  function findSendsById(id: string): readonly SendRow[] {
     if (/^[0-9]{1,20}$/.test(id)) {
       const keys = domains.flatMap((domain) => encodeCctpKey(domain, BigInt(id)) ?? []);
-      return keys.flatMap((key) => read.sendsByKey(key));
+      return keys.flatMap((key) => statements.sendsByKey(key));
     }
     if (!isBytes32(id)) return [];
     const key = hexToBytes(id);
-    const overL2 = read.sendsByKey(key).filter(({ kind }) => kind === "l2");
-    return overL2.length > 0 ? overL2 : read.sendsByHash(key).filter(({ kind }) => kind === "l1");
+    const l2Sends = statements.sendsByKey(key).filter(({ kind }) => kind === "l2");
+    return l2Sends.length > 0 ? l2Sends : statements.sendsByHash(key).filter(({ kind }) => kind === "l1");
   }
 
   return {
-    // In a transaction, as each statement alone would be in one of its own: it takes less time.
+    // One transaction for all statements is faster than one for each, and reads a consistent state.
     findByTransactionHash: connection.transaction((hash: string) => {
       if (!isBytes32(hash)) return [];
       const cursors = readCursors();
       const key = hexToBytes(hash);
-      const sent = read.sendsByHash(key);
-      const all = sent.length > 0 ? sent : deliveredBy(key, cursors);
-      const othersOf = othersAmong(all);
-      return all.flatMap((send) => transferOf(send, othersOf(send), cursors));
+      const sent = statements.sendsByHash(key);
+      const sends = sent.length > 0 ? sent : findDeliveredSends(key, cursors);
+      const getSiblingIds = createSiblingLookup(sends);
+      return sends.flatMap((send) => toIndexedTransfer(send, getSiblingIds(send), cursors));
     }),
     findByTransferId: connection.transaction((id: string) => {
       const cursors = readCursors();
-      let last: { readonly hash: Uint8Array; readonly othersOf: (send: SendRow) => readonly string[] } | undefined;
-      return sendsById(id).flatMap((send) => {
+      let last: { readonly hash: Uint8Array; readonly getSiblingIds: (send: SendRow) => readonly string[] } | undefined;
+      return findSendsById(id).flatMap((send) => {
         const hash = send.transaction_hash;
-        // From L1 all that have the ID are of one transaction.
+        // All transfers from L1 with one ID belong to one transaction.
         if (last === undefined || Buffer.compare(last.hash, hash) !== 0)
-          last = { hash, othersOf: othersAmong(read.sendsByHash(hash)) };
-        return transferOf(send, last.othersOf(send), cursors);
+          last = { hash, getSiblingIds: createSiblingLookup(statements.sendsByHash(hash)) };
+        return toIndexedTransfer(send, last.getSiblingIds(send), cursors);
       });
     }),
     getCoverage(slug) {
       const chain: Chain | undefined = network.chains.get(slug);
-      return chain && toCoverage(read.cursors().find((row) => row.chain_id === chain.chainId));
+      return chain && toCoverage(statements.cursors().find((row) => row.chain_id === chain.chainId));
     },
     close: () => connection.close(),
   };
 }
 
-/** How a transfer arrived, if it did; whether that can be told at all. */
+/** The delivery of a transfer, if there is one, and whether the index can tell. */
 interface DeliveryOutcome {
   readonly delivery: DeliveryRow | undefined;
   readonly isUnambiguous: boolean;
@@ -190,10 +199,10 @@ function isDeliveryOf(delivery: DeliveryRow, send: SendRow): boolean {
   return delivery.chain_id === send.destination_chain_id && delivery.token === send.token;
 }
 
-/** The statements, whose text is made once: making it takes longer than the read. */
+/** Prepares the statements once, because building their SQL takes longer than running them. */
 function prepareStatements(connection: SqliteConnection) {
   const db = createQueryBuilder<IndexTables>(connection);
-  const value = new Uint8Array();
+  const placeholder = new Uint8Array();
   const sends = db.selectFrom("sends").selectAll().orderBy("chain_id").orderBy("block_number").orderBy("log_index");
   const deliveries = db
     .selectFrom("deliveries")
@@ -207,10 +216,10 @@ function prepareStatements(connection: SqliteConnection) {
   };
   const cursors = connection.prepare<[], CursorRow>(db.selectFrom("cursors").selectAll().compile().sql);
   return {
-    sendsByHash: prepare<SendRow>(sends.where("transaction_hash", "=", value)),
-    sendsByKey: prepare<SendRow>(sends.where("arrival_key", "=", value)),
-    deliveriesByHash: prepare<DeliveryRow>(deliveries.where("transaction_hash", "=", value)),
-    deliveriesByKey: prepare<DeliveryRow>(deliveries.where("arrival_key", "=", value)),
+    sendsByHash: prepare<SendRow>(sends.where("transaction_hash", "=", placeholder)),
+    sendsByKey: prepare<SendRow>(sends.where("arrival_key", "=", placeholder)),
+    deliveriesByHash: prepare<DeliveryRow>(deliveries.where("transaction_hash", "=", placeholder)),
+    deliveriesByKey: prepare<DeliveryRow>(deliveries.where("arrival_key", "=", placeholder)),
     cursors: () => cursors.all(),
   };
 }

@@ -8,10 +8,10 @@ import {
 const now = Date.parse("2026-07-15T12:00:00Z");
 const slugs = new Set(["ethereum", "optimism"]);
 
-describe("where the index begins", () => {
+describe("the start of the index", () => {
   const week = Date.parse("2026-07-08T12:00:00Z") / 1_000;
 
-  test("is 7 days ago unless told otherwise", () => {
+  test("is 7 days ago by default", () => {
     expect(getDefaultIndexStart(now)).toEqual({ timestamp: week, blocks: new Map() });
   });
 
@@ -28,7 +28,7 @@ describe("where the index begins", () => {
         ["ethereum", 1],
       ],
     ],
-  ])("%j", (text, timestamp, blocks) => {
+  ])("is parsed from %j", (text, timestamp, blocks) => {
     expect(parseIndexStart(text, slugs, now)).toEqual({ timestamp, blocks: new Map(blocks) });
   });
 
@@ -49,7 +49,7 @@ describe("where the index begins", () => {
     "ethereum:1,ethereum:2",
     "2024-01-01,2024-01-02",
     "2024-01-01,",
-  ])("is not %j", (text) => {
+  ])("is invalid as %j", (text) => {
     expect(parseIndexStart(text, slugs, now)).toBeUndefined();
   });
 });
@@ -59,10 +59,10 @@ test.each([
   ["sqlite:index.db", { file: "index.db" }],
   ["sqlite:/var/lib/a b.db", { file: "/var/lib/a b.db" }],
   ["sqlite:", undefined],
-  // Every connection would have one of its own.
+  // Every connection would have a database of its own.
   ["sqlite::memory:", undefined],
   ["postgres://x", undefined],
   ["index.db", undefined],
-])("the file of %j", (text, location) => {
+])("parses the location %j", (text, location) => {
   expect(parseIndexLocation(text)).toEqual(location);
 });

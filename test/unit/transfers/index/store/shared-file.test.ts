@@ -10,12 +10,12 @@ import { createChainStub } from "../../../../support/stubs/chain-stub.js";
 import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 import { hashFromName, mainnetNetwork, transferSentEvent } from "../support/hop-events.js";
 
-// Several connections to one file, as several processes have them.
+// Several connections to one file stand for several processes.
 
 const folder = useTemporaryFolder();
-const ends: (() => unknown)[] = [];
+const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
+  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
 });
 
 const stubs = new Map(
@@ -30,9 +30,10 @@ if (optimism === undefined) throw new Error("no optimism");
 optimism.setBlock(9_000, [transferSentEvent("old", { from: "optimism", to: "base" })]);
 optimism.setBlock(9_999, [transferSentEvent("new", { from: "optimism", to: "base" })]);
 
-const known = (id: string, { reader }: IndexHandle): boolean => reader.findByTransferId(hashFromName(id)).length > 0;
+const isIndexed = (id: string, { reader }: IndexHandle): boolean =>
+  reader.findByTransferId(hashFromName(id)).length > 0;
 
-/** A process that follows: its pauses are over at once. */
+/** A process that syncs the index; its pauses end at once. */
 async function launch(file: string) {
   const index = await openIndex(file, mainnetNetwork);
   const stopping = new AbortController();
@@ -61,32 +62,32 @@ async function launch(file: string) {
     stopping.abort();
     await done;
   };
-  ends.push(index.close, stop);
+  cleanups.push(index.close, stop);
   return { index, events, stop };
 }
 
 describe("processes on one file", () => {
-  test("of two one follows and fills; both see it; the other takes over", async () => {
+  test("one of two processes syncs, both read, and the other takes over", async () => {
     const file = `${folder()}/two`;
     const first = await launch(file);
-    await vi.waitFor(() => expect(known("new", first.index) && known("old", first.index)).toBe(true), {
+    await vi.waitFor(() => expect(isIndexed("new", first.index) && isIndexed("old", first.index)).toBe(true), {
       timeout: 60_000,
     });
     const second = await launch(file);
-    expect(known("new", second.index) && known("old", second.index)).toBe(true);
+    expect(isIndexed("new", second.index) && isIndexed("old", second.index)).toBe(true);
     await vi.waitFor(() => expect(second.events.onLeaseHeld).toHaveBeenCalledWith("all", { pid: process.pid }), {
       timeout: 60_000,
     });
     expect(first.events.onLeaseHeld).not.toHaveBeenCalled();
     optimism.addBlocks([transferSentEvent("next", { from: "optimism", to: "base" })]);
-    await vi.waitFor(() => expect(known("next", second.index)).toBe(true), { timeout: 60_000 });
+    await vi.waitFor(() => expect(isIndexed("next", second.index)).toBe(true), { timeout: 60_000 });
     await first.stop();
     optimism.addBlocks([transferSentEvent("after", { from: "optimism", to: "base" })]);
-    await vi.waitFor(() => expect(known("after", second.index)).toBe(true), { timeout: 60_000 });
+    await vi.waitFor(() => expect(isIndexed("after", second.index)).toBe(true), { timeout: 60_000 });
     for (const { events } of [first, second]) expect(events.onError).not.toHaveBeenCalled();
   });
 
-  test("a lease is one process's at a time, and says whose", async () => {
+  test("a lease has one holder at a time and names it", async () => {
     const file = `${folder()}/lease`;
     const first = await acquireLease(file, 17);
     expect(await acquireLease(file, 18)).toEqual({ pid: 17 });
@@ -96,7 +97,7 @@ describe("processes on one file", () => {
     if ("release" in second) second.release();
   });
 
-  test("a lease that cannot be asked for is told of once, and asked for again", async () => {
+  test("a lease that cannot be read is reported once and tried again", async () => {
     const missing = `${folder()}/missing`;
     const onError = vi.fn();
     let pauses = 0;
@@ -119,11 +120,11 @@ describe("processes on one file", () => {
     expect(work).toHaveBeenCalledOnce();
   });
 
-  test("while another process writes nothing stands still, and what is to be written waits", async () => {
+  test("a write waits for another process without blocking the event loop", async () => {
     const file = `${folder()}/busy`;
     const { store, close } = await openIndex(file, mainnetNetwork);
     const other = await openSqlite(file);
-    ends.push(close, () => other.close());
+    cleanups.push(close, () => other.close());
     other.exec("BEGIN IMMEDIATE");
     const written = store.initializeCursor(10, { number: 1, hash: hashFromName("1"), timestamp: 1 });
     await setImmediate();
@@ -133,14 +134,14 @@ describe("processes on one file", () => {
     expect(await store.readCursor(10)).toMatchObject({ to_block: 1 });
   });
 
-  test("readers see a transaction as a whole or not at all, and never wait for it", async () => {
+  test("readers see a transaction completely or not at all, and never wait for it", async () => {
     const file = `${folder()}/readers`;
-    const writing = await openIndex(file, mainnetNetwork);
+    const writer = await openIndex(file, mainnetNetwork);
     const readers = await Promise.all(Array.from({ length: 4 }, () => openIndex(file, mainnetNetwork)));
-    ends.push(writing.close, ...readers.map((each) => each.close));
+    cleanups.push(writer.close, ...readers.map((reader) => reader.close));
     const block = { number: 1, hash: hashFromName("1"), timestamp: 1 };
-    await writing.store.initializeCursor(10, block);
-    const cursor = await writing.store.readCursor(10);
+    await writer.store.initializeCursor(10, block);
+    const cursor = await writer.store.readCursor(10);
     if (cursor === undefined) throw new Error("no cursor");
     const row = {
       chain_id: 10,
@@ -163,49 +164,52 @@ describe("processes on one file", () => {
       log_index,
       transaction_hash: hexToBytes(hashFromName(`${log_index}`)),
     }));
-    const isIn = ({ reader }: IndexHandle, place: number) =>
-      reader.findByTransactionHash(hashFromName(`${place}`)).length === 1;
-    let isDone = false;
+    const hasRow = ({ reader }: IndexHandle, logIndex: number) =>
+      reader.findByTransactionHash(hashFromName(`${logIndex}`)).length === 1;
+    let isWritten = false;
     const to = { number: 2, hash: hashFromName("2"), timestamp: 2 };
-    const written = writing.store
+    const written = writer.store
       .advance(cursor, { sends, deliveries: [] }, { to, isFinal: false, observedAtMs: 2 })
       .then(() => {
-        isDone = true;
+        isWritten = true;
       });
-    const seen = new Set<string>();
+    const observations = new Set<string>();
     let reads = 0;
-    while (!isDone) {
-      for (const each of readers) {
-        // On the way through the event loop the writer is in the middle of its transaction.
-        const isThere = [0, 1_000, 4_999].map((place) => isIn(each, place));
-        seen.add(`${isThere}, ${each.reader.getCoverage("optimism")?.observedAtMs}`);
+    while (!isWritten) {
+      for (const index of readers) {
+        // Between two turns of the event loop the writer is in the middle of its transaction.
+        const hasRows = [0, 1_000, 4_999].map((logIndex) => hasRow(index, logIndex));
+        observations.add(`${hasRows}, ${index.reader.getCoverage("optimism")?.observedAtMs}`);
         reads += 1;
       }
       await setImmediate();
     }
     await written;
-    for (const each of readers) expect([0, 1_000, 4_999].map((place) => isIn(each, place))).toEqual([true, true, true]);
+    for (const index of readers)
+      expect([0, 1_000, 4_999].map((logIndex) => hasRow(index, logIndex))).toEqual([true, true, true]);
     expect(reads).toBeGreaterThan(100);
-    expect([...seen].filter((each) => each !== "false,false,false, 1000" && each !== "true,true,true, 2")).toEqual([]);
+    expect(
+      [...observations].filter((text) => text !== "false,false,false, 1000" && text !== "true,true,true, 2"),
+    ).toEqual([]);
   });
 
-  test("two that write the same at a time are told, and nothing is there twice", async () => {
+  test("two processes that move the same cursor fail instead of writing twice", async () => {
     const file = `${folder()}/both`;
     const [first, second] = await Promise.all([openIndex(file, mainnetNetwork), openIndex(file, mainnetNetwork)]);
-    ends.push(first.close, second.close);
+    cleanups.push(first.close, second.close);
     await first.store.initializeCursor(10, { number: 1, hash: hashFromName("1"), timestamp: 1 });
     await second.store.initializeCursor(10, { number: 5, hash: hashFromName("5"), timestamp: 5 });
     const cursor = await second.store.readCursor(10);
     if (cursor === undefined) throw new Error("no cursor");
     expect(cursor).toMatchObject({ from_block: 2, to_block: 1 });
     const next = { to: { number: 2, hash: hashFromName("2"), timestamp: 2 }, isFinal: false, observedAtMs: 2 };
-    const nothing = { sends: [], deliveries: [] };
-    await first.store.advance(cursor, nothing, next);
-    await expect(second.store.advance(cursor, nothing, next)).rejects.toThrow("another process");
+    const noRows = { sends: [], deliveries: [] };
+    await first.store.advance(cursor, noRows, next);
+    await expect(second.store.advance(cursor, noRows, next)).rejects.toThrow("another process");
     await expect(second.store.rollBack(cursor, next.to)).rejects.toThrow("another process");
-    // History and head do not disturb each other.
-    await second.store.prepend(cursor, 0, 0, nothing);
-    await expect(first.store.prepend(cursor, 0, 0, nothing)).rejects.toThrow("another process");
+    // Backfill and realtime sync do not conflict.
+    await second.store.prepend(cursor, 0, 0, noRows);
+    await expect(first.store.prepend(cursor, 0, 0, noRows)).rejects.toThrow("another process");
     expect(await first.store.readCursor(10)).toMatchObject({ from_block: 0, to_block: 2 });
   });
 });

@@ -35,7 +35,7 @@ test.each([
       ),
     }),
   ],
-])("a driver that %s is told with what to do", async (_, driver) => {
+])("a driver that %s is reported with a remedy", async (_, driver) => {
   vi.doMock("better-sqlite3", driver);
   await expect(openSqlite(`${folder()}/new`)).rejects.toMatchObject({
     name: "IndexUnavailableError",
@@ -43,10 +43,10 @@ test.each([
   });
 });
 
-test("a file that cannot be opened is not the driver's fault", async () => {
+test("a file that cannot be opened is reported by its name", async () => {
   await expect(openSqlite(folder())).rejects.toMatchObject({
     name: "IndexUnavailableError",
-    message: expect.stringContaining(`the index's file ${folder()} cannot be opened`),
+    message: expect.stringContaining(`the index file ${folder()} cannot be opened`),
   });
 });
 
@@ -61,12 +61,12 @@ describe("a transaction", () => {
     return { file, connection, transact, values };
   }
 
-  test("that fails is undone and says why, also where SQLite has undone it itself", async () => {
+  test("is rolled back on failure and rethrows the error, also when SQLite has rolled back by itself", async () => {
     const { transact, values, connection } = await start("failing");
-    for (const isUndone of [false, true]) {
+    for (const isRolledBack of [false, true]) {
       const failing = transact(async (transaction) => {
         await transaction.insertInto("numbers").values({ value: 1 }).execute();
-        if (isUndone) await sql`rollback`.execute(transaction);
+        if (isRolledBack) await sql`rollback`.execute(transaction);
         throw new Error("the disk is full");
       });
       await expect(failing).rejects.toThrow("the disk is full");
@@ -80,14 +80,14 @@ describe("a transaction", () => {
   });
 
   test("waits five seconds for another process, and no longer", async () => {
-    let waited = 0;
+    let waitedMs = 0;
     const { file, transact, connection } = await start("waiting", async (ms) => {
-      waited += ms;
+      waitedMs += ms;
     });
     const other = await openSqlite(file);
     other.exec("begin immediate");
     await expect(transact(async () => {})).rejects.toMatchObject({ code: "SQLITE_BUSY" });
-    expect(waited).toBe(5_000);
+    expect(waitedMs).toBe(5_000);
     other.close();
     connection.close();
   });

@@ -24,17 +24,17 @@ import {
 const folder = useTemporaryFolder();
 const open: IndexHandle[] = [];
 afterEach(() => {
-  for (const each of open.splice(0)) each.close();
+  for (const index of open.splice(0)) index.close();
 });
 
-let files = 0;
-async function openNew(file = `${folder()}/index-${files++}`): Promise<IndexHandle> {
+let fileCount = 0;
+async function openTestIndex(file = `${folder()}/index-${fileCount++}`): Promise<IndexHandle> {
   const index = await openIndex(file, mainnetNetwork);
   open.push(index);
   return index;
 }
 
-/** Chains of 1,000 blocks, all final, with the events that are put into them. */
+/** Chains of 100,000 final blocks. */
 function createChains() {
   const stubs = new Map(
     [...mainnetNetwork.chains.values()].map(({ slug, chainId }) => [
@@ -43,23 +43,23 @@ function createChains() {
     ]),
   );
   for (const stub of stubs.values()) stub.finalized = 100_000;
-  const of = (slug: string) => {
+  const getStub = (slug: string) => {
     const stub = stubs.get(slug);
     if (stub === undefined) throw new Error(`no chain ${slug}`);
     return stub;
   };
-  return { of, access: { getClient: (slug: string) => of(slug).client, hasCustomEndpoint: () => false } };
+  return { getStub, access: { getClient: (slug: string) => getStub(slug).client, hasCustomEndpoint: () => false } };
 }
 
-/** An index with all that stands on the chains from a block on. */
+/** Backfills a new index with the events of the chains from a block on. */
 async function fill(
   chains: ReturnType<typeof createChains>,
   from = 0,
   onBackfillProgress = vi.fn(),
   blocks: ReadonlyMap<string, number> = new Map(),
 ): Promise<IndexHandle> {
-  const index = await openNew();
-  const problems: unknown[] = [];
+  const index = await openTestIndex();
+  const errors: unknown[] = [];
   await backfillIndex({
     index,
     network: mainnetNetwork,
@@ -69,24 +69,26 @@ async function fill(
     sleep: (ms) => sleep(ms),
     pid: process.pid,
     events: {
-      onError: (...trouble) => problems.push(trouble),
+      onError: (...args) => errors.push(args),
       onLeaseHeld: () => {},
       onBackfillProgress,
     },
     signal: new AbortController().signal,
   });
-  expect(problems).toEqual([]);
+  expect(errors).toEqual([]);
   return index;
 }
 
-describe("what is found", () => {
-  test("a transfer over L2 bridges: by hash, by id, by the bonding hash, in any case", async () => {
+describe("a lookup", () => {
+  test("finds a transfer over L2 bridges by hash, by ID, by the bonding hash, in either case", async () => {
     const chains = createChains();
-    chains.of("optimism").setBlock(100, [transferSentEvent("a", { from: "optimism", to: "arbitrum", token: "USDT" })]);
-    chains.of("arbitrum").setBlock(200, [withdrawalBondedEvent("a", { to: "arbitrum", token: "USDT" })]);
+    chains
+      .getStub("optimism")
+      .setBlock(100, [transferSentEvent("a", { from: "optimism", to: "arbitrum", token: "USDT" })]);
+    chains.getStub("arbitrum").setBlock(200, [withdrawalBondedEvent("a", { to: "arbitrum", token: "USDT" })]);
     const { reader } = await fill(chains);
-    const [found, ...more] = reader.findByTransferId(hashFromName("a"));
-    expect(more).toEqual([]);
+    const [found, ...others] = reader.findByTransferId(hashFromName("a"));
+    expect(others).toEqual([]);
     expect(found).toEqual({
       sent: {
         kind: "l2",
@@ -127,11 +129,11 @@ describe("what is found", () => {
     expect(reader.findByTransferId(upper)).toEqual([found]);
   });
 
-  test("a transfer that nobody bonded is pending; one that was withdrawn has no bonder", async () => {
+  test("finds no delivery of a pending transfer, and no bonder of a withdrawn one", async () => {
     const chains = createChains();
     const leg = { from: "base", to: "ethereum" };
-    chains.of("base").setBlock(5, [transferSentEvent("p", leg), transferSentEvent("w", leg)]);
-    chains.of("ethereum").setBlock(7, [withdrewEvent("w", leg)]);
+    chains.getStub("base").setBlock(5, [transferSentEvent("p", leg), transferSentEvent("w", leg)]);
+    chains.getStub("ethereum").setBlock(7, [withdrewEvent("w", leg)]);
     const { reader } = await fill(chains);
     expect(reader.findByTransferId(hashFromName("p"))).toMatchObject([{ delivery: undefined, isFinal: true }]);
     expect(reader.findByTransferId(hashFromName("w"))).toMatchObject([
@@ -139,25 +141,25 @@ describe("what is found", () => {
     ]);
   });
 
-  test("what another token's bridge, or another chain's, delivered under the same ID is not this transfer's arrival", async () => {
+  test("ignores deliveries with the same ID by the bridge of another token or chain", async () => {
     const chains = createChains();
-    chains.of("optimism").setBlock(1, [transferSentEvent("a", { from: "optimism", to: "arbitrum" })]);
-    chains.of("arbitrum").setBlock(2, [withdrawalBondedEvent("a", { to: "arbitrum", token: "USDT" })]);
-    chains.of("polygon").setBlock(3, [withdrawalBondedEvent("a", { to: "polygon" })]);
+    chains.getStub("optimism").setBlock(1, [transferSentEvent("a", { from: "optimism", to: "arbitrum" })]);
+    chains.getStub("arbitrum").setBlock(2, [withdrawalBondedEvent("a", { to: "arbitrum", token: "USDT" })]);
+    chains.getStub("polygon").setBlock(3, [withdrawalBondedEvent("a", { to: "polygon" })]);
     const { reader } = await fill(chains);
     expect(reader.findByTransferId(hashFromName("a"))).toMatchObject([{ delivery: undefined }]);
     expect(reader.findByTransactionHash(hashFromName("transaction bond a"))).toEqual([]);
   });
 
-  test("several transfers of a transaction, in log order; their arrivals in one", async () => {
+  test("finds several transfers of one sending or delivering transaction in log order", async () => {
     const chains = createChains();
     const leg = { from: "optimism", to: "gnosis" };
     const ids = ["c", "a", "b"];
-    chains.of("optimism").setBlock(
+    chains.getStub("optimism").setBlock(
       9,
       ids.map((id) => transferSentEvent(id, { ...leg, transaction: "many" })),
     );
-    chains.of("gnosis").setBlock(
+    chains.getStub("gnosis").setBlock(
       9,
       ids.map((id) => withdrawalBondedEvent(id, { ...leg, transaction: "bonds" })),
     );
@@ -172,11 +174,11 @@ describe("what is found", () => {
     ]);
   });
 
-  test("nothing of a transaction of which not all that it delivered is known: another may be meant", async () => {
+  test("finds nothing by a delivering transaction while one of its sends is not indexed", async () => {
     const chains = createChains();
     const leg = { from: "optimism", to: "gnosis" };
-    chains.of("optimism").setBlock(9, [transferSentEvent("a", leg)]);
-    chains.of("gnosis").setBlock(
+    chains.getStub("optimism").setBlock(9, [transferSentEvent("a", leg)]);
+    chains.getStub("gnosis").setBlock(
       9,
       ["before", "a"].map((id) => withdrawalBondedEvent(id, { ...leg, transaction: "bonds" })),
     );
@@ -187,7 +189,7 @@ describe("what is found", () => {
     ]);
   });
 
-  test("CCTP: by nonce from each source that has it, by hash of both transactions", async () => {
+  test("finds CCTP transfers by nonce from every source that uses it, and by either hash", async () => {
     const chains = createChains();
     const legs = [
       { from: "arbitrum", to: "base" },
@@ -199,9 +201,9 @@ describe("what is found", () => {
         ...cctpTransferSentEvent(leg.from === "ethereum" ? 501n : 502n, leg),
         transactionHash: first.transactionHash,
       };
-      chains.of(leg.from).setBlock(10, [first, second]);
+      chains.getStub(leg.from).setBlock(10, [first, second]);
     }
-    chains.of("base").setBlock(20, [messageReceivedEvent(77n, { from: "ethereum", to: "base" })]);
+    chains.getStub("base").setBlock(20, [messageReceivedEvent(77n, { from: "ethereum", to: "base" })]);
     const { reader } = await fill(chains);
     const found = reader.findByTransferId("77");
     expect(found).toMatchObject([
@@ -218,18 +220,18 @@ describe("what is found", () => {
     expect(reader.findByTransactionHash(hashFromName("transaction burn arbitrum 77"))[0]).toEqual(found[1]);
   });
 
-  test("of CCTP's arrivals only those that Hop's own contract sent are kept", async () => {
+  test("ignores CCTP deliveries that Hop's contract did not send", async () => {
     const chains = createChains();
     const leg = { from: "arbitrum", to: "base" };
-    chains.of("arbitrum").setBlock(10, [cctpTransferSentEvent(78n, leg)]);
-    chains.of("base").setBlock(20, [messageReceivedEvent(78n, leg, addressFromName("somebody else"))]);
+    chains.getStub("arbitrum").setBlock(10, [cctpTransferSentEvent(78n, leg)]);
+    chains.getStub("base").setBlock(20, [messageReceivedEvent(78n, leg, addressFromName("somebody else"))]);
     const { reader } = await fill(chains);
     expect(reader.findByTransferId("78")).toMatchObject([{ delivery: undefined }]);
   });
 
-  test("nothing, for what is not there or is no id at all", async () => {
+  test("finds nothing for an unknown or malformed ID", async () => {
     const chains = createChains();
-    chains.of("optimism").setBlock(1, [transferSentEvent("a", { from: "optimism", to: "arbitrum" })]);
+    chains.getStub("optimism").setBlock(1, [transferSentEvent("a", { from: "optimism", to: "arbitrum" })]);
     const { reader } = await fill(chains);
     for (const id of [hashFromName("b"), "79", "0x1", "", "18446744073709551616", hashFromName("transaction send a")]) {
       expect(reader.findByTransferId(id), id).toEqual([]);
@@ -240,15 +242,15 @@ describe("what is found", () => {
 
 describe("transfers from L1", () => {
   const leg = { to: "optimism" };
-  const deliveredBy = (index: IndexHandle, hash: string) =>
+  const findDeliveryHashes = (index: IndexHandle, hash: string) =>
     index.reader
       .findByTransactionHash(hashFromName(`transaction ${hash}`))
       .map(({ delivery }) => delivery?.transactionHash);
 
-  test("are found by their transaction's hash as id, with their values", async () => {
+  test("are found by their transaction's hash as ID, with their values", async () => {
     const chains = createChains();
-    chains.of("ethereum").setBlock(10, [transferSentToL2Event("v", "s1", leg)]);
-    chains.of("optimism").setBlock(30, [transferFromL1CompletedEvent("v", "c1", leg)]);
+    chains.getStub("ethereum").setBlock(10, [transferSentToL2Event("v", "s1", leg)]);
+    chains.getStub("optimism").setBlock(30, [transferFromL1CompletedEvent("v", "c1", leg)]);
     const { reader } = await fill(chains);
     const hash = hashFromName("transaction s1");
     const [found] = reader.findByTransferId(hash);
@@ -271,101 +273,102 @@ describe("transfers from L1", () => {
     expect(reader.findByTransactionHash(hashFromName("transaction c1"))).toEqual([found]);
   });
 
-  test("of two alike the earlier one has arrived", async () => {
+  test("with equal values are delivered in the order of sending", async () => {
     const chains = createChains();
-    chains.of("ethereum").setBlock(10, [transferSentToL2Event("v", "s1", leg), transferSentToL2Event("v", "s2", leg)]);
     chains
-      .of("optimism")
+      .getStub("ethereum")
+      .setBlock(10, [transferSentToL2Event("v", "s1", leg), transferSentToL2Event("v", "s2", leg)]);
+    chains
+      .getStub("optimism")
       .setBlock(30, [transferFromL1CompletedEvent("v", "c1", leg), transferFromL1CompletedEvent("other", "c2", leg)]);
     const index = await fill(chains);
-    expect(deliveredBy(index, "s1")).toEqual([hashFromName("transaction c1")]);
-    expect(deliveredBy(index, "s2")).toEqual([undefined]);
-    expect(deliveredBy(index, "c1")).toEqual([hashFromName("transaction c1")]);
-    expect(deliveredBy(index, "c2")).toEqual([]);
+    expect(findDeliveryHashes(index, "s1")).toEqual([hashFromName("transaction c1")]);
+    expect(findDeliveryHashes(index, "s2")).toEqual([undefined]);
+    expect(findDeliveryHashes(index, "c1")).toEqual([hashFromName("transaction c1")]);
+    expect(findDeliveryHashes(index, "c2")).toEqual([]);
   });
 
-  test("an arrival from before the first one that is known belongs to one that is not", async () => {
+  test("are not matched to a completion that precedes the first indexed send", async () => {
     const chains = createChains();
-    // Before the index's first block on L1.
-    chains.of("ethereum").setBlock(999, [transferSentToL2Event("v", "s0", leg)]);
-    chains.of("optimism").setBlock(1_010, [transferFromL1CompletedEvent("v", "c0", leg)]);
-    chains.of("ethereum").setBlock(2_000, [transferSentToL2Event("v", "s1", leg)]);
+    // Before the first indexed block of L1.
+    chains.getStub("ethereum").setBlock(999, [transferSentToL2Event("v", "s0", leg)]);
+    chains.getStub("optimism").setBlock(1_010, [transferFromL1CompletedEvent("v", "c0", leg)]);
+    chains.getStub("ethereum").setBlock(2_000, [transferSentToL2Event("v", "s1", leg)]);
     const index = await fill(chains, 1_000);
-    expect(deliveredBy(index, "s1")).toEqual([undefined]);
-    expect(deliveredBy(index, "c0")).toEqual([]);
-    chains.of("optimism").setBlock(2_100, [transferFromL1CompletedEvent("v", "c1", leg)]);
+    expect(findDeliveryHashes(index, "s1")).toEqual([undefined]);
+    expect(findDeliveryHashes(index, "c0")).toEqual([]);
+    chains.getStub("optimism").setBlock(2_100, [transferFromL1CompletedEvent("v", "c1", leg)]);
     const later = await fill(chains, 1_000);
-    expect(deliveredBy(later, "s1")).toEqual([hashFromName("transaction c1")]);
+    expect(findDeliveryHashes(later, "s1")).toEqual([hashFromName("transaction c1")]);
   });
 
-  const certainty = ({ reader }: IndexHandle, of: string) =>
+  const summarize = ({ reader }: IndexHandle, transaction: string) =>
     reader
-      .findByTransferId(hashFromName(`transaction ${of}`))
+      .findByTransferId(hashFromName(`transaction ${transaction}`))
       .map(({ isUnambiguous, isFinal, delivery }) => ({ isUnambiguous, isFinal, by: delivery?.transactionHash }));
-  const unknown = [{ isUnambiguous: false, isFinal: true, by: undefined }];
-  const arrivedBy = (of: string) => [{ isUnambiguous: true, isFinal: true, by: hashFromName(`transaction ${of}`) }];
+  const ambiguous = [{ isUnambiguous: false, isFinal: true, by: undefined }];
+  const deliveredBy = (transaction: string) => [
+    { isUnambiguous: true, isFinal: true, by: hashFromName(`transaction ${transaction}`) },
+  ];
 
-  test("are not told apart where the arrival of one may have been before the index begins on its destination", async () => {
+  test("with equal values are ambiguous if a delivery may precede the index on the destination", async () => {
     const chains = createChains();
-    chains.of("ethereum").setBlock(1_000, [transferSentToL2Event("v", "s1", leg)]);
-    chains.of("optimism").setBlock(1_500, [transferFromL1CompletedEvent("v", "c1", leg)]);
+    chains.getStub("ethereum").setBlock(1_000, [transferSentToL2Event("v", "s1", leg)]);
+    chains.getStub("optimism").setBlock(1_500, [transferFromL1CompletedEvent("v", "c1", leg)]);
     chains
-      .of("ethereum")
+      .getStub("ethereum")
       .setBlock(60_000, [transferSentToL2Event("v", "s2", leg), transferSentToL2Event("w", "s3", leg)]);
     chains
-      .of("optimism")
+      .getStub("optimism")
       .setBlock(60_500, [transferFromL1CompletedEvent("v", "c2", leg), transferFromL1CompletedEvent("w", "c3", leg)]);
     const index = await fill(chains, 50_000, undefined, new Map([["ethereum", 500]]));
-    expect(certainty(index, "s1")).toEqual(unknown);
-    expect(certainty(index, "s2")).toEqual(unknown);
-    expect(certainty(index, "s3")).toEqual(arrivedBy("c3"));
-    expect(deliveredBy(index, "c2")).toEqual([]);
+    expect(summarize(index, "s1")).toEqual(ambiguous);
+    expect(summarize(index, "s2")).toEqual(ambiguous);
+    expect(summarize(index, "s3")).toEqual(deliveredBy("c3"));
+    expect(findDeliveryHashes(index, "c2")).toEqual([]);
   });
 
   test.each([
-    ["none", 0n],
-    ["a far one", 1_800_000_000n],
-  ])(
-    "of which others may be alike, with %s as deadline, are told apart a week after the index begins",
-    async (_, deadline) => {
-      const alike = { ...leg, deadline };
-      const chains = createChains();
-      const week = (7 * 86_400) / 2;
-      for (const stub of [chains.of("ethereum"), chains.of("optimism")]) {
-        stub.head += week;
-        stub.finalized = stub.head;
-      }
-      // It was sent before the index begins, and arrives after another like it has been sent.
-      chains.of("ethereum").setBlock(9_990, [transferSentToL2Event("v", "s1", alike)]);
-      chains
-        .of("ethereum")
-        .setBlock(10_010, [transferSentToL2Event("v", "s2", alike), transferSentToL2Event("w", "near", leg)]);
-      chains.of("optimism").setBlock(10_300, [transferFromL1CompletedEvent("v", "c1", alike)]);
-      chains.of("ethereum").setBlock(10_000 + week, [transferSentToL2Event("u", "s3", alike)]);
-      chains.of("optimism").setBlock(10_300 + week, [transferFromL1CompletedEvent("u", "c3", alike)]);
-      const index = await fill(chains, 10_000);
-      expect(certainty(index, "s2")).toEqual(unknown);
-      expect(deliveredBy(index, "c1")).toEqual([]);
-      expect(certainty(index, "near")).toEqual([{ isUnambiguous: true, isFinal: true, by: undefined }]);
-      expect(certainty(index, "s3")).toEqual(arrivedBy("c3"));
-      expect(certainty(await fill(chains), "s2")).toEqual([{ isUnambiguous: true, isFinal: true, by: undefined }]);
-    },
-  );
-
-  test("where nothing is missing order alone decides, since clocks may differ", async () => {
+    ["no deadline", 0n],
+    ["a distant deadline", 1_800_000_000n],
+  ])("with %s are ambiguous until a week after the index begins", async (_, deadline) => {
+    const values = { ...leg, deadline };
     const chains = createChains();
-    chains.of("ethereum").setBlock(1_000, [transferSentToL2Event("v", "s1", leg)]);
-    chains.of("optimism").setBlock(10, [transferFromL1CompletedEvent("v", "c1", leg)]);
+    const week = (7 * 86_400) / 2;
+    for (const stub of [chains.getStub("ethereum"), chains.getStub("optimism")]) {
+      stub.head += week;
+      stub.finalized = stub.head;
+    }
+    // Sent before the index begins, and delivered after an equal one has been sent.
+    chains.getStub("ethereum").setBlock(9_990, [transferSentToL2Event("v", "s1", values)]);
+    chains
+      .getStub("ethereum")
+      .setBlock(10_010, [transferSentToL2Event("v", "s2", values), transferSentToL2Event("w", "near", leg)]);
+    chains.getStub("optimism").setBlock(10_300, [transferFromL1CompletedEvent("v", "c1", values)]);
+    chains.getStub("ethereum").setBlock(10_000 + week, [transferSentToL2Event("u", "s3", values)]);
+    chains.getStub("optimism").setBlock(10_300 + week, [transferFromL1CompletedEvent("u", "c3", values)]);
+    const index = await fill(chains, 10_000);
+    expect(summarize(index, "s2")).toEqual(ambiguous);
+    expect(findDeliveryHashes(index, "c1")).toEqual([]);
+    expect(summarize(index, "near")).toEqual([{ isUnambiguous: true, isFinal: true, by: undefined }]);
+    expect(summarize(index, "s3")).toEqual(deliveredBy("c3"));
+    expect(summarize(await fill(chains), "s2")).toEqual([{ isUnambiguous: true, isFinal: true, by: undefined }]);
+  });
+
+  test("are matched by order alone when both histories are complete, since clocks may differ", async () => {
+    const chains = createChains();
+    chains.getStub("ethereum").setBlock(1_000, [transferSentToL2Event("v", "s1", leg)]);
+    chains.getStub("optimism").setBlock(10, [transferFromL1CompletedEvent("v", "c1", leg)]);
     const index = await fill(chains);
-    expect(deliveredBy(index, "s1")).toEqual([hashFromName("transaction c1")]);
+    expect(findDeliveryHashes(index, "s1")).toEqual([hashFromName("transaction c1")]);
   });
 });
 
 describe("coverage", () => {
-  test("says which blocks are there", async () => {
+  test("tells which blocks are indexed", async () => {
     const chains = createChains();
     const { reader } = await fill(chains, 500);
-    // The newest blocks are left for the following.
+    // The newest blocks are left to the realtime sync.
     expect(reader.getCoverage("optimism")).toEqual({
       fromBlock: 500,
       toBlock: 99_940,
@@ -374,66 +377,71 @@ describe("coverage", () => {
       observedAtMs: (1_700_000_000 + 99_940 * 2) * 1_000,
     });
     expect(reader.getCoverage("nowhere")).toBeUndefined();
-    const empty = await openNew();
+    const empty = await openTestIndex();
     expect(empty.reader.getCoverage("optimism")).toBeUndefined();
   });
 
-  test("ends at the block in which a chain's first contract was made", async () => {
+  test("is complete from the block in which Hop's first contract was deployed", async () => {
     const chains = createChains();
-    // By the SDK's address book the first one there is in block 1,397,238.
-    const base = chains.of("base");
+    // In the SDK's address book the first contract on Base is from block 1,397,238.
+    const base = chains.getStub("base");
     base.head = 1_400_000;
     base.finalized = 1_400_000;
-    const onHistory = vi.fn();
-    const { reader } = await fill(chains, 0, onHistory);
+    const onBackfillProgress = vi.fn();
+    const { reader } = await fill(chains, 0, onBackfillProgress);
     expect(reader.getCoverage("base")).toMatchObject({ fromBlock: 0, fromTimestamp: 0 });
     const total = 1_399_941 - 1_397_238;
-    expect(onHistory).toHaveBeenCalledWith({ chain: "base", blocksDone: total, blocksTotal: total, events: 0 });
+    expect(onBackfillProgress).toHaveBeenCalledWith({
+      chain: "base",
+      blocksDone: total,
+      blocksTotal: total,
+      events: 0,
+    });
     const searched = base.requests.flat().filter((method) => method === "eth_getLogs").length;
     expect(searched).toBeLessThan(5);
   });
 });
 
-describe("the file", () => {
-  test("is made with its tables, and opened again with what is in it", async () => {
+describe("the index file", () => {
+  test("is created with its tables and keeps its content when it is opened again", async () => {
     const chains = createChains();
-    chains.of("optimism").setBlock(1, [transferSentEvent("a", { from: "optimism", to: "arbitrum" })]);
+    chains.getStub("optimism").setBlock(1, [transferSentEvent("a", { from: "optimism", to: "arbitrum" })]);
     const { file, reader } = await fill(chains);
     const found = reader.findByTransferId(hashFromName("a"));
     expect(found).toHaveLength(1);
-    for (const each of open.splice(0)) each.close();
+    for (const index of open.splice(0)) index.close();
     expect(existsSync(file)).toBe(true);
-    const again = await openNew(file);
-    expect(again.reader.findByTransferId(hashFromName("a"))).toEqual(found);
+    const reopened = await openTestIndex(file);
+    expect(reopened.reader.findByTransferId(hashFromName("a"))).toEqual(found);
   });
 
-  test("may be opened by many at a time before it is there", async () => {
+  test("can be created by several processes at the same time", async () => {
     const file = `${folder()}/at-once`;
-    const all = await Promise.all(Array.from({ length: 8 }, () => openNew(file)));
+    const all = await Promise.all(Array.from({ length: 8 }, () => openTestIndex(file)));
     for (const { reader } of all) expect(reader.findByTransferId("1")).toEqual([]);
   });
 
   test.each([
-    ["it is of another version", "insert into kysely_migration values ('2999-01-other', '2999')"],
+    ["it was written by another version", "insert into kysely_migration values ('2999-01-other', '2999')"],
     [
       "views may not be indexed",
       "drop table sends; create view sends as select 1 as transaction_hash; delete from kysely_migration",
     ],
-  ])("that cannot be brought up to date is said why: %s", async (why, change) => {
-    const { file } = await openNew();
+  ])("fails to migrate with the reason: %s", async (reason, change) => {
+    const { file } = await openTestIndex();
     const connection = await openSqlite(file);
     connection.exec(change);
     connection.close();
     await expect(openIndex(file, mainnetNetwork)).rejects.toMatchObject({
       name: "IndexUnavailableError",
-      message: `the index's file ${file} cannot be used: ${why}`,
+      message: `the index file ${file} cannot be used: ${reason}`,
     });
   });
 
   test.each([
-    ["nowhere/index", /^the index's file \S+nowhere\/index cannot be opened/],
-    ["text", /^the index's file \S+text cannot be used/],
-  ])("that cannot be used is said so: %s", async (name, message) => {
+    ["nowhere/index", /^the index file \S+nowhere\/index cannot be opened/],
+    ["text", /^the index file \S+text cannot be used/],
+  ])("fails to open with the reason: %s", async (name, message) => {
     await writeFile(`${folder()}/text`, "this is no database at all, but it has some length".repeat(20));
     const opening = openIndex(`${folder()}/${name}`, mainnetNetwork);
     await expect(opening).rejects.toMatchObject({
