@@ -1,14 +1,14 @@
-// Over Connect, typed by the contract.
+// Calls the service over Connect, with types from the contract.
 import { faultOf, GetTransferStatusResponse_State as State } from "hop-gateway/client";
 import { createBridgeClient } from "hop-gateway/node-client";
 
 const bridge = createBridgeClient(process.argv[2] ?? "http://127.0.0.1:8000", { timeoutMs: 5_000 });
 
 const { routes } = await bridge.listAvailableRoutes({ token: "rETH", toChain: "ethereum" });
-for (const { token, sourceChainSlug } of routes) console.log(`${token} can go home from ${sourceChainSlug}`);
+for (const { token, sourceChainSlug } of routes) console.log(`${token} can be sent from ${sourceChainSlug}`);
 
-const wish = { amount: "25000000", token: "USDT", fromChain: "polygon", slippage: 0.5 };
-const quote = await bridge.getQuote({ ...wish, toChain: "arbitrum" });
+const transfer = { amount: "25000000", token: "USDT", fromChain: "polygon", slippage: 0.5 };
+const quote = await bridge.getQuote({ ...transfer, toChain: "arbitrum" });
 console.log(`${quote.estimatedReceived} of ${quote.amountIn} arrive, ${quote.bonderFee} is the fee`);
 
 const transferHash = "0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270";
@@ -17,10 +17,10 @@ console.log(`${amountFormatted} ${token} to ${destinationChainSlug}: ${State[sta
 
 try {
   // USDT has no bridge to Base.
-  await bridge.getQuote({ ...wish, toChain: "base" });
+  await bridge.getQuote({ ...transfer, toChain: "base" });
 } catch (error) {
   const fault = faultOf(error);
-  // Nothing came from the service: it is not there, or was not in time.
+  // Without a reason, the error does not come from the service: it was not reached, or not in time.
   if (fault === undefined) throw error;
-  console.log(`refused: ${fault.reason}, ${fault.message}`);
+  console.log(`error: ${fault.reason}, ${fault.message}`);
 }

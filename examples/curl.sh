@@ -1,20 +1,20 @@
 #!/bin/sh
-# With nothing but curl.
+# Calls the service with curl alone.
 set -eu
 base=${1:-http://127.0.0.1:8000}
 
-# Five seconds at most. After 429 and 503 curl tries again when the service says so (Retry-After). An error's body is
-# printed too, and ends the script.
-ask() {
+# Takes at most five seconds. After 429 and 503, curl retries when the service asks for it (Retry-After). The body of an
+# error is printed too, and ends the script.
+get() {
   path=$1
   shift
   curl --silent --show-error --fail-with-body --max-time 5 --retry 2 --get "$base$path" "$@"
   echo
 }
 
-ask /v1/available-routes -d token=rETH -d toChain=ethereum
-ask /v1/quote -d amount=25000000 -d token=USDT -d fromChain=polygon -d toChain=arbitrum -d slippage=0.5
-ask /v1/transfer-status -d transferHash=0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270
+get /v1/available-routes -d token=rETH -d toChain=ethereum
+get /v1/quote -d amount=25000000 -d token=USDT -d fromChain=polygon -d toChain=arbitrum -d slippage=0.5
+get /v1/transfer-status -d transferHash=0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270
 
 # USDT has no bridge to Base.
-ask /v1/quote -d amount=25000000 -d token=USDT -d fromChain=polygon -d toChain=base -d slippage=0.5
+get /v1/quote -d amount=25000000 -d token=USDT -d fromChain=polygon -d toChain=base -d slippage=0.5

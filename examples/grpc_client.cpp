@@ -1,4 +1,4 @@
-// Over gRPC, with a deadline and the reason of a refusal.
+// Calls the service over gRPC, with a deadline and the reason of an error.
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -15,17 +15,17 @@ using Bridge = hop_v1::BridgeService::Stub;
 
 namespace {
 
-/// Calls with a deadline of five seconds.
-template <typename Request, typename Answer>
+/// Calls a method with a deadline of five seconds.
+template <typename Request, typename Response>
 grpc::Status call(Bridge& bridge,
-                  grpc::Status (Bridge::*method)(grpc::ClientContext*, const Request&, Answer*),
-                  const Request& request, Answer& answer) {
+                  grpc::Status (Bridge::*method)(grpc::ClientContext*, const Request&, Response*),
+                  const Request& request, Response& response) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
-  return (bridge.*method)(&context, request, &answer);
+  return (bridge.*method)(&context, request, &response);
 }
 
-/// What the service says of why a call failed; empty where it says nothing: it was not reached, or not in time.
+/// Returns the service's reason for an error, or nothing if the service was not reached or not in time.
 std::string reason_of(const grpc::Status& failure) {
   google::rpc::Status status;
   google::rpc::ErrorInfo info;
@@ -36,9 +36,9 @@ std::string reason_of(const grpc::Status& failure) {
   return "";
 }
 
-/// Tells of a failure and passes on whether there was none.
+/// Prints an error, if there is one, and returns whether the call succeeded.
 bool succeeded(const grpc::Status& status) {
-  if (!status.ok()) std::cout << "refused: " << reason_of(status) << ", " << status.error_message() << "\n";
+  if (!status.ok()) std::cout << "error: " << reason_of(status) << ", " << status.error_message() << "\n";
   return status.ok();
 }
 
@@ -49,34 +49,34 @@ int main(int count, char** arguments) {
   const auto stub = hop_v1::BridgeService::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   Bridge& bridge = *stub;
 
-  hop_v1::ListAvailableRoutesRequest wanted;
-  hop_v1::ListAvailableRoutesResponse found;
-  wanted.set_token("rETH");
-  wanted.set_to_chain("ethereum");
-  if (!succeeded(call(bridge, &Bridge::ListAvailableRoutes, wanted, found))) return 1;
-  for (const auto& route : found.routes()) {
-    std::cout << route.token() << " can go home from " << route.source_chain_slug() << "\n";
+  hop_v1::ListAvailableRoutesRequest filter;
+  hop_v1::ListAvailableRoutesResponse available;
+  filter.set_token("rETH");
+  filter.set_to_chain("ethereum");
+  if (!succeeded(call(bridge, &Bridge::ListAvailableRoutes, filter, available))) return 1;
+  for (const auto& route : available.routes()) {
+    std::cout << route.token() << " can be sent from " << route.source_chain_slug() << "\n";
   }
 
-  hop_v1::GetQuoteRequest wish;
+  hop_v1::GetQuoteRequest transfer;
   hop_v1::GetQuoteResponse quote;
-  wish.set_amount("25000000");
-  wish.set_token("USDT");
-  wish.set_from_chain("polygon");
-  wish.set_to_chain("arbitrum");
-  wish.set_slippage(0.5);
-  if (!succeeded(call(bridge, &Bridge::GetQuote, wish, quote))) return 1;
+  transfer.set_amount("25000000");
+  transfer.set_token("USDT");
+  transfer.set_from_chain("polygon");
+  transfer.set_to_chain("arbitrum");
+  transfer.set_slippage(0.5);
+  if (!succeeded(call(bridge, &Bridge::GetQuote, transfer, quote))) return 1;
   std::cout << quote.estimated_received() << " of " << quote.amount_in() << " arrive, " << quote.bonder_fee()
             << " is the fee\n";
 
-  hop_v1::GetTransferStatusRequest sent;
-  hop_v1::GetTransferStatusResponse transfer;
-  sent.set_transfer_hash("0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270");
-  if (!succeeded(call(bridge, &Bridge::GetTransferStatus, sent, transfer))) return 1;
-  std::cout << transfer.amount_formatted() << " " << transfer.token() << " to " << transfer.destination_chain_slug()
-            << ": " << hop_v1::GetTransferStatusResponse::State_Name(transfer.state()) << "\n";
+  hop_v1::GetTransferStatusRequest lookup;
+  hop_v1::GetTransferStatusResponse status;
+  lookup.set_transfer_hash("0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270");
+  if (!succeeded(call(bridge, &Bridge::GetTransferStatus, lookup, status))) return 1;
+  std::cout << status.amount_formatted() << " " << status.token() << " to " << status.destination_chain_slug()
+            << ": " << hop_v1::GetTransferStatusResponse::State_Name(status.state()) << "\n";
 
   // USDT has no bridge to Base.
-  wish.set_to_chain("base");
-  succeeded(call(bridge, &Bridge::GetQuote, wish, quote));
+  transfer.set_to_chain("base");
+  succeeded(call(bridge, &Bridge::GetQuote, transfer, quote));
 }
