@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the folder that is deployed: what the service needs to run, and nothing else. Needs Node.js and npm, and Python, make
-# and a C++ compiler where the SQLite driver's prebuilt binary cannot be had.
+# Creates the folder that is deployed: only what the service needs at run time. Requires Node.js and npm; also Python, make
+# and a C++ compiler if the prebuilt binary of the SQLite driver is unavailable.
 #
 #   deploy/build.sh <folder>    then: node <folder>/dist/src/main.js
 set -euo pipefail
@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 npm ci
 npm run --silent build
 
-# What npm would publish, with its dependencies as the lock file names them.
+# The files that npm would publish, with the dependency versions of the lock file.
 packed=$(mktemp -d)
 trap 'rm -rf "$packed"' EXIT
 npm pack --silent --ignore-scripts --pack-destination "$packed" >/dev/null
@@ -30,5 +30,5 @@ cd "$folder"
 npm ci --omit=dev --ignore-scripts
 npm run --silent build:sqlite
 
-# The driver's sources, once it is built.
+# The sources of the SQLite driver are not needed once it is built.
 rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/build/Release/obj*
