@@ -31,15 +31,15 @@ const REASON_DOCS: Readonly<Record<ErrorReason, ReasonDoc>> = {
   },
   UNSUPPORTED_NETWORK: {
     description: "no network has this name",
-    ...{ exampleMessage: 'network "sepolia" is none of mainnet, goerli', exampleField: "network" },
+    ...{ exampleMessage: 'network "sepolia" is not one of mainnet, goerli', exampleField: "network" },
   },
   UNSUPPORTED_TOKEN: {
     description: "the network does not have this token",
-    ...{ exampleMessage: 'token "FRAX" is none of ETH, DAI on goerli', exampleField: "token" },
+    ...{ exampleMessage: 'token "FRAX" is not one of ETH, DAI on goerli', exampleField: "token" },
   },
   UNSUPPORTED_CHAIN: {
     description: "the network does not have this chain",
-    ...{ exampleMessage: 'toChain "zora" is none of ethereum, optimism on mainnet', exampleField: "toChain" },
+    ...{ exampleMessage: 'toChain "zora" is not one of ethereum, optimism on mainnet', exampleField: "toChain" },
   },
   UNSUPPORTED_ROUTE: {
     description: "the token cannot be sent from the source chain to the destination chain",

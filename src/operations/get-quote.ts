@@ -12,6 +12,7 @@ import type { Network } from "../hop/networks.js";
 import type { Quote } from "../quotes/math/quote.js";
 import type { QuoteEngine, QuoteFreshness, TimestampedQuote } from "../quotes/quote-engine.js";
 import type { QuoteRequest } from "../quotes/state/quote-request.js";
+import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import { hasRouteContracts, isRouteEnabled } from "../routes/available-routes.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import {
@@ -31,24 +32,22 @@ export function createGetQuote(deps: {
 }): Operation<GetQuoteRequest, GetQuoteResponse> {
   const { chains, settings, engine } = deps;
 
-  function quoted(request: QuoteRequest, context: CallContext): GetQuoteResponse | Promise<GetQuoteResponse> {
-    const answer = engine.quote(request, context);
+  function quoteShared(request: QuoteRequest, context: CallContext): MaybePromise<GetQuoteResponse> {
     const respond = ({ quote, freshness }: TimestampedQuote): GetQuoteResponse => {
       context.setCachePolicy(toCachePolicy(freshness));
       return toResponse(request, quote);
     };
-    return answer instanceof Promise ? answer.then(respond) : respond(answer);
+    return mapMaybeAsync(engine.quote(request, context), respond);
   }
 
-  async function quotedPrivately(
+  async function quoteWithCustom(
     request: QuoteRequest,
-    custom: ReadonlyMap<string, string>,
+    customUrls: ReadonlyMap<string, string>,
     context: CallContext,
   ): Promise<GetQuoteResponse> {
-    const { network } = request;
-    const quotePrivately = (access: NetworkChains): Promise<Quote> =>
+    const quoteOn = (access: NetworkChains): Promise<Quote> =>
       engine.quoteWithCustomEndpoints(request, access, context);
-    const quote = await chains.withCustomEndpoints(network, custom, quotePrivately, context);
+    const quote = await chains.withCustomEndpoints(request.network, customUrls, quoteOn, context);
     context.setCachePolicy("private");
     return toResponse(request, quote);
   }
@@ -60,7 +59,7 @@ export function createGetQuote(deps: {
     const source = parseChain(network, "fromChain", requireParameter("fromChain", request.fromChain));
     const destination = parseChain(network, "toChain", requireParameter("toChain", request.toChain));
     const slippagePercent = parseSlippage(request.slippage);
-    const custom = parseRpcUrls(network, request.rpcUrl);
+    const customUrls = parseRpcUrls(network, request.rpcUrl);
     context.addLogFields({
       network: network.slug,
       token: token.requestedSymbol,
@@ -69,20 +68,21 @@ export function createGetQuote(deps: {
 
     const quoteRequest = { network: network.slug, token, source, destination, amountIn, slippagePercent };
     const route = { token: token.symbol, source, destination };
-    // What is refused whatever the settings say is refused without them.
+    // Checked first, because it does not depend on the settings.
     if (!hasRouteContracts(network, route)) throw createUnsupportedRouteError(network, quoteRequest);
-    const answer = (current: FeeSettings): GetQuoteResponse | Promise<GetQuoteResponse> => {
-      if (!isRouteEnabled(route, current)) throw createUnsupportedRouteError(network, quoteRequest);
-      return custom.size === 0 ? quoted(quoteRequest, context) : quotedPrivately(quoteRequest, custom, context);
+    const quoteUnder = (currentSettings: FeeSettings): MaybePromise<GetQuoteResponse> => {
+      if (!isRouteEnabled(route, currentSettings)) throw createUnsupportedRouteError(network, quoteRequest);
+      return customUrls.size === 0
+        ? quoteShared(quoteRequest, context)
+        : quoteWithCustom(quoteRequest, customUrls, context);
     };
-    const atHand = settings.peek(network.slug);
-    return atHand === undefined ? settings.getCurrent(network.slug).then(answer) : answer(atHand);
+    return mapMaybeAsync(settings.peek(network.slug) ?? settings.getCurrent(network.slug), quoteUnder);
   };
 }
 
 function createUnsupportedRouteError(network: Network, { token, source, destination }: QuoteRequest): ServiceError {
-  const why = source === destination ? ": that is one chain" : "";
-  const message = `${token.symbol} cannot be sent from ${source.slug} to ${destination.slug} on ${network.slug}${why}`;
+  const hint = source === destination ? ": source and destination are the same chain" : "";
+  const message = `${token.symbol} cannot be sent from ${source.slug} to ${destination.slug} on ${network.slug}${hint}`;
   return new ServiceError("UNSUPPORTED_ROUTE", message);
 }
 
@@ -101,7 +101,7 @@ function toResponse({ amountIn, slippagePercent }: QuoteRequest, quote: Quote): 
   });
 }
 
-/** Whoever keeps the answer may use it as long as we would, and for one more refresh while it is asked for anew. */
+/** Lets caches use a quote as long as this service would, plus one refresh interval while they fetch a newer one. */
 function toCachePolicy({ ageMs, maxAgeMs, refreshMs }: QuoteFreshness): CachePolicy {
   return {
     ageSeconds: Math.floor(ageMs / 1000),

@@ -10,6 +10,7 @@ import { isBytes32 } from "../chain/hex.js";
 import { ServiceError } from "../errors.js";
 import { getTokenDecimals } from "../hop/tokens.js";
 import type { TokenPrices } from "../prices/token-prices.js";
+import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import { withTimeout } from "../resilience/with-timeout.js";
 import type { LookupResult, TransferQuery } from "../transfers/sources/transfer-source.js";
 import { isImmutableStatus, type TransferStatus } from "../transfers/status.js";
@@ -17,20 +18,20 @@ import { getStatusTtlMs, type StatusCache } from "../transfers/status-cache.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import { parseNetwork, parseRpcUrls } from "./parameters.js";
 
-/** How long a status that is known waits for a price, in milliseconds. */
+/** How long a response waits for a price after the status is known. */
 const PRICE_TIMEOUT_MS = 1_000;
-/** How long callers may keep what will not change, in seconds. */
+/** How long callers may cache a status that cannot change. */
 const SETTLED_MAX_AGE_SECONDS = 24 * 60 * 60;
 
 export interface GetTransferStatusDeps {
   readonly chains: Pick<Chains, "forNetwork" | "withCustomEndpoints">;
   readonly statusCache: StatusCache;
   readonly prices: TokenPrices;
-  /** The longest time that any answer may take, in milliseconds. */
+  /** Maximum duration of a call, in milliseconds. */
   readonly maxTimeoutMs: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds on a steady clock. */
+  /** Milliseconds on a monotonic clock. */
   readonly monotonicNow: () => number;
 }
 
@@ -41,69 +42,69 @@ export function createGetTransferStatus(
   const toMessage = createMessageMemo();
   const describe = createDescriptionMemo();
 
-  /** The price of a token now; without one the answer is still the answer: its USD fields are 0. */
-  function priceOf({ sent: { token }, priceUsd }: TransferStatus, leftMs: () => number): number | Promise<number> {
+  /** Returns the token's price at the time of the transfer or now; 0 without one, so that the USD fields are 0. */
+  function getPriceUsd({ sent: { token }, priceUsd }: TransferStatus, remainingMs: () => number): MaybePromise<number> {
     if (priceUsd !== undefined) return priceUsd;
-    const book = prices.peekTable([token]);
-    if (book === undefined)
-      return withTimeout(prices.getUsdPrice(token), Math.min(PRICE_TIMEOUT_MS, Math.max(0, leftMs() / 2)), 0);
+    const priceTable = prices.peekTable([token]);
+    if (priceTable === undefined)
+      return withTimeout(prices.getUsdPrice(token), Math.min(PRICE_TIMEOUT_MS, Math.max(0, remainingMs() / 2)), 0);
     try {
-      return book.getUsdPrice(token);
+      return priceTable.getUsdPrice(token);
     } catch {
       return 0;
     }
   }
 
-  /** How an answer may be kept: one without a price is not what it should be for long. */
-  function cachePolicy(found: TransferStatus, usd: number): CachePolicy {
-    const isForLong = isImmutableStatus(found) && usd > 0;
-    const maxAgeSeconds = isForLong ? SETTLED_MAX_AGE_SECONDS : getStatusTtlMs(found) / 1000;
-    return { ageSeconds: (now() - found.observedAtMs) / 1000, maxAgeSeconds };
+  /** A response without a price is never cached for long, since the price may become available. */
+  function getCachePolicy(status: TransferStatus, priceUsd: number): CachePolicy {
+    const isSettled = isImmutableStatus(status) && priceUsd > 0;
+    const maxAgeSeconds = isSettled ? SETTLED_MAX_AGE_SECONDS : getStatusTtlMs(status) / 1000;
+    return { ageSeconds: (now() - status.observedAtMs) / 1000, maxAgeSeconds };
   }
 
-  function answer(
-    found: TransferStatus,
-    { isPrivate, leftMs }: { readonly isPrivate: boolean; readonly leftMs: () => number },
+  function respond(
+    status: TransferStatus,
+    { isPrivate, remainingMs }: { readonly isPrivate: boolean; readonly remainingMs: () => number },
     context: CallContext,
-  ): GetTransferStatusResponse | Promise<GetTransferStatusResponse> {
-    const { logFields, metadata } = describe(found);
+  ): MaybePromise<GetTransferStatusResponse> {
+    const { logFields, metadata } = describe(status);
     context.addLogFields(logFields);
     context.setResponseMetadata(metadata);
-    const valued = (usd: number): GetTransferStatusResponse => {
-      context.setCachePolicy(isPrivate ? "private" : cachePolicy(found, usd));
-      return toMessage(found, usd);
+    const respondWithPrice = (priceUsd: number): GetTransferStatusResponse => {
+      context.setCachePolicy(isPrivate ? "private" : getCachePolicy(status, priceUsd));
+      return toMessage(status, priceUsd);
     };
-    const usd = priceOf(found, leftMs);
-    return typeof usd === "number" ? valued(usd) : usd.then(valued);
+    return mapMaybeAsync(getPriceUsd(status, remainingMs), respondWithPrice);
   }
 
   return (request, context) => {
     const query = parseQuery(request);
     const network = parseNetwork(request.network);
-    const custom = parseRpcUrls(network, request.rpcUrl);
+    const customUrls = parseRpcUrls(network, request.rpcUrl);
     context.addLogFields({ network: network.slug });
 
-    const dueAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
-    const remainingMs = (): number => dueAt - monotonicNow();
-    const conclude = (found: LookupResult): GetTransferStatusResponse | Promise<GetTransferStatusResponse> => {
-      if (found !== undefined) return answer(found, { isPrivate: custom.size > 0, leftMs: remainingMs }, context);
+    const deadlineAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
+    const remainingMs = (): number => deadlineAt - monotonicNow();
+    const toResponseOrNotFound = (status: LookupResult): MaybePromise<GetTransferStatusResponse> => {
+      if (status !== undefined) return respond(status, { isPrivate: customUrls.size > 0, remainingMs }, context);
       throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);
     };
-    const find = (access: NetworkChains): LookupResult | Promise<LookupResult> =>
+    const find = (access: NetworkChains): MaybePromise<LookupResult> =>
       statusCache.find(query, {
         network,
         chains: access,
         remainingMs,
         caller: context.caller,
-        // Not read by who answers at once: it costs something to make.
+        // A getter, because creating the signal has a cost that cached statuses avoid.
         get signal() {
           return context.signal;
         },
       });
-    if (custom.size > 0)
-      return chains.withCustomEndpoints(network.slug, custom, async (access) => find(access), context).then(conclude);
-    const found = find(chains.forNetwork(network.slug));
-    return found instanceof Promise ? found.then(conclude) : conclude(found);
+    const lookup =
+      customUrls.size > 0
+        ? chains.withCustomEndpoints(network.slug, customUrls, async (access) => find(access), context)
+        : find(chains.forNetwork(network.slug));
+    return mapMaybeAsync(lookup, toResponseOrNotFound);
   };
 }
 
@@ -111,7 +112,7 @@ function parseQuery(request: GetTransferStatusRequest): TransferQuery {
   const transferHash = parseHash("transferHash", request.transferHash);
   const transactionHash = parseHash("transactionHash", request.transactionHash);
   if (transferHash !== undefined && transactionHash !== undefined && transferHash !== transactionHash) {
-    const message = "transferHash and transactionHash are two names of one parameter and differ here";
+    const message = "transferHash and transactionHash are names of the same parameter and must be equal";
     throw new ServiceError("INVALID_PARAMETER", message, { field: "transactionHash" });
   }
   const transferId = parseTransferId(request.transferId);
@@ -129,48 +130,50 @@ function parseHash(field: string, value: string): string | undefined {
 }
 
 function parseTransferId(value: string): string | undefined {
-  // The nonce of CCTP is an unsigned 64-bit integer.
+  // A CCTP nonce is an unsigned 64-bit integer.
   if (/^(0|[1-9][0-9]{0,19})$/.test(value) && BigInt(value) < 2n ** 64n) return value;
   return parseHash("transferId", value);
 }
 
-/** Makes one message of a status as long as the price stands, so that what is made of it is made once too. */
-function createMessageMemo(): (status: TransferStatus, usd: number) => GetTransferStatusResponse {
-  const made = new WeakMap<TransferStatus, { readonly usd: number; readonly message: GetTransferStatusResponse }>();
-  return (status, usd) => {
-    const known = made.get(status);
-    if (known?.usd === usd) return known.message;
-    const message = toResponseMessage(status, usd);
-    made.set(status, { usd, message });
+/** Memoizes the message of a status while the price is the same, so that its serialized form can be memoized too. */
+function createMessageMemo(): (status: TransferStatus, priceUsd: number) => GetTransferStatusResponse {
+  const memo = new WeakMap<
+    TransferStatus,
+    { readonly priceUsd: number; readonly message: GetTransferStatusResponse }
+  >();
+  return (status, priceUsd) => {
+    const memoized = memo.get(status);
+    if (memoized?.priceUsd === priceUsd) return memoized.message;
+    const message = toResponseMessage(status, priceUsd);
+    memo.set(status, { priceUsd, message });
     return message;
   };
 }
 
-/** What is said of a status beside its message, made once. */
+/** Log fields and response metadata of a status; memoized. */
 interface StatusDescription {
-  /** For the log. */
   readonly logFields: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
 function createDescriptionMemo(): (status: TransferStatus) => StatusDescription {
-  const made = new WeakMap<TransferStatus, StatusDescription>();
+  const memo = new WeakMap<TransferStatus, StatusDescription>();
   return (status) => {
-    const known = made.get(status);
-    if (known !== undefined) return known;
+    const memoized = memo.get(status);
+    if (memoized !== undefined) return memoized;
     const { sent, state, source, observedAtMs } = status;
     const description = {
       logFields: { token: sent.token, route: `${sent.source.slug}>${sent.destination.slug}`, state, source },
       metadata: { source, "observed-at": new Date(observedAtMs).toISOString() },
     };
-    made.set(status, description);
+    memo.set(status, description);
     return description;
   };
 }
 
 function toResponseMessage(
   { sent, delivery, state, otherTransferIds }: TransferStatus,
-  usd: number,
+  priceUsd: number,
 ): GetTransferStatusResponse {
   const { event, source, destination } = sent;
   const amountFormatted = toWholeTokens(event.amount, sent.token);
@@ -186,13 +189,13 @@ function toResponseMessage(
       accountAddress: sent.account,
       amount: event.amount.toString(),
       amountFormatted,
-      amountUsd: amountFormatted * usd,
+      amountUsd: amountFormatted * priceUsd,
       amountOutMin: event.amountOutMin.toString(),
       deadline: event.deadline > MAX_INT64 ? MAX_INT64 : event.deadline,
       recipientAddress: event.recipient,
       bonderFee: event.bonderFee.toString(),
       bonderFeeFormatted,
-      bonderFeeUsd: bonderFeeFormatted * usd,
+      bonderFeeUsd: bonderFeeFormatted * priceUsd,
       bonded: delivery !== undefined,
       bondTransactionHash: delivery?.transactionHash ?? "",
       bonderAddress: delivery?.bonder ?? "",
@@ -204,10 +207,10 @@ function toResponseMessage(
   );
 }
 
-/** A sender may write any 256-bit deadline; the contract's field has 63 bits for it. */
+/** A sender may choose any 256-bit deadline; the field of the response is an int64. */
 const MAX_INT64 = 2n ** 63n - 1n;
 
-/** Whole tokens: the double nearest to amount / 10^decimals. */
+/** Converts to whole tokens: the double nearest to amount / 10^decimals. */
 function toWholeTokens(amount: bigint, token: string): number {
   return Number(`${amount}e-${getTokenDecimals(token)}`);
 }

@@ -12,7 +12,7 @@ import { findAvailableRoutes } from "../routes/available-routes.js";
 import type { CachePolicy, Operation } from "./operation.js";
 import { parseChain, parseNetwork, parseRpcUrls, parseToken } from "./parameters.js";
 
-/** Routes change when the settings do, which is seldom. */
+/** Routes only change with the fee settings, which is rare. */
 const CACHE_POLICY: CachePolicy = { ageSeconds: 0, maxAgeSeconds: 60, staleWhileRevalidateSeconds: 300 };
 
 interface RouteFilter {
@@ -24,16 +24,16 @@ interface RouteFilter {
 export function createListAvailableRoutes(deps: {
   readonly settings: FeeSettingsSource;
 }): Operation<ListAvailableRoutesRequest, ListAvailableRoutesResponse> {
-  /** Answers change with the settings of their network and with nothing else. */
-  const answersBySettings = new WeakMap<FeeSettings, RouteListResponder>();
+  /** Responses only depend on the settings of their network. */
+  const respondersBySettings = new WeakMap<FeeSettings, RouteListResponder>();
 
-  function answer(network: Network, settings: FeeSettings, filter: RouteFilter): ListAvailableRoutesResponse {
-    let answers = answersBySettings.get(settings);
-    if (answers === undefined) {
-      answers = createRouteListResponder(network, settings);
-      answersBySettings.set(settings, answers);
+  function respond(network: Network, settings: FeeSettings, filter: RouteFilter): ListAvailableRoutesResponse {
+    let responder = respondersBySettings.get(settings);
+    if (responder === undefined) {
+      responder = createRouteListResponder(network, settings);
+      respondersBySettings.set(settings, responder);
     }
-    return answers(filter);
+    return responder(filter);
   }
 
   return (request, context) => {
@@ -46,15 +46,18 @@ export function createListAvailableRoutes(deps: {
     };
     parseRpcUrls(network, request.rpcUrl);
     context.setCachePolicy(CACHE_POLICY);
-    const known = deps.settings.peek(network.slug);
-    if (known !== undefined) return answer(network, known, filter);
-    return deps.settings.getCurrentOrBuiltIn(network.slug).then((settings) => answer(network, settings, filter));
+    const cachedSettings = deps.settings.peek(network.slug);
+    if (cachedSettings !== undefined) return respond(network, cachedSettings, filter);
+    return deps.settings.getCurrentOrBuiltIn(network.slug).then((settings) => respond(network, settings, filter));
   };
 }
 
 type RouteListResponder = (filter: RouteFilter) => ListAvailableRoutesResponse;
 
-/** The answers of one network under one state of its settings, each made once and frozen: who prints one may keep that. */
+/**
+ * Memoizes the responses of one network under one version of its settings. They are frozen, so that transports can memoize
+ * their serialized form.
+ */
 function createRouteListResponder(network: Network, settings: FeeSettings): RouteListResponder {
   const routes = findAvailableRoutes(network, settings).map(({ token, source, destination }) =>
     Object.freeze(
@@ -67,21 +70,21 @@ function createRouteListResponder(network: Network, settings: FeeSettings): Rout
       }),
     ),
   );
-  /** At most tokens times chains times chains, since a filter holds only what the network has. */
-  const known = new Map<string, ListAvailableRoutesResponse>();
+  /** Bounded by tokens * chains * chains, since a filter only contains tokens and chains of the network. */
+  const responses = new Map<string, ListAvailableRoutesResponse>();
   return ({ token, from, to }) => {
     const key = `${token ?? ""} ${from ?? ""} ${to ?? ""}`;
-    const found = known.get(key);
-    if (found !== undefined) return found;
-    const chosen = routes.filter(
+    const memoized = responses.get(key);
+    if (memoized !== undefined) return memoized;
+    const matches = routes.filter(
       (route) =>
         (token === undefined || route.token === token) &&
         (from === undefined || route.sourceChainSlug === from) &&
         (to === undefined || route.destinationChainSlug === to),
     );
-    const made = create(ListAvailableRoutesResponseSchema, { routes: chosen });
-    Object.freeze(made.routes);
-    known.set(key, Object.freeze(made));
-    return made;
+    const response = create(ListAvailableRoutesResponseSchema, { routes: matches });
+    Object.freeze(response.routes);
+    responses.set(key, Object.freeze(response));
+    return response;
   };
 }

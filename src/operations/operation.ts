@@ -1,36 +1,38 @@
+import type { MaybePromise } from "../resilience/maybe-async.js";
+
 /**
- * How an answer may be kept: "private" is by nobody, else for how long. `ageSeconds` is how old its facts are already;
- * from then on it may be used until it is `maxAgeSeconds` old, and for `staleWhileRevalidateSeconds` more, where given,
- * while a newer one is fetched.
+ * How a response may be cached: "private" means not at all. `ageSeconds` is the current age of its data; it may be used
+ * until the age is `maxAgeSeconds`, and for `staleWhileRevalidateSeconds` more while a newer one is fetched.
  */
 export type CachePolicy =
   | "private"
   | { readonly ageSeconds: number; readonly maxAgeSeconds: number; readonly staleWhileRevalidateSeconds?: number };
 
-/** What an operation knows of the call that it serves, whatever the transport. */
+/** The call that an operation serves, independent of the transport. */
 export interface CallContext {
-  /** Id of the request, for the log. */
+  /** Request id for the log. */
   readonly requestId: string;
-  /** By what callers are told apart: an IPv4 address, or the /64 of an IPv6 one. */
+  /** Key that distinguishes callers: an IPv4 address, or the /64 prefix of an IPv6 address. */
   readonly caller: string;
-  /** Fires when the caller is gone. Made when it is first read: who answers at once should not read it. */
+  /** Fires when the caller disconnects. Created on first read: operations that respond synchronously should not read it. */
   readonly signal: AbortSignal;
-  /** How long the caller will wait, in milliseconds; undefined: it did not say. */
+  /** The caller's timeout in milliseconds; undefined: none given. */
   readonly timeoutMs: number | undefined;
-  /** Adds facts to the one log line of this request. */
-  addLogFields(facts: Readonly<Record<string, string | number | boolean>>): void;
-  /** Says how old the answer's facts are and how long it may be used; or that nobody may keep it. Not called: nothing is said. */
+  /** Adds fields to the log line of this request. */
+  addLogFields(fields: Readonly<Record<string, string | number | boolean>>): void;
+  /** Sets how the response may be cached. Without a call, the response says nothing about it. */
   setCachePolicy(policy: CachePolicy): void;
   /**
-   * Says something of the answer beside its message, which every protocol sends as headers; not with an error. Names
-   * are lower case and none that a protocol uses itself, values visible ASCII: anything else is an error thrown.
+   * Sets response metadata, which every protocol sends as headers; not sent with an error.
+   * @throws Error for names that are not lower case or that a protocol uses itself, and for values that are not visible
+   *   ASCII.
    */
   setResponseMetadata(entries: Readonly<Record<string, string>>): void;
 }
 
 /**
- * An operation of the contract: takes a request message, gives a response message or throws a ServiceError. One that
- * needs to wait for nothing answers without a promise. One that gives the same message again
- * and again freezes it, with all that it holds: what is made of it then needs to be made once only.
+ * An operation of the contract. Returns a response message or throws a ServiceError; returns synchronously if it does not
+ * have to wait. An operation that returns the same message repeatedly freezes it deeply, so that transports can memoize
+ * its serialized form.
  */
-export type Operation<Request, Response> = (request: Request, context: CallContext) => Response | Promise<Response>;
+export type Operation<Request, Response> = (request: Request, context: CallContext) => MaybePromise<Response>;

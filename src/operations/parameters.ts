@@ -2,55 +2,55 @@ import { ServiceError } from "../errors.js";
 import { type Chain, findChain, getNetwork, NETWORK_SLUGS, type Network } from "../hop/networks.js";
 import { findToken, type Token } from "../hop/tokens.js";
 
-// Every function here reads one request field: it gives the value or throws a ServiceError that names the field.
+// Each function parses one request field. It returns the value or throws a ServiceError with the name of the field.
 
 const MAX_UINT256 = 2n ** 256n - 1n;
-/** Digits of 2^256-1. */
+/** Number of digits of 2^256-1. */
 const MAX_AMOUNT_DIGITS = 78;
-/** Most characters of a caller's value that an error repeats. */
-const MAX_ECHOED_CHARS = 64;
+/** Maximum length of a caller's value in an error message. */
+const MAX_QUOTED_CHARS = 64;
 
-/** @throws ServiceError MISSING_PARAMETER when the value is empty. */
+/** Returns a value that must not be empty. @throws ServiceError MISSING_PARAMETER. */
 export function requireParameter(field: string, value: string): string {
   if (value === "") throw new ServiceError("MISSING_PARAMETER", `${field} is required`, { field });
   return value;
 }
 
-/** Empty is mainnet. @throws ServiceError UNSUPPORTED_NETWORK. */
+/** Returns the network with a slug; mainnet for an empty one. @throws ServiceError UNSUPPORTED_NETWORK. */
 export function parseNetwork(value: string): Network {
-  const slug = NETWORK_SLUGS.find((known) => known === (value || "mainnet"));
+  const slug = NETWORK_SLUGS.find((networkSlug) => networkSlug === (value || "mainnet"));
   if (slug === undefined) {
-    const message = `network ${quoteForError(value)} is none of ${NETWORK_SLUGS.join(", ")}`;
+    const message = `network ${quoteForError(value)} is not one of ${NETWORK_SLUGS.join(", ")}`;
     throw new ServiceError("UNSUPPORTED_NETWORK", message, { field: "network" });
   }
   return getNetwork(slug);
 }
 
-/** @throws ServiceError UNSUPPORTED_TOKEN. */
+/** Returns the token with a symbol or alias. @throws ServiceError UNSUPPORTED_TOKEN. */
 export function parseToken(network: Network, value: string): Token {
   const token = findToken(network, value);
   if (token === undefined) {
-    const known = [...network.contracts.keys()].join(", ");
-    const message = `token ${quoteForError(value)} is none of ${known} on ${network.slug}`;
+    const symbols = [...network.contracts.keys()].join(", ");
+    const message = `token ${quoteForError(value)} is not one of ${symbols} on ${network.slug}`;
     throw new ServiceError("UNSUPPORTED_TOKEN", message, { field: "token" });
   }
   return token;
 }
 
-/** @throws ServiceError UNSUPPORTED_CHAIN. */
+/** Returns the chain with a slug or alias. @throws ServiceError UNSUPPORTED_CHAIN. */
 export function parseChain(network: Network, field: string, value: string): Chain {
   const chain = findChain(network, value);
   if (chain === undefined) {
-    const known = [...network.chains.keys()].join(", ");
-    const message = `${field} ${quoteForError(value)} is none of ${known} on ${network.slug}`;
+    const slugs = [...network.chains.keys()].join(", ");
+    const message = `${field} ${quoteForError(value)} is not one of ${slugs} on ${network.slug}`;
     throw new ServiceError("UNSUPPORTED_CHAIN", message, { field });
   }
   return chain;
 }
 
-/** An amount in the token's smallest unit, 1 to 2^256-1. @throws ServiceError INVALID_PARAMETER. */
+/** Parses an amount in the token's smallest unit, 1 to 2^256-1. @throws ServiceError INVALID_PARAMETER. */
 export function parseAmount(value: string): bigint {
-  // The length is checked first: turning millions of digits into a number would hold everybody up.
+  // The length is checked first, because converting millions of digits would block the event loop.
   if (value.length <= MAX_AMOUNT_DIGITS && /^[1-9][0-9]*$/.test(value)) {
     const amount = BigInt(value);
     if (amount <= MAX_UINT256) return amount;
@@ -59,7 +59,7 @@ export function parseAmount(value: string): bigint {
   throw new ServiceError("INVALID_PARAMETER", message, { field: "amount" });
 }
 
-/** Percent, 0 <= slippage < 100. @throws ServiceError MISSING_PARAMETER or INVALID_PARAMETER. */
+/** Validates a slippage tolerance in percent, 0 <= slippage < 100. @throws ServiceError MISSING_PARAMETER or INVALID_PARAMETER. */
 export function parseSlippage(value: number | undefined): number {
   const field = "slippage";
   if (value === undefined) throw new ServiceError("MISSING_PARAMETER", `${field} is required`, { field });
@@ -70,7 +70,7 @@ export function parseSlippage(value: number | undefined): number {
   return value;
 }
 
-/** RPC endpoints of this request by chain slug. @throws ServiceError UNSUPPORTED_CHAIN or INVALID_PARAMETER. */
+/** Returns the custom RPC URLs of a request by chain slug. @throws ServiceError UNSUPPORTED_CHAIN or INVALID_PARAMETER. */
 export function parseRpcUrls(network: Network, urls: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   const bySlug = new Map<string, string>();
   for (const [name, url] of Object.entries(urls)) {
@@ -79,7 +79,7 @@ export function parseRpcUrls(network: Network, urls: Readonly<Record<string, str
     if (chain === undefined) {
       const message = `rpcUrl names chain ${quoteForError(name)}, which ${network.slug} does not have`;
       throw new ServiceError("UNSUPPORTED_CHAIN", message, {
-        field: name.length > MAX_ECHOED_CHARS ? "rpcUrl" : field,
+        field: name.length > MAX_QUOTED_CHARS ? "rpcUrl" : field,
       });
     }
     const { slug } = chain;
@@ -89,8 +89,8 @@ export function parseRpcUrls(network: Network, urls: Readonly<Record<string, str
   return bySlug;
 }
 
-/** A caller's value as an error may repeat it: short, printable, quoted. */
+/** Formats a caller's value for an error message: short, printable, quoted. */
 function quoteForError(value: string): string {
-  const short = value.length > MAX_ECHOED_CHARS ? `${value.slice(0, MAX_ECHOED_CHARS)}...` : value;
+  const short = value.length > MAX_QUOTED_CHARS ? `${value.slice(0, MAX_QUOTED_CHARS)}...` : value;
   return JSON.stringify(short.replace(/[^\x20-\x7e]/g, "?"));
 }

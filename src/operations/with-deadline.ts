@@ -1,21 +1,21 @@
 import { setMaxListeners } from "node:events";
 import { ServiceError } from "../errors.js";
 import type { FairQuota } from "../resilience/fair-quota.js";
+import { isPromise } from "../resilience/maybe-async.js";
 import type { CallContext, Operation } from "./operation.js";
 
-/** How calls may wait. */
 export interface DeadlineOptions {
-  /** The longest time that any answer may take, in milliseconds. */
+  /** Maximum duration of any call, in milliseconds. */
   readonly maxTimeoutMs: number;
-  /** Where those wait that are not answered at once. */
+  /** Slots of the calls that do not respond synchronously. */
   readonly callerQuota: FairQuota;
 }
 
 /**
- * Ends an operation's wait when the caller's deadline or ours has passed, whichever is first, whatever the operation
- * still waits for. Its signal fires then, and when the caller leaves. An operation that answers at once pays for neither
- * timer nor signal, and needs no place.
- * @throws ServiceError DEADLINE_EXCEEDED; OVERLOADED where it would have to wait and too many do
+ * Limits an operation to the caller's timeout and the configured maximum, whichever is shorter. The context's signal fires
+ * when the time is over and when the caller disconnects. An operation that responds synchronously costs neither a timer
+ * nor a signal nor a slot.
+ * @throws ServiceError DEADLINE_EXCEEDED; OVERLOADED when the call has to wait and no slot is free
  */
 export function withDeadline<Request, Response>(
   operation: Operation<Request, Response>,
@@ -23,49 +23,49 @@ export function withDeadline<Request, Response>(
 ): Operation<Request, Response> {
   return (request, context) => {
     const timeoutMs = Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
-    if (timeoutMs <= 0) throw new ServiceError("DEADLINE_EXCEEDED", "the deadline had passed when the call came");
-    const ending = new DeadlineContext(context);
-    let isOver = true;
+    if (timeoutMs <= 0) throw new ServiceError("DEADLINE_EXCEEDED", "the deadline passed before the call arrived");
+    const deadlineContext = new DeadlineContext(context);
+    let isSettled = true;
     try {
-      const answer = operation(request, ending);
-      if (!(answer instanceof Promise)) return answer;
-      const leave = callerQuota.tryAcquire(context.caller);
-      if (leave === undefined) {
-        answer.catch(() => {});
+      const response = operation(request, deadlineContext);
+      if (!isPromise(response)) return response;
+      const releaseSlot = callerQuota.tryAcquire(context.caller);
+      if (releaseSlot === undefined) {
+        response.catch(() => {});
         throw new ServiceError("OVERLOADED", "too many calls are waiting here", { retryAfterSeconds: 1 });
       }
-      isOver = false;
-      return raceDeadline(answer, ending, timeoutMs).finally(leave);
+      isSettled = false;
+      return raceDeadline(response, deadlineContext, timeoutMs).finally(releaseSlot);
     } finally {
-      if (isOver) ending.end();
+      if (isSettled) deadlineContext.end();
     }
   };
 }
 
 async function raceDeadline<Response>(
-  answer: Promise<Response>,
-  ending: DeadlineContext,
+  response: Promise<Response>,
+  deadlineContext: DeadlineContext,
   timeoutMs: number,
 ): Promise<Response> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       reject(new ServiceError("DEADLINE_EXCEEDED", `no answer within ${Math.round(timeoutMs)} ms`));
-      ending.end();
+      deadlineContext.end();
     }, timeoutMs);
   });
   try {
-    return await Promise.race([answer, late]);
+    return await Promise.race([response, timeout]);
   } finally {
     clearTimeout(timer);
-    // What the answer did not wait for is of no use to anyone now.
-    ending.end();
+    // Aborts work that the response did not wait for.
+    deadlineContext.end();
   }
 }
 
 /**
- * A call's context whose signal fires at an end of our own too. A class, since there is one for each request: its
- * getters cost nothing where nobody reads them.
+ * A call context whose signal also fires at the end of the call. A class, because one is created per request: unread
+ * getters cost nothing.
  */
 class DeadlineContext implements CallContext {
   readonly requestId: string;
@@ -97,9 +97,9 @@ class DeadlineContext implements CallContext {
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();
-      // One call asks many others, each of which listens.
+      // One call starts many requests, each of which adds a listener.
       setMaxListeners(0, this.controller.signal);
-      // Not AbortSignal.any: on Node.js 20 its signal is never collected once a listener stays on it.
+      // Not AbortSignal.any: on Node.js 20, its signal is never collected while a listener is attached.
       if (this.isEnded || this.innerContext.signal.aborted) this.controller.abort();
       else this.innerContext.signal.addEventListener("abort", this.onCallerAbort);
     }

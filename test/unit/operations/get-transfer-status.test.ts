@@ -23,29 +23,29 @@ import {
   unavailableError,
 } from "../../support/stubs/transfer-fixtures.js";
 
-const observedAt = 1_700_000_100_000;
-const maxTimeoutMs = 10_000;
+const OBSERVED_AT_MS = 1_700_000_100_000;
+const MAX_TIMEOUT_MS = 10_000;
 
 interface Setup {
-  readonly found?: LookupResult | Promise<LookupResult>;
-  /** USD now; undefined: none at hand. */
+  readonly status?: LookupResult | Promise<LookupResult>;
+  /** Cached price in USD; undefined: none. */
   readonly usd?: number | undefined;
-  /** USD for who waits; undefined: never. */
+  /** Price that is loaded, or its error; undefined: hangs. */
   readonly usdLater?: number | Error | undefined;
   readonly timeoutMs?: number;
 }
 
 function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
-  // Undefined is a word here, and no default.
-  const found = "found" in parts ? parts.found : createStatus();
+  // An explicit undefined is not the default.
+  const status = "status" in parts ? parts.status : createStatus();
   const usd = "usd" in parts ? parts.usd : 2;
-  const state = { usd, now: observedAt + 1_500, steady: 5_000, signalReads: 0, closed: 0 };
-  const asked: { query: TransferQuery; context: LookupContext }[] = [];
-  const said = { cache: [] as CachePolicy[], metadata: [] as object[], notes: {} as Record<string, unknown> };
+  const state = { usd, now: OBSERVED_AT_MS + 1_500, steady: 5_000, signalReads: 0, closed: 0 };
+  const lookups: { query: TransferQuery; context: LookupContext }[] = [];
+  const recorded = { cache: [] as CachePolicy[], metadata: [] as object[], logFields: {} as Record<string, unknown> };
   const statusCache: StatusCache = {
     find(query, context) {
-      asked.push({ query, context });
-      return found;
+      lookups.push({ query, context });
+      return status;
     },
   };
   const chains: Pick<Chains, "forNetwork" | "withCustomEndpoints"> = {
@@ -75,7 +75,7 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
     chains,
     statusCache,
     prices,
-    maxTimeoutMs,
+    maxTimeoutMs: MAX_TIMEOUT_MS,
     now: () => state.now,
     monotonicNow: () => state.steady,
   });
@@ -88,29 +88,29 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
       return caller.signal;
     },
     timeoutMs,
-    addLogFields: (facts) => Object.assign(said.notes, facts),
-    setCachePolicy: (policy) => said.cache.push(policy),
-    setResponseMetadata: (entries) => said.metadata.push(entries),
+    addLogFields: (fields) => Object.assign(recorded.logFields, fields),
+    setCachePolicy: (policy) => recorded.cache.push(policy),
+    setResponseMetadata: (entries) => recorded.metadata.push(entries),
   };
-  const ask = (
+  const call = (
     request: MessageInitShape<typeof GetTransferStatusRequestSchema> = { transferId: repeatedByteHash("1a") },
   ) => operation(create(GetTransferStatusRequestSchema, request), context);
-  return { ask, asked, said, state, caller };
+  return { call, lookups, recorded, state, caller };
 }
 
 afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("which transfer is meant", () => {
-  const [id, shouted] = [repeatedByteHash("ab"), `0x${"AB".repeat(32)}`];
+describe("the transfer query", () => {
+  const [id, upperCaseId] = [repeatedByteHash("ab"), `0x${"AB".repeat(32)}`];
   test.each<[object, TransferQuery]>([
     [{ transferId: id }, { transferId: id, transactionHash: undefined }],
-    [{ transferId: shouted }, { transferId: id, transactionHash: undefined }],
-    [{ transferHash: shouted }, { transferId: undefined, transactionHash: id }],
-    [{ transactionHash: shouted }, { transferId: undefined, transactionHash: id }],
+    [{ transferId: upperCaseId }, { transferId: id, transactionHash: undefined }],
+    [{ transferHash: upperCaseId }, { transferId: undefined, transactionHash: id }],
+    [{ transactionHash: upperCaseId }, { transferId: undefined, transactionHash: id }],
     [
-      { transferHash: id, transactionHash: shouted },
+      { transferHash: id, transactionHash: upperCaseId },
       { transferId: undefined, transactionHash: id },
     ],
     [
@@ -122,10 +122,10 @@ describe("which transfer is meant", () => {
       { transferId: "18446744073709551615", transferHash: "" },
       { transferId: "18446744073709551615", transactionHash: undefined },
     ],
-  ])("%o", async (request, query) => {
-    const { ask, asked } = setup();
-    await ask(request);
-    expect(asked.map((each) => each.query)).toEqual([query]);
+  ])("of %o is normalized", async (request, query) => {
+    const { call, lookups } = setup();
+    await call(request);
+    expect(lookups.map((lookup) => lookup.query)).toEqual([query]);
   });
 
   test.each<[object, string, string | undefined]>([
@@ -142,26 +142,26 @@ describe("which transfer is meant", () => {
     [{ transferId: "18446744073709551616" }, "INVALID_PARAMETER", "transferId"],
     [{ transferId: "1", network: "kovan" }, "UNSUPPORTED_NETWORK", "network"],
     [{ transferId: "1", rpcUrl: { nowhere: "https://a" } }, "UNSUPPORTED_CHAIN", "rpcUrl[nowhere]"],
-  ])("%o is refused: %s", (request, reason, field) => {
-    const { ask, asked, said } = setup();
-    expect(() => ask(request)).toThrow(expect.objectContaining({ reason, field }));
-    expect([asked, said.cache, said.metadata]).toEqual([[], [], []]);
+  ])("of %o is rejected with %s", (request, reason, field) => {
+    const { call, lookups, recorded } = setup();
+    expect(() => call(request)).toThrow(expect.objectContaining({ reason, field }));
+    expect([lookups, recorded.cache, recorded.metadata]).toEqual([[], [], []]);
   });
 
-  test("is looked for on the network that is asked for", async () => {
-    const { ask, asked, said } = setup();
-    await ask({ transferId: "1", network: "goerli" });
-    expect(asked[0]?.context.network.slug).toBe("goerli");
-    expect(said.notes.network).toBe("goerli");
+  test("is resolved on the requested network", async () => {
+    const { call, lookups, recorded } = setup();
+    await call({ transferId: "1", network: "goerli" });
+    expect(lookups[0]?.context.network.slug).toBe("goerli");
+    expect(recorded.logFields.network).toBe("goerli");
   });
 });
 
-describe("what is answered", () => {
-  const answer = (parts: StatusOverrides, more: Omit<Setup, "found"> = {}) =>
-    setup({ found: createStatus(parts), ...more }).ask() as GetTransferStatusResponse;
+describe("the response", () => {
+  const getResponse = (parts: StatusOverrides, more: Omit<Setup, "status"> = {}) =>
+    setup({ status: createStatus(parts), ...more }).call() as GetTransferStatusResponse;
 
-  test("is all that is known", () => {
-    expect(answer({ otherTransferIds: [repeatedByteHash("05"), repeatedByteHash("06")] })).toMatchObject({
+  test("contains all fields of the status", () => {
+    expect(getResponse({ otherTransferIds: [repeatedByteHash("05"), repeatedByteHash("06")] })).toMatchObject({
       transferId: repeatedByteHash("1a"),
       transactionHash: repeatedByteHash("2b"),
       sourceChainId: 10,
@@ -188,7 +188,7 @@ describe("what is answered", () => {
     });
   });
 
-  const nothing = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };
+  const unknownDelivery = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };
   test.each<[string, StatusOverrides, object]>([
     [
       "pending",
@@ -196,18 +196,18 @@ describe("what is answered", () => {
       { state: State.PENDING, bonded: false, bondTransactionHash: "", bonderAddress: "" },
     ],
     [
-      "not to be bonded",
+      "unbondable",
       { delivery: undefined, sent: { destination: getChain("ethereum") } },
       { state: State.UNBONDABLE, bonded: false },
     ],
     [
-      "received, not known by what",
-      { delivery: nothing },
+      "received by an unknown transaction",
+      { delivery: unknownDelivery },
       { state: State.BONDED, bonded: true, bondTransactionHash: "", bonderAddress: "" },
     ],
-    ["without others", {}, { otherTransferIds: [] }],
-  ])("%s", (_, parts, expected) => {
-    expect(answer(parts)).toMatchObject(expected);
+    ["without other transfers", {}, { otherTransferIds: [] }],
+  ])("of a transfer that is %s", (_, parts, expected) => {
+    expect(getResponse(parts)).toMatchObject(expected);
   });
 
   test.each([
@@ -215,16 +215,16 @@ describe("what is answered", () => {
     [2n ** 63n, 2n ** 63n - 1n],
     [2n ** 256n - 1n, 2n ** 63n - 1n],
     [0n, 0n],
-  ])("a deadline of %s is told as %s", (deadline, told) => {
+  ])("reports a deadline of %s as %s", (deadline, reported) => {
     const { event } = createSentTransfer();
-    expect(answer({ sent: { event: { ...event, deadline } } }).deadline).toBe(told);
+    expect(getResponse({ sent: { event: { ...event, deadline } } }).deadline).toBe(reported);
   });
 
-  test("is who says it and when, in log and metadata", async () => {
-    const { ask, said } = setup({ found: Promise.resolve(createStatus({ source: "explorer" })) });
-    await ask();
-    expect(said.metadata).toEqual([{ source: "explorer", "observed-at": "2023-11-14T22:15:00.000Z" }]);
-    expect(said.notes).toEqual({
+  test("has its source and time in log fields and metadata", async () => {
+    const { call, recorded } = setup({ status: Promise.resolve(createStatus({ source: "explorer" })) });
+    await call();
+    expect(recorded.metadata).toEqual([{ source: "explorer", "observed-at": "2023-11-14T22:15:00.000Z" }]);
+    expect(recorded.logFields).toEqual({
       network: "mainnet",
       token: "ETH",
       route: "optimism>arbitrum",
@@ -233,135 +233,141 @@ describe("what is answered", () => {
     });
   });
 
-  test("is at once what is at hand, without a look at the signal", () => {
-    const { ask, state } = setup();
-    expect(ask()).not.toBeInstanceOf(Promise);
+  test("is synchronous for a cached status, without reading the signal", () => {
+    const { call, state } = setup();
+    expect(call()).not.toBeInstanceOf(Promise);
     expect(state.signalReads).toBe(0);
   });
 
-  test("is not found where there is none, and then nothing is said beside it", async () => {
+  test("is TRANSFER_NOT_FOUND without a transfer, with neither cache policy nor metadata", async () => {
     const none = expect.objectContaining({ reason: "TRANSFER_NOT_FOUND", message: expect.stringContaining("mainnet") });
-    const [atHand, later] = [setup({ found: undefined }), setup({ found: Promise.resolve(undefined) })];
-    expect(atHand.ask).toThrow(none);
-    await expect(later.ask()).rejects.toEqual(none);
-    for (const { said } of [atHand, later]) expect([said.cache, said.metadata]).toEqual([[], []]);
+    const [cached, loaded] = [setup({ status: undefined }), setup({ status: Promise.resolve(undefined) })];
+    expect(cached.call).toThrow(none);
+    await expect(loaded.call()).rejects.toEqual(none);
+    for (const { recorded } of [cached, loaded]) expect([recorded.cache, recorded.metadata]).toEqual([[], []]);
   });
 
-  test("is a failure where it cannot be known", async () => {
-    const { ask, said } = setup({ found: Promise.reject(unavailableError("base")) });
-    await expect(ask()).rejects.toThrow("base is down");
-    expect([said.cache, said.metadata]).toEqual([[], []]);
+  test("is an error when the lookup fails", async () => {
+    const { call, recorded } = setup({ status: Promise.reject(unavailableError("base")) });
+    await expect(call()).rejects.toThrow("base is down");
+    expect([recorded.cache, recorded.metadata]).toEqual([[], []]);
   });
 });
 
-describe("how long it may be kept", () => {
+describe("the cache policy", () => {
   test.each<[string, StatusOverrides, CachePolicy]>([
     ["settled", {}, { ageSeconds: 1.5, maxAgeSeconds: 86_400 }],
     ["pending", { delivery: undefined }, { ageSeconds: 1.5, maxAgeSeconds: 1 }],
     ["not final", { isFinal: false }, { ageSeconds: 1.5, maxAgeSeconds: 1 }],
     [
-      "pending towards L1",
+      "pending to L1",
       { delivery: undefined, sent: { destination: getChain("ethereum") } },
       { ageSeconds: 1.5, maxAgeSeconds: 12 },
     ],
-    ["settled, with the price of the time", { priceUsd: 3 }, { ageSeconds: 1.5, maxAgeSeconds: 86_400 }],
+    ["settled, with a historical price", { priceUsd: 3 }, { ageSeconds: 1.5, maxAgeSeconds: 86_400 }],
     ["settled, without a price", { sent: { token: "HOP" } }, { ageSeconds: 1.5, maxAgeSeconds: 1 }],
     [
-      "settled, without a price, towards a slow chain",
+      "settled, without a price, to a slow chain",
       { sent: { token: "HOP", destination: getChain("ethereum") } },
       { ageSeconds: 1.5, maxAgeSeconds: 12 },
     ],
-  ])("%s", async (_, parts, policy) => {
-    const { ask, said } = setup({ found: createStatus(parts) });
-    await ask();
-    expect(said.cache).toEqual([policy]);
+  ])("of a status that is %s", async (_, parts, policy) => {
+    const { call, recorded } = setup({ status: createStatus(parts) });
+    await call();
+    expect(recorded.cache).toEqual([policy]);
   });
 
   test.each([
     [4, 86_400],
     [unavailableError("prices"), 1],
-  ])("settled, when the price was waited for: %s", async (usdLater, maxAgeSeconds) => {
-    const { ask, said } = setup({ usd: undefined, usdLater });
-    await ask();
-    expect(said.cache).toEqual([{ ageSeconds: 1.5, maxAgeSeconds }]);
+  ])("of a settled status depends on the loaded price: %s", async (usdLater, maxAgeSeconds) => {
+    const { call, recorded } = setup({ usd: undefined, usdLater });
+    await call();
+    expect(recorded.cache).toEqual([{ ageSeconds: 1.5, maxAgeSeconds }]);
   });
 
-  test("not at all where the caller named an endpoint, which is closed in the end", async () => {
+  test("is private with a custom endpoint, which is closed at the end", async () => {
     for (const rpcUrl of [{ optimism: "https://a" }, { xdai: "https://a" }]) {
-      const { ask, said, asked, state } = setup();
-      await ask({ transferId: "1", rpcUrl });
+      const { call, recorded, lookups, state } = setup();
+      await call({ transferId: "1", rpcUrl });
       const [slug] = Object.keys(rpcUrl);
-      expect(asked[0]?.context.chains.hasCustomEndpoint(slug === "xdai" ? "gnosis" : "optimism")).toBe(true);
-      expect(said.cache).toEqual(["private"]);
+      expect(lookups[0]?.context.chains.hasCustomEndpoint(slug === "xdai" ? "gnosis" : "optimism")).toBe(true);
+      expect(recorded.cache).toEqual(["private"]);
       expect(state.closed).toBe(1);
     }
-    const { ask, said } = setup();
-    await ask({ transferId: "1", rpcUrl: { optimism: "" } });
-    expect(said.cache).toEqual([{ ageSeconds: 1.5, maxAgeSeconds: 86_400 }]);
+    const { call, recorded } = setup();
+    await call({ transferId: "1", rpcUrl: { optimism: "" } });
+    expect(recorded.cache).toEqual([{ ageSeconds: 1.5, maxAgeSeconds: 86_400 }]);
   });
 });
 
 describe("the price", () => {
-  test("is that of the time where it is known", () => {
-    expect(setup({ found: createStatus({ priceUsd: 3 }) }).ask()).toMatchObject({ amountUsd: 7.5, bonderFeeUsd: 0.75 });
+  test("is the historical one if it is known", () => {
+    expect(setup({ status: createStatus({ priceUsd: 3 }) }).call()).toMatchObject({
+      amountUsd: 7.5,
+      bonderFeeUsd: 0.75,
+    });
   });
 
   test.each<[string, Setup, number]>([
-    ["is today's where that is at hand", { usd: 2 }, 5],
-    ["is 0 where there is none", { usd: 2, found: createStatus({ sent: { token: "HOP" } }) }, 0],
-    ["is waited for", { usd: undefined, usdLater: 4 }, 10],
-    ["is 0 where none comes", { usd: undefined, usdLater: unavailableError("prices") }, 0],
+    ["is the current one if it is cached", { usd: 2 }, 5],
+    ["is 0 if there is none", { usd: 2, status: createStatus({ sent: { token: "HOP" } }) }, 0],
+    ["is loaded if it is not cached", { usd: undefined, usdLater: 4 }, 10],
+    ["is 0 if it cannot be loaded", { usd: undefined, usdLater: unavailableError("prices") }, 0],
   ])("%s", async (_, parts, amountUsd) => {
-    expect(await setup(parts).ask()).toMatchObject({ amountUsd });
+    expect(await setup(parts).call()).toMatchObject({ amountUsd });
   });
 
   test.each([
-    [1_000, 0, maxTimeoutMs],
-    // Of what is left half is for the answer.
+    [1_000, 0, MAX_TIMEOUT_MS],
+    // Half of the remaining time is reserved for the response.
     [400, 0, 800],
     [400, 1_200, 2_000],
     [0, 1_200, 1_200],
-  ])("is waited for %i ms at most, when finding took %i ms of %i ms", async (patience, takes, timeoutMs) => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const found = createDeferred<LookupResult>();
-    const { ask, state } = setup({ usd: undefined, found: found.promise, timeoutMs });
-    let isOver = false;
-    const answer = Promise.resolve(ask()).finally(() => {
-      isOver = true;
-    });
-    state.steady += takes;
-    found.resolve(createStatus());
-    await vi.advanceTimersByTimeAsync(Math.max(0, patience - 1));
-    expect(isOver).toBe(patience === 0);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(await answer).toMatchObject({ amountUsd: 0, amountFormatted: 2.5 });
-  });
+  ])(
+    "is waited for at most %i ms after a lookup of %i ms with a timeout of %i ms",
+    async (maxWaitMs, lookupMs, timeoutMs) => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      const status = createDeferred<LookupResult>();
+      const { call, state } = setup({ usd: undefined, status: status.promise, timeoutMs });
+      let isSettled = false;
+      const response = Promise.resolve(call()).finally(() => {
+        isSettled = true;
+      });
+      state.steady += lookupMs;
+      status.resolve(createStatus());
+      await vi.advanceTimersByTimeAsync(Math.max(0, maxWaitMs - 1));
+      expect(isSettled).toBe(maxWaitMs === 0);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(await response).toMatchObject({ amountUsd: 0, amountFormatted: 2.5 });
+    },
+  );
 
-  test("makes another message of one status, and the same as long as it stands", () => {
-    const { ask, state } = setup();
-    const first = ask() as GetTransferStatusResponse;
+  test("changes the message of a status; the message is memoized while the price is the same", () => {
+    const { call, state } = setup();
+    const first = call() as GetTransferStatusResponse;
     expect(Object.isFrozen(first) && Object.isFrozen(first.otherTransferIds)).toBe(true);
-    expect(ask()).toBe(first);
+    expect(call()).toBe(first);
     state.usd = 3;
-    expect(ask()).toMatchObject({ amountUsd: 7.5 });
-    expect(ask()).not.toBe(first);
+    expect(call()).toMatchObject({ amountUsd: 7.5 });
+    expect(call()).not.toBe(first);
     state.usd = 2;
-    expect(ask()).toEqual(first);
+    expect(call()).toEqual(first);
   });
 });
 
-describe("the time for it", () => {
+describe("the deadline of the lookup", () => {
   test.each([
-    [undefined, maxTimeoutMs],
+    [undefined, MAX_TIMEOUT_MS],
     [400, 400],
-    [60_000, maxTimeoutMs],
-  ])("is the caller's %s ms, and %i at most", async (timeoutMs, leftMs) => {
-    const { ask, asked, state, caller } = setup(timeoutMs === undefined ? {} : { timeoutMs });
-    await ask();
-    const [first] = asked;
-    expect(first?.context.remainingMs()).toBe(leftMs);
+    [60_000, MAX_TIMEOUT_MS],
+  ])("for a timeout of %s ms is %i ms", async (timeoutMs, remainingMs) => {
+    const { call, lookups, state, caller } = setup(timeoutMs === undefined ? {} : { timeoutMs });
+    await call();
+    const [first] = lookups;
+    expect(first?.context.remainingMs()).toBe(remainingMs);
     state.steady += 300;
-    expect(first?.context.remainingMs()).toBe(leftMs - 300);
+    expect(first?.context.remainingMs()).toBe(remainingMs - 300);
     expect(first?.context.signal).toBe(caller.signal);
   });
 });

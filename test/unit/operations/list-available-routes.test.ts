@@ -5,15 +5,15 @@ import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
 import { createListAvailableRoutes } from "../../../src/operations/list-available-routes.js";
 import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
 
-const settings = { mainnet: getBuiltInFeeSettings("mainnet"), goerli: getBuiltInFeeSettings("goerli") };
+const SETTINGS = { mainnet: getBuiltInFeeSettings("mainnet"), goerli: getBuiltInFeeSettings("goerli") };
 
-function routesWith(isAtHand: boolean) {
+function setup({ hasCachedSettings }: { readonly hasCachedSettings: boolean }) {
   const policies: CachePolicy[] = [];
   const operation = createListAvailableRoutes({
     settings: {
-      getCurrent: async (network) => settings[network],
-      getCurrentOrBuiltIn: async (network) => settings[network],
-      peek: (network) => (isAtHand ? settings[network] : undefined),
+      getCurrent: async (network) => SETTINGS[network],
+      getCurrentOrBuiltIn: async (network) => SETTINGS[network],
+      peek: (network) => (hasCachedSettings ? SETTINGS[network] : undefined),
     },
   });
   const context: CallContext = {
@@ -29,16 +29,16 @@ function routesWith(isAtHand: boolean) {
   return { list, policies };
 }
 
-test("routes come at once where the settings are at hand, and the same either way", async () => {
-  const atHand = routesWith(true);
-  const now = atHand.list({ token: "eth" });
-  expect(now).not.toBeInstanceOf(Promise);
-  expect(await routesWith(false).list({ token: "eth" })).toEqual(now);
-  expect(atHand.policies).toEqual([{ ageSeconds: 0, maxAgeSeconds: 60, staleWhileRevalidateSeconds: 300 }]);
+test("returns synchronously with cached settings, and the same routes without", async () => {
+  const cached = setup({ hasCachedSettings: true });
+  const response = cached.list({ token: "eth" });
+  expect(response).not.toBeInstanceOf(Promise);
+  expect(await setup({ hasCachedSettings: false }).list({ token: "eth" })).toEqual(response);
+  expect(cached.policies).toEqual([{ ageSeconds: 0, maxAgeSeconds: 60, staleWhileRevalidateSeconds: 300 }]);
 });
 
-test("the same question has the same frozen answer, another one another", async () => {
-  const { list } = routesWith(true);
+test("returns the same frozen response for the same filter only", async () => {
+  const { list } = setup({ hasCachedSettings: true });
   const all = await list({});
   expect(await list({ network: "mainnet" })).toBe(all);
   expect(await list({ token: "WETH" })).toBe(await list({ token: "eth" }));
@@ -47,8 +47,8 @@ test("the same question has the same frozen answer, another one another", async 
   expect(Object.isFrozen(all) && Object.isFrozen(all.routes) && all.routes.every(Object.isFrozen)).toBe(true);
 });
 
-test("filters are refused as they were where they name nothing", () => {
-  const { list, policies } = routesWith(true);
+test("rejects unknown tokens and chains", () => {
+  const { list, policies } = setup({ hasCachedSettings: true });
   expect(() => list({ token: "NOPE" })).toThrow("NOPE");
   expect(() => list({ fromChain: "nowhere" })).toThrow("nowhere");
   expect(policies).toEqual([]);

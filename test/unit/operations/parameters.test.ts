@@ -11,8 +11,8 @@ import {
 
 const mainnet = getNetwork("mainnet");
 
-describe("amount", () => {
-  test.each(["1", "1000000", (2n ** 256n - 1n).toString()])("%s", (text) => {
+describe("parseAmount", () => {
+  test.each(["1", "1000000", (2n ** 256n - 1n).toString()])("accepts %s", (text) => {
     expect(parseAmount(text)).toBe(BigInt(text));
   });
 
@@ -30,50 +30,50 @@ describe("amount", () => {
     "",
     (2n ** 256n).toString(),
     "9".repeat(1_000_000),
-  ])("%s is none", (text) => {
+  ])("rejects %s", (text) => {
     expect(() => parseAmount(text)).toThrow(expect.objectContaining({ reason: "INVALID_PARAMETER", field: "amount" }));
   });
 });
 
-describe("slippage", () => {
-  test.each([0, 0.5, 99.999])("%d", (value) => {
+describe("parseSlippage", () => {
+  test.each([0, 0.5, 99.999])("accepts %d", (value) => {
     expect(parseSlippage(value)).toBe(value);
   });
 
-  test.each([-0, -1, 100, Number.NaN, Infinity, -Infinity])("%d is none", (value) => {
+  test.each([-0, -1, 100, Number.NaN, Infinity, -Infinity])("rejects %d", (value) => {
     expect(() => parseSlippage(value)).toThrow(
       expect.objectContaining({ reason: "INVALID_PARAMETER", field: "slippage" }),
     );
   });
 
-  test("is required, and 0 is a value", () => {
+  test("rejects a missing value", () => {
     expect(() => parseSlippage(undefined)).toThrow(expect.objectContaining({ reason: "MISSING_PARAMETER" }));
   });
 });
 
-describe("network, token and chain", () => {
-  test("empty network is mainnet", () => {
+describe("parseNetwork, parseToken and parseChain", () => {
+  test("an empty network means mainnet", () => {
     expect(parseNetwork("").slug).toBe("mainnet");
     expect(parseNetwork("goerli").slug).toBe("goerli");
   });
 
-  test.each(["Mainnet", "sepolia", "__proto__"])("network %s is none", (text) => {
+  test.each(["Mainnet", "sepolia", "__proto__"])("rejects network %s", (text) => {
     expect(() => parseNetwork(text)).toThrow(
       expect.objectContaining({ reason: "UNSUPPORTED_NETWORK", field: "network" }),
     );
   });
 
-  test("chains by slug and the SDK's alias", () => {
+  test("accepts a chain's slug and the SDK's alias", () => {
     expect(parseChain(mainnet, "toChain", "xdai").slug).toBe("gnosis");
     expect(() => parseChain(mainnet, "toChain", "Optimism")).toThrow(
       expect.objectContaining({ reason: "UNSUPPORTED_CHAIN", field: "toChain" }),
     );
   });
 
-  test("an error repeats little of what it was given, and nothing unprintable", () => {
-    const given = `\u0000\u001b[31m<b>${"x".repeat(10_000)}`;
+  test("errors quote a short, printable part of the value", () => {
+    const value = `\u0000\u001b[31m<b>${"x".repeat(10_000)}`;
     try {
-      parseToken(mainnet, given);
+      parseToken(mainnet, value);
       expect.unreachable();
     } catch (error) {
       const { message } = error as Error;
@@ -83,20 +83,20 @@ describe("network, token and chain", () => {
   });
 });
 
-describe("RPC URLs", () => {
-  test("by slug, aliases resolved, empty ones left out", () => {
+describe("parseRpcUrls", () => {
+  test("resolves aliases and drops empty URLs", () => {
     expect([...parseRpcUrls(mainnet, { xdai: "https://a.example", base: "" })]).toEqual([
       ["gnosis", "https://a.example"],
     ]);
   });
 
-  test("one chain has one", () => {
+  test("rejects two URLs for one chain", () => {
     expect(() => parseRpcUrls(mainnet, { xdai: "https://a.example", gnosis: "https://b.example" })).toThrow(
       expect.objectContaining({ reason: "INVALID_PARAMETER" }),
     );
   });
 
-  test.each(["zksync", "__proto__", "constructor"])("a chain %s is unknown", (slug) => {
+  test.each(["zksync", "__proto__", "constructor"])("rejects the unknown chain %s", (slug) => {
     const urls = Object.fromEntries([[slug, "https://a.example"]]);
     expect(() => parseRpcUrls(mainnet, urls)).toThrow(
       expect.objectContaining({ reason: "UNSUPPORTED_CHAIN", field: `rpcUrl[${slug}]` }),
