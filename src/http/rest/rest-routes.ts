@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
+import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
 import { memoizeFrozen } from "../codec/memoize-frozen.js";
 import { type AnyOperation, getOperation, type MountedService } from "../request/mounted-service.js";
 import {
@@ -65,14 +66,14 @@ function createRestHandler(
     sendError(exchange, exchange.context.recordFailure(error));
   }
   return createGetHandler((exchange, query) => {
-    let result: Message | Promise<Message>;
+    let result: MaybePromise<Message>;
     try {
       result = operation(bind(query) as never, exchange.context.toCallContext(undefined));
     } catch (error) {
       fail(exchange, error);
       return;
     }
-    if (result instanceof Promise) {
+    if (isPromise(result)) {
       result.then(
         (message) => succeed(exchange, message),
         (error: unknown) => fail(exchange, error),

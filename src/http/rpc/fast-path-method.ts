@@ -1,6 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { CallContext } from "../../operations/operation.js";
+import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import { memoizeFrozen } from "../codec/memoize-frozen.js";
 import { createFastPathBinaryReader, type FastPathBinaryReader } from "../codec/read-binary.js";
 import { createFastPathJsonReader, type FastPathJsonReader } from "../codec/read-json.js";
@@ -62,15 +63,14 @@ export function invokeOperation(
   succeed: (message: Message) => void,
   fail: (error: unknown) => void,
 ): void {
-  let result: Message | Promise<Message>;
+  let result: MaybePromise<Message>;
   try {
     result = operation(request as never, context);
   } catch (error) {
     fail(error);
     return;
   }
-  if (result instanceof Promise) result.then(succeed, fail);
-  else succeed(result);
+  void mapMaybeAsync(result, succeed, fail);
 }
 
 /** Returns the end of a timeout in whole milliseconds since the epoch, as Connect computes it. */
