@@ -70,7 +70,7 @@ const REASON_DOCS: Readonly<Record<ErrorReason, ReasonDoc>> = {
   },
   UPSTREAM_UNAVAILABLE: {
     description: "a chain or another source that the result needs did not respond; the message names it",
-    exampleMessage: "no RPC endpoint of polygon gives an answer",
+    exampleMessage: "no RPC endpoint of polygon responded",
   },
   DEADLINE_EXCEEDED: { description: "the call did not finish in time", exampleMessage: "no answer within 10000 ms" },
   INTERNAL: {
