@@ -48,8 +48,8 @@ function setup({ most = Number.POSITIVE_INFINITY } = {}) {
   };
 }
 
-/** Puts events of one transaction in a block. */
-function put(chain: TransferChainStub, block: number, ...events: readonly ChainEvent[]): string {
+/** Adds the events of one transaction to a block. */
+function addTransaction(chain: TransferChainStub, block: number, ...events: readonly ChainEvent[]): string {
   const transactionHash = events[0]?.transactionHash ?? "";
   for (const [index, event] of events.entries()) {
     chain.events.push({ event: { ...event, transactionHash }, block, index });
@@ -61,43 +61,43 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("by the transaction that delivered it", () => {
-  const burnt = cctpTransferSentEvent(77n, { from: "base", to });
+describe("a lookup by the delivering transaction", () => {
+  const burned = cctpTransferSentEvent(77n, { from: "base", to });
   const minted = messageReceivedEvent(77n, { from: "base", to });
   const foreign = messageReceivedEvent(99n, { from: "base", to }, repeatedByteAddress("55"));
 
-  test("a CCTP transfer, without the messages of others beside it", async () => {
+  test("finds a CCTP transfer and ignores foreign messages beside it", async () => {
     const { base, arbitrum, find } = setup();
-    put(base, 10, burnt);
-    const transaction = put(arbitrum, 100, foreign, minted);
+    addTransaction(base, 10, burned);
+    const transaction = addTransaction(arbitrum, 100, foreign, minted);
     expect(await find(transaction)).toMatchObject({ sent: { id: "77" }, otherTransferIds: [], state: "BONDED" });
   });
 
-  test("nothing where it is the message of others, and no chain is searched for it", async () => {
+  test("finds nothing for a foreign message, without searching any chain", async () => {
     const { base, arbitrum, find } = setup({ most: 2_000 });
-    expect(await find(put(arbitrum, 100, foreign))).toBeUndefined();
+    expect(await find(addTransaction(arbitrum, 100, foreign))).toBeUndefined();
     expect(base.searchedRanges).toEqual([]);
   });
 
-  test("one of several from L1, which are told apart by the transactions that sent them", async () => {
+  test("distinguishes several transfers from L1 by their sending transactions", async () => {
     const { ethereum, arbitrum, find } = setup();
-    const one = put(ethereum, 40_000, transferSentToL2Event("a", "one", { to }));
-    const two = put(ethereum, 40_001, transferSentToL2Event("b", "two", { to }));
-    const both = put(
+    const first = addTransaction(ethereum, 40_000, transferSentToL2Event("a", "one", { to }));
+    const second = addTransaction(ethereum, 40_001, transferSentToL2Event("b", "two", { to }));
+    const both = addTransaction(
       arbitrum,
       41_000,
       transferFromL1CompletedEvent("a", "both", { to }),
       transferFromL1CompletedEvent("b", "both", { to }),
     );
-    expect(await find(both)).toMatchObject({ sent: { id: one }, otherTransferIds: [two] });
-    expect(await find(both, two)).toMatchObject({ sent: { id: two }, otherTransferIds: [one] });
+    expect(await find(both)).toMatchObject({ sent: { id: first }, otherTransferIds: [second] });
+    expect(await find(both, second)).toMatchObject({ sent: { id: second }, otherTransferIds: [first] });
     expect(await find(both, hashFromName("three"))).toBeUndefined();
   });
 
-  test("one of several, of which nobody sent another", async () => {
+  test("omits a sibling that was never sent", async () => {
     const { optimism, arbitrum, find } = setup();
-    put(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    const both = put(
+    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+    const both = addTransaction(
       arbitrum,
       500,
       transferFromL1CompletedEvent("b", "both", { to }),
@@ -108,10 +108,10 @@ describe("by the transaction that delivered it", () => {
     }
   });
 
-  test("the one that is meant, whatever keeps another from being traced back", async () => {
+  test("finds the requested transfer while the send of another cannot be searched", async () => {
     const { optimism, base, arbitrum, find } = setup();
-    put(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    const both = put(arbitrum, 500, withdrawalBondedEvent("b", { to }), withdrawalBondedEvent("a", { to }));
+    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+    const both = addTransaction(arbitrum, 500, withdrawalBondedEvent("b", { to }), withdrawalBondedEvent("a", { to }));
     base.beforeResponse = (method) => {
       if (method === "eth_getLogs") throw unavailableError("base");
     };
@@ -122,10 +122,10 @@ describe("by the transaction that delivered it", () => {
     await expect(find(both)).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE", message: "base is down" });
   });
 
-  test("one of several, of which another cannot be traced back now", async () => {
+  test("omits a sibling whose send cannot be searched", async () => {
     const { ethereum, optimism, arbitrum, find } = setup();
-    put(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    const both = put(
+    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+    const both = addTransaction(
       arbitrum,
       500,
       transferFromL1CompletedEvent("b", "both", { to }),
@@ -140,75 +140,75 @@ describe("by the transaction that delivered it", () => {
     });
   });
 
-  test("two sends of one transaction on L1, whose id is not also the other's", async () => {
+  test("lists no sibling for two sends of one transaction on L1, which share an ID", async () => {
     const { ethereum, arbitrum, find } = setup();
-    const one = put(
+    const first = addTransaction(
       ethereum,
       40_000,
       transferSentToL2Event("a", "one", { to }),
       transferSentToL2Event("b", "one", { to }),
     );
-    const both = put(
+    const both = addTransaction(
       arbitrum,
       41_000,
       transferFromL1CompletedEvent("a", "both", { to }),
       transferFromL1CompletedEvent("b", "both", { to }),
     );
-    expect(await find(both)).toMatchObject({ sent: { id: one }, otherTransferIds: [] });
+    expect(await find(both)).toMatchObject({ sent: { id: first }, otherTransferIds: [] });
   });
 
   test.each<[string, ChainEvent]>([
     ["went to another chain", transferSentEvent("a", { from: "optimism", to: "base" })],
-    ["is one of another token", transferSentEvent("a", { from: "optimism", to, token: "DAI" })],
-  ])("nothing where what has its id %s", async (_, sent) => {
+    ["has another token", transferSentEvent("a", { from: "optimism", to, token: "DAI" })],
+  ])("finds nothing when the send with its ID %s", async (_, sent) => {
     const { optimism, arbitrum, find } = setup();
-    put(optimism, 100, sent);
-    const bond = put(arbitrum, 500, withdrawalBondedEvent("a", { to }));
+    addTransaction(optimism, 100, sent);
+    const bond = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }));
     expect(await find(bond)).toBeUndefined();
     expect(await find(bond, hashFromName("a"))).toBeUndefined();
     optimism.events = [];
-    put(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
     expect(await find(bond)).toMatchObject({ sent: { id: hashFromName("a") } });
   });
 
-  test("the first that is one of Hop's", async () => {
+  test("finds the first transfer that was sent by Hop", async () => {
     const { optimism, arbitrum, find } = setup();
-    put(optimism, 100, transferSentEvent("b", { from: "optimism", to }));
-    const both = put(arbitrum, 500, withdrawalBondedEvent("a", { to }), withdrawalBondedEvent("b", { to }));
+    addTransaction(optimism, 100, transferSentEvent("b", { from: "optimism", to }));
+    const both = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }), withdrawalBondedEvent("b", { to }));
     expect(await find(both)).toMatchObject({ sent: { id: hashFromName("b") } });
   });
 });
 
-test("of two sends from L1 in one transaction the one's id is not also the other's", async () => {
+test("lists no sibling for two sends from L1 in one transaction, which share an ID", async () => {
   const { ethereum, find } = setup();
   const both = [transferSentToL2Event("a", "both", { to }), transferSentToL2Event("b", "both", { to })];
-  expect(await find(put(ethereum, 40_000, ...both))).toMatchObject({
+  expect(await find(addTransaction(ethereum, 40_000, ...both))).toMatchObject({
     sent: { id: both[0]?.transactionHash, logIndex: 0 },
     otherTransferIds: [],
   });
 });
 
 test.each(["eth_getBlockByHash", "eth_getTransactionReceipt"])(
-  "a chain that has the log of a transfer, and nothing to say to %s, cannot tell",
+  "fails when a chain has the log of a transfer but returns null for %s",
   async (missing) => {
     const { optimism, arbitrum, find } = setup();
-    put(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
-    const bond = put(arbitrum, 500, withdrawalBondedEvent("a", { to }));
+    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+    const bond = addTransaction(arbitrum, 500, withdrawalBondedEvent("a", { to }));
     const { send } = optimism.client;
     optimism.client.send = async (method, params, signal) => (method === missing ? null : send(method, params, signal));
-    const cannotTell = { reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("optimism") };
-    await expect(find(bond)).rejects.toMatchObject(cannotTell);
+    const unavailable = { reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("optimism") };
+    await expect(find(bond)).rejects.toMatchObject(unavailable);
   },
 );
 
-describe("an arrival", () => {
+describe("a delivery", () => {
   const sent = transferSentEvent("a", { from: "optimism", to });
-  function arrived() {
-    const all = setup();
-    all.arbitrum.contractResult = () => 1n;
-    put(all.arbitrum, 500, withdrawalBondedEvent("a", { to }));
-    const transaction = put(all.optimism, 100, sent);
-    return { ...all, look: (more?: Partial<LookupContext>) => all.find(transaction, undefined, more) };
+  function setupDelivered() {
+    const chains = setup();
+    chains.arbitrum.contractResult = () => 1n;
+    addTransaction(chains.arbitrum, 500, withdrawalBondedEvent("a", { to }));
+    const transaction = addTransaction(chains.optimism, 100, sent);
+    return { ...chains, findSent: (more?: Partial<LookupContext>) => chains.find(transaction, undefined, more) };
   }
 
   test.each([
@@ -217,41 +217,45 @@ describe("an arrival", () => {
     [100, 499, false],
     [undefined, 500, false],
     [100, undefined, false],
-  ])("with blocks that stay up to %s and %s: final is %s", async (source, destination, isFinal) => {
-    const { optimism, arbitrum, look } = arrived();
+  ])("with finalized blocks %s and %s has isFinal %s", async (source, destination, isFinal) => {
+    const { optimism, arbitrum, findSent } = setupDelivered();
     [optimism.finalized, arbitrum.finalized] = [source, destination];
-    expect(await look()).toMatchObject({ state: "BONDED", isFinal });
+    expect(await findSent()).toMatchObject({ state: "BONDED", isFinal });
   });
 
-  const hangs = (method: string) => (asked: string) => (asked === method ? createDeferred<void>().promise : undefined);
-  const fails = (method: string) => (asked: string) => {
-    if (asked === method) throw unavailableError(to);
+  const hangOn = (method: string) => (called: string) =>
+    called === method ? createDeferred<void>().promise : undefined;
+  const failOn = (method: string) => (called: string) => {
+    if (called === method) throw unavailableError(to);
   };
-  test("is not final while it is not known who brought it", async () => {
-    const { optimism, arbitrum, look } = arrived();
+  test("is not final while its bonder is unknown", async () => {
+    const { optimism, arbitrum, findSent } = setupDelivered();
     [optimism.finalized, arbitrum.finalized] = [100, 500];
-    arbitrum.beforeResponse = fails("eth_getTransactionByHash");
-    expect(await look()).toMatchObject({ isFinal: false, delivery: { bonder: undefined, blockNumber: 500 } });
+    arbitrum.beforeResponse = failOn("eth_getTransactionByHash");
+    expect(await findSent()).toMatchObject({ isFinal: false, delivery: { bonder: undefined, blockNumber: 500 } });
   });
 
   test.each([
-    ["who brought it", "eth_getTransactionByHash", 10_000, 1_000],
-    ["what stays", "eth_getBlockByNumber", 10_000, 1_000],
-    ["what stays", "eth_getBlockByNumber", 600, 300],
-  ])("is told without %s, when %s hangs, of %i ms after %i", async (_, method, leftMs, patience) => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const { optimism, arbitrum, look } = arrived();
-    [optimism.finalized, arbitrum.finalized] = [100, 500];
-    arbitrum.beforeResponse = hangs(method);
-    let isOver = false;
-    const found = look({ remainingMs: () => leftMs }).finally(() => {
-      isOver = true;
-    });
-    await vi.advanceTimersByTimeAsync(patience - 1);
-    expect(isOver).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(isOver).toBe(true);
-    expect(await found).toMatchObject({ state: "BONDED", isFinal: false });
-    expect(vi.getTimerCount()).toBe(0);
-  });
+    ["the bonder", "eth_getTransactionByHash", 10_000, 1_000],
+    ["the finality", "eth_getBlockByNumber", 10_000, 1_000],
+    ["the finality", "eth_getBlockByNumber", 600, 300],
+  ])(
+    "is returned without %s when %s hangs: deadline %i ms, timeout %i ms",
+    async (_, method, remainingMs, timeoutMs) => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      const { optimism, arbitrum, findSent } = setupDelivered();
+      [optimism.finalized, arbitrum.finalized] = [100, 500];
+      arbitrum.beforeResponse = hangOn(method);
+      let isSettled = false;
+      const status = findSent({ remainingMs: () => remainingMs }).finally(() => {
+        isSettled = true;
+      });
+      await vi.advanceTimersByTimeAsync(timeoutMs - 1);
+      expect(isSettled).toBe(false);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(isSettled).toBe(true);
+      expect(await status).toMatchObject({ state: "BONDED", isFinal: false });
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
 });

@@ -25,9 +25,9 @@ import {
   withdrewEvent,
 } from "../../index/support/hop-events.js";
 
-const book = createContractRegistry(mainnetNetwork);
+const contracts = createContractRegistry(mainnetNetwork);
 const bonded = withdrawalBondedEvent("a", { to: "arbitrum" });
-const isDown = { reason: "UPSTREAM_UNAVAILABLE" };
+const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -40,113 +40,120 @@ afterEach(() => {
 function setup({ most = Number.POSITIVE_INFINITY } = {}) {
   const chain = createTransferChainStub("arbitrum", { most });
   const closing = new AbortController();
-  const memory = {
+  const caches = {
     blockTimes: createBlockFinder({ now: () => 0 }),
     logScanner: createResumableLogScanner(closing.signal),
   };
   const send = (more: Partial<SentTransfer> = {}) =>
     createSentTransfer({ id: hashFromName("a"), timestamp: chain.timestampOf(50_000), ...more });
-  /** Whether and how a transfer arrived, once the time is over. */
-  async function arrival(
+  /** Finds the delivery of a transfer and runs all timers. */
+  async function findDeliveryOf(
     sent = send(),
-    { custom = [] as string[], leftMs = 10_000, sentAt = Promise.resolve(sent.timestamp) } = {},
+    { custom = [] as string[], remainingMs = 10_000, sentAt = Promise.resolve(sent.timestamp) } = {},
   ) {
-    const context = createLookupContext({ chains: createChainAccess([chain], custom), remainingMs: () => leftMs });
-    const found = findDelivery(sent, sentAt, book, memory, context);
-    found.catch(() => {});
+    const context = createLookupContext({ chains: createChainAccess([chain], custom), remainingMs: () => remainingMs });
+    const delivery = findDelivery(sent, sentAt, contracts, caches, context);
+    delivery.catch(() => {});
     await vi.runAllTimersAsync();
     closing.abort();
-    return found;
+    return delivery;
   }
-  return { chain, arrival, send, memory };
+  return { chain, findDeliveryOf, send, caches };
 }
 
-/** Until it is waited for no more. */
-const hangs = (): Promise<void> => createDeferred<void>().promise;
-const fails = (): never => {
+const hang = (): Promise<void> => createDeferred<void>().promise;
+const fail = (): never => {
   throw unavailableError("arbitrum");
 };
 const onLogs =
-  (does: () => Promise<void>): TransferChainStub["beforeResponse"] =>
+  (respond: () => Promise<void>): TransferChainStub["beforeResponse"] =>
   (method) =>
-    method === "eth_getLogs" ? does() : undefined;
+    method === "eth_getLogs" ? respond() : undefined;
 const onCalls =
-  (does: () => Promise<void>): TransferChainStub["beforeResponse"] =>
+  (respond: () => Promise<void>): TransferChainStub["beforeResponse"] =>
   (method) =>
-    method === "eth_call" ? does() : undefined;
+    method === "eth_call" ? respond() : undefined;
 
-describe("whether a transfer has arrived, and by which log", () => {
+describe("the delivery of a transfer", () => {
   const log = toLog(bonded, 60_000);
   const other = withdrawalBondedEvent("b", { to: "arbitrum" });
   test.each<
     [string, Partial<Pick<TransferChainStub, "contractResult" | "beforeResponse" | "maxLogBlocks" | "events">>, unknown]
   >([
-    ["yes", {}, { log }],
-    ["no", { contractResult: () => 0n, events: [] }, undefined],
-    ["no, with another's log", { contractResult: () => 0n, events: [{ event: other, block: 60_000 }] }, undefined],
-    ["yes by the log alone, where the contract was asked a moment before", { contractResult: () => 0n }, { log }],
+    ["with flag and log", {}, { log }],
+    ["missing", { contractResult: () => 0n, events: [] }, undefined],
     [
-      "yes by the log alone, where the contract was asked of an older block",
+      "missing, with the log of another transfer",
+      { contractResult: () => 0n, events: [{ event: other, block: 60_000 }] },
+      undefined,
+    ],
+    ["by the log alone, when the contract was read a moment earlier", { contractResult: () => 0n }, { log }],
+    [
+      "by the log alone, when the contract was read at an older block",
       { contractResult: () => 0n, beforeResponse: onCalls(flushEventLoop) },
       { log },
     ],
-    ["no, at once, with logs that hang", { contractResult: () => 0n, beforeResponse: onLogs(hangs) }, undefined],
-    ["yes, in a part of the logs", { maxLogBlocks: 2_000 }, { log }],
-    ["yes, with logs that hang", { beforeResponse: onLogs(hangs) }, { log: undefined }],
-    ["yes, with logs that cannot be had", { beforeResponse: onLogs(fails) }, { log: undefined }],
-    ["yes by the log alone, where contracts cannot be run", { beforeResponse: onCalls(fails) }, { log }],
-  ])("%s", async (_, state, expected) => {
-    const { chain, arrival } = setup();
+    [
+      "missing at once, while the log read hangs",
+      { contractResult: () => 0n, beforeResponse: onLogs(hang) },
+      undefined,
+    ],
+    ["in a part of the logs", { maxLogBlocks: 2_000 }, { log }],
+    ["without a log while the log read hangs", { beforeResponse: onLogs(hang) }, { log: undefined }],
+    ["without a log when the log read fails", { beforeResponse: onLogs(fail) }, { log: undefined }],
+    ["by the log alone when contract calls fail", { beforeResponse: onCalls(fail) }, { log }],
+  ])("is found: %s", async (_, state, expected) => {
+    const { chain, findDeliveryOf } = setup();
     Object.assign(chain, { contractResult: () => 1n, events: [{ event: bonded, block: 60_000 }], ...state });
-    expect(await arrival()).toEqual(expected);
+    expect(await findDeliveryOf()).toEqual(expected);
   });
 
-  test("in one round trip where all logs are searched at once", async () => {
-    const { chain, arrival } = setup();
+  test("takes one round trip when the whole chain is searched at once", async () => {
+    const { chain, findDeliveryOf } = setup();
     Object.assign(chain, { contractResult: () => 1n, events: [{ event: bonded, block: 60_000 }] });
-    await arrival();
+    await findDeliveryOf();
     expect(chain.methods.sort()).toEqual(["eth_call", "eth_getLogs"]);
   });
 
   test.each<[string, object]>([
-    ["no log of it", { events: [] }],
-    ["a part of its logs", { events: [], maxLogBlocks: 2_000 }],
-    ["logs that hang", { beforeResponse: (method: string) => (method === "eth_call" ? fails() : hangs()) }],
-    ["no logs", { beforeResponse: fails }],
-  ])("cannot be told by a node that runs no contracts and has %s", async (_, state) => {
-    const { chain, send, memory } = setup();
-    Object.assign(chain, { beforeResponse: onCalls(fails), ...state });
+    ["no log of the transfer", { events: [] }],
+    ["a part of the logs", { events: [], maxLogBlocks: 2_000 }],
+    ["a log read that hangs", { beforeResponse: (method: string) => (method === "eth_call" ? fail() : hang()) }],
+    ["no logs", { beforeResponse: fail }],
+  ])("is unavailable from a node without contract calls and with %s", async (_, state) => {
+    const { chain, send, caches } = setup();
+    Object.assign(chain, { beforeResponse: onCalls(fail), ...state });
     const caller = new AbortController();
     const context = createLookupContext({ chains: createChainAccess([chain]), signal: caller.signal });
-    const found = findDelivery(send(), Promise.resolve(0), book, memory, context);
-    const outcome = expect(found).rejects.toMatchObject(isDown);
+    const delivery = findDelivery(send(), Promise.resolve(0), contracts, caches, context);
+    const assertion = expect(delivery).rejects.toMatchObject(unavailable);
     setTimeout(() => caller.abort(), 1_000);
     await vi.runAllTimersAsync();
-    await outcome;
+    await assertion;
   });
 
-  test("breaks off what is not waited for", async () => {
-    const { chain, arrival } = setup();
+  test("aborts requests that it does not wait for", async () => {
+    const { chain, findDeliveryOf } = setup();
     const { getLogs } = chain.client;
     const signals: AbortSignal[] = [];
     chain.client.getLogs = (filter, range, newestFirst, signal) => {
       signals.push(signal);
       return getLogs(filter, range, newestFirst, signal);
     };
-    chain.beforeResponse = onLogs(hangs);
-    expect(await arrival()).toBeUndefined();
+    chain.beforeResponse = onLogs(hang);
+    expect(await findDeliveryOf()).toBeUndefined();
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
-  test("is said by a log that is not there yet to be unknown, without a search for it", async () => {
-    const { chain, arrival } = setup();
+  test("has no log, without a scan, when a complete history lacks it", async () => {
+    const { chain, findDeliveryOf } = setup();
     chain.contractResult = () => 1n;
-    expect(await arrival()).toEqual({ log: undefined });
+    expect(await findDeliveryOf()).toEqual({ log: undefined });
     expect(chain.searchedRanges).toHaveLength(1);
   });
 
-  test("by withdrawal as well, and by no other token's bridge", async () => {
-    const { chain, arrival } = setup();
+  test("may be a withdrawal, but not by the bridge of another token", async () => {
+    const { chain, findDeliveryOf } = setup();
     const withdrawal = withdrewEvent("a", { to: "arbitrum" });
     chain.contractResult = () => 1n;
     chain.events = [
@@ -154,30 +161,30 @@ describe("whether a transfer has arrived, and by which log", () => {
       { event: withdrawalBondedEvent("b", { to: "arbitrum" }), block: 60_000 },
       { event: withdrawal, block: 61_000 },
     ];
-    expect(await arrival()).toEqual({ log: toLog(withdrawal, 61_000) });
+    expect(await findDeliveryOf()).toEqual({ log: toLog(withdrawal, 61_000) });
   });
 
-  test("asks the bridge of its token for its id", async () => {
-    const { chain, arrival } = setup();
+  test("reads the flag of its ID from the bridge of its token", async () => {
+    const { chain, findDeliveryOf } = setup();
     const calls: string[][] = [];
     chain.contractResult = (to, data) => {
       calls.push([to, data]);
       return 0n;
     };
-    await arrival();
+    await findDeliveryOf();
     expect(calls).toEqual([[bonded.address, expect.stringContaining(hashFromName("a").slice(2))]]);
   });
 
-  test("cannot be told of a transfer that the address book makes impossible", async () => {
+  test("is unavailable for a transfer that is impossible by the address book", async () => {
     const { send } = setup();
     for (const sent of [
       send({ token: "SNX", destination: getChain("gnosis") }),
       cctp({ source: getChain("gnosis") }),
     ]) {
       const context = createLookupContext();
-      const memory = setup().memory;
-      await expect(findDelivery(sent, Promise.resolve(0), book, memory, context)).rejects.toMatchObject({
-        ...isDown,
+      const caches = setup().caches;
+      await expect(findDelivery(sent, Promise.resolve(0), contracts, caches, context)).rejects.toMatchObject({
+        ...unavailable,
         message: expect.stringContaining("a route that does not exist"),
       });
     }
@@ -187,81 +194,83 @@ describe("whether a transfer has arrived, and by which log", () => {
 const cctp = (more: Partial<SentTransfer> = {}) =>
   createSentTransfer({ kind: "cctp", id: "77", token: "USDC", source: getChain("optimism"), ...more });
 
-describe("by CCTP", () => {
-  const own = messageReceivedEvent(77n, { from: "optimism", to: "arbitrum" });
+describe("over CCTP", () => {
+  const fromOptimism = messageReceivedEvent(77n, { from: "optimism", to: "arbitrum" });
   const fromBase = messageReceivedEvent(77n, { from: "base", to: "arbitrum" });
 
   test.each([
     ["one page", Number.POSITIVE_INFINITY],
     ["pages", 3_000],
-  ])("the message of its own source tells, in %s", async (_, most) => {
-    const { chain, arrival } = setup({ most });
+  ])("the message of its own source domain is the delivery, in %s", async (_, most) => {
+    const { chain, findDeliveryOf } = setup({ most });
     chain.contractResult = (_to, data) => (data === encodeUsedNoncesCall(2, 77n) ? 1n : 0n);
     chain.events = [
       { event: fromBase, block: 60_000 },
       { event: messageReceivedEvent(78n, { from: "optimism", to: "arbitrum" }), block: 60_001 },
-      { event: own, block: 60_002 },
+      { event: fromOptimism, block: 60_002 },
     ];
-    expect(await arrival(cctp({ timestamp: chain.timestampOf(50_000) }))).toEqual({ log: toLog(own, 60_002) });
+    expect(await findDeliveryOf(cctp({ timestamp: chain.timestampOf(50_000) }))).toEqual({
+      log: toLog(fromOptimism, 60_002),
+    });
   });
 
-  test("another domain's message with the same nonce is none", async () => {
-    const { chain, arrival } = setup();
-    chain.beforeResponse = onCalls(fails);
+  test("ignores a message of another domain with the same nonce", async () => {
+    const { chain, findDeliveryOf } = setup();
+    chain.beforeResponse = onCalls(fail);
     chain.events = [{ event: fromBase, block: 60_000 }];
-    await expect(arrival(cctp())).rejects.toMatchObject(isDown);
+    await expect(findDeliveryOf(cctp())).rejects.toMatchObject(unavailable);
   });
 });
 
-describe("the log that delivered it is waited for", () => {
+describe("the wait for the delivering log", () => {
   test.each([
     [2_000, 10_000],
     [500, 1_000],
-  ])("for %i ms at most where %i ms are left", async (patience, leftMs) => {
-    const { chain, send, memory } = setup({ most: 2_000 });
+  ])("takes at most %i ms of %i remaining ms", async (timeoutMs, remainingMs) => {
+    const { chain, send, caches } = setup({ most: 2_000 });
     chain.contractResult = () => 1n;
-    chain.beforeResponse = onLogs(hangs);
-    const context = createLookupContext({ chains: createChainAccess([chain]), remainingMs: () => leftMs });
-    let isOver = false;
-    const found = findDelivery(send(), Promise.resolve(0), book, memory, context).finally(() => {
-      isOver = true;
+    chain.beforeResponse = onLogs(hang);
+    const context = createLookupContext({ chains: createChainAccess([chain]), remainingMs: () => remainingMs });
+    let isSettled = false;
+    const delivery = findDelivery(send(), Promise.resolve(0), contracts, caches, context).finally(() => {
+      isSettled = true;
     });
-    await vi.advanceTimersByTimeAsync(patience - 1);
-    expect(isOver).toBe(false);
+    await vi.advanceTimersByTimeAsync(timeoutMs - 1);
+    expect(isSettled).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
-    expect(await found).toEqual({ log: undefined });
-    // The search that goes on ends by itself.
-    chain.beforeResponse = fails;
+    expect(await delivery).toEqual({ log: undefined });
+    // The background scan ends by itself.
+    chain.beforeResponse = fail;
     await vi.runAllTimersAsync();
   });
 
-  test("half of that time in the newest logs, then from its sending on", async () => {
-    const { chain, send, memory } = setup();
+  test("spends half of its time on the newest logs, then scans from the time of sending", async () => {
+    const { chain, send, caches } = setup();
     chain.contractResult = () => 1n;
     chain.events = [{ event: bonded, block: 51_000 }];
     let isFirst = true;
     chain.beforeResponse = onLogs(async () => {
       if (!isFirst) return;
       isFirst = false;
-      await hangs();
+      await hang();
     });
-    const found = findDelivery(
+    const delivery = findDelivery(
       send(),
       Promise.resolve(chain.timestampOf(50_000)),
-      book,
-      memory,
+      contracts,
+      caches,
       createLookupContext({ chains: createChainAccess([chain]) }),
     );
     await vi.advanceTimersByTimeAsync(999);
     expect(chain.searchedRanges).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
-    expect(await found).toEqual({ log: toLog(bonded, 51_000) });
+    expect(await delivery).toEqual({ log: toLog(bonded, 51_000) });
     expect(chain.searchedRanges[0]?.from).toBeGreaterThan(48_000);
     expect(chain.searchedRanges[0]?.from).toBeLessThanOrEqual(50_000);
   });
 
-  test("and is found by the next who asks, when the answer was out before", async () => {
-    const { chain, send, memory } = setup({ most: 2_000 });
+  test("lets the next lookup find the log that the background scan found", async () => {
+    const { chain, send, caches } = setup({ most: 2_000 });
     const context = createLookupContext({ chains: createChainAccess([chain]) });
     const sentAt = Promise.resolve(chain.timestampOf(50_000));
     chain.contractResult = () => 1n;
@@ -272,35 +281,35 @@ describe("the log that delivered it is waited for", () => {
       pages += 1;
       if (pages > 1) await held.promise;
     });
-    const first = findDelivery(send(), sentAt, book, memory, context);
+    const first = findDelivery(send(), sentAt, contracts, caches, context);
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await first).toEqual({ log: undefined });
     held.resolve();
     await vi.runAllTimersAsync();
     const before = chain.searchedRanges.length;
-    expect(await findDelivery(send(), sentAt, book, memory, context)).toEqual({ log: toLog(bonded, 51_000) });
-    // Only the newest page was read once more.
+    expect(await findDelivery(send(), sentAt, contracts, caches, context)).toEqual({ log: toLog(bonded, 51_000) });
+    // Only the newest page was read again.
     expect(chain.searchedRanges.length - before).toBe(1);
   });
 });
 
-describe("what a caller's own endpoint says is for this caller alone", () => {
-  // One that is asked for the sending may lie about its time or token, one that is asked for the arrival about its log.
-  test.each(["arbitrum", "optimism"])("when it is that of %s", async (slug) => {
-    const { chain, arrival, send, memory } = setup({ most: 2_000 });
+describe("results of a custom endpoint are private to its caller", () => {
+  // A source endpoint may lie about time and token, a destination endpoint about the log.
+  test.each(["arbitrum", "optimism"])("on %s", async (slug) => {
+    const { chain, findDeliveryOf, send, caches } = setup({ most: 2_000 });
     chain.contractResult = () => 1n;
     chain.events = [{ event: bonded, block: 51_000 }];
     const tooLate = Promise.resolve(chain.timestampOf(90_000));
-    const lied = { chains: createChainAccess([chain], [slug]) };
-    const first = findDelivery(send(), tooLate, book, memory, createLookupContext(lied));
+    const customContext = { chains: createChainAccess([chain], [slug]) };
+    const first = findDelivery(send(), tooLate, contracts, caches, createLookupContext(customContext));
     await vi.runAllTimersAsync();
     expect(await first).toEqual({ log: undefined });
-    expect(await arrival()).toEqual({ log: toLog(bonded, 51_000) });
+    expect(await findDeliveryOf()).toEqual({ log: toLog(bonded, 51_000) });
   });
 });
 
-test("two tokens' transfers with one id are not taken for each other", async () => {
-  const { chain, send, memory } = setup({ most: 2_000 });
+test("distinguishes transfers of two tokens with the same ID", async () => {
+  const { chain, send, caches } = setup({ most: 2_000 });
   const ofDai = withdrawalBondedEvent("a", { to: "arbitrum", token: "DAI", transaction: "of DAI" });
   chain.contractResult = () => 1n;
   chain.events = [
@@ -309,9 +318,9 @@ test("two tokens' transfers with one id are not taken for each other", async () 
   ];
   const context = createLookupContext({ chains: createChainAccess([chain]) });
   const find = async (sent: SentTransfer) => {
-    const found = findDelivery(sent, Promise.resolve(sent.timestamp), book, memory, context);
+    const delivery = findDelivery(sent, Promise.resolve(sent.timestamp), contracts, caches, context);
     await vi.runAllTimersAsync();
-    return found;
+    return delivery;
   };
   expect(await find(send())).toEqual({ log: toLog(bonded, 51_000) });
   expect(await find(send({ token: "DAI" }))).toEqual({ log: toLog(ofDai, 52_000) });

@@ -20,34 +20,34 @@ import {
 } from "../../../../support/stubs/transfer-fixtures.js";
 import { mainnetNetwork, transferFromL1CompletedEvent, transferSentToL2Event } from "../../index/support/hop-events.js";
 
-const book = createContractRegistry(mainnetNetwork);
+const contracts = createContractRegistry(mainnetNetwork);
 const to = "arbitrum";
-const isDown = { reason: "UPSTREAM_UNAVAILABLE" };
-const dayBlocks = 24 * 3600;
+const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
+const BLOCKS_PER_DAY = 24 * 3600;
 
-/** The same for the same accounts, but not the same amount, which is the first word of each. */
-const ofAnotherAmount = (event: ChainEvent): ChainEvent => ({
+/** Returns the event with another amount, which is the first word of its data. */
+const withAnotherAmount = (event: ChainEvent): ChainEvent => ({
   ...event,
   data: `0x${"0".repeat(63)}1${event.data.slice(66)}`,
 });
 
-/** Everything about transfers with equal values: what is put on the chains, and how to find it. */
+/** Two chains with transfers of equal values, and functions to add and find them. */
 function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number.POSITIVE_INFINITY } = {}) {
-  const head = 20 * dayBlocks;
+  const head = 20 * BLOCKS_PER_DAY;
   const source = createTransferChainStub("ethereum", { most: sourceMost, head });
   const destination = createTransferChainStub(to, { most: destinationMost, head });
   const closing = new AbortController();
-  const memory = {
+  const caches = {
     blockTimes: createBlockFinder({ now: () => 0 }),
     logScanner: createResumableLogScanner(closing.signal),
   };
   const values = decodeReceivedEvent(toLog(transferFromL1CompletedEvent("equal", "any", { to }), 1));
   if (values?.kind !== "l1") throw new Error("no completion");
-  const equal: EqualTransferGroup = {
+  const group: EqualTransferGroup = {
     source: getChain("ethereum"),
     destination: getChain(to),
-    sourceBridge: book.findBridge("ETH", getChain("ethereum")) ?? "",
-    destinationBridge: book.findBridge("ETH", getChain(to)) ?? "",
+    sourceBridge: contracts.findBridge("ETH", getChain("ethereum")) ?? "",
+    destinationBridge: contracts.findBridge("ETH", getChain(to)) ?? "",
     values,
   };
   const contextWith = (custom: readonly string[] = []) =>
@@ -56,8 +56,8 @@ function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number
     source,
     destination,
     closing,
-    memory,
-    /** Puts sends in these blocks of L1; others' values are not equal. */
+    caches,
+    /** Adds a send to each of these blocks of L1, along with sends whose values differ. */
     send: (...blocks: number[]) => {
       for (const block of blocks) {
         const event = transferSentToL2Event("equal", `send ${block}`, { to });
@@ -68,7 +68,7 @@ function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number
           block,
           index: 3,
         });
-        const less = ofAnotherAmount(transferSentToL2Event("equal", `less ${block}`, { to }));
+        const less = withAnotherAmount(transferSentToL2Event("equal", `less ${block}`, { to }));
         source.events.push({ event: less, block, index: 0 });
       }
     },
@@ -84,109 +84,115 @@ function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number
           block,
           index: 3,
         });
-        const less = ofAnotherAmount(transferFromL1CompletedEvent("equal", `less ${block}`, { to }));
+        const less = withAnotherAmount(transferFromL1CompletedEvent("equal", `less ${block}`, { to }));
         destination.events.push({ event: less, block, index: 2 });
       }
     },
-    /** Block of the completion of the send in a block. */
-    async completionOf(block: number, { custom = [] as readonly string[] } = {}) {
+    /** Returns the block of the completion of the send in a block. */
+    async findCompletionBlock(block: number, { custom = [] as readonly string[] } = {}) {
       const { transactionHash } = transferSentToL2Event("equal", `send ${block}`, { to });
-      const place = { transactionHash, blockNumber: block, logIndex: 2 };
+      const position = { transactionHash, blockNumber: block, logIndex: 2 };
       const log = await findL1Completion(
-        equal,
-        place,
+        group,
+        position,
         Promise.resolve(source.timestampOf(block)),
-        memory,
+        caches,
         contextWith(custom),
       );
       return log?.blockNumber;
     },
-    /** Block of the send that the completion in a block belongs to. */
-    async completedBy(block: number) {
+    /** Returns the block of the send of the completion in a block. */
+    async findSendBlock(block: number) {
       const log = toLog(transferFromL1CompletedEvent("equal", `completion ${block}`, { to }), block, 4);
-      const log2 = await findSendOfL1Completion(
-        equal,
+      const sendLog = await findSendOfL1Completion(
+        group,
         log,
         async () => destination.timestampOf(block),
-        memory,
+        caches,
         contextWith(),
       );
-      return log2?.blockNumber;
+      return sendLog?.blockNumber;
     },
   };
 }
 
-const widths = [
+const endpointLimits = [
   ["whole chains", {}],
   ["a part of the source", { sourceMost: 3_000 }],
   ["a part of the destination", { destinationMost: 3_000 }],
   ["parts of both", { sourceMost: 5_000, destinationMost: 2_000 }],
 ] as const;
 
-describe.each(widths)("with endpoints that search %s", (_, most) => {
-  const day = 12 * dayBlocks;
+describe.each(endpointLimits)("with endpoints that search %s", (_, most) => {
+  const day = 12 * BLOCKS_PER_DAY;
   const sends = [day, day + 4_000, day + 90_000];
-  const arrivals = [day + 700, day + 4_600];
+  const completions = [day + 700, day + 4_600];
 
-  test("sends and completions belong together in their order", async () => {
-    const { send, complete, completionOf, completedBy } = setup(most);
+  test("matches sends and completions in their order", async () => {
+    const { send, complete, findCompletionBlock, findSendBlock } = setup(most);
     send(...sends);
-    complete(...arrivals);
-    expect(await Promise.all(sends.map((block) => completionOf(block)))).toEqual([...arrivals, undefined]);
-    expect(await Promise.all(arrivals.map((block) => completedBy(block)))).toEqual(sends.slice(0, 2));
+    complete(...completions);
+    expect(await Promise.all(sends.map((block) => findCompletionBlock(block)))).toEqual([...completions, undefined]);
+    expect(await Promise.all(completions.map((block) => findSendBlock(block)))).toEqual(sends.slice(0, 2));
   });
 
-  test("of two equal sends and one arrival the earlier one has arrived, whatever is asked first", async () => {
-    const { send, complete, completionOf, completedBy } = setup(most);
+  test("assigns one completion to the earlier of two sends, in either order of lookups", async () => {
+    const { send, complete, findCompletionBlock, findSendBlock } = setup(most);
     send(day, day + 100);
     complete(day + 5_000);
-    expect(await completionOf(day + 100)).toBeUndefined();
-    expect(await completionOf(day)).toBe(day + 5_000);
-    expect(await completedBy(day + 5_000)).toBe(day);
+    expect(await findCompletionBlock(day + 100)).toBeUndefined();
+    expect(await findCompletionBlock(day)).toBe(day + 5_000);
+    expect(await findSendBlock(day + 5_000)).toBe(day);
   });
 
-  test("an arrival that comes while nobody looks is found later", async () => {
-    const { send, complete, completionOf } = setup(most);
-    const late = 20 * dayBlocks - 2_000;
-    send(late, late + 1);
-    expect(await completionOf(late)).toBeUndefined();
-    complete(late + 500);
-    expect(await completionOf(late)).toBe(late + 500);
-    expect(await completionOf(late + 1)).toBeUndefined();
-    complete(late + 501);
-    expect(await completionOf(late + 1)).toBe(late + 501);
+  test("finds a completion that appears after the first lookup", async () => {
+    const { send, complete, findCompletionBlock } = setup(most);
+    const recent = 20 * BLOCKS_PER_DAY - 2_000;
+    send(recent, recent + 1);
+    expect(await findCompletionBlock(recent)).toBeUndefined();
+    complete(recent + 500);
+    expect(await findCompletionBlock(recent)).toBe(recent + 500);
+    expect(await findCompletionBlock(recent + 1)).toBeUndefined();
+    complete(recent + 501);
+    expect(await findCompletionBlock(recent + 1)).toBe(recent + 501);
   });
 
-  test("an equal transfer of long before takes no part", async () => {
-    const { send, complete, completionOf, completedBy } = setup(most);
-    send(3 * dayBlocks, day);
-    complete(3 * dayBlocks + 900, day + 900);
-    expect(await completionOf(day)).toBe(day + 900);
-    expect(await completedBy(day + 900)).toBe(day);
+  test("is not affected by an equal transfer of long ago", async () => {
+    const { send, complete, findCompletionBlock, findSendBlock } = setup(most);
+    send(3 * BLOCKS_PER_DAY, day);
+    complete(3 * BLOCKS_PER_DAY + 900, day + 900);
+    expect(await findCompletionBlock(day)).toBe(day + 900);
+    expect(await findSendBlock(day + 900)).toBe(day);
   });
 
-  test("a source that does not have the send in its logs cannot tell", async () => {
-    const { send, completionOf, complete } = setup(most);
+  test("is unavailable while the source's logs lack the send", async () => {
+    const { send, findCompletionBlock, complete } = setup(most);
     send(day - 50);
     complete(day + 50);
-    await expect(completionOf(day)).rejects.toMatchObject({ ...isDown, message: expect.stringContaining("ethereum") });
+    await expect(findCompletionBlock(day)).rejects.toMatchObject({
+      ...unavailable,
+      message: expect.stringContaining("ethereum"),
+    });
   });
 
-  test("a destination that does not have the completion in its logs cannot tell", async () => {
-    const { send, completedBy } = setup(most);
+  test("is unavailable while the destination's logs lack the completion", async () => {
+    const { send, findSendBlock } = setup(most);
     send(day);
-    await expect(completedBy(day + 50)).rejects.toMatchObject({ ...isDown, message: expect.stringContaining(to) });
+    await expect(findSendBlock(day + 50)).rejects.toMatchObject({
+      ...unavailable,
+      message: expect.stringContaining(to),
+    });
   });
 
-  test("a completion that nobody sent belongs to nothing", async () => {
-    const { complete, completedBy } = setup(most);
+  test("finds no send for a completion without one", async () => {
+    const { complete, findSendBlock } = setup(most);
     complete(day);
-    expect(await completedBy(day)).toBeUndefined();
+    expect(await findSendBlock(day)).toBeUndefined();
   });
 
-  test("any sends and completions in order are paired", async () => {
+  test("matches any ordered sends and completions", async () => {
     const gaps = fc.array(
-      fc.record({ gap: fc.integer({ min: 1, max: 9_000 }), takes: fc.integer({ min: 300, max: 4_000 }) }),
+      fc.record({ gap: fc.integer({ min: 1, max: 9_000 }), transit: fc.integer({ min: 300, max: 4_000 }) }),
       {
         minLength: 1,
         maxLength: 4,
@@ -194,18 +200,19 @@ describe.each(widths)("with endpoints that search %s", (_, most) => {
     );
     await fc.assert(
       fc.asyncProperty(gaps, fc.nat(4), async (steps, missing) => {
-        const { send, complete, completionOf, completedBy } = setup(most);
-        let [sentAt, arrivesAt] = [day, 0];
-        const pairs = steps.map(({ gap, takes }) => {
+        const { send, complete, findCompletionBlock, findSendBlock } = setup(most);
+        let [sentAt, completedAt] = [day, 0];
+        const pairs = steps.map(({ gap, transit }) => {
           sentAt += gap;
-          arrivesAt = Math.max(arrivesAt + 1, sentAt + takes);
-          return [sentAt, arrivesAt] as const;
+          completedAt = Math.max(completedAt + 1, sentAt + transit);
+          return [sentAt, completedAt] as const;
         });
-        const arrived = pairs.slice(0, Math.max(0, pairs.length - missing));
+        const completed = pairs.slice(0, Math.max(0, pairs.length - missing));
         send(...pairs.map(([block]) => block));
-        complete(...arrived.map(([, block]) => block));
-        for (const [index, [sent]] of pairs.entries()) expect(await completionOf(sent)).toBe(arrived[index]?.[1]);
-        for (const [sent, arrival] of arrived) expect(await completedBy(arrival)).toBe(sent);
+        complete(...completed.map(([, block]) => block));
+        for (const [index, [sent]] of pairs.entries())
+          expect(await findCompletionBlock(sent)).toBe(completed[index]?.[1]);
+        for (const [sent, completion] of completed) expect(await findSendBlock(completion)).toBe(sent);
       }),
       { numRuns: 15 },
     );
@@ -213,71 +220,70 @@ describe.each(widths)("with endpoints that search %s", (_, most) => {
 });
 
 describe("a search for the completion", () => {
-  const day = 12 * dayBlocks;
+  const day = 12 * BLOCKS_PER_DAY;
 
-  test("reads no blocks, and each chain once, where the chains are searched whole", async () => {
-    const { send, complete, completionOf, source, destination } = setup();
+  test("sends one log request per chain when whole chains are searched", async () => {
+    const { send, complete, findCompletionBlock, source, destination } = setup();
     send(day);
     complete(day + 900);
-    await completionOf(day);
+    await findCompletionBlock(day);
     expect([...source.methods, ...destination.methods]).toEqual(["eth_getLogs", "eth_getLogs"]);
   });
 
-  test("looks back a week on L1, and no further", async () => {
-    const { send, completionOf, source } = setup({ sourceMost: 50_000 });
+  test("searches back a week on L1, and no further", async () => {
+    const { send, findCompletionBlock, source } = setup({ sourceMost: 50_000 });
     send(day);
-    await completionOf(day);
+    await findCompletionBlock(day);
     const first = Math.min(...source.searchedRanges.map(({ from }) => from));
-    expect(first).toBeLessThanOrEqual(day - 7 * dayBlocks);
-    expect(first).toBeGreaterThan(day - 7 * dayBlocks - 1_001);
+    expect(first).toBeLessThanOrEqual(day - 7 * BLOCKS_PER_DAY);
+    expect(first).toBeGreaterThan(day - 7 * BLOCKS_PER_DAY - 1_001);
   });
 
-  // Endpoints of one chain differ, and change their minds.
+  // The endpoints of one chain have different limits, and change them.
   test.each([
-    ["whole chains and then", Number.POSITIVE_INFINITY, 50_000],
-    ["a part and then", 50_000, Number.POSITIVE_INFINITY],
-  ])("comes to the same on an L1 that searches %s otherwise", async (_, before, after) => {
-    const { send, complete, completionOf, source } = setup({ sourceMost: before, destinationMost: 50_000 });
-    send(2 * dayBlocks, day);
-    complete(2 * dayBlocks + 900, day + 900);
-    expect(await completionOf(day)).toBe(day + 900);
+    ["the whole chain first, and then a part", Number.POSITIVE_INFINITY, 50_000],
+    ["a part first, and then the whole chain", 50_000, Number.POSITIVE_INFINITY],
+  ])("gives the same result on an L1 that searches %s", async (_, before, after) => {
+    const { send, complete, findCompletionBlock, source } = setup({ sourceMost: before, destinationMost: 50_000 });
+    send(2 * BLOCKS_PER_DAY, day);
+    complete(2 * BLOCKS_PER_DAY + 900, day + 900);
+    expect(await findCompletionBlock(day)).toBe(day + 900);
     source.maxLogBlocks = after;
-    expect(await completionOf(day)).toBe(day + 900);
+    expect(await findCompletionBlock(day)).toBe(day + 900);
   });
 
-  test("goes on for others when one has left, but not on a caller's own endpoints", async () => {
+  test("stores nothing that was read from a custom endpoint", async () => {
     for (const slug of ["ethereum", to]) {
-      const { send, complete, completionOf, destination } = setup({ destinationMost: 3_000 });
+      const { send, complete, findCompletionBlock, destination } = setup({ destinationMost: 3_000 });
       send(day);
       complete(day + 900);
-      expect(await completionOf(day, { custom: [slug] })).toBe(day + 900);
+      expect(await findCompletionBlock(day, { custom: [slug] })).toBe(day + 900);
       destination.events = [];
-      // Nothing is kept of what it said.
-      expect(await completionOf(day)).toBeUndefined();
+      expect(await findCompletionBlock(day)).toBeUndefined();
     }
   });
 
-  test("keeps what it found", async () => {
-    const { send, complete, completionOf, destination } = setup({ destinationMost: 3_000 });
+  test("stores its result", async () => {
+    const { send, complete, findCompletionBlock, destination } = setup({ destinationMost: 3_000 });
     send(day);
     complete(day + 900);
-    await completionOf(day);
+    await findCompletionBlock(day);
     await flushEventLoop();
     const before = destination.searchedRanges.length;
-    expect(await completionOf(day)).toBe(day + 900);
-    // The newest page alone.
+    expect(await findCompletionBlock(day)).toBe(day + 900);
+    // Only the newest page is read again.
     expect(destination.searchedRanges.length - before).toBe(1);
   });
 
-  test("keeps it when another block is found to be as good to begin at", async () => {
-    const { send, complete, completionOf, destination, memory } = setup({ destinationMost: 3_000 });
+  test("reuses its result when the start block is estimated differently", async () => {
+    const { send, complete, findCompletionBlock, destination, caches } = setup({ destinationMost: 3_000 });
     send(day);
     complete(day + 900);
-    await completionOf(day);
-    const { findBlockAt } = memory.blockTimes;
-    memory.blockTimes = { findBlockAt: async (...asked) => (await findBlockAt(...asked)) - 100 };
+    await findCompletionBlock(day);
+    const { findBlockAt } = caches.blockTimes;
+    caches.blockTimes = { findBlockAt: async (...args) => (await findBlockAt(...args)) - 100 };
     const before = destination.searchedRanges.length;
-    expect(await completionOf(day)).toBe(day + 900);
+    expect(await findCompletionBlock(day)).toBe(day + 900);
     expect(destination.searchedRanges.length - before).toBe(1);
   });
 });

@@ -15,8 +15,8 @@ import { withdrawalBondedEvent } from "../../index/support/hop-events.js";
 const event = withdrawalBondedEvent("a", { to: "arbitrum" });
 const other = withdrawalBondedEvent("a", { to: "arbitrum", transaction: "other" });
 const filter = { address: event.address, topics: event.topics };
-const isDown = { reason: "UPSTREAM_UNAVAILABLE" };
-/** A block is a second: what is younger than 1,800 blocks is searched again. */
+const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
+/** One block per second: the newest 1,800 blocks are searched again. */
 const blockMs = 1_000;
 
 function setup({ head = 100_000, most = Number.POSITIVE_INFINITY } = {}) {
@@ -24,13 +24,13 @@ function setup({ head = 100_000, most = Number.POSITIVE_INFINITY } = {}) {
   const logScanner = createResumableLogScanner(closing.signal);
   const chain = createTransferChainStub("arbitrum", { head, most });
   const starts: AbortSignal[] = [];
-  const follow = (
+  const resume = (
     key: string | undefined,
     more: Partial<LogScanOptions> = {},
     signal = new AbortController().signal,
   ) => {
-    const findStartBlock = async (during: AbortSignal): Promise<number> => {
-      starts.push(during);
+    const findStartBlock = async (signal: AbortSignal): Promise<number> => {
+      starts.push(signal);
       return 50_000;
     };
     const options = {
@@ -44,197 +44,197 @@ function setup({ head = 100_000, most = Number.POSITIVE_INFINITY } = {}) {
     };
     return logScanner.resume(key, options, signal);
   };
-  return { chain, follow, closing, starts };
+  return { chain, resume, closing, starts };
 }
-const all = { targetCount: Number.POSITIVE_INFINITY };
+const unlimited = { targetCount: Number.POSITIVE_INFINITY };
 
 afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("a search for logs", () => {
-  test("begins at its start, ends where enough is found, and is not made again", async () => {
-    const { chain, follow, starts } = setup({ most: 2_000 });
+describe("a log scan", () => {
+  test("begins at its start block, ends at its target count, and is not repeated", async () => {
+    const { chain, resume, starts } = setup({ most: 2_000 });
     chain.events = [{ event, block: 53_000 }];
-    expect(await follow("a")).toEqual([toLog(event, 53_000)]);
+    expect(await resume("a")).toEqual([toLog(event, 53_000)]);
     expect(chain.searchedRanges[0]?.from).toBe(50_000);
     expect(starts).toHaveLength(1);
     const before = chain.methods.length;
-    expect(await follow("a")).toEqual([toLog(event, 53_000)]);
+    expect(await resume("a")).toEqual([toLog(event, 53_000)]);
     expect(chain.methods).toHaveLength(before);
-    // Another key is another search.
-    await follow("b");
+    // Another key is another scan.
+    await resume("b");
     expect(starts).toHaveLength(2);
   });
 
-  test("finds all up to the head, in the order of the chain, each once", async () => {
-    const { chain, follow } = setup({ most: 7_000 });
+  test("finds every log up to the head once, in chain order", async () => {
+    const { chain, resume } = setup({ most: 7_000 });
     const blocks = [50_000, 59_999, 60_000, 79_999, 99_500, 100_000];
     chain.events = blocks.map((block) => ({ event, block }));
-    expect(await follow("a", all)).toEqual(blocks.map((block) => toLog(event, block)));
-    expect(await follow("a", all)).toEqual(blocks.map((block) => toLog(event, block)));
-    expect(await follow(undefined, all)).toEqual(blocks.map((block) => toLog(event, block)));
+    expect(await resume("a", unlimited)).toEqual(blocks.map((block) => toLog(event, block)));
+    expect(await resume("a", unlimited)).toEqual(blocks.map((block) => toLog(event, block)));
+    expect(await resume(undefined, unlimited)).toEqual(blocks.map((block) => toLog(event, block)));
   });
 
-  test.each(["a", undefined])("is for what is wanted, whatever else there is, under the key %s", async (key) => {
-    const { chain, follow } = setup({ most: 2_000 });
+  test.each(["a", undefined])("counts matching logs only, with key %s", async (key) => {
+    const { chain, resume } = setup({ most: 2_000 });
     chain.events = [52_000, 57_000, 71_000, 90_000].map((block, index) => ({
       event: index % 2 === 0 ? other : event,
       block,
     }));
     const isMatch: LogScanOptions["isMatch"] = ({ transactionHash }) => transactionHash === event.transactionHash;
-    expect(await follow(key, { isMatch })).toEqual([toLog(event, 57_000)]);
+    expect(await resume(key, { isMatch })).toEqual([toLog(event, 57_000)]);
     expect(Math.max(...chain.searchedRanges.map(({ to }) => to))).toBeLessThan(90_000);
     const both = [toLog(event, 57_000), toLog(event, 90_000)];
-    expect(await follow(key, { isMatch, targetCount: 2 })).toEqual(both);
-    expect(await follow(key, { isMatch, targetCount: 3 })).toEqual(both);
+    expect(await resume(key, { isMatch, targetCount: 2 })).toEqual(both);
+    expect(await resume(key, { isMatch, targetCount: 3 })).toEqual(both);
   });
 
-  test("goes on when who began it has left, and another gets what it comes to", async () => {
-    const { chain, follow, starts } = setup();
+  test("continues after its first caller has left, for the next caller", async () => {
+    const { chain, resume, starts } = setup();
     const held = createDeferred<void>();
     chain.events = [{ event, block: 60_500 }];
     chain.beforeResponse = (method) => (method === "eth_getLogs" ? held.promise : undefined);
     const caller = new AbortController();
-    const left = follow("a", {}, caller.signal);
+    const abandoned = resume("a", {}, caller.signal);
     await flushEventLoop();
     caller.abort();
-    await expect(left).rejects.toMatchObject({ ...isDown, message: expect.stringContaining("arbitrum") });
-    const joined = follow("a");
+    await expect(abandoned).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining("arbitrum") });
+    const joined = resume("a");
     held.resolve();
     expect(await joined).toEqual([toLog(event, 60_500)]);
     expect(starts.map(({ aborted }) => aborted)).toEqual([true]);
     expect(chain.methods.filter((method) => method === "eth_getBlockByNumber")).toHaveLength(1);
   });
 
-  test("ends the wait at once for who has left before", async () => {
-    const { follow } = setup();
-    await expect(follow("a", {}, AbortSignal.abort())).rejects.toMatchObject(isDown);
+  test("rejects at once when the signal has fired already", async () => {
+    const { resume } = setup();
+    await expect(resume("a", {}, AbortSignal.abort())).rejects.toMatchObject(unavailable);
   });
 
-  test("continues where it ended, and reads again what is young", async () => {
-    const { chain, follow } = setup();
-    expect(await follow("a")).toEqual([]);
+  test("resumes where it stopped, and reads recent blocks again", async () => {
+    const { chain, resume } = setup();
+    expect(await resume("a")).toEqual([]);
     expect(chain.searchedRanges.map(({ from }) => from)).toEqual([50_000, 60_000, 80_000]);
     expect(chain.searchedRanges.at(-1)?.to).toBe(100_000);
     chain.searchedRanges.length = 0;
     chain.head = 100_100;
     chain.events = [{ event, block: 100_050 }];
-    expect(await follow("a")).toEqual([toLog(event, 100_050)]);
+    expect(await resume("a")).toEqual([toLog(event, 100_050)]);
     expect(chain.searchedRanges).toEqual([{ from: 98_201, to: 100_100 }]);
   });
 
-  test("forgets a young log with the block that was undone, and keeps an old one", async () => {
-    const { chain, follow } = setup();
+  test("drops a recent log after a reorg, and keeps an old one", async () => {
+    const { chain, resume } = setup();
     chain.events = [
       { event, block: 98_200 },
       { event: other, block: 98_201 },
     ];
-    expect(await follow("a", { targetCount: 2 })).toHaveLength(2);
+    expect(await resume("a", { targetCount: 2 })).toHaveLength(2);
     chain.events = [];
-    expect(await follow("a", { targetCount: 2 })).toEqual([toLog(event, 98_200)]);
+    expect(await resume("a", { targetCount: 2 })).toEqual([toLog(event, 98_200)]);
   });
 
-  test("begins again where the chain's head is behind what was searched", async () => {
-    const { chain, follow } = setup({ head: 49_000 });
-    expect(await follow("a")).toEqual([]);
+  test("starts later when the head is below its start block", async () => {
+    const { chain, resume } = setup({ head: 49_000 });
+    expect(await resume("a")).toEqual([]);
     expect(chain.searchedRanges).toEqual([]);
     chain.head = 50_000;
     chain.events = [{ event, block: 50_000 }];
-    expect(await follow("a")).toEqual([toLog(event, 50_000)]);
+    expect(await resume("a")).toEqual([toLog(event, 50_000)]);
   });
 
-  test("fails for all who wait, keeps what it had searched, and is tried again", async () => {
-    const { chain, follow, starts } = setup();
+  test("fails for every caller, keeps its progress, and can be resumed", async () => {
+    const { chain, resume, starts } = setup();
     chain.events = [{ event, block: 51_000 }];
     let answers = 1;
     chain.beforeResponse = (method) => {
       if (method === "eth_getLogs" && answers-- <= 0) throw unavailableError("arbitrum");
     };
-    const [a, b] = [follow("a", all), follow("a", all)];
-    await expect(a).rejects.toMatchObject(isDown);
-    await expect(b).rejects.toMatchObject(isDown);
+    const [a, b] = [resume("a", unlimited), resume("a", unlimited)];
+    await expect(a).rejects.toMatchObject(unavailable);
+    await expect(b).rejects.toMatchObject(unavailable);
     chain.beforeResponse = () => {};
     chain.searchedRanges.length = 0;
-    expect(await follow("a", all)).toEqual([toLog(event, 51_000)]);
+    expect(await resume("a", unlimited)).toEqual([toLog(event, 51_000)]);
     expect(chain.searchedRanges[0]?.from).toBe(60_000);
     expect(starts).toHaveLength(1);
   });
 
-  test("that cannot begin fails, and begins later", async () => {
-    const { chain, follow } = setup();
+  test("fails when its start block cannot be found, and starts later", async () => {
+    const { chain, resume } = setup();
     chain.events = [{ event, block: 60_000 }];
     const findStartBlock = () => Promise.reject(unavailableError("optimism"));
-    await expect(follow("a", { findStartBlock })).rejects.toMatchObject(isDown);
-    expect(await follow("a")).toHaveLength(1);
+    await expect(resume("a", { findStartBlock })).rejects.toMatchObject(unavailable);
+    expect(await resume("a")).toHaveLength(1);
   });
 
-  test("without a key is for one alone, and ends with the signal", async () => {
-    const { chain, follow, starts } = setup();
+  test("without a key is private and ends with its signal", async () => {
+    const { chain, resume, starts } = setup();
     chain.beforeResponse = () => createDeferred<void>().promise;
     const caller = new AbortController();
-    const [a, b] = [follow(undefined, {}, caller.signal), follow(undefined)];
+    const [a, b] = [resume(undefined, {}, caller.signal), resume(undefined)];
     await flushEventLoop();
     expect(starts).toHaveLength(2);
     expect(starts[0]).toBe(caller.signal);
     caller.abort();
-    await expect(a).rejects.toMatchObject(isDown);
+    await expect(a).rejects.toMatchObject(unavailable);
     chain.beforeResponse = () => {};
-    let isOver = false;
+    let isSettled = false;
     b.finally(() => {
-      isOver = true;
+      isSettled = true;
     });
     await flushEventLoop();
-    expect(isOver).toBe(false);
-    // Nothing of it is kept.
-    await follow(undefined);
+    expect(isSettled).toBe(false);
+    // Nothing of it is stored.
+    await resume(undefined);
     expect(starts).toHaveLength(3);
   });
 
-  test("waits for its turn while eight others go on, unless it is for one alone or found already", async () => {
-    const { chain, follow, starts } = setup();
+  test("waits while eight other scans of the chain run, unless it is private or complete", async () => {
+    const { chain, resume, starts } = setup();
     chain.events = [{ event, block: 60_000 }];
-    const known = await follow("known");
+    const completed = await resume("completed");
     const held = createDeferred<void>();
     chain.beforeResponse = () => held.promise;
-    const eight = Array.from({ length: 8 }, (_, index) => follow(`search ${index}`));
+    const eight = Array.from({ length: 8 }, (_, index) => resume(`scan ${index}`));
     await flushEventLoop();
-    const begun = starts.length;
-    const [next, joined] = [follow("ninth"), follow("search 3")];
+    const startedCount = starts.length;
+    const [next, joined] = [resume("ninth"), resume("scan 3")];
     await flushEventLoop();
-    expect(starts).toHaveLength(begun);
-    const alone = follow(undefined);
+    expect(starts).toHaveLength(startedCount);
+    const privateScan = resume(undefined);
     await flushEventLoop();
-    expect(starts).toHaveLength(begun + 1);
-    expect(await follow("known")).toEqual(known);
+    expect(starts).toHaveLength(startedCount + 1);
+    expect(await resume("completed")).toEqual(completed);
     held.resolve();
-    await Promise.all([...eight, joined, alone]);
+    await Promise.all([...eight, joined, privateScan]);
     expect(await next).toHaveLength(1);
-    expect(starts).toHaveLength(begun + 2);
+    expect(starts).toHaveLength(startedCount + 2);
   });
 
-  test("does not wait for those of another chain, however many hang there", async () => {
-    const { chain, follow, closing } = setup();
+  test("does not wait for scans of another chain", async () => {
+    const { chain, resume, closing } = setup();
     chain.beforeResponse = () => createDeferred<void>().promise;
-    const hanging = Array.from({ length: 40 }, (_, index) => follow(`search ${index}`));
-    for (const each of hanging) each.catch(() => {});
-    const well = createTransferChainStub("base");
-    well.events = [{ event, block: 60_000 }];
+    const hanging = Array.from({ length: 40 }, (_, index) => resume(`scan ${index}`));
+    for (const scan of hanging) scan.catch(() => {});
+    const base = createTransferChainStub("base");
+    base.events = [{ event, block: 60_000 }];
     await flushEventLoop();
-    expect(await follow("on base", { client: well.client })).toHaveLength(1);
+    expect(await resume("on base", { client: base.client })).toHaveLength(1);
     closing.abort();
   });
 
-  test("makes room after ten minutes, its wait for a turn included", async () => {
+  test("times out after ten minutes, including its wait for the semaphore", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const { chain, follow, starts } = setup();
+    const { chain, resume, starts } = setup();
     chain.beforeResponse = () => createDeferred<void>().promise;
-    const eight = Promise.allSettled(Array.from({ length: 8 }, (_, index) => follow(`search ${index}`)));
+    const eight = Promise.allSettled(Array.from({ length: 8 }, (_, index) => resume(`scan ${index}`)));
     await vi.advanceTimersByTimeAsync(6 * 60_000);
-    const next = follow("next");
-    let isOver = false;
-    const over = next.catch(() => {
-      isOver = true;
+    const next = resume("next");
+    let isSettled = false;
+    const failure = next.catch(() => {
+      isSettled = true;
     });
     await vi.advanceTimersByTimeAsync(4 * 60_000 - 1);
     expect(starts).toHaveLength(8);
@@ -242,31 +242,31 @@ describe("a search for logs", () => {
     expect((await eight).map(({ status }) => status)).toEqual(Array(8).fill("rejected"));
     expect(starts).toHaveLength(9);
     await vi.advanceTimersByTimeAsync(6 * 60_000 - 1);
-    expect(isOver).toBe(false);
+    expect(isSettled).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
-    await over;
-    await expect(next).rejects.toMatchObject(isDown);
+    await failure;
+    await expect(next).rejects.toMatchObject(unavailable);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("makes room when it fails", async () => {
-    const { chain, follow } = setup();
+  test("releases the semaphore when it fails", async () => {
+    const { chain, resume } = setup();
     chain.beforeResponse = () => {
       throw unavailableError("arbitrum");
     };
     for (let index = 0; index < 17; index += 1) {
-      await expect(follow(`search ${index}`)).rejects.toThrow("arbitrum is down");
+      await expect(resume(`scan ${index}`)).rejects.toThrow("arbitrum is down");
     }
   });
 
-  test("ends at the close", async () => {
-    const { chain, follow, closing, starts } = setup();
+  test("ends when the service closes", async () => {
+    const { chain, resume, closing, starts } = setup();
     chain.beforeResponse = () => createDeferred<void>().promise;
-    const running = follow("a");
+    const running = resume("a");
     await flushEventLoop();
     closing.abort();
-    await expect(running).rejects.toMatchObject(isDown);
-    await expect(follow("b")).rejects.toBeDefined();
+    await expect(running).rejects.toMatchObject(unavailable);
+    await expect(resume("b")).rejects.toBeDefined();
     expect(starts.every(({ aborted }) => aborted)).toBe(true);
   });
 });

@@ -26,88 +26,88 @@ import {
   transferSentEvent,
 } from "../../index/support/hop-events.js";
 
-const book = createContractRegistry(mainnetNetwork);
-const isDown = { reason: "UPSTREAM_UNAVAILABLE" };
+const contracts = createContractRegistry(mainnetNetwork);
+const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
 const slugs = ["optimism", "base", "gnosis"];
 const sent = transferSentEvent("a", { from: "base", to: "arbitrum" });
 
 function setup({ most = Number.POSITIVE_INFINITY } = {}) {
-  const all = slugs.map((slug) => createTransferChainStub(slug, { most }));
-  const [optimism, base, gnosis] = all;
+  const chains = slugs.map((slug) => createTransferChainStub(slug, { most }));
+  const [optimism, base, gnosis] = chains;
   if (optimism === undefined || base === undefined || gnosis === undefined) throw new Error("three chains");
-  const memory = {
+  const caches = {
     blockTimes: createBlockFinder({ now: () => 0 }),
     logScanner: createResumableLogScanner(new AbortController().signal),
   };
-  const context = createLookupContext({ chains: createChainAccess(all) });
+  const context = createLookupContext({ chains: createChainAccess(chains) });
   const sources: Chain[] = slugs.map((slug) => getChain(slug));
   const hints = (block?: number) =>
     block === undefined ? {} : { readDeliveryTime: async () => optimism.timestampOf(block) };
   return {
-    all,
     optimism,
     base,
     gnosis,
-    byId: (id = hashFromName("a"), arrival?: number) =>
-      findSendByTransferId(id, sources, book, memory, context, hints(arrival)),
-    byNonce: (arrival?: number) => findSendByNonce(77n, sources, book, memory, context, hints(arrival)),
+    byId: (id = hashFromName("a"), deliveryBlock?: number) =>
+      findSendByTransferId(id, sources, contracts, caches, context, hints(deliveryBlock)),
+    byNonce: (deliveryBlock?: number) =>
+      findSendByNonce(77n, sources, contracts, caches, context, hints(deliveryBlock)),
     byIdSince: (lastSearchedBlock: (chain: Chain) => number) =>
-      findSendByTransferId(hashFromName("a"), sources, book, memory, context, { lastSearchedBlock }),
+      findSendByTransferId(hashFromName("a"), sources, contracts, caches, context, { lastSearchedBlock }),
     byHash: (transactionHash: string) => findTransaction(transactionHash, context),
   };
 }
-const fails = (): never => {
+const fail = (): never => {
   throw unavailableError("this chain");
 };
-const hangs = (): Promise<void> => createDeferred<void>().promise;
+const hang = (): Promise<void> => createDeferred<void>().promise;
 
 describe.each([
   ["whole chains", Number.POSITIVE_INFINITY],
   ["parts of chains", 3_000],
-])("the origin of a transfer ID, with endpoints that search %s", (_, most) => {
-  test("is where its log is", async () => {
+])("the send of a transfer ID, with endpoints that search %s", (_, most) => {
+  test("is located by its log", async () => {
     const { base, byId } = setup({ most });
     base.events = [
       { event: transferSentEvent("b", { from: "base", to: "arbitrum" }), block: 60_000 },
       { event: sent, block: 61_000, index: 5 },
     ];
     expect(await byId()).toEqual({ chain: getChain("base"), log: toLog(sent, 61_000, 5) });
-    expect(await byId(hashFromName("nobody's"))).toBeUndefined();
+    expect(await byId(hashFromName("unknown"))).toBeUndefined();
   });
 
-  test("is where the sender is one of Hop's bridges of that chain", async () => {
+  test("must come from one of Hop's bridges of its chain", async () => {
     const { base, optimism, byId } = setup({ most });
     base.events = [{ event: { ...sent, address: `0x${"99".repeat(20)}` }, block: 60_000 }];
     optimism.events = [{ event: sent, block: 60_000 }];
     expect(await byId()).toBeUndefined();
   });
 
-  test("is told while another chain is down or hangs, and breaks the others off", async () => {
+  test("is found while other chains are down or hang, and aborts their searches", async () => {
     const { base, optimism, gnosis, byId } = setup({ most });
     base.events = [{ event: sent, block: 61_000 }];
-    optimism.beforeResponse = fails;
-    let brokenOff = false;
-    gnosis.beforeResponse = () => hangs();
+    optimism.beforeResponse = fail;
+    let isAborted = false;
+    gnosis.beforeResponse = () => hang();
     const { getLogs } = gnosis.client;
     gnosis.client.getLogs = (filter, range, newestFirst, signal) => {
       signal.addEventListener("abort", () => {
-        brokenOff = true;
+        isAborted = true;
       });
       return getLogs(filter, range, newestFirst, signal);
     };
     expect(await byId()).toMatchObject({ chain: { slug: "base" } });
-    expect(brokenOff).toBe(true);
+    expect(isAborted).toBe(true);
   });
 
-  test("is not known to be nowhere while one chain is down", async () => {
+  test("is unavailable while a chain without it is down", async () => {
     const { gnosis, byId } = setup({ most });
-    gnosis.beforeResponse = fails;
-    await expect(byId()).rejects.toMatchObject(isDown);
+    gnosis.beforeResponse = fail;
+    await expect(byId()).rejects.toMatchObject(unavailable);
   });
 });
 
-describe("a search where endpoints take a part of the chain", () => {
-  test("goes from the newest block back, and ends where it finds it", async () => {
+describe("a search with endpoints that limit the number of blocks", () => {
+  test("goes backwards from the newest block and ends at the log", async () => {
     const { base, byId } = setup({ most: 10_000 });
     base.events = [{ event: sent, block: 95_000 }];
     await byId();
@@ -118,7 +118,7 @@ describe("a search where endpoints take a part of the chain", () => {
     expect(base.searchedRanges[1]).toEqual({ from: 80_001, to: 90_000 });
   });
 
-  test("leaves out what somebody else has searched in vain", async () => {
+  test("skips blocks that another source has searched", async () => {
     const { base, optimism, byIdSince } = setup({ most: 10_000 });
     base.events = [{ event: sent, block: 75_000 }];
     expect(await byIdSince(({ slug }) => (slug === "base" ? 75_000 : -1))).toBeUndefined();
@@ -127,19 +127,19 @@ describe("a search where endpoints take a part of the chain", () => {
     expect(await byIdSince(() => 74_999)).toMatchObject({ chain: { slug: "base" } });
   });
 
-  test("begins a little after the transfer arrived, where that is known", async () => {
+  test("begins shortly after the delivery when its time is known", async () => {
     const { base, optimism, gnosis, byId } = setup({ most: 2_000 });
     base.events = [{ event: sent, block: 40_000 }];
     await byId(hashFromName("a"), 50_000);
     const [newest, next] = base.searchedRanges;
     expect(newest).toEqual({ from: 98_001, to: 100_000 });
-    // Ten minutes and 1,000 blocks; a block that is found by its time may be five minutes before it.
+    // Ten minutes and 1,000 blocks; a block found by its time may be five minutes earlier.
     expect(next?.to).toBeGreaterThanOrEqual(51_300);
     expect(next?.to).toBeLessThanOrEqual(51_600);
     for (const { searchedRanges } of [optimism, gnosis]) expect(searchedRanges[1]?.to).toBeLessThanOrEqual(51_600);
   });
 
-  test("comes last to what the time of arrival does not leave out for sure", async () => {
+  test("searches the blocks after the delivery last", async () => {
     const { base, byId } = setup({ most: 2_000 });
     base.events = [{ event: sent, block: 70_000 }];
     expect(await byId(hashFromName("a"), 50_000)).toMatchObject({ chain: { slug: "base" } });
@@ -148,8 +148,8 @@ describe("a search where endpoints take a part of the chain", () => {
     expect(last?.to).toBeLessThan(98_000);
   });
 
-  test("finds what was sent just before it arrived, and what arrived just now", async () => {
-    for (const [block, arrival] of [
+  test("finds a send just before its delivery, and a delivery at the head", async () => {
+    for (const [block, deliveryBlock] of [
       [49_999, 50_000],
       [50_000, 50_000],
       [97_999, 99_990],
@@ -157,11 +157,11 @@ describe("a search where endpoints take a part of the chain", () => {
     ] as const) {
       const { base, byId } = setup({ most: 2_000 });
       base.events = [{ event: sent, block }];
-      expect(await byId(hashFromName("a"), arrival)).toMatchObject({ log: { blockNumber: block } });
+      expect(await byId(hashFromName("a"), deliveryBlock)).toMatchObject({ log: { blockNumber: block } });
     }
   });
 
-  test("is for nothing on a chain from which nothing leaves that way", async () => {
+  test("is skipped on a chain without a sending contract of that kind", async () => {
     const { gnosis, byNonce } = setup({ most: 2_000 });
     expect(await byNonce()).toBeUndefined();
     expect(gnosis.methods).toEqual([]);
@@ -171,10 +171,10 @@ describe("a search where endpoints take a part of the chain", () => {
 describe.each([
   ["whole chains", Number.POSITIVE_INFINITY],
   ["parts of chains", 3_000],
-])("the origin of a CCTP nonce, with endpoints that search %s", (_, most) => {
+])("the send of a CCTP nonce, with endpoints that search %s", (_, most) => {
   const fromBase = cctpTransferSentEvent(77n, { from: "base", to: "arbitrum" });
 
-  test("is the one chain that has sent it", async () => {
+  test("is found on the one chain that sent it", async () => {
     const { base, byNonce } = setup({ most });
     base.events = [
       { event: fromBase, block: 60_000 },
@@ -184,36 +184,36 @@ describe.each([
     expect(await byNonce(60_100)).toEqual({ chain: getChain("base"), log: toLog(fromBase, 60_000) });
   });
 
-  test("is ambiguous where two have", async () => {
+  test("is ambiguous when two chains sent it", async () => {
     const { base, optimism, byNonce } = setup({ most });
     base.events = [{ event: fromBase, block: 60_000 }];
     optimism.events = [{ event: cctpTransferSentEvent(77n, { from: "optimism", to: "arbitrum" }), block: 20_000 }];
     await expect(byNonce()).rejects.toMatchObject({ reason: "INVALID_PARAMETER", field: "transferId" });
   });
 
-  test("is not known while a chain is down that could have sent it too", async () => {
+  test("is unavailable while another possible source chain is down", async () => {
     const { base, optimism, byNonce } = setup({ most });
     base.events = [{ event: fromBase, block: 60_000 }];
-    optimism.beforeResponse = fails;
-    await expect(byNonce()).rejects.toMatchObject(isDown);
+    optimism.beforeResponse = fail;
+    await expect(byNonce()).rejects.toMatchObject(unavailable);
   });
 });
 
-describe("the chain of a transaction", () => {
-  test("is the one that has its receipt, whoever else is down", async () => {
+describe("a transaction", () => {
+  test("is found on the chain that has its receipt while others are down", async () => {
     const { base, optimism, gnosis, byHash } = setup();
     base.events = [{ event: sent, block: 61_000 }];
-    optimism.beforeResponse = fails;
-    gnosis.beforeResponse = hangs;
+    optimism.beforeResponse = fail;
+    gnosis.beforeResponse = hang;
     const found = await byHash(sent.transactionHash);
     expect(found).toMatchObject({ chain: { slug: "base" }, receipt: { transactionHash: sent.transactionHash } });
   });
 
-  test("is none when all chains say so, and not known else", async () => {
+  test("is undefined when no chain has it, and unavailable when one is down", async () => {
     const { gnosis, byHash } = setup();
     expect(await byHash(repeatedByteHash("77"))).toBeUndefined();
-    gnosis.beforeResponse = fails;
-    await expect(byHash(repeatedByteHash("77"))).rejects.toMatchObject(isDown);
+    gnosis.beforeResponse = fail;
+    await expect(byHash(repeatedByteHash("77"))).rejects.toMatchObject(unavailable);
     await flushEventLoop();
   });
 });
