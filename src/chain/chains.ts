@@ -17,34 +17,34 @@ import type { ChainHead } from "./endpoints/head-tracker.js";
 
 /** The chains of one network, as one request reaches them. */
 export interface NetworkChains {
-  /** The client for a chain of the network, by slug. */
+  /** Returns the client of a chain by slug. */
   getClient(slug: string): ChainClient;
-  /** Whether the caller named the endpoint, so that what it says is for this caller alone. */
+  /** Returns whether the caller named the endpoint. Its results are then for this caller only. */
   hasCustomEndpoint(slug: string): boolean;
 }
 
 export interface Chains {
-  /** A network's chains on the configured endpoints. */
+  /** Returns a network's chains on the configured endpoints. */
   forNetwork(network: string): NetworkChains;
   /**
-   * Runs `work` with the network's chains; the endpoints that the caller names serve that work alone and are closed
-   * after it.
-   * @throws ServiceError RPC_URL_FORBIDDEN for an endpoint that may not be named; RATE_LIMITED or OVERLOADED
-   * when too many are in use.
+   * Runs `work` with the network's chains. The endpoints that the caller names serve only this work and are closed
+   * afterwards.
+   * @throws ServiceError RPC_URL_FORBIDDEN for a URL that is not allowed; RATE_LIMITED or OVERLOADED when too many custom
+   * endpoints are open
    */
   withCustomEndpoints<T>(
     network: string,
-    custom: ReadonlyMap<string, string>,
+    customUrls: ReadonlyMap<string, string>,
     work: (chains: NetworkChains) => Promise<T>,
-    by: EndpointCaller,
+    caller: EndpointCaller,
   ): Promise<T>;
-  /** How all chains are on the configured endpoints. */
+  /** Returns the state of all chains on the configured endpoints. */
   listStates(): readonly ChainPoolState[];
-  /** Asks a chain's endpoints for their heads in the background, each once in ten seconds at most. */
+  /** Reads the heads of a chain's endpoints in the background, at most once in ten seconds. */
   probe(network: string, slug: string): void;
-  /** Notes a chain's latest block, where something that was read tells it. */
+  /** Records a chain head that another read has returned. */
   recordHead(network: string, slug: string, head: ChainHead): void;
-  /** Endpoints that callers have open. */
+  /** Returns the number of open custom endpoints. */
   countCustomEndpoints(): number;
   close(): Promise<void>;
 }
@@ -55,17 +55,17 @@ export interface ChainPoolState extends EndpointPoolState {
   readonly chainId: number;
 }
 
-/** One HTTP request to an endpoint of a chain; what callers name is called `custom`. */
+/** One HTTP request to an endpoint of a chain. The endpoint is `custom` for those that callers name. */
 export interface ChainEndpointRequest extends EndpointRequest {
   readonly network: string;
   readonly chain: string;
 }
 
 export interface ChainsOptions {
-  /** The chains that can be used, by network and slug. */
+  /** The configured chains by network and slug. */
   readonly networks: Readonly<Record<string, ReadonlyMap<string, ChainEndpoints>>>;
   readonly customUrlPolicy: CustomUrlPolicy;
-  /** Ports of public endpoints that callers name, where they are not the usual ones. */
+  /** Allowed ports of public custom endpoints; undefined: the default ports. */
   readonly customUrlPorts?: readonly number[];
   readonly onFailure: (failure: EndpointFailure) => void;
   readonly onEndpointRequest?: EndpointRequestObserver<ChainEndpointRequest>;
@@ -73,13 +73,13 @@ export interface ChainsOptions {
 
 export interface ChainEndpoints {
   readonly chainId: number;
-  /** RPC endpoints, in order of preference. */
+  /** RPC endpoints in order of preference. */
   readonly urls: readonly string[];
 }
 
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 const KEEP_ALIVE_MS = 30_000;
-/** Longest time for a new connection; nobody waits for one so long, but it should not be tried for ever. */
+/** Limits how long undici tries to connect. Requests give up earlier. */
 const CONNECT_TIMEOUT_MS = 3_000;
 
 export function createChains(options: ChainsOptions): Chains {
@@ -101,41 +101,41 @@ export function createChains(options: ChainsOptions): Chains {
       const shared = { dispatcher, maxBytes: MAX_RESPONSE_BYTES, onFailure, closing: closing.signal };
       return [
         slug,
-        createEndpointPool({ slug, ...endpoints, ...shared, onEndpointRequest: observerOf(network, slug) }),
+        createEndpointPool({ slug, ...endpoints, ...shared, onEndpointRequest: createObserver(network, slug) }),
       ] as const;
     });
     pools.set(network, new Map(bySlug));
   }
 
-  function observerOf(network: string, chain: string, endpoint?: string): EndpointRequestObserver | undefined {
+  function createObserver(network: string, chain: string, endpoint?: string): EndpointRequestObserver | undefined {
     return (
       onEndpointRequest &&
-      ((exchange) => onEndpointRequest({ ...exchange, ...(endpoint && { endpoint }), network, chain }))
+      ((request) => onEndpointRequest({ ...request, ...(endpoint && { endpoint }), network, chain }))
     );
   }
 
-  function ours(network: string, slug: string): EndpointPool {
-    const found = pools.get(network)?.get(slug);
-    if (found === undefined) throw new Error(`no chain ${slug} on ${network}`);
-    return found;
+  function getPool(network: string, slug: string): EndpointPool {
+    const pool = pools.get(network)?.get(slug);
+    if (pool === undefined) throw new Error(`no chain ${slug} on ${network}`);
+    return pool;
   }
 
   return {
-    forNetwork: (network) => ({ getClient: (slug) => ours(network, slug), hasCustomEndpoint: () => false }),
-    async withCustomEndpoints(network, custom, work, by) {
+    forNetwork: (network) => ({ getClient: (slug) => getPool(network, slug), hasCustomEndpoint: () => false }),
+    async withCustomEndpoints(network, customUrls, work, caller) {
       const opened = new Map<string, CustomEndpoint>();
       const open = async ([slug, url]: readonly [string, string]): Promise<void> => {
         const chainId = networks[network]?.get(slug)?.chainId;
         if (chainId === undefined) throw new Error(`no chain ${slug} on ${network}`);
-        const observed = { slug, chainId, onEndpointRequest: observerOf(network, slug, "custom") };
-        opened.set(slug, await customEndpoints.open(observed, url, by));
+        const chain = { slug, chainId, onEndpointRequest: createObserver(network, slug, "custom") };
+        opened.set(slug, await customEndpoints.open(chain, url, caller));
       };
       try {
-        // All are waited for, also when one fails: else those that open later would never be closed.
-        const ends = await Promise.allSettled([...custom].map(open));
-        for (const end of ends) if (end.status === "rejected") throw end.reason;
+        // Waits for all even when one fails: otherwise those that open later would never be closed.
+        const results = await Promise.allSettled([...customUrls].map(open));
+        for (const result of results) if (result.status === "rejected") throw result.reason;
         return await work({
-          getClient: (slug) => opened.get(slug)?.client ?? ours(network, slug),
+          getClient: (slug) => opened.get(slug)?.client ?? getPool(network, slug),
           hasCustomEndpoint: (slug) => opened.has(slug),
         });
       } finally {
@@ -149,8 +149,8 @@ export function createChains(options: ChainsOptions): Chains {
           return { network, chain, chainId, ...pool.state() };
         }),
       ),
-    probe: (network, slug) => ours(network, slug).probe(),
-    recordHead: (network, slug, head) => ours(network, slug).recordHead(head),
+    probe: (network, slug) => getPool(network, slug).probe(),
+    recordHead: (network, slug, head) => getPool(network, slug).recordHead(head),
     countCustomEndpoints: customEndpoints.count,
     async close() {
       closing.abort();

@@ -6,37 +6,38 @@ import { monotonicNow } from "../../resilience/clock.js";
 import type { ChainClient } from "../chain-client.js";
 import type { EndpointRequestObserver } from "../endpoints/endpoint.js";
 import { createEndpointPool, type EndpointFailure } from "../endpoints/endpoint-pool.js";
+import { createRefCount, retainWhileConnecting } from "./connection-ref-count.js";
 import type { ResolvedAddress } from "./resolve-host.js";
 import { createSsrfGuard, type SsrfGuardOptions } from "./ssrf-guard.js";
 
-/** Who names an endpoint. */
+/** The caller that names an endpoint. */
 export interface EndpointCaller {
-  /** By which callers are told apart. */
+  /** Key that tells callers apart. */
   readonly caller: string;
-  /** Fires when the caller is gone. */
+  /** Aborts when the caller has left. */
   readonly signal: AbortSignal;
 }
 
-/** A chain client on a caller's endpoint, with connections of its own. */
+/** A chain client on a caller's endpoint, with its own connections. */
 export interface CustomEndpoint {
   readonly client: ChainClient;
   close(): Promise<void>;
 }
 
-/** The endpoints that callers name. */
+/** Opens the endpoints that callers name. */
 export interface CustomEndpoints {
   /**
-   * Opens an endpoint, to be closed by who opened it. It is connected to at exactly the addresses that were checked, so
-   * that its name cannot turn into a private address afterwards.
-   * @throws ServiceError RPC_URL_FORBIDDEN as the guard does; RATE_LIMITED when this caller, OVERLOADED when all
-   * callers together have too many open.
+   * Opens an endpoint, to be closed by the caller of this function. Connects only to the addresses that were validated, so
+   * that the host name cannot change to a private address afterwards (DNS rebinding).
+   * @throws ServiceError RPC_URL_FORBIDDEN as the SSRF guard does; RATE_LIMITED when this caller, OVERLOADED when all
+   * callers together have too many endpoints open
    */
-  open(chain: CustomEndpointChain, text: string, { caller, signal }: EndpointCaller): Promise<CustomEndpoint>;
-  /** How many are open. */
+  open(chain: CustomEndpointChain, url: string, { caller, signal }: EndpointCaller): Promise<CustomEndpoint>;
+  /** Returns the number of open endpoints. */
   count(): number;
 }
 
-/** The chain that an endpoint is opened for. */
+/** The chain that an endpoint serves. */
 export interface CustomEndpointChain {
   readonly slug: string;
   readonly chainId: number;
@@ -48,56 +49,57 @@ export interface CustomEndpointsOptions extends SsrfGuardOptions {
 }
 
 const MAX_RESPONSE_BYTES = 1024 * 1024;
-/** Longest time for one read, with all its attempts and the look-up of the host before it, in milliseconds. */
+/** Timeout of one read with all its attempts and the DNS lookup before it, in milliseconds. */
 const READ_TIMEOUT_MS = 3_000;
-/** Connections to one endpoint. */
+/** Connections per endpoint. */
 const MAX_CONNECTIONS = 4;
-/** Endpoints that one caller may have open: more than a network has chains. */
+/** Open endpoints per caller: more than a network has chains. */
 const MAX_OPEN_PER_CALLER = 16;
-/** Endpoints open at all; with every connection reading the longest answer they need 256 MiB. */
+/** Open endpoints of all callers. With the longest response on every connection they need 256 MiB. */
 const MAX_OPEN = 64;
 
 export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEndpoints {
   const { onFailure } = options;
-  const guard = createSsrfGuard(options);
+  const validateUrl = createSsrfGuard(options);
   const openByCaller = new Map<string, number>();
-  let openInTotal = 0;
+  let openCount = 0;
 
-  /** Takes a place and gives what gives it back. */
-  function takePlace(caller: string, field: string): () => void {
+  /** Reserves a slot and returns the function that releases it. */
+  function reserveSlot(caller: string, field: string): () => void {
     const count = openByCaller.get(caller) ?? 0;
     if (count >= MAX_OPEN_PER_CALLER) {
-      const message = "too many endpoints that this address names are in use";
+      const message = "too many custom endpoints of this client are in use";
       throw new ServiceError("RATE_LIMITED", message, { field, retryAfterSeconds: 1 });
     }
-    if (openInTotal >= MAX_OPEN) {
-      const message = "too many endpoints that callers name are in use";
+    if (openCount >= MAX_OPEN) {
+      const message = "too many custom endpoints are in use";
       throw new ServiceError("OVERLOADED", message, { field, retryAfterSeconds: 1 });
     }
     openByCaller.set(caller, count + 1);
-    openInTotal += 1;
+    openCount += 1;
     return () => {
-      const left = (openByCaller.get(caller) ?? 0) - 1;
-      if (left > 0) openByCaller.set(caller, left);
+      const remaining = (openByCaller.get(caller) ?? 0) - 1;
+      if (remaining > 0) openByCaller.set(caller, remaining);
       else openByCaller.delete(caller);
-      openInTotal -= 1;
+      openCount -= 1;
     };
   }
 
   return {
-    count: () => openInTotal,
-    async open({ slug, chainId, onEndpointRequest }, text, { caller, signal }) {
+    count: () => openCount,
+    async open({ slug, chainId, onEndpointRequest }, url, { caller, signal }) {
       const field = `rpcUrl[${slug}]`;
       const startedAt = monotonicNow();
-      const place = createRefCount(takePlace(caller, field));
+      const slot = createRefCount(reserveSlot(caller, field));
       try {
-        const { href, addresses } = await guard(text, field, READ_TIMEOUT_MS, signal);
+        const { href, addresses } = await validateUrl(url, field, READ_TIMEOUT_MS, signal);
         const closing = new AbortController();
+        const connect = buildConnector({
+          timeout: READ_TIMEOUT_MS,
+          ...(addresses && { lookup: createPinnedLookup(addresses) }),
+        });
         const dispatcher = new Agent({
-          connect: holdWhileConnecting(
-            place,
-            buildConnector({ timeout: READ_TIMEOUT_MS, ...(addresses && { lookup: createPinnedLookup(addresses) }) }),
-          ),
+          connect: retainWhileConnecting(slot, connect),
           connections: MAX_CONNECTIONS,
           maxResponseSize: MAX_RESPONSE_BYTES,
         });
@@ -116,72 +118,45 @@ export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEn
           async close() {
             closing.abort();
             await dispatcher.destroy();
-            place.release();
+            slot.release();
           },
         };
       } catch (error) {
-        place.release();
+        slot.release();
         throw error;
       }
     },
   };
 }
 
-/** A place that is given back when all have left who are in it. */
-interface RefCount {
-  retain(): void;
-  release(): void;
-}
-
-/** A place with one in it. */
-function createRefCount(giveBack: () => void): RefCount {
-  let inside = 1;
-  return {
-    retain() {
-      inside += 1;
-    },
-    release() {
-      inside -= 1;
-      if (inside === 0) giveBack();
-    },
-  };
-}
-
-/** Nothing ends a connection that is being made but its own time limit: until then it keeps the place. */
-function holdWhileConnecting(place: RefCount, connect: buildConnector.connector): buildConnector.connector {
-  return (options, callback) => {
-    place.retain();
-    connect(options, (...made) => {
-      place.release();
-      callback(...made);
-    });
-  };
-}
-
-/** Ends every read in time, and says the same of each that fails: how it failed would tell what is at the address. */
+/**
+ * Limits the time of every read, and reports every failure with the same message: details would tell the caller what
+ * listens at the address.
+ */
 function withReadTimeout(client: ChainClient, timeoutMs: number): ChainClient {
-  async function within<T>(outer: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const limit = createAbortScope(outer, timeoutMs);
+  async function runBounded<T>(outer: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const scope = createAbortScope(outer, timeoutMs);
     try {
-      return await read(limit.signal);
+      return await read(scope.signal);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       const message = `no RPC endpoint of ${client.slug} responded`;
       throw new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: error });
     } finally {
-      limit.cancel();
+      scope.cancel();
     }
   }
   return {
     slug: client.slug,
-    send: (method, params, outer, isAnswer) => within(outer, (signal) => client.send(method, params, signal, isAnswer)),
-    sendBatch: (calls, outer) => within(outer, (signal) => client.sendBatch(calls, signal)),
+    send: (method, params, outer, validate) =>
+      runBounded(outer, (signal) => client.send(method, params, signal, validate)),
+    sendBatch: (calls, outer) => runBounded(outer, (signal) => client.sendBatch(calls, signal)),
     getLogs: (filter, range, newestFirst, outer) =>
-      within(outer, (signal) => client.getLogs(filter, range, newestFirst, signal)),
+      runBounded(outer, (signal) => client.getLogs(filter, range, newestFirst, signal)),
   };
 }
 
-/** Gives the addresses that were checked, whatever the name has become since. */
+/** Returns the validated addresses, whatever the host name resolves to now. */
 function createPinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_host, options, callback) => {
     const [first] = addresses;

@@ -5,15 +5,15 @@ export interface ResolvedAddress {
   readonly family: number;
 }
 
-/** Patience with a name server for one try, in milliseconds; the second takes twice as long. */
+/** Timeout of the first try in milliseconds. The second try takes twice as long. */
 const DNS_TIMEOUT_MS = 700;
 const DNS_TRIES = 2;
 
 /**
- * The addresses that the public DNS has for a name, IPv4 first. Not by the system's look-up: that keeps one of the few
- * threads which all look-ups of the process share for as long as a caller's name server likes, and it adds what hosts
- * files and search domains know of private names.
- * @returns none when the name has none, or nobody answers for it
+ * Resolves a name in the public DNS, IPv4 addresses first. Does not use getaddrinfo: a slow name server of a caller would
+ * block one of the few threads that all lookups of the process share, and hosts files and search domains would add
+ * private names.
+ * @returns an empty list when the name has no address or no name server responds
  */
 export async function resolveHost(name: string, signal: AbortSignal): Promise<readonly ResolvedAddress[]> {
   signal.throwIfAborted();

@@ -295,7 +295,7 @@ describe("endpoints that are open at a time", () => {
     const full = {
       reason: "OVERLOADED",
       retryAfterSeconds: 1,
-      message: "too many endpoints that callers name are in use",
+      message: "too many custom endpoints are in use",
     };
     await expect(openMany(custom, "e", 1)).rejects.toMatchObject(full);
     await opened.pop()?.close();

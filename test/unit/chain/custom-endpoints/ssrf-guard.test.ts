@@ -238,7 +238,7 @@ describe("any other URL", () => {
   });
 
   test("is refused altogether when that is off", async () => {
-    const message = "this server takes no rpcUrl";
+    const message = "this server does not accept rpcUrl";
     expect(await guarded({ policy: "off" }).outcome("https://rpc.example.org/")).toMatchObject({ ...refusal, message });
   });
 
