@@ -1,8 +1,8 @@
 import { decodeUintAt, encodeBytes, encodeWithOffsets, encodeWord } from "./abi-encoding.js";
 
-/** A call of a contract that changes nothing. */
+/** A read-only contract call. */
 export interface ContractCall {
-  /** Contract, 0x-prefixed. */
+  /** Contract address, 0x-prefixed. */
   readonly to: string;
   /** Calldata as 0x-prefixed hex. */
   readonly data: string;
@@ -11,23 +11,25 @@ export interface ContractCall {
 /** Selector of Multicall3's `aggregate3((address target, bool allowFailure, bytes callData)[])`. */
 const AGGREGATE3_SELECTOR = "0x82ad56cb";
 
-/** Longest answer to a single view that is looked at, in bytes: far above what Hop's contracts give. */
+/** Maximum size of one call's return data: far above what Hop's contracts return. */
 const MAX_RETURN_DATA_BYTES = 1024n;
+const MAX_OFFSET_BYTES = 1_000_000n;
 
-/** Calldata by which Multicall3 makes all views in one call; one that reverts does not fail the others. */
-export function encodeMulticall(views: readonly ContractCall[]): string {
-  const tuples = views.map(({ to, data }) => encodeWord(to) + encodeWord(1n) + encodeWord(96n) + encodeBytes(data));
-  return AGGREGATE3_SELECTOR + encodeWord(32n) + encodeWord(BigInt(views.length)) + encodeWithOffsets(tuples);
+/** Encodes the calldata for Multicall3 that runs all calls. A call that reverts does not fail the others. */
+export function encodeMulticall(calls: readonly ContractCall[]): string {
+  const tuples = calls.map(({ to, data }) => encodeWord(to) + encodeWord(1n) + encodeWord(96n) + encodeBytes(data));
+  return AGGREGATE3_SELECTOR + encodeWord(32n) + encodeWord(BigInt(calls.length)) + encodeWithOffsets(tuples);
 }
 
 /**
- * What the views returned, in their order: 0x-prefixed hex, or undefined where one reverted.
- * @returns undefined for an answer that Multicall3 cannot have given
+ * Decodes the result of Multicall3 into the return data of each call, in order: 0x-prefixed hex, or undefined for a call
+ * that reverted.
+ * @returns undefined for a result that Multicall3 cannot have returned
  */
-export function decodeMulticall(answer: string, count: number): readonly (string | undefined)[] | undefined {
-  if (decodeUintAt(answer, 0) !== 32n || decodeUintAt(answer, 1) !== BigInt(count)) return undefined;
-  // Offsets count from behind the number of results.
-  const results = `0x${answer.slice(2 + 2 * 64)}`;
+export function decodeMulticall(result: string, count: number): readonly (string | undefined)[] | undefined {
+  if (decodeUintAt(result, 0) !== 32n || decodeUintAt(result, 1) !== BigInt(count)) return undefined;
+  // Offsets count from the word after the number of results.
+  const results = `0x${result.slice(2 + 2 * 64)}`;
   const decoded: (string | undefined)[] = [];
   for (let index = 0; index < count; index++) {
     const start = toWordIndex(decodeUintAt(results, index));
@@ -44,8 +46,8 @@ export function decodeMulticall(answer: string, count: number): readonly (string
   return decoded;
 }
 
-/** The word at which an offset in bytes points, if it is the start of one and small enough to be real. */
+/** Converts an offset in bytes to a word index; undefined: not a multiple of a word, or too large to be real. */
 function toWordIndex(offset: bigint | undefined): number | undefined {
-  if (offset === undefined || offset % 32n !== 0n || offset > 1_000_000n) return undefined;
+  if (offset === undefined || offset % 32n !== 0n || offset > MAX_OFFSET_BYTES) return undefined;
   return Number(offset / 32n);
 }

@@ -1,6 +1,6 @@
 /**
- * Recursive length prefix of a list of byte strings: how Ethereum writes transactions. Hex in and out, with 0x; a number
- * is written without leading zeros, zero as the empty string.
+ * Encodes a list of byte strings in RLP (recursive length prefix), the encoding of Ethereum transactions. Input and output
+ * are hex with 0x. A number is encoded without leading zeros, and zero as the empty string.
  */
 export function encodeRlpList(items: readonly (string | bigint)[]): string {
   const body = items
@@ -11,11 +11,11 @@ export function encodeRlpList(items: readonly (string | bigint)[]): string {
 
 /** @param hex without 0x */
 function encodeRlpString(hex: string): string {
-  const isOneSmallByte = hex.length === 2 && Number.parseInt(hex, 16) < 0x80;
-  return isOneSmallByte ? hex : encodeLengthPrefix(hex.length / 2, 0x80) + hex;
+  const isSingleSmallByte = hex.length === 2 && Number.parseInt(hex, 16) < 0x80;
+  return isSingleSmallByte ? hex : encodeLengthPrefix(hex.length / 2, 0x80) + hex;
 }
 
-/** Up to 55 bytes the length is added to the first byte; above, that byte tells how long the length itself is. */
+/** Up to 55 bytes the first byte contains the length. Above, it contains the number of bytes of the length. */
 function encodeLengthPrefix(bytes: number, offset: number): string {
   if (bytes <= 55) return toEvenHex(offset + bytes);
   const length = toEvenHex(bytes);

@@ -13,40 +13,41 @@ import { areLogsMatching } from "../json-rpc/parse-results.js";
 import { InvalidResultError, RpcError } from "../json-rpc/rpc-codec.js";
 import { type EndpointProbe, ignoreUpstreamError } from "./endpoint-probe.js";
 
-/** What an endpoint can do. What is undefined is not known. */
+/** What an endpoint can do. undefined: unknown. */
 export interface EndpointCapabilities {
-  /** Median of a few small calls, in milliseconds. */
+  /** Median latency of a few small calls, in milliseconds. */
   readonly latencyMs: number | undefined;
-  /** How it calls contracts: many at a time through Multicall3, only singly since none is there, or not at all. */
+  /** together: contract calls through Multicall3; singly: one by one, because there is no Multicall3; none: not at all. */
   readonly contracts: "together" | "singly" | "none" | undefined;
-  /** Most calls that it took in one request; 1: it takes no batches. */
+  /** Number of calls in the largest accepted batch; 1: no batches. */
   readonly batch: number | undefined;
-  /** Most blocks of which it searched the logs at once; Infinity: the whole chain; 0: it searches none. */
+  /** Largest accepted block range of a log search; Infinity: the whole chain; 0: no log searches. */
   readonly logBlocks: number | undefined;
 }
 
 export interface DetectCapabilitiesOptions {
+  /** Address of Multicall3; undefined: the chain has none. */
   readonly multicall: string | undefined;
   readonly filter: LogFilter;
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
 }
 
 const LATENCY_SAMPLES = 3;
-/** Sizes of batches that are tried, up to the first that is not taken. */
+/** Batch sizes to try, up to the first that is rejected. */
 export const PROBED_BATCH_SIZES = [2, 5, 10, 20, 50];
-/** Widths of searches that are tried, down to the first that is taken, where a refusal names no other. */
+/** Block ranges to try, down to the first that is accepted, unless a rejection names another. */
 const PROBED_BLOCK_RANGES = [Number.POSITIVE_INFINITY, 1_000_000, 100_000, 10_000, 1_000, 100, MIN_BLOCK_RANGE];
-/** Searches that are tried at most. */
 const MAX_LOG_SEARCHES = 10;
 
 const BLOCK_NUMBER_CALL: RpcCall = { method: "eth_blockNumber", params: [] };
-const getBlockNumberSelector = toFunctionSelector("getBlockNumber()");
+const GET_BLOCK_NUMBER_SELECTOR = toFunctionSelector("getBlockNumber()");
 const ZERO_ADDRESS = `0x${"0".repeat(40)}`;
 
 /**
- * One thing after the other: an endpoint that serves few requests a second should not seem to serve none. Never rejects
- * because of what it answers.
- * @param head number of its newest block
+ * Detects the capabilities of an endpoint, one after the other, so that an endpoint with a low rate limit does not seem to
+ * lack them. Never rejects because of its responses.
+ * @param head number of its latest block
  */
 export async function detectCapabilities(
   probe: EndpointProbe,
@@ -55,23 +56,24 @@ export async function detectCapabilities(
   signal: AbortSignal,
 ): Promise<EndpointCapabilities> {
   return {
-    latencyMs: await latency(),
-    contracts: await contracts(),
-    batch: await batch(),
-    logBlocks: await logBlocks(),
+    latencyMs: await measureLatency(),
+    contracts: await detectContracts(),
+    batch: await detectBatchSize(),
+    logBlocks: await detectBlockRange(),
   };
 
-  async function latency(): Promise<number | undefined> {
-    const times: number[] = [];
+  async function measureLatency(): Promise<number | undefined> {
+    const latencies: number[] = [];
     for (let sample = 0; sample < LATENCY_SAMPLES; sample++) {
-      const began = now();
-      if ((await ignoreUpstreamError(probe.send(BLOCK_NUMBER_CALL, signal))) !== undefined) times.push(now() - began);
+      const startedAt = now();
+      const outcome = await ignoreUpstreamError(probe.send(BLOCK_NUMBER_CALL, signal));
+      if (outcome !== undefined) latencies.push(now() - startedAt);
     }
-    return times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
+    return latencies.sort((a, b) => a - b)[Math.floor(latencies.length / 2)];
   }
 
-  async function contracts(): Promise<EndpointCapabilities["contracts"]> {
-    const data = multicall === undefined ? "0x" : encodeMulticall([{ to: multicall, data: getBlockNumberSelector }]);
+  async function detectContracts(): Promise<EndpointCapabilities["contracts"]> {
+    const data = multicall === undefined ? "0x" : encodeMulticall([{ to: multicall, data: GET_BLOCK_NUMBER_SELECTOR }]);
     const validate = (result: unknown): boolean =>
       multicall === undefined || (isHexData(result) && decodeMulticall(result, 1)?.[0] !== undefined);
     const call = { method: "eth_call", params: [{ to: multicall ?? ZERO_ADDRESS, data }, "latest"], validate };
@@ -87,44 +89,47 @@ export async function detectCapabilities(
     }
   }
 
-  async function batch(): Promise<number | undefined> {
-    let most: number | undefined;
+  async function detectBatchSize(): Promise<number | undefined> {
+    let largest: number | undefined;
     for (const size of PROBED_BATCH_SIZES) {
-      const isTaken = await probe.supportsBatch(Array<RpcCall>(size).fill(BLOCK_NUMBER_CALL), signal);
-      if (isTaken !== true) return most ?? (isTaken === false ? 1 : undefined);
-      most = size;
+      const isSupported = await probe.supportsBatch(Array<RpcCall>(size).fill(BLOCK_NUMBER_CALL), signal);
+      if (isSupported !== true) return largest ?? (isSupported === false ? 1 : undefined);
+      largest = size;
     }
-    return most;
+    return largest;
   }
 
-  /** Goes down as the service does when it is refused. */
-  async function logBlocks(): Promise<number | undefined> {
-    let width = PROBED_BLOCK_RANGES[0];
-    for (let searches = 0; width !== undefined && searches < MAX_LOG_SEARCHES; searches++) {
-      const range = rangeOf(width);
+  /** Narrows the range after each rejection, as the adaptive log reader does. */
+  async function detectBlockRange(): Promise<number | undefined> {
+    let blockCount = PROBED_BLOCK_RANGES[0];
+    for (let searches = 0; blockCount !== undefined && searches < MAX_LOG_SEARCHES; searches++) {
+      const range = toRange(blockCount);
       try {
-        await search(range);
-        return width;
+        await searchLogs(range);
+        return blockCount;
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
-        if (error instanceof RpcError && error.classification?.kind === "absent") return 0;
-        // What comes late was too long, unless it was short.
-        const isLate = error.kind === "timeout" && width > DEFAULT_MAX_BLOCK_RANGE;
-        if (!isLate && !isBlockRangeError(error)) return undefined;
-        const named = isLate ? undefined : parseSuggestedBlockRange(error, range);
-        const tried = width;
-        width = named ?? PROBED_BLOCK_RANGES.find((each) => each < tried && each <= Math.max(head, MIN_BLOCK_RANGE));
+        if (error instanceof RpcError && error.classification?.kind === "not_found") return 0;
+        // A timeout means that the range was too wide, unless it was narrow.
+        const isTimeout = error.kind === "timeout" && blockCount > DEFAULT_MAX_BLOCK_RANGE;
+        if (!isTimeout && !isBlockRangeError(error)) return undefined;
+        const suggested = isTimeout ? undefined : parseSuggestedBlockRange(error, range);
+        blockCount = suggested ?? findNextBlockRange(blockCount);
       }
     }
     return 0;
   }
 
-  function rangeOf(width: number): BlockRange {
-    if (width === Number.POSITIVE_INFINITY) return { from: 0, to: width };
-    return { from: Math.max(head - width + 1, 0), to: head };
+  function findNextBlockRange(rejected: number): number | undefined {
+    return PROBED_BLOCK_RANGES.find((blocks) => blocks < rejected && blocks <= Math.max(head, MIN_BLOCK_RANGE));
   }
 
-  async function search(range: BlockRange): Promise<void> {
+  function toRange(blockCount: number): BlockRange {
+    if (blockCount === Number.POSITIVE_INFINITY) return { from: 0, to: blockCount };
+    return { from: Math.max(head - blockCount + 1, 0), to: head };
+  }
+
+  async function searchLogs(range: BlockRange): Promise<void> {
     const toBlock = range.to === Number.POSITIVE_INFINITY ? "latest" : toQuantity(range.to);
     const params = [{ ...filter, fromBlock: toQuantity(range.from), toBlock }];
     const validate = (result: unknown): boolean => areLogsMatching(result, filter, range);
@@ -133,5 +138,5 @@ export async function detectCapabilities(
 }
 
 function isRateLimited({ classification }: RpcError): boolean {
-  return classification?.kind === "busy";
+  return classification?.kind === "rate_limited";
 }

@@ -6,35 +6,35 @@ import { extractBasicAuth } from "../endpoints/endpoint.js";
 import { deriveEndpointName } from "../endpoints/endpoint-id.js";
 import { encodeRequest, parseBatchResponse, parseResponse } from "../json-rpc/rpc-codec.js";
 
-/** An endpoint that is asked only to learn what it does: nothing is remembered, and nothing tried another way. */
+/** A client for diagnosis: one HTTP request per call, without state, retry or fallback. */
 export interface EndpointProbe {
-  /** Its name, without anything secret. */
+  /** Name of the endpoint; contains no secret. */
   readonly name: string;
-  /** @throws ExchangeError when there is no answer to believe. */
+  /** @throws UpstreamError when there is no valid response */
   send(call: RpcCall, signal: AbortSignal): Promise<RpcOutcome>;
-  /** Whether it takes calls in one request; undefined: it did not say, for want of time or because it is asked too much. */
+  /** Returns whether the endpoint accepts the calls as a batch; undefined: unknown after a timeout or rate limiting. */
   supportsBatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<boolean | undefined>;
 }
 
 export interface EndpointProbeOptions {
   readonly url: string;
   readonly dispatcher: Dispatcher;
-  /** Most bytes of an answer. */
+  /** Maximum size of a response. */
   readonly maxBytes: number;
-  /** Longest time for one request, in milliseconds. */
+  /** Timeout of one request, in milliseconds. */
   readonly attemptTimeoutMs: number;
 }
 
 const TOO_MANY_REQUESTS_STATUS = 429;
-/** Faults that say nothing of what was asked. */
+/** Failures that say nothing about the request. */
 const INCONCLUSIVE_KINDS: ReadonlySet<UpstreamErrorKind> = new Set(["timeout", "aborted", "network_error"]);
 
 export function createEndpointProbe({ url, attemptTimeoutMs, ...options }: EndpointProbeOptions): EndpointProbe {
-  const address = extractBasicAuth(url);
+  const target = extractBasicAuth(url);
 
   function post(calls: readonly RpcCall[], signal: AbortSignal): Promise<unknown> {
     const body = encodeRequest(calls, 1);
-    return fetchJson(address.url, { ...options, ...address.headers, timeoutMs: attemptTimeoutMs, signal, body });
+    return fetchJson(target.url, { ...options, ...target.headers, timeoutMs: attemptTimeoutMs, signal, body });
   }
 
   return {
@@ -42,9 +42,9 @@ export function createEndpointProbe({ url, attemptTimeoutMs, ...options }: Endpo
     send: async (call, signal) => parseResponse(await post([call], signal), call, 1),
     async supportsBatch(calls, signal) {
       try {
-        const answer = await post(calls, signal);
-        if (!Array.isArray(answer)) return false;
-        parseBatchResponse(answer, calls, 1);
+        const response = await post(calls, signal);
+        if (!Array.isArray(response)) return false;
+        parseBatchResponse(response, calls, 1);
         return true;
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
@@ -54,7 +54,7 @@ export function createEndpointProbe({ url, attemptTimeoutMs, ...options }: Endpo
   };
 }
 
-/** What a call gave; undefined where the endpoint gave no answer to believe. */
+/** Resolves to the outcome of a call; undefined when the endpoint gave no valid response. */
 export async function ignoreUpstreamError(call: Promise<RpcOutcome>): Promise<RpcOutcome | undefined> {
   try {
     return await call;

@@ -115,7 +115,7 @@ export function parseSender(client: ChainClient, result: unknown): string {
 }
 
 export function invalidResponse(client: ChainClient): ServiceError {
-  return new ServiceError("UPSTREAM_UNAVAILABLE", `${client.slug} gives an answer that Hop's chain could not give`);
+  return new ServiceError("UPSTREAM_UNAVAILABLE", `${client.slug} returned an invalid result`);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,12 +1,12 @@
 /**
- * The node's own word that a call cannot succeed: it ran and reverted. Every other failure is an upstream's and is a
- * ServiceError with reason UPSTREAM_UNAVAILABLE.
+ * A call that a node has executed and that reverted. Every other failure is a ServiceError with reason
+ * UPSTREAM_UNAVAILABLE.
  */
 export class RevertError extends Error {
   override readonly name = "RevertError";
   /** JSON-RPC error code. */
   readonly code: number;
-  /** What the contract returned with its revert, as hex, where the node says so. */
+  /** Revert data as hex, if the node returns it. */
   readonly data: string | undefined;
 
   constructor(message: string, code: number, data: string | undefined) {
@@ -16,19 +16,24 @@ export class RevertError extends Error {
   }
 }
 
-/** Words by which nodes of several makers tell that execution failed, as against the node itself. */
+/** Messages of various node implementations about failed execution, as opposed to a failed node. */
 const EXECUTION_FAILURE_PATTERN =
   /revert|vm execution error|out of gas|gas required exceeds|invalid opcode|invalid jump|stack (under|over)flow|evm error|always failing transaction/i;
 
 /** Methods that run a contract. */
 const EXECUTING_METHODS = new Set(["eth_call", "eth_estimateGas"]);
 
-/** Reads the `error` member of the answer to a method; undefined when it does not tell of a revert. */
+/** Error code of geth and its derivatives for a revert. */
+const GETH_REVERT_CODE = 3;
+/** JSON-RPC's generic server error. */
+const DEFAULT_ERROR_CODE = -32000;
+
+/** Parses the `error` member of the response to a method; undefined: it is not a revert. */
 export function parseRevert(method: string, error: unknown): RevertError | undefined {
   if (!EXECUTING_METHODS.has(method) || typeof error !== "object" || error === null) return undefined;
   const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown };
   const text = typeof message === "string" ? message : "";
-  // 3 is the code that geth and its kin keep for a revert.
-  if (code !== 3 && !EXECUTION_FAILURE_PATTERN.test(text)) return undefined;
-  return new RevertError(text, typeof code === "number" ? code : -32000, typeof data === "string" ? data : undefined);
+  if (code !== GETH_REVERT_CODE && !EXECUTION_FAILURE_PATTERN.test(text)) return undefined;
+  const errorCode = typeof code === "number" ? code : DEFAULT_ERROR_CODE;
+  return new RevertError(text, errorCode, typeof data === "string" ? data : undefined);
 }

@@ -4,31 +4,31 @@ import { isHexData, isQuantity } from "../hex.js";
 import { classifyRpcError, type RpcErrorClassification } from "./classify-rpc-error.js";
 import { parseRevert } from "./revert-error.js";
 
-/** A node's own refusal of a call: it is there and answers, but gives no result for this one. */
+/** A JSON-RPC error that is not a revert: the node responds, but has no result for this call. */
 export class RpcError extends UpstreamError {
   readonly classification: RpcErrorClassification | undefined;
 
-  constructor(message: string, refusal?: RpcErrorClassification) {
+  constructor(message: string, classification?: RpcErrorClassification) {
     super(message, { kind: "rpc_error" });
-    // Not in logs: its numbers are the upstream's words.
-    Object.defineProperty(this, "classification", { value: refusal, enumerable: false });
+    // Not enumerable, to keep it out of logs: its numbers are the upstream's own text.
+    Object.defineProperty(this, "classification", { value: classification, enumerable: false });
   }
 }
 
-/** A result that the chain cannot have given: the node lacks what is asked for, or makes something up. */
+/** A result that the chain cannot have: the node lacks the requested data, or invents some. */
 export class InvalidResultError extends UpstreamError {
-  /** Whether it is no bytes at all: what a contract answers that is not there. */
+  /** Whether the result is `0x`, as for a call to an address without a contract. */
   readonly isEmpty: boolean;
 
   constructor(result: unknown) {
-    super("answered what its chain could not");
+    super("returned an impossible result");
     this.isEmpty = result === "0x";
   }
 }
 
 const isObjectOrNull = (result: unknown): boolean => typeof result === "object" && !Array.isArray(result);
 
-/** The form of each method's results. */
+/** Validates the form of results by method. */
 const RESULT_VALIDATORS: ReadonlyMap<string, (result: unknown) => boolean> = new Map([
   ["eth_blockNumber", isQuantity],
   ["eth_call", isHexData],
@@ -42,20 +42,21 @@ const RESULT_VALIDATORS: ReadonlyMap<string, (result: unknown) => boolean> = new
   ["eth_getTransactionReceipt", isObjectOrNull],
 ]);
 
-/** JSON text of calls with ids that count up from `firstId`: an object for one, a list for several. */
+/** Encodes calls with ids that count up from `firstId`: one call as an object, several as a batch. */
 export function encodeRequest(calls: readonly RpcCall[], firstId: number): string {
   const requests = calls.map(({ method, params }, index) => ({ jsonrpc: "2.0", id: firstId + index, method, params }));
   return JSON.stringify(requests.length === 1 ? requests[0] : requests);
 }
 
 /**
- * Outcome of one call.
- * @throws ExchangeError when it is no JSON-RPC answer to this id; CallRefused for an error that is no revert, and where
- * the node does not have what is there; UnfitResult
+ * Parses the response to one call.
+ * @throws UpstreamError when it is not a JSON-RPC response with this id
+ * @throws RpcError for an error that is not a revert, and for `null` where the call requires data
+ * @throws InvalidResultError for a result that is invalid for the call
  */
-export function parseResponse(answer: unknown, { method, validate }: RpcCall, id: number): RpcOutcome {
-  if (typeof answer !== "object" || answer === null) throw invalidRpcResponse();
-  const { id: answered, result, error } = answer as { id?: unknown; result?: unknown; error?: unknown };
+export function parseResponse(response: unknown, { method, validate }: RpcCall, id: number): RpcOutcome {
+  if (typeof response !== "object" || response === null) throw invalidRpcResponse();
+  const { id: responseId, result, error } = response as { id?: unknown; result?: unknown; error?: unknown };
   if (error !== undefined && error !== null) {
     const revert = parseRevert(method, error);
     if (revert !== undefined) return { revert };
@@ -63,39 +64,39 @@ export function parseResponse(answer: unknown, { method, validate }: RpcCall, id
     const message = `answered JSON-RPC error ${typeof code === "number" ? code : "without a code"}`;
     throw new RpcError(message, classifyRpcError(error));
   }
-  if (result === undefined || answered !== id) throw invalidRpcResponse();
+  if (result === undefined || responseId !== id) throw invalidRpcResponse();
   if (RESULT_VALIDATORS.get(method)?.(result) === false) throw new InvalidResultError(result);
   if (validate?.(result) !== false) return { result };
-  // A node may keep no old blocks or transactions, and be well otherwise.
-  throw result === null ? new RpcError("does not have what its chain has") : new InvalidResultError(result);
+  // A healthy node may not keep old blocks or transactions.
+  throw result === null ? new RpcError("does not have data that its chain has") : new InvalidResultError(result);
 }
 
 /**
- * Outcomes of a batch, whose answers may come in any order.
- * @throws ExchangeError unless each call has exactly one answer; CallRefused for an error that is no revert; UnfitResult
+ * Parses the response to a batch, whose members may come in any order.
+ * @throws UpstreamError unless each call has exactly one response; RpcError and InvalidResultError as parseResponse
  */
 export function parseBatchResponse(
-  answers: readonly unknown[],
+  responses: readonly unknown[],
   calls: readonly RpcCall[],
   firstId: number,
 ): readonly RpcOutcome[] {
-  const byId = new Map(answers.map((answer) => [(answer as { id?: unknown } | null)?.id, answer]));
-  if (answers.length !== calls.length || byId.size !== calls.length) throw invalidRpcResponse();
+  const byId = new Map(responses.map((response) => [(response as { id?: unknown } | null)?.id, response]));
+  if (responses.length !== calls.length || byId.size !== calls.length) throw invalidRpcResponse();
   return calls.map((call, index) => parseResponse(byId.get(firstId + index), call, firstId + index));
 }
 
-/** Whether an answer refuses a batch as a whole: it is no list, or a list of nothing but errors that are no reverts. */
-export function isBatchRejected(answer: unknown): boolean {
-  if (!Array.isArray(answer)) return true;
-  return answer.length > 0 && answer.every(isErrorResponse);
+/** Returns whether a response rejects a batch as a whole: no list, or a list of only errors that are not reverts. */
+export function isBatchRejected(response: unknown): boolean {
+  if (!Array.isArray(response)) return true;
+  return response.length > 0 && response.every(isErrorResponse);
 }
 
-function isErrorResponse(answer: unknown): boolean {
-  if (typeof answer !== "object" || answer === null) return false;
-  const { error } = answer as { error?: unknown };
+function isErrorResponse(response: unknown): boolean {
+  if (typeof response !== "object" || response === null) return false;
+  const { error } = response as { error?: unknown };
   return error !== undefined && error !== null && parseRevert("eth_call", error) === undefined;
 }
 
 function invalidRpcResponse(): UpstreamError {
-  return new UpstreamError("answered no JSON-RPC");
+  return new UpstreamError("returned no valid JSON-RPC response");
 }

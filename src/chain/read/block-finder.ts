@@ -2,100 +2,100 @@ import type { ChainClient } from "../chain-client.js";
 import { type BlockHeader, readLatestBlockHeader, readRequiredBlockHeader } from "./chain-reads.js";
 import { type BlockTimestamp, searchBlockByTime } from "./interpolation-search.js";
 
-/** Which block had which time. */
+/** Finds blocks by time. */
 export interface BlockFinder {
   /**
-   * The number of a block whose time is at or before a time, and not much before it: some minutes or some hundred blocks.
-   * 0 for a time before the chain's first blocks, the head for one after it.
+   * Returns the number of a block at or shortly before a time: within some minutes or some hundred blocks. Returns 0 for a
+   * time before the chain's first blocks, and the head for a time after it.
    * @param timeSeconds Unix seconds
-   * @param blockMs about how long a block takes now, in milliseconds
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not tell
+   * @param blockMs approximate block time, in milliseconds
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not respond
    */
   findBlockAt(client: ChainClient, timeSeconds: number, blockMs: number, signal: AbortSignal): Promise<number>;
 }
 
+/** Times are milliseconds on the monotonic clock. */
 interface CachedBlocks {
   head: { readonly header: BlockHeader; readonly readAt: number } | undefined;
-  /** Times of blocks by number, oldest reading first. */
+  /** Timestamps by block number, oldest read first. */
   readonly timestamps: Map<number, number>;
-  /** Since when they are kept, in milliseconds on the steady clock. */
   cachedSince: number;
 }
 
-/** A block so much older than the head, in seconds, keeps its time: no chain undoes that many. */
+/** Age relative to the head, in seconds, above which a block's timestamp is cached: no reorg reaches that far back. */
 const SETTLED_AGE_SECONDS = 3_600;
 const MAX_CACHED_TIMESTAMPS = 128;
-/** How long a head is used below which blocks are looked for, in milliseconds. */
+/** How long a head serves as the upper bound of searches, in milliseconds. */
 const HEAD_TTL_MS = 60_000;
-/** For how long times are believed: an endpoint may have told a wrong one. */
+/** How long timestamps are cached. An endpoint may have returned a wrong one. */
 const TIMESTAMPS_TTL_MS = 60 * 60_000;
-/** Of the first block the time need not be known. */
+/** The first block, whose time is not needed. */
 const GENESIS_BLOCK: BlockTimestamp = { number: 0, timestamp: Number.NEGATIVE_INFINITY };
 
 /**
- * Remembers what it reads by client, so that what a caller's own endpoint says is for that caller alone.
- * @param now milliseconds on a steady clock
+ * Caches results by client, so that the results of a custom endpoint are only used for the caller that named it.
+ * @param now monotonic clock, in milliseconds
  */
 export function createBlockFinder({ now }: { readonly now: () => number }): BlockFinder {
-  const chains = new WeakMap<ChainClient, CachedBlocks>();
+  const cacheByClient = new WeakMap<ChainClient, CachedBlocks>();
 
-  function knownOf(client: ChainClient): CachedBlocks {
-    const known = chains.get(client) ?? { head: undefined, timestamps: new Map(), cachedSince: now() };
-    chains.set(client, known);
-    return known;
+  function getCache(client: ChainClient): CachedBlocks {
+    const cache = cacheByClient.get(client) ?? { head: undefined, timestamps: new Map(), cachedSince: now() };
+    cacheByClient.set(client, cache);
+    return cache;
   }
 
-  /** The newest block, read at most once in about a block. */
-  async function headOf(client: ChainClient, blockMs: number, signal: AbortSignal): Promise<BlockHeader> {
-    const known = knownOf(client);
-    if (known.head !== undefined && now() - known.head.readAt < blockMs) return known.head.header;
+  /** Reads the head at most once per block time. */
+  async function readHead(client: ChainClient, blockMs: number, signal: AbortSignal): Promise<BlockHeader> {
+    const cache = getCache(client);
+    if (cache.head !== undefined && now() - cache.head.readAt < blockMs) return cache.head.header;
     const readAt = now();
     const header = await readLatestBlockHeader(client, signal);
-    known.head = { header, readAt };
+    cache.head = { header, readAt };
     return header;
   }
 
   return {
     async findBlockAt(client, timeSeconds, blockMs, signal) {
-      const known = knownOf(client);
-      if (now() - known.cachedSince >= TIMESTAMPS_TTL_MS) {
-        known.timestamps.clear();
-        known.cachedSince = now();
+      const cache = getCache(client);
+      if (now() - cache.cachedSince >= TIMESTAMPS_TTL_MS) {
+        cache.timestamps.clear();
+        cache.cachedSince = now();
       }
-      // Above a time any head will do that is after it; for a while, since an endpoint may have told something wrong.
-      const isRecent = known.head !== undefined && now() - known.head.readAt < HEAD_TTL_MS;
-      let head: BlockTimestamp | undefined = isRecent ? known.head?.header : undefined;
-      if (head === undefined || head.timestamp <= timeSeconds) head = await headOf(client, blockMs, signal);
+      // Any cached head after the time is a valid upper bound. It expires because an endpoint may have returned a wrong one.
+      const isRecent = cache.head !== undefined && now() - cache.head.readAt < HEAD_TTL_MS;
+      let head: BlockTimestamp | undefined = isRecent ? cache.head?.header : undefined;
+      if (head === undefined || head.timestamp <= timeSeconds) head = await readHead(client, blockMs, signal);
       if (head.timestamp <= timeSeconds) return head.number;
 
-      const settled = head.timestamp - SETTLED_AGE_SECONDS;
+      const settledBefore = head.timestamp - SETTLED_AGE_SECONDS;
       const read = async (number: number): Promise<BlockTimestamp> => {
         const header = await readRequiredBlockHeader(client, number, signal);
-        if (header.timestamp <= settled) cacheTimestamp(known.timestamps, header);
+        if (header.timestamp <= settledBefore) cacheTimestamp(cache.timestamps, header);
         return header;
       };
-      const [low, high] = findBracket(timeSeconds, known.timestamps, head);
+      const [low, high] = findBracket(timeSeconds, cache.timestamps, head);
       return (await searchBlockByTime(low, high, timeSeconds, blockMs / 1000, read)).number;
     },
   };
 }
 
-/** The nearest known blocks before and after a time. */
+/** Returns the nearest cached blocks before and after a time. */
 function findBracket(
   timeSeconds: number,
-  times: ReadonlyMap<number, number>,
+  timestamps: ReadonlyMap<number, number>,
   head: BlockTimestamp,
 ): [BlockTimestamp, BlockTimestamp] {
   let [low, high] = [GENESIS_BLOCK, head];
-  for (const [number, timestamp] of times) {
+  for (const [number, timestamp] of timestamps) {
     if (timestamp <= timeSeconds && number > low.number) low = { number, timestamp };
     if (timestamp > timeSeconds && number < high.number) high = { number, timestamp };
   }
   return [low, high];
 }
 
-function cacheTimestamp(times: Map<number, number>, { number, timestamp }: BlockTimestamp): void {
-  times.delete(number);
-  times.set(number, timestamp);
-  for (const oldest of [...times.keys()].slice(0, -MAX_CACHED_TIMESTAMPS)) times.delete(oldest);
+function cacheTimestamp(timestamps: Map<number, number>, { number, timestamp }: BlockTimestamp): void {
+  timestamps.delete(number);
+  timestamps.set(number, timestamp);
+  for (const oldest of [...timestamps.keys()].slice(0, -MAX_CACHED_TIMESTAMPS)) timestamps.delete(oldest);
 }

@@ -16,7 +16,7 @@ import { RevertError } from "../json-rpc/revert-error.js";
 export type { BlockRange, LogFilter } from "../chain-client.js";
 export type { BlockHeader, Log, Receipt } from "../json-rpc/parse-results.js";
 
-/** Blocks from one on, up to another or to the head. */
+/** Blocks from `from` up to `to`, or up to the head. */
 export interface LogRange {
   readonly from: number;
   readonly to: number | "latest";
@@ -24,92 +24,92 @@ export interface LogRange {
 
 /** The logs of a range of blocks. */
 export interface LogPage {
-  /** In the order of the chain. */
+  /** In chain order. */
   readonly logs: readonly Log[];
-  /** Which blocks were searched. `to` is Infinity where that was up to a head that nobody named. */
+  /** The blocks that were searched. `to` is Infinity for a search up to a head whose number is unknown. */
   readonly range: BlockRange;
 }
 
-// Each function reads one thing of one chain and throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no
-// answer or one of another form: what they return can be trusted to be well formed, though not to be true.
+// Each function reads one thing from one chain and throws ServiceError UPSTREAM_UNAVAILABLE when there is no valid
+// response. Results are well formed, but not necessarily true. The "required" variants expect data that is known to
+// exist: where one endpoint does not have it, the next one is tried.
 
-/** The receipt of a transaction; undefined when the chain does not have it. */
+/** Reads the receipt of a transaction; undefined when the chain does not have it. */
 export async function readReceipt(
   client: ChainClient,
   hash: string,
   signal: AbortSignal,
 ): Promise<Receipt | undefined> {
-  return sendValidated(client, ...receiptCall(hash), signal, (answer) => parseReceiptOf(client, hash, answer));
+  return sendValidated(client, ...createReceiptCall(hash), signal, (result) => parseReceiptOf(client, hash, result));
 }
 
-/** The receipt of a transaction that is there: where one endpoint does not have it, another is asked. */
+/** Reads the receipt of a transaction that is known to exist. */
 export async function readRequiredReceipt(client: ChainClient, hash: string, signal: AbortSignal): Promise<Receipt> {
-  return sendValidated(client, ...receiptCall(hash), signal, (answer) =>
-    requirePresent(client, parseReceiptOf(client, hash, answer)),
+  return sendValidated(client, ...createReceiptCall(hash), signal, (result) =>
+    requirePresent(client, parseReceiptOf(client, hash, result)),
   );
 }
 
-function receiptCall(hash: string): [method: string, params: readonly unknown[]] {
+function createReceiptCall(hash: string): [method: string, params: readonly unknown[]] {
   return ["eth_getTransactionReceipt", [hash]];
 }
 
-function parseReceiptOf(client: ChainClient, hash: string, answer: unknown): Receipt | undefined {
-  const receipt = parseReceipt(client, answer);
+function parseReceiptOf(client: ChainClient, hash: string, result: unknown): Receipt | undefined {
+  const receipt = parseReceipt(client, result);
   if (receipt !== undefined && receipt.transactionHash !== hash.toLowerCase()) throw invalidResponse(client);
   return receipt;
 }
 
 /**
- * The header of a block; undefined when the chain does not have it.
- * @param block its number, its hash, or what it is to the chain
+ * Reads the header of a block; undefined when the chain does not have it.
+ * @param block number, hash or tag
  */
 export async function readBlockHeader(
   client: ChainClient,
   block: number | string,
   signal: AbortSignal,
 ): Promise<BlockHeader | undefined> {
-  return sendValidated(client, ...headerCall(block), signal, (answer) => parseHeaderOf(client, block, answer));
+  return sendValidated(client, ...createHeaderCall(block), signal, (result) => parseHeaderOf(client, block, result));
 }
 
 /**
- * The header of a block that is there: where one endpoint does not have it, another is asked.
- * @param block as for readHeader
+ * Reads the header of a block that is known to exist.
+ * @param block number, hash or tag
  */
 export async function readRequiredBlockHeader(
   client: ChainClient,
   block: number | string,
   signal: AbortSignal,
 ): Promise<BlockHeader> {
-  return sendValidated(client, ...headerCall(block), signal, (answer) =>
-    requirePresent(client, parseHeaderOf(client, block, answer)),
+  return sendValidated(client, ...createHeaderCall(block), signal, (result) =>
+    requirePresent(client, parseHeaderOf(client, block, result)),
   );
 }
 
-/** The header of the newest block. */
 export async function readLatestBlockHeader(client: ChainClient, signal: AbortSignal): Promise<BlockHeader> {
   return readRequiredBlockHeader(client, "latest", signal);
 }
 
-function headerCall(block: number | string): [method: string, params: readonly unknown[]] {
-  const named = typeof block === "number" ? toQuantity(block) : block;
-  return [isBytes32(block) ? "eth_getBlockByHash" : "eth_getBlockByNumber", [named, false]];
+function createHeaderCall(block: number | string): [method: string, params: readonly unknown[]] {
+  const encoded = typeof block === "number" ? toQuantity(block) : block;
+  return [isBytes32(block) ? "eth_getBlockByHash" : "eth_getBlockByNumber", [encoded, false]];
 }
 
-function parseHeaderOf(client: ChainClient, block: number | string, answer: unknown): BlockHeader | undefined {
-  const header = parseBlockHeader(client, answer);
+function parseHeaderOf(client: ChainClient, block: number | string, result: unknown): BlockHeader | undefined {
+  const header = parseBlockHeader(client, result);
   if (isBytes32(block) && header !== undefined && header.hash !== block.toLowerCase()) throw invalidResponse(client);
   if (typeof block === "number" && header !== undefined && header.number !== block) throw invalidResponse(client);
   return header;
 }
 
-function requirePresent<T>(client: ChainClient, found: T | undefined): T {
-  if (found === undefined) throw invalidResponse(client);
-  return found;
+function requirePresent<T>(client: ChainClient, value: T | undefined): T {
+  if (value === undefined) throw invalidResponse(client);
+  return value;
 }
 
 /**
- * The logs of as much of a range as an endpoint gives at once: of its beginning, or of its end when the newest are to
- * come first. Up to the head costs one request where an endpoint takes it so, and two more where none does.
+ * Reads the logs of as much of a range as an endpoint accepts at once: of its beginning, or of its end with `newestFirst`.
+ * A read up to the head costs one request where an endpoint accepts that, and two more where none does.
  * @param range not empty
  */
 export async function readLogPage(
@@ -130,7 +130,7 @@ export async function readLogPage(
   return page;
 }
 
-/** The logs from a block up to the head, in one request; undefined when no endpoint gives that many blocks at once. */
+/** Reads the logs from a block up to the head in one request; undefined when no endpoint accepts that many blocks. */
 export function readLogsToHead(
   client: ChainClient,
   filter: LogFilter,
@@ -143,48 +143,48 @@ export function readLogsToHead(
 async function fetchLogPage(
   client: ChainClient,
   filter: LogFilter,
-  asked: BlockRange,
+  requested: BlockRange,
   newestFirst: boolean,
   signal: AbortSignal,
 ): Promise<LogPage | undefined> {
-  const answer = await client.getLogs(filter, asked, newestFirst, signal);
-  if (answer === undefined) return undefined;
-  const { result, range } = answer;
+  const response = await client.getLogs(filter, requested, newestFirst, signal);
+  if (response === undefined) return undefined;
+  const { result, range } = response;
   const logs = parseLogs(client, result).filter(createLogMatcher(filter, range));
   return { logs: logs.sort(compareLogs), range };
 }
 
-/** Who sent a transaction, lower case. */
+/** Reads the sender of a transaction, in lower case. */
 export async function readSender(client: ChainClient, hash: string, signal: AbortSignal): Promise<string> {
-  return sendValidated(client, "eth_getTransactionByHash", [hash], signal, (answer) => parseSender(client, answer));
+  return sendValidated(client, "eth_getTransactionByHash", [hash], signal, (result) => parseSender(client, result));
 }
 
-/** The answer of a contract to a call, as an unsigned integer. */
+/** Calls a contract and returns the result as an unsigned integer. */
 export async function readUint(client: ChainClient, to: string, data: string, signal: AbortSignal): Promise<bigint> {
-  return sendValidated(client, "eth_call", [{ to, data }, "latest"], signal, (answer) => {
-    if (!isBytes32(answer)) throw invalidResponse(client);
-    return BigInt(answer);
+  return sendValidated(client, "eth_call", [{ to, data }, "latest"], signal, (result) => {
+    if (!isBytes32(result)) throw invalidResponse(client);
+    return BigInt(result);
   });
 }
 
-/** What `read` makes of an answer. One that it throws at is an endpoint's trouble: another is asked. */
+/** Sends a call and parses its result. A result that `parse` rejects is a failure of the endpoint: the next is tried. */
 async function sendValidated<T>(
   client: ChainClient,
   method: string,
   params: readonly unknown[],
   signal: AbortSignal,
-  read: (answer: unknown) => T,
+  parse: (result: unknown) => T,
 ): Promise<T> {
-  const isAnswer = (answer: unknown): boolean => {
+  const validate = (result: unknown): boolean => {
     try {
-      read(answer);
+      parse(result);
       return true;
     } catch {
       return false;
     }
   };
   try {
-    return read(await client.send(method, params, signal, isAnswer));
+    return parse(await client.send(method, params, signal, validate));
   } catch (error) {
     // None of these reads can revert on a chain that has Hop's contracts.
     if (error instanceof RevertError) throw invalidResponse(client);

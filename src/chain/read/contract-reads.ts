@@ -3,6 +3,8 @@ import { decodeUintAt, toFunctionSelector } from "../abi/abi-encoding.js";
 import { type ContractCall, decodeMulticall, encodeMulticall } from "../abi/multicall.js";
 import { type ChainClient, getResult, type RpcCall, type RpcOutcome } from "../chain-client.js";
 import { isHexData, isQuantity } from "../hex.js";
+import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
+import { invalidResponse } from "../json-rpc/parse-results.js";
 import { InvalidResultError } from "../json-rpc/rpc-codec.js";
 
 export interface Block {
@@ -12,99 +14,96 @@ export interface Block {
 }
 
 export interface ContractReadResult {
-  /** The block in which all views were read. */
+  /** The block in which all contract calls were made. */
   readonly block: Block;
-  /** What each view returned, 0x-prefixed hex; undefined where it reverted. */
+  /** Return data of each contract call as 0x-prefixed hex; undefined for a call that reverted. */
   readonly returnData: readonly (string | undefined)[];
-  /** What the other calls gave, in their order. */
+  /** Outcomes of the other calls, in their order. */
   readonly outcomes: readonly RpcOutcome[];
 }
 
 export interface ContractReadOptions {
-  /** Where Multicall3 stands; undefined: nowhere. */
-  readonly multicall: string | undefined;
-  /** Whether EVM code sees the number of a block of L1, as on Arbitrum's chains. */
-  readonly seesL1Blocks: boolean;
+  /** Address of Multicall3; undefined: the chain has none. */
+  readonly multicallAddress: string | undefined;
+  /** Whether contracts see block numbers of L1, as on Arbitrum's chains. */
+  readonly hasL1BlockNumbers: boolean;
 }
 
-const getBlockNumberSelector = toFunctionSelector("getBlockNumber()");
-const getCurrentBlockTimestampSelector = toFunctionSelector("getCurrentBlockTimestamp()");
-/** Arbitrum's own contract, which knows the number of Arbitrum's blocks. */
-const arbBlockNumberCall: ContractCall = {
+const GET_BLOCK_NUMBER_SELECTOR = toFunctionSelector("getBlockNumber()");
+const GET_CURRENT_BLOCK_TIMESTAMP_SELECTOR = toFunctionSelector("getCurrentBlockTimestamp()");
+/** Arbitrum's precompile ArbSys, which returns the number of Arbitrum's own block. */
+const ARB_BLOCK_NUMBER_CALL: ContractCall = {
   to: "0x0000000000000000000000000000000000000064",
   data: toFunctionSelector("arbBlockNumber()"),
 };
 
-/** Longest answer to a view on a chain without Multicall3, in characters. */
+/** Maximum length of a contract call's return data on a chain without Multicall3, in characters. */
 const MAX_RETURN_DATA_CHARS = 2050;
 
 /**
- * Reads views in one block, and makes other calls along with them: one batch of JSON-RPC, or two requests where there is
- * no Multicall3 and the block must be known first.
- * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no answer, or none that Multicall3 could give
+ * Makes contract calls in one block, along with other calls: in one JSON-RPC batch, or in two requests where there is no
+ * Multicall3 and the block must be known first.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain gives no response, or one that Multicall3 cannot give
  */
 export async function readContracts(
   client: ChainClient,
-  { multicall, seesL1Blocks }: ContractReadOptions,
-  views: readonly ContractCall[],
-  others: readonly RpcCall[],
+  { multicallAddress, hasL1BlockNumbers }: ContractReadOptions,
+  contractCalls: readonly ContractCall[],
+  otherCalls: readonly RpcCall[],
   signal: AbortSignal,
 ): Promise<ContractReadResult> {
-  if (multicall === undefined) return readContractsSingly(client, views, others, signal);
-  const ofBlock: readonly ContractCall[] = [
-    { to: multicall, data: getCurrentBlockTimestampSelector },
-    seesL1Blocks ? arbBlockNumberCall : { to: multicall, data: getBlockNumberSelector },
+  if (multicallAddress === undefined) return readContractsSingly(client, contractCalls, otherCalls, signal);
+  const blockCalls: readonly ContractCall[] = [
+    { to: multicallAddress, data: GET_CURRENT_BLOCK_TIMESTAMP_SELECTOR },
+    hasL1BlockNumbers ? ARB_BLOCK_NUMBER_CALL : { to: multicallAddress, data: GET_BLOCK_NUMBER_SELECTOR },
   ];
-  const all = [...ofBlock, ...views];
-  const decode = (answer: unknown) => (isHexData(answer) ? decodeMulticall(answer, all.length) : undefined);
-  const call: RpcCall = {
+  const allCalls = [...blockCalls, ...contractCalls];
+  const decode = (result: unknown) => (isHexData(result) ? decodeMulticall(result, allCalls.length) : undefined);
+  const multicall: RpcCall = {
     method: "eth_call",
-    params: [{ to: multicall, data: encodeMulticall(all) }, "latest"],
+    params: [{ to: multicallAddress, data: encodeMulticall(allCalls) }, "latest"],
     validate: (result) => decode(result) !== undefined,
   };
-  let answered: readonly RpcOutcome[];
+  let allOutcomes: readonly RpcOutcome[];
   try {
-    answered = await client.sendBatch([call, ...others], signal);
+    allOutcomes = await client.sendBatch([multicall, ...otherCalls], signal);
   } catch (error) {
-    // No node has code there: the chain has no Multicall3 after all.
+    // An empty result from every node: the chain has no Multicall3 at this address.
     const cause = error instanceof ServiceError ? error.cause : undefined;
-    if (cause instanceof InvalidResultError && cause.isEmpty) return readContractsSingly(client, views, others, signal);
+    if (cause instanceof InvalidResultError && cause.isEmpty)
+      return readContractsSingly(client, contractCalls, otherCalls, signal);
     throw error;
   }
-  const [first, ...outcomes] = answered;
-  const answers = decode(getResult(first));
-  const [timeSeconds, number] = (answers ?? []).map((each) => decodeUintAt(each ?? "0x", 0));
-  if (answers === undefined || timeSeconds === undefined || number === undefined) throw invalidResponse(client);
-  return { block: { number, timeSeconds }, returnData: answers.slice(ofBlock.length), outcomes };
+  const [multicallOutcome, ...outcomes] = allOutcomes;
+  const results = decode(getResult(multicallOutcome));
+  const [timeSeconds, number] = (results ?? []).map((result) => decodeUintAt(result ?? "0x", 0));
+  if (results === undefined || timeSeconds === undefined || number === undefined) throw invalidResponse(client);
+  return { block: { number, timeSeconds }, returnData: results.slice(blockCalls.length), outcomes };
 }
 
 async function readContractsSingly(
   client: ChainClient,
-  views: readonly ContractCall[],
-  others: readonly RpcCall[],
+  contractCalls: readonly ContractCall[],
+  otherCalls: readonly RpcCall[],
   signal: AbortSignal,
 ): Promise<ContractReadResult> {
-  const head = await client.send("eth_getBlockByNumber", ["latest", false], signal);
+  const head = await client.send(LATEST_BLOCK_CALL.method, LATEST_BLOCK_CALL.params, signal);
   const { number, timestamp } = (head ?? {}) as { number?: unknown; timestamp?: unknown };
   if (!isQuantity(number) || !isQuantity(timestamp)) throw invalidResponse(client);
-  const calls = views.map((view) => ({ method: "eth_call", params: [view, number] }));
-  const outcomes = await client.sendBatch([...calls, ...others], signal);
+  const calls = contractCalls.map((call) => ({ method: "eth_call", params: [call, number] }));
+  const outcomes = await client.sendBatch([...calls, ...otherCalls], signal);
   return {
     block: { number: BigInt(number), timeSeconds: BigInt(timestamp) },
-    returnData: outcomes.slice(0, views.length).map((outcome) => {
-      const answer = getResult(outcome);
-      return isHexData(answer) && answer.length <= MAX_RETURN_DATA_CHARS ? answer : undefined;
+    returnData: outcomes.slice(0, contractCalls.length).map((outcome) => {
+      const result = getResult(outcome);
+      return isHexData(result) && result.length <= MAX_RETURN_DATA_CHARS ? result : undefined;
     }),
-    outcomes: outcomes.slice(views.length),
+    outcomes: outcomes.slice(contractCalls.length),
   };
 }
 
-/** The first word of what a view returned, as an unsigned integer; undefined where it reverted or returned none. */
+/** Decodes the first word of a result as an unsigned integer; undefined where the call reverted or returned none. */
 export function decodeUintResult(outcome: RpcOutcome | undefined): bigint | undefined {
-  const answer = getResult(outcome);
-  return isHexData(answer) ? decodeUintAt(answer, 0) : undefined;
-}
-
-function invalidResponse({ slug }: ChainClient): ServiceError {
-  return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} gives an answer that Hop's chain could not give`);
+  const result = getResult(outcome);
+  return isHexData(result) ? decodeUintAt(result, 0) : undefined;
 }

@@ -4,11 +4,11 @@ import type { ChainClient } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
 import { readBlockHeader } from "./chain-reads.js";
 
-/** Which blocks can no longer be undone. */
+/** Tracks which blocks are final. */
 export interface FinalityTracker {
   /**
-   * Whether a block of a chain is final; false also when the chain does not tell. Never rejects.
-   * @param block its number, and its time in Unix seconds where that is known
+   * Returns whether a block is final; false also when the chain does not respond. Never rejects.
+   * @param block its number, and its timestamp in Unix seconds if known
    */
   isFinal(
     client: ChainClient,
@@ -18,88 +18,88 @@ export interface FinalityTracker {
 }
 
 export interface FinalityTrackerOptions {
-  /** Milliseconds on a steady clock. */
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
-  /** Milliseconds since 1970. */
+  /** Wall clock: milliseconds since 1970. */
   readonly wallNow: () => number;
 }
 
+/** Times are milliseconds on the monotonic clock. */
 interface FinalityState {
-  /** Number of the last block known to be final, and when that was told last, in milliseconds on the steady clock. */
+  /** Number of the highest block known to be final; -1: none. */
   finalized: number;
   observedAt: number;
-  /** Whether the chain tells at all. */
+  /** Whether the chain knows the block tag "finalized". */
   isSupported: boolean;
-  /** When it may be asked again, in milliseconds on the steady clock. */
   nextReadAt: number;
-  reading: Promise<void> | undefined;
+  pendingRead: Promise<void> | undefined;
 }
 
 const FINALIZED_REFRESH_INTERVAL_MS = 10_000;
-/** For how long a block is believed to be final that no endpoint tells again. */
+/** How long a finalized block is used without being confirmed again. */
 const FINALIZED_TTL_MS = 10 * 60_000;
-/** When a chain that does not tell is asked again. */
+/** When a chain that does not know the tag "finalized" is asked again. */
 const UNSUPPORTED_RETRY_MS = 10 * 60_000;
-/** Age from which a block counts as final on a chain that does not tell, in milliseconds. */
+/** Age above which a block counts as final on such a chain, in milliseconds. */
 const FINAL_AGE_MS = 60 * 60_000;
 
-/** Remembers what it reads by client, so that what a caller's own endpoint says is for that caller alone. */
+/** Keeps state by client, so that the results of a custom endpoint are only used for the caller that named it. */
 export function createFinalityTracker({ now, wallNow }: FinalityTrackerOptions): FinalityTracker {
-  const chains = new WeakMap<ChainClient, FinalityState>();
+  const stateByClient = new WeakMap<ChainClient, FinalityState>();
 
-  function knownOf(client: ChainClient): FinalityState {
-    const known = chains.get(client) ?? {
+  function getState(client: ChainClient): FinalityState {
+    const state = stateByClient.get(client) ?? {
       finalized: -1,
       observedAt: now(),
       isSupported: true,
       nextReadAt: now(),
-      reading: undefined,
+      pendingRead: undefined,
     };
-    chains.set(client, known);
-    return known;
+    stateByClient.set(client, state);
+    return state;
   }
 
-  function isBelieved({ observedAt }: FinalityState): boolean {
+  function isValid({ observedAt }: FinalityState): boolean {
     return now() - observedAt < FINALIZED_TTL_MS;
   }
 
-  async function ask(client: ChainClient, known: FinalityState, signal: AbortSignal): Promise<void> {
+  async function refresh(client: ChainClient, state: FinalityState, signal: AbortSignal): Promise<void> {
     try {
       const header = await readBlockHeader(client, "finalized", signal);
-      const told = header?.number ?? -1;
-      // An endpoint that lags, or does not tell, cannot undo what another knew; but what nobody tells again was wrong.
-      if (told >= known.finalized || !isBelieved(known)) {
-        known.finalized = told;
-        known.observedAt = now();
+      const finalized = header?.number ?? -1;
+      // A lower value comes from an endpoint that lags. It counts only when the higher value is not confirmed any more.
+      if (finalized >= state.finalized || !isValid(state)) {
+        state.finalized = finalized;
+        state.observedAt = now();
       }
-      known.isSupported = known.finalized >= 0;
+      state.isSupported = state.finalized >= 0;
     } catch (error) {
       if (signal.aborted) return;
-      // Else it is in trouble, and what was known of it stands.
-      if (isUnknownBlockTagError(error)) known.isSupported = known.finalized >= 0;
+      // Any other error is a failure of the endpoint and leaves the state unchanged.
+      if (isUnknownBlockTagError(error)) state.isSupported = state.finalized >= 0;
     }
-    known.nextReadAt = now() + (known.isSupported ? FINALIZED_REFRESH_INTERVAL_MS : UNSUPPORTED_RETRY_MS);
+    state.nextReadAt = now() + (state.isSupported ? FINALIZED_REFRESH_INTERVAL_MS : UNSUPPORTED_RETRY_MS);
   }
 
   return {
     async isFinal(client, { number, timestamp }, signal) {
-      const known = knownOf(client);
-      if (number <= known.finalized && isBelieved(known)) return true;
-      if (known.reading === undefined && now() >= known.nextReadAt) {
-        known.reading = ask(client, known, signal).finally(() => {
-          known.reading = undefined;
+      const state = getState(client);
+      if (number <= state.finalized && isValid(state)) return true;
+      if (state.pendingRead === undefined && now() >= state.nextReadAt) {
+        state.pendingRead = refresh(client, state, signal).finally(() => {
+          state.pendingRead = undefined;
         });
       }
-      await known.reading;
-      if (known.isSupported) return number <= known.finalized && isBelieved(known);
+      await state.pendingRead;
+      if (state.isSupported) return number <= state.finalized && isValid(state);
       return timestamp !== undefined && wallNow() - timestamp * 1000 >= FINAL_AGE_MS;
     },
   };
 }
 
-/** Whether a failed read of the block "finalized" means that the endpoint has no such block, and not that it is in trouble. */
+/** Returns whether a failed read of the block "finalized" means that the endpoint does not know the tag. */
 export function isUnknownBlockTagError(error: unknown): boolean {
   const cause = error instanceof ServiceError ? error.cause : undefined;
-  if (cause instanceof RpcError) return cause.classification?.kind !== "busy";
+  if (cause instanceof RpcError) return cause.classification?.kind !== "rate_limited";
   return cause instanceof UpstreamError && cause.status === 400;
 }

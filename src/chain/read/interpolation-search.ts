@@ -1,4 +1,4 @@
-/** A block with its time. */
+/** A block and its time. */
 export interface BlockTimestamp {
   readonly number: number;
   /** Unix seconds. */
@@ -6,20 +6,20 @@ export interface BlockTimestamp {
 }
 
 /**
- * How far before the time a block may lie that is good enough: a search for logs that begins there reads one page more
- * where endpoints give few blocks at once, while a closer one would cost a round trip more.
+ * How far before the target time a result may be. A log search that starts there reads at most one page more, while a
+ * closer result would cost another round trip.
  */
 const TOLERANCE_SECONDS = 300;
 const TOLERANCE_BLOCKS = 1_000;
-/** After so many guesses in a row that left more than half of the blocks, the middle is asked for. */
+/** After so many consecutive guesses that left more than half of the range, the next step bisects. */
 const MAX_POOR_GUESSES = 2;
 
 /**
- * Finds a block whose time is at or before a time, and not much before it, by reading as few blocks as it can. Takes any
- * times that never decrease, whatever gaps they have.
- * @param low at or before the time; of block 0 the time may be -Infinity: not known
+ * Finds a block at or shortly before a time with as few reads as possible (interpolation search, with bisection as
+ * fallback). Works for any non-decreasing timestamps, whatever gaps they have.
+ * @param low at or before the time; block 0 may have the time -Infinity: unknown
  * @param high after the time
- * @param secondsPerBlock about how long a block takes, where that is not known better
+ * @param secondsPerBlock estimated block time, used until it is measured
  */
 export async function searchBlockByTime(
   low: BlockTimestamp,
@@ -28,13 +28,13 @@ export async function searchBlockByTime(
   secondsPerBlock: number,
   read: (number: number) => Promise<BlockTimestamp>,
 ): Promise<BlockTimestamp> {
-  let [below, above, pace, poor] = [low, high, secondsPerBlock, 0];
+  let [below, above, pace, poorGuesses] = [low, high, secondsPerBlock, 0];
   while (timeSeconds - below.timestamp > TOLERANCE_SECONDS && above.number - below.number > TOLERANCE_BLOCKS) {
     const width = above.number - below.number;
-    const isPoor = poor === MAX_POOR_GUESSES;
-    const guess = isPoor
+    const bisects = poorGuesses === MAX_POOR_GUESSES;
+    const guess = bisects
       ? below.number + Math.floor(width / 2)
-      : // Into the middle of what is good enough.
+      : // Aims at the middle of the tolerance.
         interpolateBlockNumber(below, above, timeSeconds - TOLERANCE_SECONDS / 2, pace);
     const probe = await read(Math.min(Math.max(guess, below.number + 1), above.number - 1));
     if (probe.timestamp <= timeSeconds) {
@@ -44,14 +44,14 @@ export async function searchBlockByTime(
       if (measured > 0) pace = measured;
       above = probe;
     }
-    poor = isPoor || above.number - below.number <= width / 2 ? 0 : poor + 1;
+    poorGuesses = bisects || above.number - below.number <= width / 2 ? 0 : poorGuesses + 1;
   }
   return below;
 }
 
-/** About which block has a time that lies between those of two blocks. */
+/** Estimates which block has a time between the times of two blocks. */
 function interpolateBlockNumber(low: BlockTimestamp, high: BlockTimestamp, timeSeconds: number, pace: number): number {
-  const isKnown = low.timestamp !== Number.NEGATIVE_INFINITY;
-  const seconds = isKnown ? (high.timestamp - low.timestamp) / (high.number - low.number) : pace;
-  return high.number - Math.ceil((high.timestamp - timeSeconds) / seconds);
+  const isLowTimeKnown = low.timestamp !== Number.NEGATIVE_INFINITY;
+  const secondsPerBlock = isLowTimeKnown ? (high.timestamp - low.timestamp) / (high.number - low.number) : pace;
+  return high.number - Math.ceil((high.timestamp - timeSeconds) / secondsPerBlock);
 }

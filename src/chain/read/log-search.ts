@@ -10,23 +10,23 @@ import {
 } from "./chain-reads.js";
 
 interface LogPagesOptions {
-  /** Whether to begin at the range's end. */
+  /** Whether to start at the end of the range. */
   readonly newestFirst: boolean;
-  /** Most requests at a time. */
+  /** Maximum number of concurrent requests. */
   readonly maxParallel?: number;
 }
 
 export interface LogSearchOptions extends LogPagesOptions {
-  /** Whether what was found is enough; given all logs so far, in the order of the search. */
+  /** Returns whether the search can stop. Receives all logs found so far, in the order of the search. */
   readonly isComplete?: (logs: readonly Log[]) => boolean;
 }
 
 const DEFAULT_MAX_PARALLEL = 8;
 
 /**
- * All logs in a range of blocks, in the order of the chain, or from the newest on. Up to the head costs one request where
- * an endpoint takes it so.
- * @throws ServiceError UPSTREAM_UNAVAILABLE when a part of the range cannot be read, or the signal fires.
+ * Returns all logs in a range of blocks, in chain order or newest first. A search up to the head costs one request where
+ * an endpoint accepts that.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when a part of the range cannot be read, or the signal aborts
  */
 export async function searchLogs(
   client: ChainClient,
@@ -37,13 +37,13 @@ export async function searchLogs(
 ): Promise<readonly Log[]> {
   const { newestFirst, isComplete = () => false } = options;
   const found: Log[] = [];
-  for await (const { logs } of pagesOf()) {
+  for await (const { logs } of readPages()) {
     found.push(...(newestFirst ? logs.toReversed() : logs));
     if (isComplete(found)) break;
   }
   return found;
 
-  async function* pagesOf(): AsyncGenerator<LogPage, void> {
+  async function* readPages(): AsyncGenerator<LogPage, void> {
     const all = to === "latest" ? await readLogsToHead(client, filter, from, signal) : undefined;
     if (all !== undefined) {
       yield all;
@@ -55,9 +55,9 @@ export async function searchLogs(
 }
 
 /**
- * The logs in a range of blocks, page by page, each next to the one before, as wide as endpoints take them. Several are
- * read at a time; who leaves the loop ends that.
- * @throws ServiceError UPSTREAM_UNAVAILABLE when a page cannot be read, or the signal fires.
+ * Yields the logs in a range of blocks in adjacent pages, as wide as endpoints accept. Reads several pages concurrently.
+ * Leaving the loop aborts the pending reads.
+ * @throws ServiceError UPSTREAM_UNAVAILABLE when a page cannot be read, or the signal aborts
  */
 async function* readLogPages(
   client: ChainClient,
@@ -67,50 +67,50 @@ async function* readLogPages(
   signal: AbortSignal,
 ): AsyncGenerator<LogPage, void> {
   if (range.to < range.from) return;
-  const limit = createAbortScope(signal);
+  const scope = createAbortScope(signal);
 
-  const read = (part: BlockRange): Promise<LogPage> => readLogPage(client, filter, part, { newestFirst }, limit.signal);
+  const read = (part: BlockRange): Promise<LogPage> => readLogPage(client, filter, part, { newestFirst }, scope.signal);
 
-  /** All of a part, however little endpoints have come to take at once. */
+  /** Reads all of a part, even when endpoints accept fewer blocks than before. */
   async function readAll(part: BlockRange): Promise<LogPage> {
     const logs: Log[] = [];
-    for (let rest: BlockRange | undefined = part; rest !== undefined; ) {
-      const page: LogPage = await read(rest);
+    for (let remaining: BlockRange | undefined = part; remaining !== undefined; ) {
+      const page: LogPage = await read(remaining);
       if (newestFirst) logs.unshift(...page.logs);
       else logs.push(...page.logs);
-      rest = subtractRange(rest, page.range, newestFirst);
+      remaining = subtractRange(remaining, page.range, newestFirst);
     }
     return { logs, range: part };
   }
 
   try {
-    // The first page tells how wide the others can be.
+    // The width of the first page determines the width of the others.
     const first = await read(range);
     yield first;
     const width = first.range.to - first.range.from + 1;
-    let rest = subtractRange(range, first.range, newestFirst);
-    const running: Promise<LogPage>[] = [];
-    while (rest !== undefined || running.length > 0) {
-      while (rest !== undefined && running.length < maxParallel) {
+    let remaining = subtractRange(range, first.range, newestFirst);
+    const pending: Promise<LogPage>[] = [];
+    while (remaining !== undefined || pending.length > 0) {
+      while (remaining !== undefined && pending.length < maxParallel) {
         const part: BlockRange = newestFirst
-          ? { from: Math.max(rest.to - width + 1, rest.from), to: rest.to }
-          : { from: rest.from, to: Math.min(rest.from + width - 1, rest.to) };
+          ? { from: Math.max(remaining.to - width + 1, remaining.from), to: remaining.to }
+          : { from: remaining.from, to: Math.min(remaining.from + width - 1, remaining.to) };
         const page = readAll(part);
-        // It may fail while another is waited for, or when nobody waits any more.
+        // Prevents an unhandled rejection while another page is awaited, or after the loop was left.
         page.catch(() => {});
-        running.push(page);
-        rest = subtractRange(rest, part, newestFirst);
+        pending.push(page);
+        remaining = subtractRange(remaining, part, newestFirst);
       }
-      const next = await running.shift();
+      const next = await pending.shift();
       if (next !== undefined) yield next;
     }
   } finally {
-    limit.cancel();
+    scope.cancel();
   }
 }
 
-/** What of a range is left after its beginning, or its end; undefined: nothing. */
+/** Returns what remains of a range without its beginning, or without its end; undefined: nothing. */
 function subtractRange(range: BlockRange, part: BlockRange, newestFirst: boolean): BlockRange | undefined {
-  const rest = newestFirst ? { from: range.from, to: part.from - 1 } : { from: part.to + 1, to: range.to };
-  return rest.to < rest.from ? undefined : rest;
+  const remaining = newestFirst ? { from: range.from, to: part.from - 1 } : { from: part.to + 1, to: range.to };
+  return remaining.to < remaining.from ? undefined : remaining;
 }

@@ -69,7 +69,7 @@ export async function readChainState(
   const transactions = [...deliveries].map(([key, delivery]) => buildDeliveryCall(key, delivery, readAtUnixSeconds));
   const result = await readContracts(
     client,
-    { multicall: chain.multicallAddress, seesL1Blocks: L1_BLOCK_NUMBER_SLUGS.has(chain.slug) },
+    { multicallAddress: chain.multicallAddress, hasL1BlockNumbers: L1_BLOCK_NUMBER_SLUGS.has(chain.slug) },
     [...contractCalls.values()],
     [
       ...(includesGasPrice ? [{ method: "eth_gasPrice", params: [] }] : []),

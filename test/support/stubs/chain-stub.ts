@@ -75,7 +75,7 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
   function numberOf(block: unknown): number {
     if (block === "latest") return Math.min(stub.head, stub.maxVisibleBlock);
     if (block !== "finalized") return Number(block);
-    if (stub.finalized === undefined) throw new RpcError("unknown tag", { kind: "absent", numbers: [] });
+    if (stub.finalized === undefined) throw new RpcError("unknown tag", { kind: "not_found", numbers: [] });
     return stub.finalized;
   }
 

@@ -66,7 +66,7 @@ describe("an endpoint that gives what was not asked for", () => {
   ])("a log %s, is not believed: another is asked", async (_, result) => {
     const alone = createPoolOn([await saying(result)]);
     await expect(alone.client.getLogs(logFilter, asked, false, never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect(alone.failures).toMatchObject([{ error: "answered what its chain could not" }]);
+    expect(alone.failures).toMatchObject([{ error: "returned an impossible result" }]);
     const { client } = createPoolOn([await saying(result), await saying([createRpcLog(12)])]);
     expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: [createRpcLog(12)], range: asked });
   });

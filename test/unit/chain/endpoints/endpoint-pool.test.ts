@@ -41,8 +41,8 @@ describe("a pool of endpoints", () => {
     ["answers 500", answering(500), "answered 500"],
     ["answers 429", answering(429), "answered 429"],
     ["hangs", hang, "did not answer in time"],
-    ["answers no JSON-RPC", { intercept: saying([]) }, "answered no JSON-RPC"],
-    ["answers for another call", { intercept: saying({ id: 0, result: 1 }) }, "answered no JSON-RPC"],
+    ["answers no JSON-RPC", { intercept: saying([]) }, "returned no valid JSON-RPC response"],
+    ["answers for another call", { intercept: saying({ id: 0, result: 1 }) }, "returned no valid JSON-RPC response"],
     [
       "is rate limited",
       { respond: () => ({ error: { code: -32005, message: "rate limit" } }) },

@@ -210,7 +210,7 @@ describe("a batch", () => {
       await startRpcNodeStub({ respond: () => ({ result: good }), head: good }),
     ]);
     expect(await send(method)).toEqual(good);
-    expect(failures).toMatchObject([{ error: "answered what its chain could not" }]);
+    expect(failures).toMatchObject([{ error: "returned an impossible result" }]);
   });
 
   test("goes elsewhere as a whole when one of its calls is refused", async () => {

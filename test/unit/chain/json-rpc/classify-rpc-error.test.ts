@@ -17,15 +17,15 @@ describe("a refusal", () => {
   });
 
   test.each([
-    ["rate limit exceeded", "busy"],
-    ["Too Many Requests", "busy"],
-    ["over the compute capacity", "busy"],
-    ["out of credits", "busy"],
-    ["your daily quota is used up", "busy"],
-    ["header not found", "absent"],
-    ["range ends beyond current head block", "absent"],
-    ["BlockOutOfRange: block height is low", "absent"],
-    ["to is greater than the latest head", "absent"],
+    ["rate limit exceeded", "rate_limited"],
+    ["Too Many Requests", "rate_limited"],
+    ["over the compute capacity", "rate_limited"],
+    ["out of credits", "rate_limited"],
+    ["your daily quota is used up", "rate_limited"],
+    ["header not found", "not_found"],
+    ["range ends beyond current head block", "not_found"],
+    ["BlockOutOfRange: block height is low", "not_found"],
+    ["to is greater than the latest head", "not_found"],
     ["limit exceeded", undefined],
     ["the range generates too much", undefined],
     ["query timeout exceeded", undefined],
@@ -35,8 +35,8 @@ describe("a refusal", () => {
   });
 
   test.each([
-    [{ code: 429, message: "no" }, "busy"],
-    [{ code: -32601, message: "no" }, "absent"],
+    [{ code: 429, message: "no" }, "rate_limited"],
+    [{ code: -32601, message: "no" }, "not_found"],
     ["a word", undefined],
     [{ message: 7 }, undefined],
   ])("%j is about %j", (error, kind) => {

@@ -118,7 +118,7 @@ describe("the block of a time", () => {
     state.has = (number) => number === state.head;
     await expect(blockAt(60_000_000)).rejects.toMatchObject({
       reason: "UPSTREAM_UNAVAILABLE",
-      message: "optimism gives an answer that Hop's chain could not give",
+      message: "optimism returned an invalid result",
     });
   });
 });

@@ -75,7 +75,7 @@ test("what one endpoint cannot have read right is asked of the next", async () =
   expect(await readReceipt(client, asked.transactionHash, never)).toEqual(asked);
   const uint = createPoolOn([await saying("0x"), await saying(hash)]);
   expect(await readUint(uint.client, asked.from, "0x", never)).toBe(BigInt(hash));
-  expect(failures).toMatchObject([{ error: "answered what its chain could not" }]);
+  expect(failures).toMatchObject([{ error: "returned an impossible result" }]);
 });
 
 const receipt = { transactionHash: hash, blockHash: hash, from: `0x${"a1".repeat(20)}`, logs: [] };
@@ -91,7 +91,7 @@ test.each([
   );
   const { client, failures } = createPoolOn(nodes);
   expect(await read(client)).toBeDefined();
-  expect(failures).toMatchObject([{ error: "does not have what its chain has" }]);
+  expect(failures).toMatchObject([{ error: "does not have data that its chain has" }]);
   await expect(read(saying(null).client)).rejects.toMatchObject(unlikeHop);
 });
 

@@ -5,7 +5,7 @@ import { createPoolOn, type NodeCall, startRpcNodeStub, UNAVAILABLE_ERROR } from
 
 const never = new AbortController().signal;
 const multicall = `0x${"ca".repeat(20)}`;
-const options = { multicall, seesL1Blocks: false };
+const options = { multicallAddress: multicall, hasL1BlockNumbers: false };
 const view = { to: `0x${"a1".repeat(20)}`, data: "0x12345678" };
 const abi = new utils.Interface(["function aggregate3() view returns ((bool success, bytes returnData)[])"]);
 const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
@@ -39,7 +39,7 @@ describe("views", () => {
   ])("that a node %s gives are read at the next", async (_, spoilt) => {
     const { client, failures } = createPoolOn([await node(spoilt), await node(whole)]);
     expect(await readContracts(client, options, [view], [], never)).toMatchObject({ returnData: [word(7)] });
-    expect(failures).toMatchObject([{ error: "answered what its chain could not" }]);
+    expect(failures).toMatchObject([{ error: "returned an impossible result" }]);
   });
 
   test("are read one by one where no node has a Multicall3", async () => {

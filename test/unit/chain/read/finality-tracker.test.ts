@@ -94,7 +94,7 @@ describe("a block", () => {
     [
       "an unknown block",
       () => {
-        throw unavailable(new RpcError("refused", { kind: "absent", numbers: [] }));
+        throw unavailable(new RpcError("refused", { kind: "not_found", numbers: [] }));
       },
     ],
     [
@@ -121,7 +121,7 @@ describe("a block", () => {
   });
 
   test.each([
-    ["is busy", unavailable(new RpcError("refused", { kind: "busy", numbers: [] }))],
+    ["is busy", unavailable(new RpcError("refused", { kind: "rate_limited", numbers: [] }))],
     ["is gone", unavailable(new UpstreamError("could not be reached"))],
     ["answers nonsense", undefined],
   ])("is not known to be final where the chain %s, and the question does not fail", async (_, error) => {

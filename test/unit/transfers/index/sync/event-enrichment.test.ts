@@ -98,7 +98,7 @@ test.each([
 ])("rejects %s", async (_, results) => {
   await expect(enrich("optimism", transferSentEvent("a", leg), results)).rejects.toMatchObject({
     reason: "UPSTREAM_UNAVAILABLE",
-    message: "optimism gives an answer that Hop's chain could not give",
+    message: "optimism returned an invalid result",
   });
 });
 
