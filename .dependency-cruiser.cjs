@@ -1,76 +1,157 @@
 /**
- * Data flows one way: http -> operations -> quotes | transfers | routes -> hop, chain, prices.
- * A folder imports only what stands to its right; see CONTRIBUTING.md.
+ * A request passes through the folders in this order, and imports point only to the right:
+ *
+ *   http -> operations -> quotes | transfers | routes -> hop | chain | prices -> resilience
+ *
+ * test/process/layers/dependency-rules.test.ts proves that each rule can fail. See CONTRIBUTING.md.
  */
-const domain = "^src/(quotes|transfers|routes)/";
-const world = "^src/(hop|chain|prices|resilience)/";
-/** The arithmetic of quotes. */
-const pure = "^src/quotes/math/";
-/** What puts the parts together. */
-const roots = "^src/(main|client|node-client)\\.ts$|^src/(app|commands|config|observability)/";
+const DOMAIN = "^src/(quotes|transfers|routes)/";
+const INTEGRATIONS = "^src/(hop|chain|prices)/";
+const RESILIENCE = "^src/resilience/";
+/** Entry points and the folders that assemble the service. */
+const COMPOSITION = "^src/(main|client|node-client)\\.ts$|^src/(app|commands|config|observability)/";
 
 const forbid = (name, comment, from, to) => ({ name, comment, severity: "error", from, to });
 
 module.exports = {
   forbidden: [
-    forbid("no-circular", "a cycle has no direction", {}, { circular: true }),
     forbid(
-      "http-knows-nothing-of-hop",
-      "the door maps bytes to messages and calls operations",
+      "no-circular-imports",
+      "modules in a cycle cannot be understood or loaded one by one",
+      {},
+      { circular: true },
+    ),
+
+    // The layers, from left to right.
+    forbid(
+      "http-imports-only-operations",
+      "transports convert bytes to messages and call operations; they know nothing of Hop",
       { path: "^src/http/" },
-      { path: [domain, world] },
+      { path: [DOMAIN, INTEGRATIONS, RESILIENCE] },
     ),
     forbid(
-      "operations-know-no-transport",
-      "an operation takes a message and gives a message",
+      "operations-import-no-transport",
+      "an operation receives a message and returns a message, whatever the protocol",
       { path: "^src/operations/" },
       { path: ["^src/http/", "node_modules/@connectrpc/", "^(node:)?http2?$"] },
     ),
     forbid(
-      "domain-looks-right",
-      "the domain knows neither door nor operations nor the contract",
-      { path: domain },
+      "domain-imports-no-operation-or-transport",
+      "quotes, transfers and routes are independent of the contract and of every transport",
+      { path: DOMAIN },
       { path: ["^src/(http|operations)/", "^gen/", "node_modules/@bufbuild/", "node_modules/@connectrpc/"] },
     ),
     forbid(
-      "world-looks-right",
-      "the edge to the world knows nothing of who asks",
-      { path: world },
-      { path: ["^src/(http|operations|quotes|transfers|routes)/", "^gen/"] },
-    ),
-    forbid(
-      "parts-know-not-the-whole",
-      "the composition root knows the parts; what they need of the configuration reaches them as arguments",
-      { path: ["^src/(http|operations)/", domain, world] },
-      { path: roots },
-    ),
-    forbid(
-      "domains-stand-apart",
+      "domain-folders-are-independent",
       "quotes, transfers and routes do not need each other",
       { path: "^src/(quotes|transfers|routes)/" },
-      { path: domain, pathNot: "^src/$1/" },
+      { path: DOMAIN, pathNot: "^src/$1/" },
     ),
     forbid(
-      "pure-core",
-      "the arithmetic of a quote knows no network, no clock, no SDK and no ethers",
-      { path: pure },
-      { pathNot: pure },
+      "integrations-import-no-domain",
+      "hop, chain and prices do not depend on what uses them",
+      { path: INTEGRATIONS },
+      { path: ["^src/(http|operations)/", DOMAIN, "^gen/"] },
+    ),
+    forbid(
+      "chain-imports-no-hop",
+      "chain works with any EVM chain; what is specific to Hop reaches it as arguments",
+      { path: "^src/chain/" },
+      { path: "^src/(hop|prices)/" },
+    ),
+    forbid(
+      "prices-imports-no-chain-or-hop",
+      "prices come from documents, not from chains",
+      { path: "^src/prices/" },
+      { path: "^src/(hop|chain)/" },
+    ),
+    forbid(
+      "hop-imports-no-prices",
+      "contracts and settings do not depend on prices",
+      { path: "^src/hop/" },
+      { path: "^src/prices/" },
+    ),
+    forbid(
+      "resilience-imports-nothing",
+      "limiters, caches and timeouts are generic: they import only each other and the error type",
+      { path: RESILIENCE },
+      { path: "^(src|gen)/", pathNot: [RESILIENCE, "^src/errors\\.ts$"] },
+    ),
+    forbid(
+      "errors-import-nothing",
+      "every layer uses the error type",
+      { path: "^src/errors\\.ts$" },
+      { path: "^(src|gen)/" },
+    ),
+
+    // Composition.
+    forbid(
+      "layers-import-no-composition",
+      "app connects the layers; what they need of the configuration reaches them as arguments",
+      { path: ["^src/(http|operations)/", DOMAIN, INTEGRATIONS, RESILIENCE, "^src/errors\\.ts$"] },
+      { path: COMPOSITION },
+    ),
+    forbid(
+      "app-imports-no-command",
+      "commands start the service, not the other way round",
+      { path: "^src/app/" },
+      { path: "^src/(commands/|main\\.ts$)" },
+    ),
+    forbid(
+      "observability-imports-no-app",
+      "logs, metrics and traces are given to the service; they do not know how it is assembled",
+      { path: "^src/observability/" },
+      { path: "^src/(app|commands|operations)/|^src/main\\.ts$" },
+    ),
+    forbid(
+      "config-imports-no-service",
+      "the configuration can be loaded without the service",
+      { path: "^src/config/" },
+      { path: "^src/(app|commands|observability|http|operations|quotes)/|^src/main\\.ts$" },
+    ),
+    forbid(
+      "client-imports-no-service",
+      "the client is installed without the service",
+      { path: "^src/(client|node-client)\\.ts$" },
+      { path: "^src/", pathNot: "^src/(client|node-client|errors)\\.ts$" },
+    ),
+
+    // Inside the layers.
+    forbid(
+      "quote-math-is-pure",
+      "the arithmetic of a quote needs no network, clock, SDK or ethers",
+      { path: "^src/quotes/math/" },
+      { pathNot: "^src/quotes/math/" },
+    ),
+    forbid(
+      "quote-state-imports-no-engine",
+      "the engines use the chain state, not the other way round",
+      { path: "^src/quotes/state/" },
+      { path: "^src/quotes/[^/]+\\.ts$" },
+    ),
+    forbid(
+      "transfer-status-is-pure",
+      "the rules of a status need no network and no clock",
+      { path: "^src/transfers/(transfer|status)\\.ts$" },
+      { pathNot: "^src/transfers/(transfer|status)\\.ts$", dependencyTypesNot: ["type-only"] },
     ),
     forbid(
       "only-hop-imports-the-sdk",
-      "the SDK is heavy and full of quirks: it stays behind src/hop/",
+      "the SDK is heavy and has many quirks, which src/hop/ hides",
       { path: "^src/", pathNot: "^src/hop/" },
       { path: "node_modules/@hop-protocol/" },
     ),
+
+    // Start time.
     forbid(
-      "commands-load-what-they-need",
-      "the service starts sooner without what the other commands need",
+      "main-loads-commands-on-demand",
+      "a command starts faster without the modules of the others",
       { path: "^src/main\\.ts$" },
       { path: "^src/", pathNot: "^src/commands/command-line\\.ts$", dynamic: false },
     ),
     forbid(
-      "spans-and-metrics-when-wanted",
-      "OpenTelemetry and prom-client are loaded where somebody asks for what they do: a start is quicker without",
+      "tracing-and-prom-client-load-on-demand",
+      "the service starts faster without OpenTelemetry and prom-client, which are loaded on first use",
       { path: "^src/" },
       {
         path: "^src/observability/(tracing|metrics/exposition)\\.ts$",
@@ -78,21 +159,23 @@ module.exports = {
         dependencyTypesNot: ["type-only"],
       },
     ),
+
+    // Packages and other folders.
     forbid(
-      "service-without-devnet",
-      "the service must not need the local network",
+      "service-imports-no-tooling",
+      "the service runs without the local network, tests, benchmarks and generators",
       { path: "^src/" },
-      { path: "^(devnet|test|bench|openapi)/" },
+      { path: "^(devnet|test|bench|openapi|web|examples|packaging)/" },
     ),
     forbid(
-      "no-undeclared-packages",
-      "what is imported is declared",
+      "packages-are-declared",
+      "every imported package is in package.json",
       { path: "^(src|devnet)/" },
       { dependencyTypes: ["npm-no-pkg", "npm-unknown"] },
     ),
     forbid(
-      "service-without-dev-packages",
-      "production code runs without devDependencies",
+      "service-imports-no-dev-package",
+      "the service runs without devDependencies",
       { path: "^src/" },
       { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] },
     ),
