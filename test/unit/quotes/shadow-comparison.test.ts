@@ -30,7 +30,7 @@ const quote: Quote = {
   deadline: 5,
   destinationDeadline: 6,
 };
-const factsOf = (number: bigint, gasPrice: bigint): ChainState => ({
+const createState = (number: bigint, gasPrice: bigint): ChainState => ({
   block: { number, timeSeconds: 0n },
   readAt: 5,
   readAtUnixSeconds: 1_795_000_000,
@@ -40,80 +40,80 @@ const factsOf = (number: bigint, gasPrice: bigint): ChainState => ({
   getDeliveryGasCost: () => ({ gas: 0n, l1Fee: 0n }),
   findUniswapSwap: () => undefined,
 });
-const given = { request, quote, sourceState: factsOf(0x10n, 1n), destinationState: factsOf(0x20n, 0xabcn) };
+const served = { request, quote, sourceState: createState(0x10n, 1n), destinationState: createState(0x20n, 0xabcn) };
 
-interface Seen {
-  readonly verdicts: ComparisonResult[];
+interface Recorded {
+  readonly results: ComparisonResult[];
   readonly times: number[];
   readonly sent: unknown[][];
 }
 
-/** @param answer what the SDK makes of a quote; it is handed the chains as they are given to it */
-function setup(answer: (chains: NetworkChains) => Promise<Quote>, sampleRate = 1, random = () => 0) {
-  const seen: Seen = { verdicts: [], times: [], sent: [] };
+/** @param quoteWithReference quote of the reference engine, given its chains */
+function setup(quoteWithReference: (chains: NetworkChains) => Promise<Quote>, sampleRate = 1, random = () => 0) {
+  const recorded: Recorded = { results: [], times: [], sent: [] };
   const getClient = (slug: string): ChainClient => ({
     slug,
-    sendBatch: () => Promise.reject(new Error("not asked")),
-    getLogs: () => Promise.reject(new Error("not asked")),
+    sendBatch: () => Promise.reject(new Error("not expected")),
+    getLogs: () => Promise.reject(new Error("not expected")),
     async send(method, params) {
-      seen.sent.push([slug, method, ...params]);
+      recorded.sent.push([slug, method, ...params]);
       return "0x1";
     },
   });
   const referenceEngine: SdkEngine = {
-    quote: () => Promise.reject(new Error("not asked")),
-    quoteWithCustomEndpoints: () => Promise.reject(new Error("not asked")),
+    quote: () => Promise.reject(new Error("not expected")),
+    quoteWithCustomEndpoints: () => Promise.reject(new Error("not expected")),
     quoteAtTime(_, chains, nowSeconds) {
-      seen.times.push(nowSeconds);
-      return answer(chains);
+      recorded.times.push(nowSeconds);
+      return quoteWithReference(chains);
     },
   };
-  const verify = createShadowComparison({
+  const compare = createShadowComparison({
     sampleRate,
     random,
     referenceEngine,
     chains: () => ({ getClient, hasCustomEndpoint: () => false }),
-    onResult: (verdict) => seen.verdicts.push(verdict),
+    onResult: (result) => recorded.results.push(result),
     signal: new AbortController().signal,
   });
-  return { seen, verify };
+  return { recorded, compare };
 }
 
-const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+const waitUntilSettled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
-describe("a verified quote", () => {
-  test("is equal where the SDK gives the same amounts, whatever the second of its deadline", async () => {
-    const { seen, verify } = setup(async () => ({ ...quote, deadline: 99, destinationDeadline: 99 }));
-    verify(given);
-    await settled();
-    expect(seen.verdicts).toMatchObject([{ isEqual: true, served: given }]);
-    expect(seen.times).toEqual([1_795_000_000]);
+describe("a compared quote", () => {
+  test("is equal if its amounts are, whatever its deadlines", async () => {
+    const { recorded, compare } = setup(async () => ({ ...quote, deadline: 99, destinationDeadline: 99 }));
+    compare(served);
+    await waitUntilSettled();
+    expect(recorded.results).toMatchObject([{ isEqual: true, served }]);
+    expect(recorded.times).toEqual([1_795_000_000]);
   });
 
   test.each(["amountOutMin", "destinationAmountOutMin", "bonderFee", "estimatedReceived"] as const)(
-    "differs where %s does",
+    "differs if %s does",
     async (field) => {
       const referenceQuote = { ...quote, [field]: 1_000n };
-      const { seen, verify } = setup(async () => referenceQuote);
-      verify(given);
-      await settled();
-      expect(seen.verdicts).toEqual([
-        { served: given, referenceQuote, isEqual: false, counts: { equal: 0, different: 1, unknown: 0 } },
+      const { recorded, compare } = setup(async () => referenceQuote);
+      compare(served);
+      await waitUntilSettled();
+      expect(recorded.results).toEqual([
+        { served, referenceQuote, isEqual: false, counts: { equal: 0, different: 1, unknown: 0 } },
       ]);
     },
   );
 
-  test("is not judged where the SDK has no answer", async () => {
-    const { seen, verify } = setup(() => Promise.reject(new Error("the block is gone")));
-    verify(given);
-    await settled();
-    expect(seen.verdicts).toMatchObject([
+  test("is counted as unknown if the reference engine fails", async () => {
+    const { recorded, compare } = setup(() => Promise.reject(new Error("the block is gone")));
+    compare(served);
+    await waitUntilSettled();
+    expect(recorded.results).toMatchObject([
       { referenceQuote: undefined, isEqual: false, counts: { different: 0, unknown: 1 } },
     ]);
   });
 
-  test("is computed from the blocks and the price of gas that ours was made from", async () => {
-    const { seen, verify } = setup(async (chains) => {
+  test("is recomputed at the blocks and the gas price of the served quote", async () => {
+    const { recorded, compare } = setup(async (chains) => {
       const { signal } = new AbortController();
       const [from, to] = [chains.getClient("arbitrum"), chains.getClient("optimism")];
       await from.send("eth_call", [{ to: "0xa" }, "latest"], signal);
@@ -121,24 +121,24 @@ describe("a verified quote", () => {
       expect(await to.send("eth_gasPrice", [], signal)).toBe("0xabc");
       return quote;
     });
-    verify(given);
-    await settled();
-    expect(seen.verdicts).toMatchObject([{ isEqual: true }]);
-    expect(seen.sent).toEqual([
+    compare(served);
+    await waitUntilSettled();
+    expect(recorded.results).toMatchObject([{ isEqual: true }]);
+    expect(recorded.sent).toEqual([
       ["arbitrum", "eth_call", { to: "0xa" }, "0x10"],
       ["optimism", "eth_estimateGas", { to: "0xb" }, "0x20"],
     ]);
   });
 });
 
-test("a share of quotes is verified, one after the other, and no more are kept waiting than can be", async () => {
+test("compares a sample of the quotes one at a time, with a bounded queue", async () => {
   let running = 0;
-  let most = 0;
+  let maxRunning = 0;
   let draws = 0;
-  const { seen, verify } = setup(
+  const { recorded, compare } = setup(
     async () => {
       running += 1;
-      most = Math.max(most, running);
+      maxRunning = Math.max(maxRunning, running);
       await Promise.resolve();
       running -= 1;
       return quote;
@@ -146,10 +146,10 @@ test("a share of quotes is verified, one after the other, and no more are kept w
     0.25,
     () => (draws++ % 4) / 4,
   );
-  for (let count = 0; count < 1_000; count++) verify(given);
-  await settled();
-  expect(most).toBe(1);
-  // The first begins at once, a hundred wait, and the rest of the 250 is let go.
-  expect(seen.verdicts).toHaveLength(101);
-  expect(seen.verdicts.at(-1)?.counts).toEqual({ equal: 101, different: 0, unknown: 0 });
+  for (let count = 0; count < 1_000; count++) compare(served);
+  await waitUntilSettled();
+  expect(maxRunning).toBe(1);
+  // Of the 250 sampled quotes, the first starts immediately, 100 are queued and the others are dropped.
+  expect(recorded.results).toHaveLength(101);
+  expect(recorded.results.at(-1)?.counts).toEqual({ equal: 101, different: 0, unknown: 0 });
 });

@@ -10,14 +10,14 @@ import type { ReadSet } from "../../../../src/quotes/state/read-set.js";
 const polygon = getNetwork("mainnet").chains.get("polygon");
 if (polygon === undefined) throw new Error("no polygon");
 const chain = { ...polygon, multicallAddress: undefined };
-const needs: ReadSet = {
+const READ_SET: ReadSet = {
   pools: new Map(),
   uintCalls: new Map(),
   deliveries: new Map(),
   tickWindows: new Map(),
   includesGasPrice: true,
 };
-const pace = { refreshMs: 2_000, maxAgeMs: 4_000, maxStaleMs: 30_000 };
+const POLICY = { refreshMs: 2_000, maxAgeMs: 4_000, maxStaleMs: 30_000 };
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_795_000_000_000 });
@@ -26,78 +26,78 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const word = (quantity: string): string => `0x${quantity.slice(2).padStart(64, "0")}`;
+const encodeWord = (quantity: string): string => `0x${quantity.slice(2).padStart(64, "0")}`;
 
-/** A chain whose gas price is the number of the read; each read takes `takesMs`, and fails while `isDown`. */
+/** A chain whose gas price is the number of the read. */
 function setup() {
   const state = {
     isDown: false,
-    takesMs: 50,
+    latencyMs: 50,
     reads: 0,
-    refuses: (_: readonly RpcCall[]) => false,
-    /** Which calls give nothing. */
-    empties: (_: RpcCall) => false,
+    rejects: (_: readonly RpcCall[]) => false,
+    /** Whether a call returns no data. */
+    isEmpty: (_: RpcCall) => false,
     block: "0x10",
     wallOffset: 0,
   };
   const client: ChainClient = {
     slug: "polygon",
     send: async () => ({ number: state.block, timestamp: "0x20" }),
-    getLogs: () => Promise.reject(new Error("not asked")),
+    getLogs: () => Promise.reject(new Error("not expected")),
     async sendBatch(calls): Promise<readonly RpcOutcome[]> {
       state.reads += 1;
       const result = `0x${state.reads.toString(16)}`;
-      const { isDown, takesMs } = state;
-      await new Promise((resolve) => setTimeout(resolve, takesMs));
+      const { isDown, latencyMs } = state;
+      await new Promise((resolve) => setTimeout(resolve, latencyMs));
       if (isDown) throw new Error("down");
       const cause = new RpcError("answered JSON-RPC error -32000");
-      if (state.refuses(calls)) throw new ServiceError("UPSTREAM_UNAVAILABLE", "no endpoint", { cause });
+      if (state.rejects(calls)) throw new ServiceError("UPSTREAM_UNAVAILABLE", "no endpoint", { cause });
       return calls.map((call) => ({
-        result: state.empties(call) ? "0x" : call.method === "eth_call" ? word(result) : result,
+        result: state.isEmpty(call) ? "0x" : call.method === "eth_call" ? encodeWord(result) : result,
       }));
     },
   };
-  const facts = createChainStateCache({
+  const cache = createChainStateCache({
     chain,
     client,
     clocks: { now: () => Date.now() + state.wallOffset, monotonicNow: () => Date.now() },
   });
-  return { state, facts };
+  return { state, cache };
 }
 
-/** Lets time pass until a question is answered. */
-async function answer(asked: ChainState | Promise<ChainState>, ms = 60): Promise<bigint | undefined> {
-  const settled = Promise.resolve(asked).then((facts) => facts.gasPrice);
+/** Advances the time and returns the gas price of the result. */
+async function resolveGasPrice(result: ChainState | Promise<ChainState>, ms = 60): Promise<bigint | undefined> {
+  const settled = Promise.resolve(result).then(({ gasPrice }) => gasPrice);
   settled.catch(() => {});
   await vi.advanceTimersByTimeAsync(ms);
   return settled;
 }
 
-describe("facts that are asked for", () => {
-  test("are read once for all who ask at once, and then at hand", async () => {
-    const { state, facts } = setup();
-    const one = facts.subscribe("a", needs, pace);
+describe("requested state", () => {
+  test("is read once for concurrent requests, then served synchronously", async () => {
+    const { state, cache } = setup();
+    const subscription = cache.subscribe("a", READ_SET, POLICY);
     const first = [
-      one.get(),
-      one.get(),
-      facts.subscribe("a", needs, pace).get(),
-      facts.subscribe("b", needs, pace).get(),
+      subscription.get(),
+      subscription.get(),
+      cache.subscribe("a", READ_SET, POLICY).get(),
+      cache.subscribe("b", READ_SET, POLICY).get(),
     ];
-    expect(await Promise.all(first.map((each) => answer(each)))).toEqual([1n, 1n, 1n, 1n]);
+    expect(await Promise.all(first.map((result) => resolveGasPrice(result)))).toEqual([1n, 1n, 1n, 1n]);
     expect(state.reads).toBe(1);
-    expect(one.get()).not.toBeInstanceOf(Promise);
-    facts.close();
+    expect(subscription.get()).not.toBeInstanceOf(Promise);
+    cache.close();
   });
 
-  test("are read again at their pace as long as somebody asks, and then no more", async () => {
-    const { state, facts } = setup();
-    const watched = facts.subscribe("a", needs, pace);
-    await answer(watched.get());
+  test("is refreshed at its interval while it is requested, and not after", async () => {
+    const { state, cache } = setup();
+    const subscription = cache.subscribe("a", READ_SET, POLICY);
+    await resolveGasPrice(subscription.get());
     for (let second = 0; second < 20; second++) {
       await vi.advanceTimersByTimeAsync(1_000);
-      const now = watched.get();
-      if (now instanceof Promise) throw new Error("a quote had to wait");
-      expect(Date.now() - now.readAt).toBeLessThan(4_000);
+      const current = subscription.get();
+      if (current instanceof Promise) throw new Error("the state is not cached");
+      expect(Date.now() - current.readAt).toBeLessThan(4_000);
     }
     expect(state.reads).toBeGreaterThanOrEqual(10);
     expect(state.reads).toBeLessThanOrEqual(11);
@@ -106,101 +106,101 @@ describe("facts that are asked for", () => {
     await vi.advanceTimersByTimeAsync(600_000);
     expect(state.reads).toBe(reads);
     expect(vi.getTimerCount()).toBe(0);
-    // And again, as if for the first time.
-    expect(await answer(watched.get())).toBe(BigInt(reads + 1));
+    // A new request starts the refreshes again.
+    expect(await resolveGasPrice(subscription.get())).toBe(BigInt(reads + 1));
     await vi.advanceTimersByTimeAsync(2_000);
     expect(state.reads).toBe(reads + 2);
-    facts.close();
+    cache.close();
   });
 
-  test("of several routes come to be read together", async () => {
-    const { state, facts } = setup();
-    const [one, other] = [facts.subscribe("a", needs, pace), facts.subscribe("b", needs, pace)];
-    await answer(one.get());
+  test("of several routes converges to common reads", async () => {
+    const { state, cache } = setup();
+    const [first, second] = [cache.subscribe("a", READ_SET, POLICY), cache.subscribe("b", READ_SET, POLICY)];
+    await resolveGasPrice(first.get());
     await vi.advanceTimersByTimeAsync(700);
-    await answer(other.get());
+    await resolveGasPrice(second.get());
     const before = state.reads;
-    for (let second = 0; second < 10; second++) {
-      one.get();
-      other.get();
+    for (let seconds = 0; seconds < 10; seconds++) {
+      first.get();
+      second.get();
       await vi.advanceTimersByTimeAsync(1_000);
     }
     expect(state.reads - before).toBeLessThanOrEqual(6);
-    facts.close();
+    cache.close();
   });
 
-  test("that have grown old are read anew before they are given", async () => {
-    const { facts } = setup();
-    const watched = facts.subscribe("a", needs, pace);
-    await answer(watched.get());
+  test("that is too old is read again before it is served", async () => {
+    const { cache } = setup();
+    const subscription = cache.subscribe("a", READ_SET, POLICY);
+    await resolveGasPrice(subscription.get());
     await vi.advanceTimersByTimeAsync(25_000);
-    const asked = watched.get();
-    expect(asked).toBeInstanceOf(Promise);
-    expect(Date.now() - (await Promise.all([asked, vi.advanceTimersByTimeAsync(60)]))[0].readAt).toBeLessThan(100);
-    facts.close();
+    const pending = subscription.get();
+    expect(pending).toBeInstanceOf(Promise);
+    expect(Date.now() - (await Promise.all([pending, vi.advanceTimersByTimeAsync(60)]))[0].readAt).toBeLessThan(100);
+    cache.close();
   });
 });
 
-describe("while the chain does not answer", () => {
-  test("the last facts are given without a wait until they are too old, and nothing after", async () => {
-    const { state, facts } = setup();
-    const watched = facts.subscribe("a", needs, pace);
-    await answer(watched.get());
+describe("while the chain does not respond", () => {
+  test("serves the last state synchronously until it is too old, then fails", async () => {
+    const { state, cache } = setup();
+    const subscription = cache.subscribe("a", READ_SET, POLICY);
+    await resolveGasPrice(subscription.get());
     state.isDown = true;
     for (let second = 1; second < 29; second++) {
       await vi.advanceTimersByTimeAsync(1_000);
-      expect(watched.get(), `after ${second} s`).not.toBeInstanceOf(Promise);
+      expect(subscription.get(), `after ${second} s`).not.toBeInstanceOf(Promise);
     }
     await vi.advanceTimersByTimeAsync(2_000);
-    await expect(answer(watched.get(), 1_100)).rejects.toThrow("down");
+    await expect(resolveGasPrice(subscription.get(), 1_100)).rejects.toThrow("down");
     state.isDown = false;
-    await answer(watched.get(), 1_100);
-    const now = watched.get();
-    if (now instanceof Promise) throw new Error("it has not recovered");
-    expect(Date.now() - now.readAt).toBeLessThanOrEqual(1_100);
-    facts.close();
+    await resolveGasPrice(subscription.get(), 1_100);
+    const current = subscription.get();
+    if (current instanceof Promise) throw new Error("it has not recovered");
+    expect(Date.now() - current.readAt).toBeLessThanOrEqual(1_100);
+    cache.close();
   });
 
-  test("a read that hangs is not waited for longer than older facts allow", async () => {
-    const { state, facts } = setup();
-    const watched = facts.subscribe("a", needs, pace);
-    await answer(watched.get());
+  test("waits at most a second for a read that hangs while older state is usable", async () => {
+    const { state, cache } = setup();
+    const subscription = cache.subscribe("a", READ_SET, POLICY);
+    await resolveGasPrice(subscription.get());
     await vi.advanceTimersByTimeAsync(20_000);
     const last = BigInt(state.reads);
-    state.takesMs = 60_000;
-    const asked = Promise.resolve(watched.get());
-    let given: ChainState | undefined;
-    void asked.then((each) => {
-      given = each;
+    state.latencyMs = 60_000;
+    const pending = Promise.resolve(subscription.get());
+    let served: ChainState | undefined;
+    void pending.then((result) => {
+      served = result;
     });
     await vi.advanceTimersByTimeAsync(900);
-    expect(given).toBeUndefined();
+    expect(served).toBeUndefined();
     await vi.advanceTimersByTimeAsync(200);
-    expect(given?.gasPrice).toBe(last);
-    facts.close();
+    expect(served?.gasPrice).toBe(last);
+    cache.close();
   });
 
-  test("many questions make few reads", async () => {
-    const { state, facts } = setup();
+  test("backs off: many requests cause few reads", async () => {
+    const { state, cache } = setup();
     state.isDown = true;
-    state.takesMs = 1;
-    const watched = facts.subscribe("a", needs, pace);
-    let refused = 0;
+    state.latencyMs = 1;
+    const subscription = cache.subscribe("a", READ_SET, POLICY);
+    let rejections = 0;
     for (let ms = 0; ms < 1_000; ms++) {
-      Promise.resolve(watched.get()).catch(() => {
-        refused += 1;
+      Promise.resolve(subscription.get()).catch(() => {
+        rejections += 1;
       });
       await vi.advanceTimersByTimeAsync(1);
     }
     await vi.advanceTimersByTimeAsync(1_100);
-    expect(refused).toBe(1_000);
+    expect(rejections).toBe(1_000);
     expect(state.reads).toBeLessThanOrEqual(6);
-    facts.close();
+    cache.close();
   });
 });
 
-/** Needs with a delivery of this name too. */
-function needing(name: string): ReadSet {
+/** Creates a read set with a delivery under this key. */
+function createDeliveryReadSet(key: string): ReadSet {
   const delivery = {
     from: undefined,
     to: "0x",
@@ -209,129 +209,129 @@ function needing(name: string): ReadSet {
     gasMargin: 0n,
     hasL1Fee: false,
   };
-  return { ...needs, deliveries: new Map([[name, delivery]]) };
+  return { ...READ_SET, deliveries: new Map([[key, delivery]]) };
 }
 
-test("a call that the node refuses is the trouble of the routes that need it alone", async () => {
-  const { state, facts } = setup();
-  const refused = facts.subscribe("refused", needing("odd"), pace);
-  const usual = facts.subscribe("usual", needs, pace);
-  state.refuses = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
-  const both = Promise.allSettled([refused.get(), usual.get()]);
+test("a rejected call only affects the routes that read it", async () => {
+  const { state, cache } = setup();
+  const rejected = cache.subscribe("rejected", createDeliveryReadSet("odd"), POLICY);
+  const other = cache.subscribe("other", READ_SET, POLICY);
+  state.rejects = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
+  const both = Promise.allSettled([rejected.get(), other.get()]);
   await vi.advanceTimersByTimeAsync(110);
   const [bad, good] = await both;
   expect(bad).toMatchObject({ status: "rejected", reason: { message: "no endpoint" } });
   expect(good).toMatchObject({ status: "fulfilled", value: { gasPrice: 3n } });
-  expect(usual.get()).not.toBeInstanceOf(Promise);
-  facts.close();
+  expect(other.get()).not.toBeInstanceOf(Promise);
+  cache.close();
 });
 
-test("a route of which a call was refused is read apart for a while", async () => {
-  const { state, facts } = setup();
-  const refused = facts.subscribe("refused", needing("odd"), pace);
-  const usual = facts.subscribe("usual", needs, pace);
-  state.refuses = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
-  Promise.resolve(refused.get()).catch(() => {});
+test("a route with a rejected call is read separately for a while", async () => {
+  const { state, cache } = setup();
+  const rejected = cache.subscribe("rejected", createDeliveryReadSet("odd"), POLICY);
+  const other = cache.subscribe("other", READ_SET, POLICY);
+  state.rejects = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
+  Promise.resolve(rejected.get()).catch(() => {});
   for (let second = 0; second < 10; second++) {
-    Promise.resolve(usual.get()).catch(() => {});
+    Promise.resolve(other.get()).catch(() => {});
     await vi.advanceTimersByTimeAsync(1_000);
   }
-  // Three reads find it out; then each of the two is read every two seconds, where together they would take three.
+  // Three reads detect it; then each of the two is read every two seconds. Together they would take three reads each time.
   expect(state.reads).toBeLessThanOrEqual(3 + 5 * 2);
-  facts.close();
+  cache.close();
 });
 
-test("several routes of which calls are refused do not keep the others from their facts", async () => {
-  const { state, facts } = setup();
-  const refused = ["a", "b"].map((name) => facts.subscribe(`refused ${name}`, needing(name), pace));
-  const usual = ["c", "d", "e"].map((name) => facts.subscribe(name, needs, pace));
-  state.refuses = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
+test("several routes with rejected calls do not affect the others", async () => {
+  const { state, cache } = setup();
+  const rejected = ["a", "b"].map((name) => cache.subscribe(`rejected ${name}`, createDeliveryReadSet(name), POLICY));
+  const others = ["c", "d", "e"].map((name) => cache.subscribe(name, READ_SET, POLICY));
+  state.rejects = (calls) => calls.some(({ method }) => method === "eth_estimateGas");
   for (let second = 0; second < 10; second++) {
-    for (const each of [...refused, ...usual]) Promise.resolve(each.get()).catch(() => {});
+    for (const subscription of [...rejected, ...others]) Promise.resolve(subscription.get()).catch(() => {});
     await vi.advanceTimersByTimeAsync(1_000);
   }
-  for (const each of usual) expect(each.get()).not.toBeInstanceOf(Promise);
-  facts.close();
+  for (const subscription of others) expect(subscription.get()).not.toBeInstanceOf(Promise);
+  cache.close();
 });
 
-test("where the node refuses everything, few find it out", async () => {
-  const { state, facts } = setup();
-  state.refuses = () => true;
-  const many = Array.from({ length: 50 }, (_, index) => facts.subscribe(`route ${index}`, { ...needs }, pace));
-  const asked = Promise.allSettled(many.map((each) => each.get()));
+test("stops after three reads when the node rejects everything", async () => {
+  const { state, cache } = setup();
+  state.rejects = () => true;
+  const many = Array.from({ length: 50 }, (_, index) => cache.subscribe(`route ${index}`, { ...READ_SET }, POLICY));
+  const results = Promise.allSettled(many.map((subscription) => subscription.get()));
   await vi.advanceTimersByTimeAsync(200);
-  expect((await asked).every(({ status }) => status === "rejected")).toBe(true);
+  expect((await results).every(({ status }) => status === "rejected")).toBe(true);
   expect(state.reads).toBe(3);
-  facts.close();
+  cache.close();
 });
 
-test("an older block does not replace a newer one that is still good", async () => {
-  const { state, facts } = setup();
-  const watched = facts.subscribe("a", needs, pace);
-  await answer(watched.get());
+test("an older block does not replace a newer one that is fresh", async () => {
+  const { state, cache } = setup();
+  const subscription = cache.subscribe("a", READ_SET, POLICY);
+  await resolveGasPrice(subscription.get());
   state.block = "0xf";
   await vi.advanceTimersByTimeAsync(2_100);
-  expect(watched.get()).toMatchObject({ block: { number: 16n } });
+  expect(subscription.get()).toMatchObject({ block: { number: 16n } });
   await vi.advanceTimersByTimeAsync(2_000);
-  await Promise.all([watched.get(), vi.advanceTimersByTimeAsync(100)]);
-  expect(watched.get()).toMatchObject({ block: { number: 15n } });
-  facts.close();
+  await Promise.all([subscription.get(), vi.advanceTimersByTimeAsync(100)]);
+  expect(subscription.get()).toMatchObject({ block: { number: 15n } });
+  cache.close();
 });
 
-test("a watcher with a faster pace is kept fresh beside a slower one", async () => {
-  const { state, facts } = setup();
-  const slow = facts.subscribe("slow", needs, { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 });
-  await answer(slow.get());
-  const fast = facts.subscribe("fast", needs, pace);
-  await answer(fast.get());
+test("a subscription with a short interval is refreshed next to a slow one", async () => {
+  const { state, cache } = setup();
+  const slow = cache.subscribe("slow", READ_SET, { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 });
+  await resolveGasPrice(slow.get());
+  const fast = cache.subscribe("fast", READ_SET, POLICY);
+  await resolveGasPrice(fast.get());
   for (let second = 0; second < 10; second++) {
     await vi.advanceTimersByTimeAsync(1_000);
     expect(fast.get(), `after ${second} s`).not.toBeInstanceOf(Promise);
   }
   expect(state.reads).toBeLessThan(9);
-  facts.close();
+  cache.close();
 });
 
-test("a wall clock that is set back changes nothing", async () => {
-  const { state, facts } = setup();
-  const watched = facts.subscribe("a", needs, pace);
-  await answer(watched.get());
+test("a wall clock that is set back has no effect", async () => {
+  const { state, cache } = setup();
+  const subscription = cache.subscribe("a", READ_SET, POLICY);
+  await resolveGasPrice(subscription.get());
   state.wallOffset = -3_600_000;
   for (let second = 0; second < 10; second++) {
     await vi.advanceTimersByTimeAsync(1_000);
-    const now = watched.get();
-    if (now instanceof Promise) throw new Error("a quote had to wait");
-    expect(Date.now() - now.readAt).toBeLessThan(4_000);
+    const current = subscription.get();
+    if (current instanceof Promise) throw new Error("the state is not cached");
+    expect(Date.now() - current.readAt).toBeLessThan(4_000);
   }
   expect(state.reads).toBeGreaterThan(4);
-  facts.close();
+  cache.close();
 });
 
-test("close ends what goes on in the background", async () => {
-  const { state, facts } = setup();
-  await answer(facts.subscribe("a", needs, pace).get());
-  facts.close();
+test("close stops the background refreshes", async () => {
+  const { state, cache } = setup();
+  await resolveGasPrice(cache.subscribe("a", READ_SET, POLICY).get());
+  cache.close();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(state.reads).toBe(1);
 });
 
-describe("facts that lack what is needed", () => {
-  const name = "a number";
-  const numbered = { ...needs, uintCalls: new Map([[name, { to: `0x${"a1".repeat(20)}`, data: "0x12345678" }]]) };
+describe("incomplete state", () => {
+  const KEY = "a number";
+  const readSet = { ...READ_SET, uintCalls: new Map([[KEY, { to: `0x${"a1".repeat(20)}`, data: "0x12345678" }]]) };
 
-  test("take no older facts' place, and are a failure where there are none", async () => {
-    const { state, facts } = setup();
-    state.empties = () => true;
-    const cold = facts.subscribe("a", numbered, pace);
-    await expect(answer(cold.get())).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
-    state.empties = () => false;
-    const first = await answer(cold.get(), 400);
-    state.empties = ({ method }) => method === "eth_call";
-    await vi.advanceTimersByTimeAsync(pace.maxAgeMs + 1);
-    expect(await answer(cold.get())).toBe(first);
-    const kept = cold.get();
-    if (kept instanceof Promise) throw new Error("not at hand");
-    expect(kept.getUint(name)).toBe(first);
-    facts.close();
+  test("does not replace older state, and is an error without any", async () => {
+    const { state, cache } = setup();
+    state.isEmpty = () => true;
+    const subscription = cache.subscribe("a", readSet, POLICY);
+    await expect(resolveGasPrice(subscription.get())).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    state.isEmpty = () => false;
+    const first = await resolveGasPrice(subscription.get(), 400);
+    state.isEmpty = ({ method }) => method === "eth_call";
+    await vi.advanceTimersByTimeAsync(POLICY.maxAgeMs + 1);
+    expect(await resolveGasPrice(subscription.get())).toBe(first);
+    const cached = subscription.get();
+    if (cached instanceof Promise) throw new Error("the state is not cached");
+    expect(cached.getUint(KEY)).toBe(first);
+    cache.close();
   });
 });

@@ -7,91 +7,92 @@ import { createUniswapTickWindow, type TickWindowRead } from "../../../../src/qu
 const [down, up] = [findUsdcSwapPool("polygon"), findUsdcSwapPool("optimism")];
 if (down === undefined || up === undefined) throw new Error("USDC.e is swapped on both");
 
-const signed = (value: number | bigint): string => encodeWord(BigInt.asUintN(256, BigInt(value)));
+const encodeInt256 = (value: number | bigint): string => encodeWord(BigInt.asUintN(256, BigInt(value)));
 
-/** What a pool with one position says, by the end of a view's name. */
-function poolOf(tick: number, lower: number, upper: number) {
+/** Responses of a pool with one position, by call key without the address. */
+function createPool(tick: number, lower: number, upper: number) {
   const liquidity = 10n ** 15n;
-  const bitOf = (each: number, place: string): bigint => (each >> 8 === Number(place) ? 1n << BigInt(each & 255) : 0n);
-  return (what: string): string => {
-    const [kind, value = ""] = what.split(" ");
-    if (kind === "slot0") return `0x${encodeWord(getSqrtPriceAtTick(tick))}${signed(tick)}`;
+  const getBit = (index: number, position: string): bigint =>
+    index >> 8 === Number(position) ? 1n << BigInt(index & 255) : 0n;
+  return (key: string): string => {
+    const [kind, value = ""] = key.split(" ");
+    if (kind === "slot0") return `0x${encodeWord(getSqrtPriceAtTick(tick))}${encodeInt256(tick)}`;
     if (kind === "liquidity") return `0x${encodeWord(lower <= tick && tick < upper ? liquidity : 0n)}`;
     if (kind === "spacing") return `0x${encodeWord(1n)}`;
-    if (kind === "word") return `0x${encodeWord(bitOf(lower, value) | bitOf(upper, value))}`;
+    if (kind === "word") return `0x${encodeWord(getBit(lower, value) | getBit(upper, value))}`;
     const net = { [lower]: liquidity, [upper]: -liquidity }[value] ?? 0n;
-    return `0x${encodeWord(liquidity)}${signed(net)}`;
+    return `0x${encodeWord(liquidity)}${encodeInt256(net)}`;
   };
 }
 
-/** Names without the address before them. */
-const asked = ({ calls }: TickWindowRead): string[] =>
-  [...calls.keys()].map((name) => name.slice(name.indexOf(" ") + 1));
-const read = (plan: TickWindowRead, pool: (what: string) => string | undefined) =>
-  plan.decodeSwap((name) => pool(name.slice(name.indexOf(" ") + 1)));
+/** Returns the call keys without the address. */
+const getCallKeys = ({ calls }: TickWindowRead): string[] =>
+  [...calls.keys()].map((key) => key.slice(key.indexOf(" ") + 1));
+const decode = (windowRead: TickWindowRead, pool: (key: string) => string | undefined) =>
+  windowRead.decodeSwap((key) => pool(key.slice(key.indexOf(" ") + 1)));
 
-describe("the window of a pool", () => {
+describe("createUniswapTickWindow", () => {
   test.each([
     ["downwards", down, ["word 1", "word 0", "word -1", "word -2"], ["tick 5", "tick -90"], -90],
     ["upwards", up, ["word -2", "word -1", "word 0", "word 1"], ["tick -5", "tick 90"], 90],
   ] as const)(
-    "is first asked for near 1, %s, and then for the ticks ahead that were seen",
-    (_, swap, words, ticks, edge) => {
-      const window = createUniswapTickWindow(swap);
-      const pool = edge < 0 ? poolOf(0, -90, 5) : poolOf(0, -5, 90);
+    "first reads around a price of 1, %s, then the ticks that it found",
+    (_, usdcPool, words, ticks, edge) => {
+      const window = createUniswapTickWindow(usdcPool);
+      const pool = edge < 0 ? createPool(0, -90, 5) : createPool(0, -5, 90);
       const first = window.planRead();
-      expect(asked(first)).toEqual(["slot0", "liquidity", "spacing", ...words]);
-      const partly = read(first, pool);
-      expect(partly?.(10n ** 12n)).toBeTypeOf("bigint");
-      expect(partly?.(10n ** 13n)).toBeUndefined();
+      expect(getCallKeys(first)).toEqual(["slot0", "liquidity", "spacing", ...words]);
+      const swap = decode(first, pool);
+      expect(swap?.(10n ** 12n)).toBeTypeOf("bigint");
+      expect(swap?.(10n ** 13n)).toBeUndefined();
       const second = window.planRead();
-      expect(asked(second).filter((what) => what.startsWith("tick"))).toEqual(ticks);
-      // Beyond its only position nothing is there to be had, as far as words are known.
-      expect(read(second, pool)?.(10n ** 13n)).toBeUndefined();
+      expect(getCallKeys(second).filter((key) => key.startsWith("tick"))).toEqual(ticks);
+      // Beyond its only position, the known words contain no liquidity.
+      expect(decode(second, pool)?.(10n ** 13n)).toBeUndefined();
     },
   );
 
-  test("follows the price, and tells nothing while it is elsewhere", () => {
+  test("follows the price, and returns no swap while the price is outside the window", () => {
     const window = createUniswapTickWindow(down);
-    const pool = poolOf(-3000, -3010, -2000);
-    expect(read(window.planRead(), pool)?.(1n)).toBeUndefined();
+    const pool = createPool(-3000, -3010, -2000);
+    expect(decode(window.planRead(), pool)?.(1n)).toBeUndefined();
     const next = window.planRead();
-    expect(asked(next)).toEqual(expect.arrayContaining(["word -11", "word -12", "word -13", "word -14"]));
-    expect(read(next, pool)?.(10n ** 6n)).toBeTypeOf("bigint");
+    expect(getCallKeys(next)).toEqual(expect.arrayContaining(["word -11", "word -12", "word -13", "word -14"]));
+    expect(decode(next, pool)?.(10n ** 6n)).toBeTypeOf("bigint");
   });
 
-  test("asks for few ticks, however many there are", () => {
+  test("reads at most 64 ticks", () => {
     const window = createUniswapTickWindow(up);
-    const pool = poolOf(0, -5, 90);
-    read(window.planRead(), (what) => (what.startsWith("word") ? `0x${"f".repeat(64)}` : pool(what)));
-    const ticks = asked(window.planRead()).filter((what) => what.startsWith("tick"));
+    const pool = createPool(0, -5, 90);
+    decode(window.planRead(), (key) => (key.startsWith("word") ? `0x${"f".repeat(64)}` : pool(key)));
+    const ticks = getCallKeys(window.planRead()).filter((key) => key.startsWith("tick"));
     expect(ticks).toHaveLength(64);
     expect(ticks.slice(0, 10)).toEqual([-8, -7, -6, -5, -4, -3, -2, -1, 0, 1].map((tick) => `tick ${tick}`));
   });
 
-  test("reads each answer as what was asked for it, whatever was learnt meanwhile", () => {
+  test("decodes a read by its own calls, even if another read has moved the window", () => {
     const window = createUniswapTickWindow(down);
     const early = window.planRead();
-    read(window.planRead(), poolOf(-3000, -3010, -2000));
-    expect(read(early, poolOf(0, -90, 5))?.(10n ** 6n)).toBeTypeOf("bigint");
+    decode(window.planRead(), createPool(-3000, -3010, -2000));
+    expect(decode(early, createPool(0, -90, 5))?.(10n ** 6n)).toBeTypeOf("bigint");
   });
 
   test.each([
     ["slot0", undefined],
     ["slot0", `0x${encodeWord(0n)}${encodeWord(0n)}`],
     ["slot0", `0x${encodeWord(getSqrtPriceAtTick(0))}`],
-    ["slot0", `0x${encodeWord(getSqrtPriceAtTick(0) - 1n)}${signed(0)}`],
-    ["slot0", `0x${encodeWord(getSqrtPriceAtTick(1) + 1n)}${signed(0)}`],
-    ["slot0", `0x${encodeWord(getSqrtPriceAtTick(0))}${signed(-887_273)}`],
+    ["slot0", `0x${encodeWord(getSqrtPriceAtTick(0) - 1n)}${encodeInt256(0)}`],
+    ["slot0", `0x${encodeWord(getSqrtPriceAtTick(1) + 1n)}${encodeInt256(0)}`],
+    ["slot0", `0x${encodeWord(getSqrtPriceAtTick(0))}${encodeInt256(-887_273)}`],
     ["slot0", `0x${"f".repeat(128)}`],
     ["liquidity", `0x${encodeWord(1n << 128n)}`],
     ["spacing", `0x${encodeWord(0n)}`],
     ["spacing", undefined],
     ["liquidity", "0x"],
-  ])("tells nothing when its %s is %s", (broken, answer) => {
-    const pool = poolOf(0, -90, 90);
+  ])("returns no swap when %s is %s", (brokenKey, response) => {
+    const pool = createPool(0, -90, 90);
     expect(
-      read(createUniswapTickWindow(down).planRead(), (what) => (what === broken ? answer : pool(what))),
+      decode(createUniswapTickWindow(down).planRead(), (key) => (key === brokenKey ? response : pool(key))),
     ).toBeUndefined();
   });
 });

@@ -6,47 +6,49 @@ import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.j
 import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
 import { createUsdcSwapQuoter } from "../../../../src/quotes/state/usdc-swap-quoter.js";
 
-const swap = findUsdcSwapPool("polygon");
-if (swap === undefined) throw new Error("USDC.e is swapped on polygon");
+const pool = findUsdcSwapPool("polygon");
+if (pool === undefined) throw new Error("USDC.e is swapped on polygon");
 
-const amountOf = ({ params: [call] }: RpcCall): bigint =>
+const decodeAmount = ({ params: [call] }: RpcCall): bigint =>
   BigInt(`0x${(call as { data: string }).data.slice(10 + 64, 10 + 128)}`);
-const half = (call: RpcCall): RpcOutcome => ({ result: `0x${(amountOf(call) / 2n).toString(16).padStart(64, "0")}` });
+const respondHalf = (call: RpcCall): RpcOutcome => ({
+  result: `0x${(decodeAmount(call) / 2n).toString(16).padStart(64, "0")}`,
+});
 
-/** A quoter that gives half; every request waits to be let through. */
-function setup(answer: (call: RpcCall) => RpcOutcome = half) {
-  const requests: { readonly amounts: readonly bigint[]; answer(): void; fail(): void }[] = [];
+/** A Quoter contract that returns half the amount; the test settles each request. */
+function setup(respond: (call: RpcCall) => RpcOutcome = respondHalf) {
+  const requests: { readonly amounts: readonly bigint[]; respond(): void; fail(): void }[] = [];
   const client: ChainClient = {
     slug: "polygon",
-    send: () => Promise.reject(new Error("not asked")),
-    getLogs: () => Promise.reject(new Error("not asked")),
+    send: () => Promise.reject(new Error("not expected")),
+    getLogs: () => Promise.reject(new Error("not expected")),
     sendBatch: (calls) =>
       new Promise((resolve, reject) => {
         requests.push({
-          amounts: calls.map(amountOf),
-          answer: () => resolve(calls.map(answer)),
+          amounts: calls.map(decodeAmount),
+          respond: () => resolve(calls.map(respond)),
           fail: () => reject(new Error("down")),
         });
       }),
   };
   const clock = { time: 1_795_000_000_000 };
   const { signal } = new AbortController();
-  const swaps = createUsdcSwapQuoter({
+  const quoter = createUsdcSwapQuoter({
     client,
-    pool: swap as NonNullable<typeof swap>,
+    pool: pool as NonNullable<typeof pool>,
     maxAgeMs: 4_000,
     now: () => clock.time,
     signal,
   });
-  return { requests, clock, swaps };
+  return { requests, clock, quoter };
 }
 
-const by = { caller: "a" };
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const requester = { caller: "a" };
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function factsWhose(amountOut: (amountIn: bigint) => bigint | undefined): ChainState {
+function createState(amountOut: (amountIn: bigint) => bigint | undefined): ChainState {
   const unused = (): never => {
-    throw new Error("not asked");
+    throw new Error("not expected");
   };
   return {
     block: { number: 1n, timeSeconds: 1n },
@@ -56,101 +58,101 @@ function factsWhose(amountOut: (amountIn: bigint) => bigint | undefined): ChainS
     getPool: unused,
     getUint: unused,
     getDeliveryGasCost: unused,
-    findUniswapSwap: (pool) => (pool === swap?.address ? amountOut : undefined),
+    findUniswapSwap: (address) => (address === pool?.address ? amountOut : undefined),
   };
 }
 
-describe("a swap of USDC.e", () => {
-  test("that the facts tell of takes no call and is as old as they are", () => {
-    const { requests, swaps } = setup();
+describe("createUsdcSwapQuoter", () => {
+  test("computes the swap from chain state without a call, with the state's age", () => {
+    const { requests, quoter } = setup();
     expect(
-      swaps.quoteAmountOut(
+      quoter.quoteAmountOut(
         10n,
-        by,
-        factsWhose((amountIn) => amountIn - 1n),
+        requester,
+        createState((amountIn) => amountIn - 1n),
       ),
     ).toEqual({ amountOut: 9n, readAt: 1_794_999_999_000 });
-    const reverts = factsWhose(() => {
+    const reverts = createState(() => {
       throw new SwapRevertError("too much");
     });
-    expect(() => swaps.quoteAmountOut(10n, by, reverts)).toThrow(SwapRevertError);
+    expect(() => quoter.quoteAmountOut(10n, requester, reverts)).toThrow(SwapRevertError);
     expect(requests).toHaveLength(0);
   });
 
-  test("that they do not tell of is asked for once by all, and remembered until it is old", async () => {
-    const { requests, clock, swaps } = setup();
-    const unknown = factsWhose(() => undefined);
-    const asked = Promise.all([
-      swaps.quoteAmountOut(10n, by, unknown),
-      swaps.quoteAmountOut(10n, by),
-      swaps.quoteAmountOut(10n, by),
+  test("calls the Quoter contract once per amount otherwise, and caches the result until it is too old", async () => {
+    const { requests, clock, quoter } = setup();
+    const unknown = createState(() => undefined);
+    const results = Promise.all([
+      quoter.quoteAmountOut(10n, requester, unknown),
+      quoter.quoteAmountOut(10n, requester),
+      quoter.quoteAmountOut(10n, requester),
     ]);
-    requests[0]?.answer();
-    const found = { amountOut: 5n, readAt: clock.time };
-    expect(await asked).toEqual([found, found, found]);
+    requests[0]?.respond();
+    const amount = { amountOut: 5n, readAt: clock.time };
+    expect(await results).toEqual([amount, amount, amount]);
     clock.time += 4_000;
-    expect(swaps.quoteAmountOut(10n, by)).toEqual(found);
+    expect(quoter.quoteAmountOut(10n, requester)).toEqual(amount);
     clock.time += 1;
-    expect(swaps.quoteAmountOut(10n, by)).toBeInstanceOf(Promise);
+    expect(quoter.quoteAmountOut(10n, requester)).toBeInstanceOf(Promise);
     expect(requests.map(({ amounts }) => amounts)).toEqual([[10n], [10n]]);
   });
 
-  test("waits for the request before it, and goes with at most 19 others", async () => {
-    const { requests, swaps } = setup();
+  test("sends one request at a time, with at most 20 amounts", async () => {
+    const { requests, quoter } = setup();
     const amounts = Array.from({ length: 51 }, (_, index) => BigInt(2 * index + 2));
-    const asked = Promise.all(amounts.map((amount) => swaps.quoteAmountOut(amount, by)));
+    const results = Promise.all(amounts.map((amountIn) => quoter.quoteAmountOut(amountIn, requester)));
     const sizes = [1, 20, 20, 10];
     for (const [index, size] of sizes.entries()) {
       expect(requests.map((request) => request.amounts.length)).toEqual(sizes.slice(0, index + 1));
       expect(requests[index]?.amounts).toHaveLength(size);
-      requests[index]?.answer();
-      await turn();
+      requests[index]?.respond();
+      await nextTurn();
     }
-    expect((await asked).map(({ amountOut }) => amountOut)).toEqual(amounts.map((amount) => amount / 2n));
+    expect((await results).map(({ amountOut }) => amountOut)).toEqual(amounts.map((amount) => amount / 2n));
     expect(requests).toHaveLength(4);
   });
 
-  test("reverts where the quoter does, alone, and is asked for anew", async () => {
-    const { requests, swaps } = setup((call) =>
-      amountOf(call) === 7n ? { revert: new RevertError("execution reverted", 3, "0x") } : half(call),
+  test("rejects only the amount for which the Quoter reverts, and does not cache it", async () => {
+    const { requests, quoter } = setup((call) =>
+      decodeAmount(call) === 7n ? { revert: new RevertError("execution reverted", 3, "0x") } : respondHalf(call),
     );
-    const [first, reverting, usual] = [
-      swaps.quoteAmountOut(2n, by),
-      swaps.quoteAmountOut(7n, by),
-      swaps.quoteAmountOut(8n, by),
+    const [first, reverting, other] = [
+      quoter.quoteAmountOut(2n, requester),
+      quoter.quoteAmountOut(7n, requester),
+      quoter.quoteAmountOut(8n, requester),
     ];
-    requests[0]?.answer();
+    requests[0]?.respond();
     await first;
-    requests[1]?.answer();
+    requests[1]?.respond();
     await expect(reverting).rejects.toThrow(SwapRevertError);
-    expect(await usual).toMatchObject({ amountOut: 4n });
-    expect(swaps.quoteAmountOut(7n, by)).toBeInstanceOf(Promise);
+    expect(await other).toMatchObject({ amountOut: 4n });
+    expect(quoter.quoteAmountOut(7n, requester)).toBeInstanceOf(Promise);
   });
 
-  test.each([["no word"], ["0x"], [undefined]])("is refused when the answer is %s", async (result) => {
-    const { requests, swaps } = setup(() => ({ result }));
-    const asked = swaps.quoteAmountOut(2n, by);
-    requests[0]?.answer();
-    await expect(asked).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+  test.each([["no word"], ["0x"], [undefined]])("fails when the response is %s", async (result) => {
+    const { requests, quoter } = setup(() => ({ result }));
+    const results = quoter.quoteAmountOut(2n, requester);
+    requests[0]?.respond();
+    await expect(results).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
   });
 
-  test("fails with its request, and the next one is tried", async () => {
-    const { requests, swaps } = setup();
-    const [failing, waiting] = [swaps.quoteAmountOut(2n, by), swaps.quoteAmountOut(4n, by)];
+  test("rejects the amounts of a failed request only", async () => {
+    const { requests, quoter } = setup();
+    const [failing, queued] = [quoter.quoteAmountOut(2n, requester), quoter.quoteAmountOut(4n, requester)];
     requests[0]?.fail();
     await expect(failing).rejects.toThrow("down");
-    requests[1]?.answer();
-    expect(await waiting).toMatchObject({ amountOut: 2n });
+    requests[1]?.respond();
+    expect(await queued).toMatchObject({ amountOut: 2n });
   });
 
-  test("is refused where a thousand of the same caller wait, but not an amount that is among them, nor another caller", async () => {
-    const { requests, swaps } = setup();
-    const all = Array.from({ length: 1_000 }, (_, amount) => swaps.quoteAmountOut(BigInt(amount), by));
-    expect(() => swaps.quoteAmountOut(5_000n, by)).toThrow(expect.objectContaining({ reason: "OVERLOADED" }));
-    expect(swaps.quoteAmountOut(999n, by)).toBe(all.at(-1));
-    expect(swaps.quoteAmountOut(6_000n, { caller: "b" })).toBeInstanceOf(Promise);
-    requests[0]?.answer();
-    await turn();
-    expect(swaps.quoteAmountOut(5_000n, by)).toBeInstanceOf(Promise);
+  test("rejects new amounts of a caller with a thousand pending ones, but not pending amounts or other callers", async () => {
+    const { requests, quoter } = setup();
+    const pending = Array.from({ length: 1_000 }, (_, amount) => quoter.quoteAmountOut(BigInt(amount), requester));
+    expect(() => quoter.quoteAmountOut(5_000n, requester)).toThrow(expect.objectContaining({ reason: "OVERLOADED" }));
+    expect(quoter.quoteAmountOut(999n, requester)).toBe(pending.at(-1));
+    expect(quoter.quoteAmountOut(6_000n, { caller: "b" })).toBeInstanceOf(Promise);
+    requests[0]?.respond();
+    await nextTurn();
+    expect(quoter.quoteAmountOut(5_000n, requester)).toBeInstanceOf(Promise);
   });
 });
