@@ -23,8 +23,8 @@ import type { CallContext } from "../../src/operations/operation.js";
 import { withDeadline } from "../../src/operations/with-deadline.js";
 import { createFairQuota } from "../../src/resilience/fair-quota.js";
 
-// Two servers with the same operations: the whole one, with its short ways, and Connect's adapter alone. Whatever is
-// asked, both must give the same answer: status, headers, trailers, every byte of the body, and the line in the log.
+// Two servers with the same operations, one with fast paths and one without. Both must send equal responses to any
+// request (status, headers, trailers, every byte of the body) and log equal entries.
 
 const limits = { ...DEFAULT_HTTP_LIMITS, requestBytes: 4000, responseBytes: 20_000 };
 
@@ -54,12 +54,12 @@ const behaviours = [
   "long",
   "huge",
   "wrong",
-  "ours",
+  "fast",
   "connect",
   ...reasons,
 ];
 
-/** Answers as the field `network` says. */
+/** Responds as the field `network` says. */
 function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse | Promise<GetQuoteResponse> {
   const { network, amount, slippage, rpcUrl, token } = request;
   context.addLogFields({ amount });
@@ -90,7 +90,7 @@ function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse
       return create(GetQuoteResponseSchema, { ...answer, estimatedReceived: "9".repeat(30_000) });
     case "wrong":
       return create(GetQuoteResponseSchema, { ...answer, destinationDeadline: 2n ** 70n });
-    case "ours":
+    case "fast":
       throw new TypeError("secret");
     case "connect":
       throw new ConnectError("in Connect's own words", 5);
@@ -147,37 +147,37 @@ async function open(
 
 const address = { host: "127.0.0.1", port: 0 };
 const onInternalError = (): void => {};
-let whole: Server;
-let general: Server;
+let fastPathServer: Server;
+let generalServer: Server;
 
 beforeAll(async () => {
-  whole = await open((log) => createHttpServer({ ...address, services, limits, log, onInternalError }));
-  general = await open((log) =>
+  fastPathServer = await open((log) => createHttpServer({ ...address, services, limits, log, onInternalError }));
+  generalServer = await open((log) =>
     createHttpServer({ ...address, services, limits, log, onInternalError, fastPaths: false }),
   );
 });
-afterAll(() => Promise.all([whole.close(), general.close()]));
+afterAll(() => Promise.all([fastPathServer.close(), generalServer.close()]));
 
-interface Asked {
+interface TestRequest {
   readonly isHttp2: boolean;
   readonly method: string;
   readonly path: string;
   readonly headers: Record<string, string>;
   readonly body: Buffer;
 }
-interface Reply {
+interface TestResponse {
   readonly status: number;
   readonly headers: Record<string, unknown>;
   readonly trailers: Record<string, unknown>;
   readonly body: string;
 }
 
-/** Headers of the connection and the moment, which say nothing of the answer. */
-const PASSING = new Set(["date", "connection", "keep-alive", ":status"]);
-const lasting = (headers: object): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !PASSING.has(name)));
+/** Headers of the connection and the date, which may differ. */
+const VOLATILE_HEADERS = new Set(["date", "connection", "keep-alive", ":status"]);
+const withoutVolatile = (headers: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !VOLATILE_HEADERS.has(name)));
 
-function ask1({ port, agent }: Server, { method, path, headers, body }: Asked): Promise<Reply> {
+function sendHttp1({ port, agent }: Server, { method, path, headers, body }: TestRequest): Promise<TestResponse> {
   return new Promise((resolve, reject) => {
     const length = method === "POST" ? { "content-length": body.length } : {};
     const options = { host: "127.0.0.1", port, agent, method, path, headers: { ...headers, ...length } };
@@ -188,8 +188,8 @@ function ask1({ port, agent }: Server, { method, path, headers, body }: Asked): 
       res.on("end", () =>
         resolve({
           status: res.statusCode ?? 0,
-          headers: lasting(res.headers),
-          trailers: lasting(res.trailers),
+          headers: withoutVolatile(res.headers),
+          trailers: withoutVolatile(res.trailers),
           body: Buffer.concat(chunks).toString("latin1"),
         }),
       );
@@ -199,7 +199,7 @@ function ask1({ port, agent }: Server, { method, path, headers, body }: Asked): 
   });
 }
 
-function ask2({ session }: Server, { method, path, headers, body }: Asked): Promise<Reply> {
+function sendHttp2({ session }: Server, { method, path, headers, body }: TestRequest): Promise<TestResponse> {
   return new Promise((resolve, reject) => {
     const stream = session.request({ ...headers, ":method": method, ":path": path });
     const chunks: Buffer[] = [];
@@ -209,20 +209,20 @@ function ask2({ session }: Server, { method, path, headers, body }: Asked): Prom
       head = given;
     });
     stream.on("trailers", (given) => {
-      trailers = lasting(given);
+      trailers = withoutVolatile(given);
     });
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));
     stream.on("error", reject);
     stream.on("close", () =>
       resolve({
         status: Number(head[":status"]),
-        headers: lasting(head),
+        headers: withoutVolatile(head),
         trailers,
         body: Buffer.concat(chunks).toString("latin1"),
       }),
     );
     if (method === "POST") {
-      // In two pieces, as bodies come.
+      // In two chunks, as bodies often arrive.
       const half = Math.floor(body.length / 2);
       if (body.length % 3 === 0) stream.write(body.subarray(0, half));
       stream.end(body.length % 3 === 0 ? body.subarray(half) : body);
@@ -230,13 +230,13 @@ function ask2({ session }: Server, { method, path, headers, body }: Asked): Prom
   });
 }
 
-let asked = 0;
-async function expectSame(one: Asked): Promise<void> {
-  asked += 1;
-  const request = { ...one, headers: { ...one.headers, "x-request-id": `r${asked}` } };
-  const ask = one.isHttp2 ? ask2 : ask1;
-  const [ours, theirs] = await Promise.all([ask(whole, request), ask(general, request)]);
-  expect(ours).toEqual(theirs);
+let requestCount = 0;
+async function expectEqualResponses(one: TestRequest): Promise<void> {
+  requestCount += 1;
+  const request = { ...one, headers: { ...one.headers, "x-request-id": `r${requestCount}` } };
+  const ask = one.isHttp2 ? sendHttp2 : sendHttp1;
+  const [fast, general] = await Promise.all([ask(fastPathServer, request), ask(generalServer, request)]);
+  expect(fast).toEqual(general);
 }
 
 const text = fc.oneof(
@@ -364,7 +364,7 @@ const commonHeaders = {
 const headersWith = (type: fc.Arbitrary<string>, others: Record<string, fc.Arbitrary<string>>) =>
   fc.tuple(type, fc.option(fc.record(others, { requiredKeys: [] }), { nil: {} })).map(
     ([contentType, more]) =>
-      // What is not given is not sent.
+      // Absent headers are not sent.
       Object.fromEntries(
         Object.entries({ "content-type": contentType, ...more }).filter(([, value]) => value !== undefined),
       ) as Record<string, string>,
@@ -434,9 +434,9 @@ const envelopes = fc
     const head = Buffer.alloc(5);
     head.writeUInt8(Number(flags));
     head.writeUInt32BE(Math.max(0, data.length + (length === "short" ? -1 : length === "long" ? 1 : 0)), 1);
-    const whole = Buffer.concat([head, data]);
+    const enveloped = Buffer.concat([head, data]);
     if (length === "none") return Buffer.alloc(0);
-    return length === "twice" ? Buffer.concat([whole, whole]) : whole;
+    return length === "twice" ? Buffer.concat([enveloped, enveloped]) : enveloped;
   });
 const grpcs = fc.record({
   isHttp2: mostly("2", "1").map((version) => version === "2"),
@@ -474,17 +474,18 @@ const grpcs = fc.record({
 });
 
 const runs = { numRuns: 2000 };
-test.each<[string, fc.Arbitrary<Asked>]>([
+test.each<[string, fc.Arbitrary<TestRequest>]>([
   ["Connect by POST", connectPosts],
   ["Connect by GET", connectGets],
   ["gRPC", grpcs],
-])("%s: the short way and the adapter answer the same", async (_, requests) => {
-  await fc.assert(fc.asyncProperty(requests, expectSame), runs);
+])("%s: the fast path and the general path send equal responses", async (_, requests) => {
+  await fc.assert(fc.asyncProperty(requests, expectEqualResponses), runs);
 });
 
-test("the log says the same of all of them", async () => {
-  expect(asked).toBeGreaterThan(3000);
+test("both paths log equal entries", async () => {
+  expect(requestCount).toBeGreaterThan(3000);
   const about = ({ lines }: Server) => new Map(lines.map(({ durationMs: _, ...line }) => [line.requestId, line]));
-  while (whole.lines.length < asked || general.lines.length < asked) await new Promise((done) => setTimeout(done, 5));
-  expect(about(whole)).toEqual(about(general));
+  while (fastPathServer.lines.length < requestCount || generalServer.lines.length < requestCount)
+    await new Promise((done) => setTimeout(done, 5));
+  expect(about(fastPathServer)).toEqual(about(generalServer));
 });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { openRawSocket, sendHttp1, sendHttp2On } from "../unit/http/support/raw-client.js";
 import { QUOTE_PATH, startTestServer, type TestServer } from "../unit/http/support/test-server.js";
 
-// Whatever comes in: no answer blames us, nothing is reported as our fault, and the server is there afterwards.
+// For any input: no response blames the server, no internal error is reported, and the server keeps running.
 
 const text = fc.string({ unit: "binary" });
 const visible = fc.string({ unit: "grapheme-ascii" }).map((some) => some.replace(/[^\x21-\x7e]/g, ""));
@@ -85,7 +85,7 @@ const headers = fc.record(
 const bytes = fc.oneof(
   fc.uint8Array({ maxLength: 200 }),
   fc.json().map((some) => Buffer.from(some)),
-  // Envelopes as in gRPC, with a length that may or may not be true.
+  // Length-prefixed messages as in gRPC, whose length may be wrong.
   fc
     .tuple(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 0, max: 30 }), fc.uint8Array({ maxLength: 20 }))
     .map(([flags, length, data]) => Buffer.concat([Buffer.from([flags, 0, 0, 0, length]), data])),
@@ -105,7 +105,7 @@ async function expectWell({ port, internalErrors, accessLines }: TestServer): Pr
   expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
 }
 
-test("no request over HTTP/1.1 or HTTP/2 is answered with a 5xx", async () => {
+test("no request over HTTP/1.1 or HTTP/2 returns 5xx", async () => {
   const server = await startTestServer();
   const session = connectHttp2(server.url);
   const property = fc.asyncProperty(requests, async ({ method, path, headers: some, body }) => {
@@ -113,7 +113,7 @@ test("no request over HTTP/1.1 or HTTP/2 is answered with a 5xx", async () => {
     const request = { method, headers: some as Record<string, string>, ...sent };
     const first = await sendHttp1(server.port, path, request);
     expect(first.status).toBeLessThan(500);
-    // HTTP/2 itself forbids these.
+    // HTTP/2 forbids these.
     if (!path.startsWith("/")) return;
     const second = await sendHttp2On(session, path, request);
     expect(second.status).toBeLessThan(500);
@@ -124,7 +124,7 @@ test("no request over HTTP/1.1 or HTTP/2 is answered with a 5xx", async () => {
   await expectWell(server);
 });
 
-test("no bytes are answered with a 5xx", async () => {
+test("no bytes on a connection return 5xx", async () => {
   const server = await startTestServer();
   const pieces = fc.oneof(
     fc.uint8Array({ maxLength: 60 }).map((some) => Buffer.from(some)),

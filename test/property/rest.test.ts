@@ -5,8 +5,8 @@ import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { createQueryBinder } from "../../src/http/rest/query-binder.js";
 import { getTestMessage } from "../unit/http/support/test-contract.js";
 
-// What a query can say: an empty text is no value outside a list, an enum has only its declared numbers, and a number
-// that is none cannot be written. `__proto__` as a map's key has its own test, since `create` itself loses it.
+// What a query can express: an empty text is a value in lists only, an enum has only its declared numbers, and numbers
+// that are not finite cannot be written. `__proto__` as a map key has a test of its own, since `create` drops it.
 
 type Value = string | number | bigint | boolean | Uint8Array;
 
@@ -50,7 +50,7 @@ function values(field: DescField, emptyToo: boolean): fc.Arbitrary<Value> {
   return "longAsString" in field && field.longAsString ? some.map(String) : some;
 }
 
-/** A field's value in a message, with the pairs of name and text that say it. */
+/** The value of a field in a message, with the query pairs that express it. */
 interface Said {
   readonly value: unknown;
   readonly pairs: readonly (readonly [suffix: string, text: string])[];
@@ -83,7 +83,7 @@ function said(field: DescField): fc.Arbitrary<Said> {
   }
 }
 
-/** The ways to write a value. */
+/** The spellings of a value. */
 function texts(field: DescField, value: Value): fc.Arbitrary<string> {
   if (value instanceof Uint8Array) {
     const text = Buffer.from(value).toString("base64url");
@@ -95,7 +95,7 @@ function texts(field: DescField, value: Value): fc.Arbitrary<string> {
   return fc.constant(typeof value === "number" ? plainDecimal(value) : String(value));
 }
 
-/** A double in decimal digits without an exponent, exactly as precise as its shortest form. */
+/** Returns a double in decimal digits without an exponent, as precise as its shortest form. */
 function plainDecimal(value: number): string {
   const [mantissa = "", exponent] = (Object.is(value, -0) ? "-0" : String(value)).split("e");
   if (exponent === undefined) return mantissa;
@@ -106,7 +106,7 @@ function plainDecimal(value: number): string {
   return `${sign}0.${"0".repeat(-shift - whole.length)}${whole}${fraction}`;
 }
 
-/** The ways to put a text into a query: more may be percent-encoded than must be, and a space may be a plus. */
+/** The encodings of a text in a query: any character may be percent-encoded, and a space may be a plus. */
 function encoded(text: string): fc.Arbitrary<string> {
   return fc.boolean().map((all) => {
     if (all) return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");

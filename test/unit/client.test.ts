@@ -9,7 +9,7 @@ import { startHttpStub } from "../support/stubs/http-stub.js";
 
 const domain = "hop.bridge.v1";
 
-test("a refusal's reason, message and field", () => {
+test("returns reason, message and field", () => {
   const error = toConnectError(new ServiceError("UNSUPPORTED_CHAIN", "no chain moon", { field: "toChain" }), domain);
   expect(faultOf(error)).toEqual({
     reason: "UNSUPPORTED_CHAIN",
@@ -19,7 +19,7 @@ test("a refusal's reason, message and field", () => {
   });
 });
 
-test("when to come back", () => {
+test("returns when to retry", () => {
   const error = toConnectError(new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 }), domain);
   expect(faultOf(error)).toEqual({
     reason: "RATE_LIMITED",
@@ -29,16 +29,19 @@ test("when to come back", () => {
   });
 });
 
-test("what somebody else says of an error is no fault of the service's", () => {
+test("ignores error details of another domain", () => {
   const info = { desc: ErrorInfoSchema, value: { reason: "RATE_LIMITED", domain: "proxy.example" } };
   expect(faultOf(new ConnectError("too many", Code.ResourceExhausted, {}, [info]))).toBeUndefined();
 });
 
-test.each([new Error("no"), new ConnectError("gone", Code.Unavailable), "no", undefined])("%s is no fault", (error) => {
-  expect(faultOf(error)).toBeUndefined();
-});
+test.each([new Error("no"), new ConnectError("gone", Code.Unavailable), "no", undefined])(
+  "returns undefined for %s",
+  (error) => {
+    expect(faultOf(error)).toBeUndefined();
+  },
+);
 
-test("a service that is silent, or not there, is given up without a fault", async () => {
+test("returns undefined for a service that is silent or unreachable", async () => {
   const silent = await startHttpStub(() => {});
   const asked = () => createBridgeClient(silent.url, { timeoutMs: 100 }).listAvailableRoutes({});
   const late = await asked().catch((error: unknown) => error);

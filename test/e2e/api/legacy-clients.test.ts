@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { parseLegacyQuote, parseLegacyRoutes, parseLegacyTransfer } from "../../support/reference/legacy-client.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 
-// Whoever comes from the older server changes the base address and nothing else.
+// Clients of the older server change the base URL and nothing else.
 
 const { transfers } = inject("network");
 const sent = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
@@ -26,7 +26,7 @@ async function ask(path: string): Promise<string> {
 }
 
 describe("quotes", () => {
-  test("of every token, from ethereum, to it, and elsewhere", async () => {
+  test("of every token, from ethereum, to ethereum and between other chains", async () => {
     const kindOf = ({ token, sourceChainSlug, destinationChainSlug }: Record<string, string>): string =>
       [token, sourceChainSlug === ETHEREUM, destinationChainSlug === ETHEREUM].join();
     const kinds = new Map(routes.map((route) => [kindOf(route), route]));
@@ -46,11 +46,15 @@ describe("quotes", () => {
   });
 
   test.each([
-    ["of the least amount, of which a fee leaves nothing", "amount=1&slippage=0.5", { estimatedRecieved: "0" }],
+    ["of the smallest amount, which the fee consumes", "amount=1&slippage=0.5", { estimatedRecieved: "0" }],
     ["without slippage", "amount=1000000000000000000&slippage=0", { slippage: 0 }],
-    ["with much of it", "amount=1000000000000000000&slippage=99.99", { slippage: 99.99 }],
-    ["of more than a number can say", `amount=${2n ** 100n}&slippage=1`, { amountIn: String(2n ** 100n) }],
-    ["asked for anew", "amount=1000000000000000000&slippage=0.5&network=mainnet&refresh=true", { slippage: 0.5 }],
+    ["with a large slippage", "amount=1000000000000000000&slippage=99.99", { slippage: 99.99 }],
+    ["of more than a double holds exactly", `amount=${2n ** 100n}&slippage=1`, { amountIn: String(2n ** 100n) }],
+    [
+      "with the refresh parameter",
+      "amount=1000000000000000000&slippage=0.5&network=mainnet&refresh=true",
+      { slippage: 0.5 },
+    ],
   ])("%s", async (_, query, expected) => {
     const route = "token=ETH&fromChain=optimism&toChain=arbitrum";
     expect(parseLegacyQuote(await ask(`/v1/quote?${route}&${query}`))).toMatchObject(expected);
@@ -58,7 +62,7 @@ describe("quotes", () => {
 });
 
 describe("transfers", () => {
-  test("there are some in every state", () => {
+  test("cover every state", () => {
     expect(new Set(sent.map(({ expectedState }) => expectedState))).toEqual(
       new Set(["PENDING", "BONDED", "UNBONDABLE"]),
     );
@@ -72,7 +76,7 @@ describe("transfers", () => {
       `transferId=${transferId}&network=mainnet`,
     ]) {
       const transfer = parseLegacyTransfer(await ask(`/v1/transfer-status?${query}`));
-      // A hash alone means the first of its transfers.
+      // A hash alone selects the first of its transfers.
       if (query.includes("transferId"))
         expect(transfer).toMatchObject({ transferId, bonded: expectedState === "BONDED" });
       expect(transfer, query).toMatchObject({ transactionHash, token });
@@ -84,7 +88,7 @@ test("routes", () => {
   expect(routes.length).toBeGreaterThan(200);
 });
 
-describe("a client that strict refuses", () => {
+describe("the strict legacy client", () => {
   const quote = {
     amountIn: "1",
     slippage: 0.5,
@@ -98,7 +102,7 @@ describe("a client that strict refuses", () => {
   };
   const { estimatedRecieved, ...unread } = quote;
 
-  test("nothing that is right", () => {
+  test("accepts a correct quote", () => {
     expect(parseLegacyQuote(JSON.stringify(quote))).toEqual({ ...unread, estimatedRecieved });
   });
 

@@ -16,7 +16,7 @@ afterAll(() => gateway?.stop());
 
 const committed = readFileSync(new URL("../../../gen/openapi.json", import.meta.url));
 
-/** The bytes as they come, at a path as it is written. */
+/** Returns the bytes as received, for a path as written. */
 function ask(path: string, headers: Readonly<Record<string, string>> = {}) {
   return new Promise<{ status: number; headers: Readonly<Record<string, unknown>>; body: Buffer }>(
     (resolve, reject) => {
@@ -32,7 +32,7 @@ function ask(path: string, headers: Readonly<Record<string, string>> = {}) {
   );
 }
 
-test("serves gen/openapi.json to any origin, byte for byte, and not again to who has it", async () => {
+test("serves gen/openapi.json unchanged to any origin, and 304 to a caller that has it", async () => {
   const { status, headers, body } = await ask("/openapi.json");
   expect(status).toBe(200);
   expect(headers).toMatchObject({
@@ -59,7 +59,7 @@ test.each([
   "/docs.html",
   "/assets/docs.html",
   "/gen/openapi.json",
-])("%s is no path", async (path) => {
+])("returns 404 for %s", async (path) => {
   const { status, body } = await ask(path);
   expect([status, JSON.parse(body.toString()).reason]).toEqual([404, "PATH_NOT_FOUND"]);
 });
@@ -77,9 +77,9 @@ describe.each(Object.entries(readOpenApi().paths))("the examples of %s", (path, 
   const query = given.map(({ name, example }): [string, string] => [name ?? "", String(example)]);
   const asked = `${path}?${new URLSearchParams(query)}`;
 
-  test("are a question and what the local network answers to it", async () => {
+  test("match the responses of the local network", async () => {
     const { status, body } = await gateway.get(asked);
-    // But for when it was asked, on which the fee depends too, and when the network was made.
+    // Except for values that depend on the time of the request, such as the fee, and of the start of the network.
     const varying = /^(deadline|destinationDeadline|timestamp|bonderFee|destinationAmountOutMin|estimatedRec.*)$/;
     const { example } = responses[200].content["application/json"];
     const steady = (text: string) => JSON.parse(text, (name, value) => (varying.test(name) ? typeof value : value));
@@ -90,7 +90,7 @@ describe.each(Object.entries(readOpenApi().paths))("the examples of %s", (path, 
   test.each([
     ["HTTP/1.1", sendHttp1],
     ["h2c", sendHttp2],
-  ])("over %s, and refusals too, are seen by what holds all answers against the description", async (_, send) => {
+  ])("are recorded over %s for validation, errors too", async (_, send) => {
     const seen: RecordedResponse[] = [];
     const stop = recordResponses([ServerResponse, Http2ServerResponse], (answer) => seen.push(answer));
     try {

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest"
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 
-// The same three questions by every way in: the answers must be one.
+// The same requests by every protocol must return the same responses.
 
 const { transfers } = inject("network");
 const method = BridgeService.method;
@@ -31,7 +31,7 @@ let gateway: TestGateway;
 let grpc: Client;
 let http2: ClientHttp2Session;
 
-/** A message in the form in which GET prints it, by the library's own JSON, so that both can be compared. */
+/** Converts a message to the JSON of GET by the JSON of the library. */
 function asJson<O extends DescMessage>(desc: O, message: MessageShape<O>): unknown {
   const json = toJson(desc, message, { alwaysEmitImplicit: true }) as Record<string, unknown>;
   for (const field of desc.fields) {
@@ -110,7 +110,7 @@ async function everyWay<I extends DescMessage, O extends DescMessage>(
   }
 }
 
-/** The response headers of a call over gRPC. */
+/** Returns the response headers of a gRPC call. */
 function grpcHeaders<I extends DescMessage, O extends DescMessage>(
   unary: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
@@ -142,7 +142,7 @@ describe.each([
     const { host } = new URL(gateway.url);
     grpc = new Client(host, credentials.createInsecure() as ChannelCredentials);
     http2 = connectHttp2(gateway.url);
-    // Deadlines are in the answers.
+    // Responses contain deadlines.
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   });
 
@@ -153,15 +153,15 @@ describe.each([
     await gateway.stop();
   });
 
-  describe("one answer by every way in", () => {
-    test("a quote", async () => {
+  describe("every protocol returns the same", () => {
+    test("quote", async () => {
       const request = { amount: "1000000", token: "USDC", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
       const query = "/v1/quote?amount=1000000&token=USDC&fromChain=polygon&toChain=arbitrum&slippage=0.5";
       expect((await gateway.get(query)).status).toBe(200);
       await everyWay(method.getQuote, request, query);
     });
 
-    test("a quote with slippage 0", async () => {
+    test("quote with slippage 0", async () => {
       const request = { amount: "5", token: "HOP", fromChain: "optimism", toChain: "ethereum", slippage: 0 };
       await everyWay(
         method.getQuote,
@@ -170,7 +170,7 @@ describe.each([
       );
     });
 
-    test("the status of every seeded transfer", async () => {
+    test("status of every seeded transfer", async () => {
       const found = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
       expect(found.length).toBeGreaterThan(8);
       for (const { transferId, transactionHash } of found) {
@@ -179,7 +179,7 @@ describe.each([
       }
     });
 
-    test("the routes, all and filtered", async () => {
+    test("routes, all and filtered", async () => {
       await everyWay(method.listAvailableRoutes, {}, "/v1/available-routes");
       const request = { token: "eth", fromChain: "base", network: "goerli" };
       await everyWay(
@@ -190,7 +190,7 @@ describe.each([
     });
   });
 
-  describe("how old a quote is, and how long it may be used, by every way in", () => {
+  describe("every protocol states the age and lifetime of a quote", () => {
     const asked = { amount: "1000000", token: "USDC", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
     const query = new URLSearchParams({ ...asked, slippage: "0.5" });
     const expected = {
@@ -221,7 +221,7 @@ describe.each([
     });
   });
 
-  describe("who knew of a transfer, and when, by every way in", () => {
+  describe("every protocol states the source and time of a transfer status", () => {
     const { transferId = "" } = transfers.find(({ expectedState }) => expectedState === "BONDED") ?? {};
     const expectTold = (headers: Headers): void => {
       expect(headers.get("source")).toBe("chain");
@@ -250,7 +250,7 @@ describe.each([
     });
   });
 
-  test("who has the routes already is told so", async () => {
+  test("returns 304 to a caller that has the routes", async () => {
     const { headers } = await gateway.get("/v1/available-routes");
     const etag = headers.get("etag") ?? "";
     const again = await fetch(`${gateway.url}/v1/available-routes`, { headers: { "if-none-match": etag } });

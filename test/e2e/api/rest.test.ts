@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 
-// The public interface, case by case, over GET.
+// The public interface over GET, case by case.
 
 const { transfers, chains } = inject("network");
 let gateway: TestGateway;
@@ -20,7 +20,7 @@ interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** Sends a request target as it is written: fetch would tidy it up. */
+/** Sends a request target as written: fetch would normalise it. */
 function send(target: string, method = "GET", base = gateway.url): Promise<Answer> {
   const { hostname, port } = new URL(base);
   return new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ function send(target: string, method = "GET", base = gateway.url): Promise<Answe
 }
 
 const QUOTE = "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=optimism&toChain=arbitrum&slippage=0.5";
-/** The quote's target with one parameter changed, or left out. */
+/** Returns the target of a quote with one parameter changed or omitted. */
 function quoteWith(name: string, value: string | undefined): string {
   const [path, query = ""] = QUOTE.split("?");
   const rest = query.split("&").filter((pair) => !pair.startsWith(`${name}=`));
@@ -83,7 +83,7 @@ describe("a quote", () => {
     expect(body.destinationDeadline).toBe(body.deadline);
   });
 
-  test("towards ethereum has no destination minimum and no destination deadline", async () => {
+  test("to ethereum has no destination minimum and no destination deadline", async () => {
     const { body } = await send(quoteWith("toChain", "ethereum"));
     expect(body).toMatchObject({ destinationAmountOutMin: "0", destinationDeadline: 0 });
     expect(body.deadline).toBeGreaterThan(0);
@@ -95,7 +95,7 @@ describe("a quote", () => {
     expect(body.destinationDeadline).toBe(body.deadline);
   });
 
-  test("with a fee above the amount receives 0", async () => {
+  test("receives 0 if the fee exceeds the amount", async () => {
     const { status, body } = await send(
       "/v1/quote?amount=1000&token=USDC&fromChain=polygon&toChain=ethereum&slippage=0.5",
     );
@@ -118,7 +118,7 @@ describe("a quote", () => {
     ["escaped brackets", `${QUOTE}&rpcUrl%5Boptimism%5D=${encodeURIComponent(chains.optimism?.url ?? "")}`],
     ["a chain by its old name", quoteWith("toChain", "xdai")],
     ["both names with the same value", `${QUOTE}&from_chain=optimism`],
-  ])("is given with %s", async (_, target) => {
+  ])("is returned with %s", async (_, target) => {
     const { status, text } = await send(target);
     expect(status, text).toBe(200);
   });
@@ -192,20 +192,23 @@ describe("a quote", () => {
       "RPC_URL_FORBIDDEN",
       "rpcUrl[optimism]",
     ],
-  ] as (readonly [string, string, string, string | undefined])[])("is refused %s", async (_, target, reason, field) => {
-    const { status, body, text, headers } = await send(target);
-    expect({ status, reason: body.reason, field: body.field }, text).toEqual({ status: 400, reason, field });
-    expect(body).toMatchObject({ code: "invalid_argument", error: body.message });
-    expect(headers["content-type"]).toBe("application/json; charset=utf-8");
-    expect(headers["cache-control"]).toBe("no-store");
-    expect(Object.keys(body)).toEqual([
-      "code",
-      "message",
-      "error",
-      "reason",
-      ...(field === undefined ? [] : ["field"]),
-    ]);
-  });
+  ] as (readonly [string, string, string, string | undefined])[])(
+    "is rejected %s",
+    async (_, target, reason, field) => {
+      const { status, body, text, headers } = await send(target);
+      expect({ status, reason: body.reason, field: body.field }, text).toEqual({ status: 400, reason, field });
+      expect(body).toMatchObject({ code: "invalid_argument", error: body.message });
+      expect(headers["content-type"]).toBe("application/json; charset=utf-8");
+      expect(headers["cache-control"]).toBe("no-store");
+      expect(Object.keys(body)).toEqual([
+        "code",
+        "message",
+        "error",
+        "reason",
+        ...(field === undefined ? [] : ["field"]),
+      ]);
+    },
+  );
 });
 
 describe("a transfer status", () => {
@@ -237,7 +240,7 @@ describe("a transfer status", () => {
     ["no such id", `transferId=${noTransfer}`],
     ["no such hash", `transferHash=${noTransfer}`],
     ["an id that the transaction does not have", `transferId=${usdt.transferId}&transferHash=${other.transactionHash}`],
-  ])("is not found: %s", async (_, query) => {
+  ])("returns 404 for %s", async (_, query) => {
     const { status, body } = await send(`${path}?${query}`);
     expect({ status, body }).toMatchObject({ status: 404, body: { code: "not_found", reason: "TRANSFER_NOT_FOUND" } });
   });
@@ -257,7 +260,7 @@ describe("a transfer status", () => {
     ],
     ["another network", `transferId=${noTransfer}&network=moon`, "UNSUPPORTED_NETWORK", "network"],
     ["a quote's parameter", `transferId=${noTransfer}&slippage=1`, "UNKNOWN_PARAMETER", "slippage"],
-  ])("is refused: %s", async (_, query, reason, field) => {
+  ])("is rejected: %s", async (_, query, reason, field) => {
     const { status, body } = await send(`${path}?${query}`);
     expect({ status, reason: body.reason, field: body.field }).toEqual({ status: 400, reason, field });
   });
@@ -315,14 +318,14 @@ describe("the available routes", () => {
     ["toChain=moon", "UNSUPPORTED_CHAIN", "toChain"],
     ["network=moon", "UNSUPPORTED_NETWORK", "network"],
     ["page=2", "UNKNOWN_PARAMETER", "page"],
-  ])("are refused with %s", async (query, reason, field) => {
+  ])("are rejected with %s", async (query, reason, field) => {
     const { status, body } = await send(`/v1/available-routes?${query}`);
     expect({ status, reason: body.reason, field: body.field }).toEqual({ status: 400, reason, field });
   });
 });
 
 describe("HTTP", () => {
-  test("HEAD answers like GET without a body", async () => {
+  test("HEAD returns the headers of GET without a body", async () => {
     const [get, head] = await Promise.all([send("/v1/available-routes"), send("/v1/available-routes", "HEAD")]);
     expect(head).toMatchObject({ status: 200, text: "" });
     expect(head.headers["content-length"]).toBe(String(Buffer.byteLength(get.text)));
@@ -330,14 +333,14 @@ describe("HTTP", () => {
     expect((await send("/v1/quote", "HEAD")).status).toBe(400);
   });
 
-  test("OPTIONS answers 204 with CORS", async () => {
+  test("OPTIONS returns 204 with CORS headers", async () => {
     const { status, headers, text } = await send("/v1/quote", "OPTIONS");
     expect({ status, text }).toEqual({ status: 204, text: "" });
     expect(headers["access-control-allow-origin"]).toBe("*");
     expect(headers["access-control-allow-methods"]).toContain("GET");
   });
 
-  test.each(["POST", "PUT", "DELETE", "PATCH"])("%s is not allowed", async (method) => {
+  test.each(["POST", "PUT", "DELETE", "PATCH"])("returns 405 for %s", async (method) => {
     const { status, headers, body } = await send(QUOTE, method);
     expect({ status, body }).toMatchObject({
       status: 405,
@@ -355,13 +358,13 @@ describe("HTTP", () => {
     },
   );
 
-  test("a URL over 8 KB is too long", async () => {
+  test("returns 414 for a URL over 8 KiB", async () => {
     const { status, headers } = await send(`/v1/quote?amount=${"1".repeat(8200)}`);
     expect(status).toBe(414);
     expect(headers["content-type"]).toBe("application/json; charset=utf-8");
   });
 
-  test("every answer may be read by any origin and has a request id", async () => {
+  test("every response allows any origin and has a request id", async () => {
     for (const target of [QUOTE, "/v1/quote", "/nowhere", "/v1/available-routes"]) {
       const { headers } = await send(target);
       expect(headers["access-control-allow-origin"], target).toBe("*");
@@ -370,8 +373,8 @@ describe("HTTP", () => {
   });
 });
 
-describe("upstream trouble", () => {
-  test("a chain that is down is a 503 that names the chain and not its URL", async () => {
+describe("upstream failures", () => {
+  test("returns 503 with the chain but not its URL if a chain is down", async () => {
     const gone = await startHttpStub(() => {});
     await gone.close();
     const down = await startGateway({ RPC_URL_OPTIMISM: `${gone.url}/secret-key` });
@@ -384,14 +387,14 @@ describe("upstream trouble", () => {
       expect(body.message).toContain("optimism");
       expect(text).not.toContain("secret-key");
       expect(text).not.toContain("127.0.0.1");
-      // Routes elsewhere are untouched.
+      // Other routes are not affected.
       expect((await send(quoteWith("fromChain", "base"), "GET", down.url)).status).toBe(200);
     } finally {
       await down.stop();
     }
   });
 
-  test("a chain that hangs is a 504 in time", async () => {
+  test("returns 504 at the deadline if a chain hangs", async () => {
     const hanging = await startHttpStub(() => {});
     const slow = await startGateway({ RPC_URL_OPTIMISM: hanging.url, REQUEST_TIMEOUT_MS: "300" });
     try {
@@ -408,8 +411,8 @@ describe("upstream trouble", () => {
     }
   });
 
-  test("goerli is asked on its own chains", async () => {
-    // The local network has none of them: their endpoints are closed.
+  test("reads goerli from its own chains", async () => {
+    // The local network does not have them: their endpoints are closed.
     const { status, body } = await send(`${QUOTE}&network=goerli`);
     expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
     expect(await send(`/v1/transfer-status?transferId=${usdt.transferId}&network=goerli`)).toMatchObject({
@@ -417,7 +420,7 @@ describe("upstream trouble", () => {
     });
   });
 
-  test("prices that cannot be read are a 503, and the status is given without USD", async () => {
+  test("returns 503 for quotes without prices, and the status without USD", async () => {
     const unpriced = await startGateway({ ASSETS_URL: "off" });
     try {
       expect(await send(QUOTE, "GET", unpriced.url)).toMatchObject({
@@ -431,7 +434,7 @@ describe("upstream trouble", () => {
     }
   });
 
-  test("fixed prices come first", async () => {
+  test("prefers fixed prices", async () => {
     const priced = await startGateway({ TOKEN_PRICES: '{"USDT":2}' });
     try {
       const { body } = await send(`/v1/transfer-status?transferId=${usdt.transferId}`, "GET", priced.url);
@@ -441,7 +444,7 @@ describe("upstream trouble", () => {
     }
   });
 
-  test.each(["public", "off"])("with CUSTOM_RPC_URLS=%s nothing connects to a local address", async (policy) => {
+  test.each(["public", "off"])("makes no connection to a local address with CUSTOM_RPC_URLS=%s", async (policy) => {
     const canary = await startHttpStub((_, response) => response.end());
     const guarded = await startGateway({ CUSTOM_RPC_URLS: policy });
     try {
@@ -457,12 +460,12 @@ describe("upstream trouble", () => {
     }
   });
 
-  test("a caller's RPC URL serves that call alone", async () => {
+  test("uses the RPC URL of a caller for that call only", async () => {
     const custom = await startHttpStub((_, response) => response.writeHead(500).end());
     try {
       const { status, body } = await send(`${QUOTE}&rpcUrl[optimism]=${custom.url}`);
       expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
-      // What the SDK had under way when the first call failed may still arrive.
+      // Requests that the SDK started before the first call failed may still arrive.
       await new Promise((resolve) => setTimeout(resolve, 200));
       const asked = custom.requests.length;
       expect(asked).toBeGreaterThan(0);
@@ -474,11 +477,11 @@ describe("upstream trouble", () => {
   });
 });
 
-describe("a limit per caller", () => {
+describe("the rate limit", () => {
   const forwardedGet = async (url: string, addresses: string): Promise<Response> =>
     fetch(`${url}/v1/available-routes?token=SNX`, { headers: { "x-forwarded-for": addresses } });
 
-  test("answers 429 with Retry-After to who exceeds it, whatever X-Forwarded-For says", async () => {
+  test("returns 429 with Retry-After above the limit, whatever X-Forwarded-For says", async () => {
     const limited = await startGateway({ IP_RATE_LIMIT_REQ_PER_SEC: "2", IP_RATE_LIMIT_WINDOW_MS: "60000" });
     try {
       const answers: Response[] = [];
@@ -491,7 +494,7 @@ describe("a limit per caller", () => {
     }
   });
 
-  test("goes by the address that the proxy saw when that is trusted", async () => {
+  test("uses the address that a trusted proxy forwards", async () => {
     const trusting = await startGateway({
       IP_RATE_LIMIT_REQ_PER_SEC: "1",
       IP_RATE_LIMIT_WINDOW_MS: "60000",

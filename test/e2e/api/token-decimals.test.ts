@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { getTokenDecimals } from "../../../src/hop/tokens.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 
-// What the page reckons whole tokens by is made with it, of the SDK: it must be what the service reckons by.
+// The page converts amounts by decimals generated from the SDK: they must equal those of the service.
 
 let gateway: TestGateway;
 beforeAll(async () => {

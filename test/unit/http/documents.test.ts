@@ -34,7 +34,7 @@ const versions = [
 ] as const;
 
 describe.each(versions)("a document over %s", (_, send) => {
-  test("is given as it is, with its type, its headers and a validator", async () => {
+  test("is sent with its type, its headers and a validator", async () => {
     const { port, accessLines, waitForAccessLines } = await start();
     const { status, headers, body } = await send(port, "/", { headers: { "x-request-id": "mine" } });
     expect([status, body]).toEqual([200, long]);
@@ -54,12 +54,12 @@ describe.each(versions)("a document over %s", (_, send) => {
     expect(accessLines[0]).toMatchObject({ requestId: "mine", operation: "/", code: "ok" });
   });
 
-  test("whatever query comes with it", async () => {
+  test("ignores the query", async () => {
     const { port } = await start();
     expect((await send(port, "/?theme=dark&theme=")).body).toBe(long);
   });
 
-  test("is answered to HEAD without a body, and is the same length", async () => {
+  test("is sent without its body to HEAD, with the same length", async () => {
     const { port } = await start();
     const { status, headers, body } = await send(port, "/", { method: "HEAD" });
     expect([status, headers["content-length"], headers.etag, body]).toEqual([
@@ -75,7 +75,7 @@ describe.each(versions)("a document over %s", (_, send) => {
     ["GET", etagOf(long).slice(2)],
     ["HEAD", `"other", ${etagOf(long)}`],
     ["GET", "*"],
-  ])("is answered by 304 to %s with If-None-Match: %s", async (method, value) => {
+  ])("returns 304 to %s with If-None-Match: %s", async (method, value) => {
     const { port } = await start();
     const { status, headers, body } = await send(port, "/", { method, headers: { "if-none-match": value } });
     expect([status, body, headers.etag, headers.vary]).toEqual([304, "", etagOf(long), "Accept-Encoding"]);
@@ -83,25 +83,25 @@ describe.each(versions)("a document over %s", (_, send) => {
     expect(headers).not.toHaveProperty("content-length");
   });
 
-  test("is given again where it is another by now", async () => {
+  test("is sent again if the validator does not match", async () => {
     const { port } = await start();
     expect((await send(port, "/", { headers: { "if-none-match": etagOf("old") } })).body).toBe(long);
   });
 
-  test("takes no other methods", async () => {
+  test("returns 405 for other methods", async () => {
     const { port } = await start();
     const { status, headers, body } = await send(port, "/", { method: "POST", body: "x" });
     expect([status, headers.allow]).toEqual([405, "GET, HEAD, OPTIONS"]);
     expect(JSON.parse(body)).toMatchObject({ reason: "METHOD_NOT_ALLOWED" });
   });
 
-  test("answers a browser's question before a request", async () => {
+  test("answers a CORS preflight", async () => {
     const { port } = await start();
     const { status, headers } = await send(port, "/", { method: "OPTIONS" });
     expect([status, headers["access-control-allow-methods"]]).toEqual([204, "GET, HEAD, OPTIONS"]);
   });
 
-  test("is compressed for who takes gzip, HEAD included", async () => {
+  test("is compressed for callers that accept gzip, HEAD included", async () => {
     const { port } = await start();
     const headers = { "accept-encoding": "gzip" };
     const head = await send(port, "/", { method: "HEAD", headers });
@@ -111,7 +111,7 @@ describe.each(versions)("a document over %s", (_, send) => {
 });
 
 describe("gzip", () => {
-  /** The body as its bytes came. */
+  /** Returns the bytes of the body as received. */
   function bytesOf(port: number, path: string, accepted: string): Promise<{ encoding: unknown; body: Buffer }> {
     return new Promise((resolve, reject) => {
       const options = { host: "127.0.0.1", port, path, headers: { "accept-encoding": accepted }, agent: false };
@@ -144,11 +144,11 @@ describe("gzip", () => {
     const { encoding, body } = await bytesOf(port, "/", accepted);
     expect(encoding).toBe(isTaken ? "gzip" : undefined);
     expect((isTaken ? gunzipSync(body) : body).toString()).toBe(long);
-    // And again, from what is kept.
+    // And again, from the memoized result.
     expect((await bytesOf(port, "/", accepted)).body).toEqual(body);
   });
 
-  test.each(["/small", "/picture"])("never for %s, which would not shrink", async (path) => {
+  test.each(["/small", "/picture"])("is not applied to %s, which would not shrink", async (path) => {
     const { port } = await start();
     const { headers } = await sendHttp1(port, path, { headers: { "accept-encoding": "gzip" } });
     expect(headers).not.toHaveProperty("content-encoding");
@@ -156,7 +156,7 @@ describe("gzip", () => {
   });
 });
 
-test("a document is read once, when it is first asked for", async () => {
+test("a document is read once, at the first request", async () => {
   let reads = 0;
   const read = async () => {
     reads += 1;
@@ -169,7 +169,7 @@ test("a document is read once, when it is first asked for", async () => {
   expect(reads).toBe(1);
 });
 
-test("a document that cannot be read is a fault of ours without detail, and is read again", async () => {
+test("a failed read is an internal error without details, and the next request reads again", async () => {
   let isThere = false;
   const read = async () => {
     if (!isThere) throw new Error("no such file: /secret/place");
@@ -187,14 +187,14 @@ test("a document that cannot be read is a fault of ours without detail, and is r
   expect((await sendHttp1(port, "/read")).body).toBe("text");
 });
 
-describe("a report", () => {
+describe("a dynamic document", () => {
   const ready: DynamicDocument = {
     status: 200,
     contentType: "application/json; charset=utf-8",
     body: '{"status":"ready"}',
   };
 
-  test.each(versions)("is made anew for each request, and nobody may keep it (%s)", async (_, send) => {
+  test.each(versions)("is created for each request and not cacheable (%s)", async (_, send) => {
     let count = 0;
     const report = () => {
       count += 1;
@@ -214,7 +214,7 @@ describe("a report", () => {
     expect((await send(port, "/report", { method: "PUT" })).status).toBe(405);
   });
 
-  test("may say that something is wrong", async () => {
+  test("may have an error status", async () => {
     const { port, accessLines, waitForAccessLines } = await start({
       "/report": async () => ({ ...ready, status: 503 }),
     });
@@ -231,7 +231,7 @@ describe("a report", () => {
         throw new Error("secret");
       },
     ],
-  ])("that %s is a fault of ours without detail", async (_, report) => {
+  ])("that %s returns an internal error without details", async (_, report) => {
     const { port, internalErrors } = await start({ "/report": report });
     const { status, body } = await sendHttp1(port, "/report");
     expect([status, JSON.parse(body).reason]).toEqual([500, "INTERNAL"]);
@@ -240,11 +240,11 @@ describe("a report", () => {
   });
 });
 
-test("no document stands where an operation does", async () => {
+test("rejects a document at the path of an operation", async () => {
   await expect(start({ "/v1/quote": fixed("", "text/plain") })).rejects.toThrow("/v1/quote");
 });
 
-test("documents are not counted by the limit of callers", async () => {
+test("the rate limit does not apply to documents", async () => {
   const documents = new Map([["/", fixed("page", "text/html")]]);
   const { port } = await startTestServer({ documents, rateLimit: { requests: 1, windowMs: 60_000 } });
   const statuses = [];

@@ -8,7 +8,7 @@ import { echoQuote, QUOTE, startTestServer } from "../support/test-server.js";
 
 const quote = (id: string): string => `GET /v1/quote?amount=1 HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n\r\n`;
 
-/** Sends bytes on one connection and gives all that comes back until it ends. */
+/** Sends bytes on one connection and returns everything received until it ends. */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   let text = "";
@@ -21,7 +21,7 @@ async function exchange(port: number, bytes: string): Promise<string> {
   return text;
 }
 
-/** Serves quotes that wait until they are let go. */
+/** Serves quotes that wait for their release. */
 async function startSlowServer(limits = {}) {
   let running = 0;
   let letGo = (): void => {};
@@ -39,14 +39,14 @@ async function startSlowServer(limits = {}) {
   return { ...server, letGo, running: () => running };
 }
 
-test("a HEAD over HTTP/2 that is answered is logged as such", async () => {
+test("a HEAD request over HTTP/2 is logged as answered", async () => {
   const { port, accessLines, waitForAccessLines } = await startTestServer();
   expect((await sendHttp2(port, "/v1/quote?amount=1", { method: "HEAD" })).status).toBe(200);
   await waitForAccessLines(1);
   expect(accessLines).toMatchObject([{ operation: QUOTE, code: "ok" }]);
 });
 
-test("one connection of HTTP/1.1 cannot have more requests waiting than one of HTTP/2", async () => {
+test("one HTTP/1.1 connection has at most as many pending requests as one HTTP/2 connection", async () => {
   const { port, running, waitForAccessLines, letGo } = await startSlowServer({ concurrentStreams: 20 });
   const burst = Array.from({ length: 2000 }, (_, index) => quote(`r${index}`)).join("");
   expect(await exchange(port, burst)).toBe("");
@@ -55,7 +55,7 @@ test("one connection of HTTP/1.1 cannot have more requests waiting than one of H
   letGo();
 });
 
-test("who waits for an answer longer than one may leave it unread still gets it", async () => {
+test("a caller may wait for a response longer than the stall timeout", async () => {
   const { url, letGo } = await startSlowServer({ stallMs: 100 });
   const answer = fetch(`${url}/v1/quote?amount=1`);
   setTimeout(letGo, 600);
@@ -66,7 +66,7 @@ test.each([
   ["CONNECT", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"],
   ["bytes that are no request", "no request\r\n\r\n"],
   ["a body that breaks", "POST /v1/quote HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
-])("%s behind a request is no answer to it", async (_, after) => {
+])("%s after a request does not take its response", async (_, after) => {
   const { port, letGo } = await startSlowServer();
   const answers = exchange(port, quote("first") + after);
   setTimeout(letGo, 100);
@@ -78,7 +78,7 @@ test.each([
   ["half a request", "GET /v1/quote HTTP/1.1\r\nHost"],
   ["half a preface", "PRI * HTTP/2.0\r\n\r\nSM"],
   ["a preface and no more", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"],
-])("%s does not hold up the end of the server", async (_, bytes) => {
+])("%s does not delay the shutdown", async (_, bytes) => {
   const { port, server } = await startTestServer();
   const ended = exchange(port, bytes);
   await new Promise((resolve) => setTimeout(resolve, 100));
@@ -88,7 +88,7 @@ test.each([
   await ended;
 });
 
-describe("when all places for connections are taken", () => {
+describe("when the connection limit is reached", () => {
   const LIMITS = { connections: 5 };
   const request = "GET /v1/available-routes HTTP/1.1\r\nHost: a\r\n\r\n";
   interface Caller {
@@ -109,7 +109,7 @@ describe("when all places for connections are taken", () => {
     return { socket, isClosed: () => isClosed, text: () => text };
   }
 
-  test("the oldest idle connection makes room, of HTTP/2 too", async () => {
+  test("the oldest idle connection is evicted, of HTTP/2 too", async () => {
     const { port } = await startTestServer({ limits: LIMITS });
     const session = connectHttp2(`http://127.0.0.1:${port}`);
     expect((await sendHttp2On(session, "/v1/quote?amount=1")).status).toBe(200);
@@ -124,7 +124,7 @@ describe("when all places for connections are taken", () => {
     for (const { socket } of own) socket.destroy();
   });
 
-  test("those with a request keep their places, and a newcomer of the same caller has none", async () => {
+  test("busy connections stay, and a newcomer of the same caller is closed", async () => {
     const { port, letGo, running } = await startSlowServer(LIMITS);
     const busy: Caller[] = [];
     for (let index = 0; index < 5; index++) {
@@ -142,14 +142,15 @@ describe("when all places for connections are taken", () => {
     for (const { socket } of busy) socket.destroy();
   });
 
-  test("another caller gets in, at the cost of the one who has most", () => {
+  test("another caller is admitted at the expense of the largest holder", () => {
     const cut: string[] = [];
     const newSocket = (name: string, remoteAddress: string): Socket =>
       Object.assign(new EventEmitter(), { remoteAddress, destroy: () => cut.push(name) }) as unknown as Socket;
     const all = createConnectionRegistry(5, () => false);
     for (const name of ["a1", "a2", "a3", "a4"]) expect(all.tryAdd(newSocket(name, "192.0.2.1"))).toBe(true);
     expect(all.tryAdd(newSocket("b1", "192.0.2.2"))).toBe(true);
-    // All are busy: a newcomer gets a place from who has more than twice as many, until that would not be fair.
+    // All are busy: a newcomer replaces a connection of a caller with more than twice as many, until that would be
+    // unfair.
     expect(all.tryAdd(newSocket("b2", "192.0.2.2"))).toBe(true);
     expect(cut).toEqual(["a1"]);
     expect(all.tryAdd(newSocket("b3", "192.0.2.2"))).toBe(false);
@@ -159,7 +160,7 @@ describe("when all places for connections are taken", () => {
     expect([...all]).toHaveLength(5);
   });
 
-  test("an idle one is found behind any number that are busy for long", () => {
+  test("an idle connection is found behind any number of busy ones", () => {
     const cut: Socket[] = [];
     const newSocket = (): Socket => {
       const socket: Socket = Object.assign(new EventEmitter(), {

@@ -20,7 +20,7 @@ const priority = 2;
 const windowUpdate = 8;
 const continuation = 9;
 
-/** GET /v1/quote?amount=9, which waits here for ever. */
+/** GET /v1/quote?amount=9, which never completes in these tests. */
 const REQUEST = Buffer.concat([Buffer.from([0x82, 0x86, 1, 1, 0x61, 4, 18]), Buffer.from("/v1/quote?amount=9")]);
 const none = Buffer.alloc(0);
 const streamOf = (index: number): number => 2 * index + 1;
@@ -31,18 +31,18 @@ const number = (value: number): Buffer => {
 };
 const open = (index: number, flags: number): Buffer =>
   encodeFrame(FRAME_TYPES.headers, flags, streamOf(index), REQUEST);
-/** Frames behind one stream that is open. */
+/** Frames after the HEADERS of one open stream. */
 const onOneStream = (more: (index: number) => Buffer) => (index: number) => (index === 0 ? open(0, 4) : more(index));
 const each = (...frames: Buffer[]): Buffer => Buffer.concat(frames);
 
-/** A header of 4000 bytes that the other end is to keep, and 15,000 references to it. */
+/** A header of 4000 bytes for the dynamic table of HPACK, and 15,000 references to it. */
 function bomb(index: number): Buffer {
   const large = Buffer.concat([Buffer.from([0x40, 1, 0x78, 0x7f, 0xa1, 0x1e]), Buffer.alloc(4000, "z")]);
   const headers = index === 0 ? [REQUEST, large] : [REQUEST, Buffer.alloc(15_000, 0x80 | 62)];
   return encodeFrame(FRAME_TYPES.headers, END | END_HEADERS, streamOf(index), Buffer.concat(headers));
 }
 
-/** Serves quotes, of which those for 9 end with their calls only, and the others not before some time. */
+/** Serves quotes: those for amount 9 never complete, the others after a delay. */
 const startHanging = (limits: Partial<HttpLimits> = {}, ready?: Promise<void>) =>
   startTestServer({
     limits,
@@ -52,10 +52,10 @@ const startHanging = (limits: Partial<HttpLimits> = {}, ready?: Promise<void>) =
     },
   });
 
-/** Not by once: a connection that is cut may have an error first. */
+/** Not `once`: a closed connection may emit an error first. */
 const eventOf = (socket: Socket, name: string) => new Promise<void>((resolve) => socket.once(name, () => resolve()));
 
-/** Sends frames until the server closes the connection; gives the code of its GOAWAY. */
+/** Sends frames until the server closes the connection; returns the code of its GOAWAY. */
 async function flood(port: number, part: (index: number) => Buffer, pauseMs = 0): Promise<number | undefined> {
   const socket = await openRawSocket(port);
   let code: number | undefined;
@@ -70,7 +70,7 @@ async function flood(port: number, part: (index: number) => Buffer, pauseMs = 0)
   for (let index = 0; !socket.destroyed; ) {
     const batch: Buffer[] = [];
     for (let left = 20; left > 0; left--) batch.push(part(index++));
-    // What is not read any more is not sent for ever.
+    // Frames that the server does not read are not sent for ever.
     if (!socket.write(Buffer.concat(batch))) await Promise.race([eventOf(socket, "drain"), closed]);
     await (pauseMs > 0 ? sleep(pauseMs) : new Promise((resolve) => setImmediate(resolve)));
   }
@@ -80,8 +80,8 @@ async function flood(port: number, part: (index: number) => Buffer, pauseMs = 0)
 const CALM = 11;
 const PROTOCOL_ERROR = 1;
 
-// One of requests that are broken off has a line for each of them instead.
-describe("a flood ends its connection, with one line in the log, while others are served", () => {
+// A flood of resets has one log entry per request instead.
+describe("a flood ends its connection with one log entry while others are served", () => {
   test.each([
     [
       "requests that are broken off at once",
@@ -142,12 +142,12 @@ describe("a flood ends its connection, with one line in the log, while others ar
       .poll(() => accessLines.flatMap((line) => (line.errorCode === undefined ? [] : [{ errorCode: line.errorCode }])))
       .toEqual(fault === undefined ? [] : [{ errorCode: expect.stringMatching(fault) }]);
     expect(internalErrors).toEqual([]);
-    // What it had asked has ended with it.
+    // Its requests ended with it.
     await expect.poll(() => accessLines.filter(({ code }) => code === "canceled").length).toBeLessThanOrEqual(501);
   });
 });
 
-// So that Node.js finds nothing wrong with them.
+// These frames are valid for Node.js.
 test.each([END, 0])(
   "requests that are broken off one after the other end their connection, too (flags %i)",
   async (end) => {
@@ -159,7 +159,7 @@ test.each([END, 0])(
   },
 );
 
-describe("a connection that gives no sign of life is ended", () => {
+describe("a connection that does not answer PINGs is ended", () => {
   const limits = { pingIntervalMs: 1000 };
   const start = encodeClientPreface();
 
@@ -170,7 +170,7 @@ describe("a connection that gives no sign of life is ended", () => {
     ["between HEADERS and CONTINUATION", each(start, open(0, END))],
     ["with a request that waits", each(start, open(0, END | END_HEADERS))],
     ["in the middle of a frame, with a request that waits", each(start, open(0, 5), open(1, 5).subarray(0, 15))],
-    // Node.js says goodbye to these, and leaves the connection open.
+    // Node.js sends GOAWAY for these and leaves the connection open.
     ["behind a frame that is too large", each(start, encodeFrame(FRAME_TYPES.data, 0, 1, Buffer.alloc(20_000)))],
     ["behind headers that do not unpack", each(start, encodeFrame(FRAME_TYPES.headers, 5, 1, Buffer.alloc(3, 255)))],
     [
@@ -184,7 +184,7 @@ describe("a connection that gives no sign of life is ended", () => {
     const { port, accessLines } = await startHanging(limits);
     const socket = await openRawSocket(port);
     const closed = eventOf(socket, "close");
-    // Read, but never answered.
+    // Read but never answered.
     socket.resume();
     socket.write(bytes);
     await closed;
@@ -210,7 +210,7 @@ describe("a connection that gives no sign of life is ended", () => {
   });
 });
 
-test("a thousand requests on one connection, some of them broken off, are no flood", async () => {
+test("a thousand requests on one connection, some of them reset, are no flood", async () => {
   const { url, accessLines } = await startTestServer({
     getQuote: async (request, context) => sleep(1).then(() => echoQuote(request, context)),
   });
@@ -228,7 +228,7 @@ test("a thousand requests on one connection, some of them broken off, are no flo
   session.destroy();
 });
 
-test("a client whose deadlines go on running out is asked to take another connection, and loses nothing on this one", async () => {
+test("a client whose deadlines keep expiring gets a GOAWAY and loses no open request", async () => {
   const { opened, open: letGo } = createLatch();
   const { url, accessLines, waitForAccessLines } = await startHanging({}, opened);
   const session = connectHttp2(url);
@@ -249,7 +249,7 @@ test("a client whose deadlines go on running out is asked to take another connec
   expect(accessLines.filter(({ errorCode }) => errorCode !== undefined)).toEqual([]);
 });
 
-test("requests that are broken off now and then are forgiven", async () => {
+test("occasional resets are forgiven", async () => {
   const { url, accessLines } = await startHanging();
   const session = connectHttp2(url);
   async function breakOff(count: number): Promise<void> {

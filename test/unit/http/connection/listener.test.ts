@@ -12,14 +12,14 @@ import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../support/
 
 const GET = "GET /v1/quote?amount=1 HTTP/1.1\r\nHost: x\r\n";
 
-/** What the server closes of itself, and after how many milliseconds. */
+/** Returns what the server sends before it closes the connection, and after how many milliseconds. */
 async function closedAfter(port: number, bytes: string | Buffer): Promise<{ text: string; ms: number }> {
   const start = performance.now();
   return { text: await sendRawBytes(port, bytes), ms: performance.now() - start };
 }
 
-describe("which protocol a connection speaks", () => {
-  test("is seen when its first bytes come one by one", async () => {
+describe("the protocol of a connection", () => {
+  test("is detected from first bytes that arrive one by one", async () => {
     const { port } = await startTestServer();
     const text = await sendRawBytes(
       port,
@@ -31,7 +31,7 @@ describe("which protocol a connection speaks", () => {
     expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n.*"amountIn":"7"/s);
   });
 
-  test("is HTTP/2 after its whole preface in pieces", async () => {
+  test("is HTTP/2 after a preface in pieces", async () => {
     const { port } = await startTestServer();
     const socket = await openRawSocket(port);
     for (const part of ["P", "RI", " * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\0\0\0\x04\0\0\0\0\0"]) {
@@ -43,13 +43,13 @@ describe("which protocol a connection speaks", () => {
     socket.destroy();
   });
 
-  test("is refused where it only begins like HTTP/2", async () => {
+  test("is rejected if it only begins like HTTP/2", async () => {
     const { port } = await startTestServer();
     await sendRawBytes(port, "PRINT / HTTP/1.1\r\nHost: x\r\n\r\n");
     expect((await sendHttp1(port, "/v1/quote")).status).toBe(200);
   });
 
-  test("stays HTTP/1.1 where an upgrade to h2c is offered", async () => {
+  test("stays HTTP/1.1 if the caller offers an upgrade to h2c", async () => {
     const { port } = await startTestServer();
     const upgrade =
       "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n";
@@ -57,7 +57,7 @@ describe("which protocol a connection speaks", () => {
   });
 });
 
-describe("a slow caller is cut off", () => {
+describe("a slow or silent connection is closed", () => {
   const limits = { headersMs: 300, requestMs: 600, keepAliveMs: 300, idleMs: 300 };
 
   test.each([
@@ -95,7 +95,7 @@ describe("a slow caller is cut off", () => {
     expect(ms).toBeLessThan(4000);
   });
 
-  test("between two requests of HTTP/2, but not while one runs", async () => {
+  test("between two requests of HTTP/2, but not during a request", async () => {
     const { opened, open } = createLatch();
     const { url } = await startTestServer({
       limits,
@@ -113,14 +113,14 @@ describe("a slow caller is cut off", () => {
     expect(performance.now() - start).toBeGreaterThan(limits.idleMs - 50);
   });
 
-  test("who never asks anything over HTTP/2", async () => {
+  test("without any request over HTTP/2", async () => {
     const { url } = await startTestServer({ limits });
     const session = connectHttp2(url);
     await once(session, "close");
     expect(session.destroyed).toBe(true);
   });
 
-  test("who does not read an answer over HTTP/1.1", async () => {
+  test("with an unread response over HTTP/1.1", async () => {
     const amountIn = "9".repeat(30_000_000);
     const { port, accessLines, waitForAccessLines } = await startTestServer({
       limits: { stallMs: 200 },
@@ -134,7 +134,7 @@ describe("a slow caller is cut off", () => {
     socket.destroy();
   });
 
-  test("who does not read an answer over HTTP/2", async () => {
+  test("with an unread response over HTTP/2", async () => {
     const amount = "9".repeat(8000);
     const { url, accessLines, waitForAccessLines } = await startTestServer({ limits: { stallMs: 200 } });
     const session = connectHttp2(url, { settings: { initialWindowSize: 100 } });
@@ -147,7 +147,7 @@ describe("a slow caller is cut off", () => {
   });
 });
 
-describe("what is no HTTP is refused in JSON, and logged", () => {
+describe("invalid HTTP is rejected with a JSON error and logged", () => {
   test.each([
     ["bytes of another protocol", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS\r\n\r\n", 400],
     ["an empty line of nothing", "???\r\n\r\n", 400],
@@ -184,7 +184,7 @@ describe("what is no HTTP is refused in JSON, and logged", () => {
     expect(internalErrors).toEqual([]);
   });
 
-  test("behind a good request it does not take that one's answer", async () => {
+  test("invalid input after a valid request leaves its response intact", async () => {
     const { opened, open } = createLatch();
     const { port } = await startTestServer({
       getQuote: (request, context) => opened.then(() => echoQuote(request, context)),
@@ -193,7 +193,7 @@ describe("what is no HTTP is refused in JSON, and logged", () => {
     expect(await sendRawBytes(port, `${GET}\r\n\x01\x02\x03\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 OK.*"amountIn":"1"/s);
   });
 
-  test("too large a header over HTTP/2 is refused on its stream", async () => {
+  test("an oversized header over HTTP/2 is rejected on its stream", async () => {
     const { url } = await startTestServer();
     const session = connectHttp2(url);
     const long = await sendHttp2On(session, "/v1/quote", { headers: { x: "x".repeat(17 * 1024) } });
@@ -205,7 +205,7 @@ describe("what is no HTTP is refused in JSON, and logged", () => {
     expect((await sendHttp2(Number(new URL(url).port), "/v1/quote")).status).toBe(200);
   });
 
-  test("an expectation that nobody knows is ignored", async () => {
+  test("ignores unknown expectations", async () => {
     const { port } = await startTestServer();
     expect(await sendRawBytes(port, `${GET}Expect: miracles\r\nConnection: close\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 200 OK/,
@@ -213,7 +213,7 @@ describe("what is no HTTP is refused in JSON, and logged", () => {
   });
 });
 
-test("a connection may break at any moment", async () => {
+test("survives connections that break at any moment", async () => {
   const { port, waitForAccessLines } = await startTestServer({
     getQuote: async (request, context) => sleep(20).then(() => echoQuote(request, context)),
   });
@@ -248,7 +248,7 @@ test("a connection may break at any moment", async () => {
   expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
 });
 
-test("one HTTP/2 connection may have 250 requests open", async () => {
+test("limits an HTTP/2 connection to 250 open requests", async () => {
   const { url } = await startTestServer();
   const session = connectHttp2(url);
   const [settings] = await once(session, "remoteSettings");
@@ -256,14 +256,14 @@ test("one HTTP/2 connection may have 250 requests open", async () => {
   session.destroy();
 });
 
-test("an address that is taken is an error of listen", async () => {
+test("listen rejects if the address is in use", async () => {
   const { port } = await startTestServer();
   const second = createHttpServer({ host: "127.0.0.1", port, services: [], log: () => {}, onInternalError: () => {} });
   await expect(second.listen()).rejects.toThrow("EADDRINUSE");
 });
 
 describe("closing", () => {
-  /** A server whose quotes wait until told, and how many of them wait. */
+  /** Starts a server whose quotes wait for a signal, and counts them. */
   async function waitingServer() {
     const { opened, open } = createLatch();
     let waiting = 0;
@@ -280,7 +280,7 @@ describe("closing", () => {
     return { ...running, open, allWait };
   }
 
-  test("lets what runs finish on every protocol, and takes nothing new", async () => {
+  test("finishes running requests on every protocol and accepts no new ones", async () => {
     const { server, port, url, open, allWait, accessLines } = await waitingServer();
     const path = "/v1/quote?amount=1";
     const grpc = createGrpcClient(port);
@@ -317,7 +317,7 @@ describe("closing", () => {
     session.destroy();
   });
 
-  test("lets a slow reader have the whole of an answer that has begun", async () => {
+  test("lets a slow reader receive the rest of a response", async () => {
     const amountIn = "9".repeat(30_000_000);
     const { server, port, accessLines } = await startTestServer({
       getQuote: async () => create(GetQuoteResponseSchema, { amountIn }),
@@ -341,7 +341,7 @@ describe("closing", () => {
     expect(accessLines.map(({ code }) => code)).toEqual(["ok", "ok"]);
   });
 
-  test("tells HTTP/2 twice: first that no more is taken, then where it ends", async () => {
+  test("sends two GOAWAY frames: a notice, then the last stream", async () => {
     const { server, url, open, allWait } = await waitingServer();
     const session = connectHttp2(url);
     const goaways: number[][] = [];
@@ -356,7 +356,7 @@ describe("closing", () => {
     expect(goaways[0]).toEqual([constants.NGHTTP2_NO_ERROR, 2 ** 31 - 1]);
   });
 
-  test("under load fails no request that was taken", async () => {
+  test("fails no accepted request under load", async () => {
     const { server, port, url, accessLines } = await startTestServer({
       getQuote: async (request, context) => sleep(Math.random() * 20).then(() => echoQuote(request, context)),
     });
@@ -370,7 +370,7 @@ describe("closing", () => {
         try {
           statuses.push((await send()).status);
         } catch {
-          // Not taken: whether one was lost shows in the log, which has only those that were.
+          // Connections that were not accepted. The log shows whether an accepted request was lost.
           await sleep(1);
         }
       }
@@ -406,7 +406,7 @@ describe("closing", () => {
     expect(accessLines).toHaveLength(statuses.length);
   });
 
-  test("does not wait longer than told, whoever still runs", async () => {
+  test("waits no longer than the grace period", async () => {
     const { server, port, url, allWait, accessLines } = await waitingServer();
     const session = connectHttp2(url);
     session.on("error", () => {});
@@ -427,7 +427,7 @@ describe("closing", () => {
     expect(accessLines.map(({ code }) => code)).toEqual(["canceled", "canceled", "canceled"]);
   });
 
-  test("again, or before listening, is no harm", async () => {
+  test("works twice, and before listening", async () => {
     const { server } = await startTestServer();
     await Promise.all([server.close(100), server.close(100)]);
     await server.close(0);
@@ -442,7 +442,7 @@ describe("closing", () => {
   });
 });
 
-test("answers wait in line on one HTTP/1.1 connection, in the order of their requests", async () => {
+test("sends pipelined HTTP/1.1 responses in the order of their requests", async () => {
   const { port } = await startTestServer({
     getQuote: async (request, context) => {
       await sleep(request.amount === "1" ? 50 : 0);
@@ -456,7 +456,7 @@ test("answers wait in line on one HTTP/1.1 connection, in the order of their req
   expect([...text.matchAll(/"amountIn":"(\d)"/g)].map(([, amount]) => amount)).toEqual(["1", "2"]);
 });
 
-test("100-continue is granted", async () => {
+test("grants 100-continue", async () => {
   const { port } = await startTestServer();
   const req = request({
     port,
@@ -473,7 +473,7 @@ test("100-continue is granted", async () => {
   expect(res.statusCode).toBe(200);
 });
 
-test("a request over HTTP/2 without a path is answered", async () => {
+test("answers an HTTP/2 request without a path", async () => {
   const { url } = await startTestServer();
   const session = connectHttp2(url);
   const stream = session.request({ ":method": "CONNECT", ":authority": "x:1" });

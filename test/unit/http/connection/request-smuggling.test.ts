@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import { sendHttp1, sendRawBytes } from "../support/raw-client.js";
 import { QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
-// Requests that somebody in front of us may read in another way: refused, and nothing more is read on the connection.
+// Requests that a proxy in front may read differently: they are rejected, and nothing more is read on the connection.
 
 const get = "GET /v1/quote?amount=1 HTTP/1.1\r\nHost: a\r\n";
 const post = `POST ${QUOTE_PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
 const chunked = `${post}Transfer-Encoding: chunked\r\n\r\n`;
-/** What must not be answered behind a request that is refused. */
+/** A request that must not be served after a rejected one. */
 const smuggled = "GET /v1/available-routes HTTP/1.1\r\nHost: a\r\n\r\n";
 
 test.each([
@@ -40,7 +40,7 @@ test.each([
   ["no host", "GET /v1/quote?amount=1 HTTP/1.1\r\n\r\n", 400],
   ["a request line of HTTP/2.0", "GET /v1/quote?amount=1 HTTP/2.0\r\nHost: a\r\n\r\n", 400],
   ["no version at all", "GET /v1/quote\r\n\r\n", 400],
-])("%s is refused, and the connection closed", async (_, bytes, status) => {
+])("rejects %s and closes the connection", async (_, bytes, status) => {
   const { port, accessLines, waitForAccessLines, internalErrors } = await startTestServer();
   const text = await sendRawBytes(port, Buffer.from(bytes + smuggled, "latin1"));
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
@@ -52,7 +52,7 @@ test.each([
   expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
 });
 
-test("what is refused before it is a request says in the log what is wrong with it", async () => {
+test("logs the error code of input that is no request", async () => {
   const { port, accessLines, waitForAccessLines } = await startTestServer();
   await sendRawBytes(port, `${post}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`);
   await waitForAccessLines(1);
@@ -64,7 +64,7 @@ test.each([
   ["chunks with small extensions", `${chunked}2;a=b\r\n{}\r\n0\r\n\r\n`],
   ["chunks in capitals", `${post}Transfer-Encoding: Chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
   ["empty lines before a request", `\r\n\r\n${get}\r\n`],
-])("%s ends where it says, and the next request is answered", async (_, bytes) => {
+])("ends %s where it says, and serves the next request", async (_, bytes) => {
   const { port } = await startTestServer();
   const last = smuggled.replace("Host", "Connection: close\r\nHost");
   expect((await sendRawBytes(port, bytes + last)).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);

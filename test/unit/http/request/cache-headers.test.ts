@@ -24,7 +24,7 @@ const serverWith = (policy: CachePolicy | undefined, error?: ServiceError) =>
     },
   });
 
-describe("how long an answer may be kept", () => {
+describe("the cache policy of a response", () => {
   test.each([
     ["GET over HTTP/1.1", sendHttp1, "GET", "/v1/quote?amount=1"],
     ["HEAD over HTTP/1.1", sendHttp1, "HEAD", "/v1/quote?amount=1"],
@@ -66,7 +66,7 @@ describe("how long an answer may be kept", () => {
     expect(headers.getMap()).toMatchObject(SAID);
   });
 
-  test("is seen by a Connect client", async () => {
+  test("reaches a Connect client", async () => {
     const { url } = await serverWith(POLICY);
     const client = createClient(BridgeService, createConnectTransport({ baseUrl: url, httpVersion: "1.1" }));
     let seen: string | null = null;

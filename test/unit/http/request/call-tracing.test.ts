@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type CallTrace, HttpRequestContext } from "../../../../src/http/request/request-context.js";
 
-/** A call that is followed, and how often that began and ended. */
+/** A traced call, and how often its trace started and ended. */
 function setup() {
   const told: string[] = [];
   const trace: CallTrace = {
@@ -24,7 +24,7 @@ function setup() {
   return { call, told };
 }
 
-test("a call is followed from its operation to its end", () => {
+test("traces a call from its operation to its end", () => {
   const { call, told } = setup();
   expect(call.runTraced(() => 7)).toBe(7);
   call.code = "ok";
@@ -32,14 +32,14 @@ test("a call is followed from its operation to its end", () => {
   expect(told).toEqual(["begin", "run", "end ok"]);
 });
 
-test("what is refused before its operation is followed too", () => {
+test("traces calls that are rejected before their operation", () => {
   const { call, told } = setup();
   call.code = "not_found";
   call.end(true);
   expect(told).toEqual(["begin", "end not_found"]);
 });
 
-test("what a caller left before its operation began is followed once, and ended", () => {
+test("starts and ends one trace for a call whose caller left before the operation", () => {
   const { call, told } = setup();
   call.end(false);
   expect(call.runTraced(() => 7)).toBe(7);

@@ -4,7 +4,7 @@ import { identifyCaller } from "../../../../src/http/request/caller.js";
 
 const v6Socket = "2001:db8:1:2:3:4:5:6";
 
-describe("by what a caller is told apart", () => {
+describe("identifyCaller", () => {
   test.each([
     ["192.0.2.1", "192.0.2.1"],
     ["::ffff:192.0.2.1", "192.0.2.1"],
@@ -17,11 +17,11 @@ describe("by what a caller is told apart", () => {
     ["::", "0:0:0:0::/64"],
     ["1::2:3:4:5", "1:0:0:0::/64"],
     ["64:ff9b::192.0.2.1", "64:ff9b:0:0::/64"],
-    // No address that was mapped, though its end looks like one.
+    // Not an IPv4-mapped address, though its end looks like one.
     ["1::ffff:192.0.2.1", "1:0:0:0::/64"],
     ["fe80::1%eth0", "fe80:0:0:0::/64"],
     [undefined, ""],
-  ])("the socket's address %s is %s", (address, caller) => {
+  ])("identifies the peer address %s as %s", (address, caller) => {
     expect(identifyCaller(address, undefined)).toBe(caller);
   });
 
@@ -34,7 +34,7 @@ describe("by what a caller is told apart", () => {
     ["[2001:db8:1:2::9]", "2001:db8:1:2::/64"],
     ["[2001:db8:1:2::9]:4711", "2001:db8:1:2::/64"],
     ["::ffff:192.0.2.9", "192.0.2.9"],
-  ])("X-Forwarded-For %j means %s", (forwardedFor, caller) => {
+  ])("identifies X-Forwarded-For %j as %s", (forwardedFor, caller) => {
     expect(identifyCaller(v6Socket, forwardedFor)).toBe(caller);
   });
 
@@ -55,11 +55,11 @@ describe("by what a caller is told apart", () => {
     "1.2.3",
     "::1::2",
     "x".repeat(16_000),
-  ])("X-Forwarded-For %j is as good as none", (forwardedFor) => {
+  ])("ignores X-Forwarded-For %j", (forwardedFor) => {
     expect(identifyCaller("192.0.2.1", forwardedFor)).toBe("192.0.2.1");
   });
 
-  test("all addresses of an IPv6 network are one caller, however they are written, and no others are", () => {
+  test("identifies all spellings of all addresses of one /64, and no others, as one caller", () => {
     const group = fc.integer({ min: 1, max: 0xffff });
     const groups = (length: number) => fc.array(group, { minLength: length, maxLength: length });
     fc.assert(
@@ -75,7 +75,7 @@ describe("by what a caller is told apart", () => {
     );
   });
 
-  test("a key is short, whatever is sent", () => {
+  test("returns a short key for any input", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 200 }), (sent) => {
         expect(identifyCaller(v6Socket, sent).length).toBeLessThanOrEqual(24);

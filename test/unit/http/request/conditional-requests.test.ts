@@ -12,7 +12,7 @@ const PATH = "/v1/quote?amount=1";
 const frozen = (bonderFee: string): GetQuoteResponse =>
   Object.freeze(create(GetQuoteResponseSchema, { amountIn: "1", bonderFee }));
 
-/** Gives the same answer to all, or another one where the request says so. */
+/** Returns the same response to all requests, or another one if the request says so. */
 async function startKept(policy: CachePolicy | "silent" = POLICY) {
   const one = frozen("fee");
   const other = frozen("fée");
@@ -45,7 +45,7 @@ const ways = [
   ["HEAD over h2c", sendHttp2, "HEAD"],
 ] as const;
 
-describe("an answer that may be kept and is given again and again", () => {
+describe("a cacheable response that is sent repeatedly", () => {
   test("has a strong validator of its text", async () => {
     const { port, etag } = await startKept();
     expect(etag).toMatch(/^"[A-Za-z0-9_-]{43}"$/);
@@ -56,7 +56,7 @@ describe("an answer that may be kept and is given again and again", () => {
     expect(await etagOf(`${PATH}&token=other`)).not.toBe(etag);
   });
 
-  test("keeps its bytes where its text has more of them than characters", async () => {
+  test("is complete if its text has more bytes than characters", async () => {
     const { port } = await startKept();
     for (let i = 0; i < 2; i += 1) {
       const { headers, body } = await sendHttp1(port, `${PATH}&token=other`);
@@ -65,7 +65,7 @@ describe("an answer that may be kept and is given again and again", () => {
     }
   });
 
-  test.each(ways)("is answered by 304 to %s of who has it", async (_, send, method) => {
+  test.each(ways)("returns 304 to %s with its validator", async (_, send, method) => {
     const { port, etag, accessLines, waitForAccessLines } = await startKept();
     const headers = { "if-none-match": etag, "x-request-id": "mine" };
     const answer = await send(port, PATH, { method, headers });
@@ -85,7 +85,7 @@ describe("an answer that may be kept and is given again and again", () => {
     }
     await waitForAccessLines(2);
     expect(accessLines[1]).toMatchObject({ requestId: "mine", operation: QUOTE, code: "ok" });
-    // The connection serves on.
+    // The connection stays usable.
     expect((await send(port, `${PATH}&token=other`, { method, headers })).status).toBe(200);
   });
 
@@ -106,13 +106,13 @@ describe("an answer that may be kept and is given again and again", () => {
     ["w/ETAG", 200],
     ["W/W/ETAG", 200],
     ['"xETAGx"', 200],
-  ])("If-None-Match: %s is answered by %i", async (given, status) => {
+  ])("answers If-None-Match: %s with %i", async (given, status) => {
     const { port, etag } = await startKept();
     const value = given.replace("ETAG", etag).replace("BARE", etag.slice(1, -1));
     expect((await sendHttp1(port, PATH, { headers: { "if-none-match": value } })).status).toBe(status);
   });
 
-  test("is found in any list of validators, and in none without it", async () => {
+  test("matches its validator in any list", async () => {
     const { port, etag } = await startKept();
     const others = fc.array(
       fc
@@ -148,7 +148,7 @@ describe("an answer that may be kept and is given again and again", () => {
   });
 });
 
-test("an answer may be kept without a time in which it is stale", async () => {
+test("omits stale-while-revalidate if the policy has none", async () => {
   const { port } = await startKept({ ageSeconds: 0.5, maxAgeSeconds: 86_400.5 });
   expect((await sendHttp1(port, PATH)).headers).toMatchObject({ age: "0", "cache-control": "public, max-age=86400" });
 });

@@ -6,12 +6,12 @@ import { GetQuoteRequestSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.j
 import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import { QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
-// Requests that are small on the wire and large, or no request at all, once they are decompressed.
+// Requests that are small on the wire, and large or invalid once they are decompressed.
 
 const request = create(GetQuoteRequestSchema, { amount: "1" });
 const binary = Buffer.from(toBinary(GetQuoteRequestSchema, request));
 const text = toJsonString(GetQuoteRequestSchema, request);
-/** 50 MB of one byte, in 50 kB: a thousand times what a request may have, in less than it may have. */
+/** 50 MB of one byte, compressed to 50 kB: below the limit before decompression, far above it after. */
 const bomb = gzipSync(Buffer.alloc(50_000_000, 0x20), { level: 9 });
 const one = gzipSync(Buffer.alloc(60_000, 0x20));
 const cut = gzipSync(text).subarray(0, -6);
@@ -28,7 +28,7 @@ describe("Connect", () => {
   test.each([
     ["a small request", "gzip", gzipSync(text), 200],
     ["a bomb", "gzip", bomb, 413],
-    // Each part is within the limit, all together are not.
+    // Each part is within the limit, their sum is not.
     ["a bomb in parts", "gzip", Buffer.concat(Array(50).fill(one)), 413],
     ["a bomb inside of a bomb", "gzip", gzipSync(bomb), 400],
     ["one that is cut short", "gzip", cut, 400],
@@ -85,7 +85,7 @@ describe("gRPC and gRPC-Web", () => {
   });
 });
 
-test("GET has no body that an encoding could be of", async () => {
+test("GET ignores Content-Encoding", async () => {
   const { port } = await startTestServer();
   const answer = await sendHttp1(port, "/v1/quote?amount=1", { headers: { "content-encoding": "gzip" } });
   expect(answer.status).toBe(200);

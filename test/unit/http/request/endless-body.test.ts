@@ -5,7 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import { ServerReflectionRequestSchema } from "../../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { startTestServer } from "../support/test-server.js";
 
-// A body of many messages is served message by message, however they come, and each has its limit.
+// A streaming body is read message by message, whatever its chunks, and each message has its limit.
 
 const ending: (() => void)[] = [];
 afterEach(() => {
@@ -39,7 +39,7 @@ const question = (() => {
   return Buffer.concat([Buffer.from([0, 0, 0, 0, bytes.length]), bytes]);
 })();
 
-test("messages are answered as soon as they are whole, however they are cut", async () => {
+test("yields each message as soon as it is complete, whatever the chunks", async () => {
   const { stream, answers, status } = await startStream();
   for (const byte of question) {
     expect(answers()).toBe(0);
@@ -54,19 +54,19 @@ test("messages are answered as soon as they are whole, however they are cut", as
   expect(answers()).toBe(5);
 });
 
-test("a message that says it is too large is refused before it comes", async () => {
+test("rejects a message by its length prefix before it arrives", async () => {
   const { stream, status } = await startStream();
   stream.write(Buffer.from([0, 0, 1, 0, 1, 0, 0]));
   await expect.poll(status).toBe("8");
 });
 
-test("a body that ends in the middle of a message is an error", async () => {
+test("rejects a body that ends in the middle of a message", async () => {
   const { stream, status } = await startStream();
   stream.end(question.subarray(0, 6));
   await expect.poll(status).toBe("3");
 });
 
-test("the wait for the next message begins anew with each", async () => {
+test("restarts the timeout with each message", async () => {
   const { stream, answers, status } = await startStream({ idleMs: 400 });
   for (let count = 1; count <= 4; count++) {
     stream.write(question);
@@ -74,6 +74,6 @@ test("the wait for the next message begins anew with each", async () => {
     await sleep(200);
   }
   expect(status()).toBeUndefined();
-  // Nothing comes any more: it ends.
+  // No more data arrives: the body ends.
   await expect.poll(status).toBe("0");
 });

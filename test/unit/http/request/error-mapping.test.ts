@@ -31,19 +31,19 @@ test.each<[ErrorReason, string, number]>([
   ["UPSTREAM_UNAVAILABLE", "unavailable", 503],
   ["DEADLINE_EXCEEDED", "deadline_exceeded", 504],
   ["INTERNAL", "internal", 500],
-])("%s is %s, HTTP %i", (reason, code, status) => {
+])("maps %s to %s and HTTP %i", (reason, code, status) => {
   expect([toCodeName(reason), toHttpStatus(reason)]).toEqual([code, status]);
 });
 
-test("a time after which to come back is a header", () => {
+test("returns the retry time as a header", () => {
   expect(toErrorHeaders(new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 7 }))).toEqual({
     "retry-after": "7",
   });
   expect(toErrorHeaders(new ServiceError("INVALID_PARAMETER", "wrong"))).toEqual({});
 });
 
-describe("the body of an error", () => {
-  test("names the field at fault", () => {
+describe("toErrorBody", () => {
+  test("names the invalid field", () => {
     const error = new ServiceError("INVALID_PARAMETER", "slippage is wrong", { field: "slippage" });
     expect(toErrorBody(error)).toBe(
       '{"code":"invalid_argument","message":"slippage is wrong","error":"slippage is wrong",' +
@@ -51,15 +51,15 @@ describe("the body of an error", () => {
     );
   });
 
-  test("has no field where none is at fault", () => {
+  test("omits the field if none is invalid", () => {
     expect(toErrorBody(new ServiceError("TRANSFER_NOT_FOUND", "no such transfer"))).toBe(
       '{"code":"not_found","message":"no such transfer","error":"no such transfer","reason":"TRANSFER_NOT_FOUND"}',
     );
   });
 });
 
-describe("what the caller is told", () => {
-  test("is a ServiceError as it is", () => {
+describe("toServiceError", () => {
+  test("returns a ServiceError unchanged", () => {
     const error = new ServiceError("UNSUPPORTED_TOKEN", "no such token");
     expect(toServiceError(error)).toBe(error);
   });
@@ -68,15 +68,15 @@ describe("what the caller is told", () => {
     ["an error of ours", new TypeError("secret")],
     ["what is no error", "secret"],
     ["INTERNAL with words", new ServiceError("INTERNAL", "secret")],
-  ])("is no detail of %s", (_, thrown) => {
+  ])("hides the details of %s", (_, thrown) => {
     const told = toServiceError(thrown);
     expect(told).toMatchObject({ reason: "INTERNAL", message: "internal error", cause: thrown });
     expect(toErrorBody(told)).not.toContain("secret");
   });
 });
 
-describe("over gRPC and Connect", () => {
-  test("the reason, its domain and the field are in an ErrorInfo", () => {
+describe("toConnectError", () => {
+  test("puts reason, domain and field into an ErrorInfo", () => {
     const error = toConnectError(
       new ServiceError("MISSING_PARAMETER", "amount is missing", { field: "amount" }),
       DOMAIN,
@@ -87,30 +87,30 @@ describe("over gRPC and Connect", () => {
     ]);
   });
 
-  test("a rate limit says when to come back", () => {
+  test("states when to retry after a rate limit", () => {
     const error = toConnectError(new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 }), DOMAIN);
     expect(error.metadata.get("retry-after")).toBe("3");
     expect(error.findDetails(ErrorInfoSchema)).toMatchObject([{ metadata: {} }]);
   });
 
-  test("half a surrogate pair does not break the message's encoding", () => {
+  test("replaces lone surrogates, which cannot be encoded", () => {
     const error = toConnectError(new ServiceError("INVALID_PARAMETER", "a\ud800b\u{1F600}"), DOMAIN);
     expect(error.rawMessage).toBe("a\ufffdb\u{1F600}");
   });
 });
 
-describe("a request that cannot be read", () => {
+describe("toMalformedRequestError", () => {
   test.each([
     ["internal", new ConnectError("parse binary: premature EOF", Code.Internal), Code.InvalidArgument],
     ["unknown", new Error("anything"), Code.InvalidArgument],
     ["invalid", new ConnectError("bad", Code.InvalidArgument), Code.InvalidArgument],
     ["too large", new ConnectError("big", Code.ResourceExhausted), Code.ResourceExhausted],
     ["not supported", new ConnectError("what", Code.Unimplemented), Code.Unimplemented],
-  ])("is the caller's fault: %s", (_, error, code) => {
+  ])("blames the caller: %s", (_, error, code) => {
     expect(toMalformedRequestError(error, DOMAIN).code).toBe(code);
   });
 
-  test("is told about in short and visible words", () => {
+  test("returns a short message of visible ASCII", () => {
     const long = new ConnectError(`\ud800\n${"x".repeat(1000)}`, Code.Internal);
     expect(toMalformedRequestError(long, DOMAIN).rawMessage).toBe(`??${"x".repeat(198)}`);
   });

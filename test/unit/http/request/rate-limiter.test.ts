@@ -30,7 +30,7 @@ const rateOf = ({ headers }: Pick<RawResponse, "headers">) => [
 ];
 
 describeOnBothPaths(() => {
-  describe("the limit of a caller over HTTP", () => {
+  describe("the rate limit over HTTP", () => {
     test.each([
       ["GET", sendHttp1, GET, {}],
       ["GET over h2c", sendHttp2, GET, {}],
@@ -41,7 +41,7 @@ describeOnBothPaths(() => {
       ["Connect by GET", sendHttp1, `${QUOTE_PATH}?encoding=json&message=%7B%7D`, {}],
       ["gRPC-Web", sendHttp1, QUOTE_PATH, grpcWeb],
       ["gRPC-Web over h2c", sendHttp2, QUOTE_PATH, grpcWeb],
-    ] as const)("is told with every answer of %s, good or refused", async (_, send, path, request) => {
+    ] as const)("is in the headers of every response of %s, admitted or rejected", async (_, send, path, request) => {
       const { port, accessLines, waitForAccessLines } = await startTestServer({
         rateLimit: { requests: 2, ...MINUTE },
       });
@@ -68,7 +68,7 @@ describeOnBothPaths(() => {
       expect(new Set(accessLines.map(({ protocol }) => protocol)).size).toBe(1);
     });
 
-    test("is told with a 304 too", async () => {
+    test("is in the headers of a 304", async () => {
       const answer = Object.freeze(create(GetQuoteResponseSchema, { amountIn: "1" }));
       const { port } = await startTestServer({
         rateLimit: { requests: 9, ...MINUTE },
@@ -83,7 +83,7 @@ describeOnBothPaths(() => {
       expect([kept.status, ...rateOf(kept)]).toEqual([304, "9", "6", "60"]);
     });
 
-    test("is told with every error", async () => {
+    test("is in the headers of every error", async () => {
       const { port } = await startTestServer({
         rateLimit: { requests: 99, ...MINUTE },
         getQuote: () => {
@@ -101,11 +101,11 @@ describeOnBothPaths(() => {
         const answer = await sendHttp1(port, path, request);
         expect([answer.status, rateOf(answer)[0]]).toEqual([status, "99"]);
       }
-      // Each of them was counted.
+      // All of them were counted.
       expect(rateOf(await sendHttp1(port, GET))[1]).toBe("92");
     });
 
-    test("leaves alone what is no operation, also when it is spent", async () => {
+    test("does not apply to paths without an operation, even when it is exceeded", async () => {
       const { port, url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
       await sendHttp1(port, GET);
       expect((await sendHttp1(port, GET)).status).toBe(429);
@@ -129,7 +129,7 @@ describeOnBothPaths(() => {
       }
     });
 
-    test("is one over all ways to ask", async () => {
+    test("is shared by all protocols", async () => {
       const { port } = await startTestServer({ rateLimit: { requests: 3, ...MINUTE } });
       const client = createGrpcClient(port);
       const message = create(GetQuoteRequestSchema, {});
@@ -141,7 +141,7 @@ describeOnBothPaths(() => {
       client.close();
     });
 
-    test("is no word and no header where there is none", async () => {
+    test("adds no headers if it is not configured", async () => {
       const { port } = await startTestServer();
       const { headers } = await sendHttp1(port, GET);
       expect(Object.keys(headers).filter((name) => name.startsWith("ratelimit"))).toEqual([]);
@@ -149,12 +149,12 @@ describeOnBothPaths(() => {
     });
   });
 
-  describe("the limit of a caller over gRPC", () => {
+  describe("the rate limit over gRPC", () => {
     test.each([
-      ["the short way", {}, {}],
-      ["the adapter", { rpcUrl: { optimism: "http://x" } }, {}],
-      ["the adapter, in a message that is compressed", {}, { "grpc-encoding": "gzip" }],
-    ])("is told in the leading metadata of %s, and a refusal says when to come back", async (_, more, headers) => {
+      ["the fast path", {}, {}],
+      ["the general path", { rpcUrl: { optimism: "http://x" } }, {}],
+      ["the general path, with a compressed message", {}, { "grpc-encoding": "gzip" }],
+    ])("is in the leading metadata of %s, and a rejection states when to retry", async (_, more, headers) => {
       const { port } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
       const client = createGrpcClient(port);
       const message = create(GetQuoteRequestSchema, more);
@@ -171,7 +171,7 @@ describeOnBothPaths(() => {
       client.close();
     });
 
-    test("counts a call that ends up with the adapter once", async () => {
+    test("counts a call that falls back only once", async () => {
       const { port } = await startTestServer({ rateLimit: { requests: 9, ...MINUTE } });
       const client = createGrpcClient(port);
       const broken = Buffer.from([0xff, 0xff]);
@@ -181,7 +181,7 @@ describeOnBothPaths(() => {
       client.close();
     });
 
-    test("ends the stream of a refused caller who goes on sending", async () => {
+    test("ends the stream of a rejected caller that continues to send", async () => {
       const { port, url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
       await sendHttp1(port, GET);
       const session = connectHttp2(url);
@@ -202,7 +202,7 @@ describeOnBothPaths(() => {
     ["gRPC", createGrpcTransport],
     ["gRPC-Web", createGrpcWebTransport],
     ["Connect", createConnectTransport],
-  ])("a client of %s reads a refusal as RATE_LIMITED with its details", async (_, open) => {
+  ])("a client of %s receives RATE_LIMITED with its details", async (_, open) => {
     const { url } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
     const client = createClient(BridgeService, open({ baseUrl: url, httpVersion: "2" }));
     await client.getQuote({});
@@ -214,10 +214,10 @@ describeOnBothPaths(() => {
   });
 });
 
-describe("callers are told apart", () => {
+describe("callers are identified", () => {
   const forwarded = (address: string) => ({ headers: { "x-forwarded-for": address } });
 
-  test("behind a trusted proxy by the last address that it forwards, an IPv6 one by its /64", async () => {
+  test("by the last forwarded address behind a trusted proxy, an IPv6 address by its /64", async () => {
     const { port } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE }, trustProxy: true });
     const statuses: number[] = [];
     for (const address of ["192.0.2.1", "192.0.2.2", "192.0.2.9, 192.0.2.1", "2001:db8::1", "[2001:db8::2]:99"]) {
@@ -226,20 +226,20 @@ describe("callers are told apart", () => {
     expect(statuses).toEqual([200, 200, 429, 200, 429]);
   });
 
-  test("elsewhere by their connections alone", async () => {
+  test("by their connections alone without a trusted proxy", async () => {
     const { port } = await startTestServer({ rateLimit: { requests: 1, ...MINUTE } });
     expect((await sendHttp1(port, GET, forwarded("192.0.2.1"))).status).toBe(200);
     expect((await sendHttp1(port, GET, forwarded("192.0.2.2"))).status).toBe(429);
   });
 });
 
-describe("what is kept of callers", () => {
+describe("the tracked windows", () => {
   const call = (caller: string) => ({ caller, rateLimitHeaders: [] as readonly string[] }) as RequestContext;
   const onFailure = (error: unknown): never => {
     throw error;
   };
 
-  test("ends with their windows", async () => {
+  test("are dropped when they end", async () => {
     const limit = createRateLimiter({ requests: 1, windowMs: 50, onFailure });
     expect(await limit(call("a"))).toBeUndefined();
     expect(await limit(call("a"))).toMatchObject({ reason: "RATE_LIMITED", retryAfterSeconds: 1 });
@@ -247,7 +247,7 @@ describe("what is kept of callers", () => {
     expect(await limit(call("a"))).toBeUndefined();
   });
 
-  test("is bounded: beyond 100,000 the one that came first starts anew", async () => {
+  test("are bounded: above 100,000 the oldest one restarts", async () => {
     const limit = createRateLimiter({ requests: 1, ...MINUTE, onFailure });
     for (let index = 0; index < 100_000; index++) await limit(call(`c${index}`));
     expect(await limit(call("c0"))).toMatchObject({ reason: "RATE_LIMITED" });

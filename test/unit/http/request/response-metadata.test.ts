@@ -26,7 +26,7 @@ const serverSaying = (error?: ServiceError) =>
 
 const unknownInside = "%7B%22amount%22%3Anull%7D";
 
-describe("what an operation says of its answer", () => {
+describe("response metadata", () => {
   test.each([
     ["GET over HTTP/1.1", sendHttp1, "GET", "/v1/quote?amount=1"],
     ["HEAD over HTTP/1.1", sendHttp1, "HEAD", "/v1/quote?amount=1"],
@@ -35,7 +35,7 @@ describe("what an operation says of its answer", () => {
     ["Connect by GET", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%7D`],
     ["Connect by its adapter", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=${unknownInside}`],
     ["Connect by its adapter over h2c", sendHttp2, "GET", `${QUOTE_PATH}?encoding=json&message=${unknownInside}`],
-  ] as const)("is in the headers of %s, and not of an error", async (_, send, method, path) => {
+  ] as const)("is in the headers of %s, but not of an error", async (_, send, method, path) => {
     const more = method === "POST" ? { headers: { "content-type": "application/json" }, body: "{}" } : {};
     const { port } = await serverSaying();
     const { status, headers } = await send(port, path, { method, ...more });
@@ -65,7 +65,7 @@ describe("what an operation says of its answer", () => {
   test.each([
     ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "2" })],
     ["gRPC-Web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
-  ])("is seen by a client of %s", async (_, open) => {
+  ])("reaches a client of %s", async (_, open) => {
     const { url } = await serverSaying();
     let seen = new Headers();
     await createClient(BridgeService, open(url)).getQuote(
@@ -88,7 +88,7 @@ describe("what an operation says of its answer", () => {
     ["source", "a b"],
     ["source", "a\r\nset-cookie: b"],
     ["source", "ü"],
-  ])("must be fit for a header: %j with %j is a fault of ours", async (name, value) => {
+  ])("that is not valid in a header is an internal error: %j with %j", async (name, value) => {
     const { port, internalErrors } = await startTestServer({
       getQuote: (request, context) => {
         context.setResponseMetadata({ [name]: value });

@@ -7,7 +7,7 @@ import { createTestService } from "../support/test-contract.js";
 
 const get = (value: string) => ({ pattern: { case: "get", value } }) as const;
 
-test("paths, methods and bodies come from the annotations", () => {
+test("reads paths, methods and bodies from the annotations", () => {
   const routes = readGetRoutes(BridgeService).map(({ path, method, responseBody }) => [
     path,
     method.name,
@@ -20,7 +20,7 @@ test("paths, methods and bodies come from the annotations", () => {
   ]);
 });
 
-test("further bindings count, and a method without annotation has no path", () => {
+test("reads additional bindings and skips methods without an annotation", () => {
   const more = create(HttpRuleSchema, { ...get("/v1/other"), responseBody: "string_value" });
   const routes = readGetRoutes(createTestService({ ...get("/v1/echo"), additionalBindings: [more] }));
   expect(routes.map(({ path, responseBody }) => [path, responseBody])).toEqual([
@@ -39,6 +39,6 @@ test.each([
   ["a slash behind", get("/v1/"), {}],
   ["a doubled slash", get("/v1//echo"), {}],
   ["a stream", get("/v1/echo"), { clientStreaming: true }],
-])("%s is refused", (_, rule, shape) => {
+])("rejects %s", (_, rule, shape) => {
   expect(() => readGetRoutes(createTestService(rule, shape))).toThrow("test.kinds.v1.KindsService/Echo");
 });

@@ -32,7 +32,7 @@ const ways = [
   ["h2c", sendHttp2],
 ] as const;
 
-test.each(ways)("GET over %s answers and is logged once", async (_, send) => {
+test.each(ways)("GET over %s returns the quote and is logged once", async (_, send) => {
   const { port, accessLines, waitForAccessLines } = await startTestServer();
   const answer = await send(port, `/v1/quote?${QUERY}`, { headers: { "x-request-id": "my-id_1.2" } });
   expect(answer).toMatchObject({ status: 200, body: BODY, headers: { "x-request-id": "my-id_1.2" } });
@@ -42,7 +42,7 @@ test.each(ways)("GET over %s answers and is logged once", async (_, send) => {
   expect(accessLines).toEqual([{ ...line, durationMs: expect.any(Number) }]);
 });
 
-test.each(ways)("HEAD over %s is GET without the body", async (_, send) => {
+test.each(ways)("HEAD over %s returns the headers of GET without the body", async (_, send) => {
   const { port } = await startTestServer();
   const answer = await send(port, `/v1/quote?${QUERY}`, { method: "HEAD" });
   expect(answer).toMatchObject({ status: 200, body: "" });
@@ -52,7 +52,7 @@ test.each(ways)("HEAD over %s is GET without the body", async (_, send) => {
   expect(Number(failed.headers["content-length"])).toBeGreaterThan(0);
 });
 
-test.each(ways)("OPTIONS over %s answers a preflight", async (_, send) => {
+test.each(ways)("OPTIONS over %s answers a CORS preflight", async (_, send) => {
   const { port } = await startTestServer();
   const { status, headers, body } = await send(port, "/v1/quote?any=thing", { method: "OPTIONS" });
   expect([status, body]).toEqual([204, ""]);
@@ -67,7 +67,7 @@ test.each(ways)("OPTIONS over %s answers a preflight", async (_, send) => {
 
 test.each(
   ways.flatMap(([name, send]) => ["POST", "PUT", "DELETE", "PATCH", "PROPFIND"].map((m) => [m, name, send] as const)),
-)("%s over %s is not allowed", async (method, _, send) => {
+)("%s over %s returns 405", async (method, _, send) => {
   const { port, accessLines, waitForAccessLines } = await startTestServer();
   const answer = await send(port, "/v1/quote", { method });
   expect(answer).toMatchObject({ status: 405, headers: { allow: "GET, HEAD, OPTIONS", "cache-control": "no-store" } });
@@ -83,7 +83,7 @@ test.each(
       (path) => [path, name, send] as const,
     ),
   ),
-)("%s over %s is not there", async (path, _, send) => {
+)("GET %s over %s returns 404", async (path, _, send) => {
   const { port, accessLines, waitForAccessLines } = await startTestServer();
   const answer = await send(port, path);
   expect(answer).toMatchObject({ status: 404, headers: { "cache-control": "no-store" } });
@@ -94,7 +94,7 @@ test.each(
   expect(accessLines).toMatchObject([{ protocol: "rest", operation: "", code: "not_found" }]);
 });
 
-test.each(ways)("a URL over %s may have 8192 bytes and no more", async (_, send) => {
+test.each(ways)("a URL over %s may have up to 8192 bytes", async (_, send) => {
   const { port, accessLines, waitForAccessLines } = await startTestServer();
   const longest = "/v1/quote?amount=".padEnd(8192, "1");
   expect((await send(port, longest)).status).toBe(200);
@@ -106,7 +106,7 @@ test.each(ways)("a URL over %s may have 8192 bytes and no more", async (_, send)
   expect(accessLines.map(({ code }) => code)).toEqual(["ok", "invalid_argument"]);
 });
 
-test("a parameter at fault is named", async () => {
+test("an error names the invalid parameter", async () => {
   const { port } = await startTestServer();
   const answer = await sendHttp1(port, "/v1/quote?slippage=abc");
   expect(answer).toMatchObject({ status: 400, headers: { "cache-control": "no-store" } });
@@ -121,7 +121,7 @@ test("a parameter at fault is named", async () => {
   expectCommon(answer);
 });
 
-test("a message comes back as it went, and one field alone where the contract says so", async () => {
+test("returns the whole message, or the single field that the contract names", async () => {
   const { port } = await startTestServer();
   const echo = await sendHttp1(port, "/v1/echo?color=RED&byText[a]=b&repeatedInt32Value=1&repeatedInt32Value=2");
   expect(JSON.parse(echo.body)).toMatchObject({ color: "RED", byText: { a: "b" }, repeatedInt32Value: [1, 2] });
@@ -149,7 +149,7 @@ test.each([
   expect(internalErrors).toEqual([]);
 });
 
-test("a fault of ours is told without detail and reported with it", async () => {
+test("an internal error is reported in full and returned without details", async () => {
   const fault = new TypeError("secret");
   const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
     getQuote: () => {
@@ -163,19 +163,19 @@ test("a fault of ours is told without detail and reported with it", async () => 
   expect([accessLines[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
 });
 
-test.each([["a b"], ["a/b"], ["x".repeat(129)]])("a request id that is none is replaced: %s", async (id) => {
+test.each([["a b"], ["a/b"], ["x".repeat(129)]])("replaces the invalid request id %s", async (id) => {
   const { port } = await startTestServer();
   const { headers } = await sendHttp1(port, "/v1/quote", { headers: { "x-request-id": id } });
   expect(headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-test("a target may name the host, as through a proxy", async () => {
+test("accepts a target with a host, as proxies send it", async () => {
   const { port } = await startTestServer();
   expect((await sendHttp1(port, "http://any.example/v1/quote?amount=1")).status).toBe(200);
   expect((await sendHttp1(port, "http://any.example")).status).toBe(404);
 });
 
-test("the Host header is needed in HTTP/1.1 and not before", async () => {
+test("requires the Host header in HTTP/1.1, not in HTTP/1.0", async () => {
   const { port } = await startTestServer();
   expect(await sendRawBytes(port, "GET /v1/quote HTTP/1.1\r\nConnection: close\r\n\r\n")).toMatch(
     /^HTTP\/1\.1 400 .*Host/s,
@@ -187,7 +187,7 @@ test.each([
   [false, "9.9.9.9", "127.0.0.1"],
   [true, "9.9.9.9, 8.8.8.8", "8.8.8.8"],
   [true, "", "127.0.0.1"],
-])("where a proxy is trusted (%s), X-Forwarded-For %j makes the caller %s", async (trustProxy, forwarded, expected) => {
+])("with trustProxy %s, X-Forwarded-For %j identifies the caller %s", async (trustProxy, forwarded, expected) => {
   const callers: string[] = [];
   const { port } = await startTestServer({
     trustProxy,
@@ -202,7 +202,7 @@ test.each([
   expect(callers).toEqual([expected, expected]);
 });
 
-test("a caller who leaves is noticed, and logged as canceled without a fault", async () => {
+test("a request whose caller leaves is logged as canceled, without an internal error", async () => {
   const signals: AbortSignal[] = [];
   const { port, url, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
     getQuote: (_, { signal }) =>
@@ -230,7 +230,7 @@ test("a caller who leaves is noticed, and logged as canceled without a fault", a
   expect((await sendHttp1(port, "/v1/available-routes")).status).toBe(200);
 });
 
-test("callers who wait in line behind another on one connection are noticed too", async () => {
+test("pipelined requests whose caller leaves are logged as canceled too", async () => {
   let calls = 0;
   const { port, accessLines, waitForAccessLines } = await startTestServer({
     getQuote: (_, { signal }) =>

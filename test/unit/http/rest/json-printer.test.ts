@@ -12,7 +12,7 @@ const kinds = getTestMessage("Kinds");
 const printKinds = createRestJsonPrinter(kinds);
 const parsed = (text: string): Record<string, unknown> => JSON.parse(text);
 
-test("fields come in declaration order, with their defaults and without null", () => {
+test("prints fields in declaration order, with defaults and without null", () => {
   const text = createRestJsonPrinter(GetTransferStatusResponseSchema)(create(GetTransferStatusResponseSchema));
   const names = GetTransferStatusResponseSchema.fields.map(({ jsonName }) => jsonName);
   expect(Object.keys(parsed(text))).toEqual(names);
@@ -28,7 +28,7 @@ test("fields come in declaration order, with their defaults and without null", (
   });
 });
 
-test("enums go by name, an unknown one by number; 64-bit integers are numbers", () => {
+test("prints enums by name, unknown ones by number, and 64-bit integers as numbers", () => {
   const print = createRestJsonPrinter(GetTransferStatusResponseSchema);
   const message = create(GetTransferStatusResponseSchema, {
     state: GetTransferStatusResponse_State.UNBONDABLE,
@@ -65,25 +65,25 @@ test.each([
   ["byText", { 'k"': "v" }, { 'k"': "v" }],
   ["byLong", { 3: 2n ** 62n }, { 3: Number.MAX_SAFE_INTEGER }],
   ["optionalDouble", undefined, 0],
-])("%s %s", (name, value, expected) => {
+])("prints %s %s", (name, value, expected) => {
   const message = create(kinds, value === undefined ? {} : { [name]: value });
   expect(parsed(printKinds(message))[name]).toEqual(expected);
 });
 
-test("of a oneof only what is chosen is printed", () => {
+test("prints only the member of a oneof that is set", () => {
   expect(parsed(printKinds(create(kinds)))).not.toHaveProperty("firstChoice");
   const chosen = parsed(printKinds(create(kinds, { choice: { case: "secondChoice", value: 0 } })));
   expect(chosen).toMatchObject({ secondChoice: 0 });
   expect(chosen).not.toHaveProperty("firstChoice");
 });
 
-test("an unset message is printed with its defaults", () => {
+test("prints an unset message with its defaults", () => {
   const nested = getTestMessage("Nested");
   const text = createRestJsonPrinter(nested)(create(nested));
   expect(parsed(text)).toMatchObject({ kinds: { stringValue: "", repeatedColor: [] }, texts: [] });
 });
 
-test("one field alone can be the answer", () => {
+test("prints a single field as the whole body", () => {
   const print = createRestJsonPrinter(ListAvailableRoutesResponseSchema, "routes");
   expect(print(create(ListAvailableRoutesResponseSchema))).toBe("[]");
   const message: Message = create(ListAvailableRoutesResponseSchema, {
@@ -94,7 +94,7 @@ test("one field alone can be the answer", () => {
   );
 });
 
-test("what cannot be printed is refused at the start", () => {
+test("rejects types that it cannot print when it is created", () => {
   expect(() => createRestJsonPrinter(getTestMessage("Loop"))).toThrow("test.kinds.v1.Loop contains itself");
   expect(() => createRestJsonPrinter(kinds, "nope")).toThrow("test.kinds.v1.Kinds has no field nope");
 });

@@ -23,7 +23,7 @@ function errorOf(run: () => unknown): { reason: string; field: string | undefine
   throw new Error("nothing was thrown");
 }
 
-describe("a query becomes a request", () => {
+describe("a valid query", () => {
   const full = create(GetQuoteRequestSchema, {
     amount: "1000000",
     token: "USDC",
@@ -67,7 +67,7 @@ describe("a query becomes a request", () => {
     expect(bindQuote(query)).toEqual(create(GetQuoteRequestSchema, expected));
   });
 
-  test("a map takes any key as data", () => {
+  test("accepts any text as a map key", () => {
     const { rpcUrl } = bindQuote("rpcUrl[__proto__]=x&rpcUrl[a]=y") as GetQuoteRequest;
     expect(Object.entries(rpcUrl)).toEqual([
       ["__proto__", "x"],
@@ -76,7 +76,7 @@ describe("a query becomes a request", () => {
     expect(Object.getPrototypeOf(rpcUrl)).toBe(Object.prototype);
   });
 
-  test("every kind of field", () => {
+  test("binds every kind of field", () => {
     const query =
       "doubleValue=-0.25&floatValue=0.1&int64Value=-9223372036854775808&uint64Value=18446744073709551615" +
       "&int32Value=-2147483648&boolValue=true&bytesValue=_-8&sint64Value=7&longText=-5&color=DARK_RED" +
@@ -109,7 +109,7 @@ describe("a query becomes a request", () => {
   });
 });
 
-describe("a query is refused", () => {
+describe("an invalid query", () => {
   test.each([
     ["nope=1", "UNKNOWN_PARAMETER", "nope"],
     ["=1", "UNKNOWN_PARAMETER", ""],
@@ -186,13 +186,13 @@ describe("a query is refused", () => {
     expect(errorOf(() => bindKinds(query))).toMatchObject({ reason: "INVALID_PARAMETER", field });
   });
 
-  test("and no value is repeated to the caller", () => {
+  test("is rejected without repeating its values", () => {
     const { message } = errorOf(() => bindQuote("slippage=secret"));
     expect(message).toBe("slippage must be a plain decimal number");
   });
 });
 
-test("a request type that no query can hold is refused at the start", () => {
+test("rejects request types that a query cannot hold when it is created", () => {
   expect(() => createQueryBinder(getTestMessage("Nested"))).toThrow("test.kinds.v1.Nested.kinds");
   expect(() => createQueryBinder(GetQuoteResponseSchema)).not.toThrow();
 });

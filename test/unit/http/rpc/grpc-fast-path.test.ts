@@ -11,8 +11,7 @@ import {
   type TestServerOptions,
 } from "../support/test-server.js";
 
-// What the short way for gRPC does with callers who do not do what they began. How it answers is compared with the
-// adapter in a property.
+// Callers that misbehave during a gRPC call. The property test compares the responses of both paths.
 
 const HEADERS = { ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc", te: "trailers" };
 const EMPTY = Buffer.alloc(5);
@@ -32,7 +31,7 @@ async function startCall(setup: TestServerOptions = {}, headers: Record<string, 
   return { ...server, session, stream };
 }
 
-/** Status by headers or trailers. */
+/** Returns the gRPC status from the trailers. */
 async function statusOf(stream: ClientHttp2Stream): Promise<unknown> {
   stream.resume();
   const [trailers] = (await once(stream, "trailers")) as [IncomingHttpHeaders];
@@ -45,7 +44,7 @@ describeOnBothPaths(() => {
       ["nothing", Buffer.alloc(0)],
       ["half a message", Buffer.from([0, 0, 0])],
       ["a message without its end", EMPTY],
-    ])("of which %s comes is not waited for", async (_, body) => {
+    ])("of which only %s arrives fails after the timeout", async (_, body) => {
       const { stream, accessLines, waitForAccessLines } = await startCall({
         limits: { requestMs: 100, headersMs: 100 },
       });
@@ -56,7 +55,7 @@ describeOnBothPaths(() => {
       expect(accessLines).toMatchObject([{ protocol: "grpc", operation: QUOTE, code: "invalid_argument" }]);
     });
 
-    test("of more than one message may have is refused before its end", async () => {
+    test("whose body exceeds the limit is rejected before its end", async () => {
       const { stream, accessLines, waitForAccessLines } = await startCall({ limits: { requestBytes: 100 } });
       stream.write(Buffer.concat([Buffer.from([0, 0, 0, 9, 0]), Buffer.alloc(200)]));
       expect(await statusOf(stream)).toBe("8");
@@ -66,7 +65,7 @@ describeOnBothPaths(() => {
 
     test.each([
       ["before its message", false],
-      ["while it is answered", true],
+      ["during the operation", true],
     ])("that its caller resets %s is logged as canceled", async (_, isAsked) => {
       let onAsked = (): void => {};
       const reached = new Promise<void>((resolve) => {
@@ -93,7 +92,7 @@ describeOnBothPaths(() => {
       expect(internalErrors).toEqual([]);
     });
 
-    test("whose answer nobody reads is ended", async () => {
+    test("whose response is left unread is ended", async () => {
       const amountIn = "9".repeat(1_000_000);
       const { stream, accessLines, waitForAccessLines } = await startCall({
         limits: { stallMs: 200 },
@@ -107,7 +106,7 @@ describeOnBothPaths(() => {
   });
 });
 
-test("makes no signal for an operation that does not read it", async () => {
+test("the fast path creates no signal for an operation that does not read it", async () => {
   let seen: object = {};
   const { stream } = await startCall({
     getQuote: (_request, context) => {

@@ -52,7 +52,7 @@ const SERVICES = [
 ];
 
 describeOnBothPaths(() => {
-  describe("health", () => {
+  describe("health checking", () => {
     const check = (client: Client, service: string) =>
       callUnaryGrpc(
         client,
@@ -70,12 +70,12 @@ describeOnBothPaths(() => {
         new Metadata(),
       );
 
-    test.each(["", ...SERVICES])("of %j is good", async (service) => {
+    test.each(["", ...SERVICES])("reports SERVING for %j", async (service) => {
       const { port } = await startTestServer();
       expect((await check(newClient(port), service)).message?.status).toBe(Serving.SERVING);
     });
 
-    test("of an unknown service is not found", async () => {
+    test("returns NOT_FOUND for an unknown service", async () => {
       const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
       const { error } = await check(newClient(port), "hop.bridge.v1.Nope");
       expect(error?.code).toBe(status.NOT_FOUND);
@@ -86,7 +86,7 @@ describeOnBothPaths(() => {
       expect(internalErrors).toEqual([]);
     });
 
-    test("is also asked over Connect", async () => {
+    test("is served over Connect too", async () => {
       const { port } = await startTestServer();
       const json = { method: "POST", headers: { "content-type": "application/json" } };
       const known = await sendHttp1(port, "/grpc.health.v1.Health/Check", { ...json, body: "{}" });
@@ -95,7 +95,7 @@ describeOnBothPaths(() => {
       expect(unknown).toMatchObject({ status: 404, body: '{"code":"not_found","message":"unknown service"}' });
     });
 
-    test("is watched until the server drains, which the stream does not hold up", async () => {
+    test("Watch ends when the server drains, without delaying the shutdown", async () => {
       const { port, server, accessLines } = await startTestServer();
       const stream = watch(newClient(port), "hop.bridge.v1.BridgeService");
       const seen: Serving[] = [];
@@ -110,7 +110,7 @@ describeOnBothPaths(() => {
       expect(accessLines).toMatchObject([{ operation: "grpc.health.v1.Health/Watch", code: "ok" }]);
     });
 
-    test("is watched over HTTP/1.1 too, however long nothing changes", async () => {
+    test("Watch works over HTTP/1.1, however long nothing changes", async () => {
       const { port, server } = await startTestServer({ limits: { stallMs: 100 } });
       const headers = { "content-type": "application/connect+json" };
       const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
@@ -124,7 +124,7 @@ describeOnBothPaths(() => {
       ["gRPC", "application/grpc", "grpc-timeout", "200m", "", /./],
       ["Connect", "application/connect+json", "connect-timeout-ms", "200", "{}", /"code":"deadline_exceeded"/],
     ])(
-      "is watched over %s until the caller's deadline, and that is what ends it",
+      "Watch over %s ends with DEADLINE_EXCEEDED at the deadline of the caller",
       async (_, type, name, value, message, said) => {
         const { url, accessLines, waitForAccessLines } = await startTestServer();
         const session = connectHttp2(url);
@@ -148,7 +148,7 @@ describeOnBothPaths(() => {
       },
     );
 
-    test("of an unknown service is watched as unknown", async () => {
+    test("Watch reports SERVICE_UNKNOWN for an unknown service", async () => {
       const { port, accessLines, waitForAccessLines } = await startTestServer();
       const stream = watch(newClient(port), "nope");
       stream.on("error", () => {});
@@ -159,7 +159,7 @@ describeOnBothPaths(() => {
       expect(accessLines).toMatchObject([{ code: "canceled" }]);
     });
 
-    test("is bad as soon as the server drains", async () => {
+    test("reports NOT_SERVING as soon as the server drains", async () => {
       const { url, server } = await startTestServer();
       const session = connectHttp2(url);
       const json = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
@@ -206,7 +206,7 @@ describeOnBothPaths(() => {
       expect(accessLines).toMatchObject([{ operation, protocol: "grpc", code: "ok" }]);
     });
 
-    test("gives what a client needs to build each service's messages", async () => {
+    test("returns all files that the messages of each service need", async () => {
       const { port } = await startTestServer();
       for (const service of SERVICES) {
         const [answer] = await ask(port, { case: "fileContainingSymbol", value: service });
@@ -232,7 +232,7 @@ describeOnBothPaths(() => {
       expect(filesOf(answer)[0]?.name).toBe(name);
     });
 
-    test("finds files by name and extensions by number, and answers several questions in order", async () => {
+    test("finds files by name and extensions by number, and answers requests in order", async () => {
       const { port } = await startTestServer();
       const http = { containingType: "google.protobuf.MethodOptions", extensionNumber: 72295728 };
       const [byName, byExtension, numbers, noNumbers] = await ask(
@@ -262,14 +262,14 @@ describeOnBothPaths(() => {
       [{ case: "fileContainingExtension", value: create(ExtensionRequestSchema) }, status.NOT_FOUND],
       [{ case: "allExtensionNumbersOfType", value: "nope" }, status.NOT_FOUND],
       [{ case: undefined }, status.INVALID_ARGUMENT],
-    ])("has no answer to %j", async (question, errorCode) => {
+    ])("returns an error response for %j", async (question, errorCode) => {
       const { port } = await startTestServer();
       const [first, second] = await ask(port, question, { case: "listServices", value: "" });
       expect(first).toMatchObject({ case: "errorResponse", value: { errorCode } });
       expect(second?.case).toBe("listServicesResponse");
     });
 
-    test("gives host and question back", async () => {
+    test("returns host and request with the response", async () => {
       const { port } = await startTestServer();
       const stream = open(port);
       stream.end({ host: "h", messageRequest: { case: "listServices", value: "*" } });
@@ -280,7 +280,7 @@ describeOnBothPaths(() => {
       });
     });
 
-    test("ends open streams when the server drains, however many", async () => {
+    test("ends any number of open streams when the server drains", async () => {
       const warnings: unknown[] = [];
       const onWarning = (warning: Error) => warnings.push(warning);
       process.on("warning", onWarning);
@@ -297,7 +297,7 @@ describeOnBothPaths(() => {
       expect(warnings).toEqual([]);
     });
 
-    test("needs HTTP/2", async () => {
+    test("requires HTTP/2", async () => {
       const { port } = await startTestServer();
       const headers = { "content-type": "application/grpc-web+proto" };
       const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
@@ -306,7 +306,7 @@ describeOnBothPaths(() => {
     });
   });
 
-  test("a question that does not parse is the caller's fault", async () => {
+  test("a malformed reflection request returns INVALID_ARGUMENT", async () => {
     const { port, internalErrors } = await startTestServer();
     const stream = newClient(port).makeBidiStreamRequest(
       "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",

@@ -126,7 +126,7 @@ const overGrpcJs: Way = [
   },
 ];
 
-/** The ErrorInfo in a serialised google.rpc.Status, whose third field is its details. */
+/** Returns the ErrorInfo of a serialised google.rpc.Status, whose third field is its details. */
 function errorInfoOf(bytes: Uint8Array): ErrorInfo | undefined {
   const reader = new BinaryReader(bytes);
   while (reader.pos < reader.len) {
@@ -187,7 +187,7 @@ const ways: readonly Way[] = [
 
 describeOnBothPaths(() => {
   describe.each(ways)("%s", (_, protocol, call) => {
-    test("answers, and is logged once", async () => {
+    test("returns the response and is logged once", async () => {
       const { url, accessLines, waitForAccessLines } = await startTestServer();
       const { answer, requestId } = await call(url, REQUEST, { headers: { "x-request-id": "id-1" } });
       expect(answer).toMatchObject(EXPECTED);
@@ -197,7 +197,7 @@ describeOnBothPaths(() => {
       expect(accessLines).toEqual([{ ...line, durationMs: expect.any(Number) }]);
     });
 
-    test("tells a ServiceError with its ErrorInfo", async () => {
+    test("returns a ServiceError with its ErrorInfo", async () => {
       const error = new ServiceError("INVALID_PARAMETER", "slippage: 100 % wrong, and é?", { field: "slippage" });
       const { url, accessLines, waitForAccessLines } = await startTestServer({ getQuote: () => Promise.reject(error) });
       const outcome = await call(url, REQUEST, { headers: {} });
@@ -210,13 +210,13 @@ describeOnBothPaths(() => {
       expect(accessLines).toMatchObject([{ protocol, code: "invalid_argument", reason: "INVALID_PARAMETER" }]);
     });
 
-    test("tells when to come back", async () => {
+    test("states when to retry", async () => {
       const error = new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 });
       const { url } = await startTestServer({ getQuote: () => Promise.reject(error) });
       expect(await call(url, REQUEST, { headers: {} })).toMatchObject({ code: "ResourceExhausted", retryAfter: "3" });
     });
 
-    test("hides a fault of ours", async () => {
+    test("hides the details of an internal error", async () => {
       const fault = new Error("secret");
       const { url, accessLines, internalErrors, waitForAccessLines } = await startTestServer({
         getQuote: () => Promise.reject(fault),
@@ -227,7 +227,7 @@ describeOnBothPaths(() => {
       expect([accessLines[0]?.code, internalErrors]).toEqual(["internal", [fault]]);
     });
 
-    test("passes the caller's deadline on", async () => {
+    test("passes the deadline of the caller to the operation", async () => {
       const seen: (number | undefined)[] = [];
       const { url } = await startTestServer({
         getQuote: (request, context) => {
@@ -244,7 +244,7 @@ describeOnBothPaths(() => {
     });
   });
 
-  test("a deadline that no timer can hold is served, not refused", async () => {
+  test("accepts deadlines beyond the longest timer", async () => {
     const seen: (number | undefined)[] = [];
     const warnings: unknown[] = [];
     const onWarning = (warning: Error) => warnings.push(warning);
@@ -284,31 +284,31 @@ describeOnBothPaths(() => {
   const bomb = gzipSync(Buffer.alloc(10_000_000));
   const big = Buffer.alloc(65 * 1024 + 1, "a");
 
-  describe("a Connect request that cannot be read", () => {
+  describe("a malformed Connect request", () => {
     const proto = { "content-type": "application/proto" };
     const json = { "content-type": "application/json" };
     const gzip = { "content-encoding": "gzip" };
     test.each<[string, Record<string, string>, Buffer | string, number, string]>([
-      ["binary that does not parse", proto, garbage, 400, "invalid_argument"],
+      ["malformed binary", proto, garbage, 400, "invalid_argument"],
       ["binary with invalid UTF-8", proto, Buffer.from([10, 1, 255]), 400, "invalid_argument"],
-      ["JSON that does not parse", json, "{", 400, "invalid_argument"],
-      ["JSON of another type", json, '{"amount":{}}', 400, "invalid_argument"],
-      ["JSON with half a surrogate pair", json, '{"slippage":"\\ud800"}', 400, "invalid_argument"],
+      ["malformed JSON", json, "{", 400, "invalid_argument"],
+      ["JSON of the wrong type", json, '{"amount":{}}', 400, "invalid_argument"],
+      ["JSON with a lone surrogate", json, '{"slippage":"\\ud800"}', 400, "invalid_argument"],
       ["JSON nested without end", json, `{"rpcUrl":${"[".repeat(60_000)}`, 400, "invalid_argument"],
       ["JSON nested deeply", json, `{"amount":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, 400, "invalid_argument"],
       ["groups nested without end", proto, Buffer.alloc(60_000, 0x0b), 400, "invalid_argument"],
-      ["no JSON at all", json, "", 400, "invalid_argument"],
+      ["an empty body", json, "", 400, "invalid_argument"],
       [
-        "a long error, asked for compressed",
+        "a long error to a caller that accepts gzip",
         { ...json, "accept-encoding": "gzip" },
         `{"slippage":"${"x".repeat(9999)}"}`,
         400,
         "invalid_argument",
       ],
-      ["gzip that is none", { ...proto, ...gzip }, bytes, 400, "invalid_argument"],
-      ["gzip cut short", { ...proto, ...gzip }, gzipSync(bytes).subarray(0, 20), 400, "invalid_argument"],
+      ["invalid gzip", { ...proto, ...gzip }, bytes, 400, "invalid_argument"],
+      ["truncated gzip", { ...proto, ...gzip }, gzipSync(bytes).subarray(0, 20), 400, "invalid_argument"],
       ["an unknown compression", { ...proto, "content-encoding": "br" }, bytes, 415, "unimplemented"],
-      ["a deadline that is none", { ...proto, "connect-timeout-ms": "soon" }, bytes, 400, "invalid_argument"],
+      ["an invalid deadline", { ...proto, "connect-timeout-ms": "soon" }, bytes, 400, "invalid_argument"],
       ["too large", proto, big, 413, "resource_exhausted"],
       ["too large, in chunks", { ...proto, "transfer-encoding": "chunked" }, big, 413, "resource_exhausted"],
       ["too large once decompressed", { ...proto, ...gzip }, bomb, 413, "resource_exhausted"],
@@ -346,7 +346,7 @@ describeOnBothPaths(() => {
       expect(internalErrors).toEqual([]);
     });
 
-    test("says why, with an ErrorInfo", async () => {
+    test("returns the cause with an ErrorInfo", async () => {
       const { port } = await startTestServer();
       const { body } = await sendHttp1(port, QUOTE_PATH, { method: "POST", headers: json, body: '{"amount":5}' });
       const { message, details } = JSON.parse(body);
@@ -356,7 +356,7 @@ describeOnBothPaths(() => {
       ]);
     });
 
-    test("leaves the connection fit for the next", async () => {
+    test("leaves the connection usable", async () => {
       const { port } = await startTestServer();
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const ports: (number | undefined)[] = [];
@@ -383,18 +383,18 @@ describeOnBothPaths(() => {
     });
   });
 
-  describe("a gRPC request that cannot be read", () => {
+  describe("a malformed gRPC request", () => {
     test.each<[string, Record<string, string>, Buffer, Code]>([
-      ["a message that does not parse", {}, envelope(0, garbage), Code.InvalidArgument],
+      ["a malformed message", {}, envelope(0, garbage), Code.InvalidArgument],
       ["half an envelope", {}, envelope(0, bytes).subarray(0, 9), Code.InvalidArgument],
-      ["compressed without saying how", {}, envelope(1, gzipSync(bytes)), Code.InvalidArgument],
-      ["gzip that is none", { "grpc-encoding": "gzip" }, envelope(1, bytes), Code.InvalidArgument],
+      ["a compressed message without grpc-encoding", {}, envelope(1, gzipSync(bytes)), Code.InvalidArgument],
+      ["invalid gzip", { "grpc-encoding": "gzip" }, envelope(1, bytes), Code.InvalidArgument],
       ["an unknown compression", { "grpc-encoding": "br" }, envelope(1, bytes), Code.Unimplemented],
       ["no message", {}, Buffer.alloc(0), Code.Unimplemented],
       ["two messages", {}, Buffer.concat([envelope(0, bytes), envelope(0, bytes)]), Code.Unimplemented],
       ["too large", {}, envelope(0, big), Code.ResourceExhausted],
       ["too large once decompressed", { "grpc-encoding": "gzip" }, envelope(1, bomb), Code.ResourceExhausted],
-      ["a deadline that is none", { "grpc-timeout": "soon" }, envelope(0, bytes), Code.InvalidArgument],
+      ["an invalid deadline", { "grpc-timeout": "soon" }, envelope(0, bytes), Code.InvalidArgument],
     ])("%s", async (_, headers, body, code) => {
       const { port, accessLines, internalErrors, waitForAccessLines } = await startTestServer();
       const web = await sendHttp1(port, QUOTE_PATH, {
@@ -414,7 +414,7 @@ describeOnBothPaths(() => {
       expect(internalErrors).toEqual([]);
     });
 
-    test("tells grpc-js why, with an ErrorInfo", async () => {
+    test("returns the cause to grpc-js with an ErrorInfo", async () => {
       const { port } = await startTestServer();
       const client = newGrpcClient(port);
       const { error } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, garbage);
@@ -426,7 +426,7 @@ describeOnBothPaths(() => {
     });
   });
 
-  /** All headers and trailers of one gRPC call. */
+  /** Returns all headers and trailers of one gRPC call. */
   function http2Trailers(port: number, headers: Record<string, string>, body: Buffer): Promise<IncomingHttpHeaders> {
     return new Promise((resolve, reject) => {
       const session = connectHttp2(`http://127.0.0.1:${port}`);
@@ -446,7 +446,7 @@ describeOnBothPaths(() => {
   }
 
   describe("the path of a method", () => {
-    test("answers a browser's preflight", async () => {
+    test("answers a CORS preflight", async () => {
       const { port } = await startTestServer();
       const { status, headers } = await sendHttp1(port, QUOTE_PATH, { method: "OPTIONS" });
       expect(status).toBe(204);
@@ -463,7 +463,7 @@ describeOnBothPaths(() => {
       }
     });
 
-    test("lets browsers see gRPC-Web's status", async () => {
+    test("exposes the gRPC-Web status to browsers", async () => {
       const { port } = await startTestServer();
       const { headers } = await sendHttp1(port, QUOTE_PATH, {
         method: "POST",
@@ -476,13 +476,13 @@ describeOnBothPaths(() => {
       }
     });
 
-    test.each(["PUT", "HEAD", "DELETE"])("%s is not allowed", async (method) => {
+    test.each(["PUT", "HEAD", "DELETE"])("returns 405 for %s", async (method) => {
       const { port } = await startTestServer();
       const { status, headers } = await sendHttp1(port, QUOTE_PATH, { method });
       expect([status, headers.allow]).toEqual([405, "POST, GET, OPTIONS"]);
     });
 
-    test("an unknown one is not there, each protocol in its own words", async () => {
+    test("returns the not-found error of each protocol for an unknown method", async () => {
       const { port, accessLines, waitForAccessLines } = await startTestServer();
       const path = "/hop.bridge.v1.BridgeService/Nope";
       const json = await sendHttp1(port, path, {
@@ -513,7 +513,7 @@ describeOnBothPaths(() => {
     });
   });
 
-  test("an answer of ours that does not serialise is a fault of ours", async () => {
+  test("a response that does not serialise is an internal error", async () => {
     const { url, internalErrors } = await startTestServer({
       getQuote: async () => create(GetQuoteResponseSchema, { deadline: 2n ** 70n }),
     });
@@ -527,7 +527,7 @@ describeOnBothPaths(() => {
     expect(internalErrors).toHaveLength(ways.length - 2);
   });
 
-  test("a body that does not come is not waited for", async () => {
+  test("a request whose body does not arrive fails after the timeout", async () => {
     const { port, accessLines, waitForAccessLines } = await startTestServer({
       limits: { requestMs: 100, headersMs: 100 },
     });
@@ -540,7 +540,7 @@ describeOnBothPaths(() => {
     session.destroy();
   });
 
-  test("a large answer to a caller who still sends arrives whole", async () => {
+  test("a large response arrives complete while the caller still sends", async () => {
     const large = "9".repeat(2_000_000);
     const { port } = await startTestServer({
       getQuote: async () => create(GetQuoteResponseSchema, { amountIn: large }),

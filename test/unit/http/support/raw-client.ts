@@ -7,7 +7,7 @@ export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
-  /** Of HTTP/1.1. */
+  /** The agent of HTTP/1.1 requests. */
   readonly trailers: Readonly<Record<string, string | undefined>>;
 }
 
@@ -19,7 +19,7 @@ export interface RawRequest {
   readonly agent?: Agent;
 }
 
-/** One HTTP/1.1 request; the target goes out as it is. */
+/** Sends one HTTP/1.1 request with its target unchanged. */
 export function sendHttp1(
   port: number,
   path: string,
@@ -37,7 +37,7 @@ export function sendHttp1(
   });
 }
 
-/** One HTTP/2 request with prior knowledge on a connection of its own. */
+/** Sends one HTTP/2 request with prior knowledge on a new connection. */
 export async function sendHttp2(
   port: number,
   path: string,
@@ -51,7 +51,7 @@ export async function sendHttp2(
   }
 }
 
-/** One HTTP/2 request on a connection that is there. */
+/** Sends one HTTP/2 request on an open session. */
 export function sendHttp2On(
   session: ClientHttp2Session,
   path: string,
@@ -76,7 +76,7 @@ export function sendHttp2On(
   });
 }
 
-/** Sends bytes and gives all that comes until the server closes the connection. */
+/** Sends bytes and returns everything received until the server closes the connection. */
 export async function sendRawBytes(port: number, ...parts: readonly (string | Buffer)[]): Promise<string> {
   const socket = await openRawSocket(port);
   const chunks: Buffer[] = [];
@@ -89,7 +89,7 @@ export async function sendRawBytes(port: number, ...parts: readonly (string | Bu
   return Buffer.concat(chunks).toString("latin1");
 }
 
-/** A connection, open; errors on it only end it. */
+/** Opens a connection whose errors only end it. */
 export async function openRawSocket(port: number): Promise<Socket> {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});
