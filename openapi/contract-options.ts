@@ -1,4 +1,12 @@
-import { type DescField, type DescMessage, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
+import {
+  type DescEnum,
+  type DescEnumValue,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  getOption,
+  hasOption,
+} from "@bufbuild/protobuf";
 import {
   type FieldRules,
   field as fieldRules,
@@ -88,4 +96,9 @@ export function listAlternativeFields(message: DescMessage): DescField[] {
     if (field === undefined) throw new Error(`${message.typeName} has no field ${name}`);
     return field;
   });
+}
+
+/** Returns the values of an enum without the unspecified one, whose name by convention ends in `_UNSPECIFIED`. */
+export function listSpecifiedValues({ values }: DescEnum): DescEnumValue[] {
+  return values.filter(({ name }) => !name.endsWith("_UNSPECIFIED"));
 }

@@ -1,7 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { getRuleExample } from "./constraints.js";
-import { getFieldOptions } from "./contract-options.js";
-import { listSpecifiedValues } from "./enum-values.js";
+import { getFieldOptions, listSpecifiedValues } from "./contract-options.js";
 import type { JsonObject } from "./json-object.js";
 
 /** Returns the example of a field's value: the field's own, or that of its shared schema. */

@@ -1,8 +1,7 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { toConstraints } from "./constraints.js";
-import { getFieldOptions } from "./contract-options.js";
+import { getFieldOptions, listSpecifiedValues } from "./contract-options.js";
 import { getComment } from "./doc-comments.js";
-import { listSpecifiedValues } from "./enum-values.js";
 import { parseScalar } from "./examples.js";
 import type { Schema } from "./gen/hop/openapi/v1/options_pb.js";
 import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
