@@ -21,7 +21,7 @@ test.each(["transfer(address,uint256)", "aggregate3((address,bool,bytes)[])", "f
   },
 );
 
-test("calldata for Multicall3", () => {
+test("encodeMulticall agrees with ethers", () => {
   fc.assert(
     fc.property(fc.array(fc.record({ to: anyAddress, data: anyHex(100) }), { maxLength: 20 }), (views) => {
       const calls = views.map(({ to, data }) => ({ target: to, allowFailure: true, callData: data }));
@@ -30,10 +30,10 @@ test("calldata for Multicall3", () => {
   );
 });
 
-describe("an answer of Multicall3", () => {
+describe("a result of Multicall3", () => {
   const anyResults = fc.array(fc.tuple(fc.boolean(), anyHex(300)), { maxLength: 20 });
 
-  test("gives what each view returned, and nothing for one that reverted", () => {
+  test("contains the return data of each call, and none for one that reverted", () => {
     fc.assert(
       fc.property(anyResults, (results) => {
         const answer = multicall.encodeFunctionResult("aggregate3", [results]);
@@ -45,7 +45,7 @@ describe("an answer of Multicall3", () => {
     );
   });
 
-  test("that is damaged anywhere gives nothing or something, and never an error or a long wait", () => {
+  test("never causes an error or a long wait when it is damaged", () => {
     fc.assert(
       fc.property(anyResults, fc.nat(), fc.constantFrom("f", "0", "1"), fc.nat(), (results, place, digit, length) => {
         const answer = multicall.encodeFunctionResult("aggregate3", [results]);
@@ -61,7 +61,7 @@ describe("an answer of Multicall3", () => {
   });
 });
 
-test("the words of an answer, and none past its end", () => {
+test("decodeUintAt reads words, and none past the end", () => {
   const answer = utils.defaultAbiCoder.encode(["uint256", "uint256"], [5, BigNumber.from(2).pow(256).sub(1)]);
   expect([decodeUintAt(answer, 0), decodeUintAt(answer, 1), decodeUintAt(answer, 2)]).toEqual([
     5n,
@@ -71,7 +71,7 @@ test("the words of an answer, and none past its end", () => {
   expect(decodeUintAt("0x", 0)).toBeUndefined();
 });
 
-test("an unsigned transaction in RLP", () => {
+test("encodeRlpList encodes an unsigned transaction", () => {
   fc.assert(
     fc.property(
       fc.bigInt({ min: 0n, max: 2n ** 80n }),
@@ -99,7 +99,7 @@ test("an unsigned transaction in RLP", () => {
   );
 });
 
-test("what is an address is what ethers takes for one", () => {
+test("isAddress agrees with ethers", () => {
   const mixedCase = fc.tuple(anyAddress, fc.nat()).map(([address, seed]) => {
     const flip = (digit: string, place: number): string => ((seed >> (place % 30)) & 1 ? digit.toUpperCase() : digit);
     return `0x${[...address.slice(2)].map(flip).join("")}`;

@@ -59,8 +59,8 @@ function divertTls(node: { readonly url: string }): readonly Connection[] {
   return made;
 }
 
-describe("a name that a caller names", () => {
-  test("is connected to at exactly the addresses that were checked, by its own name, whatever it has become since", async () => {
+describe("the host name of a custom endpoint", () => {
+  test("is connected to at the validated addresses only, even when it resolves differently later", async () => {
     const node = await startRpcNodeStub();
     const made = divertTls(node);
     const answers: ResolvedAddress[][] = [
@@ -85,7 +85,7 @@ describe("a name that a caller names", () => {
     expect(resolveHost).toHaveBeenCalledWith("rpc.example.org", expect.any(AbortSignal));
   });
 
-  test("is refused when it has turned into a private address the next time", async () => {
+  test("is rejected when it resolves to a private address the next time", async () => {
     const answers = ["93.184.216.34", "127.0.0.1"].map((address) => [{ address, family: 4 }]);
     const custom = endpoints({ policy: "public", resolveHost: async () => answers.shift() ?? [] });
     opened.push(await custom.open(optimism, "https://rpc.example.org/", by));
@@ -94,7 +94,7 @@ describe("a name that a caller names", () => {
     });
   });
 
-  test("gives one address to who asks for one", async () => {
+  test("resolves to one address when one is requested", async () => {
     const lookups: LookupFunction[] = [];
     vi.spyOn(tls, "connect").mockImplementation(((options: tls.ConnectionOptions) => {
       lookups.push(options.lookup as LookupFunction);
@@ -109,8 +109,8 @@ describe("a name that a caller names", () => {
   });
 });
 
-describe("an endpoint that a caller names", () => {
-  test("shares no connection with another caller's", async () => {
+describe("a custom endpoint", () => {
+  test("shares no connection with another caller", async () => {
     const node = await startRpcNodeStub();
     /** Ports of the connections, by the endpoint that made them. */
     const ports = [0, 1, 2].map(() => new Set<number | undefined>());
@@ -129,7 +129,7 @@ describe("an endpoint that a caller names", () => {
     expect(new Set(ports.flatMap((own) => [...own])).size).toBe(counts.reduce((sum, count) => sum + count));
   });
 
-  test("may say that a call reverts", async () => {
+  test("can report a revert", async () => {
     const error = { code: 3, message: "execution reverted", data: "0x" };
     const node = await startRpcNodeStub({ respond: () => ({ error }) });
     const { client } = await openAt(node.url);
@@ -143,7 +143,7 @@ describe("an endpoint that a caller names", () => {
     "other than JSON-RPC": (response) => sendJson(response, { ok: true }),
     "a connection that breaks": (response) => response.destroy(),
   };
-  test.each(Object.keys(treatments))("gives one and the same error for %s", async (name) => {
+  test.each(Object.keys(treatments))("fails with the same error for %s", async (name) => {
     const node = await startRpcNodeStub({
       intercept: ({ response }) => {
         treatments[name]?.(response);
@@ -172,12 +172,12 @@ describe("an endpoint that a caller names", () => {
     ],
     ["compressed", (request) => !!request.response.setHeader("content-encoding", "gzip").end(gzipSync(right(request)))],
     ["said to be compressed", (request) => !!request.response.setHeader("content-encoding", "br").end(right(request))],
-  ])("gives the same for an answer that is right but %s", async (_, intercept) => {
+  ])("fails with the same error for a valid response that is %s", async (_, intercept) => {
     const { client } = await openAt((await startRpcNodeStub({ intercept })).url);
     await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
   });
 
-  test("may answer with almost 1 MiB, without being asked to compress", async () => {
+  test("can respond with almost 1 MiB, uncompressed", async () => {
     const encodings = new Set<unknown>();
     const intercept: RpcNodeStub["intercept"] = (request) => {
       encodings.add(request.response.req.headers["accept-encoding"]);
@@ -188,7 +188,7 @@ describe("an endpoint that a caller names", () => {
     expect([...encodings]).toEqual(["identity"]);
   });
 
-  test("gives the same for a port where nothing listens, and for another chain", async () => {
+  test("fails with the same error for a closed port and for another chain", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const bound = server.address();
@@ -201,7 +201,7 @@ describe("an endpoint that a caller names", () => {
     await expect(other.client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
   });
 
-  test("is not followed elsewhere", async () => {
+  test("is not followed through redirects", async () => {
     const canary = await startHttpStub((_, response) => sendJson(response, {}));
     opened.push(canary);
     for (const status of [301, 302, 303, 307, 308]) {
@@ -236,7 +236,7 @@ describe("an endpoint that a caller names", () => {
     expect(ends).toEqual([expect.objectContaining(unavailable)]);
   });
 
-  test("gives the same for searches that are ended, also while they wait for others", async () => {
+  test("fails with the same error for searches that time out, also while they are queued", async () => {
     const { client } = await openAt((await startRpcNodeStub({ intercept: () => true })).url);
     const caller = new AbortController();
     const search = () => client.getLogs({ address: "0x", topics: [] }, { from: 1, to: 2 }, false, caller.signal);
@@ -246,7 +246,7 @@ describe("an endpoint that a caller names", () => {
     expect(await searches).toEqual(Array.from({ length: 20 }, () => ({ status: "rejected", reason })));
   });
 
-  test("has what the look-up of its name has left of the 3 s", async () => {
+  test("has what resolving its name has left of the 3 s", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const node = await startRpcNodeStub({ intercept: () => true });
     divertTls(node);
@@ -265,7 +265,7 @@ describe("an endpoint that a caller names", () => {
   });
 });
 
-describe("endpoints that are open at a time", () => {
+describe("open custom endpoints", () => {
   const url = "http://127.0.0.1:1/";
   const tooMany = { reason: "RATE_LIMITED", field: "rpcUrl[optimism]", retryAfterSeconds: 1 };
 
@@ -274,7 +274,7 @@ describe("endpoints that are open at a time", () => {
     return Promise.all(all);
   }
 
-  test("are 16 of one caller; each that is closed or refused makes room", async () => {
+  test("are limited to 16 per caller, and closed or rejected ones free their slots", async () => {
     const custom = endpoints();
     const [first, ...rest] = await openMany(custom, "a", 16);
     await expect(openMany(custom, "a", 1)).rejects.toMatchObject(tooMany);
@@ -289,7 +289,7 @@ describe("endpoints that are open at a time", () => {
     opened.push(...(await openMany(custom, "b", 1)));
   });
 
-  test("are 64 in total", async () => {
+  test("are limited to 64 in total", async () => {
     const custom = endpoints();
     for (const caller of ["a", "b", "c", "d"]) opened.push(...(await openMany(custom, caller, 16)));
     const full = {
@@ -303,7 +303,7 @@ describe("endpoints that are open at a time", () => {
     await expect(openMany(custom, "f", 1)).rejects.toMatchObject(full);
   });
 
-  test("count until their connections are made or have failed, also when they are closed before", async () => {
+  test("count until their connections are made or have failed, even when closed before", async () => {
     const pending: Socket[] = [];
     vi.spyOn(tls, "connect").mockImplementation((() => {
       const socket = new Socket();
@@ -354,7 +354,7 @@ describe("endpoints that are open at a time", () => {
     expect(await Promise.all(running)).toHaveLength(8);
   });
 
-  test("are closed too when they open after another could not be opened", async () => {
+  test("are closed when they open after another has failed to open", async () => {
     vi.spyOn(Resolver.prototype, "resolve6").mockResolvedValue([]);
     vi.spyOn(Resolver.prototype, "resolve4").mockImplementation((async () => {
       await new Promise((resolve) => setImmediate(resolve));

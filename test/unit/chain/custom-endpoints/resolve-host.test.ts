@@ -32,8 +32,8 @@ beforeEach(async () => {
 });
 afterEach(() => stub.close());
 
-describe("the addresses of a name", () => {
-  test("are those of both families, asked for once each", async () => {
+describe("resolveHost", () => {
+  test("returns the addresses of both families with one query each", async () => {
     stub.records.set(`${name} A`, ["93.184.216.34", "10.0.0.1"]).set(`${name} AAAA`, ["2606:2800:220:1::1"]);
     expect(await resolveHost(name, never)).toEqual([
       { address: "93.184.216.34", family: 4 },
@@ -43,17 +43,17 @@ describe("the addresses of a name", () => {
     expect([...stub.queries].sort()).toEqual([`${name} A`, `${name} AAAA`]);
   });
 
-  test.each(["A", "AAAA"])("may be of one family: %s", async (type) => {
+  test.each(["A", "AAAA"])("returns the addresses of a name with only %s records", async (type) => {
     stub.records.set(`${name} ${type}`, [type === "A" ? "1.1.1.1" : "2606:4700::1111"]);
     expect(await resolveHost(name, never)).toHaveLength(1);
   });
 
-  test("are none where there is no such name, and not what the hosts file says", async () => {
+  test("returns nothing for an unknown name, whatever the hosts file contains", async () => {
     expect(await resolveHost("nowhere.example.org", never)).toEqual([]);
     expect(await resolveHost("localhost.localdomain", never)).toEqual([]);
   });
 
-  test("are no longer waited for when the caller leaves", async () => {
+  test("stops waiting when the caller leaves", async () => {
     stub.records.set(`${name} A`, "silent").set(`${name} AAAA`, "silent");
     const caller = new AbortController();
     const answer = resolveHost(name, caller.signal);
@@ -65,7 +65,7 @@ describe("the addresses of a name", () => {
     expect(stub.queries).toHaveLength(2);
   });
 
-  test("are taken from the family that answers", async () => {
+  test("returns the addresses of the family that responds", async () => {
     stub.records.set(`${name} A`, ["1.1.1.1"]).set(`${name} AAAA`, "silent");
     expect(await resolveHost(name, never)).toEqual([{ address: "1.1.1.1", family: 4 }]);
     // Asked again, and then no more.

@@ -77,7 +77,7 @@ async function startCanaries() {
   };
 }
 
-describe("a URL that leads to this machine or a private network", () => {
+describe("a URL of this machine or a private network", () => {
   let canaries: Awaited<ReturnType<typeof startCanaries>>;
   beforeAll(async () => {
     canaries = await startCanaries();
@@ -87,7 +87,7 @@ describe("a URL that leads to this machine or a private network", () => {
   const urls = [...localUrls, ...forbiddenHosts.map((name) => `https://${name}:%P/`)];
   const withPort = (url: string): string => url.replaceAll("%P", String(canaries.port));
 
-  test("is refused with one text, without any connection, in every spelling", async () => {
+  test("is rejected with the same message and without a connection, in every spelling", async () => {
     expect(new Set(urls).size).toBe(urls.length);
     expect(urls.length).toBeGreaterThan(300);
     const connect = vi.spyOn(Socket.prototype, "connect");
@@ -117,7 +117,7 @@ describe("a URL that leads to this machine or a private network", () => {
     }
   });
 
-  test("would be seen if it were connected to", async () => {
+  test("would be noticed if a connection were made", async () => {
     const { open } = guarded({ policy: "any" });
     for (const host of canaries.hosts) {
       const before = canaries.connections();
@@ -130,7 +130,7 @@ describe("a URL that leads to this machine or a private network", () => {
     }
   });
 
-  test("is refused too where the address is a public one of this machine", async () => {
+  test("is rejected when the address is a public one of this machine", async () => {
     const listLocalAddresses = () => ["127.0.0.1", "93.184.216.34", "2606:2800:220:1::1"];
     const { outcome } = guarded({ listLocalAddresses });
     for (const url of ["https://93.184.216.34/", "https://[2606:2800:220:1:0::1]/", "https://rpc.example.org/"]) {
@@ -140,7 +140,7 @@ describe("a URL that leads to this machine or a private network", () => {
   });
 });
 
-describe("any other URL", () => {
+describe("another URL", () => {
   // Next to a special block, or like one.
   test.each([
     ...["1.0.0.0", "1.1.1.1", "9.255.255.255", "11.0.0.0", "93.184.216.34", "100.63.255.255", "100.128.0.0"],
@@ -158,7 +158,7 @@ describe("any other URL", () => {
       "[3ffe:ffff::1]",
       "[3fff:1000::1]",
     ],
-  ])("may be of the address %s", async (host) => {
+  ])("is allowed with the address %s", async (host) => {
     expect(await guarded().outcome(`https://${host}/`)).toBe("opened");
   });
 
@@ -167,17 +167,17 @@ describe("any other URL", () => {
     ...["https://RPC.Example.ORG/", "https://bücher.example.org/", "https://xn--bcher-kva.example.org", "https://a.io"],
     ...["https://a.xn--p1ai/", "https://1rpc.io/op", "https://local.example.org", "https://localhost.example.org/"],
     ...[`https://${"a".repeat(63)}.example.org`, `https://rpc.example.org/${"x".repeat(2024)}`],
-  ])("may be %s", async (url) => {
+  ])("is allowed: %s", async (url) => {
     expect(await guarded().outcome(url)).toBe("opened");
   });
 
-  test.each(invalidUrls)("may not be %s", async (url) => {
+  test.each(invalidUrls)("is rejected: %s", async (url) => {
     const { outcome, asked } = guarded();
     expect(await outcome(url)).toMatchObject(refusal);
     expect(asked).toEqual([]);
   });
 
-  test("may name the operator's ports, and no others", async () => {
+  test("is allowed on the configured ports only", async () => {
     const allowedPorts = [443, 9000];
     const { outcome } = guarded({ allowedPorts });
     expect(await outcome("https://rpc.example.org:9000/")).toBe("opened");
@@ -194,22 +194,22 @@ describe("any other URL", () => {
     ["private and public", ["127.0.0.1", "93.184.216.34"]],
     ["public and private of another family", ["93.184.216.34", "2606:4700::1111", "::1"]],
     ["none", []],
-  ])("may not have addresses that are %s", async (_, addresses) => {
+  ])("is rejected with addresses that are %s", async (_, addresses) => {
     const { outcome } = guarded({ resolveHost: async () => addresses.map(addressOf) });
     expect(await outcome("https://rpc.example.org/")).toMatchObject(refusal);
   });
 
-  test("may have several public addresses", async () => {
+  test("is allowed with several public addresses", async () => {
     const { outcome } = guarded({ resolveHost: async () => ["93.184.216.34", "2606:4700::1111"].map(addressOf) });
     expect(await outcome("https://rpc.example.org/")).toBe("opened");
   });
 
-  test("may not have a name that cannot be looked up", async () => {
+  test("is rejected when its name cannot be resolved", async () => {
     const { outcome } = guarded({ resolveHost: () => Promise.reject(new Error("at 10.0.0.53 nobody answers")) });
     expect(await outcome("https://rpc.example.org/")).toMatchObject(refusal);
   });
 
-  test("may not have a name whose look-up takes longer than 3 s, or than the caller stays", async () => {
+  test("is rejected when resolving takes longer than 3 s, or the caller leaves", async () => {
     vi.useFakeTimers();
     try {
       const resolveHost = (_: string, signal: AbortSignal): Promise<never> =>
@@ -237,7 +237,7 @@ describe("any other URL", () => {
     }
   });
 
-  test("is refused altogether when that is off", async () => {
+  test("is rejected under the policy off", async () => {
     const message = "this server does not accept rpcUrl";
     expect(await guarded({ policy: "off" }).outcome("https://rpc.example.org/")).toMatchObject({ ...refusal, message });
   });
@@ -258,13 +258,13 @@ describe("any other URL", () => {
     `http://a/${"x".repeat(2048)}`,
     "",
     "ws://a",
-  ])("may not even then be %s", async (url) => {
+  ])("is rejected even under the policy any: %s", async (url) => {
     const message = "rpcUrl must be an http or https URL of at most 2048 bytes without user info";
     expect(await guarded({ policy: "any" }).outcome(url)).toMatchObject({ ...refusal, message });
   });
 });
 
-describe("the operator's list of ports", () => {
+describe("the list of allowed ports", () => {
   test.each<[string | undefined, readonly number[]]>([
     [undefined, [443, 8545]],
     ["", [443, 8545]],
@@ -274,7 +274,7 @@ describe("the operator's list of ports", () => {
     expect(loadConfig({ CUSTOM_RPC_PORTS: text }).customRpcPorts).toEqual(ports);
   });
 
-  test.each(["0", "65536", "443,", "https", "443;8545", "-1", "4.43", "1e3", "0x1bb"])("may not be %s", (text) => {
+  test.each(["0", "65536", "443,", "https", "443;8545", "-1", "4.43", "1e3", "0x1bb"])("is rejected: %s", (text) => {
     expect(() => loadConfig({ CUSTOM_RPC_PORTS: text })).toThrow(
       "CUSTOM_RPC_PORTS is not a comma-separated list of ports",
     );

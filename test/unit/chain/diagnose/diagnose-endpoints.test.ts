@@ -132,8 +132,8 @@ const one = async (node: Node, options = {}): Promise<EndpointReport> => {
   return report;
 };
 
-describe("an endpoint that does everything", () => {
-  test("is known whole", async () => {
+describe("an endpoint with all capabilities", () => {
+  test("is reported completely", async () => {
     const report = await one({});
     expect(report).toEqual({
       name: expect.stringMatching(/^127\.0\.0\.1:\d+#[0-9a-f]{6}$/),
@@ -149,12 +149,12 @@ describe("an endpoint that does everything", () => {
     expect(report.head?.ageSeconds).toBeLessThan(10);
   });
 
-  test("is asked few things", async () => {
+  test("gets few requests", async () => {
     await one({});
     expect(requests).toHaveLength(12);
   });
 
-  test("has its latency in the median of small calls", async () => {
+  test("has the median latency of small calls", async () => {
     let calls = 0;
     const before = async (method: string): Promise<void> => {
       if (method === "eth_blockNumber" && ++calls <= 3) await sleep([400, 40, 60][calls - 1]);
@@ -166,7 +166,7 @@ describe("an endpoint that does everything", () => {
 });
 
 describe("the chain", () => {
-  test("another one is told, and nothing more is asked", async () => {
+  test("a wrong chain id is reported, and nothing else is read", async () => {
     expect(await one({ chainId: 8453 })).toEqual({ name: expect.any(String), chainId: 8453 });
     expect(requests).toEqual(["eth_chainId"]);
   });
@@ -179,18 +179,18 @@ describe("the chain", () => {
       "answered JSON-RPC error -32005",
     ],
     ["silence", { before: () => sleep(3_000) }, "did not answer in time"],
-  ])("trouble by %s is told", async (_, node, trouble) => {
+  ])("reports trouble: %s", async (_, node, trouble) => {
     expect(await one(node, { attemptTimeoutMs: 300 })).toEqual({ name: expect.any(String), trouble });
   });
 
-  test("nobody there is told, without the URL", async () => {
+  test("reports a refused connection without the URL", async () => {
     const [report] = await check(["http://key:secret@127.0.0.1:1/secret"]);
     expect(report).toEqual({ name: expect.stringMatching(/^127\.0\.0\.1:1#/), trouble: "could not be reached" });
   });
 });
 
 describe("heads", () => {
-  test("lag behind the best of those on the right chain", async () => {
+  test("lag behind the best one on the right chain", async () => {
     const nodes = [{ headAgeSeconds: 62, head: head - 20 }, {}, { chainId: 1, head: head * 10 }, { status: 500 }];
     const [behind, best, other] = await check(nodes);
     expect(behind?.lag?.blocks).toBe(20);
@@ -200,14 +200,14 @@ describe("heads", () => {
     expect(other?.lag).toBeUndefined();
   });
 
-  test("of the future are no measure for others", async () => {
+  test("of the future are not compared with others", async () => {
     const [good, future] = await check([{}, { headAgeSeconds: -100, head: head + 100 }]);
     expect(good?.lag).toEqual({ blocks: 0, seconds: 0 });
     expect(future?.head?.number).toBe(head + 100);
     expect(future?.lag).toBeUndefined();
   });
 
-  test("are read together, also where one answers late", async () => {
+  test("are read together, also when one responds late", async () => {
     const late = { before: (method: string) => (method === "eth_chainId" ? sleep(300) : undefined) };
     await check([late, {}]);
     const firstHead = requests.indexOf("eth_getBlockByNumber");
@@ -215,7 +215,7 @@ describe("heads", () => {
     expect(requests.slice(firstHead, firstHead + 2)).toEqual(["eth_getBlockByNumber", "eth_getBlockByNumber"]);
   });
 
-  test("of another form are not known, nor is anything that needs one", async () => {
+  test("of an invalid form stay unknown, like everything that needs one", async () => {
     const before = (method: string): void => {
       if (method === "eth_getBlockByNumber") throw new Refusal(-32000, "no blocks");
     };
@@ -229,11 +229,11 @@ describe("batches", () => {
     [3, 2],
     [10, 10],
     [49, 20],
-  ])("of up to %i calls: %i", async (mostCalls, batch) => {
+  ])("with a limit of %i calls: %i", async (mostCalls, batch) => {
     expect((await one({ mostCalls })).batch).toBe(batch);
   });
 
-  test("are not known where the node is asked too much", async () => {
+  test("stay unknown under rate limiting", async () => {
     // Asked one call at a time it answers.
     const node: Node = {
       get status() {
@@ -269,11 +269,11 @@ describe("logs", () => {
     [50, "no", 10],
     [5, "no", 0],
     [2_000_000, "no", 1_000_000],
-  ])("a node that takes %d blocks and says %j: %d", async (mostBlocks, logRefusal, logBlocks) => {
+  ])("a node that accepts %d blocks and responds %j: %d", async (mostBlocks, logRefusal, logBlocks) => {
     expect((await one({ mostBlocks, logRefusal })).logBlocks).toBe(logBlocks);
   });
 
-  test("a node that searches the whole chain too slowly is asked for less", async () => {
+  test("a node that searches the whole chain too slowly gets a smaller range", async () => {
     let searches = 0;
     const before = (method: string): Promise<void> | void => {
       if (method === "eth_getLogs" && ++searches === 1) return sleep(1_000);
@@ -281,7 +281,7 @@ describe("logs", () => {
     expect((await one({ before }, { attemptTimeoutMs: 300 })).logBlocks).toBe(1_000_000);
   });
 
-  test("a node that is late with little is late with everything", async () => {
+  test("a node that times out with a small range gets no other", async () => {
     const before = (method: string) => (method === "eth_getLogs" ? sleep(400) : undefined);
     expect((await one({ before }, { attemptTimeoutMs: 200 })).logBlocks).toBeUndefined();
     expect(requests.filter((method) => method === "eth_getLogs")).toHaveLength(4);
@@ -299,7 +299,7 @@ describe("logs", () => {
     expect(requests.filter((method) => method === "eth_getLogs")).toHaveLength(1);
   });
 
-  test("are searched up to the head, in as many blocks as the node named", async () => {
+  test("are searched up to the head in as many blocks as the node suggests", async () => {
     const asked: unknown[] = [];
     const before = (method: string, [first]: Call["params"]): void => {
       if (method === "eth_getLogs") asked.push(first);
@@ -312,8 +312,8 @@ describe("logs", () => {
   });
 });
 
-describe("the end", () => {
-  test("of the time leaves the rest unknown", async () => {
+describe("a timeout", () => {
+  test("leaves the remaining fields unknown", async () => {
     const over = new AbortController();
     const before = (method: string): Promise<void> | void => {
       if (method !== "eth_getLogs") return;

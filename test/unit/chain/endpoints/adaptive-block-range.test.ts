@@ -50,7 +50,7 @@ async function logNode(blocks: readonly number[], most: number, refuse = refusal
 const searchAll = (client: Parameters<typeof searchLogs>[0]) =>
   searchLogs(client, logFilter, { from: 0, to: "latest" }, { newestFirst: false }, never);
 
-describe("an endpoint that gives what was not asked for", () => {
+describe("an endpoint that returns logs that do not match", () => {
   const asked = { from: 10, to: 20 };
   const upper = { ...createRpcLog(12), topics: [(logFilter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
   const saying = (result: unknown) => startRpcNodeStub({ respond: () => ({ result }), head: createHeader(head) });
@@ -63,7 +63,7 @@ describe("an endpoint that gives what was not asked for", () => {
     ["with no topic", [{ ...createRpcLog(14), topics: [] }]],
     ["that is none", [{ ...createRpcLog(14), blockHash: "0x" }]],
     ["in no list", {}],
-  ])("a log %s, is not believed: another is asked", async (_, result) => {
+  ])("is skipped for the next one: a log %s", async (_, result) => {
     const alone = createPoolOn([await saying(result)]);
     await expect(alone.client.getLogs(logFilter, asked, false, never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(alone.failures).toMatchObject([{ error: "returned an impossible result" }]);
@@ -71,14 +71,14 @@ describe("an endpoint that gives what was not asked for", () => {
     expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: [createRpcLog(12)], range: asked });
   });
 
-  test("is not one that writes topics otherwise, or tells of a log that was undone", async () => {
+  test("is not one that uses upper case or returns a removed log", async () => {
     const logs = [upper, { ...createRpcLog(15), removed: true }];
     const { client } = createPoolOn([await saying(logs)]);
     expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: logs, range: asked });
   });
 });
 
-describe("an endpoint that gives few blocks of logs at once", () => {
+describe("an endpoint with a small block range", () => {
   test.each([
     [500, "the number", 1],
     [500, "no number", 6],
@@ -95,13 +95,13 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     expect(failures).toEqual([]);
   });
 
-  test.each([false, true])("is asked for the part that is wanted first, newest first: %j", async (newestFirst) => {
+  test.each([false, true])("gets the part that is needed first, newest first: %j", async (newestFirst) => {
     const { client } = createPoolOn([(await logNode([], 500)).node]);
     const answer = await client.getLogs(logFilter, { from: 1_000, to: 9_000 }, newestFirst, never);
     expect(answer?.range).toEqual(newestFirst ? { from: 8_501, to: 9_000 } : { from: 1_000, to: 1_499 });
   });
 
-  test("does not have all there is", async () => {
+  test("does not return an open range", async () => {
     const { node, state } = await logNode([], 500);
     const { client } = createPoolOn([node]);
     expect(await client.getLogs(logFilter, everything, false, never)).toBeUndefined();
@@ -109,7 +109,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     expect(state.widths).toEqual([Number.POSITIVE_INFINITY]);
   });
 
-  test("stands back for one that gives more", async () => {
+  test("is used after one with a larger range", async () => {
     const [narrow, wide] = [await logNode([7], 500), await logNode([7], 20_000)];
     const { client } = createPoolOn([narrow.node, wide.node]);
     expect(blockNumbersOf(await searchAll(client))).toEqual([7]);
@@ -118,7 +118,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     expect(wide.state.widths).toEqual([Number.POSITIVE_INFINITY, 20_000, 20_000, 20_000]);
   });
 
-  test("lets one that gives everything answer alone", async () => {
+  test("is not used beside one without a limit", async () => {
     const [narrow, wide] = [await logNode([7], 500), await logNode([7], Number.POSITIVE_INFINITY)];
     const { client } = createPoolOn([narrow.node, wide.node]);
     await searchAll(client);
@@ -126,7 +126,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     expect([narrow.state.widths.length, wide.state.widths.length]).toEqual([1, 2]);
   });
 
-  test("takes the place of one that is gone", async () => {
+  test("replaces one that is down", async () => {
     const [narrow, gone] = [await logNode([7], 30_000), await logNode([7], Number.POSITIVE_INFINITY)];
     gone.node.intercept = ({ response }) => {
       response.writeHead(500).end();
@@ -137,7 +137,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     expect(failures.length).toBeGreaterThan(0);
   });
 
-  test("is believed for ten minutes: then it may be a better one", async () => {
+  test("is limited for ten minutes, then tried again", async () => {
     const { node, state } = await logNode([7], 500);
     const { client, clock } = createPoolOn([node]);
     await client.getLogs(logFilter, everything, false, never);
@@ -148,7 +148,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     expect(await client.getLogs(logFilter, everything, false, never)).toMatchObject({ range: everything });
   });
 
-  test("is tried with twice as much after a bad moment, not with all", async () => {
+  test("gets twice as many blocks when a limit expires, not all", async () => {
     const { node, state } = await logNode([], 700, refusals["no number"]);
     const { client, clock } = createPoolOn([node]);
     const range: BlockRange = { from: 0, to: head };
@@ -166,7 +166,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     }
   });
 
-  test("has stopped meaning the width when it refuses next to nothing", async () => {
+  test("is not limited further when it rejects the smallest range", async () => {
     const { node, state } = await logNode([], 0, refusals["no number"]);
     const { client, failures, clock } = createPoolOn([node]);
     await expect(client.getLogs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject(
@@ -185,7 +185,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     expect(await client.getLogs(logFilter, everything, false, never)).toMatchObject({ range: everything });
   });
 
-  test("is none the worse for it: its other answers are asked for first", async () => {
+  test("stays the first choice for other reads", async () => {
     const [narrow, other] = [await logNode([], 10, refusals["no number"]), await logNode([], 10)];
     const { client, send } = createPoolOn([narrow.node, other.node]);
     for (let round = 0; round < 3; round++) await client.getLogs(logFilter, { from: 0, to: head }, false, never);
@@ -195,7 +195,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
     ).toEqual([["eth_call"], []]);
   });
 
-  test.each([400, 413, 504])("may say so by answering %i", async (status) => {
+  test.each([400, 413, 504])("may reject a range with HTTP %i", async (status) => {
     const { node } = await logNode([], Number.POSITIVE_INFINITY);
     const { client, send } = createPoolOn([node]);
     await send();
@@ -211,7 +211,7 @@ describe("an endpoint that gives few blocks of logs at once", () => {
   test.each([
     ["the HTTP client", new Agent({ maxResponseSize: 10_000 })],
     ["the exchange", new Agent()],
-  ])("may answer more than %s reads", async (_, dispatcher) => {
+  ])("may return more than %s reads", async (_, dispatcher) => {
     const { node, state } = await logNode([], Number.POSITIVE_INFINITY);
     const usual = node.respond;
     node.respond = (call) => {
@@ -225,13 +225,13 @@ describe("an endpoint that gives few blocks of logs at once", () => {
   });
 });
 
-describe("a refusal that is not about the width", () => {
+describe("a rejection for another reason", () => {
   test.each([
     { code: -32005, message: "rate limit of 100 reached" },
     { code: 429, message: "no" },
     { code: -32000, message: "range ends beyond current head block" },
     { code: -32601, message: "no such method" },
-  ])("sends the search to the next endpoint, and is a failure where there is none: %j", async (error) => {
+  ])("sends the search to the next endpoint, and fails without one: %j", async (error) => {
     const [first, second] = [await logNode([], 0, () => error), await logNode([7], 30_000)];
     const both = createPoolOn([first.node, second.node]);
     const range = { from: 0, to: 20_000 };
@@ -246,7 +246,7 @@ describe("a refusal that is not about the width", () => {
   });
 });
 
-describe("endpoints that say nothing", () => {
+describe("endpoints that time out", () => {
   const member = (name: string): Upstream => ({
     endpoint: { name, id: name, sendBatch: () => Promise.reject(new Error("not asked")) } satisfies Endpoint,
     breaker: createCircuitBreaker(() => 0),
@@ -274,14 +274,14 @@ describe("endpoints that say nothing", () => {
     return { logs, asked, held, isWell };
   }
 
-  test("to a wide search are asked for less, and it is not held against them", async () => {
+  test("on a wide search get a smaller range, without counting as failing", async () => {
     const { logs, asked, held } = setup([member("a")], (_, width) => width <= 10_000);
     expect((await logs(logFilter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
     expect(asked.map(([, width]) => width)).toEqual([head + 1, 10_000]);
     expect(held).toEqual([]);
   });
 
-  test("to a narrow one either have failed, and are asked for less the next time", async () => {
+  test("on a narrow search count as failing, and get a smaller range the next time", async () => {
     const { logs, asked, held } = setup([member("a")], () => false);
     await expect(logs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject({ message: "none" });
     await expect(logs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject({ message: "none" });
@@ -289,7 +289,7 @@ describe("endpoints that say nothing", () => {
     expect(held).toEqual(["a", "a"]);
   });
 
-  test("and are not well are asked when the others have failed, whatever they may give", async () => {
+  test("and are unhealthy are used when the others have failed, whatever their range", async () => {
     const [narrow, ill] = [member("narrow"), member("ill")];
     const { logs, asked, isWell } = setup([narrow, ill], (each, width) => each === ill || width <= 10_000);
     isWell.delete(ill);
@@ -300,7 +300,7 @@ describe("endpoints that say nothing", () => {
     expect(asked).toEqual([["narrow", 10_000]]);
   });
 
-  test("because they rest are passed over", async () => {
+  test("because of a cooldown are skipped", async () => {
     const { node } = await logNode([], 500);
     const resting = await logNode([], Number.POSITIVE_INFINITY);
     resting.node.chainId = 5;
@@ -310,7 +310,7 @@ describe("endpoints that say nothing", () => {
   });
 });
 
-test("a reader tells who was late from who failed", async () => {
+test("the requester distinguishes timeouts from failures", async () => {
   const endpoints = [
     (signal: AbortSignal) => new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(late))),
     () => Promise.reject(new UpstreamError("answered 500", { status: 500 })),
@@ -341,7 +341,7 @@ test("a reader tells who was late from who failed", async () => {
   expect(isLate).toEqual([true, false]);
 });
 
-test("a caller who leaves ends the search at once, and nothing is learnt", async () => {
+test("a caller that leaves ends the search at once, and no limit is learned", async () => {
   const { node, state } = await logNode([], Number.POSITIVE_INFINITY);
   const { client, send, failures } = createPoolOn([node]);
   await send();

@@ -22,8 +22,8 @@ const saying =
 const methods = (node: RpcNodeStub) => node.requests.flat().filter((method) => method !== "eth_chainId");
 const result = (value: string) => ({ respond: () => ({ result: value }) });
 
-describe("a pool of endpoints", () => {
-  test("asks the first only while it answers", async () => {
+describe("an endpoint pool", () => {
+  test("uses only the first endpoint while it responds", async () => {
     const [first, second] = [await startRpcNodeStub(result("0xa")), await startRpcNodeStub(result("0xb"))];
     const { send, failures } = createPoolOn([first, second]);
     expect(await send()).toBe("0xa");
@@ -32,7 +32,7 @@ describe("a pool of endpoints", () => {
     expect(failures).toEqual([]);
   });
 
-  test("gives null as a result", async () => {
+  test("returns null as a result", async () => {
     const { send } = createPoolOn([await startRpcNodeStub({ respond: () => ({ result: null }) })]);
     expect(await send("eth_getTransactionReceipt")).toBeNull();
   });
@@ -50,14 +50,14 @@ describe("a pool of endpoints", () => {
     ],
     ["answers too much", { respond: () => ({ result: `0x${"0".repeat(10_000)}` }) }, "answered more than 10000 bytes"],
     ["is of another chain", { chainId: 10 }, "serves another chain"],
-  ])("goes to the next when one %s", async (_, behaviour, problem) => {
+  ])("fails over to the next endpoint when one %s", async (_, behaviour, problem) => {
     const { send, failures } = createPoolOn([await startRpcNodeStub(behaviour), await startRpcNodeStub(result("0xb"))]);
     expect(await send()).toBe("0xb");
     expect(failures).toMatchObject([{ chain: "optimism", method: "eth_call", error: problem }]);
     expect(JSON.stringify(failures)).not.toContain("secret-key");
   });
 
-  test("says which chain is unavailable when none answers, and no more", async () => {
+  test("names only the chain when no endpoint responds", async () => {
     const refusing = { respond: () => ({ error: { code: 1, message: "secret" } }) };
     const { send, failures } = createPoolOn([await startRpcNodeStub(refusing)]);
     const error = await send().catch((reason: unknown) => reason);
@@ -71,7 +71,7 @@ describe("a pool of endpoints", () => {
     { code: -32015, message: "VM execution error." },
     { code: -32603, message: "EVM error InvalidFEOpcode" },
     { code: -32000, message: "gas required exceeds allowance (0)" },
-  ])("tells a revert from an endpoint's failure: %j", async (error) => {
+  ])("distinguishes a revert from an endpoint failure: %j", async (error) => {
     const [first, second] = [await startRpcNodeStub({ respond: () => ({ error }) }), await startRpcNodeStub()];
     const { send } = createPoolOn([first, second]);
     // As often as you like: to revert is to answer.
@@ -83,7 +83,7 @@ describe("a pool of endpoints", () => {
     expect(methods(second)).toEqual([]);
   });
 
-  test("a method that runs no contract cannot revert", async () => {
+  test("does not report a revert for a method that runs no contract", async () => {
     const error = { code: 3, message: "execution reverted" };
     const { send } = createPoolOn([
       await startRpcNodeStub({ respond: () => ({ error }) }),
@@ -109,14 +109,14 @@ describe("a pool of endpoints", () => {
 });
 
 describe("a read", () => {
-  test("is sent three times at most, to as many endpoints as there are", async () => {
+  test("is sent at most three times, to different endpoints first", async () => {
     const nodes = await Promise.all([1, 2, 3, 4].map(() => startRpcNodeStub(answering(500))));
     await expect(createPoolOn(nodes).send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     // Along with the chain's id; since such a batch is refused, that id alone is tried next, and fails.
     expect(nodes.map((node) => methods(node).length)).toEqual([1, 1, 1, 0]);
   });
 
-  test("comes back to an endpoint after a random wait, where there are no more", async () => {
+  test("retries the same endpoint after a random delay when there is no other", async () => {
     const node = await startRpcNodeStub();
     const delays: number[] = [];
     const { send } = createPoolOn([node], {
@@ -135,7 +135,7 @@ describe("a read", () => {
     expect(performance.now() - from).toBeGreaterThan(265);
   });
 
-  test("is well when the endpoint was so the second time", async () => {
+  test("succeeds when the retry does", async () => {
     let count = 0;
     const respond = () => {
       count += 1;
@@ -144,7 +144,7 @@ describe("a read", () => {
     expect(await createPoolOn([await startRpcNodeStub({ respond })]).send()).toBe("0x5");
   });
 
-  test.each([400, 401, 403, 404])("does not come back to an endpoint that answers %i", async (status) => {
+  test.each([400, 401, 403, 404])("does not retry an endpoint that responds with %i", async (status) => {
     const node = await startRpcNodeStub();
     const { send } = createPoolOn([node]);
     await send();
@@ -153,7 +153,7 @@ describe("a read", () => {
     expect(methods(node)).toHaveLength(2);
   });
 
-  test("that searches has more time, is not hedged, and is not sent to the same endpoint again", async () => {
+  test("that searches has a longer timeout, no hedge and no retry at the same endpoint", async () => {
     const [slow, other] = [await startRpcNodeStub(result("0xa")), await startRpcNodeStub()];
     const { send } = createPoolOn([slow, other]);
     await send();
@@ -166,7 +166,7 @@ describe("a read", () => {
     expect([methods(slow).length, methods(other).length]).toEqual([3, 1]);
   });
 
-  test("that searches is not sent first to who did not answer just now", async () => {
+  test("that searches avoids an endpoint that has just failed", async () => {
     const respond: RpcNodeStub["respond"] = ({ method }) => ({ result: method === "eth_getLogs" ? [] : "0x1" });
     const [first, second] = [await startRpcNodeStub({ respond }), await startRpcNodeStub({ respond })];
     const { send } = createPoolOn([first, second]);
@@ -183,7 +183,7 @@ describe("a read", () => {
     expect(methods(first).slice(before)).toEqual(["eth_call", "eth_getLogs"]);
   });
 
-  test("ends at once when its caller leaves, and says nothing of the endpoint", async () => {
+  test("ends at once when its caller leaves, without counting as a failure", async () => {
     const [first, second] = [await startRpcNodeStub(), await startRpcNodeStub()];
     const { send, failures } = createPoolOn([first, second], { attemptTimeoutMs: 5_000 });
     await send();
@@ -202,13 +202,13 @@ describe("a read", () => {
     expect(first.abortedRequests).toBe(6);
   });
 
-  test("of a caller who has left already is not sent", async () => {
+  test("of a caller that has already left is not sent", async () => {
     const node = await startRpcNodeStub();
     await expect(createPoolOn([node]).send("a", AbortSignal.abort())).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(node.requests).toEqual([]);
   });
 
-  test("ends in time where no connection comes about", async () => {
+  test("times out when no connection is made", async () => {
     const unreachable = new Agent({ connect: () => {} });
     const { send, failures } = createPoolOn([await startRpcNodeStub()], {
       dispatcher: unreachable,
@@ -218,7 +218,7 @@ describe("a read", () => {
     expect(failures).toMatchObject(Array(3).fill({ error: "did not answer in time" }));
   });
 
-  test("is neither repeated nor held against the endpoint once the client closes", async () => {
+  test("is neither retried nor counted as a failure once the pool closes", async () => {
     const closing = new AbortController();
     const dispatcher = new Agent();
     const node = await startRpcNodeStub(hang);
@@ -232,7 +232,7 @@ describe("a read", () => {
     expect(node.requests).toHaveLength(1);
   });
 
-  test("leaves nothing behind on a signal that lives long", async () => {
+  test("leaves no listener on a long-lived signal", async () => {
     const { send } = createPoolOn([await startRpcNodeStub()]);
     const { signal } = new AbortController();
     const [added, removed] = [vi.spyOn(signal, "addEventListener"), vi.spyOn(signal, "removeEventListener")];
@@ -242,7 +242,7 @@ describe("a read", () => {
   });
 });
 
-describe("searches of logs", () => {
+describe("log searches", () => {
   const range = { from: 0, to: 9 };
   /** A node whose answers are held back until they are let go. */
   async function holding() {
@@ -260,7 +260,7 @@ describe("searches of logs", () => {
     return { node, held, search, ...pool };
   }
 
-  test("go on sixteen at a time, the others after them, and hold nothing else up", async () => {
+  test("run sixteen at a time, queue beyond that, and block no other reads", async () => {
     const { node, held, search, send } = await holding();
     const all = Array.from({ length: 40 }, () => search());
     await vi.waitFor(() => expect(held).toHaveLength(16), { timeout: 60_000 });
@@ -274,7 +274,7 @@ describe("searches of logs", () => {
     expect(await Promise.all(all)).toEqual(Array(40).fill({ result: [], range }));
   });
 
-  test("that were not begun in time say so, and are not begun then", async () => {
+  test("that did not start in time fail and do not start later", async () => {
     const { held, search } = await holding();
     const some = Array.from({ length: 16 }, () => search());
     await vi.waitFor(() => expect(held).toHaveLength(16), { timeout: 60_000 });

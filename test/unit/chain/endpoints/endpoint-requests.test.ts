@@ -19,8 +19,8 @@ const failing = (status: number): Partial<RpcNodeStub> => ({
   intercept: ({ response }) => Boolean(response.writeHead(status).end()),
 });
 
-describe("what is told of each HTTP request to an endpoint", () => {
-  test("is its method, how many calls it holds and how it ended", async () => {
+describe("the observer of HTTP requests", () => {
+  test("receives method, number of calls and outcome", async () => {
     const { told, send, clock } = observed([await startRpcNodeStub()]);
     await send("eth_gasPrice");
     await send("eth_gasPrice");
@@ -49,7 +49,7 @@ describe("what is told of each HTTP request to an endpoint", () => {
     expect(endings()[0]).toBe(ending);
   });
 
-  test("ok: the contract's own word that it reverts", async () => {
+  test("reports a revert as ok", async () => {
     const { endings, send } = observed([
       await startRpcNodeStub({ respond: () => ({ error: { code: 3, message: "execution reverted" } }) }),
     ]);
@@ -57,7 +57,7 @@ describe("what is told of each HTTP request to an endpoint", () => {
     expect(endings()).toEqual(["batch ok"]);
   });
 
-  test("refused: a batch, though each of its calls is answered alone", async () => {
+  test("reports a rejected batch as rpc_error, though its calls succeed separately", async () => {
     const node = await startRpcNodeStub({
       intercept: ({ isBatch, response }) => {
         if (isBatch) sendJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } });
@@ -69,7 +69,7 @@ describe("what is told of each HTTP request to an endpoint", () => {
     expect(endings()).toEqual(["batch rpc_error", "eth_chainId ok", "eth_gasPrice ok"]);
   });
 
-  test("aborted: the caller left before the answer", async () => {
+  test("reports aborted when the caller left before the response", async () => {
     const leaving = new AbortController();
     const node = await startRpcNodeStub({
       intercept: () => {
@@ -82,7 +82,7 @@ describe("what is told of each HTTP request to an endpoint", () => {
     expect(endings()).toEqual(["batch aborted"]);
   });
 
-  test("of one on another chain nothing else is asked for", async () => {
+  test("receives one request for an endpoint of another chain", async () => {
     const node = await startRpcNodeStub({
       chainId: 10,
       intercept: ({ isBatch, response }) => isBatch && Boolean(response.writeHead(400).end()),

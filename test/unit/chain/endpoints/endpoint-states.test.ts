@@ -40,7 +40,7 @@ async function lookAgain({ pool, clock, states }: ReturnType<typeof poolOf>, wan
 }
 
 describe("the state of an endpoint", () => {
-  test("is unknown before anybody asks, and then what a look finds", async () => {
+  test("is unknown before the first request, then follows the probe", async () => {
     const node = await startRpcNodeStub({ head: head(7) });
     const looked = poolOf([node]);
     expect(looked.pool.state()).toEqual({
@@ -53,7 +53,7 @@ describe("the state of an endpoint", () => {
     expect(looked.pool.state()).toMatchObject({ head: seen, endpoints: [{ head: seen }] });
   });
 
-  test("is failing when a look or a read fails, and ok again with the next that does not", async () => {
+  test("is failing after a failed probe or read, and ok after the next success", async () => {
     const node = await startRpcNodeStub({ head: head(7) });
     const looked = poolOf([node]);
     await lookAgain(looked, ["ok"]);
@@ -69,7 +69,7 @@ describe("the state of an endpoint", () => {
     expect(looked.states()).toEqual(["ok"]);
   });
 
-  test("is failing while others are asked before it, whatever its head", async () => {
+  test("is failing while its breaker is open, whatever its head", async () => {
     const [first, second] = [
       await startRpcNodeStub({ head: head(7), intercept: down }),
       await startRpcNodeStub({ head: head(7) }),
@@ -87,7 +87,7 @@ describe("the state of an endpoint", () => {
     expect(looked.states()).toEqual(["ok", "ok"]);
   });
 
-  test("is resting while it wants to be left alone", async () => {
+  test("is cooldown while the endpoint asks for it", async () => {
     const busy: RpcNodeStub["intercept"] = ({ response }) =>
       Boolean(response.writeHead(429, { "retry-after": "20" }).end());
     const [first, second] = [await startRpcNodeStub({ intercept: busy }), await startRpcNodeStub({ head: head(7) })];
@@ -103,7 +103,7 @@ describe("the state of an endpoint", () => {
     expect(looked.states()).toEqual(["failing", "ok"]);
   });
 
-  test("is not held against it when the end of the service breaks off a look", async () => {
+  test("is unaffected by a probe that shutdown aborts", async () => {
     const node = await startRpcNodeStub({ intercept: () => true });
     const closing = new AbortController();
     const { pool, states } = poolOf([node], closing);
@@ -114,15 +114,15 @@ describe("the state of an endpoint", () => {
     expect(states()).toEqual(["unknown"]);
   });
 
-  test("is lagging where it answers and is behind its peers", async () => {
+  test("is lagging when it responds and is behind its peers", async () => {
     const looked = poolOf([await startRpcNodeStub({ head: head(84) }), await startRpcNodeStub({ head: head(100) })]);
     await lookAgain(looked, ["lagging", "ok"]);
     expect(looked.pool.state().head).toMatchObject({ number: 100 });
   });
 });
 
-describe("looks for probes", () => {
-  test("come once in ten seconds however often they are asked for, also at a single endpoint", async () => {
+describe("probes", () => {
+  test("run once in ten seconds however often they are requested, also for a single endpoint", async () => {
     const node = await startRpcNodeStub({ head: head(7) });
     const { pool, clock } = poolOf([node]);
     for (let round = 0; round < 50; round++) pool.probe();
@@ -136,7 +136,7 @@ describe("looks for probes", () => {
     await vi.waitFor(() => expect(node.headRequests).toBe(2), { timeout: 60_000 });
   });
 
-  test("are no use of the chain, as reads are", async () => {
+  test("do not count as use of the chain", async () => {
     const { pool, clock } = poolOf([await startRpcNodeStub({ head: head(7) })]);
     pool.probe();
     expect(pool.state().lastUsedAt).toBeUndefined();
@@ -145,7 +145,7 @@ describe("looks for probes", () => {
   });
 });
 
-test("a head that a read tells is known, unless it is from the future", async () => {
+test("a recorded head counts unless it is from the future", async () => {
   const { pool, clock } = poolOf([await startRpcNodeStub()]);
   pool.recordHead({ number: 9, timestamp: nowSeconds });
   expect(pool.state().head).toEqual({ number: 9, timestamp: nowSeconds, observedAt: clock.ms });
@@ -153,11 +153,11 @@ test("a head that a read tells is known, unless it is from the future", async ()
   expect(pool.state().head).toBeUndefined();
 });
 
-test("an endpoint that says no head where it is asked for it is failing", async () => {
+test("an endpoint without a valid head is failing", async () => {
   await lookAgain(poolOf([await startRpcNodeStub({ head: null })]), ["failing"]);
 });
 
-test("to be slower than the next one is no failure", async () => {
+test("being overtaken does not make an endpoint failing", async () => {
   const slow = await startRpcNodeStub({ head: head(7), delayMs: 600 });
   const looked = poolOf([slow, await startRpcNodeStub({ head: head(7) })]);
   await lookAgain(looked, ["ok", "ok"]);

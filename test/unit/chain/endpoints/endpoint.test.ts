@@ -22,8 +22,8 @@ const toBatches =
 const well = (calls: readonly NodeCall[]) =>
   calls.map((call) => ({ id: call.id, result: call.method === chainId ? "0x1" : call.method }));
 
-describe("the chain's id", () => {
-  test("is asked along with the first call, and then no more", async () => {
+describe("the chain id", () => {
+  test("is read along with the first call only", async () => {
     const node = await startRpcNodeStub();
     const { send } = createPoolOn([node]);
     expect(await send()).toBe("0x1");
@@ -31,7 +31,7 @@ describe("the chain's id", () => {
     expect(node.requests).toEqual([[chainId, "eth_call"], ["eth_call"]]);
   });
 
-  test("is asked again before long, and after every failure: behind one address may be several nodes", async () => {
+  test("is read again after 250 ms and after every failure, because several nodes may share an address", async () => {
     const node = await startRpcNodeStub();
     const { send, failures, clock } = createPoolOn([node]);
     await send();
@@ -49,7 +49,7 @@ describe("the chain's id", () => {
     expect(failures.at(-1)).toMatchObject({ error: "serves another chain" });
   });
 
-  test("is asked beside a search, which stays a request of its own", async () => {
+  test("is read beside a log search, which stays a separate request", async () => {
     const node = await startRpcNodeStub({ respond: () => ({ result: [] }) });
     const { send, clock } = createPoolOn([node]);
     await send("eth_getLogs");
@@ -59,7 +59,7 @@ describe("the chain's id", () => {
     expect(node.requests).toHaveLength(3);
   });
 
-  test("goes along with a search that has company anyway", async () => {
+  test("shares a batch with a log search and other calls", async () => {
     const node = await startRpcNodeStub({ respond: () => ({ result: [] }) });
     const { batch, clock } = createPoolOn([node]);
     await batch("eth_getLogs", "b");
@@ -71,7 +71,7 @@ describe("the chain's id", () => {
     ]);
   });
 
-  test("is asked by everybody who begins before it is known, so that nobody waits for another", async () => {
+  test("is read by each of several concurrent first requests, so that none waits for another", async () => {
     const node = await startRpcNodeStub({ delayMs: 30 });
     const { send } = createPoolOn([node]);
     const leaving = new AbortController();
@@ -85,7 +85,7 @@ describe("the chain's id", () => {
   test.each([
     ["a result", () => ({ result: "0x2" })],
     ["a revert", () => ({ error: { code: 3, message: "execution reverted" } })],
-  ])("when wrong, %s is not given out; after a pause the endpoint may have been repaired", async (_, respond) => {
+  ])("if wrong, withholds %s; the endpoint is probed again after a cooldown", async (_, respond) => {
     const node = await startRpcNodeStub({ chainId: 10, respond });
     const { send, failures, clock } = createPoolOn([node]);
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
@@ -100,12 +100,12 @@ describe("the chain's id", () => {
     await vi.waitFor(async () => expect(await send()).toBe("0x3"), { timeout: 60_000 });
   });
 
-  test.each(["0x", "1", 1, null, "0x1g", ["0x1"]])("%j is none", async (answer) => {
+  test.each(["0x", "1", 1, null, "0x1g", ["0x1"]])("%j is rejected as a chain id", async (answer) => {
     const intercept = toBatches((calls) => calls.map(({ id }) => ({ id, result: answer })));
     await expect(createPoolOn([await startRpcNodeStub({ intercept })]).send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
   });
 
-  test("is asked beside the call of an endpoint that takes no batches", async () => {
+  test("is read separately where an endpoint rejects batches", async () => {
     const node = await startRpcNodeStub({ chainId: 10, intercept: toBatches(() => ({ error: { code: -32600 } })) });
     const { send, clock } = createPoolOn([node]);
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
@@ -119,14 +119,14 @@ describe("the chain's id", () => {
 });
 
 describe("a batch", () => {
-  test("is one request, and its outcomes come in the order of its calls", async () => {
+  test("is one request, and its outcomes have the order of its calls", async () => {
     const node = await startRpcNodeStub({ intercept: toBatches((calls) => well(calls).reverse()) });
     const { batch } = createPoolOn([node]);
     expect(await batch("a", "b", "c")).toEqual([{ result: "a" }, { result: "b" }, { result: "c" }]);
     expect(node.requests).toEqual([[chainId, "a", "b", "c"]]);
   });
 
-  test("holds reverts beside results", async () => {
+  test("contains reverts beside results", async () => {
     const error = { code: 3, message: "execution reverted", data: "0x12" };
     const node = await startRpcNodeStub({
       respond: ({ method }) => (method === "eth_call" ? { error } : { result: "0x7" }),
@@ -137,13 +137,13 @@ describe("a batch", () => {
     expect(second).toEqual({ result: "0x7" });
   });
 
-  test("of nothing asks nobody", async () => {
+  test("without calls sends nothing", async () => {
     const node = await startRpcNodeStub();
     expect(await createPoolOn([node]).batch()).toEqual([]);
     expect(node.requests).toEqual([]);
   });
 
-  test("of one call to a known endpoint is no list", async () => {
+  test("of one call to a verified endpoint is sent as an object", async () => {
     const node = await startRpcNodeStub();
     const { batch } = createPoolOn([node]);
     await batch("a");
@@ -178,7 +178,7 @@ describe("a batch", () => {
     ["with a number in place of one", (answers) => [1, ...answers.slice(1)]],
     ["with one that has no result", ([first, ...rest]) => [{ id: first?.id }, ...rest]],
   ];
-  test.each(bad)("%s is not believed: the endpoint is asked for one thing at a time", async (_, spoil) => {
+  test.each(bad)("%s is rejected, and the calls are sent separately", async (_, spoil) => {
     const node = await startRpcNodeStub({
       respond: methodAsResult,
       intercept: toBatches((calls) => spoil(well(calls))),
@@ -202,7 +202,7 @@ describe("a batch", () => {
     ["eth_getLogs", {}],
     ["eth_getBlockByNumber", []],
     ["eth_getTransactionReceipt", "0x"],
-  ])("of %s that gives %j is asked of the next endpoint", async (method, answer) => {
+  ])("of %s with the result %j is retried at the next endpoint", async (method, answer) => {
     const spoilt = await startRpcNodeStub({ respond: () => ({ result: answer }), head: answer });
     const good = method === "eth_getLogs" ? [] : method.includes("get") ? null : "0x1";
     const { send, failures } = createPoolOn([
@@ -213,7 +213,7 @@ describe("a batch", () => {
     expect(failures).toMatchObject([{ error: "returned an impossible result" }]);
   });
 
-  test("goes elsewhere as a whole when one of its calls is refused", async () => {
+  test("is retried elsewhere as a whole when one of its calls is rejected", async () => {
     const error = { code: -32005, message: "secret-key is over its limit" };
     const node = await startRpcNodeStub({ respond: ({ method }) => (method === "b" ? { error } : { result: "bad" }) });
     const { batch, failures } = createPoolOn([node, await startRpcNodeStub({ respond: methodAsResult })]);
@@ -223,8 +223,8 @@ describe("a batch", () => {
   });
 });
 
-describe("an endpoint that takes no batches", () => {
-  test("any more is found out, without a restart", async () => {
+describe("an endpoint that rejects batches", () => {
+  test("any more is detected without a restart", async () => {
     const node = await startRpcNodeStub({ respond: methodAsResult });
     const { batch } = createPoolOn([node]);
     await batch("a", "b");
@@ -236,7 +236,7 @@ describe("an endpoint that takes no batches", () => {
     expect(node.requests.slice(length)).toEqual([["a"], ["b"]]);
   });
 
-  test("any more, and says so by server errors, is found out as well", async () => {
+  test("any more with server errors is detected as well", async () => {
     const node = await startRpcNodeStub({ respond: methodAsResult });
     const { batch } = createPoolOn([node]);
     await batch("a", "b");
@@ -245,7 +245,7 @@ describe("an endpoint that takes no batches", () => {
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
   });
 
-  test("nor anything else, is not asked for every call of it", async () => {
+  test("and everything else does not get every call separately", async () => {
     const node = await startRpcNodeStub({ intercept: ({ response }) => Boolean(response.writeHead(500).end()) });
     await expect(createPoolOn([node]).batch(..."abcdefgh")).rejects.toMatchObject(UNAVAILABLE_ERROR);
     // Three attempts, each with the batch and one call of it.
@@ -268,7 +268,7 @@ describe("an endpoint that takes no batches", () => {
     // It may have been just that.
     ["500", toBatches(() => refusal, 500), minute / 2],
     ["501", toBatches(() => refusal, 501), minute / 2],
-  ])("but answers them by %s gets single requests, for a while", async (_, intercept, whileMs) => {
+  ])("with %s gets separate requests for a while", async (_, intercept, whileMs) => {
     const node = await startRpcNodeStub({ intercept, respond: methodAsResult });
     const { batch, failures, clock } = createPoolOn([node]);
     const expected = [{ result: "a" }, { result: "b" }];
@@ -289,7 +289,7 @@ describe("an endpoint that takes no batches", () => {
     expect(node.requests).toEqual([["a", "b", "c"]]);
   });
 
-  test("of some size still takes smaller ones", async () => {
+  test("of some size still gets smaller ones", async () => {
     const node = await startRpcNodeStub({ respond: methodAsResult });
     node.intercept = ({ calls, response }) => {
       if (calls.length > 3) sendJson(response, refusal, 500);
@@ -304,7 +304,7 @@ describe("an endpoint that takes no batches", () => {
     expect(failures).toEqual([]);
   });
 
-  test("gets at most 16 at a time", async () => {
+  test("gets at most 16 concurrent requests", async () => {
     let most = 0;
     let now = 0;
     const node = await startRpcNodeStub({ respond: methodAsResult });
@@ -327,7 +327,7 @@ describe("an endpoint that takes no batches", () => {
     expect(most).toBe(16);
   });
 
-  test("is asked no further when one of them fails", async () => {
+  test("gets no further requests when one of them fails", async () => {
     const node = await startRpcNodeStub({
       intercept: toBatches(() => refusal),
       respond: () => ({ error: { code: -32601 } }),
@@ -337,7 +337,7 @@ describe("an endpoint that takes no batches", () => {
     expect(node.requests.length).toBeLessThan(50);
   });
 
-  test.each([401, 403, 429])("is not one that answers %i", async (status) => {
+  test.each([401, 403, 429])("is not one that responds with %i", async (status) => {
     const node = await startRpcNodeStub({ intercept: toBatches(() => ({}), status) });
     const { send, failures } = createPoolOn([node, await startRpcNodeStub()]);
     expect(await send()).toBe("0x1");
@@ -345,7 +345,7 @@ describe("an endpoint that takes no batches", () => {
     expect(failures).toMatchObject([{ error: `answered ${status}` }]);
   });
 
-  test("is not one that has taken as large a batch before", async () => {
+  test("is not one that has accepted as large a batch before", async () => {
     const node = await startRpcNodeStub();
     const { batch } = createPoolOn([node, await startRpcNodeStub()]);
     await batch("a", "b");
@@ -354,7 +354,7 @@ describe("an endpoint that takes no batches", () => {
     expect(node.requests.map(({ length }) => length)).toEqual([3, 2]);
   });
 
-  test("fails when it does not take single requests either", async () => {
+  test("fails when it rejects separate requests too", async () => {
     const node = await startRpcNodeStub({
       intercept: toBatches(() => refusal),
       respond: () => ({ error: { code: -32601 } }),

@@ -40,7 +40,7 @@ describe("an endpoint behind its peers", () => {
     expect(await pool.send()).toBe(isPassedOver ? "0xb" : "0xa");
   });
 
-  test("comes back when it has caught up", async () => {
+  test("is used again when it has caught up", async () => {
     const nodes = [
       await startRpcNodeStub({ ...result("0xa"), head: head(1, 1) }),
       await startRpcNodeStub(result("0xb")),
@@ -54,7 +54,7 @@ describe("an endpoint behind its peers", () => {
     expect(await pool.send()).toBe("0xa");
   });
 
-  test("is asked where its peers fail, but not before", async () => {
+  test("is used when its peers fail, but not before", async () => {
     const nodes = [
       await startRpcNodeStub({ ...result("0xa"), head: head(1, 1) }),
       await startRpcNodeStub(result("0xb")),
@@ -67,7 +67,7 @@ describe("an endpoint behind its peers", () => {
     expect(await pool.send()).toBe("0xa");
   });
 
-  test("is none for a peer whose head is far in the future", async () => {
+  test("is not measured against a head that is far in the future", async () => {
     const nodes = [
       await startRpcNodeStub({ ...result("0xa"), head: head(1, 1) }),
       await startRpcNodeStub(result("0xb")),
@@ -83,7 +83,7 @@ describe("an endpoint behind its peers", () => {
     ["no block", null],
     ["no number", { number: 7, timestamp: "0x1" }],
     ["no time", { number: "0x1", timestamp: "soon" }],
-  ])("is not known where a peer says %s of its head", async (_, said) => {
+  ])("is not measured against a head with %s", async (_, said) => {
     const nodes = [
       await startRpcNodeStub({ ...result("0xa"), head: head(1, 1) }),
       await startRpcNodeStub(result("0xb")),
@@ -96,8 +96,8 @@ describe("an endpoint behind its peers", () => {
   });
 });
 
-describe("heads", () => {
-  test("are asked for while somebody reads, every ten seconds at most, and nobody waits for them", async () => {
+describe("head refresh", () => {
+  test("runs beside reads, at most every ten seconds, and blocks none", async () => {
     const nodes = [await startRpcNodeStub(), await startRpcNodeStub()];
     const [, second] = nodes as [RpcNodeStub, RpcNodeStub];
     const { send, clock } = createPoolOn(nodes, { attemptTimeoutMs: 3_000 });
@@ -112,14 +112,14 @@ describe("heads", () => {
     await vi.waitFor(() => expect(nodes.map(({ headRequests }) => headRequests)).toEqual([2, 2]), { timeout: 60_000 });
   });
 
-  test("of a single endpoint are of no interest", async () => {
+  test("does not run for a single endpoint", async () => {
     const node = await startRpcNodeStub();
     await createPoolOn([node]).send();
     await sleep(20);
     expect(node.headRequests).toBe(0);
   });
 
-  test("are no more waited for when the client closes", async () => {
+  test("ends when the pool closes", async () => {
     const closing = new AbortController();
     const dispatcher = new Agent();
     const nodes = [await startRpcNodeStub(), await startRpcNodeStub()];
@@ -132,7 +132,7 @@ describe("heads", () => {
     await dispatcher.destroy();
   });
 
-  test("do not disturb an endpoint that is to be left alone", async () => {
+  test("skips an endpoint in cooldown", async () => {
     const nodes = [await startRpcNodeStub({ ...result("0xa"), chainId: 10 }), await startRpcNodeStub(result("0xb"))];
     const [wrong] = nodes as [RpcNodeStub, RpcNodeStub];
     const { send, clock } = createPoolOn(nodes);
@@ -145,7 +145,7 @@ describe("heads", () => {
     expect(wrong.requests.length + wrong.headRequests).toBe(asked);
   });
 
-  test("ask for no more of an endpoint that then wants to be left alone", async () => {
+  test("starts a cooldown that an endpoint asks for", async () => {
     const nodes = [await startRpcNodeStub(), await startRpcNodeStub(result("0xb"))];
     const [first] = nodes as [RpcNodeStub, RpcNodeStub];
     first.intercept = ({ calls, response }) => {
@@ -159,7 +159,7 @@ describe("heads", () => {
     expect(await send()).toBe("0xb");
   });
 
-  test("survive a look that fails at once", async () => {
+  test("survives a read that fails synchronously", async () => {
     const heads = createHeadTracker({
       peers: [1, 2],
       fetchLatestBlock: () => Promise.reject(new Error("no")),

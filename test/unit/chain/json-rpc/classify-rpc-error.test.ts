@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { classifyRpcError } from "../../../../src/chain/json-rpc/classify-rpc-error.js";
 
-describe("a refusal", () => {
+describe("classifyRpcError", () => {
   test.each([
     ["block range is limited to 2000", [2_000]],
     ["at most 10,000 blocks may be searched.", [10_000]],
@@ -12,7 +12,7 @@ describe("a refusal", () => {
     ["answer over 150000000 bytes, id 1a2b-1234-99", []],
     ["v1.2.3 of 2000x", []],
     ["1,00 is none", []],
-  ])("%j names %j", (message, numbers) => {
+  ])("finds the numbers of %j: %j", (message, numbers) => {
     expect(classifyRpcError({ code: -32000, message })).toEqual({ kind: undefined, numbers });
   });
 
@@ -30,7 +30,7 @@ describe("a refusal", () => {
     ["the range generates too much", undefined],
     ["query timeout exceeded", undefined],
     [undefined, undefined],
-  ])("%j is about %j", (message, kind) => {
+  ])("classifies %j as %j", (message, kind) => {
     expect(classifyRpcError({ code: -32000, message })).toEqual({ kind, numbers: [] });
   });
 
@@ -39,7 +39,7 @@ describe("a refusal", () => {
     [{ code: -32601, message: "no" }, "not_found"],
     ["a word", undefined],
     [{ message: 7 }, undefined],
-  ])("%j is about %j", (error, kind) => {
+  ])("classifies %j as %j", (error, kind) => {
     expect(classifyRpcError(error).kind).toBe(kind);
   });
 });

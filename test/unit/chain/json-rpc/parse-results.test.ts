@@ -20,17 +20,17 @@ const [parsedLog, parsedNext] = [createLog(7), { ...createLog(7, 1), transaction
 const parsedReceipt = { ...receipt, logs: [parsedLog, parsedNext] };
 const shout = (hex: string): string => `0x${hex.slice(2).toUpperCase()}`;
 
-describe("a receipt", () => {
-  test("is what it says of its transaction", () => {
+describe("parseReceipt", () => {
+  test("returns the fields of a receipt", () => {
     expect(parseReceipt(client, { ...receipt, status: "0x1", type: "0x2" })).toEqual(parsedReceipt);
     expect(parseReceipt(client, { ...receipt, logs: [] })).toEqual({ ...receipt, logs: [] });
   });
 
-  test("may not be there", () => {
+  test("returns undefined for null", () => {
     expect(parseReceipt(client, null)).toBeUndefined();
   });
 
-  test("may be written in other letters than its logs", () => {
+  test("accepts hex of either case and returns lower case", () => {
     const shouted = {
       ...receipt,
       transactionHash: shout(transactionHash),
@@ -42,7 +42,7 @@ describe("a receipt", () => {
     expect(parseReceipt(client, { ...receipt, logs })).toEqual({ ...receipt, logs: [parsedLog] });
   });
 
-  test("is without logs that were undone", () => {
+  test("leaves out removed logs", () => {
     const undone = { ...createRpcLog(8), removed: true };
     expect(parseReceipt(client, { ...receipt, logs: [undone, log] })?.logs).toEqual([parsedLog]);
   });
@@ -63,13 +63,13 @@ describe("a receipt", () => {
     ["a log that is none", { ...receipt, logs: [{ ...log, data: 5 }] }],
     ["a word", transactionHash],
     ["nothing", undefined],
-  ])("with %s is none", (_, answer) => {
+  ])("rejects %s", (_, answer) => {
     expect(() => parseReceipt(client, answer)).toThrow(unlikeHop);
   });
 });
 
-describe("logs", () => {
-  test("have hex in lower case and numbers as numbers", () => {
+describe("parseLogs", () => {
+  test("returns hex in lower case and numbers as numbers", () => {
     const shouted = {
       address: shout(log.address),
       topics: log.topics.map(shout),
@@ -82,7 +82,7 @@ describe("logs", () => {
     expect(parseLogs(client, [shouted])).toEqual([{ ...parsedLog, data: "0xab", blockNumber: 10, logIndex: 11 }]);
   });
 
-  test("are without those that were undone", () => {
+  test("leaves out removed logs", () => {
     expect(
       parseLogs(client, [log, { ...createRpcLog(8), removed: true }, { ...createRpcLog(9), removed: false }]),
     ).toEqual([parsedLog, createLog(9)]);
@@ -97,19 +97,19 @@ describe("logs", () => {
     ["block number", { blockNumber: 7 }],
     ["block number that a double can hold", { blockNumber: "0x20000000000000" }],
     ["block", { blockHash: null }],
-    ["place", { logIndex: null }],
+    ["log index", { logIndex: null }],
     ["transaction", { transactionHash: null }],
-  ])("with a log without its %s are none", (_, part) => {
+  ])("rejects a log with an invalid %s", (_, part) => {
     expect(() => parseLogs(client, [log, { ...log, ...part }])).toThrow(unlikeHop);
   });
 });
 
-test("hashes and addresses are given in lower case", () => {
+test("block headers and senders are returned in lower case", () => {
   const header = { number: "0x7", hash: shout(createRpcLog(0xab).blockHash), timestamp: "0x10" };
   expect(parseBlockHeader(client, header)).toEqual({ number: 7, hash: createRpcLog(0xab).blockHash, timestamp: 16 });
   expect(parseSender(client, { from: shout(from) })).toBe(from);
 });
 
-test.each([null, {}, { from: "0x12" }])("who sent a transaction is not told by %j", (answer) => {
+test.each([null, {}, { from: "0x12" }])("parseSender rejects %j", (answer) => {
   expect(() => parseSender(client, answer)).toThrow(unlikeHop);
 });

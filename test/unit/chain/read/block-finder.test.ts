@@ -31,8 +31,8 @@ function setup(blocks = 50_000_000) {
   return { client, state, clock, times, blockAt, readsOf };
 }
 
-describe("the block of a time", () => {
-  test.each([60_000_000, 99_000_000, 99_999_000, 500_000])("is near it, and before it: %i", async (seconds) => {
+describe("findBlockAt", () => {
+  test.each([60_000_000, 99_000_000, 99_999_000, 500_000])("returns a block shortly before %i", async (seconds) => {
     const { blockAt, readsOf } = setup();
     const block = await blockAt(seconds);
     expect(block).toBeLessThanOrEqual(seconds / 2);
@@ -40,7 +40,7 @@ describe("the block of a time", () => {
     expect(await readsOf(() => blockAt(seconds))).toBeLessThanOrEqual(1);
   });
 
-  test("costs two reads at first, one where the head is known, none near a known one", async () => {
+  test("needs two reads at first, one with a cached head, none near a cached block", async () => {
     const { blockAt, readsOf, clock } = setup();
     expect(await readsOf(() => blockAt(60_000_000))).toBe(2);
     // A head that is older than a block is as good.
@@ -49,7 +49,7 @@ describe("the block of a time", () => {
     expect(await readsOf(() => blockAt(60_000_050))).toBe(0);
   });
 
-  test("is looked for below a head that was told wrong for a minute at most", async () => {
+  test("uses a wrong head for one minute at most", async () => {
     const { blockAt, client, state, clock, readsOf } = setup();
     state.has = (number) => number <= state.head;
     const { send } = client;
@@ -64,12 +64,12 @@ describe("the block of a time", () => {
     expect(await readsOf(() => blockAt(60_000_000))).toBe(2);
   });
 
-  test.each([-1, -1_000_000, 0, 1])("before the first blocks is 0: %i", async (seconds) => {
+  test.each([-1, -1_000_000, 0, 1])("returns 0 before the first blocks: %i", async (seconds) => {
     expect(await setup(900).blockAt(seconds)).toBe(0);
     expect(await setup().blockAt(seconds)).toBe(0);
   });
 
-  test("after the head is the head, read anew when about a block has passed", async () => {
+  test("returns the head for a later time, and reads it again after one block time", async () => {
     const { blockAt, readsOf, clock, state } = setup(1_000);
     expect(await blockAt(2_000)).toBe(1_000);
     expect(await readsOf(() => blockAt(9_000))).toBe(0);
@@ -78,14 +78,14 @@ describe("the block of a time", () => {
     expect(await blockAt(9_000)).toBe(1_001);
   });
 
-  test("does not come from blocks that may be undone", async () => {
+  test("caches no blocks that a reorg can remove", async () => {
     const { blockAt, readsOf } = setup();
     const recent = 100_000_000 - 3_000;
     await blockAt(recent);
     expect(await readsOf(() => blockAt(recent))).toBe(1);
   });
 
-  test("of one client is not used for another", async () => {
+  test("keeps the caches of clients separate", async () => {
     const { client, blockAt, state, readsOf } = setup();
     await blockAt(60_000_000);
     const other = { ...client };
@@ -95,7 +95,7 @@ describe("the block of a time", () => {
     expect(await blockAt(60_000_000)).toBeGreaterThan(29_000_000);
   });
 
-  test("is told wrong for an hour at most", async () => {
+  test("uses a wrong timestamp for one hour at most", async () => {
     const { blockAt, state, clock } = setup();
     state.shift = 30_000_000;
     const wrong = await blockAt(60_000_000);
@@ -106,14 +106,14 @@ describe("the block of a time", () => {
     expect(await blockAt(60_000_000)).toBeGreaterThan(29_000_000);
   });
 
-  test("is remembered for some blocks, not for any number of them", async () => {
+  test("caches a limited number of blocks", async () => {
     const { blockAt, readsOf } = setup();
     for (let each = 1; each <= 200; each++) await blockAt(each * 400_000);
     expect(await readsOf(() => blockAt(200 * 400_000))).toBe(0);
     expect(await readsOf(() => blockAt(400_000))).toBeGreaterThan(0);
   });
 
-  test("is unknown where the chain lacks the blocks", async () => {
+  test("fails where the chain lacks the blocks", async () => {
     const { blockAt, state } = setup();
     state.has = (number) => number === state.head;
     await expect(blockAt(60_000_000)).rejects.toMatchObject({

@@ -37,19 +37,19 @@ function saying(result: unknown) {
   return { client, asked };
 }
 
-describe("a header", () => {
+describe("readBlockHeader", () => {
   test.each([
     [9, ["eth_getBlockByNumber", "0x9", false]],
     ["latest", ["eth_getBlockByNumber", "latest", false]],
     ["finalized", ["eth_getBlockByNumber", "finalized", false]],
     [hash, ["eth_getBlockByHash", hash, false]],
-  ])("is asked for by %s", async (block, question) => {
+  ])("reads a block by %s", async (block, question) => {
     const { client, asked } = saying(createHeader(9, 1_700_000_000));
     expect(await readBlockHeader(client, block, never)).toEqual({ number: 9, hash, timestamp: 1_700_000_000 });
     expect(asked).toEqual([question]);
   });
 
-  test("may not be there", async () => {
+  test("returns undefined for null", async () => {
     expect(await readBlockHeader(saying(null).client, 9, never)).toBeUndefined();
   });
 
@@ -62,12 +62,12 @@ describe("a header", () => {
     ["no hash", "latest", { ...createHeader(9), hash: "0x12" }],
     ["no time", "latest", { ...createHeader(9), timestamp: "soon" }],
     ["a word", "latest", "0x9"],
-  ])("with %s is none", async (_, block, answer) => {
+  ])("rejects %s", async (_, block, answer) => {
     await expect(readBlockHeader(saying(answer).client, block, never)).rejects.toMatchObject(unlikeHop);
   });
 });
 
-test("what one endpoint cannot have read right is asked of the next", async () => {
+test("an impossible result is retried at the next endpoint", async () => {
   const saying = (answer: unknown) => startRpcNodeStub({ respond: () => ({ result: answer }) });
   const other = { transactionHash: hash, blockHash: hash, from: `0x${"a1".repeat(20)}`, logs: [] };
   const asked = { ...other, transactionHash: createHeader(8).hash };
@@ -85,7 +85,7 @@ test.each([
   ["block by number", createHeader(9), (client: ChainClient) => readRequiredBlockHeader(client, 9, never)],
   ["receipt", receipt, (client: ChainClient) => readRequiredReceipt(client, hash, never)],
   ["sender", receipt, (client: ChainClient) => readSender(client, hash, never)],
-])("a %s that is there, and that one endpoint does not have, is asked of the next", async (_, there, read) => {
+])("a required %s that one endpoint does not have is read from the next", async (_, there, read) => {
   const nodes = await Promise.all(
     [null, there].map((result) => startRpcNodeStub({ head: result, respond: () => ({ result }) })),
   );
@@ -95,7 +95,7 @@ test.each([
   await expect(read(saying(null).client)).rejects.toMatchObject(unlikeHop);
 });
 
-test("an endpoint that lacks what is old stays the first to be asked for all else", async () => {
+test("an endpoint that lacks old data stays the first choice for other reads", async () => {
   const saying = (found: unknown, other: string) =>
     startRpcNodeStub({ respond: ({ method }) => ({ result: method === "eth_getTransactionReceipt" ? found : other }) });
   const { client, send } = createPoolOn([await saying(null, "0xa"), await saying(receipt, "0xb")]);
@@ -103,11 +103,11 @@ test("an endpoint that lacks what is old stays the first to be asked for all els
   expect(await send()).toBe("0xa");
 });
 
-describe("a page of logs", () => {
+describe("readLogPage", () => {
   const page = (result: unknown, range: BlockRange = { from: 10, to: 20 }) =>
     readLogPage(saying(result).client, logFilter, range, { newestFirst: false }, never);
 
-  test("comes in the order of the chain", async () => {
+  test("returns logs in chain order", async () => {
     const { logs, range } = await page([
       createRpcLog(17),
       createRpcLog(16, 2),
@@ -119,7 +119,7 @@ describe("a page of logs", () => {
     expect(range).toEqual({ from: 10, to: 20 });
   });
 
-  test("is without what was not asked for", async () => {
+  test("leaves out logs that do not match", async () => {
     const other = `0x${"b2".repeat(20)}`;
     const upper = { ...createRpcLog(12), topics: [(logFilter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
     const result = [
@@ -140,11 +140,11 @@ describe("a page of logs", () => {
     ["no block hash", [{ ...createRpcLog(12), blockHash: undefined }]],
     ["a number out of this world", [{ ...createRpcLog(12), blockNumber: `0x${"f".repeat(40)}` }]],
     ["a topic that is none", [{ ...createRpcLog(12), topics: ["0x1"] }]],
-  ])("with %s is none", async (_, result) => {
+  ])("rejects %s", async (_, result) => {
     await expect(page(result)).rejects.toMatchObject(unlikeHop);
   });
 
-  test("up to the head is all where an endpoint takes that, else the last part of it", async () => {
+  test("reads everything up to the head where an endpoint accepts that, otherwise the last part", async () => {
     const latest = { from: 0, to: "latest" } as const;
     const whole = createLogChainStub([1, 99_000]);
     const everything = await readLogPage(whole.client, logFilter, latest, { newestFirst: true }, never);
@@ -157,7 +157,7 @@ describe("a page of logs", () => {
     expect([blockNumbersOf(newest.logs), newest.range]).toEqual([[99_000], { from: 98_001, to: 100_000 }]);
   });
 
-  test("after the head is empty", async () => {
+  test("returns nothing after the head", async () => {
     const { client, state } = createLogChainStub([1], { most: 2_000 });
     const after = await readLogPage(client, logFilter, { from: 100_001, to: "latest" }, { newestFirst: true }, never);
     expect([after.logs, state.pages]).toEqual([[], []]);

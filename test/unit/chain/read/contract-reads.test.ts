@@ -21,8 +21,8 @@ const node = (result: unknown, single = "0x") =>
     head: { number: "0x11", timestamp: "0x20" },
   });
 
-describe("views", () => {
-  test("are read in one block", async () => {
+describe("readContracts", () => {
+  test("reads all calls in one block", async () => {
     const { client } = createPoolOn([await node(whole)]);
     expect(await readContracts(client, options, [view], [], never)).toEqual({
       block: { number: 16n, timeSeconds: 1_700_000_000n },
@@ -36,13 +36,13 @@ describe("views", () => {
     ["that cuts answers short", whole.slice(0, -64)],
     ["that answers for other views", abi.encodeFunctionResult("aggregate3", [[[true, word(1)]]])],
     ["that answers something else", word(1)],
-  ])("that a node %s gives are read at the next", async (_, spoilt) => {
+  ])("retries at the next endpoint after a response %s", async (_, spoilt) => {
     const { client, failures } = createPoolOn([await node(spoilt), await node(whole)]);
     expect(await readContracts(client, options, [view], [], never)).toMatchObject({ returnData: [word(7)] });
     expect(failures).toMatchObject([{ error: "returned an impossible result" }]);
   });
 
-  test("are read one by one where no node has a Multicall3", async () => {
+  test("reads one by one where no node has Multicall3", async () => {
     const { client } = createPoolOn([await node("0x", word(9)), await node("0x", word(9))]);
     expect(await readContracts(client, options, [view], [], never)).toMatchObject({
       block: { number: 17n, timeSeconds: 32n },
@@ -50,7 +50,7 @@ describe("views", () => {
     });
   });
 
-  test("of which no node gives a whole answer are none", async () => {
+  test("fails where no node gives a complete response", async () => {
     const { client } = createPoolOn([await node(word(1)), await node(whole.slice(0, -64))]);
     await expect(readContracts(client, options, [view], [], never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
   });

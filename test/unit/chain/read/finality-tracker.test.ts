@@ -31,8 +31,8 @@ function setup(say: (signal: AbortSignal) => unknown) {
   return { state, client, clock, finality, isFinal };
 }
 
-describe("a block", () => {
-  test("is final up to the chain's word, which is asked for again after ten seconds, and only for later ones", async () => {
+describe("isFinal", () => {
+  test("reads the finalized block again after ten seconds, and only for later blocks", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(100));
     expect([await isFinal(100), await isFinal(101), await isFinal(99)]).toEqual([true, false, true]);
     expect(state.asked).toBe(1);
@@ -44,7 +44,7 @@ describe("a block", () => {
     expect(state.asked).toBe(2);
   });
 
-  test("stays final when an endpoint lags, or knows nothing of it", async () => {
+  test("keeps a block final when an endpoint lags or knows no finalized block", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(100));
     await isFinal(100);
     for (const say of [() => createHeader(50), () => null]) {
@@ -55,7 +55,7 @@ describe("a block", () => {
     }
   });
 
-  test("is not believed to be final for more than ten minutes when no endpoint tells so again", async () => {
+  test("forgets an unconfirmed finalized block after ten minutes", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(1_000));
     expect(await isFinal(500)).toBe(true);
     state.say = () => createHeader(100);
@@ -67,7 +67,7 @@ describe("a block", () => {
     expect([await isFinal(500), await isFinal(100)]).toEqual([false, true]);
   });
 
-  test("is not believed for longer while the chain cannot be asked", async () => {
+  test("forgets it after ten minutes also while the chain does not respond", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(1_000));
     await isFinal(500);
     state.say = () => {
@@ -79,7 +79,7 @@ describe("a block", () => {
     expect(await isFinal(500)).toBe(false);
   });
 
-  test("is believed to be final as long as some endpoint tells so now and then", async () => {
+  test("keeps a block final while some endpoint confirms it now and then", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(1_000));
     await isFinal(500);
     clock.ms += 9 * 60_000;
@@ -109,7 +109,7 @@ describe("a block", () => {
         throw unavailable(new UpstreamError("answered 400", { status: 400 }));
       },
     ],
-  ])("is final when it is an hour old, where the chain answers %s", async (_, say) => {
+  ])("treats blocks older than an hour as final where the chain responds with %s", async (_, say) => {
     const { isFinal, state, clock } = setup(say);
     expect([await isFinal(5, hourAgo), await isFinal(5, hourAgo + 1), await isFinal(5)]).toEqual([true, false, false]);
     clock.ms += 9 * 60_000;
@@ -124,7 +124,7 @@ describe("a block", () => {
     ["is busy", unavailable(new RpcError("refused", { kind: "rate_limited", numbers: [] }))],
     ["is gone", unavailable(new UpstreamError("could not be reached"))],
     ["answers nonsense", undefined],
-  ])("is not known to be final where the chain %s, and the question does not fail", async (_, error) => {
+  ])("returns false without failing where the chain %s", async (_, error) => {
     const { isFinal, state } = setup(() => {
       if (error !== undefined) throw error;
       return "0x1";
@@ -134,7 +134,7 @@ describe("a block", () => {
     expect(state.asked).toBe(1);
   });
 
-  test("is asked about once for all who ask at a time, and again when who asked has left", async () => {
+  test("shares one read among concurrent callers, and reads again when the first has left", async () => {
     const leaving = new AbortController();
     const { isFinal, state } = setup(
       (signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("left")))),
@@ -147,7 +147,7 @@ describe("a block", () => {
     expect(await isFinal(5)).toBe(true);
   });
 
-  test("of a caller's own endpoint is not taken for ours", async () => {
+  test("keeps the state of custom endpoints separate", async () => {
     const { client, finality, state } = setup(() => createHeader(100));
     expect(await finality.isFinal(client, { number: 100 }, never)).toBe(true);
     state.say = () => createHeader(5);

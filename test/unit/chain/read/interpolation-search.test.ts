@@ -45,8 +45,8 @@ async function find(all: readonly Stretch[], share: number, pace: number) {
   return { found, time, reads, head, timeOf };
 }
 
-describe("the search for a block", () => {
-  test("finds one at or before the time, near it, and reads no block twice", async () => {
+describe("searchBlockByTime", () => {
+  test("finds a block at or shortly before the time and reads no block twice", async () => {
     const cases = fc.tuple(
       stretches,
       fc.double({ min: 0, max: 0.999999, noNaN: true }),
@@ -81,14 +81,14 @@ describe("the search for a block", () => {
       12,
       4,
     ],
-  ])("takes few reads: %s", async (_, all, pace, most) => {
+  ])("needs few reads: %s", async (_, all, pace, most) => {
     for (const share of [0.1, 0.3, 0.5, 0.7, 0.9, 0.99]) {
       const { reads } = await find(all, share, pace);
       expect(reads.length).toBeLessThanOrEqual(most);
     }
   });
 
-  test("ends, whatever it is told", async () => {
+  test("ends for arbitrary timestamps", async () => {
     await fc.assert(
       fc.asyncProperty(fc.infiniteStream(fc.nat(2_000)), async (times) => {
         const high = { number: 1_000_000_000, timestamp: 1_000 };

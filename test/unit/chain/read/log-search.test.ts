@@ -9,23 +9,23 @@ const all = { from: 0, to: "latest" } as const;
 const forward = { newestFirst: false };
 const backward = { newestFirst: true };
 
-describe("a search for logs", () => {
+describe("searchLogs", () => {
   test.each([
     [forward, [5, 70_000]],
     [backward, [70_000, 5]],
-  ])("up to the head is one request where an endpoint takes it: %j", async (order, blocks) => {
+  ])("needs one request up to the head where an endpoint accepts that: %j", async (order, blocks) => {
     const { client, state } = createLogChainStub([5, 70_000]);
     expect(blockNumbersOf(await searchLogs(client, logFilter, all, order, never))).toEqual(blocks);
     expect([state.pages.length, state.headReads]).toEqual([1, 0]);
   });
 
-  test("up to the head reads the head where no endpoint takes it", async () => {
+  test("reads the head number where no endpoint accepts an open range", async () => {
     const { client, state } = createLogChainStub([0, 2_000, 100_000], { most: 2_000 });
     expect(blockNumbersOf(await searchLogs(client, logFilter, all, forward, never))).toEqual([0, 2_000, 100_000]);
     expect([state.pages.length, state.headReads]).toEqual([51, 1]);
   });
 
-  test("finds everything once, in order, however little endpoints take, or come to take", async () => {
+  test("finds everything once, in order, for any and for shrinking block ranges", async () => {
     const cases = fc.record({
       blocks: fc.uniqueArray(fc.nat(3_000), { maxLength: 30 }),
       from: fc.nat(3_000),
@@ -51,18 +51,21 @@ describe("a search for logs", () => {
     );
   });
 
-  test.each([forward, backward])("is in order where endpoints come to take less: %j", async (order) => {
-    const blocks = Array.from({ length: 100 }, (_, index) => index * 100);
-    const { client, state } = createLogChainStub(blocks, { most: 2_000 });
-    state.hold = async () => {
-      state.most = 300;
-    };
-    const found = blockNumbersOf(await searchLogs(client, logFilter, { from: 0, to: 9_999 }, order, never));
-    expect(found).toEqual(order.newestFirst ? blocks.toReversed() : blocks);
-    expect(state.pages.length).toBeGreaterThan(20);
-  });
+  test.each([forward, backward])(
+    "returns logs in order when endpoints accept fewer blocks than before: %j",
+    async (order) => {
+      const blocks = Array.from({ length: 100 }, (_, index) => index * 100);
+      const { client, state } = createLogChainStub(blocks, { most: 2_000 });
+      state.hold = async () => {
+        state.most = 300;
+      };
+      const found = blockNumbersOf(await searchLogs(client, logFilter, { from: 0, to: 9_999 }, order, never));
+      expect(found).toEqual(order.newestFirst ? blocks.toReversed() : blocks);
+      expect(state.pages.length).toBeGreaterThan(20);
+    },
+  );
 
-  test("reads eight pages at a time, once the first has told how wide they are", async () => {
+  test("reads eight pages concurrently once the first has determined their width", async () => {
     const { client, state } = createLogChainStub([], { most: 1_000 });
     state.hold = () => sleep(5);
     await searchLogs(client, logFilter, { from: 0, to: 19_999 }, forward, never);
@@ -72,7 +75,7 @@ describe("a search for logs", () => {
   test.each([
     [forward, 1_500, [1_500]],
     [backward, 98_000, [99_000, 98_000]],
-  ])("ends as soon as it has found enough, and cancels the rest: %j", async (order, wanted, blocks) => {
+  ])("stops as soon as it is complete and cancels the rest: %j", async (order, wanted, blocks) => {
     const { client, state } = createLogChainStub([1_500, 3_500, 98_000, 99_000], { most: 1_000 });
     let pages = 0;
     // Those after the third page never end by themselves.
@@ -89,7 +92,7 @@ describe("a search for logs", () => {
     expect(state.cutOff).toBeGreaterThanOrEqual(pages - 3);
   });
 
-  test("rejects when its signal fires, and leaves nothing behind", async () => {
+  test("rejects when its signal aborts and leaves nothing pending", async () => {
     const { client, state } = createLogChainStub([1], { most: 1_000 });
     state.hold = ({ from }) => (from === 0 ? Promise.resolve() : new Promise(() => {}));
     const leaving = new AbortController();
@@ -101,13 +104,13 @@ describe("a search for logs", () => {
     expect(state.pages).toHaveLength(9);
   });
 
-  test("fails where a page cannot be read", async () => {
+  test("fails when a page cannot be read", async () => {
     const { client, state } = createLogChainStub([1], { most: 1_000 });
     state.hold = ({ from }) => (from === 30_000 ? Promise.reject(new Error("down")) : Promise.resolve());
     await expect(searchLogs(client, logFilter, { from: 0, to: 50_000 }, forward, never)).rejects.toThrow("down");
   });
 
-  test("of an empty range asks nobody", async () => {
+  test("sends nothing for an empty range", async () => {
     const { client, state } = createLogChainStub([1]);
     expect(await searchLogs(client, logFilter, { from: 5, to: 4 }, forward, never)).toEqual([]);
     expect(state.pages).toEqual([]);
