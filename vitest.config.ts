@@ -21,8 +21,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
-    // On two cores too: many tests only wait.
-    maxWorkers: 2,
+    // More than two cores have work for: many tests only wait.
+    maxWorkers: 3,
     projects: [
       {
         extends: true,

@@ -46,7 +46,7 @@ afterAll(async () => {
 
 const options: FetchJsonOptions = {
   dispatcher,
-  timeoutMs: 300,
+  timeoutMs: 60_000,
   maxBytes: 1000,
   signal: new AbortController().signal,
 };
@@ -78,7 +78,9 @@ describe("fetchJson", () => {
     ["/silent", "did not answer in time"],
     ["/cut", "could not be reached"],
   ])("%s: %s", async (path, message) => {
-    const error = await exchange(path).catch((reason: unknown) => reason);
+    const error = await exchange(path, message === "did not answer in time" ? { timeoutMs: 300 } : {}).catch(
+      (reason: unknown) => reason,
+    );
     expect(error).toBeInstanceOf(UpstreamError);
     expect((error as UpstreamError).message).toBe(message);
     expect((error as UpstreamError).message).not.toContain("127.0.0.1");
@@ -90,7 +92,7 @@ describe("fetchJson", () => {
     await expect(exchange("/big", { dispatcher, maxBytes: 1_000_000 })).rejects.toMatchObject({ kind: "too_large" });
     await dispatcher.destroy();
     await expect(exchange("/text")).rejects.toMatchObject({ kind: "invalid_response" });
-    await expect(exchange("/silent")).rejects.toMatchObject({ kind: "timeout" });
+    await expect(exchange("/silent", { timeoutMs: 300 })).rejects.toMatchObject({ kind: "timeout" });
     await expect(exchange("/cut")).rejects.toMatchObject({ kind: "network_error" });
     await expect(exchange("/json", { signal: AbortSignal.abort() })).rejects.toMatchObject({ kind: "aborted" });
   });
@@ -104,7 +106,7 @@ describe("fetchJson", () => {
     const collect = runInNewContext("gc") as () => void;
     const collecting = setInterval(collect, 20);
     try {
-      await expect(exchange("/silent", { signal: new AbortController().signal })).rejects.toThrow(
+      await expect(exchange("/silent", { timeoutMs: 300, signal: new AbortController().signal })).rejects.toThrow(
         "did not answer in time",
       );
     } finally {

