@@ -10,19 +10,19 @@ import { parseSentTransfers } from "../../../devnet/transfer/sent-transfer.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { type RpcProxy, type RpcProxyBehaviour, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
-// Status over endpoints as they are in the field. The chains are the test's own: thousands of blocks follow what stands
-// on them from the start, so that a limit on searches is one, and transfers are sent, delivered and undone.
+// Status over endpoints with the limits of real ones. The test has chains of its own: thousands of blocks follow the seeded
+// transfers, so that limits on log searches take effect, and transfers are sent, delivered and reorged.
 
 const longChains = ["ethereum", "polygon", "arbitrum", "optimism"];
-const BLOCKS_SINCE = 2_100;
-/** Each block has the local network look at it: a few at a time. */
+const MINED_BLOCKS = 2_100;
+/** The local network processes every block, so they are mined in small batches. */
 const BLOCKS_PER_REQUEST = 100;
 
 let network: LocalNetwork;
 let chains: LocalChains;
 const proxies = new Map<string, RpcProxy>();
 let environment: Record<string, string>;
-/** Answers of a gateway that nothing stands in the way of, by query. */
+/** Responses of a gateway with unrestricted endpoints, by query. */
 const expected = new Map<string, unknown>();
 const queries: string[] = [];
 
@@ -57,7 +57,7 @@ afterAll(async () => {
 
 async function mineMany(slug: string): Promise<void> {
   const { rpc } = getLocalChain(chains, slug);
-  for (let mined = 0; mined < BLOCKS_SINCE; mined += BLOCKS_PER_REQUEST)
+  for (let mined = 0; mined < MINED_BLOCKS; mined += BLOCKS_PER_REQUEST)
     await rpc("anvil_mine", [toHexQuantity(BLOCKS_PER_REQUEST), "0x1"]);
 }
 
@@ -83,32 +83,38 @@ function behave(behaviour: Partial<RpcProxyBehaviour>, slugs: Iterable<string> =
 
 const pathOf = (query: string): string => `/v1/transfer-status?${query}`;
 
-/** What the other transfers of a transaction are called does not depend on how it is asked for. */
+/** Removes the siblings, which depend on the transaction that was queried. */
 const withoutOthers = (body: unknown) => ({ ...(body as object), otherTransferIds: [] });
 
-/** That it has arrived is told at once; where the machine is slow, by whom and in which transaction comes with a later answer. */
+/** Removes the details of the delivery: on a slow machine they come with a later response than the state. */
 const withoutDelivery = (body: unknown) => ({ ...(body as object), bondTransactionHash: "", bonderAddress: "" });
 
-const ways: readonly (readonly [string, Partial<RpcProxyBehaviour>])[] = [
-  ["that refuse more than 500 blocks, and say so", { maxLogBlocks: 500 }],
-  ["that refuse more than 2,000 blocks, without saying how many", { maxLogBlocks: 2_000, namesLogLimit: false }],
-  ["that refuse batches", { batchErrorStatus: 400 }],
+const endpointKinds: readonly (readonly [string, Partial<RpcProxyBehaviour>])[] = [
+  ["that reject more than 500 blocks and name the limit", { maxLogBlocks: 500 }],
+  ["that reject more than 2,000 blocks without naming the limit", { maxLogBlocks: 2_000, namesLogLimit: false }],
+  ["that reject batches", { batchErrorStatus: 400 }],
   ["that are slow", { latencyMs: 30 }],
 ];
 
-describe.each(ways)("with endpoints %s", (_, behaviour) => {
-  test("every transfer is found by id, by hash, by both and by the delivering transaction", async () => {
+describe.each(endpointKinds)("with endpoints %s", (_, behaviour) => {
+  test("finds every transfer by ID, by hash, by both and by the delivering transaction", async () => {
     behave(behaviour);
-    const ask = async (query: string) => {
+    const request = async (query: string) => {
       const { status, body } = await gateway.get(pathOf(query));
       return { query, status, body: withoutOthers(body) };
     };
-    const right = (query: string) => ({ query, status: 200, body: withoutOthers(expected.get(query)) });
-    const soon = (answer: ReturnType<typeof right>) => ({ ...answer, body: withoutDelivery(answer.body) });
-    const answers = await Promise.all(queries.map(ask));
-    expect(answers.map(soon)).toEqual(queries.map((query) => soon(right(query))));
+    const expectedResponse = (query: string) => ({ query, status: 200, body: withoutOthers(expected.get(query)) });
+    const withoutDetails = (response: ReturnType<typeof expectedResponse>) => ({
+      ...response,
+      body: withoutDelivery(response.body),
+    });
+    const responses = await Promise.all(queries.map(request));
+    expect(responses.map(withoutDetails)).toEqual(queries.map((query) => withoutDetails(expectedResponse(query))));
     for (const query of queries) {
-      await vi.waitFor(async () => expect(await ask(query)).toEqual(right(query)), { timeout: 60_000, interval: 250 });
+      await vi.waitFor(async () => expect(await request(query)).toEqual(expectedResponse(query)), {
+        timeout: 60_000,
+        interval: 250,
+      });
     }
   });
 });
@@ -132,19 +138,19 @@ async function send(source: string, destination: string, amount = 10n ** 17n): P
   return transactionHash;
 }
 
-async function stateOf(query: string): Promise<unknown> {
+async function getState(query: string): Promise<unknown> {
   const { status, body } = await gateway.get(pathOf(query));
   const { state, reason } = body as { state?: string; reason?: string };
   return status === 200 ? state : reason;
 }
 
-/** Asks until the state is another, and gives every state that was answered, each once. */
-async function statesUntil(query: string, last: string): Promise<readonly unknown[]> {
+/** Polls until a state is reached and returns every state on the way, each once. */
+async function collectStatesUntil(query: string, last: string): Promise<readonly unknown[]> {
   const seen: unknown[] = [];
   await expect
     .poll(
       async () => {
-        const state = await stateOf(query);
+        const state = await getState(query);
         if (seen.at(-1) !== state) seen.push(state);
         return state;
       },
@@ -154,15 +160,15 @@ async function statesUntil(query: string, last: string): Promise<readonly unknow
   return seen;
 }
 
-describe("a transfer that is under way", () => {
+describe("a transfer in flight", () => {
   test.each([
     ["arbitrum", "polygon"],
     ["optimism", "base"],
     ["ethereum", "arbitrum"],
-  ])("from %s to %s is pending, then bonded, and nothing else in between", async (source, destination) => {
+  ])("from %s to %s is PENDING, then BONDED, and nothing else in between", async (source, destination) => {
     const query = `transactionHash=${await send(source, destination)}`;
-    expect(await stateOf(query)).toBe("PENDING");
-    const seen = statesUntil(query, "BONDED");
+    expect(await getState(query)).toBe("PENDING");
+    const seen = collectStatesUntil(query, "BONDED");
     await network.bonder.deliverPending();
     expect(await seen).toEqual(["PENDING", "BONDED"]);
     const { body } = await gateway.get(pathOf(query));
@@ -170,62 +176,62 @@ describe("a transfer that is under way", () => {
     expect((await gateway.get(pathOf(`transactionHash=${bondTransactionHash}`))).body).toEqual(body);
   });
 
-  test("that two sent alike and one has arrived: the first is bonded", async () => {
+  test("is BONDED before a later one with equal values", async () => {
     const first = await send("ethereum", "optimism", 2n * 10n ** 16n);
     const second = await send("ethereum", "optimism", 2n * 10n ** 16n);
     behave({ maxLogBlocks: 500 });
-    expect(await stateOf(`transactionHash=${second}`)).toBe("PENDING");
+    expect(await getState(`transactionHash=${second}`)).toBe("PENDING");
     const receipt = (await getLocalChain(chains, "ethereum").rpc("eth_getTransactionReceipt", [
       first,
     ])) as TransactionReceipt;
     for (const transfer of parseSentTransfers("ethereum", receipt.logs)) await deliverTransfer(chains, transfer);
-    expect(await statesUntil(`transactionHash=${first}`, "BONDED")).not.toContain("UNBONDABLE");
-    expect(await stateOf(`transactionHash=${second}`)).toBe("PENDING");
-    expect(await stateOf(`transferId=${second}`)).toBe("PENDING");
+    expect(await collectStatesUntil(`transactionHash=${first}`, "BONDED")).not.toContain("UNBONDABLE");
+    expect(await getState(`transactionHash=${second}`)).toBe("PENDING");
+    expect(await getState(`transferId=${second}`)).toBe("PENDING");
     await network.bonder.deliverPending();
   });
 });
 
-test("an endpoint that lags behind its peer is passed over", async () => {
-  // Not one of the long chains: their blocks are from the future by now, which is no measure for anyone.
+test("an endpoint that lags behind its peer is bypassed", async () => {
+  // Not one of the long chains: the times of their blocks lie in the future by now.
   await getLocalChain(chains, "base").rpc("anvil_mine", [toHexQuantity(30), "0x1"]);
   const url = network.chains.base?.url ?? "";
   const lagging = await startRpcProxy(url, { lagBlocks: 20 });
   const both = await startGateway({ ...environment, RPC_URL_BASE: `${lagging.url},${url}` });
-  const answers = async () => (await both.get(pathOf(query))).body;
+  const getBody = async () => (await both.get(pathOf(query))).body;
   let query = `transferHash=0x${"12".repeat(32)}`;
   try {
-    // What the endpoints are like is found out beside the first questions.
-    await answers();
+    // The first requests trigger the probes of the endpoints.
+    await getBody();
     query = `transactionHash=${await send("base", "polygon")}`;
-    await expect.poll(answers).toMatchObject({ state: "PENDING" });
+    await expect.poll(getBody).toMatchObject({ state: "PENDING" });
     await network.bonder.deliverPending();
-    await expect.poll(answers).toMatchObject({ state: "BONDED" });
+    await expect.poll(getBody).toMatchObject({ state: "BONDED" });
   } finally {
     await both.stop();
     await lagging.close();
   }
 });
 
-describe("blocks that are undone", () => {
-  test("take a delivery and a transfer with them", async () => {
+describe("reorgs", () => {
+  test("remove a delivery and a transfer", async () => {
     const { rpc: source } = getLocalChain(chains, "optimism");
     const { rpc: destination } = getLocalChain(chains, "polygon");
-    const beforeSending = await source("evm_snapshot");
+    const beforeSend = await source("evm_snapshot");
     const query = `transactionHash=${await send("optimism", "polygon")}`;
-    expect(await stateOf(query)).toBe("PENDING");
+    expect(await getState(query)).toBe("PENDING");
     const beforeDelivery = await destination("evm_snapshot");
     await network.bonder.deliverPending();
-    await statesUntil(query, "BONDED");
+    await collectStatesUntil(query, "BONDED");
     const { body, headers } = await gateway.get(pathOf(query));
     expect(headers.get("cache-control")).toBe("public, max-age=2");
     const byBond = `transactionHash=${(body as { bondTransactionHash: string }).bondTransactionHash}`;
-    expect(await stateOf(byBond)).toBe("BONDED");
+    expect(await getState(byBond)).toBe("BONDED");
 
     await destination("evm_revert", [beforeDelivery]);
-    await statesUntil(query, "PENDING");
-    await statesUntil(byBond, "TRANSFER_NOT_FOUND");
-    await source("evm_revert", [beforeSending]);
-    await statesUntil(query, "TRANSFER_NOT_FOUND");
+    await collectStatesUntil(query, "PENDING");
+    await collectStatesUntil(byBond, "TRANSFER_NOT_FOUND");
+    await source("evm_revert", [beforeSend]);
+    await collectStatesUntil(query, "TRANSFER_NOT_FOUND");
   });
 });

@@ -4,8 +4,8 @@ import { startGateway, type TestGateway } from "../../support/service/in-process
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
-// The service with an index, over chains that anvil runs: it comes to know all that stands on them, says the same as the
-// chains, and goes on knowing when they are gone.
+// The service with an index over chains run by anvil: the index fills up, gives the same answers as the chains, and keeps
+// giving them when the chains are down.
 
 const { chains, transfers } = inject("network");
 const real = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
@@ -15,7 +15,7 @@ const folder = useTemporaryFolder();
 const proxies: RpcProxy[] = [];
 let environment: Record<string, string>;
 let gateway: TestGateway;
-/** What the chains say, by every way to ask. */
+/** The chains' responses, by query. */
 const expected = new Map<string, unknown>();
 
 beforeAll(async () => {
@@ -56,15 +56,15 @@ async function expectAll(queries: Iterable<string>): Promise<void> {
   }
 }
 
-test("it says what the chains say, by id, hash, both, and the delivering transaction, and asks them nothing", async () => {
+test("answers like the chains for every kind of query, without reading them", async () => {
   for (const proxy of proxies) proxy.reset();
   await expectAll(expected.keys());
-  const asked = new Set(proxies.flatMap((proxy) => [...proxy.calls().keys()]));
+  const methods = new Set(proxies.flatMap((proxy) => [...proxy.calls().keys()]));
   for (const method of ["eth_getTransactionReceipt", "eth_call", "eth_getBlockByHash"])
-    expect(asked).not.toContain(method);
+    expect(methods).not.toContain(method);
 });
 
-test("what it does not have, the chains may have since: of their logs only the newest are searched", async () => {
+test("searches only the newest logs of the chains for an ID that is not indexed", async () => {
   for (const proxy of proxies) proxy.reset();
   const { status, body } = await gateway.get(`/v1/transfer-status?${unknownId}`);
   expect({ status, body }).toMatchObject({ status: 404, body: { reason: "TRANSFER_NOT_FOUND" } });
@@ -76,9 +76,9 @@ test("what it does not have, the chains may have since: of their logs only the n
   for (const from of ranges) expect(from).toBeGreaterThan(0);
 });
 
-test("it knows what was delivered, and not whether something has been since, when the chains are gone", async () => {
+test("still answers for delivered transfers, but not for pending ones, when the chains are down", async () => {
   for (const proxy of proxies) proxy.behaviour.errorStatus = 503;
-  // Whether a nonce alone names one transfer, only all chains can tell.
+  // Only all chains together can tell whether a nonce identifies one transfer.
   const bonded = [...expected]
     .filter(([query, body]) => (body as { bonded: boolean }).bonded && !/^transferId=[0-9]+$/.test(query))
     .map(([query]) => query);
@@ -92,7 +92,7 @@ test("it knows what was delivered, and not whether something has been since, whe
   await expectAll(bonded);
   expect((await gateway.get(`/v1/transfer-status?${unknownHash}`)).status).toBe(503);
 
-  // Nor does a new process need them for that.
+  // A new process does not need the chains for that either.
   await gateway.stop();
   gateway = await startGateway(environment);
   await expectAll(bonded);

@@ -3,12 +3,12 @@ import { startGateway, type TestGateway } from "../../support/service/in-process
 import { type ExplorerMode, type ExplorerStub, startExplorerStub } from "../../support/stubs/explorer-stub.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
-// Who is believed, who is waited for, and what is kept.
+// Precedence of the sources, waiting for them, and caching.
 
 const { chains, transfers } = inject("network");
 
 const real = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
-/** What the chains alone say, by transfer ID and hash. */
+/** The responses from the chains alone, by transfer ID and hash. */
 const expected = new Map<string, Record<string, unknown>>();
 const open: { close(): Promise<void> }[] = [];
 let gateway: TestGateway | undefined;
@@ -16,10 +16,10 @@ let gateway: TestGateway | undefined;
 const queryOf = ({ transferId, transactionHash }: (typeof real)[number]): string =>
   `/v1/transfer-status?transferId=${transferId}&transferHash=${transactionHash}`;
 
-function seeded(name: string): (typeof real)[number] {
-  const found = real.find((each) => each.name === name);
-  if (found === undefined) throw new Error(`no transfer ${name}`);
-  return found;
+function getSeeded(name: string): (typeof real)[number] {
+  const transfer = real.find((seeded) => seeded.name === name);
+  if (transfer === undefined) throw new Error(`no transfer ${name}`);
+  return transfer;
 }
 
 beforeAll(async () => {
@@ -30,29 +30,29 @@ beforeAll(async () => {
 afterEach(async () => {
   await gateway?.stop();
   gateway = undefined;
-  await Promise.all(open.splice(0).map((each) => each.close()));
+  await Promise.all(open.splice(0).map((resource) => resource.close()));
 });
 
-/** A transfer as the explorer tells of it, at a price of its own. */
-function recordOf(status: Record<string, unknown>, priceUsd: number): Record<string, unknown> {
+/** Returns the explorer's record of a transfer, with another price. */
+function toRecord(status: Record<string, unknown>, priceUsd: number): Record<string, unknown> {
   const { state, otherTransferIds, amountUsd, bonderFeeUsd, ...same } = status;
   return { ...same, tokenPriceUsd: priceUsd, amountUsd: Number(status.amountFormatted) * priceUsd };
 }
 
 async function startExplorer(mode: ExplorerMode, priceUsd = 0.5): Promise<ExplorerStub> {
-  const stub = await startExplorerStub([...expected.values()].map((status) => recordOf(status, priceUsd)));
+  const stub = await startExplorerStub([...expected.values()].map((status) => toRecord(status, priceUsd)));
   stub.mode = mode;
   open.push(stub);
   return stub;
 }
 
-async function proxyOf(slug: string): Promise<RpcProxy> {
+async function startProxy(slug: string): Promise<RpcProxy> {
   const proxy = await startRpcProxy(chains[slug]?.url ?? "");
   open.push(proxy);
   return proxy;
 }
 
-/** Statuses do not differ but by what they are worth. */
+/** Removes the fields that depend on the price. */
 function withoutUsd(body: unknown): unknown {
   const { amountUsd, bonderFeeUsd, ...rest } = body as Record<string, unknown>;
   return rest;
@@ -61,7 +61,7 @@ function withoutUsd(body: unknown): unknown {
 describe.each(["well", "down", "slow", "hang", "foreign", "wrong-types", "html", "error", "endless"] as const)(
   "with an explorer that is %s",
   (mode) => {
-    test("the chains' word stands", async () => {
+    test("returns the status from the chains", async () => {
       const explorer = await startExplorer(mode);
       gateway = await startGateway({ EXPLORER_API_URL: explorer.url });
       for (const transfer of real) {
@@ -82,13 +82,13 @@ describe.each(["well", "down", "slow", "hang", "foreign", "wrong-types", "html",
 );
 
 describe("while a chain is down", () => {
-  const transfer = seeded("usdt-polygon-arbitrum");
+  const transfer = getSeeded("usdt-polygon-arbitrum");
 
   test.each([
     ["the source", "polygon"],
     ["the destination", "arbitrum"],
-  ])("%s, the explorer's word is better than none", async (_, slug) => {
-    const [explorer, proxy] = await Promise.all([startExplorer("well"), proxyOf(slug)]);
+  ])("returns the explorer's status when it is %s", async (_, slug) => {
+    const [explorer, proxy] = await Promise.all([startExplorer("well"), startProxy(slug)]);
     proxy.behaviour.errorStatus = 503;
     const environment = { EXPLORER_API_URL: explorer.url, [`RPC_URL_${slug.toUpperCase()}`]: proxy.url };
     gateway = await startGateway(environment);
@@ -102,9 +102,9 @@ describe("while a chain is down", () => {
   });
 
   test.each(["down", "wrong-types", "hang"] as const)(
-    "and the explorer is %s: unknown, and not pending",
+    "returns 503 rather than PENDING when the explorer is %s too",
     async (mode) => {
-      const [explorer, proxy] = await Promise.all([startExplorer(mode), proxyOf("arbitrum")]);
+      const [explorer, proxy] = await Promise.all([startExplorer(mode), startProxy("arbitrum")]);
       proxy.behaviour.errorStatus = 503;
       gateway = await startGateway({ EXPLORER_API_URL: explorer.url, RPC_URL_ARBITRUM: proxy.url });
       const { status, body } = await gateway.get(queryOf(transfer));
@@ -113,8 +113,8 @@ describe("while a chain is down", () => {
     },
   );
 
-  test("and does not even say so, the explorer answers within the deadline", async () => {
-    const [explorer, proxy] = await Promise.all([startExplorer("well"), proxyOf("arbitrum")]);
+  test("returns the explorer's status within the deadline when the chain hangs", async () => {
+    const [explorer, proxy] = await Promise.all([startExplorer("well"), startProxy("arbitrum")]);
     proxy.behaviour.isHanging = true;
     gateway = await startGateway({
       EXPLORER_API_URL: explorer.url,
@@ -126,8 +126,8 @@ describe("while a chain is down", () => {
     expect(headers.get("source")).toBe("explorer");
   });
 
-  test("by an id alone: what one chain does not tell, the explorer's hint finds", async () => {
-    const [explorer, proxy] = await Promise.all([startExplorer("well"), proxyOf("polygon")]);
+  test("finds a transfer by ID through the explorer's hint when one chain serves no logs", async () => {
+    const [explorer, proxy] = await Promise.all([startExplorer("well"), startProxy("polygon")]);
     proxy.behaviour.override = ({ method }) =>
       method === "eth_getLogs" ? { error: { code: -32601, message: "the method is not served" } } : undefined;
     const environment = { RPC_URL_POLYGON: proxy.url };
@@ -145,11 +145,11 @@ describe("while a chain is down", () => {
   });
 });
 
-describe("what is kept", () => {
-  const transfer = seeded("usdt-polygon-arbitrum");
+describe("caching", () => {
+  const transfer = getSeeded("usdt-polygon-arbitrum");
 
-  test("equal questions at the same time are one look-up, and an answer is kept about a block", async () => {
-    const proxy = await proxyOf("arbitrum");
+  test("deduplicates equal concurrent requests and caches the status for about a block", async () => {
+    const proxy = await startProxy("arbitrum");
     proxy.behaviour.latencyMs = 20;
     gateway = await startGateway({ RPC_URL_ARBITRUM: proxy.url });
     const { get } = gateway;
@@ -165,38 +165,38 @@ describe("what is kept", () => {
     expect(Number(headers.get("age"))).toBeLessThan(5);
     const etag = headers.get("etag") ?? "";
     expect(etag).toMatch(/^"[^"]+"$/);
-    const again = await fetch(`${gateway.url}${queryOf(transfer)}`, { headers: { "if-none-match": etag } });
-    expect({ status: again.status, body: await again.text() }).toEqual({ status: 304, body: "" });
-    expect(again.headers.get("source")).toBe("chain");
-    expect(new Date(again.headers.get("observed-at") ?? "").getTime()).toBeGreaterThan(Date.now() - 60_000);
+    const revalidated = await fetch(`${gateway.url}${queryOf(transfer)}`, { headers: { "if-none-match": etag } });
+    expect({ status: revalidated.status, body: await revalidated.text() }).toEqual({ status: 304, body: "" });
+    expect(revalidated.headers.get("source")).toBe("chain");
+    expect(new Date(revalidated.headers.get("observed-at") ?? "").getTime()).toBeGreaterThan(Date.now() - 60_000);
   });
 
-  test("nothing is kept of what a caller's own endpoint says, nor of what was not found or failed", async () => {
-    const own = await proxyOf("arbitrum");
-    const ours = await proxyOf("arbitrum");
-    gateway = await startGateway({ RPC_URL_ARBITRUM: ours.url });
+  test("stores nothing from a custom endpoint, no 404 and no error", async () => {
+    const custom = await startProxy("arbitrum");
+    const configured = await startProxy("arbitrum");
+    gateway = await startGateway({ RPC_URL_ARBITRUM: configured.url });
     const { get } = gateway;
-    const withOwn = `${queryOf(transfer)}&rpcUrl[arbitrum]=${encodeURIComponent(own.url)}`;
+    const withCustom = `${queryOf(transfer)}&rpcUrl[arbitrum]=${encodeURIComponent(custom.url)}`;
     for (const round of [1, 2]) {
-      const { status, body, headers } = await get(withOwn);
+      const { status, body, headers } = await get(withCustom);
       expect({ status, body: withoutUsd(body) }).toEqual({
         status: 200,
         body: withoutUsd(expected.get(queryOf(transfer))),
       });
       expect(headers.get("cache-control")).toBe("no-store");
-      expect(own.calls().get("eth_call")).toBe(round);
+      expect(custom.calls().get("eth_call")).toBe(round);
     }
-    expect(ours.calls().get("eth_call") ?? 0).toBe(0);
+    expect(configured.calls().get("eth_call") ?? 0).toBe(0);
 
     const unknown = `/v1/transfer-status?transferHash=0x${"12".repeat(32)}`;
     for (const round of [1, 2]) {
       const { status, headers } = await get(unknown);
       expect({ status, cache: headers.get("cache-control") }).toEqual({ status: 404, cache: "no-store" });
-      expect(ours.calls().get("eth_getTransactionReceipt")).toBe(round);
+      expect(configured.calls().get("eth_getTransactionReceipt")).toBe(round);
     }
-    ours.behaviour.errorStatus = 500;
+    configured.behaviour.errorStatus = 500;
     expect((await get(queryOf(transfer))).status).toBe(503);
-    ours.behaviour.errorStatus = undefined;
+    configured.behaviour.errorStatus = undefined;
     expect((await get(queryOf(transfer))).status).toBe(200);
   });
 });

@@ -12,8 +12,8 @@ import { getTokenDecimals } from "../../../src/hop/tokens.js";
 import golden from "../../golden/quotes.json" with { type: "json" };
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 
-// What each seeded transfer's status must be is read here from the chains a second time, by other means: ethers and
-// the ABIs of the real contracts, every log of the chain, and every address of the SDK's book.
+// Reads the expected status of each seeded transfer from the chains by independent means: ethers, the ABIs of the real
+// contracts, every log of the chain, and every address in the SDK's address book.
 
 const { chains, transfers } = inject("network");
 const prices: Record<string, number> = golden.inputs.pricesUsd;
@@ -24,17 +24,19 @@ const events = new utils.Interface(
     .filter((entry): entry is never => (entry as { type: string }).type === "event")
     .filter((entry, index, all) => all.findIndex((other) => JSON.stringify(other) === JSON.stringify(entry)) === index),
 );
-const sending = ["TransferSent", "TransferSentToL2", "CCTPTransferSent"];
+const sendEventNames = ["TransferSent", "TransferSentToL2", "CCTPTransferSent"];
 
-const book = new Set(
-  (JSON.stringify(sdkConfig.mainnet.addresses).match(/0x[0-9a-fA-F]{40}/g) ?? []).map((each) => each.toLowerCase()),
+const hopAddresses = new Set(
+  (JSON.stringify(sdkConfig.mainnet.addresses).match(/0x[0-9a-fA-F]{40}/g) ?? []).map((address) =>
+    address.toLowerCase(),
+  ),
 );
 
 let gateway: TestGateway;
 const logs = new Map<string, ReturnType<typeof parse>[]>();
 
 function parse(log: providers.Log) {
-  if (!book.has(log.address.toLowerCase())) return undefined;
+  if (!hopAddresses.has(log.address.toLowerCase())) return undefined;
   try {
     return { log, ...events.parseLog(log) };
   } catch {
@@ -60,39 +62,41 @@ afterAll(() => gateway.stop());
 const eventsOn = (slug: string, name: string) =>
   (logs.get(slug) ?? []).filter((event): event is NonNullable<typeof event> => event?.name === name);
 
-/** How the transfer arrived, as the destination's own events tell. */
-function arrival(sourceSlug: string, sent: NonNullable<ReturnType<typeof parse>>) {
+/** Finds the delivery of a transfer in the events of its destination. */
+function findDelivery(sourceSlug: string, sent: NonNullable<ReturnType<typeof parse>>) {
   const { args } = sent;
   const destinationSlug = slugOf.get(args.chainId.toNumber()) ?? "";
   switch (sent.name) {
     case "TransferSent": {
       const [bonded] = eventsOn(destinationSlug, "WithdrawalBonded").filter(
-        (each) => each.args.transferId === args.transferId,
+        (event) => event.args.transferId === args.transferId,
       );
       const [withdrew] = eventsOn(destinationSlug, "Withdrew").filter(
-        (each) => each.args.transferId === args.transferId,
+        (event) => event.args.transferId === args.transferId,
       );
       return { destinationSlug, log: (bonded ?? withdrew)?.log, isBond: bonded !== undefined };
     }
     case "TransferSentToL2": {
-      const values = (each: typeof sent): string =>
+      const getValues = (event: typeof sent): string =>
         ["recipient", "amount", "amountOutMin", "deadline", "relayer", "relayerFee"]
-          .map((name) => each.args[name])
+          .map((name) => event.args[name])
           .join();
-      const equal = eventsOn(sourceSlug, "TransferSentToL2").filter(
-        (each) =>
-          values(each) === values(sent) && each.args.chainId.eq(args.chainId) && each.log.address === sent.log.address,
+      const equalSends = eventsOn(sourceSlug, "TransferSentToL2").filter(
+        (event) =>
+          getValues(event) === getValues(sent) &&
+          event.args.chainId.eq(args.chainId) &&
+          event.log.address === sent.log.address,
       );
-      const place = equal.findIndex(({ log }) => log === sent.log);
+      const order = equalSends.findIndex(({ log }) => log === sent.log);
       const completed = eventsOn(destinationSlug, "TransferFromL1Completed").filter(
-        (each) => values(each) === values(sent),
+        (event) => getValues(event) === getValues(sent),
       );
-      return { destinationSlug, log: completed[place]?.log, isBond: false };
+      return { destinationSlug, log: completed[order]?.log, isBond: false };
     }
     default: {
       const domains: Record<string, number> = { ethereum: 0, optimism: 2, arbitrum: 3, base: 6, polygon: 7 };
       const [received] = eventsOn(destinationSlug, "MessageReceived").filter(
-        (each) => each.args.nonce.eq(args.cctpNonce) && each.args.sourceDomain === domains[sourceSlug],
+        (event) => event.args.nonce.eq(args.cctpNonce) && event.args.sourceDomain === domains[sourceSlug],
       );
       return { destinationSlug, log: received?.log, isBond: false };
     }
@@ -102,21 +106,21 @@ function arrival(sourceSlug: string, sent: NonNullable<ReturnType<typeof parse>>
 async function expectedStatus(seeded: (typeof transfers)[number]): Promise<Record<string, unknown>> {
   const source = providerOf(seeded.sourceSlug);
   const receipt = await source.getTransactionReceipt(seeded.transactionHash);
-  const all = receipt.logs.flatMap((log) => {
+  const sends = receipt.logs.flatMap((log) => {
     const event = parse(log);
-    return event !== undefined && sending.includes(event.name) ? [event] : [];
+    return event !== undefined && sendEventNames.includes(event.name) ? [event] : [];
   });
-  const idOf = (event: (typeof all)[number]): string =>
+  const idOf = (event: (typeof sends)[number]): string =>
     event.args.transferId ?? event.args.cctpNonce?.toString() ?? seeded.transactionHash;
-  const sent = all.find((event) => idOf(event) === seeded.transferId);
-  const found =
+  const sent = sends.find((event) => idOf(event) === seeded.transferId);
+  const parsedSend =
     sent &&
     (logs.get(seeded.sourceSlug) ?? []).find(
       (event) => event?.log.transactionHash === sent.log.transactionHash && event.log.logIndex === sent.log.logIndex,
     );
-  if (sent === undefined || found === undefined) throw new Error(`no sending event for ${seeded.name}`);
+  if (sent === undefined || parsedSend === undefined) throw new Error(`no send event for ${seeded.name}`);
   const { args } = sent;
-  const { destinationSlug, log, isBond } = arrival(seeded.sourceSlug, found);
+  const { destinationSlug, log, isBond } = findDelivery(seeded.sourceSlug, parsedSend);
   const bond = log && (await providerOf(destinationSlug).getTransaction(log.transactionHash));
   const block = await source.getBlock(receipt.blockHash);
   const amountOutMin: BigNumber = args.amountOutMin ?? BigNumber.from(0);
@@ -124,7 +128,7 @@ async function expectedStatus(seeded: (typeof transfers)[number]): Promise<Recor
   const fee: BigNumber = args.bonderFee ?? args.relayerFee;
   const decimals = getTokenDecimals(seeded.token);
   const price = prices[seeded.token] ?? Number.NaN;
-  const whole = (value: BigNumber): number => Number(utils.formatUnits(value, decimals));
+  const toWholeTokens = (value: BigNumber): number => Number(utils.formatUnits(value, decimals));
   const unbondable =
     destinationSlug === "ethereum" && sent.name === "TransferSent" && !(amountOutMin.isZero() && deadline.isZero());
   return {
@@ -136,28 +140,28 @@ async function expectedStatus(seeded: (typeof transfers)[number]): Promise<Recor
     destinationChainSlug: destinationSlug,
     accountAddress: receipt.from.toLowerCase(),
     amount: args.amount.toString(),
-    amountFormatted: whole(args.amount),
-    amountUsd: whole(args.amount) * price,
+    amountFormatted: toWholeTokens(args.amount),
+    amountUsd: toWholeTokens(args.amount) * price,
     amountOutMin: amountOutMin.toString(),
     deadline: deadline.toNumber(),
     recipientAddress: args.recipient.toLowerCase(),
     bonderFee: fee.toString(),
-    bonderFeeFormatted: whole(fee),
-    bonderFeeUsd: whole(fee) * price,
+    bonderFeeFormatted: toWholeTokens(fee),
+    bonderFeeUsd: toWholeTokens(fee) * price,
     bonded: log !== undefined,
     bondTransactionHash: log?.transactionHash ?? "",
     bonderAddress: isBond ? bond?.from.toLowerCase() : "",
     token: seeded.token,
     timestamp: block.timestamp,
     state: log !== undefined ? "BONDED" : unbondable ? "UNBONDABLE" : "PENDING",
-    otherTransferIds: all.filter((event) => event !== sent).map(idOf),
+    otherTransferIds: sends.filter((event) => event !== sent).map(idOf),
   };
 }
 
 describe("the status of each seeded transfer", () => {
   const real = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
 
-  test.each(real.map((seeded) => [seeded.name, seeded] as const))("%s", async (_, seeded) => {
+  test.each(real.map((seeded) => [seeded.name, seeded] as const))("is the one on the chains: %s", async (_, seeded) => {
     const expected = await expectedStatus(seeded);
     expect(expected.state).toBe(seeded.expectedState);
     const { transferId, transactionHash } = seeded;
@@ -167,7 +171,7 @@ describe("the status of each seeded transfer", () => {
   });
 
   test.each(real.map((seeded) => [seeded.name, seeded] as const))(
-    "%s by hash alone",
+    "is found by hash alone: %s",
     async (_, { transactionHash }) => {
       const { status, body } = await gateway.get(
         `/v1/transfer-status?transferHash=${transactionHash.toUpperCase().replace("0X", "0x")}`,
@@ -176,18 +180,18 @@ describe("the status of each seeded transfer", () => {
       expect(body).toMatchObject({ transactionHash });
       const { transferId, otherTransferIds } = body as { transferId: string; otherTransferIds: string[] };
       const ofTransaction = real
-        .filter((each) => each.transactionHash === transactionHash)
-        .map((each) => each.transferId);
+        .filter((transfer) => transfer.transactionHash === transactionHash)
+        .map((transfer) => transfer.transferId);
       expect([transferId, ...otherTransferIds]).toEqual(expect.arrayContaining(ofTransaction));
     },
   );
 
-  test.each(real.map((seeded) => [seeded.name, seeded] as const))("%s by id alone", async (_, seeded) => {
+  test.each(real.map((seeded) => [seeded.name, seeded] as const))("is found by ID alone: %s", async (_, seeded) => {
     const { status, body } = await gateway.get(`/v1/transfer-status?transferId=${seeded.transferId}`);
     expect({ status, body }).toMatchObject({ status: 200, body: { transactionHash: seeded.transactionHash } });
   });
 
-  test("what only looks like a transfer is none", async () => {
+  test("is TRANSFER_NOT_FOUND for lookalikes of transfers", async () => {
     const lookalikes = transfers.filter(({ expectedState }) => expectedState === "NOT_FOUND");
     expect(lookalikes.length).toBeGreaterThan(0);
     for (const { transactionHash, transferId } of lookalikes) {
@@ -198,7 +202,7 @@ describe("the status of each seeded transfer", () => {
     }
   });
 
-  test("every way of sending is among them, in every state that it can have", () => {
+  test("covers every kind of transfer in every possible state", () => {
     const seen = new Set(real.map(({ kind, expectedState }) => `${kind} ${expectedState}`));
     expect([...seen].sort()).toEqual([
       "cctp BONDED",
