@@ -32,7 +32,7 @@ export function createHeader(number: number, timestamp = number) {
   return { number: `0x${number.toString(16)}`, hash: word(number + 1), timestamp: `0x${timestamp.toString(16)}` };
 }
 
-/** A chain with logs in some blocks; its one endpoint gives so many blocks at once. */
+/** A chain with logs in some blocks. Its only endpoint accepts at most `most` blocks at once. */
 export function createLogChainStub(
   blocks: readonly number[],
   { most = Number.POSITIVE_INFINITY, head = 100_000 } = {},
@@ -40,12 +40,12 @@ export function createLogChainStub(
   const state = {
     most,
     head,
-    /** What was searched, in the order of asking. */
+    /** Searched ranges, in order of the requests. */
     pages: [] as BlockRange[],
     atOnce: 0,
     mostAtOnce: 0,
     headReads: 0,
-    /** Held up until it resolves. */
+    /** Delays a search until it resolves. */
     hold: (_: BlockRange): Promise<void> => Promise.resolve(),
     cutOff: 0,
   };
@@ -77,7 +77,7 @@ export function createLogChainStub(
         signal.removeEventListener("abort", leave);
         state.atOnce -= 1;
       });
-      // Out of order, as nodes may.
+      // Unordered, as nodes may return them.
       const found = blocks.filter((block) => block >= range.from && block <= range.to).reverse();
       return { result: found.map((block) => createRpcLog(block)), range };
     },

@@ -17,22 +17,22 @@ export interface NodeCall {
 
 type Member = { readonly result: unknown } | { readonly error: unknown };
 
-/** A JSON-RPC node on a local port, whose manners can be changed at any time. */
+/** A JSON-RPC node on a local port whose behaviour can be changed at any time. */
 export interface RpcNodeStub {
   readonly url: string;
   chainId: number;
-  /** What it gives for a call that is neither about the chain's id nor about its head. */
+  /** Responds to calls other than those for the chain id and the head. */
   respond: (call: NodeCall) => Member;
   /** Result for the latest block; undefined: an error. */
   head: unknown;
-  /** Treats a request in its own way; true when it did. */
+  /** Handles a request instead of the stub; returns whether it did. */
   intercept: (request: { calls: readonly NodeCall[]; isBatch: boolean; response: ServerResponse }) => boolean;
   delayMs: number;
-  /** The methods of each HTTP request so far, in order; looks at the head alone are left out. */
+  /** The methods of each HTTP request so far, in order, without reads of the head. */
   readonly requests: string[][];
-  /** How often it was asked for its head. */
+  /** Number of reads of the head. */
   headRequests: number;
-  /** Requests that the client gave up. */
+  /** Requests that the client aborted. */
   abortedRequests: number;
 }
 
@@ -76,12 +76,12 @@ export async function startRpcNodeStub(behaviour: Partial<RpcNodeStub> = {}): Pr
   return node;
 }
 
-/** A clock that stands still until it is moved. */
+/** A clock that a test sets. */
 export interface ManualClock {
   ms: number;
 }
 
-/** A client on nodes that has its own clock and reads briefly. */
+/** Creates a pool on nodes with a manual clock and a short timeout. */
 export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<EndpointPoolOptions> = {}) {
   const failures: EndpointFailure[] = [];
   const clock: ManualClock = { ms: 1_000_000 };
