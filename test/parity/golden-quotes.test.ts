@@ -13,7 +13,7 @@ import golden from "../golden/quotes.json" with { type: "json" };
 import type { Pool } from "../support/reference/stable-swap.js";
 import { createQuoteChainStub } from "../support/stubs/quote-chain-stub.js";
 
-const waiting = { caller: "a", signal: new AbortController().signal };
+const requester = { caller: "a", signal: new AbortController().signal };
 
 type Case = (typeof golden.cases)[number];
 
@@ -23,9 +23,9 @@ const { inputs } = golden;
 const poolsByChain = new Map<string, Map<string, Pool>>();
 for (const [name, pool] of Object.entries(inputs.pools)) {
   const slug = name.split(".").at(-1) ?? "";
-  const ofChain = poolsByChain.get(slug) ?? new Map();
-  poolsByChain.set(slug, ofChain);
-  ofChain.set(pool.swap.toLowerCase(), {
+  const pools = poolsByChain.get(slug) ?? new Map();
+  poolsByChain.set(slug, pools);
+  pools.set(pool.swap.toLowerCase(), {
     decimals: pool.decimals,
     balances: pool.balances.map(BigInt) as unknown as [bigint, bigint],
     aPrecise: BigInt(pool.aPrecise),
@@ -33,15 +33,15 @@ for (const [name, pool] of Object.entries(inputs.pools)) {
   });
 }
 
-/** A chain that answers what the chain behind a golden case answered; its pools compute. */
-function frozenChain(slug: string, { destination }: Case): ChainClient {
-  // Recorded in the order in which the SDK asked; each engine asks at least once.
-  const next = (recorded: readonly string[]) => {
-    const left = [...recorded];
-    return () => BigInt((left.length > 1 ? left.shift() : left[0]) ?? 0);
+/** Creates a chain with the recorded responses of a golden case; its pools compute swaps. */
+function createRecordedChain(slug: string, { destination }: Case): ChainClient {
+  // Recorded in the order of the SDK's calls; each engine calls at least once.
+  const replay = (recorded: readonly string[]) => {
+    const remaining = [...recorded];
+    return () => BigInt((remaining.length > 1 ? remaining.shift() : remaining[0]) ?? 0);
   };
-  const nextGas = next(destination.gasLimit);
-  const nextL1Fee = next(destination.l1FeeWei);
+  const nextGas = replay(destination.gasLimit);
+  const nextL1Fee = replay(destination.l1FeeWei);
   const chain = inputs.chains[slug as keyof typeof inputs.chains];
   const cctp = (inputs.cctp as Record<string, { minBonderFee: string; uniswapV3?: RecordedUniswap }>)[slug];
   const uniswap = cctp?.uniswapV3;
@@ -52,8 +52,8 @@ function frozenChain(slug: string, { destination }: Case): ChainClient {
     estimateGas: nextGas,
     l1Fee: nextL1Fee,
     minBonderFeeAbsolute: (bridge) => {
-      const found = Object.values(inputs.bridges).find(({ l2Bridge }) => l2Bridge.toLowerCase() === bridge);
-      return BigInt(found?.minBonderFeeAbsolute ?? Number.NaN);
+      const recordedBridge = Object.values(inputs.bridges).find(({ l2Bridge }) => l2Bridge.toLowerCase() === bridge);
+      return BigInt(recordedBridge?.minBonderFeeAbsolute ?? Number.NaN);
     },
     minBonderFee: BigInt(cctp?.minBonderFee ?? 0),
     ...(uniswap === undefined
@@ -73,7 +73,7 @@ function asBigInts({ sqrtPriceX96, liquidity, ...rest }: RecordedUniswap) {
   return { ...rest, sqrtPriceX96: BigInt(sqrtPriceX96), liquidity: BigInt(liquidity) };
 }
 
-const upstreams = {
+const deps = {
   settings: {
     ...createFeeSettingsSource(undefined),
     getCurrent: async () => ({ ...getBuiltInFeeSettings("mainnet"), ...inputs.config }) as FeeSettings,
@@ -85,61 +85,64 @@ const upstreams = {
   }),
   attestations: { find: async () => "0x00" },
   chains: (): never => {
-    throw new Error("every golden case has chains of its own");
+    throw new Error("every golden case has custom endpoints");
   },
 };
 const engines: Readonly<Record<string, QuoteEngine>> = {
   snapshot: createSnapshotEngine({
-    ...upstreams,
+    ...deps,
     maxAgeMs: undefined,
     maxStaleMs: 30_000,
     clocks: { now: () => Date.now(), monotonicNow: () => Date.now() },
   }),
-  sdk: createSdkEngine({ ...upstreams, limiter: createAdaptiveLimiter(Date.now) }),
+  sdk: createSdkEngine({ ...deps, limiter: createAdaptiveLimiter(Date.now) }),
 };
 
 describe.each(Object.entries(engines))(
-  "quotes by engine %s are those of the SDK and the real contracts",
+  "quotes of engine %s equal those of the SDK and the deployed contracts",
   (_, engine) => {
     afterEach(() => {
       vi.useRealTimers();
     });
 
-    test.each(golden.cases.map((each, index) => [index, each] as const))("golden case %i", async (_, each) => {
-      const { query, response } = each;
-      // The second in which the recorded answer was computed, which may be the one after it was asked for.
-      vi.useFakeTimers({ toFake: ["Date"], now: (response.deadline - SEVEN_DAYS) * 1000 });
-      const token = findToken(mainnet, query.token);
-      const source = findChain(mainnet, query.fromChain);
-      const destination = findChain(mainnet, query.toChain);
-      if (!token || !source || !destination) throw new Error("unknown token or chain");
-      const clients = new Map([source, destination].map(({ slug }) => [slug, frozenChain(slug, each)]));
-      const request = {
-        network: "mainnet",
-        token,
-        source,
-        destination,
-        amountIn: BigInt(query.amount),
-        slippagePercent: Number(query.slippage),
-      } as const;
+    test.each(golden.cases.map((goldenCase, index) => [index, goldenCase] as const))(
+      "golden case %i",
+      async (_, goldenCase) => {
+        const { query, response } = goldenCase;
+        // The second in which the recorded response was computed, which may be the one after the request.
+        vi.useFakeTimers({ toFake: ["Date"], now: (response.deadline - SEVEN_DAYS) * 1000 });
+        const token = findToken(mainnet, query.token);
+        const source = findChain(mainnet, query.fromChain);
+        const destination = findChain(mainnet, query.toChain);
+        if (!token || !source || !destination) throw new Error("unknown token or chain");
+        const clients = new Map([source, destination].map(({ slug }) => [slug, createRecordedChain(slug, goldenCase)]));
+        const request = {
+          network: "mainnet",
+          token,
+          source,
+          destination,
+          amountIn: BigInt(query.amount),
+          slippagePercent: Number(query.slippage),
+        } as const;
 
-      const access = { getClient: (slug: string) => clients.get(slug) as ChainClient, hasCustomEndpoint: () => true };
-      const quote = await engine.quoteWithCustomEndpoints(request, access, waiting);
+        const access = { getClient: (slug: string) => clients.get(slug) as ChainClient, hasCustomEndpoint: () => true };
+        const quote = await engine.quoteWithCustomEndpoints(request, access, requester);
 
-      expect({
-        ...response,
-        amountOutMin: quote.amountOutMin.toString(),
-        destinationAmountOutMin: quote.destinationAmountOutMin.toString(),
-        bonderFee: quote.bonderFee.toString(),
-        estimatedRecieved: quote.estimatedReceived.toString(),
-        deadline: quote.deadline,
-        destinationDeadline: quote.destinationDeadline,
-      }).toEqual({
-        ...response,
-        // Where the wrapper that recorded the case gave null, a value stands: from L1 the first field repeated.
-        destinationAmountOutMin: response.destinationAmountOutMin ?? response.amountOutMin,
-        destinationDeadline: response.destinationDeadline ?? (destination.isL1 ? 0 : response.deadline),
-      });
-    });
+        expect({
+          ...response,
+          amountOutMin: quote.amountOutMin.toString(),
+          destinationAmountOutMin: quote.destinationAmountOutMin.toString(),
+          bonderFee: quote.bonderFee.toString(),
+          estimatedRecieved: quote.estimatedReceived.toString(),
+          deadline: quote.deadline,
+          destinationDeadline: quote.destinationDeadline,
+        }).toEqual({
+          ...response,
+          // The recording has null for transfers from L1; the service repeats the first field.
+          destinationAmountOutMin: response.destinationAmountOutMin ?? response.amountOutMin,
+          destinationDeadline: response.destinationDeadline ?? (destination.isL1 ? 0 : response.deadline),
+        });
+      },
+    );
   },
 );

@@ -19,8 +19,8 @@ import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
 import type { QuoteRequest } from "../../src/quotes/state/quote-request.js";
 import { createAdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
 
-// Two chains with Hop's contracts, on which a pool is traded in and its A ramps as time passes; after each step both
-// engines quote amounts drawn anew. Chains of this test's own, since it changes them.
+// Two private chains with Hop's contracts. The test trades in a pool and ramps its A; after each step, both engines quote
+// new random amounts.
 
 const abi = new utils.Interface([
   "function mint(address account, uint256 amount)",
@@ -41,7 +41,7 @@ const dispatcher = new Agent();
 let access: NetworkChains;
 let engines: readonly [QuoteEngine, QuoteEngine];
 
-const anvilOf = (slug: string): Anvil => {
+const getAnvil = (slug: string): Anvil => {
   const anvil = anvils.get(slug);
   if (anvil === undefined) throw new Error(`no chain ${slug}`);
   return anvil;
@@ -53,7 +53,7 @@ beforeAll(async () => {
       const anvil = await startAnvil({ chainId: getChainId(slug), gasPrice: getGasPrice(slug) });
       anvils.set(slug, anvil);
       await deployChain({ slug, rpc: anvil.rpc });
-      // The block to come is a second later than the last, whatever the clock: A depends on its time.
+      // Each block is one second later than the previous one, whatever the clock is: A depends on the block time.
       await anvil.rpc("anvil_setBlockTimestampInterval", [1]);
       await send(slug, faucet, getContract("USDT", slug, "l2CanonicalToken"), "mint", trader, 10n ** 15n);
       await send(slug, trader, getContract("USDT", slug, "l2CanonicalToken"), "approve", poolOn(slug), 10n ** 15n);
@@ -61,7 +61,7 @@ beforeAll(async () => {
   );
   const clients = new Map(
     slugs.map((slug) => {
-      const { url } = anvilOf(slug);
+      const { url } = getAnvil(slug);
       const endpoint = { slug, chainId: getChainId(slug), urls: [url], dispatcher, maxBytes: 1e6 };
       const client = createEndpointPool({ ...endpoint, onFailure: () => {}, closing: closing.signal });
       return [slug as string, client] as const;
@@ -71,7 +71,7 @@ beforeAll(async () => {
     hasCustomEndpoint: () => true,
     getClient(slug) {
       const client = clients.get(slug);
-      if (client === undefined) throw new Error(`asked for ${slug}`);
+      if (client === undefined) throw new Error(`unexpected chain ${slug}`);
       return client;
     },
   };
@@ -91,7 +91,7 @@ beforeAll(async () => {
     createSnapshotEngine({ ...deps, maxAgeMs: undefined, maxStaleMs: 30_000, clocks }),
     createSdkEngine({ ...deps, limiter: createAdaptiveLimiter(Date.now) }),
   ];
-  // The second is in the calldata that is estimated.
+  // The estimated calldata contains the time in seconds.
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
 });
 
@@ -104,7 +104,7 @@ afterAll(async () => {
 const poolOn = (slug: string): string => getContract("USDT", slug, "l2SaddleSwap");
 
 async function send(slug: string, from: string, to: string, method: string, ...values: unknown[]): Promise<void> {
-  const { rpc } = anvilOf(slug);
+  const { rpc } = getAnvil(slug);
   await rpc("anvil_impersonateAccount", [from]);
   await rpc("anvil_setBalance", [from, toHexQuantity(10n ** 24n)]);
   const fees = { gas: toHexQuantity(5_000_000n), maxFeePerGas: toHexQuantity(10n ** 13n), maxPriorityFeePerGas: "0x0" };
@@ -115,24 +115,24 @@ async function send(slug: string, from: string, to: string, method: string, ...v
 
 async function read(slug: string, method: string): Promise<bigint> {
   const data = abi.encodeFunctionData(method, []);
-  return BigInt((await anvilOf(slug).rpc("eth_call", [{ to: poolOn(slug), data }, "latest"])) as string);
+  return BigInt((await getAnvil(slug).rpc("eth_call", [{ to: poolOn(slug), data }, "latest"])) as string);
 }
 
-/** Time of a chain's last block, Unix seconds. */
-async function timeOn(slug: string): Promise<number> {
-  const block = (await anvilOf(slug).rpc("eth_getBlockByNumber", ["latest", false])) as { timestamp: string };
+/** Returns the time of a chain's last block in Unix seconds. */
+async function getBlockTime(slug: string): Promise<number> {
+  const block = (await getAnvil(slug).rpc("eth_getBlockByNumber", ["latest", false])) as { timestamp: string };
   return Number(block.timestamp);
 }
 
-async function pass(slug: string, seconds: number): Promise<void> {
-  await anvilOf(slug).rpc("evm_setNextBlockTimestamp", [(await timeOn(slug)) + seconds]);
-  await anvilOf(slug).rpc("evm_mine", []);
+async function advanceTime(slug: string, seconds: number): Promise<void> {
+  await getAnvil(slug).rpc("evm_setNextBlockTimestamp", [(await getBlockTime(slug)) + seconds]);
+  await getAnvil(slug).rpc("evm_mine", []);
 }
 
-/** Waits until the nodes say the same price of gas as before: just behind a block they say another for a moment. */
-async function settle(): Promise<void> {
+/** Waits until the nodes return the initial gas price again: right after a block, it differs for a moment. */
+async function waitForGasPrice(): Promise<void> {
   for (const slug of slugs) {
-    const price = async (): Promise<bigint> => BigInt((await anvilOf(slug).rpc("eth_gasPrice", [])) as string);
+    const price = async (): Promise<bigint> => BigInt((await getAnvil(slug).rpc("eth_gasPrice", [])) as string);
     await vi.waitUntil(async () => (await price()) === getGasPrice(slug), { timeout: 60_000, interval: 20 });
   }
 }
@@ -143,37 +143,37 @@ function request(from: string, to: string, amountIn: bigint, slippagePercent: nu
   return { network: "mainnet", token, source, destination, amountIn, slippagePercent };
 }
 
-/** Both engines' quotes of some amounts, which must be equal; gives the first. */
-async function compare(): Promise<string> {
-  await settle();
+/** Expects equal quotes of both engines for several amounts; returns the first. */
+async function compareEngines(): Promise<string> {
+  await waitForGasPrice();
   const anyAmount = fc.integer({ min: 0, max: 44 }).chain((bits) => fc.bigInt({ min: 1n, max: 1n << BigInt(bits) }));
   const amounts = [25_000_000n, ...fc.sample(anyAmount, 5)];
   const quotes = await Promise.all(
     amounts.flatMap((amount) =>
       [slugs, [...slugs].reverse()].map(async ([from = "", to = ""]) => {
-        const asked = request(from, to, amount, 0.5);
-        const [ours, theirs] = await Promise.all(
+        const quoteRequest = request(from, to, amount, 0.5);
+        const [actual, expected] = await Promise.all(
           engines.map((engine) =>
             engine
-              .quoteWithCustomEndpoints(asked, access, { caller: "a", signal: closing.signal })
+              .quoteWithCustomEndpoints(quoteRequest, access, { caller: "a", signal: closing.signal })
               .catch((error: Error) => error.message),
           ),
         );
-        expect({ from, amount, quote: ours }).toEqual({ from, amount, quote: theirs });
-        return ours;
+        expect({ from, amount, quote: actual }).toEqual({ from, amount, quote: expected });
+        return actual;
       }),
     ),
   );
   return JSON.stringify(quotes[0], (_, value) => (typeof value === "bigint" ? String(value) : value));
 }
 
-test("quotes stay the SDK's while a pool and its A move", async () => {
-  const seen = [await compare()];
+test("quotes stay equal to the SDK's while a pool and its A change", async () => {
+  const results = [await compareEngines()];
 
   await send("polygon", trader, poolOn("polygon"), "swap", 0, 1, 400_000n * 10n ** 6n, 0, 10n ** 12n);
-  seen.push(await compare());
+  results.push(await compareEngines());
 
-  await pass("polygon", 2 * DAY);
+  await advanceTime("polygon", 2 * DAY);
   const before = await read("polygon", "getAPrecise");
   await send(
     "polygon",
@@ -181,14 +181,14 @@ test("quotes stay the SDK's while a pool and its A move", async () => {
     poolOn("polygon"),
     "rampA",
     (await read("polygon", "getA")) * 2n,
-    (await timeOn("polygon")) + 15 * DAY,
+    (await getBlockTime("polygon")) + 15 * DAY,
   );
   for (let step = 0; step < 4; step++) {
-    await pass("polygon", 3 * DAY + 12_345);
-    seen.push(await compare());
+    await advanceTime("polygon", 3 * DAY + 12_345);
+    results.push(await compareEngines());
   }
   expect(await read("polygon", "getAPrecise")).toBeGreaterThan(before);
 
-  // Each step was one: no two of them gave the same.
-  expect(new Set(seen).size).toBe(seen.length);
+  // Every step changed the quote.
+  expect(new Set(results).size).toBe(results.length);
 });

@@ -15,20 +15,20 @@ import { findAvailableRoutes } from "../../src/routes/available-routes.js";
 import type { Pool } from "../support/reference/stable-swap.js";
 import { createQuoteChainStub, type QuoteChainState } from "../support/stubs/quote-chain-stub.js";
 
-const waiting = { caller: "a", signal: new AbortController().signal };
+const requester = { caller: "a", signal: new AbortController().signal };
 
-// The SDK's own code is the judge, on chains whose every number is drawn anew: pools in any balance and under any A,
-// prices of gas, estimates that come or revert, L1 fees, least fees, token prices and fee settings.
+// Compares with the SDK on chains of random values: pool balances and A, gas prices, estimates that succeed or revert, L1
+// fees, minimum fees, token prices and fee settings.
 
 const RUNS = 250;
 
-/** Numbers of every magnitude up to so many bits. */
+/** Numbers of every magnitude up to this many bits. */
 const magnitude = (bits: number): fc.Arbitrary<bigint> =>
   fc.integer({ min: 0, max: bits }).chain((n) => fc.bigInt({ min: 0n, max: 1n << BigInt(n) }));
 const mayRevert = (bits: number): fc.Arbitrary<bigint | "reverts"> =>
   fc.option(magnitude(bits), { nil: "reverts" as const, freq: 4 });
 
-/** Around what pools hold, so that most swaps succeed, with amounts from dust to far more than there is. */
+/** Realistic balances, so that most swaps succeed. */
 const anyPool = fc.record({
   balances: fc.tuple(fc.bigInt({ min: 10n ** 3n, max: 10n ** 7n }), fc.bigInt({ min: 10n ** 3n, max: 10n ** 7n })),
   aPrecise: fc.bigInt({ min: 100n, max: 100_000n }),
@@ -40,15 +40,15 @@ const anyChain = fc.record({
   gasPrice: magnitude(40),
   gas: mayRevert(24),
   l1Fee: mayRevert(52),
-  least: magnitude(60),
+  minFee: magnitude(60),
 });
 type AnyChain = typeof anyChain extends fc.Arbitrary<infer T> ? T : never;
 
-const bonders = [
+const BONDERS = [
   `0x${"ab".repeat(20)}`,
   `0x${"AB".repeat(20)}`,
   utils.getAddress(`0x${"ab".repeat(20)}`),
-  // None of these is an address for ethers: a space, a wrong checksum, another prefix.
+  // Not valid addresses for ethers: a space, a wrong checksum, another prefix.
   `0x${"ab".repeat(20)} `,
   `0x${"aB".repeat(20)}`,
   `0X${"ab".repeat(20)}`,
@@ -60,7 +60,7 @@ const anySettings = fc.record({
   bps: fc.integer({ min: 0, max: 10_000 }),
   relayerFeeEnabled: fc.boolean(),
   relayerFeeWei: magnitude(60),
-  bonder: fc.constantFrom(...bonders),
+  bonder: fc.constantFrom(...BONDERS),
 });
 type AnySettings = typeof anySettings extends fc.Arbitrary<infer T> ? T : never;
 
@@ -70,17 +70,17 @@ const anyCase = (network: NetworkSlug) =>
     source: anyChain,
     destination: anyChain,
     settings: anySettings,
-    prices: fc.tuple(price(), price()),
+    prices: fc.tuple(anyPrice(), anyPrice()),
   });
 
-function price(): fc.Arbitrary<number> {
+function anyPrice(): fc.Arbitrary<number> {
   return fc.oneof(fc.double({ min: 0.0001, max: 100_000, noNaN: true }), fc.constantFrom(1, 3000, 0.99, 65_000.5));
 }
 
 function anyRequest(slug: NetworkSlug): fc.Arbitrary<QuoteRequest> {
   const network = getNetwork(slug);
   const routes = findAvailableRoutes(network, getBuiltInFeeSettings(slug)).flatMap(({ token, source, destination }) =>
-    namesOf(token).map((name) => ({ network: slug, token: findToken(network, name) as Token, source, destination })),
+    getNames(token).map((name) => ({ network: slug, token: findToken(network, name) as Token, source, destination })),
   );
   return fc
     .record({
@@ -98,14 +98,14 @@ function anyRequest(slug: NetworkSlug): fc.Arbitrary<QuoteRequest> {
     }));
 }
 
-const namesByToken: Readonly<Record<string, readonly string[]>> = {
+const NAMES_BY_TOKEN: Readonly<Record<string, readonly string[]>> = {
   ETH: ["ETH", "WETH"],
   DAI: ["DAI", "XDAI", "WXDAI"],
   MATIC: ["MATIC", "WMATIC"],
 };
-const namesOf = (token: string): readonly string[] => namesByToken[token] ?? [token];
+const getNames = (token: string): readonly string[] => NAMES_BY_TOKEN[token] ?? [token];
 
-function chainOf(chain: Chain, { network, token }: QuoteRequest, drawn: AnyChain): QuoteChainState {
+function createChainState(chain: Chain, { network, token }: QuoteRequest, drawn: AnyChain): QuoteChainState {
   const address = getNetwork(network).contracts.get(token.symbol)?.get(chain.slug)?.l2SaddleSwap;
   const unit = 10n ** BigInt(token.decimals);
   const [canonical, hTokens] = drawn.pool.balances;
@@ -114,11 +114,11 @@ function chainOf(chain: Chain, { network, token }: QuoteRequest, drawn: AnyChain
     slug: chain.slug,
     pools: new Map(typeof address === "string" ? [[address.toLowerCase(), pool]] : []),
     gasPrice: drawn.gasPrice,
-    // What is answered hangs on what was asked, to the last byte.
-    estimateGas: ({ from, to, data }) => plus(drawn.gas, [from, to, data]),
-    l1Fee: (bytes) => plus(drawn.l1Fee, [bytes]),
-    minBonderFeeAbsolute: (bridge) => drawn.least + fingerprint([bridge]),
-    minBonderFee: drawn.least >> 40n,
+    // Responses depend on every byte of the request.
+    estimateGas: ({ from, to, data }) => addFingerprint(drawn.gas, [from, to, data]),
+    l1Fee: (bytes) => addFingerprint(drawn.l1Fee, [bytes]),
+    minBonderFeeAbsolute: (bridge) => drawn.minFee + fingerprint([bridge]),
+    minBonderFee: drawn.minFee >> 40n,
     uniswap: {
       sqrtPriceX96: 2n ** 96n,
       tick: 0,
@@ -129,15 +129,15 @@ function chainOf(chain: Chain, { network, token }: QuoteRequest, drawn: AnyChain
   };
 }
 
-function plus(drawn: bigint | "reverts", asked: readonly (string | undefined)[]): bigint | "reverts" {
-  return drawn === "reverts" ? drawn : drawn + fingerprint(asked);
+function addFingerprint(drawn: bigint | "reverts", request: readonly (string | undefined)[]): bigint | "reverts" {
+  return drawn === "reverts" ? drawn : drawn + fingerprint(request);
 }
 
-function fingerprint(asked: readonly (string | undefined)[]): bigint {
-  return BigInt(utils.id(asked.join(" ").toLowerCase()).slice(0, 8));
+function fingerprint(request: readonly (string | undefined)[]): bigint {
+  return BigInt(utils.id(request.join(" ").toLowerCase()).slice(0, 8));
 }
 
-function settingsOf({ network, token, source, destination }: QuoteRequest, drawn: AnySettings): FeeSettings {
+function createSettings({ network, token, source, destination }: QuoteRequest, drawn: AnySettings): FeeSettings {
   const builtIn = getBuiltInFeeSettings(network);
   const { bonder } = drawn;
   return {
@@ -150,7 +150,7 @@ function settingsOf({ network, token, source, destination }: QuoteRequest, drawn
   };
 }
 
-async function outcomeOf(
+async function getOutcome(
   engine: QuoteEngine,
   request: QuoteRequest,
   source: QuoteChainState,
@@ -159,12 +159,12 @@ async function outcomeOf(
   const clients = new Map([source, destination].map((state) => [state.slug, createQuoteChainStub(state)]));
   const hasCustomEndpoint = (): boolean => true;
   const getClient = (slug: string) => {
-    const found = clients.get(slug);
-    if (found === undefined) throw new Error(`asked for chain ${slug}`);
-    return found;
+    const client = clients.get(slug);
+    if (client === undefined) throw new Error(`unexpected chain ${slug}`);
+    return client;
   };
   try {
-    return await engine.quoteWithCustomEndpoints(request, { getClient, hasCustomEndpoint }, waiting);
+    return await engine.quoteWithCustomEndpoints(request, { getClient, hasCustomEndpoint }, requester);
   } catch (error) {
     if (error instanceof ServiceError) return { reason: error.reason, field: error.field };
     throw error;
@@ -183,59 +183,63 @@ afterAll(() => {
 
 type AnyCase = ReturnType<typeof anyCase> extends fc.Arbitrary<infer T> ? T : never;
 
-/** What both engines make of the same chains, prices and settings. */
-async function outcomesOf({ request, source, destination, settings, prices: [token, native] }: AnyCase) {
+/** Returns the outcomes of both engines for the same chains, prices and settings. */
+async function getOutcomes({ request, source, destination, settings, prices: [token, native] }: AnyCase) {
   const { symbol } = request.token;
   const fixedPricesUsd = new Map([[symbol === "USDC.e" ? "USDC" : symbol, token]]);
-  if (!fixedPricesUsd.has(nativeOf(request))) fixedPricesUsd.set(nativeOf(request), native);
-  const current = settingsOf(request, settings);
+  if (!fixedPricesUsd.has(getNativeSymbol(request))) fixedPricesUsd.set(getNativeSymbol(request), native);
+  const currentSettings = createSettings(request, settings);
   const shared = {
-    settings: { getCurrent: async () => current, peek: () => current, getCurrentOrBuiltIn: async () => current },
+    settings: {
+      getCurrent: async () => currentSettings,
+      peek: () => currentSettings,
+      getCurrentOrBuiltIn: async () => currentSettings,
+    },
     prices: createTokenPrices({ fixedPricesUsd, document: undefined, now: Date.now }),
     attestations: { find: async () => `0x${"5a".repeat(65)}` },
     chains: (): never => {
-      throw new Error("every case has chains of its own");
+      throw new Error("every case has custom endpoints");
     },
   };
   const clocks = { now: () => Date.now(), monotonicNow: () => Date.now() };
-  const ours = createSnapshotEngine({ ...shared, maxAgeMs: undefined, maxStaleMs: 30_000, clocks });
+  const snapshotEngine = createSnapshotEngine({ ...shared, maxAgeMs: undefined, maxStaleMs: 30_000, clocks });
   const chains = [
-    chainOf(request.source, request, source),
-    chainOf(request.destination, request, destination),
+    createChainState(request.source, request, source),
+    createChainState(request.destination, request, destination),
   ] as const;
   return {
-    snapshot: await outcomeOf(ours, request, ...chains),
-    sdk: await outcomeOf(createSdkEngine({ ...shared, limiter: createAdaptiveLimiter(Date.now) }), request, ...chains),
+    snapshot: await getOutcome(snapshotEngine, request, ...chains),
+    sdk: await getOutcome(createSdkEngine({ ...shared, limiter: createAdaptiveLimiter(Date.now) }), request, ...chains),
   };
 }
 
-describe.each(["mainnet", "goerli"] as const)("on %s, snapshots give what the SDK gives", (network) => {
-  test("whatever chains, prices and settings say", async () => {
-    const counts = { quoted: 0, refused: 0 };
+describe.each(["mainnet", "goerli"] as const)("on %s, the snapshot engine equals the SDK", (network) => {
+  test("for random chains, prices and settings", async () => {
+    const counts = { quoted: 0, rejected: 0 };
     await fc.assert(
       fc.asyncProperty(anyCase(network), async (drawn) => {
-        const { snapshot, sdk } = await outcomesOf(drawn);
+        const { snapshot, sdk } = await getOutcomes(drawn);
         expect(snapshot).toEqual(sdk);
-        counts["reason" in sdk ? "refused" : "quoted"] += 1;
+        counts["reason" in sdk ? "rejected" : "quoted"] += 1;
       }),
       { numRuns: RUNS },
     );
     expect(counts.quoted).toBeGreaterThan(RUNS / 2);
-    expect(counts.refused).toBeGreaterThan(0);
+    expect(counts.rejected).toBeGreaterThan(0);
   });
 
-  test("of a factor that ethers cannot read: nothing", async () => {
-    const odd = anyCase(network).filter(({ request }) => !request.source.isL1 && request.destination.isL1);
-    const drawn = fc.sample(odd, { numRuns: 1, seed: 1 })[0] as AnyCase;
+  test("in failing for a multiplier that ethers cannot parse", async () => {
+    const routesToL1 = anyCase(network).filter(({ request }) => !request.source.isL1 && request.destination.isL1);
+    const drawn = fc.sample(routesToL1, { numRuns: 1, seed: 1 })[0] as AnyCase;
     const settings = { ...drawn.settings, destinationFeeGasPriceMultiplier: 1e-7 };
     const request = { ...drawn.request, amountIn: 10n ** BigInt(drawn.request.token.decimals) };
-    const { snapshot, sdk } = await outcomesOf({ ...drawn, request, settings });
+    const { snapshot, sdk } = await getOutcomes({ ...drawn, request, settings });
     expect(snapshot).toEqual({ reason: "UPSTREAM_UNAVAILABLE", field: undefined });
     expect(sdk).toEqual(snapshot);
   });
 });
 
-/** Under the name by which prices know it. */
-function nativeOf({ destination }: QuoteRequest): string {
+/** Returns the symbol under which prices list the native token. */
+function getNativeSymbol({ destination }: QuoteRequest): string {
   return destination.nativeToken === "XDAI" ? "DAI" : destination.nativeToken;
 }

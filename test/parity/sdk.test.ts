@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest"
 import { getTokenDecimals } from "../../src/hop/tokens.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
-// The judge is an SDK that is used as its documents say: ethers' own providers, its own fetching, its own caches. Of
-// the hosts that are written into it only the address is changed, to that of the local network's.
+// The reference is the SDK used as documented: with ethers' providers and its own HTTP requests and caches. Only the
+// addresses of its built-in hosts are replaced by those of the local network.
 
 const network = inject("network");
-/** Slippage by place in the list of amounts, so that several are covered. */
-const slippages = ["0.5", "0", "0.1", "3", "50", "99.99"];
+/** Slippage by index in the list of amounts. */
+const SLIPPAGES = ["0.5", "0", "0.1", "3", "50", "99.99"];
 
 interface Row {
   readonly token: string;
@@ -22,7 +22,7 @@ const realFetch = globalThis.fetch;
 
 beforeAll(async () => {
   gateway = await startGateway();
-  // One clock for both sides: a deadline is in the answers, and in the calldata by which the L1 fee is priced.
+  // One clock for both sides: deadlines are part of the quotes and of the calldata that determines the L1 fee.
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   vi.spyOn(console, "warn").mockImplementation(() => {});
   vi.stubGlobal("fetch", (input: string, init?: RequestInit) =>
@@ -49,7 +49,13 @@ const chainProviders = Object.fromEntries(
   ]),
 );
 
-async function judge(token: string, from: string, to: string, amount: string, slippage: string): Promise<unknown> {
+async function quoteWithSdk(
+  token: string,
+  from: string,
+  to: string,
+  amount: string,
+  slippage: string,
+): Promise<unknown> {
   const bridge = new HopBridge({ network: "mainnet", token, chainProviders, baseConfigUrl: network.assetsUrl });
   const data = await bridge.getSendData(amount, from, to);
   const minimums = bridge.getSendDataAmountOutMins(data, Number(slippage));
@@ -67,33 +73,33 @@ async function judge(token: string, from: string, to: string, amount: string, sl
   };
 }
 
-/** One unit, tiny, usual, large, more than any pool holds, and what no pool can compute with. */
-function amountsOf(token: string): readonly string[] {
+/** Returns amounts from one unit to more than any pool holds, and one that overflows the pool's arithmetic. */
+function getAmounts(token: string): readonly string[] {
   const one = 10n ** BigInt(getTokenDecimals(token));
   return [1n, one / 1000n, 25n * one, 40_000n * one, 10n ** 9n * one, 2n ** 250n].map(String);
 }
 
-async function compare(row: Row, amount: string, slippage: string): Promise<"quoted" | "refused"> {
+async function compare(row: Row, amount: string, slippage: string): Promise<"quoted" | "rejected"> {
   const { token, sourceChainSlug: from, destinationChainSlug: to } = row;
   const query = `amount=${amount}&token=${token}&fromChain=${from}&toChain=${to}&slippage=${slippage}`;
-  const [ours, theirs] = await Promise.allSettled([
+  const [actual, expected] = await Promise.allSettled([
     gateway.get(`/v1/quote?${query}`),
-    judge(token, from, to, amount, slippage),
+    quoteWithSdk(token, from, to, amount, slippage),
   ]);
-  if (ours.status === "rejected") throw ours.reason;
-  if (theirs.status === "rejected") {
-    // What the SDK cannot price at all is the fault of the amount, and of nothing else here.
-    expect({ query, ...ours.value }).toMatchObject({
+  if (actual.status === "rejected") throw actual.reason;
+  if (expected.status === "rejected") {
+    // The SDK only fails because of the amount here.
+    expect({ query, ...actual.value }).toMatchObject({
       query,
       status: 400,
       body: { reason: "INVALID_PARAMETER", field: "amount" },
     });
-    return "refused";
+    return "rejected";
   }
-  expect({ query, status: ours.value.status, body: ours.value.body }).toEqual({
+  expect({ query, status: actual.value.status, body: actual.value.body }).toEqual({
     query,
     status: 200,
-    body: theirs.value,
+    body: expected.value,
   });
   return "quoted";
 }
@@ -103,18 +109,18 @@ describe("quotes equal those of a plain SDK on the same chains", () => {
     const rows = (await gateway.get("/v1/available-routes")).body as Row[];
     expect(rows).toHaveLength(240);
     const jobs = rows.flatMap((row) =>
-      amountsOf(row.token).map((amount, index) => ({ row, amount, slippage: slippages[index] ?? "1" })),
+      getAmounts(row.token).map((amount, index) => ({ row, amount, slippage: SLIPPAGES[index] ?? "1" })),
     );
-    const counts = { quoted: 0, refused: 0 };
-    const work = async (): Promise<void> => {
+    const counts = { quoted: 0, rejected: 0 };
+    const processJobs = async (): Promise<void> => {
       for (let job = jobs.pop(); job !== undefined; job = jobs.pop()) {
         counts[await compare(job.row, job.amount, job.slippage)] += 1;
       }
     };
-    await Promise.all(Array.from({ length: 12 }, work));
-    expect(counts.quoted + counts.refused).toBe(240 * 6);
+    await Promise.all(Array.from({ length: 12 }, processJobs));
+    expect(counts.quoted + counts.rejected).toBe(240 * 6);
     expect(counts.quoted).toBeGreaterThan(240 * 4);
-    expect(counts.refused).toBeGreaterThan(0);
+    expect(counts.rejected).toBeGreaterThan(0);
   });
 
   test.each([

@@ -152,10 +152,7 @@ function* walkSwapSteps(pool: UniswapV3Pool, zeroForOne: boolean): Generator<Swa
   return "limit";
 }
 
-/**
- * Returns the next initialized tick within the current bitmap word, or that word's last tick; undefined for an unknown
- * word (TickBitmap.nextInitializedTickWithinOneWord).
- */
+/** Returns the next initialized or last tick of the current word (TickBitmap.nextInitializedTickWithinOneWord). */
 function findNextTickWithinWord(
   { bitmapWords, tickSpacing }: UniswapV3Pool,
   tick: number,
