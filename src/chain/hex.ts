@@ -1,4 +1,4 @@
-// Hex strings as JSON-RPC and Ethereum write them: "0x" and digits of either case.
+// Hex strings of JSON-RPC: "0x" and digits, all of either case.
 
 const DATA_PATTERN = /^0x[0-9a-f]*$/i;
 const QUANTITY_PATTERN = /^0x[0-9a-f]{1,32}$/i;

@@ -13,7 +13,7 @@ test.each<[unknown, boolean[]]>([
   [`${bytes32}0`, [false, false, true, false]],
   [`${bytes32}\n`, [false, false, false, false]],
   [bytes32.slice(2), [false, false, false, false]],
-  [bytes32.replace("0x", "0X"), [false, false, false, false]],
+  [bytes32.replace("0x", "0X"), [true, false, true, false]],
   [bytes32.replace("a", "g"), [false, false, false, false]],
   [7, [false, false, false, false]],
   [null, [false, false, false, false]],
