@@ -211,7 +211,7 @@ describe("with endpoints that lag", () => {
   test("corrects missed and removed events once their blocks are final", async () => {
     const { advance, stub, index, coverage } = await start();
     await advance();
-    stub.addBlocks([sent("missed")], [sent("kept")], [sent("undone")]);
+    stub.addBlocks([sent("missed")], [sent("kept")], [sent("removed")]);
     stub.maxLogBlock = 10_000;
     await advance();
     stub.addBlocks(...Array(20).fill([]));
@@ -219,7 +219,12 @@ describe("with endpoints that lag", () => {
     stub.maxLogBlock = Number.POSITIVE_INFINITY;
     stub.addBlocks([sent("late")]);
     await advance();
-    expect(["missed", "kept", "undone", "late"].map((id) => isIndexed(index, id))).toEqual([false, false, false, true]);
+    expect(["missed", "kept", "removed", "late"].map((id) => isIndexed(index, id))).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
     // A reorg that no poll has seen.
     stub.setBlock(10_003, []);
     stub.setBlock(10_024, []);
@@ -228,7 +233,7 @@ describe("with endpoints that lag", () => {
     await advance(60_000);
     // Settled: finalized, and two minutes old.
     expect((await coverage()).finalizedBlock).toBe(10_064);
-    expect(["missed", "kept", "undone", "late"].map((id) => isIndexed(index, id))).toEqual([true, true, false, false]);
+    expect(["missed", "kept", "removed", "late"].map((id) => isIndexed(index, id))).toEqual([true, true, false, false]);
     expect(index.reader.findByTransferId(hashFromName("kept"))).toMatchObject([{ isFinal: true }]);
   });
 
