@@ -3,8 +3,8 @@ import { startGateway } from "../../support/service/in-process-gateway.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
 import { startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
-// The SDK goes on with a constant or 0 where a read fails. That is right where the node says that the call reverts,
-// and a silently wrong number where the node said nothing.
+// After a failed read, the SDK continues with a constant or 0. That is correct if the call reverts, but silently wrong if
+// the node did not respond.
 
 const { chains } = inject("network");
 type Fails = (method: string, data: string) => boolean;
@@ -12,14 +12,14 @@ type Fails = (method: string, data: string) => boolean;
 const isEstimate = (method: string): boolean => method === "eth_estimateGas";
 /** getL1Fee(bytes) of the OP gas price oracle. */
 const isL1Fee = (method: string, data: string): boolean => method === "eth_call" && data.startsWith("0x49948e0e");
-const busy = { code: -32005, message: "limit exceeded" };
-const reverts = { code: 3, message: "execution reverted", data: "0x" };
+const rateLimited = { code: -32005, message: "limit exceeded" };
+const revert = { code: 3, message: "execution reverted", data: "0x" };
 
 const ETH_TO_OPTIMISM =
   "/v1/quote?amount=1000000000000000000&token=ETH&fromChain=arbitrum&toChain=optimism&slippage=0.5";
 const USDC_TO_OPTIMISM = "/v1/quote?amount=1000000000&token=USDC&fromChain=arbitrum&toChain=optimism&slippage=0.5";
 
-/** A quote where optimism's endpoint answers one kind of call with an error. */
+/** Quotes while optimism's endpoint returns an error for one kind of call. */
 async function quoteWith(engine: string, path: string, fails: Fails, error: unknown) {
   const proxy = await startRpcProxy(chains.optimism?.url ?? "", {
     override: ({ method, params: [call] }) =>
@@ -34,13 +34,13 @@ async function quoteWith(engine: string, path: string, fails: Fails, error: unkn
   }
 }
 
-describe.each(["snapshot", "sdk"])("a read that fails below engine %s", (engine) => {
+describe.each(["snapshot", "sdk"])("a failed read of engine %s", (engine) => {
   test.each([
     ["the bond's gas", isEstimate, ETH_TO_OPTIMISM],
     ["the L1 fee", isL1Fee, ETH_TO_OPTIMISM],
     ["the gas of a CCTP delivery", isEstimate, USDC_TO_OPTIMISM],
-  ])("is no quote: %s", async (_, fails, path) => {
-    const { status, body } = await quoteWith(engine, path, fails, busy);
+  ])("fails the quote: %s", async (_, fails, path) => {
+    const { status, body } = await quoteWith(engine, path, fails, rateLimited);
     expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
   });
 
@@ -48,17 +48,17 @@ describe.each(["snapshot", "sdk"])("a read that fails below engine %s", (engine)
     ["the bond's gas", isEstimate, ETH_TO_OPTIMISM],
     ["the L1 fee", isL1Fee, ETH_TO_OPTIMISM],
     ["the gas of a CCTP delivery", isEstimate, USDC_TO_OPTIMISM],
-  ])("is the SDK's own constant where the node says that it reverts: %s", async (_, fails, path) => {
-    const well = await quoteWith(engine, path, () => false, busy);
-    const { status, body } = await quoteWith(engine, path, fails, reverts);
+  ])("uses the SDK's constant if the call reverts: %s", async (_, fails, path) => {
+    const usual = await quoteWith(engine, path, () => false, rateLimited);
+    const { status, body } = await quoteWith(engine, path, fails, revert);
     expect(status).toBe(200);
-    expect((body as { bonderFee: string }).bonderFee).not.toBe((well.body as { bonderFee: string }).bonderFee);
+    expect((body as { bonderFee: string }).bonderFee).not.toBe((usual.body as { bonderFee: string }).bonderFee);
   });
 
-  test("is no quote when the attestation source is down", async () => {
-    const gone = await startHttpStub(() => {});
-    await gone.close();
-    const gateway = await startGateway({ ATTESTATION_API_URL: gone.url, QUOTE_ENGINE: engine });
+  test("fails the quote when the attestation source is down", async () => {
+    const stub = await startHttpStub(() => {});
+    await stub.close();
+    const gateway = await startGateway({ ATTESTATION_API_URL: stub.url, QUOTE_ENGINE: engine });
     try {
       const { status, body } = await gateway.get(USDC_TO_OPTIMISM);
       expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });

@@ -4,7 +4,7 @@ import { expect, inject, test } from "vitest";
 import { createGateway } from "../../../src/app/gateway.js";
 import { loadConfig } from "../../../src/config/config.js";
 
-test("quotes that the SDK computes again on the same blocks are the same, and the log says so", async () => {
+test("logs that quotes equal those of the SDK at the same blocks", async () => {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: "debug" }, { write: (line) => void lines.push(JSON.parse(line)) });
   const environment = { ...inject("network").environment, HOST: "127.0.0.1", PORT: "0", QUOTE_VERIFY_RATE: "1" };
@@ -22,15 +22,15 @@ test("quotes that the SDK computes again on the same blocks are the same, and th
   ];
   try {
     for (const [token, from, to] of routes) {
-      const answer = await fetch(
+      const response = await fetch(
         `${url}/v1/quote?amount=123456789&token=${token}&fromChain=${from}&toChain=${to}&slippage=0.5`,
       );
-      expect(answer.status).toBe(200);
+      expect(response.status).toBe(200);
     }
-    const verdicts = (): unknown[] =>
+    const results = (): unknown[] =>
       lines.flatMap(({ msg, token }) => (/\bSDK\b/.test(String(msg)) ? [[msg, token]] : []));
-    while (verdicts().length < routes.length) await sleep(50);
-    expect(verdicts()).toEqual(routes.map(([token]) => ["quote equals the SDK's", token]));
+    while (results().length < routes.length) await sleep(50);
+    expect(results()).toEqual(routes.map(([token]) => ["quote equals the SDK's", token]));
   } finally {
     await gateway.stop();
   }
