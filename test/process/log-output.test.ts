@@ -9,7 +9,7 @@ import ts from "typescript";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 
-// Real processes with real outputs: what matters is how a process ends whose lines nobody takes.
+// Uses real processes and pipes: the exit of a process with unread log lines is what matters.
 
 const folder = useTemporaryFolder();
 let program: string;
@@ -43,17 +43,17 @@ const indexes = (lines: string): number[] =>
     .map((line) => JSON.parse(line).index);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-test("a slow reader gets every line through a pipe", async () => {
+test("delivers every line to a slow reader of a pipe", async () => {
   const command = `"$0" --input-type=module -e "$1" 5000 later | { sleep 0.5; cat; }`;
   const child = spawn("sh", ["-c", command, process.execPath, program], { stdio: ["ignore", "pipe", "ignore"] });
   expect(indexes(await text(child.stdout))).toEqual(upTo(5_000));
 });
 
-describe("every line is written, whole and in order,", () => {
+describe("writes every line completely and in order", () => {
   test.each([
-    ["by a process that ends by itself", "", 0],
-    ["by one that exits at once", "exit", 0],
-    ["by one that crashes", "crash", 1],
+    ["when the process ends by itself", "", 0],
+    ["when the process exits immediately", "exit", 0],
+    ["when the process crashes", "crash", 1],
   ])("%s", async (_, then, code) => {
     const child = start(2_000, then);
     const [lines, [ended]] = await Promise.all([text(child.stdout as NodeJS.ReadableStream), once(child, "exit")]);
@@ -61,7 +61,7 @@ describe("every line is written, whole and in order,", () => {
     expect(ended).toBe(code);
   });
 
-  test("soon, by one that lives on", async () => {
+  test("soon while the process continues", async () => {
     const child = start(3, "live");
     const [chunk] = await once(child.stdout as NodeJS.ReadableStream, "data");
     expect(indexes(String(chunk))).toEqual([0, 1, 2]);
@@ -70,39 +70,39 @@ describe("every line is written, whole and in order,", () => {
   });
 });
 
-describe("a process ends when it is told to", () => {
-  async function endsSoon(child: ChildProcess): Promise<void> {
+describe("a process exits promptly on SIGTERM", () => {
+  async function expectPromptExit(child: ChildProcess): Promise<void> {
     await sleep(500);
-    const asked = performance.now();
+    const signaledAt = performance.now();
     child.kill("SIGTERM");
     expect((await once(child, "exit"))[0]).toBe(0);
-    expect(performance.now() - asked).toBeLessThan(60_000);
+    expect(performance.now() - signaledAt).toBeLessThan(60_000);
   }
 
-  test.runIf(process.platform === "linux")("though nobody reads its lines", async () => {
+  test.runIf(process.platform === "linux")("when nothing reads its lines", async () => {
     const pipe = join(folder(), "pipe");
     execFileSync("mkfifo", [pipe]);
     const reader = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
     const writer = openSync(pipe, constants.O_WRONLY);
-    await endsSoon(start(50_000, "live", writer));
+    await expectPromptExit(start(50_000, "live", writer));
     closeSync(writer);
     closeSync(reader);
   });
 
-  test("though their reader is gone", async () => {
+  test("when the reader is gone", async () => {
     const child = start(50_000, "live");
     child.stdout?.destroy();
-    await endsSoon(child);
+    await expectPromptExit(child);
   });
 
-  test.runIf(process.platform === "linux")("though there is no room for them", async () => {
+  test.runIf(process.platform === "linux")("when the device is full", async () => {
     const full = openSync("/dev/full", "w");
-    await endsSoon(start(5_000, "live", full));
+    await expectPromptExit(start(5_000, "live", full));
     closeSync(full);
   });
 });
 
-test("what nobody reads is dropped at some size, and told when somebody does", async () => {
+test("drops unread lines beyond a size and reports them once they are read", async () => {
   const child = start(200_000, "live");
   await sleep(1_000);
   const memory = process.platform === "linux" ? readFileSync(`/proc/${child.pid}/status`, "utf8") : "VmRSS: 0 kB";

@@ -38,7 +38,7 @@ async function start(more: Readonly<Record<string, string>> = {}) {
   return { url, metricsUrl, status, scrape: () => scrapeMetrics(metricsUrl) };
 }
 
-/** Takes a port. */
+/** Occupies a free port. */
 async function listenAnywhere() {
   const server = createServer().listen(0, "127.0.0.1");
   const close = () => new Promise<void>((resolve) => void server.close(() => resolve()));
@@ -47,7 +47,7 @@ async function listenAnywhere() {
   return { port: (server.address() as AddressInfo).port, close };
 }
 
-/** Those of quotes, as text. */
+/** Returns the series of quotes as text. */
 function quotesIn({ text }: MetricsScrape): string[] {
   return text
     .split("\n")
@@ -56,7 +56,7 @@ function quotesIn({ text }: MetricsScrape): string[] {
     .sort();
 }
 
-test("requests are counted by operation, protocol, code and reason, each once", async () => {
+test("counts each request once by operation, protocol, code and reason", async () => {
   const { url, status, scrape: look } = await start();
   const transports = [
     createConnectTransport({ baseUrl: url, httpVersion: "1.1" }),
@@ -95,10 +95,10 @@ test("requests are counted by operation, protocol, code and reason, each once", 
   const durations = "hop_gateway_request_duration_seconds";
   expect(found.sum(`${durations}_count`, { operation: "GetQuote" })).toBe(12);
   expect(found.value(`${durations}_bucket`, { operation: "GetQuote", protocol: "rest", le: "10" })).toBe(5);
-  // One is under way: the scrape.
+  // The scrape itself is in progress.
   expect(found.value("hop_gateway_requests_in_progress")).toBe(1);
   expect(found.value("hop_gateway_connections")).toBeGreaterThan(0);
-  // Eight quotes from two reads of the chains.
+  // Eight quotes need only two reads of chain state.
   expect(found.value("hop_gateway_quote_chain_state_age_seconds_count")).toBe(8);
   expect(found.value("hop_gateway_chain_state_reads_total", { outcome: "ok" })).toBeGreaterThanOrEqual(2);
   expect(found.value("hop_gateway_active_routes")).toBe(1);
@@ -110,7 +110,7 @@ test("requests are counted by operation, protocol, code and reason, each once", 
   }
 });
 
-test("every HTTP request to an endpoint is counted", async () => {
+test("counts every HTTP request to an endpoint", async () => {
   const proxy = await startRpcProxy(chains.polygon?.url ?? "");
   closing.push(() => proxy.close());
   const { status, scrape: look } = await start({ RPC_URL_POLYGON: proxy.url });
@@ -123,7 +123,7 @@ test("every HTTP request to an endpoint is counted", async () => {
   ).toBe(count);
 });
 
-test("callers' endpoints are told as custom, by nothing else, and only while they are open", async () => {
+test("labels callers' endpoints as custom and counts them only while they are open", async () => {
   const { url, status, scrape: look } = await start({ CUSTOM_RPC_URLS: "any" });
   const custom = `${chains.polygon?.url}/?key=${CALLER_KEY}`;
   const path = `${quotePath}&rpcUrl[polygon]=${encodeURIComponent(custom)}`;
@@ -136,7 +136,7 @@ test("callers' endpoints are told as custom, by nothing else, and only while the
   expect(await (await fetch(`${url}/readyz`)).text()).not.toContain("custom");
 });
 
-test("verdicts of the SDK are counted", async () => {
+test("counts comparisons with the SDK by result", async () => {
   const { status, scrape: look } = await start({ QUOTE_VERIFY_RATE: "1" });
   expect(await status(quotePath)).toBe(200);
   const verdict = "hop_gateway_quote_comparisons_total";
@@ -144,13 +144,13 @@ test("verdicts of the SDK are counted", async () => {
   expect((await look()).value(verdict, { result: "equal" })).toBe(1);
 });
 
-test("whatever callers ask for, the series stay as many as they were", async () => {
+test("creates no series for unknown paths, methods or services", async () => {
   const { url, scrape: look, status } = await start();
   await status("/v1/nothing");
   await status("/v1/nothing", { method: "DELETE" });
   const callers = createHttpConnections(Number(new URL(url).port));
   try {
-    // One of each way in which what is unknown is told: over both HTTPs, as an RPC, and with a method of the caller's own.
+    // Unknown requests of every kind: over HTTP/1.1 and HTTP/2, as an RPC, and with other HTTP methods.
     const askFor = (n: number) => {
       const isRpc = n % 4 === 0;
       const type = isRpc ? [["content-type", "application/grpc"] as const] : [];
@@ -166,7 +166,7 @@ test("whatever callers ask for, the series stay as many as they were", async () 
     expect(after.sum(REQUESTS, { operation: "other" })).toBe(10_066);
     const isOfProcess = (series: string): boolean => /^(nodejs|process)_/.test(series);
     expect(after.series.filter((each) => !isOfProcess(each)).sort()).toEqual(
-      // The first look at the metrics is counted by the second.
+      // The second scrape counts the first one.
       [...new Set([...before, ...after.series.filter((each) => each.includes('operation="/metrics"'))])]
         .filter((each) => !isOfProcess(each))
         .sort(),
@@ -177,7 +177,7 @@ test("whatever callers ask for, the series stay as many as they were", async () 
 });
 
 describe("METRICS_PORT", () => {
-  test("takes the metrics to a port of their own", async () => {
+  test("serves the metrics on a separate port", async () => {
     const { url, metricsUrl, scrape: look, status } = await start({ METRICS_PORT: "0" });
     expect(new URL(metricsUrl).port).not.toBe(new URL(url).port);
     expect(await status("/metrics")).toBe(404);
@@ -188,12 +188,12 @@ describe("METRICS_PORT", () => {
     await expect(fetch(metricsUrl)).rejects.toThrow();
   });
 
-  test("that is in use fails the start", async () => {
+  test("fails the start when the port is in use", async () => {
     const { port } = await listenAnywhere();
     await expect(start({ METRICS_PORT: `${port}` })).rejects.toMatchObject({ code: "EADDRINUSE", port });
   });
 
-  test("is free again where the start fails for the other one", async () => {
+  test("frees the port when the start fails because of the main port", async () => {
     const [taken, free] = [await listenAnywhere(), await listenAnywhere()];
     await free.close();
     const failing = start({ PORT: `${taken.port}`, METRICS_PORT: `${free.port}` });
@@ -202,7 +202,7 @@ describe("METRICS_PORT", () => {
   });
 });
 
-test("every metric is described, and those without labels are there from the beginning", async () => {
+test("describes every metric and exposes those without labels from the start", async () => {
   const { text, series } = await (await start()).scrape();
   for (const { name, type, labels } of metricDescriptions) {
     expect(text).toContain(`# TYPE ${name} ${type}`);
@@ -214,8 +214,8 @@ test("every metric is described, and those without labels are there from the beg
 
 const promtool = findTool("promtool (Debian: prometheus)", "/usr/bin/promtool", "/usr/local/bin/promtool");
 
-describe.skipIf(promtool === undefined)("promtool (skipped where there is none)", () => {
-  test("finds nothing to say of a scrape", async () => {
+describe.skipIf(promtool === undefined)("promtool (skipped if not installed)", () => {
+  test("finds no problem in a scrape", async () => {
     const { status, scrape: look } = await start();
     await status(quotePath);
     await status("/readyz");

@@ -18,7 +18,7 @@ async function start(environment: Readonly<Record<string, string>> = {}): Promis
   return gateway;
 }
 
-async function proxyOf(slug: string): Promise<RpcProxy> {
+async function startProxyFor(slug: string): Promise<RpcProxy> {
   const proxy = await startRpcProxy(chains[slug]?.url ?? "");
   closing.push(() => proxy.close());
   return proxy;
@@ -37,42 +37,42 @@ interface Readiness {
   readonly sources: readonly { readonly source: string; readonly state: string; readonly ageSeconds?: number }[];
 }
 
-async function readiness(gateway: TestGateway): Promise<Readiness & { code: number }> {
+async function readReadiness(gateway: TestGateway): Promise<Readiness & { code: number }> {
   const { status: code, body } = await gateway.get("/readyz");
   return { code, ...(body as Readiness) };
 }
 
-/** Polls, as a machine would, until the service is as wanted. */
-function becomes(gateway: TestGateway, wanted: Partial<Readiness> & { code: number }) {
-  return vi.waitFor(async () => expect(await readiness(gateway)).toMatchObject(wanted), {
+/** Polls /readyz until the service has the expected readiness. */
+function waitForReadiness(gateway: TestGateway, wanted: Partial<Readiness> & { code: number }) {
+  return vi.waitFor(async () => expect(await readReadiness(gateway)).toMatchObject(wanted), {
     timeout: 60_000,
     interval: 200,
   });
 }
 
-test("probes alone make all chains of mainnet known, and no chain of goerli", async () => {
+test("refreshes all mainnet chains but no Goerli chain through probes alone", async () => {
   const gateway = await start();
   expect((await gateway.get("/livez")).body).toEqual({ status: "OK" });
   expect((await gateway.get("/health")).body).toEqual({ status: "OK" });
-  const first = await readiness(gateway);
+  const first = await readReadiness(gateway);
   expect(first).toMatchObject({ code: 200, status: "ready" });
   expect(new Set(first.chains.map(({ network }) => network))).toEqual(new Set(["mainnet"]));
   await vi.waitFor(
     async () => {
-      const { chains: known } = await readiness(gateway);
+      const { chains: known } = await readReadiness(gateway);
       expect(known.map(({ state }) => state)).toEqual(Array(9).fill("ok"));
       expect(known.every(({ head }) => head !== undefined && head.number > 0 && head.ageSeconds >= 0)).toBe(true);
     },
     { timeout: 60_000 },
   );
-  const { sources } = await readiness(gateway);
+  const { sources } = await readReadiness(gateway);
   expect(sources.map(({ source }) => source)).toEqual([
     ...["settings_mainnet", "settings_goerli", "prices", "explorer", "attestations"],
   ]);
   await vi.waitFor(
     async () => {
-      const states = (await readiness(gateway)).sources.map(({ source, state }) => `${source} ${state}`);
-      // Nobody has asked for an attestation.
+      const states = (await readReadiness(gateway)).sources.map(({ source, state }) => `${source} ${state}`);
+      // No request has needed an attestation.
       expect(states).toEqual([
         ...["settings_mainnet ok", "settings_goerli ok", "prices ok", "explorer off", "attestations unknown"],
       ]);
@@ -81,24 +81,24 @@ test("probes alone make all chains of mainnet known, and no chain of goerli", as
   );
 });
 
-test("a hundred probes at once ask each endpoint once", async () => {
-  const proxy = await proxyOf("polygon");
+test("sends one request per endpoint for a hundred concurrent probes", async () => {
+  const proxy = await startProxyFor("polygon");
   const gateway = await start({ RPC_URL_POLYGON: proxy.url });
   await Promise.all(Array.from({ length: 100 }, () => gateway.get("/readyz")));
   await vi.waitFor(() => expect(proxy.requests.length).toBeGreaterThan(0), { timeout: 60_000 });
   expect(proxy.requests.map(({ calls }) => calls.map(({ method }) => method))).toEqual([
     ["eth_chainId", "eth_getBlockByNumber"],
   ]);
-  // Nor does a scrape.
+  // A scrape sends none either.
   await scrapeMetrics(`${gateway.url}/metrics`);
   expect(proxy.requests).toHaveLength(1);
 });
 
-test("an endpoint that is cut off is told as failing, and as well again when it is back", async () => {
-  const proxy = await proxyOf("polygon");
+test("reports an unreachable endpoint as failing and as ok again when it is back", async () => {
+  const proxy = await startProxyFor("polygon");
   const gateway = await start({ RPC_URL_POLYGON: proxy.url, QUOTE_MAX_AGE_MS: "1", QUOTE_MAX_STALE_MS: "1" });
   expect((await gateway.get(QUOTE_PATH)).status).toBe(200);
-  await becomes(gateway, { code: 200, status: "ready" });
+  await waitForReadiness(gateway, { code: 200, status: "ready" });
   const stateOf = async (state: string) => {
     const found = await scrapeMetrics(`${gateway.url}/metrics`);
     return found.sum("hop_gateway_endpoint_state", { network: "mainnet", chain: "polygon", state });
@@ -107,38 +107,38 @@ test("an endpoint that is cut off is told as failing, and as well again when it 
 
   proxy.behaviour.errorStatus = 502;
   expect((await gateway.get(QUOTE_PATH)).status).toBe(503);
-  await becomes(gateway, { code: 200, status: "degraded", reason: "no response from polygon" });
+  await waitForReadiness(gateway, { code: 200, status: "degraded", reason: "no response from polygon" });
   expect([await stateOf("ok"), await stateOf("failing")]).toEqual([0, 1]);
 
   proxy.behaviour.errorStatus = undefined;
-  await becomes(gateway, { code: 200, status: "ready" });
+  await waitForReadiness(gateway, { code: 200, status: "ready" });
   expect([await stateOf("ok"), await stateOf("failing")]).toEqual([1, 0]);
   expect((await gateway.get(QUOTE_PATH)).status).toBe(200);
 });
 
-test("where no chain answers it takes no requests, but lives", async () => {
-  const proxy = await proxyOf("polygon");
+test("is unready but alive when no chain responds", async () => {
+  const proxy = await startProxyFor("polygon");
   proxy.behaviour.errorStatus = 502;
   const all = Object.keys(chains).map((slug) => [`RPC_URL_${slug.toUpperCase()}`, proxy.url]);
   const gateway = await start(Object.fromEntries(all));
-  await becomes(gateway, { code: 503, status: "unready", reason: "no chain responds" });
+  await waitForReadiness(gateway, { code: 503, status: "unready", reason: "no chain responds" });
   expect((await gateway.get("/livez")).status).toBe(200);
 });
 
-test("goerli is told once somebody uses it, and changes nothing", async () => {
-  const proxy = await proxyOf("polygon");
+test("reports Goerli once it is used, without an effect on readiness", async () => {
+  const proxy = await startProxyFor("polygon");
   proxy.behaviour.errorStatus = 502;
   const gateway = await start({ GOERLI_RPC_URL_OPTIMISM: proxy.url, GOERLI_RPC_URL_ARBITRUM: proxy.url });
   const { status } = await gateway.get(`${QUOTE_PATH.replace("polygon", "optimism")}&network=goerli`);
   expect(status).toBe(503);
-  const { chains: known, code } = await readiness(gateway);
+  const { chains: known, code } = await readReadiness(gateway);
   expect(code).toBe(200);
   expect(known.find(({ network, chain }) => network === "goerli" && chain === "optimism")?.state).toBe("failing");
-  await becomes(gateway, { code: 200, status: "ready" });
+  await waitForReadiness(gateway, { code: 200, status: "ready" });
 });
 
-test("while it ends, those who have a connection are told so", async () => {
-  const proxy = await proxyOf("polygon");
+test("reports the shutdown on open connections", async () => {
+  const proxy = await startProxyFor("polygon");
   const gateway = await start({ RPC_URL_POLYGON: proxy.url });
   await gateway.get("/readyz");
   await vi.waitFor(() => expect(proxy.requests.some(({ answeredAt }) => answeredAt !== undefined)).toBe(true), {
@@ -156,7 +156,7 @@ test("while it ends, those who have a connection are told so", async () => {
       }).once("error", reject);
     });
   for (const agent of agents) expect(await ask("/livez", agent)).toBe(200);
-  // What waits keeps the service from its end, and the connections of others open for a moment.
+  // The pending request delays the shutdown, so other connections stay open for a moment.
   const waiting = gateway.get(QUOTE_PATH);
   await vi.waitFor(() => expect(proxy.requests.length).toBeGreaterThan(1), { timeout: 60_000 });
   const stopped = gateway.stop();

@@ -13,7 +13,7 @@ import { startGateway, type TestGateway } from "../../support/service/in-process
 import { CALLER_KEY, findPlantedKeys } from "../../support/service/planted-keys.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
-// An operator's SDK takes the spans, here into memory.
+// The SDK of the operator records the spans, here in memory.
 
 const { chains } = inject("network");
 const asked = { amount: "1000000000000000000", token: "ETH", fromChain: "arbitrum", toChain: "polygon", slippage: 0.5 };
@@ -36,7 +36,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await gateway.stop();
   await proxy.close();
-  // Whatever a test was about: nothing that spans say holds a key, nor any address.
+  // In every test: no span contains a key or an address.
   const said = JSON.stringify(
     exporter.getFinishedSpans().map(({ name, attributes, status, events }) => [name, attributes, status, events]),
   );
@@ -52,7 +52,7 @@ async function start(environment: Readonly<Record<string, string>> = {}): Promis
   });
 }
 
-/** Those that are finished, once there is one of a request. */
+/** Returns the finished spans as soon as one of a request is among them. */
 async function spans(): Promise<readonly ReadableSpan[]> {
   await vi.waitFor(() => expect(exporter.getFinishedSpans().some(({ kind }) => kind === SpanKind.SERVER)).toBe(true), {
     timeout: 60_000,
@@ -60,11 +60,11 @@ async function spans(): Promise<readonly ReadableSpan[]> {
   return exporter.getFinishedSpans();
 }
 
-const parentOf = (span: ReadableSpan): string | undefined => span.parentSpanContext?.spanId;
-const idOf = (span: ReadableSpan): string => span.spanContext().spanId;
+const getParentId = (span: ReadableSpan): string | undefined => span.parentSpanContext?.spanId;
+const getId = (span: ReadableSpan): string => span.spanContext().spanId;
 
-/** The one span of a kind. */
-function only(all: readonly ReadableSpan[], kind: SpanKind): ReadableSpan {
+/** Returns the single span of a kind. */
+function getOnly(all: readonly ReadableSpan[], kind: SpanKind): ReadableSpan {
   const [found, ...more] = all.filter((span) => span.kind === kind);
   if (found === undefined || more.length > 0)
     throw new Error(`there are ${more.length + (found ? 1 : 0)} of kind ${kind}`);
@@ -72,14 +72,14 @@ function only(all: readonly ReadableSpan[], kind: SpanKind): ReadableSpan {
 }
 
 describe("a first quote", () => {
-  test("over GET is a span with what it read below it", async () => {
+  test("over GET is a span with the chain reads as children", async () => {
     await start();
     const { status } = await gateway.get(quotePath);
     expect(status).toBe(200);
     const all = await spans();
-    const request = only(all, SpanKind.SERVER);
+    const request = getOnly(all, SpanKind.SERVER);
     expect(request.name).toBe(GET_QUOTE);
-    expect(parentOf(request)).toBeUndefined();
+    expect(getParentId(request)).toBeUndefined();
     expect(request.status.code).toBe(SpanStatusCode.UNSET);
     expect(request.attributes).toEqual({
       "rpc.service": "hop.bridge.v1.BridgeService",
@@ -98,12 +98,12 @@ describe("a first quote", () => {
       ["chain state read", "arbitrum"],
       ["chain state read", "polygon"],
     ]);
-    for (const read of reads) expect(parentOf(read)).toBe(idOf(request));
+    for (const read of reads) expect(getParentId(read)).toBe(getId(request));
     const calls = all.filter(({ kind }) => kind === SpanKind.CLIENT);
     const ofPolygon = calls.filter(({ attributes }) => attributes["hop_gateway.chain"] === "polygon");
     expect(ofPolygon).toHaveLength(proxy.requests.length);
     const read = reads.find(({ attributes }) => attributes["hop_gateway.chain"] === "polygon");
-    for (const call of ofPolygon) expect(parentOf(call)).toBe(read && idOf(read));
+    for (const call of ofPolygon) expect(getParentId(call)).toBe(read && getId(read));
     expect(ofPolygon[0]?.attributes).toEqual({
       "rpc.system": "jsonrpc",
       "rpc.method": "batch",
@@ -116,19 +116,19 @@ describe("a first quote", () => {
     expect(new Set(all.map((span) => span.spanContext().traceId)).size).toBe(1);
   });
 
-  test("over gRPC is a part of its caller's trace", async () => {
+  test("over gRPC continues the trace of its caller", async () => {
     await start();
     const bridge = createClient(BridgeService, createGrpcTransport({ baseUrl: gateway.url }));
     await bridge.getQuote(asked, { headers: { traceparent } });
     const all = await spans();
-    const request = only(all, SpanKind.SERVER);
+    const request = getOnly(all, SpanKind.SERVER);
     expect(request.parentSpanContext).toMatchObject({ ...remote, isRemote: true });
     expect(request.attributes).toMatchObject({ "rpc.system": "grpc", "rpc.grpc.status_code": 0 });
     expect(all.map((span) => span.spanContext().traceId)).toEqual(Array(all.length).fill(remote.traceId));
     expect(all.filter(({ kind }) => kind === SpanKind.CLIENT).length).toBeGreaterThan(0);
   });
 
-  test("that two ask for at once is read in the trace of one", async () => {
+  test("shares the chain reads of concurrent callers in the trace of the first", async () => {
     proxy.behaviour.latencyMs = 300;
     await start();
     const bridge = createClient(BridgeService, createConnectTransport({ baseUrl: gateway.url, httpVersion: "1.1" }));
@@ -142,34 +142,34 @@ describe("a first quote", () => {
       return kind === SpanKind.INTERNAL && attributes["hop_gateway.chain"] === "polygon";
     });
     expect(ofPolygon).toHaveLength(1);
-    expect(all.filter((span) => idOf(span) === parentOf(ofPolygon[0] as ReadableSpan))).toHaveLength(1);
+    expect(all.filter((span) => getId(span) === getParentId(ofPolygon[0] as ReadableSpan))).toHaveLength(1);
   });
 });
 
-test("a quote that is at hand is one span, and reads that go on later have traces of their own", async () => {
+test("a cached quote is a single span, and later refreshes start traces of their own", async () => {
   await start();
   await gateway.get(quotePath);
   exporter.reset();
   await gateway.get(quotePath);
-  const request = only(await spans(), SpanKind.SERVER);
+  const request = getOnly(await spans(), SpanKind.SERVER);
   await vi.waitFor(
     () => expect(exporter.getFinishedSpans().some(({ kind }) => kind === SpanKind.INTERNAL)).toBe(true),
     { timeout: 60_000 },
   );
   const all = exporter.getFinishedSpans();
   const read = all.find(({ kind }) => kind === SpanKind.INTERNAL) as ReadableSpan;
-  expect(parentOf(read)).toBeUndefined();
+  expect(getParentId(read)).toBeUndefined();
   expect(read.spanContext().traceId).not.toBe(request.spanContext().traceId);
-  expect(all.some((span) => span.kind === SpanKind.CLIENT && parentOf(span) === idOf(read))).toBe(true);
+  expect(all.some((span) => span.kind === SpanKind.CLIENT && getParentId(span) === getId(read))).toBe(true);
 });
 
 describe("a failure", () => {
-  test("of an upstream is an error of the request, the read and the call", async () => {
+  test("of an upstream marks the RPC request, the read and the call as errors", async () => {
     proxy.behaviour.errorStatus = 403;
     await start();
     expect((await gateway.get(quotePath)).status).toBe(503);
     const all = await spans();
-    const request = only(all, SpanKind.SERVER);
+    const request = getOnly(all, SpanKind.SERVER);
     expect(request.status.code).toBe(SpanStatusCode.ERROR);
     expect(request.attributes).toMatchObject({
       "error.type": "UPSTREAM_UNAVAILABLE",
@@ -191,7 +191,7 @@ describe("a failure", () => {
     ["rest", { "hop_gateway.reason": "INVALID_PARAMETER", "http.response.status_code": 400 }],
     ["grpc", { "hop_gateway.reason": "INVALID_PARAMETER", "rpc.grpc.status_code": 3 }],
     ["connect", { "hop_gateway.reason": "INVALID_PARAMETER", "rpc.connect_rpc.error_code": "invalid_argument" }],
-  ])("of the caller is no error, and tells nothing that it said: %s", async (protocol, attributes) => {
+  ])("of the caller is no error and exposes no input: %s", async (protocol, attributes) => {
     await start();
     const amount = CALLER_KEY;
     if (protocol === "rest") await fetch(`${gateway.url}${quotePath.replace(asked.amount, amount)}`);
@@ -200,31 +200,31 @@ describe("a failure", () => {
       const bridge = createClient(BridgeService, open({ baseUrl: gateway.url, httpVersion: "2" }));
       await expect(bridge.getQuote({ ...asked, amount })).rejects.toThrow();
     }
-    const request = only(await spans(), SpanKind.SERVER);
+    const request = getOnly(await spans(), SpanKind.SERVER);
     expect(request.status.code).toBe(SpanStatusCode.UNSET);
     expect(request.attributes).toMatchObject(attributes);
   });
 
-  test("to bind a request is a span of its operation too", async () => {
+  test("to bind a request is a span of its operation", async () => {
     await start();
     expect((await gateway.get("/v1/quote?nothing=1")).status).toBe(400);
-    const request = only(await spans(), SpanKind.SERVER);
+    const request = getOnly(await spans(), SpanKind.SERVER);
     expect([request.name, request.attributes["hop_gateway.reason"]]).toEqual([GET_QUOTE, "UNKNOWN_PARAMETER"]);
   });
 });
 
-test("what callers name is called custom", async () => {
+test("labels endpoints of callers as custom", async () => {
   await start({ CUSTOM_RPC_URLS: "any" });
   const url = `${proxy.url}/?key=${CALLER_KEY}`;
   expect((await gateway.get(`${quotePath}&rpcUrl[polygon]=${encodeURIComponent(url)}`)).status).toBe(200);
   const all = await spans();
-  const request = only(all, SpanKind.SERVER);
+  const request = getOnly(all, SpanKind.SERVER);
   const calls = all.filter(({ attributes }) => attributes["hop_gateway.endpoint"] === "custom");
   expect(calls.length).toBeGreaterThan(0);
-  for (const call of calls) expect(parentOf(call)).toBe(idOf(request));
+  for (const call of calls) expect(getParentId(call)).toBe(getId(request));
 });
 
-test("a parent that is none is not believed, whatever stands in its place", async () => {
+test("ignores an invalid traceparent", async () => {
   await start();
   const parents = [
     "",
@@ -242,16 +242,16 @@ test("a parent that is none is not believed, whatever stands in its place", asyn
     { timeout: 60_000 },
   );
   const requests = (await spans()).filter(({ kind }) => kind === SpanKind.SERVER);
-  expect(requests.map(parentOf)).toEqual(parents.map(() => undefined));
+  expect(requests.map(getParentId)).toEqual(parents.map(() => undefined));
 });
 
-test("a caller who wants no spans makes none, with what is read for it", async () => {
+test("records no spans for an unsampled trace, including its chain reads", async () => {
   await start();
   const headers = { traceparent: `${traceparent.slice(0, -2)}00` };
   expect((await fetch(`${gateway.url}${quotePath}`, { headers })).status).toBe(200);
   const count = proxy.requests.length;
   expect(count).toBeGreaterThan(0);
-  // Of another's request, by which the first would be finished.
+  // A second request: once its span is there, the first one would be finished too.
   expect((await gateway.get("/v1/available-routes")).status).toBe(200);
   const all = await spans();
   expect(all.filter((span) => span.spanContext().traceId === remote.traceId)).toEqual([]);
@@ -260,14 +260,14 @@ test("a caller who wants no spans makes none, with what is read for it", async (
   ]);
 });
 
-test("documents, probes and unknown paths have no spans", async () => {
+test("creates no spans for documents, probes and unknown paths", async () => {
   await start();
   for (const path of ["/livez", "/readyz", "/metrics", "/v1/nothing"]) await fetch(`${gateway.url}${path}`);
   await vi.waitFor(() => expect(proxy.requests.length).toBeGreaterThan(0), { timeout: 60_000 });
   expect(exporter.getFinishedSpans()).toEqual([]);
 });
 
-test("nobody who wants no spans gets any", async () => {
+test("creates no spans unless tracing is enabled", async () => {
   gateway = await startGateway({ RPC_URL_POLYGON: proxy.url });
   expect((await gateway.get(quotePath)).status).toBe(200);
   expect(exporter.getFinishedSpans()).toEqual([]);

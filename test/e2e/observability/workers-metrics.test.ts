@@ -6,7 +6,7 @@ import { listChildProcesses } from "../../support/service/child-processes.js";
 import { type MetricsScrape, scrapeMetrics } from "../../support/service/metrics-scrape.js";
 import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 
-// Two processes on one port: whichever is asked for metrics answers for both.
+// Two workers share one port: either returns the metrics of both.
 
 let command: string;
 const services: ServiceProcess[] = [];
@@ -26,8 +26,8 @@ async function start(environment: Readonly<Record<string, string>> = {}): Promis
   return service;
 }
 
-/** Each over a connection of its own, so that they go to the workers in turn. */
-async function ask(url: string, path: string, times: number): Promise<void> {
+/** Sends requests over separate connections, which are distributed to the workers in turn. */
+async function sendRequests(url: string, path: string, times: number): Promise<void> {
   for (let n = 0; n < times; n++) {
     const status = await new Promise<number>((resolve, reject) => {
       get(`${url}${path}`, { agent: new Agent() }, (response) => {
@@ -41,19 +41,19 @@ async function ask(url: string, path: string, times: number): Promise<void> {
 const routesCounted = (found: MetricsScrape): number =>
   found.sum("hop_gateway_requests_total", { operation: "ListAvailableRoutes", protocol: "rest", code: "ok" });
 
-test("the numbers are of both, whoever is asked", async () => {
+test("returns the metrics of both workers from either", async () => {
   const { url } = await start();
-  await ask(url, "/v1/available-routes", 40);
-  // Over new connections each, and so of both.
+  await sendRequests(url, "/v1/available-routes", 40);
+  // New connections reach both workers.
   for (let n = 0; n < 4; n++) expect(routesCounted(await scrapeMetrics(`${url}/metrics`))).toBe(40);
   const found = await scrapeMetrics(`${url}/metrics`);
   expect(found.value("hop_gateway_concurrency_limit")).toBe(128);
   expect(found.value("hop_gateway_build_info", { version: findPackageRoot().version, node: process.version })).toBe(1);
-  // One word for each endpoint that any of them knows.
+  // Each endpoint known to any worker has exactly one current state.
   expect(found.text.match(/^hop_gateway_endpoint_state\{.*chain="polygon".*state="unknown"\} 1$/gm)?.length).toBe(1);
 });
 
-test("on a port of their own the process over the workers gives them, also of those that are gone or stand still", async () => {
+test("the primary serves metrics on a separate port, including those of exited and stopped workers", async () => {
   const service = await start({ METRICS_PORT: "0" });
   const { url } = service;
   const told = await vi.waitFor(
@@ -64,7 +64,7 @@ test("on a port of their own the process over the workers gives them, also of th
     },
     { timeout: 60_000 },
   );
-  await ask(url, "/v1/available-routes", 20);
+  await sendRequests(url, "/v1/available-routes", 20);
   expect(routesCounted(await scrapeMetrics(told))).toBe(20);
   expect((await fetch(`${url}/metrics`)).status).toBe(404);
 
@@ -83,8 +83,8 @@ test("on a port of their own the process over the workers gives them, also of th
     },
     { timeout: 60_000 },
   );
-  // A sum that fell would look like a beginning.
+  // Prometheus would take a falling sum for a counter reset.
   expect(routesCounted(await scrapeMetrics(told))).toBe(20);
-  await vi.waitFor(async () => ask(url, "/v1/available-routes", 1), { timeout: 60_000 });
+  await vi.waitFor(async () => sendRequests(url, "/v1/available-routes", 1), { timeout: 60_000 });
   expect(routesCounted(await scrapeMetrics(told))).toBe(21);
 });

@@ -6,10 +6,10 @@ import { findPlantedKeys, plantKeys } from "../../support/service/planted-keys.j
 import { createOutputPath } from "../../support/service/recorded-output.js";
 import { type HttpStub, startHttpStub } from "../../support/stubs/http-stub.js";
 
-// `hop-gateway check` in a process of its own, over the local network and endpoints that are not well.
+// Runs `hop-gateway check` in a child process against the local network and faulty endpoints.
 
 const { chains, environment } = inject("network");
-const urlOf = (slug: string): string => chains[slug]?.url ?? "";
+const getUrl = (slug: string): string => chains[slug]?.url ?? "";
 
 let command: string;
 let silent: HttpStub;
@@ -37,56 +37,56 @@ function check(args: readonly string[], changes: Readonly<Record<string, string>
   });
 }
 
-/** The row of an endpoint, by the chain and the port. */
-function rowOf({ stdout }: Ended, slug: string, url: string): string {
+/** Returns the row of an endpoint by chain and port. */
+function findRow({ stdout }: Ended, slug: string, url: string): string {
   const { host } = new URL(url);
   return stdout.split("\n").find((line) => line.startsWith(`${slug} `) && line.includes(`${host}#`)) ?? "";
 }
 
 describe("hop-gateway check", () => {
-  test("finds nothing wrong with the local network", async () => {
+  test("finds no problem in the local network", async () => {
     const ended = await check([]);
     expect(ended.stderr).toBe("");
     for (const [slug, { chainId, url }] of Object.entries(chains)) {
-      expect(rowOf(ended, slug, url)).toMatch(new RegExp(` +${chainId} +\\d+ .* +0 +\\d+ ms +50\\+ +all +ok$`));
+      expect(findRow(ended, slug, url)).toMatch(new RegExp(` +${chainId} +\\d+ .* +0 +\\d+ ms +50\\+ +all +ok$`));
     }
     expect(ended.stdout).toContain("9 chains, 9 endpoints: 9 ok, 0 with warnings, 0 unusable.\n");
     expect(ended.code).toBe(0);
   });
 
-  test("tells of each endpoint what is wrong with it, and never its key", async () => {
-    const urls = ["http://127.0.0.1:1", failing.url, silent.url, urlOf("optimism"), urlOf("base")];
+  test("reports the problems of each endpoint and never its key", async () => {
+    const urls = ["http://127.0.0.1:1", failing.url, silent.url, getUrl("optimism"), getUrl("base")];
     const ended = await check(["--timeout", "4"], { RPC_URL_OPTIMISM: urls.join(",") });
-    const [dead, refusing, mute, good, other] = urls.map((url) => rowOf(ended, "optimism", url));
+    const [dead, refusing, mute, good, other] = urls.map((url) => findRow(ended, "optimism", url));
     expect(dead).toMatch(/ unreachable: could not be reached$/);
     expect(refusing).toMatch(/ unreachable: answered 401$/);
     expect(mute).toMatch(/ unreachable: did not answer in time$/);
     expect(other).toMatch(/ 8453 .* wrong chain: 8453, not 10$/);
-    // Nor does one that never answers take the time of the others.
+    // An endpoint that never responds does not delay the others.
     expect(good).toMatch(/#[0-9a-f]{6} +10 +\d+ .* all +ok$/);
-    // An endpoint of another chain would be asked, and refused, for ever.
+    // The service would send requests to an endpoint of another chain forever and reject each response.
     expect(ended.code).toBe(1);
     expect(findPlantedKeys(ended.stdout + ended.stderr)).toEqual([]);
   });
 
-  test("fails where a chain is not served, and says which", async () => {
+  test("fails when a chain has no usable endpoint and names the chain", async () => {
     const ended = await check([], { RPC_URL_NOVA: "http://127.0.0.1:1" });
     expect(ended.stdout).toContain("\nnova has no usable endpoint: add one to RPC_URL_NOVA.\n");
     expect(ended.code).toBe(1);
   });
 
-  test("does not fail where a chain has another endpoint", async () => {
-    const ended = await check([], { RPC_URL_NOVA: `http://127.0.0.1:1,${urlOf("nova")}` });
+  test("passes when a chain has another usable endpoint", async () => {
+    const ended = await check([], { RPC_URL_NOVA: `http://127.0.0.1:1,${getUrl("nova")}` });
     expect(ended.stdout).toContain("9 chains, 10 endpoints: 9 ok, 0 with warnings, 1 unusable.\n");
     expect(ended.code).toBe(0);
   });
 
-  test("says the same to machines", async () => {
-    const ended = await check(["--json"], { RPC_URL_BASE: `${urlOf("base")},${urlOf("nova")}` });
-    const told = JSON.parse(ended.stdout);
-    expect(told).toMatchObject({ network: "mainnet", ok: false });
-    expect(told.chains.map(({ chain }: { chain: string }) => chain).sort()).toEqual(Object.keys(chains).sort());
-    const base = told.chains.find(({ chain }: { chain: string }) => chain === "base");
+  test("prints the same results as JSON", async () => {
+    const ended = await check(["--json"], { RPC_URL_BASE: `${getUrl("base")},${getUrl("nova")}` });
+    const report = JSON.parse(ended.stdout);
+    expect(report).toMatchObject({ network: "mainnet", ok: false });
+    expect(report.chains.map(({ chain }: { chain: string }) => chain).sort()).toEqual(Object.keys(chains).sort());
+    const base = report.chains.find(({ chain }: { chain: string }) => chain === "base");
     expect(base).toEqual({
       chain: "base",
       chainId: 8453,
@@ -111,7 +111,7 @@ describe("hop-gateway check", () => {
     expect(ended.code).toBe(1);
   });
 
-  test("asks the other network's endpoints, and is done in its time", async () => {
+  test("checks the endpoints of the other network within the time limit", async () => {
     const names = Object.keys(environment).filter((name) => name.startsWith("GOERLI_RPC_URL_"));
     const mute = Object.fromEntries(names.map((name) => [name, silent.url]));
     const ended = await check(["--network", "goerli", "--timeout", "0.5"], mute);
@@ -124,7 +124,7 @@ describe("hop-gateway check", () => {
     [["--network", "sepolia"], {}, "--network must be one of"],
     [["--what"], {}, "Unknown option '--what'"],
     [[], { RPC_URL_OPTIMSIM: "https://typo.example" }, "RPC_URL_OPTIMSIM names no chain"],
-  ])("%j with %j: 2", async (args, changes, message) => {
+  ])("exits with code 2 for %j and environment %j", async (args, changes, message) => {
     const ended = await check(args, changes);
     expect(ended.stderr).toContain(message);
     expect(ended.stdout).toBe("");

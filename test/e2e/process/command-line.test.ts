@@ -7,7 +7,7 @@ import { buildService } from "../../support/service/build-service.js";
 import { findPlantedKeys, plantKeys } from "../../support/service/planted-keys.js";
 import { startServiceProcess } from "../../support/service/service-process.js";
 
-// The command as whoever installs it runs it.
+// Runs the installed command in child processes.
 
 const read = (name: string): string => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
 const { version } = JSON.parse(read("package.json"));
@@ -33,14 +33,14 @@ function run(args: readonly string[], environment: Readonly<Record<string, strin
 }
 
 describe("hop-gateway", () => {
-  test("serve serves", async () => {
+  test("serve starts the service", async () => {
     const service = await startServiceProcess(command, {}, ["serve"]);
     expect((await fetch(`${service.url}/v1/available-routes`)).status).toBe(200);
     service.signal("SIGTERM");
     expect(await service.exitCode).toBe(0);
   });
 
-  test("exposes every metric on which the alerts and the dashboard stand", async () => {
+  test("exposes every metric used by the alerts and the dashboard", async () => {
     const service = await startServiceProcess(command);
     const text = await (await fetch(`${service.url}/metrics`)).text();
     const exposed = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name = ""]) => name));
@@ -48,7 +48,7 @@ describe("hop-gateway", () => {
     for (const file of files) {
       const asked = read(file).match(/\b(?:hop_gateway|nodejs|process)_\w+/g) ?? [];
       expect(asked.length).toBeGreaterThan(15);
-      // A histogram has one name and several series.
+      // A histogram has several series.
       const isExposed = (name: string): boolean =>
         exposed.has(name) || exposed.has(name.replace(/_(bucket|sum|count)$/, ""));
       expect(asked.filter((name) => !isExposed(name))).toEqual([]);
@@ -57,7 +57,7 @@ describe("hop-gateway", () => {
     expect(await service.exitCode).toBe(0);
   });
 
-  test("tells of endpoints no more than their digits, whoever asks for metrics or readiness", async () => {
+  test("identifies endpoints in metrics and readiness only by their digits", async () => {
     const service = await startServiceProcess(command, { RPC_URL_POLYGON: "http://localhost:1/" });
     const told = async (path: string) => (await fetch(`${service.url}${path}`)).text();
     const digits = deriveEndpointId(plantKeys({ RPC_URL_POLYGON: "http://localhost:1/" }).RPC_URL_POLYGON ?? "");
@@ -75,7 +75,7 @@ describe("hop-gateway", () => {
     expect(await service.exitCode).toBe(0);
   });
 
-  test("with several workers serves as well", async () => {
+  test("serves with several workers", async () => {
     const service = await startServiceProcess(command, { WORKERS: "2" }, ["serve"]);
     expect((await fetch(`${service.url}/v1/available-routes`)).status).toBe(200);
     service.signal("SIGTERM");
@@ -86,7 +86,7 @@ describe("hop-gateway", () => {
     expect(await run(args)).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   });
 
-  test("--help prints help, whatever is wrong with the environment", async () => {
+  test("--help prints the help despite an invalid environment", async () => {
     const ended = await run(["--help"], { PORT: "none" });
     expect(ended).toMatchObject({ code: 0, stderr: "" });
     expect(ended.stdout).toContain("hop-gateway check");
@@ -97,7 +97,7 @@ describe("hop-gateway", () => {
     [["sevre"], 'unknown command "sevre"'],
     [["--port", "80"], "Unknown option '--port'"],
     [["serve", "now"], "serve accepts only options"],
-  ])("%j: says so, starts nothing, ends with 2", async (args, message) => {
+  ])("%j: prints the error, starts nothing and exits with code 2", async (args, message) => {
     const ended = await run(args);
     expect(ended).toEqual({
       code: 2,
@@ -106,16 +106,16 @@ describe("hop-gateway", () => {
     });
   });
 
-  test("a wrong environment: lists it, starts nothing, ends with 1", async () => {
+  test("lists an invalid environment, starts nothing and exits with code 1", async () => {
     const ended = await run([], { PORT: "none", WORKERS: "0" });
     expect(ended.code).toBe(1);
     expect(ended.stdout).toBe("");
     expect(ended.stderr).toContain("the configuration has 2 problem(s)");
   });
 
-  test.each([["--help"], ["--version"]])("%s does not mind that nobody reads it", async (option) => {
+  test.each([["--help"], ["--version"]])("%s succeeds when its output is closed", async (option) => {
     const child = spawn(process.execPath, [command, option], { stdio: ["ignore", "pipe", "pipe"] });
-    // The reading end is gone before anything is written.
+    // The reading end is closed before anything is written.
     child.stdout.destroy();
     let stderr = "";
     child.stderr.on("data", (chunk) => {

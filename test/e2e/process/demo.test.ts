@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-// The commands of the README as a person or a service manager runs them: through npm, ended by signals.
+// Runs the commands of the README through npm, as a person or a service manager does, and stops them with signals.
 
 const project = fileURLToPath(new URL("../../..", import.meta.url));
 const run = promisify(execFile);
@@ -14,7 +14,7 @@ async function start(script: string, environment: Record<string, string> = {}) {
     cwd: project,
     env: { ...process.env, HOST: "127.0.0.1", PORT: "0", LOG_LEVEL: "silent", ...environment },
     stdio: ["ignore", "pipe", "pipe"],
-    // A process group of its own, so that a failed test can end all of it.
+    // A separate process group, so that a failed test can kill all of it.
     detached: true,
   });
   let text = "";
@@ -31,7 +31,7 @@ async function start(script: string, environment: Record<string, string> = {}) {
   return { child, url };
 }
 
-/** Ends a process by a signal; resolves to its exit code once it and everything it started are gone. */
+/** Signals a process; resolves to its exit code once it and all its descendants have exited. */
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
   const descendants = await descendantsOf(child.pid ?? 0);
   expect(descendants.length).toBeGreaterThan(0);
@@ -73,7 +73,7 @@ describe("npm run demo", () => {
   });
   afterAll(() => endGroup(demo.child));
 
-  test("bonds what npm run devnet:send sends, while one watches", async () => {
+  test("bonds the transfers of npm run devnet:send", async () => {
     const { stdout } = await run(
       "npm",
       [
@@ -101,19 +101,19 @@ describe("npm run demo", () => {
     await expect.poll(status, { interval: 500 }).toBe("BONDED");
   });
 
-  test("ends by SIGTERM with code 0, and nothing is left", async () => {
+  test("exits on SIGTERM with code 0 and leaves no process behind", async () => {
     expect(await end(demo.child, "SIGTERM")).toBe(0);
   });
 });
 
 describe("npm start", () => {
-  test.each(["SIGTERM", "SIGINT"] as const)("serves without internet and ends by %s with code 0", async (signal) => {
+  test.each(["SIGTERM", "SIGINT"] as const)("serves without internet and exits on %s with code 0", async (signal) => {
     const { child, url } = await start("start", { ASSETS_URL: "off" });
     expect(((await (await fetch(`${url}/v1/available-routes`)).json()) as unknown[]).length).toBe(240);
     expect(await end(child, signal)).toBe(0);
   });
 
-  test("lists what is wrong in the environment and ends with code 1", async () => {
+  test("lists the problems of the environment and exits with code 1", async () => {
     await expect(start("start", { PORT: "x", LOG_LEVEL: "loud" })).rejects.toThrow(
       /ended with 1:[\s\S]*PORT is not[\s\S]*LOG_LEVEL is not/,
     );

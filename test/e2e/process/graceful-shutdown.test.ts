@@ -12,11 +12,11 @@ import { buildService } from "../../support/service/build-service.js";
 import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
-// A stop while fifty callers of every protocol wait for answers that take their time: all of them get theirs.
+// A shutdown while fifty callers of every protocol wait for slow responses: every caller gets its response.
 
 const { chains } = inject("network");
 const CALLERS = 50;
-/** What every answer of a chain takes, and so every quote, since each reads anew. */
+/** Latency of every chain response, and so of every quote, since each quote reads again. */
 const LATENCY_MS = 400;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Only a hang takes longer. */
@@ -46,7 +46,7 @@ async function start(): Promise<ServiceProcess> {
   return service;
 }
 
-/** Asks for a quote of an amount, and gives the answer. */
+/** Requests a quote of an amount and returns the response. */
 type Caller = (amount: string) => Promise<Quote>;
 
 interface Quote {
@@ -161,18 +161,18 @@ function setLatency(ms: number): void {
   for (const { behaviour } of proxies.values()) behaviour.latencyMs = ms;
 }
 
-/** Chain requests that wait for their answers now. */
-function underWay(): number {
+/** Counts the chain requests in progress. */
+function countPendingRequests(): number {
   return [...proxies.values()].flatMap(({ requests }) => requests).filter(({ answeredAt }) => answeredAt === undefined)
     .length;
 }
 
-test(`SIGTERM under ${CALLERS} callers of every protocol: each gets its answer, and nobody new is taken`, async () => {
+test(`answers ${CALLERS} pending requests of every protocol after SIGTERM and accepts no new ones`, async () => {
   setLatency(0);
   const service = await start();
   const opened = protocols.map((protocol) => ({ ...protocol.open(service), name: protocol.name }));
   try {
-    // Every protocol has a connection that is in use already, and opens more where it needs them.
+    // Every protocol has an open connection already and opens more as needed.
     const firsts = await Promise.all(opened.map(({ ask }) => ask("1000000")));
     expect(new Set(firsts.map(({ estimatedReceived }) => estimatedReceived)).size).toBe(1);
 
@@ -187,8 +187,8 @@ test(`SIGTERM under ${CALLERS} callers of every protocol: each gets its answer, 
       const isRight = typeof got === "object" && got.amountIn === amount && BigInt(got.estimatedReceived) > 40_000_000n;
       return { name, isRight, got };
     });
-    // All of them are on their way when the first waits for a chain.
-    await expect.poll(underWay, { interval: 5 }).toBeGreaterThan(0);
+    // All requests have been sent when the first one waits for a chain.
+    await expect.poll(countPendingRequests, { interval: 5 }).toBeGreaterThan(0);
     await new Promise((resolve) => setTimeout(resolve, LATENCY_MS / 4));
     const answeredBefore = accessLines(service);
     const signalledAt = performance.now();
@@ -208,10 +208,10 @@ test(`SIGTERM under ${CALLERS} callers of every protocol: each gets its answer, 
   }
 });
 
-test("requests on connections that wait to be accepted when SIGTERM comes are answered", async () => {
+test("answers requests on connections that are not yet accepted at SIGTERM", async () => {
   setLatency(0);
   const service = await start();
-  // While it stands still the system takes connections and requests for it.
+  // While the process is stopped, the kernel accepts connections and buffers requests.
   service.signal("SIGSTOP");
   const sockets = await Promise.all(
     Array.from({ length: 20 }, async () => {
@@ -235,7 +235,7 @@ test("requests on connections that wait to be accepted when SIGTERM comes are an
   expect(await service.exitCode).toBe(0);
 });
 
-/** Requests that are answered, by the log. */
+/** Counts the answered requests in the log. */
 function accessLines(service: ServiceProcess): number {
   return service.output().stdout.split('"msg":"request"').length - 1;
 }

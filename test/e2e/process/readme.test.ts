@@ -4,8 +4,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 
-// The commands of the README and the pages about the operations, run as they stand but for the port, give the answers that
-// are printed there.
+// Runs the commands of the README and of the pages about the operations, with another port, and compares the responses with the
+// printed ones.
 
 const pages = ["README.md", "docs/quotes.md", "docs/transfers.md"].map((name) =>
   readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8"),
@@ -44,7 +44,7 @@ const curls = blocks.flatMap(({ text }, index) => {
   return url !== undefined && answer?.language === "json" ? [{ url, answer: answer.text }] : [];
 });
 
-test("every operation has a command with its answer", () => {
+test("every operation has a command with its response", () => {
   expect(curls).toHaveLength(3);
 });
 

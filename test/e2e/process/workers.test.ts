@@ -6,7 +6,7 @@ import { afterEach, beforeAll, expect, test } from "vitest";
 import { buildService } from "../../support/service/build-service.js";
 import { listChildProcesses } from "../../support/service/child-processes.js";
 
-// Workers are processes: they are started, signalled and killed here as an operating system would.
+// Starts, signals and kills real worker processes.
 
 let command: string;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ afterEach(() => {
   }
 });
 
-/** Runs the service; `said` is all that it has printed. */
+/** Starts the service; `printed` returns its output so far. */
 function launch(environment: Record<string, string> = {}) {
   const child = spawn(process.execPath, [command], {
     env: {
@@ -33,7 +33,7 @@ function launch(environment: Record<string, string> = {}) {
       ...environment,
     },
     stdio: ["ignore", "pipe", "pipe"],
-    // A process group of its own, as a terminal gives it.
+    // A separate process group, as in a terminal.
     detached: true,
   });
   started.push(child);
@@ -45,15 +45,15 @@ function launch(environment: Record<string, string> = {}) {
   }
   const ended = once(child, "close").then(([code]) => code as number | null);
   const pid = child.pid ?? 0;
-  return { pid, said: () => text, ended, signal: (name: NodeJS.Signals) => process.kill(pid, name) };
+  return { pid, printed: () => text, ended, signal: (name: NodeJS.Signals) => process.kill(pid, name) };
 }
 
 async function start(environment: Record<string, string> = {}) {
   const service = launch(environment);
-  const ended = service.ended.then((code) => Promise.reject(new Error(`ended with ${code}: ${service.said()}`)));
-  await Promise.race([expect.poll(service.said).toMatch(/listens on \S+\n/), ended]);
+  const ended = service.ended.then((code) => Promise.reject(new Error(`ended with ${code}: ${service.printed()}`)));
+  await Promise.race([expect.poll(service.printed).toMatch(/listens on \S+\n/), ended]);
   ended.catch(() => {});
-  const url = /listens on (\S+)\n/.exec(service.said())?.[1] ?? "";
+  const url = /listens on (\S+)\n/.exec(service.printed())?.[1] ?? "";
   const workers = await listChildProcesses(service.pid);
   expect(workers).toHaveLength(2);
   return { ...service, url, workers };
@@ -67,8 +67,8 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** GET over a connection of the agent; `isReused`: it has answered before. */
-function ask(agent: Agent, url: string): Promise<{ status: number; isReused: boolean }> {
+/** Sends GET over a connection of the agent; `isReused`: the connection has served a request before. */
+function sendGet(agent: Agent, url: string): Promise<{ status: number; isReused: boolean }> {
   return new Promise((resolve, reject) => {
     const request = get(`${url}/v1/available-routes?token=ETH`, { agent }, (response) => {
       response
@@ -79,20 +79,20 @@ function ask(agent: Agent, url: string): Promise<{ status: number; isReused: boo
   });
 }
 
-/** Asks all the time over so many connections until the service takes no more of them. */
-async function load(url: string, connections: number) {
+/** Sends requests over the given number of connections until the service accepts no more. */
+async function generateLoad(url: string, connections: number) {
   const answered = { count: 0 };
   const lost: string[] = [];
   const caller = async (): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     for (;;) {
       try {
-        const { status } = await ask(agent, url);
+        const { status } = await sendGet(agent, url);
         if (status === 200) answered.count += 1;
         else lost.push(`status ${status}`);
       } catch (error) {
         const { isReused, code } = error as { isReused: boolean; code?: string };
-        // A new connection that is not taken is no request lost.
+        // A new connection that is not accepted is not a lost request.
         if (isReused) lost.push(code ?? String(error));
         agent.destroy();
         return;
@@ -103,22 +103,22 @@ async function load(url: string, connections: number) {
   return { answered, lost, over };
 }
 
-test("two workers answer on one port; SIGTERM under load loses no request", async () => {
-  const { url, said, signal, ended, workers } = await start();
-  const { answered, lost, over } = await load(url, 20);
+test("two workers share one port and lose no request on SIGTERM under load", async () => {
+  const { url, printed, signal, ended, workers } = await start();
+  const { answered, lost, over } = await generateLoad(url, 20);
   await expect.poll(() => answered.count).toBeGreaterThan(200);
   signal("SIGTERM");
   expect(await ended).toBe(0);
   await over;
   expect(lost).toEqual([]);
   await expect.poll(() => workers.filter(isAlive)).toEqual([]);
-  expect(said()).toBe(`hop-gateway listens on ${url}\n`);
+  expect(printed()).toBe(`hop-gateway listens on ${url}\n`);
 });
 
-test("connections go to both workers", async () => {
+test("distributes connections to both workers", async () => {
   const { url, workers, signal, ended } = await start();
   const [stopped = 0] = workers;
-  // A worker that stands still takes the connections that are its turn.
+  // A stopped worker still gets its share of the connections.
   process.kill(stopped, "SIGSTOP");
   const asked = Array.from({ length: 4 }, () =>
     fetch(`${url}/v1/available-routes?token=ETH`, { headers: { connection: "close" } }).then(() => "answered"),
@@ -132,19 +132,19 @@ test("connections go to both workers", async () => {
   expect(await ended).toBe(0);
 });
 
-test("Ctrl-C, which reaches every process of the terminal, ends it gracefully", async () => {
-  const { pid, url, ended, said, workers } = await start();
-  const { answered, lost, over } = await load(url, 4);
+test("shuts down gracefully on Ctrl-C, which signals every process of the terminal", async () => {
+  const { pid, url, ended, printed, workers } = await start();
+  const { answered, lost, over } = await generateLoad(url, 4);
   await expect.poll(() => answered.count).toBeGreaterThan(20);
   process.kill(-pid, "SIGINT");
   expect(await ended).toBe(0);
   await over;
   expect(lost).toEqual([]);
   await expect.poll(() => workers.filter(isAlive)).toEqual([]);
-  expect(said()).toBe(`hop-gateway listens on ${url}\n`);
+  expect(printed()).toBe(`hop-gateway listens on ${url}\n`);
 });
 
-test("a second signal ends everything at once, workers that stand still too", async () => {
+test("exits immediately on a second signal, even with stopped workers", async () => {
   const { signal, ended, workers } = await start();
   for (const worker of workers) process.kill(worker, "SIGSTOP");
   signal("SIGTERM");
@@ -155,18 +155,18 @@ test("a second signal ends everything at once, workers that stand still too", as
   await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
-test("workers that do not stop in time are ended, and the exit code tells", async () => {
-  const { signal, ended, workers, said } = await start({ REQUEST_TIMEOUT_MS: "1" });
+test("kills workers that do not stop in time and exits with code 1", async () => {
+  const { signal, ended, workers, printed } = await start({ REQUEST_TIMEOUT_MS: "1" });
   const [stuck = 0] = workers;
   process.kill(stuck, "SIGSTOP");
   signal("SIGTERM");
   expect(await ended).toBe(1);
-  expect(said()).toContain("1 of 2 workers did not stop cleanly");
+  expect(printed()).toContain("1 of 2 workers did not stop cleanly");
   await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
-test("a worker that is killed is replaced on the same port, and so are all of them at once", async () => {
-  const { pid, url, workers, said, signal, ended } = await start();
+test("restarts killed workers on the same port, even all at once", async () => {
+  const { pid, url, workers, printed, signal, ended } = await start();
   for (const worker of workers) process.kill(worker, "SIGKILL");
   await expect
     .poll(async () => (await listChildProcesses(pid)).filter((each) => !workers.includes(each)).length, {
@@ -179,22 +179,22 @@ test("a worker that is killed is replaced on the same port, and so are all of th
       () => false,
     );
   await expect.poll(isServed).toBe(true);
-  expect(said().match(/"signal":"SIGKILL".*worker exited; restarting/g)).toHaveLength(2);
+  expect(printed().match(/"signal":"SIGKILL".*worker exited; restarting/g)).toHaveLength(2);
   signal("SIGTERM");
   expect(await ended).toBe(0);
 });
 
-test("the workers end when the process over them is killed", async () => {
+test("workers exit when the primary is killed", async () => {
   const { signal, workers } = await start();
   signal("SIGKILL");
   await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
-test("callers have one limit over all workers", async () => {
+test("shares one rate limit per caller among all workers", async () => {
   const { url, signal, ended } = await start({ IP_RATE_LIMIT_REQ_PER_SEC: "10", IP_RATE_LIMIT_WINDOW_MS: "60000" });
   const statuses: number[] = [];
   for (let request = 0; request < 20; request++) {
-    // A connection of its own each: they go to the workers in turn.
+    // Separate connections are distributed to the workers in turn.
     const { status } = await fetch(`${url}/v1/available-routes?token=ETH`, { headers: { connection: "close" } });
     statuses.push(status);
   }
@@ -203,26 +203,26 @@ test("callers have one limit over all workers", async () => {
   expect(await ended).toBe(0);
 });
 
-test("a wrong configuration is told once and ends with code 1", async () => {
-  const { ended, said } = launch({ LOG_LEVEL: "loud" });
+test("reports an invalid configuration once and exits with code 1", async () => {
+  const { ended, printed } = launch({ LOG_LEVEL: "loud" });
   expect(await ended).toBe(1);
-  expect(said().match(/LOG_LEVEL is not/g)).toHaveLength(1);
+  expect(printed().match(/LOG_LEVEL is not/g)).toHaveLength(1);
 });
 
-test("a port in use is told once and ends with code 1", async () => {
+test("reports a port in use once and exits with code 1", async () => {
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const { port } = other.address() as { port: number };
   try {
-    const { ended, said } = launch({ PORT: `${port}` });
+    const { ended, printed } = launch({ PORT: `${port}` });
     expect(await ended).toBe(1);
-    expect(said()).toMatch(new RegExp(`^hop-gateway: \\S+ EADDRINUSE[^\\n]*127\\.0\\.0\\.1:${port}\\n$`));
+    expect(printed()).toMatch(new RegExp(`^hop-gateway: \\S+ EADDRINUSE[^\\n]*127\\.0\\.0\\.1:${port}\\n$`));
   } finally {
     other.close();
   }
 });
 
-test("a stop while the workers start ends with code 0", async () => {
+test("exits with code 0 when stopped while the workers start", async () => {
   const { pid, signal, ended } = launch();
   await expect.poll(() => listChildProcesses(pid), { interval: 20 }).toHaveLength(2);
   signal("SIGTERM");

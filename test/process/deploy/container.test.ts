@@ -6,10 +6,10 @@ import { ENVIRONMENT_VARIABLES } from "../../../src/config/environment-table.js"
 import { sendJson, startHttpStub } from "../../support/stubs/http-stub.js";
 import { readProjectFile, readYaml, toTableVariable } from "./deploy-files.js";
 
-// No engine runs here: what an image is made of is read, and its steps are run by .ci/deploy.sh.
+// Checks the Containerfile without a container engine; .ci/deploy.sh runs its steps.
 
 const text = readProjectFile("deploy/Containerfile");
-/** Instructions with their arguments, continued lines put together. */
+/** The instructions with their arguments; continued lines are joined. */
 const instructions = text
   .replace(/^#.*\n/gm, "")
   .replace(/\\\n/g, " ")
@@ -24,13 +24,13 @@ const argumentsOf = (name: string): readonly string[] =>
 const manifest = JSON.parse(readProjectFile("package.json"));
 
 describe("the Containerfile", () => {
-  test("has nothing that a linter minds", () => {
+  test("passes the linter", () => {
     const severe = { deprecatedMaintainer: ValidationSeverity.ERROR, emptyContinuationLine: ValidationSeverity.ERROR };
     const found = validate(text, { ...severe, instructionJSONInSingleQuotes: ValidationSeverity.ERROR });
     expect(found.map(({ message, range }) => `${range.start.line + 1}: ${message}`)).toEqual([]);
   });
 
-  test("stands on pinned images, of the Node.js that the package takes", () => {
+  test("uses pinned images with a Node.js version that the package supports", () => {
     const images = argumentsOf("FROM");
     expect(images).toHaveLength(2);
     for (const image of images) expect(image).toMatch(/^node:\d+\.\d+\.\d+-bookworm(-slim)?( AS \w+)?$/);
@@ -42,7 +42,7 @@ describe("the Containerfile", () => {
     expect(minor).toBeGreaterThanOrEqual(leastMinor);
   });
 
-  test("ends without compilers, as somebody without rights, by a number", () => {
+  test("runs without compilers as an unprivileged numeric user", () => {
     expect(argumentsOf("FROM").at(-1)).toMatch(/-slim$/);
     const last = instructions.slice(instructions.findLastIndex(({ name }) => name === "FROM"));
     const [user] = last.filter(({ name }) => name === "USER").map(({ argument }) => argument);
@@ -52,20 +52,20 @@ describe("the Containerfile", () => {
     expect(text).toContain(`--owner=${user?.split(":")[0]} --group=${user?.split(":")[1]} /data`);
   });
 
-  test("fetches nothing by itself and keeps no secret", () => {
+  test("downloads nothing itself and contains no secret", () => {
     expect(argumentsOf("ADD")).toEqual([]);
     expect(argumentsOf("ARG")).toEqual([]);
     expect(argumentsOf("ENV")).toEqual(["NODE_ENV=production"]);
     for (const run of argumentsOf("RUN")) expect(run).not.toMatch(/curl|wget|apt|https?:/);
   });
 
-  test("is built by the script that CI runs, and holds what that makes", () => {
+  test("is built by the script that CI runs and contains its output", () => {
     expect(argumentsOf("RUN")[0]).toBe("deploy/build.sh /app");
     expect(argumentsOf("COPY")).toEqual([". .", "--from=build /app /app"]);
     expect(readProjectFile(".ci/deploy.sh")).toContain("deploy/build.sh");
   });
 
-  test("starts the command that the package names, so that signals reach it", () => {
+  test("starts the package's command directly, so that signals reach it", () => {
     expect(JSON.parse(argumentsOf("ENTRYPOINT")[0] ?? "")).toEqual(["node", manifest.bin["hop-gateway"]]);
     expect(argumentsOf("STOPSIGNAL")).toEqual(["SIGTERM"]);
     expect(argumentsOf("CMD")).toEqual([]);
@@ -75,7 +75,7 @@ describe("the Containerfile", () => {
     [200, 0],
     [503, 1],
     [undefined, 1],
-  ])("finds a service that answers %s: exit code %i", async (status, expected) => {
+  ])("health check of a service that answers %s exits with code %i", async (status, expected) => {
     const stub = await startHttpStub((request, response) =>
       sendJson(response, {}, request.url === "/livez" ? status : 404),
     );
@@ -92,7 +92,7 @@ describe("the Containerfile", () => {
     expect(code).toBe(expected);
   });
 
-  test("is given what is named, and nothing else", () => {
+  test("copies only the listed files into the build context", () => {
     const lines = readProjectFile(".dockerignore")
       .split("\n")
       .filter((line) => line !== "" && !line.startsWith("#"));
@@ -106,14 +106,14 @@ describe("compose.yaml", () => {
   const [compose] = readYaml("deploy/compose.yaml");
   const services = Object.entries<Record<string, unknown>>(compose.services);
 
-  test.each(services)("%s has a pinned image and no rights that it does not need", (_, service) => {
+  test.each(services)("%s has a pinned image and no unneeded privileges", (_, service) => {
     expect(service.image).toMatch(/:v?\d+\.\d+\.\d+$/);
     expect(service.cap_drop).toEqual(["ALL"]);
     expect(service.security_opt).toEqual(["no-new-privileges:true"]);
     for (const port of service.ports as string[]) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
-  test("writes to volumes alone, and lets who may look change nothing", () => {
+  test("writes only to volumes and grants viewers no write access", () => {
     const { gateway, prometheus, grafana } = compose.services;
     expect([gateway.read_only, prometheus.read_only]).toEqual([true, true]);
     expect(gateway.environment.INDEX).toMatch(/^sqlite:\/data\//);
@@ -122,20 +122,20 @@ describe("compose.yaml", () => {
     expect(grafana.environment.GF_AUTH_ANONYMOUS_ORG_ROLE).toBe("Viewer");
   });
 
-  test("names the version of the package", () => {
+  test("uses the version of the package", () => {
     expect(compose.services.gateway.image).toBe(`hop-gateway:${manifest.version}`);
   });
 
-  test("scrapes the gateway where it gives metrics", () => {
+  test("scrapes the gateway on its metrics port", () => {
     const [{ scrape_configs: scraped }] = readYaml("deploy/prometheus/prometheus.yml");
-    // By that name the alerts know it.
+    // The alerts select this job name.
     expect(readProjectFile("deploy/prometheus/alerts.yml")).toContain(`up{job="${scraped[0].job_name}"}`);
     expect(scraped[0].static_configs[0].targets).toEqual([
       `gateway:${compose.services.gateway.environment.METRICS_PORT}`,
     ]);
   });
 
-  test("mounts what is there, and every volume that it names", () => {
+  test("mounts existing paths and every declared volume", () => {
     const mounts = services.flatMap(([, { volumes }]) => volumes as string[]).map((each) => each.split(":")[0] ?? "");
     for (const mount of mounts) {
       if (mount.startsWith("./")) expect(() => readProjectFile(`deploy/${mount.slice(2)}/`)).toThrow(/EISDIR/);
@@ -143,11 +143,11 @@ describe("compose.yaml", () => {
     }
   });
 
-  test("gives more time to stop than an answer may take", () => {
+  test("allows more time to stop than the request timeout", () => {
     expect(Number.parseInt(compose.services.gateway.stop_grace_period, 10)).toBeGreaterThan(11);
   });
 
-  test("sets variables that there are, as does the example of the environment's file", () => {
+  test("sets only known variables, as does the example environment file", () => {
     const known = ENVIRONMENT_VARIABLES.map(({ name }) => name);
     for (const name of Object.keys(compose.services.gateway.environment))
       expect(known).toContain(toTableVariable(name));

@@ -2,16 +2,16 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
 
-// What stands in deploy/, for the tests of it.
+// Reads the files of deploy/ for their tests.
 
 const project = new URL("../../../", import.meta.url);
 
-/** A file of the project, as a path. */
+/** Returns the absolute path of a file of the project. */
 export function toProjectPath(name: string): string {
   return fileURLToPath(new URL(name, project));
 }
 
-/** A file of the project, as text. */
+/** Reads a file of the project as text. */
 export function readProjectFile(name: string): string {
   return readFileSync(new URL(name, project), "utf8");
 }
@@ -20,8 +20,8 @@ export function listProjectFiles(folder: string): readonly string[] {
   return readdirSync(new URL(folder, project)).map((name) => `${folder}${name}`);
 }
 
-/** The documents of a YAML file, which must have no mistake. */
-// biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect in it
+/** Parses the documents of a YAML file; throws for invalid YAML. */
+// biome-ignore lint/suspicious/noExplicitAny: the tests check the parts they use
 export function readYaml(name: string): any[] {
   return parseAllDocuments(readProjectFile(name)).map((document) => {
     if (document.errors.length + document.warnings.length > 0) throw document.errors[0] ?? document.warnings[0];

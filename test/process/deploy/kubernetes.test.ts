@@ -18,14 +18,14 @@ const portOf = (name: string): number =>
 const version = JSON.parse(readProjectFile("package.json")).version;
 
 describe("the manifests", () => {
-  test("bring no secret where the folder is applied: what stands in the example must not take the place of yours", () => {
+  test("contain no secret when the folder is applied: the example must not replace a real secret", () => {
     const applied = listProjectFiles("deploy/kubernetes/").filter((name) => /\.(ya?ml|json)$/.test(name));
     expect(applied.length).toBeGreaterThan(5);
     expect(applied.flatMap((name) => readYaml(name)).map(({ kind }) => kind)).not.toContain("Secret");
     expect(readProjectFile(".gitignore")).toContain("deploy/kubernetes/secret.yaml\n");
   });
 
-  test("are what belongs together, under one name", () => {
+  test("contain the expected kinds under one name", () => {
     expect(resources.map(({ kind }) => kind).sort()).toEqual([
       ...[
         "ConfigMap",
@@ -43,7 +43,7 @@ describe("the manifests", () => {
     }
   });
 
-  test("select the pods that there are", () => {
+  test("select the pods of the deployment", () => {
     const { labels } = pod.metadata;
     const selectors = [
       deployment.spec.selector.matchLabels,
@@ -60,7 +60,7 @@ describe("the manifests", () => {
     });
   });
 
-  test("name ports on which the service listens", () => {
+  test("use ports on which the service listens", () => {
     const { data } = of("ConfigMap");
     expect(portOf("http")).toBe(loadConfig(data).port);
     expect(portOf("metrics")).toBe(loadConfig(data).metricsPort);
@@ -68,7 +68,7 @@ describe("the manifests", () => {
     expect(of("Service").spec.ports).toEqual([{ name: "http", port: 80, targetPort: "http" }]);
   });
 
-  test("configure it with variables that there are, and no secret", () => {
+  test("set only known variables and no secret", () => {
     const known = ENVIRONMENT_VARIABLES.map(({ name }) => name);
     const secret = of("Secret").stringData;
     for (const name of [...Object.keys(of("ConfigMap").data), ...Object.keys(secret)]) {
@@ -88,7 +88,7 @@ describe("the manifests", () => {
 });
 
 describe("the pod", () => {
-  test("meets the restricted standard", () => {
+  test("meets the restricted pod security standard", () => {
     const { securityContext } = pod.spec;
     expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
     expect(readProjectFile("deploy/Containerfile")).toContain(
@@ -110,14 +110,14 @@ describe("the pod", () => {
     expect(container.resources.requests).toEqual({ cpu: "500m", memory: "256Mi" });
   });
 
-  test("lives as long as it answers, and gets requests while it is ready", () => {
+  test("uses /livez for liveness and /readyz for readiness", () => {
     for (const probe of ["startupProbe", "livenessProbe"]) {
       expect(container[probe].httpGet).toEqual({ path: "/livez", port: "http" });
     }
     expect(container.readinessProbe.httpGet).toEqual({ path: "/readyz", port: "http" });
   });
 
-  test("may finish what runs", () => {
+  test("has time to finish requests in progress", () => {
     const { command } = container.lifecycle.preStop.exec;
     const pauseSeconds = Number(/([\d_]+)\)$/.exec(command.at(-1))?.[1]?.replaceAll("_", "")) / 1_000;
     expect(pauseSeconds).toBe(5);
@@ -130,7 +130,7 @@ describe("the network policy", () => {
   const { spec } = of("NetworkPolicy");
   const [dns, world] = spec.egress;
 
-  test("lets in the port, and to the metrics who scrapes", () => {
+  test("allows ingress to the main port and, for the scraper, to the metrics", () => {
     expect(spec.policyTypes).toEqual(["Ingress", "Egress"]);
     const [open, scraped] = spec.ingress;
     expect(open).toEqual({ ports: [{ protocol: "TCP", port: portOf("http") }] });
@@ -138,7 +138,7 @@ describe("the network policy", () => {
     expect(scraped.from).toHaveLength(1);
   });
 
-  test("lets out to DNS and to the public internet", () => {
+  test("allows egress to DNS and the public internet", () => {
     expect(spec.egress).toHaveLength(2);
     expect(dns.ports.map(({ port }: { port: number }) => port)).toEqual([53, 53]);
     expect(dns.to).toHaveLength(1);
@@ -148,9 +148,11 @@ describe("the network policy", () => {
     ]);
   });
 
-  test("keeps closed every range that the guard for callers' URLs knows", () => {
+  test("blocks every range that the SSRF guard blocks", () => {
     const guarded = [
-      ...readProjectFile("src/chain/custom-endpoints/ssrf-guard.ts").matchAll(/^ {2}"([0-9a-f.:]+\/\d+)",$/gm),
+      ...readProjectFile("src/chain/custom-endpoints/special-purpose-addresses.ts").matchAll(
+        /^ {2}"([0-9a-f.:]+\/\d+)",$/gm,
+      ),
     ].map(([, range]) => range);
     expect(guarded.length).toBeGreaterThan(20);
     for (const range of ["10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "192.168.0.0/16"])
@@ -160,11 +162,11 @@ describe("the network policy", () => {
   });
 });
 
-test("the autoscaler keeps two pods, of which one may be taken away", () => {
+test("the autoscaler keeps two pods, one of which may be evicted", () => {
   const { minReplicas, maxReplicas } = of("HorizontalPodAutoscaler").spec;
   expect(minReplicas).toBeGreaterThanOrEqual(2);
   expect(maxReplicas).toBeGreaterThan(minReplicas);
   expect(of("PodDisruptionBudget").spec.maxUnavailable).toBe(1);
-  // Two owners of the number of pods would undo each other's work.
+  // A replica count in the deployment would conflict with the autoscaler.
   expect(deployment.spec).not.toHaveProperty("replicas");
 });

@@ -9,7 +9,7 @@ import { metricDescriptions } from "../../../src/observability/metrics/metrics.j
 import { findTool } from "../../support/find-tool.js";
 import { readProjectFile, readYaml, toProjectPath } from "./deploy-files.js";
 
-// Alerts and dashboard stand on the names of metrics: all of them are checked against what the service exposes.
+// Checks every metric name and label in alerts and dashboard against the metrics that the service exposes.
 
 const promtool = findTool("promtool (Debian: prometheus)", "/usr/bin/promtool", "/usr/local/bin/promtool");
 const run = promisify(execFile);
@@ -34,16 +34,16 @@ const dashboard = JSON.parse(readProjectFile("deploy/grafana/dashboards/hop-gate
 const panels: readonly Panel[] = dashboard.panels;
 const annotations: readonly { readonly expr: string }[] = dashboard.annotations.list;
 const shown = [...panels.flatMap(({ targets = [] }) => targets), ...annotations].map(({ expr }) => expr);
-/** What Grafana puts in. */
-const filledIn = (expr: string): string => expr.replaceAll("$__rate_interval", "5m").replaceAll("$instance", ".*");
+/** Replaces Grafana's variables. */
+const fillVariables = (expr: string): string => expr.replaceAll("$__rate_interval", "5m").replaceAll("$instance", ".*");
 
-/** Labels of every metric by its series' names, as the service and Prometheus make them. */
-async function exposed(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+/** Returns the labels of every series, including those that Prometheus adds. */
+async function listSeriesLabels(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   await new Promise((resolve) => setTimeout(resolve, 20));
   const ofProcess = (await registry.getMetricsAsJSON()).map(({ name, type, values }) => {
-    // Of the time that garbage takes nothing is known before there was any.
+    // The GC metric has no samples before the first collection.
     const labels =
       name === "nodejs_gc_duration_seconds" ? ["kind"] : values.flatMap((value) => Object.keys(value.labels));
     return { name, type: String(type), labels };
@@ -60,7 +60,7 @@ async function exposed(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   return series;
 }
 
-/** The selectors of an expression: a metric and the labels that are asked of it. */
+/** Returns the selectors of an expression: each metric with its matched labels. */
 function selectorsIn(expr: string) {
   return [...expr.matchAll(/\b([A-Za-z_:][\w:]*)(?:\{([^}]*)\}|(?=\[| offset))/g)].map(
     ([, metric = "", matchers = ""]) => ({
@@ -70,7 +70,7 @@ function selectorsIn(expr: string) {
   );
 }
 
-/** Labels by which an expression groups or joins. */
+/** Returns the labels by which an expression groups or joins. */
 function groupedIn(expr: string): readonly string[] {
   return [...expr.matchAll(/\b(?:by|on|ignoring|without) \(([^)]*)\)/g)].flatMap(([, labels = ""]) =>
     labels.split(/,\s*/),
@@ -81,8 +81,8 @@ describe("alerts and dashboard", () => {
   test.each([
     ["alerts", rules.map(({ expr }) => expr)],
     ["dashboard", shown],
-  ])("%s: every metric and label is one of the service's", async (_, exprs) => {
-    const series = await exposed();
+  ])("%s use only metrics and labels of the service", async (_, exprs) => {
+    const series = await listSeriesLabels();
     expect(exprs.length).toBeGreaterThan(15);
     for (const expr of exprs) {
       const selectors = selectorsIn(expr);
@@ -93,7 +93,7 @@ describe("alerts and dashboard", () => {
       }
       const known = new Set(selectors.flatMap(({ metric }) => [...(series.get(metric) ?? [])]));
       for (const label of groupedIn(expr)) expect([...known], expr).toContain(label);
-      // Whatever looks like a metric of ours is one of those selectors.
+      // Every name with the service's prefix must be part of a selector.
       const named = expr.replace(/"[^"]*"/g, "").match(/\b(?:hop_gateway|process|nodejs)_\w+/g) ?? [];
       expect(
         named.filter((name) => !series.has(name)),
@@ -102,16 +102,16 @@ describe("alerts and dashboard", () => {
     }
   });
 
-  test("leave no metric of ours without a place", () => {
+  test("use every metric of the service", () => {
     const all = [...shown, ...rules.map(({ expr }) => expr)].join("\n");
-    // How high the head is says nothing by itself: its age does.
+    // The head number is of no use by itself: the dashboard shows its age.
     const unseen = metricDescriptions.map(({ name }) => name).filter((name) => !all.includes(name));
     expect(unseen).toEqual(["hop_gateway_chain_head_number"]);
   });
 });
 
 describe("the alerts", () => {
-  test.each(rules.map((rule) => [rule.alert, rule] as const))("%s says how bad it is and what to do", (alert, rule) => {
+  test.each(rules.map((rule) => [rule.alert, rule] as const))("%s has a severity and a runbook", (alert, rule) => {
     expect(alert).toMatch(/^HopGateway[A-Z][A-Za-z]+$/);
     expect(rule.for).toMatch(/^\d+m$/);
     expect(["critical", "warning"]).toContain(rule.labels.severity);
@@ -119,14 +119,14 @@ describe("the alerts", () => {
     expect(rule.annotations.runbook_url).toBe(`docs/operating.md#${alert.toLowerCase()}`);
   });
 
-  test("have a section each in docs/operating.md, and no section is without one", () => {
+  test("match the sections of docs/operating.md", () => {
     const sections = [...readProjectFile("docs/operating.md").matchAll(/^### (HopGateway\w+)\n\n(\S.*)/gm)].map(
       ([, name]) => name,
     );
     expect(sections.sort()).toEqual(rules.map(({ alert }) => alert).sort());
   });
 
-  test("are each seen to fire and not to fire", () => {
+  test("have test cases that fire and that do not fire", () => {
     const [{ tests }] = readYaml("deploy/prometheus/alerts.test.yml");
     const seen = tests.flatMap(
       ({ alert_rule_test: each }: { alert_rule_test: { alertname: string; exp_alerts: [] }[] }) =>
@@ -136,22 +136,22 @@ describe("the alerts", () => {
   });
 });
 
-describe.skipIf(promtool === undefined)("promtool (skipped where there is none)", () => {
+describe.skipIf(promtool === undefined)("promtool (skipped if not installed)", () => {
   const check = (...args: string[]) => run(promtool ?? "", args, { cwd: toProjectPath("deploy/prometheus") });
 
-  test("takes the rules and the configuration", async () => {
+  test("accepts the rules and the configuration", async () => {
     expect((await check("check", "rules", "alerts.yml")).stdout).toContain(`SUCCESS: ${rules.length} rules found`);
     expect((await check("check", "config", "prometheus.yml")).stdout).toContain("SUCCESS");
   });
 
-  test("sees every alert fire and not fire", async () => {
+  test("passes the alert tests", async () => {
     expect((await check("test", "rules", "alerts.test.yml")).stdout).toContain("SUCCESS");
   });
 
   test.each([
     ["fired no more", "vector(0) > 1"],
     ["fired always", "vector(1)"],
-  ])("would see it of each if it %s", async (_, expr) => {
+  ])("detects each alert that %s", async (_, expr) => {
     const folder = await mkdtemp(join(tmpdir(), "hop-gateway-alerts-"));
     try {
       const broken = rules.map((rule) => ({ ...rule, expr, for: "0m" }));
@@ -167,12 +167,15 @@ describe.skipIf(promtool === undefined)("promtool (skipped where there is none)"
     }
   });
 
-  test("takes every expression of the dashboard", async () => {
+  test("accepts every expression of the dashboard", async () => {
     const folder = await mkdtemp(join(tmpdir(), "hop-gateway-dashboard-"));
     try {
       const file = join(folder, "dashboard.json");
-      const shownAsRules = shown.map((expr, index) => ({ record: `dashboard:expr:${index}`, expr: filledIn(expr) }));
-      // JSON is YAML.
+      const shownAsRules = shown.map((expr, index) => ({
+        record: `dashboard:expr:${index}`,
+        expr: fillVariables(expr),
+      }));
+      // JSON is valid YAML.
       await writeFile(file, JSON.stringify({ groups: [{ name: "dashboard", rules: shownAsRules }] }));
       expect((await check("check", "rules", file)).stdout).toContain(`SUCCESS: ${shown.length} rules found`);
     } finally {
@@ -182,7 +185,7 @@ describe.skipIf(promtool === undefined)("promtool (skipped where there is none)"
 });
 
 describe("the dashboard", () => {
-  test("has a title and a number of its own for each panel, and an expression in each", () => {
+  test("has a unique title and id and an expression for each panel", () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length);
     for (const { type, title, targets } of panels) {
@@ -191,7 +194,7 @@ describe("the dashboard", () => {
     }
   });
 
-  test("covers nothing with anything and keeps within its 24 columns", () => {
+  test("has no overlapping panels and stays within 24 columns", () => {
     const taken = new Set<string>();
     for (const { title, gridPos } of panels) {
       expect(gridPos.x + gridPos.w, title).toBeLessThanOrEqual(24);
@@ -204,13 +207,13 @@ describe("the dashboard", () => {
     }
   });
 
-  test("is of the instances that are chosen", () => {
+  test("filters by the selected instances", () => {
     for (const expr of panels.flatMap(({ targets = [] }) => targets).map(({ expr: each }) => each)) {
       for (const selector of expr.matchAll(/\{([^}]*)\}/g)) expect(selector[1]).toContain('instance=~"$instance"');
     }
   });
 
-  test("is given a source and a place by the provisioning", () => {
+  test("is provisioned with its data source and folder", () => {
     const [{ datasources }] = readYaml("deploy/grafana/provisioning/datasources/prometheus.yaml");
     expect(datasources[0]).toMatchObject({ type: "prometheus", url: "http://prometheus:9090", isDefault: true });
     const [{ providers }] = readYaml("deploy/grafana/provisioning/dashboards/hop-gateway.yaml");

@@ -18,7 +18,7 @@ const scripts = folders
   );
 
 describe("shell scripts", () => {
-  test("are found by their first line", () => {
+  test("are detected by their shebang line", () => {
     expect([...scripts].sort()).toEqual([".ci/deploy.sh", ".ci/run", "deploy/build.sh", "examples/curl.sh"]);
   });
 
@@ -38,11 +38,11 @@ describe("deploy/build.sh", () => {
       (error: { code: number; stderr: string }) => ({ code: error.code, stderr: error.stderr }),
     );
 
-  test("wants one folder", async () => {
+  test("requires exactly one folder", async () => {
     expect(await build()).toEqual({ code: 2, stderr: "usage: deploy/build.sh <folder>\n" });
   });
 
-  test("puts nothing into a folder that holds something", async () => {
+  test("refuses a folder that is not empty", async () => {
     const folder = await mkdtemp(join(tmpdir(), "hop-gateway-build-"));
     try {
       await writeFile(join(folder, "mine"), "");

@@ -15,7 +15,7 @@ const valuesOf = (name: string): readonly string[] =>
   [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 
 describe("the systemd unit", () => {
-  test("starts what deploy/build.sh makes, with the environment's file", () => {
+  test("starts the output of deploy/build.sh with the environment file", () => {
     const bin = JSON.parse(readProjectFile("package.json")).bin["hop-gateway"];
     expect(valuesOf("ExecStart")).toEqual([`/usr/bin/node /opt/hop-gateway/${bin}`]);
     expect(unit).toContain("deploy/build.sh /opt/hop-gateway\n");
@@ -23,13 +23,13 @@ describe("the systemd unit", () => {
     expect(unit).toContain("-m 0600 deploy/hop-gateway.env.example /etc/hop-gateway/hop-gateway.env");
   });
 
-  test("gives more time to stop than an answer may take", () => {
+  test("allows more time to stop than the request timeout", () => {
     expect(Number(valuesOf("TimeoutStopSec")[0])).toBeGreaterThan(11);
-    // What runs workers tells them itself when to stop, and waits for them.
+    // The primary stops its workers itself and waits for them.
     expect(valuesOf("KillMode")).toEqual(["mixed"]);
   });
 
-  test("closes private networks, but not this machine", () => {
+  test("blocks private networks except localhost", () => {
     const denied = valuesOf("IPAddressDeny").flatMap((value) => value.split(" "));
     expect(denied).toEqual(
       expect.arrayContaining([
@@ -48,17 +48,17 @@ describe("the systemd unit", () => {
     expect(valuesOf("IPAddressAllow")).toEqual(["localhost"]);
   });
 
-  test("leaves what the service needs", () => {
-    // The guard for callers' URLs reads this machine's addresses over netlink.
+  test("allows what the service needs", () => {
+    // The SSRF guard reads this machine's addresses over netlink.
     expect(valuesOf("RestrictAddressFamilies")[0]?.split(" ")).toContain("AF_NETLINK");
     expect(valuesOf("MemoryDenyWriteExecute")).toEqual([]);
     expect(valuesOf("StateDirectory")).toEqual(["hop-gateway"]);
   });
 
-  test.skipIf(analyze === undefined)("is taken by systemd-analyze (skipped where there is none)", async () => {
+  test.skipIf(analyze === undefined)("passes systemd-analyze (skipped if not installed)", async () => {
     const folder = await mkdtemp(join(tmpdir(), "hop-gateway-unit-"));
     try {
-      // Wherever Node.js is here.
+      // The path of Node.js on this machine.
       const local = join(folder, "hop-gateway.service");
       await writeFile(local, unit.replace("/usr/bin/node", process.execPath));
       const { stderr } = await run(analyze ?? "", ["verify", "--man=no", local]);
@@ -68,7 +68,7 @@ describe("the systemd unit", () => {
     }
   });
 
-  test.skipIf(analyze === undefined)("exposes little (skipped where there is no systemd-analyze)", async () => {
+  test.skipIf(analyze === undefined)("has a low exposure score (skipped without systemd-analyze)", async () => {
     const { stdout } = await run(analyze ?? "", ["security", "--offline=true", "--no-pager", toProjectPath(file)]);
     const score = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1]);
     expect(score).toBeLessThanOrEqual(1.5);
