@@ -27,13 +27,17 @@ beforeAll(async () => {
     if (then === "crash") throw new Error("crash");
     if (then === "exit") process.exit(0);
     if (then === "later") setTimeout(() => process.exit(0), 1500);
-    if (then === "live") { process.on("SIGTERM", () => process.exit(0)); setInterval(() => {}, 1000); }
+    if (then === "live") {
+      process.on("SIGTERM", () => process.exit(0));
+      setInterval(() => {}, 1000);
+      setTimeout(() => process.stderr.write("ready"), 100);
+    }
   `;
 });
 
 function start(count: number, then: string, stdout: "pipe" | number = "pipe"): ChildProcess {
   const args = ["--input-type=module", "-e", program, String(count), then];
-  return spawn(process.execPath, args, { stdio: ["ignore", stdout, "ignore"] });
+  return spawn(process.execPath, args, { stdio: ["ignore", stdout, "pipe"] });
 }
 
 const indexes = (lines: string): number[] =>
@@ -72,7 +76,7 @@ describe("writes every line completely and in order", () => {
 
 describe("a process exits promptly on SIGTERM", () => {
   async function expectPromptExit(child: ChildProcess): Promise<void> {
-    await sleep(500);
+    await once(child.stderr as NodeJS.ReadableStream, "data");
     const signaledAt = performance.now();
     child.kill("SIGTERM");
     expect((await once(child, "exit"))[0]).toBe(0);
