@@ -4,41 +4,41 @@ import { Agent, request as send } from "undici";
 import { readBody } from "../support/stubs/http-stub.js";
 import { type RpcProxy, startRpcProxy } from "../support/stubs/rpc-proxy.js";
 
-/** What a fault does with one request. */
+/** One request, as a fault handles it. */
 export interface InterceptedRequest {
   /** Body of the request. */
   readonly body: string;
   readonly response: ServerResponse;
-  /** What the upstream itself answers; what the proxy behind is made to do is in it. */
+  /** Returns the response of the upstream, as changed by the RPC proxy in front of it. */
   forward(): Promise<{ readonly status: number; readonly text: string }>;
-  /** The same, from another chain. */
+  /** Returns the response of another chain. */
   forwardToOtherChain(): Promise<{ readonly status: number; readonly text: string }>;
 }
 
-/** A way of an upstream to be unwell. */
+/** A way in which an upstream fails. */
 export interface Fault {
-  /** Whether it makes sense for JSON-RPC only. */
+  /** Whether it applies to JSON-RPC only. */
   readonly isRpcOnly: boolean;
-  /** undefined: nobody listens. */
+  /** undefined: connections are refused. */
   readonly handle: ((exchange: InterceptedRequest, rpc: RpcProxy) => void | Promise<void>) | undefined;
 }
 
-/** Stands in front of an upstream of any kind, which it can make unwell at any time. */
+/** Proxy of any upstream that can inject a fault at any time. */
 export interface FaultProxy {
   readonly url: string;
-  /** Requests that came so far. */
+  /** Number of requests so far. */
   readonly requests: number;
-  /** Requests that the caller gave up before they were answered. */
+  /** Number of requests that the caller aborted. */
   readonly aborted: number;
-  /** Makes the upstream unwell, or well again. Requests that are under way end as they began, or are cut off. */
+  /** Sets or ends the fault. Requests in flight end as they began, or are cut off. */
   setFault(fault: Fault | undefined): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface FaultProxyOptions {
-  /** URL of another chain's node, for faults that answer from there. */
+  /** URL of another chain's node, for faults that answer from it. */
   readonly otherChainUrl?: string;
-  /** The one path that is unwell; the others of that host are well as long as it listens. */
+  /** The only path with the fault; other paths of the host work as long as it listens. */
   readonly path?: string;
 }
 
@@ -69,8 +69,8 @@ export async function startFaultProxy(target: string, options: FaultProxyOptions
       forward: () => forward(rpc.url, incoming, body),
       forwardToOtherChain: () => forward(otherChainUrl, incoming, body),
     };
-    const isUnwell = path === undefined || incoming.url === path;
-    if (isUnwell && fault?.handle !== undefined) return fault.handle(exchange, rpc);
+    const hasFault = path === undefined || incoming.url === path;
+    if (hasFault && fault?.handle !== undefined) return fault.handle(exchange, rpc);
     const { status, text } = await exchange.forward();
     response.writeHead(status, { "content-type": "application/json" }).end(text);
   }

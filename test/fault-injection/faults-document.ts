@@ -1,15 +1,15 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-// docs/faults.md shows what the tests hold, with the times that they measured. `UPDATE_FAULTS=1` writes it anew.
+// docs/faults.md shows the outcomes that the tests check, with measured times. `UPDATE_FAULTS=1` rewrites its tables.
 
 const path = fileURLToPath(new URL("../../docs/faults.md", import.meta.url));
 export const isUpdatingDocument = process.env.UPDATE_FAULTS === "1";
 
-/** A table whose cells may have a measured time, as `0.4 s`. */
+/** A table whose cells may contain a measured time, such as `0.4 s`. */
 export type Table = readonly (readonly string[])[];
 
-/** The table that stands between the marks of a name, without its times. */
+/** Reads the table between the marks of a name, without its times. */
 export function readTable(name: string): Table {
   const [, between = ""] = readFileSync(path, "utf8").split(tableMarker(name));
   const lines = between.split("\n").filter((line) => line.startsWith("|") && !line.startsWith("|-"));
@@ -24,7 +24,7 @@ export function writeTable(name: string, [head = [], ...rows]: Table): void {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   const table = [line(head), `|${head.map(() => "---|").join("")}`, ...rows.map(line)].join("\n");
   const [before = "", , after = ""] = readFileSync(path, "utf8").split(tableMarker(name));
-  const mark = `<!-- ${name} -->`;
+  const mark = tableMarker(name);
   writeFileSync(path, `${before}${mark}\n${table}\n${mark}${after}`);
 }
 

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
+import { BATCH_ERROR } from "../support/stubs/rpc-messages.js";
 import type { Fault, InterceptedRequest } from "./fault-proxy.js";
 
-// The ways of upstreams to be unwell, by the names under which outcomes.ts says what is to come of each.
+// The faults, by the names under which expected-outcomes.ts has their outcomes.
 
 const LATENCY_MS = 150;
 const DRIP_INTERVAL_MS = 100;
-/** Blocks that a node is behind: what the tests ask for is older. */
+/** Blocks by which a node lags; the tests need older ones only. */
 const LAG_BLOCKS = 2;
 const gzipBomb = gzipSync(Buffer.alloc(32 * 1024 * 1024, "["));
 const largeChunk = Buffer.alloc(1024 * 1024, "[");
@@ -18,7 +19,7 @@ type FaultHandler = NonNullable<Fault["handle"]>;
 const anyProtocolFault = (handle: Fault["handle"]): Fault => ({ isRpcOnly: false, handle });
 const jsonRpcFault = (handle: FaultHandler): Fault => ({ isRpcOnly: true, handle });
 
-/** Answers with a status, a body and headers. */
+/** Responds with a status, a body and headers. */
 const respondWith = (
   status: number,
   body: string | Buffer,
@@ -33,7 +34,7 @@ interface RpcMember {
   readonly result?: unknown;
 }
 
-/** Answers with what the upstream says, changed: the document, or each member of a JSON-RPC answer. */
+/** Changes the response of the upstream: the document, or each result of a JSON-RPC response. */
 function transformResults(change: (member: unknown) => unknown): Fault {
   return anyProtocolFault(async ({ body, response, forward }) => {
     const { status, text } = await forward();
@@ -43,21 +44,21 @@ function transformResults(change: (member: unknown) => unknown): Fault {
   });
 }
 
-/** Answers JSON-RPC with what the node says, but for the results of some methods. */
+/** Changes the results of some JSON-RPC methods. */
 function transformMethodResults(
-  isSpoilt: (method: string) => boolean,
+  isChanged: (method: string) => boolean,
   change: (result: unknown) => unknown,
 ): FaultHandler {
   return async ({ body, response, forward }) => {
     const calls = [JSON.parse(body)].flat() as { id: unknown; method: string }[];
-    const spoilt = new Set(calls.filter(({ method }) => isSpoilt(method)).map(({ id }) => id));
+    const changedIds = new Set(calls.filter(({ method }) => isChanged(method)).map(({ id }) => id));
     const answer = JSON.parse((await forward()).text) as unknown;
-    const changed = mapMembers(answer, ({ id, result }) => ({ result: spoilt.has(id) ? change(result) : result }));
+    const changed = mapMembers(answer, ({ id, result }) => ({ result: changedIds.has(id) ? change(result) : result }));
     response.writeHead(200, JSON_HEADERS).end(JSON.stringify(changed));
   };
 }
 
-/** Were that wrong, all else would be looked at no more. */
+/** With a wrong chain ID nothing else would be read. */
 const isNotChainId = (method: string): boolean => method !== "eth_chainId";
 
 function mapMembers(answer: unknown, change: (member: RpcMember) => RpcMember): unknown {
@@ -65,7 +66,7 @@ function mapMembers(answer: unknown, change: (member: RpcMember) => RpcMember): 
   return Array.isArray(answer) ? answer.map(changed) : changed(answer as RpcMember);
 }
 
-/** Answers batches with another list, and all else well. */
+/** Changes the list of a batch response, and nothing else. */
 function transformBatches(change: (members: readonly unknown[]) => unknown, status = 200): Fault {
   return jsonRpcFault(async ({ response, forward }) => {
     const { text } = await forward();
@@ -75,13 +76,13 @@ function transformBatches(change: (members: readonly unknown[]) => unknown, stat
   });
 }
 
-/** What has another type than it should, whatever it is. */
+/** Changes the type of a value and of all values in it. */
 function swapTypes(value: unknown): unknown {
   if (value === null || typeof value === "boolean") return { value };
   if (typeof value === "number") return String(value);
   if (typeof value === "string") return value.length;
   if (Array.isArray(value)) return value.map(swapTypes);
-  return Object.fromEntries(Object.entries(value as object).map(([name, each]) => [name, swapTypes(each)]));
+  return Object.fromEntries(Object.entries(value as object).map(([name, member]) => [name, swapTypes(member)]));
 }
 
 async function sendSlowly({ response, forward }: InterceptedRequest): Promise<void> {
@@ -97,14 +98,12 @@ async function sendSlowly({ response, forward }: InterceptedRequest): Promise<vo
 
 function sendEndlessly({ response }: InterceptedRequest): void {
   response.writeHead(200, JSON_HEADERS);
-  // As fast as a network, so that the machine has time for the others.
+  // As fast as a network, so that other scenarios get CPU time.
   const timer = setInterval(() => {
     if (!response.writableNeedDrain) response.write(largeChunk);
   }, ENDLESS_CHUNK_INTERVAL_MS);
   response.on("close", () => clearInterval(timer));
 }
-
-const BATCH_REFUSED = { jsonrpc: "2.0", id: null, error: { code: -32600, message: "batches are not served" } };
 
 export const faults = {
   latency: anyProtocolFault(async ({ response, forward }) => {
@@ -160,7 +159,7 @@ export const faults = {
     response.writeHead(status, JSON_HEADERS).end(text);
   }),
   "block number going back": jsonRpcFault(async ({ response, forward }, rpc) => {
-    // Every other request is answered as by a node that is behind.
+    // Every other request is answered as by a lagging node.
     rpc.behaviour.lagBlocks = LAG_BLOCKS - rpc.behaviour.lagBlocks;
     const { status, text } = await forward();
     response.writeHead(status, JSON_HEADERS).end(text);
@@ -168,8 +167,8 @@ export const faults = {
   "batch reordered": transformBatches((members) => members.toReversed()),
   "batch with a member missing": transformBatches((members) => members.slice(1)),
   "batch with a member twice": transformBatches((members) => [members[0], ...members.slice(0, -1)]),
-  "batch refused": transformBatches(() => BATCH_REFUSED, 400),
-  "one error for a batch": transformBatches(() => BATCH_REFUSED),
+  "batch refused": transformBatches(() => BATCH_ERROR, 400),
+  "one error for a batch": transformBatches(() => BATCH_ERROR),
 } as const satisfies Readonly<Record<string, Fault>>;
 
 export type FaultName = keyof typeof faults;

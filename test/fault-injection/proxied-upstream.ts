@@ -11,22 +11,22 @@ export interface GatewayLimits {
   readonly maxStaleMs: number;
 }
 
-/** What a gateway is started with that has proxies before one upstream. */
+/** Proxies of one upstream, and the environment of a gateway that uses them. */
 interface ProxiedUpstream {
   readonly proxies: readonly FaultProxy[];
   readonly environment: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
 
-/** Puts proxies in front of an upstream. */
+/** Starts proxies in front of an upstream. */
 export async function proxyUpstream(
   upstream: Upstream,
   { timeoutMs, maxAgeMs, maxStaleMs }: GatewayLimits,
-  truth: Baseline,
+  baseline: Baseline,
 ): Promise<ProxiedUpstream> {
   const { chains, assetsUrl, attestationUrl } = inject("network");
-  const urlOf = (slug: string): string => chains[slug]?.url ?? "";
-  const otherChainUrl = urlOf("gnosis");
+  const getUrl = (slug: string): string => chains[slug]?.url ?? "";
+  const otherChainUrl = getUrl("gnosis");
   const limits = {
     REQUEST_TIMEOUT_MS: String(timeoutMs),
     QUOTE_MAX_AGE_MS: String(maxAgeMs),
@@ -39,13 +39,13 @@ export async function proxyUpstream(
       case "source chain":
       case "destination chain": {
         const slug = upstream === "source chain" ? SOURCE_CHAIN : DESTINATION_CHAIN;
-        const proxy = await startFaultProxy(urlOf(slug), { otherChainUrl });
+        const proxy = await startFaultProxy(getUrl(slug), { otherChainUrl });
         return [[proxy], { [`RPC_URL_${slug.toUpperCase()}`]: proxy.url }];
       }
       case "one of two endpoints":
       case "all endpoints": {
-        const two = [1, 2].map(() => startFaultProxy(urlOf(SOURCE_CHAIN), { otherChainUrl }));
-        const both = await Promise.all(two);
+        const starting = [1, 2].map(() => startFaultProxy(getUrl(SOURCE_CHAIN), { otherChainUrl }));
+        const both = await Promise.all(starting);
         return [both, { RPC_URL_POLYGON: both.map(({ url }) => url).join(",") }];
       }
       case "prices":
@@ -59,9 +59,9 @@ export async function proxyUpstream(
         return [[proxy], { ATTESTATION_API_URL: proxy.url }];
       }
       case "explorer": {
-        // It is asked for what the chains cannot tell.
+        // Without the source chain only the explorer knows the transfer.
         explorer = await startExplorerStub([
-          toExplorerRecord(truth.answers["status by id"] as Record<string, unknown>),
+          toExplorerRecord(baseline.answers["status by id"] as Record<string, unknown>),
         ]);
         const proxy = await startFaultProxy(explorer.url);
         return [[proxy], { EXPLORER_API_URL: proxy.url, RPC_URL_POLYGON: "http://127.0.0.1:1" }];
@@ -79,7 +79,7 @@ export async function proxyUpstream(
   };
 }
 
-/** A transfer as the explorer tells of it. */
+/** Converts a status to a record of the explorer. */
 function toExplorerRecord(status: Record<string, unknown>): Record<string, unknown> {
   const { state, otherTransferIds, amountUsd, bonderFeeUsd, ...same } = status;
   return { ...same, amountUsd, tokenPriceUsd: Number(amountUsd) / Number(status.amountFormatted) };

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
-import { type ProxiedCall, type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+import type { ProxiedCall } from "../../support/stubs/rpc-messages.js";
+import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
 // A chain with two endpoints, of which the first one fails. Both proxy the same node, so that quotes must be equal, and each
 // proxy counts its requests.
