@@ -7,7 +7,7 @@ import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
 import { sendHttp1, sendHttp2, sendHttp2On } from "../support/raw-client.js";
 import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
-// At a limit it works, one beyond it is refused, and the refusal says why.
+// A request at the limit succeeds; one above it is rejected with the reason.
 
 const json = { method: "POST", headers: { "content-type": "application/json" } };
 
@@ -15,7 +15,7 @@ describe.each([
   ["HTTP/1.1", sendHttp1],
   ["HTTP/2", sendHttp2],
 ] as const)("over %s", (_, send) => {
-  test("a URL may have 8 KiB", async () => {
+  test("accepts a URL of 8 KiB and no more", async () => {
     const { port } = await startTestServer();
     const path = "/v1/quote?amount=";
     const longest = path + "1".repeat(8192 - path.length);
@@ -24,7 +24,7 @@ describe.each([
     expect([status, JSON.parse(body)]).toMatchObject([414, { message: "the URL is longer than 8192 bytes" }]);
   });
 
-  test("headers may have 16 KiB", async () => {
+  test("accepts headers below 16 KiB", async () => {
     const { port } = await startTestServer();
     const withHeader = (bytes: number) => send(port, "/v1/quote?amount=1", { headers: { x: "x".repeat(bytes) } });
     expect((await withHeader(15 * 1024)).status).toBe(200);
@@ -32,12 +32,12 @@ describe.each([
     expect([status, JSON.parse(body)]).toMatchObject([431, { reason: "INVALID_PARAMETER" }]);
   });
 
-  test("there may be 128 headers", async () => {
+  test("accepts 128 headers and no more", async () => {
     const { port } = await startTestServer();
     const withHeaders = (count: number) => {
-      // Host and connection, or the four that HTTP/2 begins with.
-      const own = send === sendHttp1 ? 2 : 4;
-      const headers = Object.fromEntries(Array.from({ length: count - own }, (_, index) => [`x-${index}`, "y"]));
+      // Host and Connection, or the four pseudo-headers of HTTP/2.
+      const implicit = send === sendHttp1 ? 2 : 4;
+      const headers = Object.fromEntries(Array.from({ length: count - implicit }, (_, index) => [`x-${index}`, "y"]));
       return send(port, "/v1/quote?amount=1", { headers });
     };
     expect((await withHeaders(128)).status).toBe(200);
@@ -45,7 +45,7 @@ describe.each([
     expect([status, JSON.parse(body)]).toMatchObject([431, { reason: "INVALID_PARAMETER" }]);
   });
 
-  test("a body may have 64 KiB", async () => {
+  test("accepts a body of 64 KiB and no more", async () => {
     const { port } = await startTestServer();
     const empty = JSON.stringify({ amount: "" }).length;
     const withBody = (bytes: number) =>
@@ -55,23 +55,23 @@ describe.each([
     expect([status, JSON.parse(body).code]).toEqual([413, "resource_exhausted"]);
   });
 
-  test("a message of gRPC-Web may have 64 KiB", async () => {
+  test("accepts a gRPC-Web message of 64 KiB and no more", async () => {
     const { port } = await startTestServer();
     const withMessage = async (bytes: number) => {
-      const head = Buffer.alloc(5);
-      head.writeUInt32BE(bytes, 1);
-      const body = Buffer.concat([head, messageOf(bytes)]);
+      const prefix = Buffer.alloc(5);
+      prefix.writeUInt32BE(bytes, 1);
+      const body = Buffer.concat([prefix, encodeMessage(bytes)]);
       const headers = { "content-type": "application/grpc-web+proto" };
-      const answer = await send(port, QUOTE_PATH, { method: "POST", headers, body });
-      return /grpc-status: ?(\d+)/.exec(answer.body)?.[1] ?? answer.headers["grpc-status"];
+      const response = await send(port, QUOTE_PATH, { method: "POST", headers, body });
+      return /grpc-status: ?(\d+)/.exec(response.body)?.[1] ?? response.headers["grpc-status"];
     };
     expect(await withMessage(65_536)).toBe("0");
     expect(await withMessage(65_537)).toBe(String(Code.ResourceExhausted));
   });
 });
 
-/** A request whose binary form has so many bytes. */
-function messageOf(bytes: number): Buffer {
+/** Encodes a request of exactly `bytes` bytes. */
+function encodeMessage(bytes: number): Buffer {
   const overhead = toBinary(
     GetQuoteRequestSchema,
     create(GetQuoteRequestSchema, { amount: "1".repeat(60_000) }),
@@ -80,27 +80,27 @@ function messageOf(bytes: number): Buffer {
   return Buffer.from(toBinary(GetQuoteRequestSchema, create(GetQuoteRequestSchema, { amount })));
 }
 
-test("a message of gRPC may have 64 KiB", async () => {
+test("accepts a gRPC message of 64 KiB and no more", async () => {
   const { port } = await startTestServer();
   const client = createGrpcClient(port);
-  const ask = (bytes: number) =>
-    callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, messageOf(bytes));
-  expect((await ask(65_536)).error).toBeUndefined();
-  expect((await ask(65_537)).error?.code).toBe(Code.ResourceExhausted);
+  const call = (bytes: number) =>
+    callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, encodeMessage(bytes));
+  expect((await call(65_536)).error).toBeUndefined();
+  expect((await call(65_537)).error?.code).toBe(Code.ResourceExhausted);
   client.close();
 });
 
-test("a connection of HTTP/2 may have 250 requests open; one more is refused and can be sent again", async () => {
+test("allows 250 open requests on an HTTP/2 connection and refuses one more, which can be retried", async () => {
   const { opened, open } = createLatch();
-  let waiting = 0;
+  let pending = 0;
   const { url } = await startTestServer({
     getQuote: async (request, context) => {
-      waiting += 1;
+      pending += 1;
       await opened;
       return echoQuote(request, context);
     },
   });
-  // Without a word from the server it would send any number.
+  // Until SETTINGS arrive, the client assumes this limit.
   const session = connectHttp2(url, { peerMaxConcurrentStreams: 1000 });
   const streams = Array.from({ length: 251 }, () => session.request({ ":path": "/v1/quote?amount=1" }));
   const ends = streams.map(
@@ -111,8 +111,9 @@ test("a connection of HTTP/2 may have 250 requests open; one more is refused and
       }),
   );
   const refused = await ends[250];
+  // REFUSED_STREAM
   expect(refused).toBe(7);
-  await expect.poll(() => waiting).toBe(250);
+  await expect.poll(() => pending).toBe(250);
   open();
   expect(new Set(await Promise.all(ends.slice(0, 250)))).toEqual(new Set([0]));
   expect((await sendHttp2On(session, "/v1/quote?amount=1")).status).toBe(200);

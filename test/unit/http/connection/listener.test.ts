@@ -61,8 +61,8 @@ describe("a slow or silent connection is closed", () => {
   const limits = { headersMs: 300, requestMs: 600, keepAliveMs: 300, idleMs: 300 };
 
   test.each([
-    ["who says nothing", ""],
-    ["who says too little to be understood", "GE"],
+    ["without any bytes", ""],
+    ["after too few bytes to detect the protocol", "GE"],
   ])("%s", async (_, bytes) => {
     const { port } = await startTestServer({ limits });
     const { text, ms } = await closedAfter(port, bytes);
@@ -150,17 +150,21 @@ describe("a slow or silent connection is closed", () => {
 describe("invalid HTTP is rejected with a JSON error and logged", () => {
   test.each([
     ["bytes of another protocol", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS\r\n\r\n", 400],
-    ["an empty line of nothing", "???\r\n\r\n", 400],
+    ["an invalid request line", "???\r\n\r\n", 400],
     ["a header without a name", `${GET}: x\r\n\r\n`, 400],
-    ["two lengths", `${GET}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400],
-    ["a length and chunks", `${GET}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
-    ["a version that is none", "GET / HTTP/9.9\r\nHost: x\r\n\r\n", 400],
+    ["two Content-Lengths", `${GET}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400],
+    ["Content-Length with Transfer-Encoding", `${GET}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
+    ["an unknown HTTP version", "GET / HTTP/9.9\r\nHost: x\r\n\r\n", 400],
     ["long headers", `${GET}X: ${"x".repeat(17 * 1024)}\r\n\r\n`, 431],
     ["many headers", `${GET}${"Name: value\r\n".repeat(2000)}\r\n`, 431],
-    ["a URL beyond all headers", `GET /v1/quote?amount=${"1".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 414],
+    [
+      "a URL longer than the header limit",
+      `GET /v1/quote?amount=${"1".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      414,
+    ],
     ["a tunnel", "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n", 405],
     [
-      "a broken body",
+      "a malformed chunk",
       `POST ${QUOTE_PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
       400,
     ],
@@ -169,12 +173,17 @@ describe("invalid HTTP is rejected with a JSON error and logged", () => {
     const text = await sendRawBytes(port, Buffer.from(bytes, "latin1"));
     const [head = "", body = ""] = text.split("\r\n\r\n");
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z]`));
-    const wanted = [
+    const expectedHeaders = [
       "content-type: application/json; charset=utf-8",
       `content-length: ${body.length}`,
       "cache-control: no-store",
     ];
-    for (const line of [...wanted, "access-control-allow-origin: \\*", "connection: close", "x-request-id: .+"]) {
+    for (const line of [
+      ...expectedHeaders,
+      "access-control-allow-origin: \\*",
+      "connection: close",
+      "x-request-id: .+",
+    ]) {
       expect(head).toMatch(new RegExp(`\r\n${line}`, "i"));
     }
     expect(JSON.parse(body)).toMatchObject({ error: expect.any(String) });

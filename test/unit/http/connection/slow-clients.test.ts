@@ -9,48 +9,48 @@ import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.
 import { openRawSocket } from "../support/raw-client.js";
 import { QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
-const ending: (() => void)[] = [];
+const cleanups: (() => void)[] = [];
 afterEach(() => {
-  for (const end of ending.splice(0)) end();
+  for (const cleanUp of cleanups.splice(0)) cleanUp();
 });
 
-/** What stands before a message of 50,000 bytes in gRPC. */
-const START = Buffer.from([0, 0, 0, 0xc3, 0x50]);
+/** The gRPC prefix of a message of 50,000 bytes. */
+const MESSAGE_PREFIX = Buffer.from([0, 0, 0, 0xc3, 0x50]);
 
-/** Sends a byte again and again. */
+/** Sends a byte every 20 ms until the test ends. */
 function drip(send: (byte: string) => void, byte: string): void {
   const timer = setInterval(() => send(byte), 20);
-  ending.push(() => clearInterval(timer));
+  cleanups.push(() => clearInterval(timer));
 }
 
-describe("a body that comes byte by byte is waited for no longer than one that does not come", () => {
+describe("a body that arrives byte by byte times out like one that does not arrive", () => {
   const limits = { requestMs: 500, headersMs: 500 };
 
   test.each([
     ["Connect", `POST ${QUOTE_PATH}`, "application/json", /^HTTP\/1\.1 (408|400) /],
     ["gRPC-Web", `POST ${QUOTE_PATH}`, "application/grpc-web+proto", /^HTTP\/1\.1 408 |grpc-status: 3/],
     ["gRPC", `POST ${QUOTE_PATH}`, "application/grpc", /^HTTP\/1\.1 408 |grpc-status: 3/],
-    ["a path that takes none", "POST /v1/quote", "application/json", /^HTTP\/1\.1 405 /],
-    ["a path that is not there", "POST /nowhere", "application/json", /^HTTP\/1\.1 404 /],
+    ["a path that does not accept POST", "POST /v1/quote", "application/json", /^HTTP\/1\.1 405 /],
+    ["an unknown path", "POST /nowhere", "application/json", /^HTTP\/1\.1 404 /],
     ["GET", "GET /v1/quote?amount=1", "application/json", /^HTTP\/1\.1 200 /],
-  ])("over HTTP/1.1: %s", async (_, line, type, answer) => {
+  ])("over HTTP/1.1: %s", async (_, requestLine, contentType, expected) => {
     const { port } = await startTestServer({ limits });
     const socket = await openRawSocket(port);
-    ending.push(() => socket.destroy());
+    cleanups.push(() => socket.destroy());
     let text = "";
     socket.on("data", (chunk) => {
       text += chunk;
     });
-    socket.write(`${line} HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: 5000\r\n\r\n`);
+    socket.write(`${requestLine} HTTP/1.1\r\nHost: x\r\nContent-Type: ${contentType}\r\nContent-Length: 5000\r\n\r\n`);
     drip((byte) => socket.write(byte), " ");
     await new Promise((resolve) => socket.once("close", resolve));
-    expect(text).toMatch(answer);
+    expect(text).toMatch(expected);
   });
 
   async function request(url: string, headers: Record<string, string>): Promise<ClientHttp2Stream> {
     const session = connectHttp2(url);
     session.on("error", () => {});
-    ending.push(() => session.destroy());
+    cleanups.push(() => session.destroy());
     const stream = session.request(headers, { endStream: false });
     stream.on("error", () => {}).resume();
     return stream;
@@ -58,25 +58,25 @@ describe("a body that comes byte by byte is waited for no longer than one that d
 
   test.each([
     ["Connect", QUOTE_PATH, "application/json", 400],
-    ["a path that takes none", "/v1/quote", "application/json", 405],
-    ["a path that is not there", "/nowhere", "application/json", 404],
+    ["a path that does not accept POST", "/v1/quote", "application/json", 405],
+    ["an unknown path", "/nowhere", "application/json", 404],
   ])("over HTTP/2: %s", async (_, path, type, status) => {
     const { url } = await startTestServer({ limits });
     const stream = await request(url, { ":method": "POST", ":path": path, "content-type": type });
     drip((byte) => stream.writable && stream.write(byte), " ");
-    const [head] = await once(stream, "response");
-    expect(head[":status"]).toBe(status);
+    const [headers] = await once(stream, "response");
+    expect(headers[":status"]).toBe(status);
     await new Promise((resolve) => stream.once("close", resolve));
   });
 
   test.each([
-    ["the short way", {}],
-    ["the adapter", { "grpc-encoding": "gzip" }],
-  ])("over gRPC by %s", async (_, more) => {
+    ["the fast path", {}],
+    ["the general path", { "grpc-encoding": "gzip" }],
+  ])("over gRPC on %s", async (_, extraHeaders) => {
     const { url } = await startTestServer({ limits });
     const headers = { ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc", te: "trailers" };
-    const stream = await request(url, { ...headers, ...more });
-    stream.write(START);
+    const stream = await request(url, { ...headers, ...extraHeaders });
+    stream.write(MESSAGE_PREFIX);
     drip((byte) => stream.writable && stream.write(byte), "\0");
     const [trailers] = await once(stream, "trailers");
     expect(trailers).toMatchObject({ "grpc-status": "3", "grpc-message": "the request body did not arrive in time" });
@@ -84,10 +84,10 @@ describe("a body that comes byte by byte is waited for no longer than one that d
   });
 });
 
-describe("memory is for what came, not for how it came", () => {
+describe("memory use depends on the bytes received, not on how they were split", () => {
   setFlagsFromString("--expose-gc");
   const collectGarbage: () => void = runInNewContext("gc");
-  function used(): number {
+  function usedMegabytes(): number {
     collectGarbage();
     const { heapUsed, external, arrayBuffers } = process.memoryUsage();
     return (heapUsed + external + arrayBuffers) / 1e6;
@@ -98,14 +98,18 @@ describe("memory is for what came, not for how it came", () => {
 
   const literal = (name: string, value: string) =>
     Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
-  const head = (type: string) =>
+  const encodeHeaders = (type: string) =>
     Buffer.concat([Buffer.from([0x83, 0x86, 1, 1, 0x61, 4, path.length]), path, literal("content-type", type)]);
   const bytes = Buffer.concat(Array.from({ length: 1000 }, () => encodeFrame(FRAME_TYPES.data, 0, 1, Buffer.alloc(1))));
 
   test.each([
-    ["gRPC by the short way", head("application/grpc"), START],
-    ["gRPC by the adapter", Buffer.concat([head("application/grpc"), literal("grpc-encoding", "gzip")]), START],
-    ["Connect by the short way", head("application/proto"), Buffer.from([0x12])],
+    ["gRPC on the fast path", encodeHeaders("application/grpc"), MESSAGE_PREFIX],
+    [
+      "gRPC on the general path",
+      Buffer.concat([encodeHeaders("application/grpc"), literal("grpc-encoding", "gzip")]),
+      MESSAGE_PREFIX,
+    ],
+    ["Connect on the fast path", encodeHeaders("application/proto"), Buffer.from([0x12])],
     [
       "a stream of messages",
       Buffer.concat([
@@ -113,49 +117,49 @@ describe("memory is for what came, not for how it came", () => {
         Buffer.from("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"),
         literal("content-type", "application/grpc"),
       ]),
-      START,
+      MESSAGE_PREFIX,
     ],
-  ])("for %s, byte by byte", async (_, headers, start) => {
+  ])("%s, byte by byte", async (_, headers, prefix) => {
     const { port, accessLines } = await startTestServer();
     const socket = await openRawSocket(port);
-    ending.push(() => socket.destroy());
+    cleanups.push(() => socket.destroy());
     socket.resume();
     socket.write(encodeClientPreface());
-    const before = used();
+    const before = usedMegabytes();
     for (let index = 0; index < STREAMS; index++) {
       const id = 2 * index + 1;
       socket.write(encodeFrame(FRAME_TYPES.headers, 4, id, headers));
-      socket.write(encodeFrame(FRAME_TYPES.data, 0, id, start));
-      const own = Buffer.from(bytes);
-      for (let at = 0; at < own.length; at += 10) own.writeUInt32BE(id, at + 5);
+      socket.write(encodeFrame(FRAME_TYPES.data, 0, id, prefix));
+      const frames = Buffer.from(bytes);
+      for (let offset = 0; offset < frames.length; offset += 10) frames.writeUInt32BE(id, offset + 5);
       for (let sent = 0; sent < BYTES; sent += 1000) {
-        if (!socket.write(own)) await once(socket, "drain");
+        if (!socket.write(frames)) await once(socket, "drain");
       }
     }
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(accessLines).toEqual([]);
-    // Bodies of 9000 bytes, in pieces of one byte each: those would take more than 20 MB.
-    expect(used() - before).toBeLessThan(10);
+    // 20 bodies of 9000 bytes; kept as chunks of one byte, they would take more than 20 MB.
+    expect(usedMegabytes() - before).toBeLessThan(10);
   });
 
-  test("a caller who opens requests and no window holds their answers, not copies of them for each", async () => {
+  test("requests without a flow-control window share the memory of one response", async () => {
     const amountIn = "9".repeat(100_000);
-    const answer = Object.freeze(create(GetQuoteResponseSchema, { amountIn }));
-    const { url } = await startTestServer({ getQuote: () => answer });
+    const response = Object.freeze(create(GetQuoteResponseSchema, { amountIn }));
+    const { url } = await startTestServer({ getQuote: () => response });
     const session = connectHttp2(url, { settings: { initialWindowSize: 0 } });
     session.on("error", () => {});
-    ending.push(() => session.destroy());
+    cleanups.push(() => session.destroy());
     await once(session, "remoteSettings");
-    const before = used();
+    const before = usedMegabytes();
     const headers = { ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc" };
-    const answered = Array.from({ length: 200 }, () => {
+    const responses = Array.from({ length: 200 }, () => {
       const stream = session.request(headers);
       stream.on("error", () => {});
       stream.end(Buffer.alloc(5));
       return once(stream, "response");
     });
-    await Promise.all(answered);
-    // 200 answers of 100 kB.
-    expect(used() - before).toBeLessThan(10);
+    await Promise.all(responses);
+    // 200 copies of 100 kB would take 20 MB.
+    expect(usedMegabytes() - before).toBeLessThan(10);
   });
 });

@@ -13,9 +13,13 @@ import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import { echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const POLICY = { ageSeconds: 1.9, maxAgeSeconds: 4, staleWhileRevalidateSeconds: 30 };
-const SAID = { age: "1", "cache-control": "public, max-age=4, stale-while-revalidate=30", vary: "Accept-Encoding" };
+const EXPECTED_HEADERS = {
+  age: "1",
+  "cache-control": "public, max-age=4, stale-while-revalidate=30",
+  vary: "Accept-Encoding",
+};
 
-const serverWith = (policy: CachePolicy | undefined, error?: ServiceError) =>
+const startServerWith = (policy: CachePolicy | undefined, error?: ServiceError) =>
   startTestServer({
     getQuote: (request, context) => {
       if (policy !== undefined) context.setCachePolicy(policy);
@@ -32,45 +36,50 @@ describe("the cache policy of a response", () => {
     ["HEAD over h2c", sendHttp2, "HEAD", "/v1/quote?amount=1"],
     ["Connect by POST", sendHttp1, "POST", QUOTE_PATH],
     ["Connect by GET", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%7D`],
-    ["Connect by its adapter", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%22amount%22%3Anull%7D`],
+    [
+      "Connect by GET on the general path",
+      sendHttp1,
+      "GET",
+      `${QUOTE_PATH}?encoding=json&message=%7B%22amount%22%3Anull%7D`,
+    ],
   ] as const)("is in the headers of %s", async (_, send, method, path) => {
-    const more = method === "POST" ? { headers: { "content-type": "application/json" }, body: "{}" } : {};
-    const open = await serverWith(POLICY);
-    const shared = await send(open.port, path, { method, ...more });
-    expect(shared).toMatchObject({ status: 200, headers: SAID });
+    const options = method === "POST" ? { headers: { "content-type": "application/json" }, body: "{}" } : {};
+    const open = await startServerWith(POLICY);
+    const shared = await send(open.port, path, { method, ...options });
+    expect(shared).toMatchObject({ status: 200, headers: EXPECTED_HEADERS });
     expect(shared.headers["access-control-expose-headers"]).toContain("Age");
 
-    const closed = await serverWith("private");
-    const { headers } = await send(closed.port, path, { method, ...more });
+    const closed = await startServerWith("private");
+    const { headers } = await send(closed.port, path, { method, ...options });
     expect(headers["cache-control"]).toBe("no-store");
     expect(headers).not.toHaveProperty("age");
 
-    const silent = await serverWith(undefined);
-    expect((await send(silent.port, path, { method, ...more })).headers).not.toHaveProperty("cache-control");
+    const silent = await startServerWith(undefined);
+    expect((await send(silent.port, path, { method, ...options })).headers).not.toHaveProperty("cache-control");
 
-    const failing = await serverWith(POLICY, new ServiceError("UPSTREAM_UNAVAILABLE", "no"));
-    const failed = await send(failing.port, path, { method, ...more });
+    const failing = await startServerWith(POLICY, new ServiceError("UPSTREAM_UNAVAILABLE", "no"));
+    const failed = await send(failing.port, path, { method, ...options });
     expect(failed).toMatchObject({ status: 503, headers: { "cache-control": "no-store" } });
     expect(failed.headers).not.toHaveProperty("age");
   });
 
   test.each([
-    ["the short way", {}],
-    ["the adapter", { rpcUrl: { optimism: "http://x" } }],
-  ])("is in the metadata of gRPC by %s", async (_, more) => {
-    const { port } = await serverWith(POLICY);
+    ["the fast path", {}],
+    ["the general path", { rpcUrl: { optimism: "http://x" } }],
+  ])("is in the metadata of gRPC on %s", async (_, extraFields) => {
+    const { port } = await startServerWith(POLICY);
     const client = createGrpcClient(port);
-    const request = { $typeName: GetQuoteRequestSchema.typeName, rpcUrl: {}, ...more } as never;
+    const request = { $typeName: GetQuoteRequestSchema.typeName, rpcUrl: {}, ...extraFields } as never;
     const { headers } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request);
     client.close();
-    expect(headers.getMap()).toMatchObject(SAID);
+    expect(headers.getMap()).toMatchObject(EXPECTED_HEADERS);
   });
 
   test("reaches a Connect client", async () => {
-    const { url } = await serverWith(POLICY);
+    const { url } = await startServerWith(POLICY);
     const client = createClient(BridgeService, createConnectTransport({ baseUrl: url, httpVersion: "1.1" }));
-    let seen: string | null = null;
-    await client.getQuote({ amount: "1" }, { onHeader: (headers) => (seen = headers.get("age")) });
-    expect(seen).toBe("1");
+    let age: string | null = null;
+    await client.getQuote({ amount: "1" }, { onHeader: (headers) => (age = headers.get("age")) });
+    expect(age).toBe("1");
   });
 });

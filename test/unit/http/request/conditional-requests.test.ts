@@ -13,24 +13,24 @@ const frozen = (bonderFee: string): GetQuoteResponse =>
   Object.freeze(create(GetQuoteResponseSchema, { amountIn: "1", bonderFee }));
 
 /** Returns the same response to all requests, or another one if the request says so. */
-async function startKept(policy: CachePolicy | "silent" = POLICY) {
-  const one = frozen("fee");
-  const other = frozen("fée");
+async function startCachingServer(policy: CachePolicy | "silent" = POLICY) {
+  const response = frozen("fee");
+  const otherResponse = frozen("fée");
   const server = await startTestServer({
     getQuote: ({ token }, context) => {
       if (policy !== "silent") context.setCachePolicy(policy);
       context.setResponseMetadata({ source: "chain" });
       switch (token) {
         case "other":
-          return other;
+          return otherResponse;
         case "equal":
           return frozen("fee");
         case "loose":
-          return { ...one };
+          return { ...response };
         case "failed":
           throw new ServiceError("UPSTREAM_UNAVAILABLE", "no");
         default:
-          return one;
+          return response;
       }
     },
   });
@@ -38,7 +38,7 @@ async function startKept(policy: CachePolicy | "silent" = POLICY) {
   return { ...server, etag };
 }
 
-const ways = [
+const METHODS = [
   ["GET over HTTP/1.1", sendHttp1, "GET"],
   ["HEAD over HTTP/1.1", sendHttp1, "HEAD"],
   ["GET over h2c", sendHttp2, "GET"],
@@ -47,7 +47,7 @@ const ways = [
 
 describe("a cacheable response that is sent repeatedly", () => {
   test("has a strong validator of its text", async () => {
-    const { port, etag } = await startKept();
+    const { port, etag } = await startCachingServer();
     expect(etag).toMatch(/^"[A-Za-z0-9_-]{43}"$/);
     const etagOf = async (path: string) => (await sendHttp1(port, path)).headers.etag;
     expect(await etagOf(PATH)).toBe(etag);
@@ -57,7 +57,7 @@ describe("a cacheable response that is sent repeatedly", () => {
   });
 
   test("is complete if its text has more bytes than characters", async () => {
-    const { port } = await startKept();
+    const { port } = await startCachingServer();
     for (let i = 0; i < 2; i += 1) {
       const { headers, body } = await sendHttp1(port, `${PATH}&token=other`);
       expect(JSON.parse(body)).toMatchObject({ bonderFee: "fée" });
@@ -65,12 +65,12 @@ describe("a cacheable response that is sent repeatedly", () => {
     }
   });
 
-  test.each(ways)("returns 304 to %s with its validator", async (_, send, method) => {
-    const { port, etag, accessLines, waitForAccessLines } = await startKept();
+  test.each(METHODS)("returns 304 to %s with its validator", async (_, send, method) => {
+    const { port, etag, accessLines, waitForAccessLines } = await startCachingServer();
     const headers = { "if-none-match": etag, "x-request-id": "mine" };
-    const answer = await send(port, PATH, { method, headers });
-    expect([answer.status, answer.body]).toEqual([304, ""]);
-    expect(answer.headers).toMatchObject({
+    const result = await send(port, PATH, { method, headers });
+    expect([result.status, result.body]).toEqual([304, ""]);
+    expect(result.headers).toMatchObject({
       etag,
       age: "2",
       "cache-control": "public, max-age=60",
@@ -81,7 +81,7 @@ describe("a cacheable response that is sent repeatedly", () => {
       "access-control-expose-headers": expect.stringContaining("ETag"),
     });
     for (const name of ["content-length", "content-type", "transfer-encoding"]) {
-      expect(answer.headers).not.toHaveProperty(name);
+      expect(result.headers).not.toHaveProperty(name);
     }
     await waitForAccessLines(2);
     expect(accessLines[1]).toMatchObject({ requestId: "mine", operation: QUOTE, code: "ok" });
@@ -106,14 +106,14 @@ describe("a cacheable response that is sent repeatedly", () => {
     ["w/ETAG", 200],
     ["W/W/ETAG", 200],
     ['"xETAGx"', 200],
-  ])("answers If-None-Match: %s with %i", async (given, status) => {
-    const { port, etag } = await startKept();
-    const value = given.replace("ETAG", etag).replace("BARE", etag.slice(1, -1));
+  ])("answers If-None-Match: %s with %i", async (template, status) => {
+    const { port, etag } = await startCachingServer();
+    const value = template.replace("ETAG", etag).replace("BARE", etag.slice(1, -1));
     expect((await sendHttp1(port, PATH, { headers: { "if-none-match": value } })).status).toBe(status);
   });
 
   test("matches its validator in any list", async () => {
-    const { port, etag } = await startKept();
+    const { port, etag } = await startCachingServer();
     const others = fc.array(
       fc
         .tuple(fc.constantFrom("", "W/"), fc.stringMatching(/^[!#-+\--~]{0,12}$/))
@@ -122,33 +122,39 @@ describe("a cacheable response that is sent repeatedly", () => {
     );
     const separators = fc.constantFrom(",", ", ", " ,\t");
     await fc.assert(
-      fc.asyncProperty(others, others, separators, fc.constantFrom("", "W/"), async (some, more, separator, weak) => {
-        const ask = async (list: readonly string[]) =>
-          (await sendHttp1(port, PATH, { headers: { "if-none-match": list.join(separator) } })).status;
-        expect(await ask([...some, `${weak}${etag}`, ...more])).toBe(304);
-        expect(await ask([...some, ...more])).toBe(200);
-      }),
+      fc.asyncProperty(
+        others,
+        others,
+        separators,
+        fc.constantFrom("", "W/"),
+        async (before, after, separator, weak) => {
+          const request = async (list: readonly string[]) =>
+            (await sendHttp1(port, PATH, { headers: { "if-none-match": list.join(separator) } })).status;
+          expect(await request([...before, `${weak}${etag}`, ...after])).toBe(304);
+          expect(await request([...before, ...after])).toBe(200);
+        },
+      ),
       { numRuns: 50 },
     );
   });
 
   test.each([
-    ["an answer made anew each time", POLICY, "loose", 200],
-    ["an answer that nobody may keep", "private", "", 200],
-    ["an answer of which nothing is said", "silent", "", 200],
+    ["a response object that is new for each request", POLICY, "loose", 200],
+    ["a private response", "private", "", 200],
+    ["a response without a cache policy", "silent", "", 200],
     ["an error", POLICY, "failed", 503],
-  ] as const)("is not %s", async (_, policy, token, status) => {
-    const { port } = await startKept(policy);
-    for (const value of ["*", (await startKept()).etag]) {
-      const answer = await sendHttp1(port, `${PATH}&token=${token}`, { headers: { "if-none-match": value } });
-      expect(answer.status).toBe(status);
-      expect(answer.body.length).toBeGreaterThan(0);
-      expect(answer.headers).not.toHaveProperty("etag");
+  ] as const)("does not include %s", async (_, policy, token, status) => {
+    const { port } = await startCachingServer(policy);
+    for (const value of ["*", (await startCachingServer()).etag]) {
+      const result = await sendHttp1(port, `${PATH}&token=${token}`, { headers: { "if-none-match": value } });
+      expect(result.status).toBe(status);
+      expect(result.body.length).toBeGreaterThan(0);
+      expect(result.headers).not.toHaveProperty("etag");
     }
   });
 });
 
 test("omits stale-while-revalidate if the policy has none", async () => {
-  const { port } = await startKept({ ageSeconds: 0.5, maxAgeSeconds: 86_400.5 });
+  const { port } = await startCachingServer({ ageSeconds: 0.5, maxAgeSeconds: 86_400.5 });
   expect((await sendHttp1(port, PATH)).headers).toMatchObject({ age: "0", "cache-control": "public, max-age=86400" });
 });

@@ -13,8 +13,8 @@ const binary = Buffer.from(toBinary(GetQuoteRequestSchema, request));
 const text = toJsonString(GetQuoteRequestSchema, request);
 /** 50 MB of one byte, compressed to 50 kB: below the limit before decompression, far above it after. */
 const bomb = gzipSync(Buffer.alloc(50_000_000, 0x20), { level: 9 });
-const one = gzipSync(Buffer.alloc(60_000, 0x20));
-const cut = gzipSync(text).subarray(0, -6);
+const member = gzipSync(Buffer.alloc(60_000, 0x20));
+const truncated = gzipSync(text).subarray(0, -6);
 
 describe("Connect", () => {
   const post = (encoding: string, body: Buffer) => ({
@@ -28,15 +28,15 @@ describe("Connect", () => {
   test.each([
     ["a small request", "gzip", gzipSync(text), 200],
     ["a bomb", "gzip", bomb, 413],
-    // Each part is within the limit, their sum is not.
-    ["a bomb in parts", "gzip", Buffer.concat(Array(50).fill(one)), 413],
-    ["a bomb inside of a bomb", "gzip", gzipSync(bomb), 400],
-    ["one that is cut short", "gzip", cut, 400],
-    ["one with another checksum", "gzip", Buffer.concat([gzipSync(text).subarray(0, -8), Buffer.alloc(8)]), 400],
-    ["what is not compressed", "gzip", Buffer.from(text), 400],
+    // Each gzip member is within the limit, their sum is not.
+    ["a bomb of several gzip members", "gzip", Buffer.concat(Array(50).fill(member)), 413],
+    ["a bomb in a bomb", "gzip", gzipSync(bomb), 400],
+    ["truncated data", "gzip", truncated, 400],
+    ["a wrong checksum", "gzip", Buffer.concat([gzipSync(text).subarray(0, -8), Buffer.alloc(8)]), 400],
+    ["uncompressed data", "gzip", Buffer.from(text), 400],
     ["brotli", "br", brotliCompressSync(text), 415],
-    ["an encoding in an encoding", "gzip, gzip", gzipSync(gzipSync(text)), 415],
-    ["an encoding that is none", "x", Buffer.from(text), 415],
+    ["two encodings", "gzip, gzip", gzipSync(gzipSync(text)), 415],
+    ["an unknown encoding", "x", Buffer.from(text), 415],
   ])("by POST: %s", async (_, encoding, body, status) => {
     const { port, internalErrors } = await startTestServer();
     for (const send of [sendHttp1, sendHttp2])
@@ -47,7 +47,7 @@ describe("Connect", () => {
   test.each([
     ["a small request", "gzip", gzipSync(text), 200],
     ["a bomb that fits into a URL", "gzip", gzipSync(Buffer.alloc(4_000_000, 0x20), { level: 9 }), 413],
-    ["one that is cut short", "gzip", cut, 400],
+    ["truncated data", "gzip", truncated, 400],
     ["brotli", "br", brotliCompressSync(text), 415],
   ])("by GET: %s", async (_, encoding, body, status) => {
     const { port, internalErrors } = await startTestServer();
@@ -60,25 +60,25 @@ describe("gRPC and gRPC-Web", () => {
   test.each([
     ["a small request", "gzip", gzipSync(binary), 0],
     ["a bomb", "gzip", bomb, Code.ResourceExhausted],
-    ["a bomb in parts", "gzip", Buffer.concat(Array(50).fill(one)), Code.ResourceExhausted],
-    ["one that is cut short", "gzip", gzipSync(binary).subarray(0, -6), Code.InvalidArgument],
-    ["what is not compressed", "gzip", binary, Code.InvalidArgument],
-    ["one that names no encoding", undefined, gzipSync(binary), Code.InvalidArgument],
+    ["a bomb of several gzip members", "gzip", Buffer.concat(Array(50).fill(member)), Code.ResourceExhausted],
+    ["truncated data", "gzip", gzipSync(binary).subarray(0, -6), Code.InvalidArgument],
+    ["uncompressed data", "gzip", binary, Code.InvalidArgument],
+    ["no grpc-encoding", undefined, gzipSync(binary), Code.InvalidArgument],
     ["brotli", "br", brotliCompressSync(binary), Code.Unimplemented],
-    ["an encoding in an encoding", "gzip, gzip", gzipSync(gzipSync(binary)), Code.Unimplemented],
+    ["two encodings", "gzip, gzip", gzipSync(gzipSync(binary)), Code.Unimplemented],
   ])("%s", async (_, encoding, message, code) => {
     const { port, internalErrors } = await startTestServer();
-    const head = Buffer.from([1, 0, 0, 0, 0]);
-    head.writeUInt32BE(message.length, 1);
+    const prefix = Buffer.from([1, 0, 0, 0, 0]);
+    prefix.writeUInt32BE(message.length, 1);
     for (const type of ["application/grpc-web+proto", "application/grpc"]) {
-      const named = encoding === undefined ? {} : { "grpc-encoding": encoding };
-      const answer = await sendHttp1(port, QUOTE_PATH, {
+      const encodingHeader = encoding === undefined ? {} : { "grpc-encoding": encoding };
+      const response = await sendHttp1(port, QUOTE_PATH, {
         method: "POST",
-        headers: { "content-type": type, ...named },
-        body: Buffer.concat([head, message]),
+        headers: { "content-type": type, ...encodingHeader },
+        body: Buffer.concat([prefix, message]),
       });
-      const said = answer.headers["grpc-status"] ?? answer.trailers["grpc-status"];
-      const status = said ?? /grpc-status: ?(\d+)/.exec(answer.body)?.[1];
+      const header = response.headers["grpc-status"] ?? response.trailers["grpc-status"];
+      const status = header ?? /grpc-status: ?(\d+)/.exec(response.body)?.[1];
       expect([type, status]).toEqual([type, String(code)]);
     }
     expect(internalErrors).toEqual([]);
@@ -87,6 +87,6 @@ describe("gRPC and gRPC-Web", () => {
 
 test("GET ignores Content-Encoding", async () => {
   const { port } = await startTestServer();
-  const answer = await sendHttp1(port, "/v1/quote?amount=1", { headers: { "content-encoding": "gzip" } });
-  expect(answer.status).toBe(200);
+  const response = await sendHttp1(port, "/v1/quote?amount=1", { headers: { "content-encoding": "gzip" } });
+  expect(response.status).toBe(200);
 });

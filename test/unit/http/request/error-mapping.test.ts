@@ -65,13 +65,13 @@ describe("toServiceError", () => {
   });
 
   test.each([
-    ["an error of ours", new TypeError("secret")],
-    ["what is no error", "secret"],
-    ["INTERNAL with words", new ServiceError("INTERNAL", "secret")],
+    ["an internal exception", new TypeError("secret")],
+    ["a thrown string", "secret"],
+    ["INTERNAL with a message", new ServiceError("INTERNAL", "secret")],
   ])("hides the details of %s", (_, thrown) => {
-    const told = toServiceError(thrown);
-    expect(told).toMatchObject({ reason: "INTERNAL", message: "internal error", cause: thrown });
-    expect(toErrorBody(told)).not.toContain("secret");
+    const error = toServiceError(thrown);
+    expect(error).toMatchObject({ reason: "INTERNAL", message: "internal error", cause: thrown });
+    expect(toErrorBody(error)).not.toContain("secret");
   });
 });
 

@@ -37,7 +37,7 @@ describeOnBothPaths(() => {
       ["HEAD", sendHttp1, GET, { method: "HEAD" }],
       ["Connect by POST", sendHttp1, QUOTE_PATH, JSON_POST],
       ["Connect by POST over h2c", sendHttp2, QUOTE_PATH, JSON_POST],
-      ["Connect by its adapter", sendHttp1, QUOTE_PATH, { ...JSON_POST, body: '{"amount":null}' }],
+      ["Connect on the general path", sendHttp1, QUOTE_PATH, { ...JSON_POST, body: '{"amount":null}' }],
       ["Connect by GET", sendHttp1, `${QUOTE_PATH}?encoding=json&message=%7B%7D`, {}],
       ["gRPC-Web", sendHttp1, QUOTE_PATH, grpcWeb],
       ["gRPC-Web over h2c", sendHttp2, QUOTE_PATH, grpcWeb],

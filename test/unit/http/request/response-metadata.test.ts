@@ -11,20 +11,20 @@ import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
 import { sendHttp1, sendHttp2 } from "../support/raw-client.js";
 import { echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
-const SAID = { source: "chain", "observed-at": "2026-07-01T12:00:00.000Z" };
+const EXPECTED_HEADERS = { source: "chain", "observed-at": "2026-07-01T12:00:00.000Z" };
 
-const serverSaying = (error?: ServiceError) =>
+const startServerWithMetadata = (error?: ServiceError) =>
   startTestServer({
     getQuote: (request, context) => {
       const { setResponseMetadata } = context;
       setResponseMetadata({ source: "index" });
-      setResponseMetadata(SAID);
+      setResponseMetadata(EXPECTED_HEADERS);
       if (error !== undefined) throw error;
       return echoQuote(request, context);
     },
   });
 
-const unknownInside = "%7B%22amount%22%3Anull%7D";
+const NULL_FIELD = "%7B%22amount%22%3Anull%7D";
 
 describe("response metadata", () => {
   test.each([
@@ -33,50 +33,55 @@ describe("response metadata", () => {
     ["GET over h2c", sendHttp2, "GET", "/v1/quote?amount=1"],
     ["Connect by POST", sendHttp1, "POST", QUOTE_PATH],
     ["Connect by GET", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=%7B%7D`],
-    ["Connect by its adapter", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=${unknownInside}`],
-    ["Connect by its adapter over h2c", sendHttp2, "GET", `${QUOTE_PATH}?encoding=json&message=${unknownInside}`],
+    ["Connect by GET on the general path", sendHttp1, "GET", `${QUOTE_PATH}?encoding=json&message=${NULL_FIELD}`],
+    [
+      "Connect by GET on the general path over h2c",
+      sendHttp2,
+      "GET",
+      `${QUOTE_PATH}?encoding=json&message=${NULL_FIELD}`,
+    ],
   ] as const)("is in the headers of %s, but not of an error", async (_, send, method, path) => {
-    const more = method === "POST" ? { headers: { "content-type": "application/json" }, body: "{}" } : {};
-    const { port } = await serverSaying();
-    const { status, headers } = await send(port, path, { method, ...more });
-    expect({ status, headers }).toMatchObject({ status: 200, headers: SAID });
+    const options = method === "POST" ? { headers: { "content-type": "application/json" }, body: "{}" } : {};
+    const { port } = await startServerWithMetadata();
+    const { status, headers } = await send(port, path, { method, ...options });
+    expect({ status, headers }).toMatchObject({ status: 200, headers: EXPECTED_HEADERS });
     const exposed = headers["access-control-expose-headers"]?.split(", ");
     expect(exposed).toEqual(expect.arrayContaining(["Source", "Observed-At", "ETag"]));
 
-    const failing = await serverSaying(new ServiceError("TRANSFER_NOT_FOUND", "no"));
-    const failed = await send(failing.port, path, { method, ...more });
+    const failing = await startServerWithMetadata(new ServiceError("TRANSFER_NOT_FOUND", "no"));
+    const failed = await send(failing.port, path, { method, ...options });
     expect(failed.status).toBe(404);
     expect(Object.keys(failed.headers)).not.toEqual(expect.arrayContaining(["source"]));
     expect(Object.keys(failed.headers)).not.toEqual(expect.arrayContaining(["observed-at"]));
   });
 
   test.each([
-    ["the short way", {}],
-    ["the adapter", { rpcUrl: { optimism: "http://x" } }],
-  ])("is in the leading metadata of gRPC by %s", async (_, more) => {
-    const request = { $typeName: GetQuoteRequestSchema.typeName, rpcUrl: {}, ...more } as never;
-    const { port } = await serverSaying();
+    ["the fast path", {}],
+    ["the general path", { rpcUrl: { optimism: "http://x" } }],
+  ])("is in the leading metadata of gRPC on %s", async (_, extraFields) => {
+    const request = { $typeName: GetQuoteRequestSchema.typeName, rpcUrl: {}, ...extraFields } as never;
+    const { port } = await startServerWithMetadata();
     const client = createGrpcClient(port);
     const { headers } = await callUnaryGrpc(client, QUOTE_PATH, GetQuoteRequestSchema, GetQuoteResponseSchema, request);
     client.close();
-    expect(headers.getMap()).toMatchObject(SAID);
+    expect(headers.getMap()).toMatchObject(EXPECTED_HEADERS);
   });
 
   test.each([
     ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "2" })],
     ["gRPC-Web", (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
-  ])("reaches a client of %s", async (_, open) => {
-    const { url } = await serverSaying();
-    let seen = new Headers();
-    await createClient(BridgeService, open(url)).getQuote(
+  ])("reaches a client of %s", async (_, createTransport) => {
+    const { url } = await startServerWithMetadata();
+    let received = new Headers();
+    await createClient(BridgeService, createTransport(url)).getQuote(
       { amount: "1" },
       {
         onHeader: (headers) => {
-          seen = headers;
+          received = headers;
         },
       },
     );
-    expect(Object.fromEntries(seen)).toMatchObject(SAID);
+    expect(Object.fromEntries(received)).toMatchObject(EXPECTED_HEADERS);
   });
 
   test.each([
