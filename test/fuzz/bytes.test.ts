@@ -14,7 +14,7 @@ import { buildService } from "../support/service/build-service.js";
 import { type FuzzTarget, startFuzzTarget } from "./fuzz-target.js";
 import { runProperty } from "./run-property.js";
 
-// Bytes that are no requests, or damaged ones: the connections end, other clients are served meanwhile, and nothing is left.
+// Invalid or damaged requests. Their connections end, other clients are still served, and no sockets leak.
 
 const CONNECTIONS = isFullEffort ? 4_000 : 1_000;
 const CONCURRENCY = 200;
@@ -79,7 +79,7 @@ const pieces = latin1(
 );
 const http1: Bytes = fc
   .array(fc.oneof({ weight: 5, arbitrary: pieces }, { weight: 1, arbitrary: noise }), { maxLength: 7 })
-  .map((all) => Buffer.concat(all));
+  .map((parts) => Buffer.concat(parts));
 
 const headers = encodeHeaders([
   [":method", "GET"],
@@ -144,24 +144,24 @@ const http2: Bytes = fc
       { maxLength: 8 },
     ),
   )
-  .map(([start, some]) => Buffer.concat([start, ...some]));
+  .map(([preface, rest]) => Buffer.concat([preface, ...rest]));
 
 const streams: Bytes = fc.oneof(
   { weight: 1, arbitrary: noise },
-  { weight: 1, arbitrary: fc.tuple(otherProtocols, noise).map((both) => Buffer.concat(both)) },
+  { weight: 1, arbitrary: fc.tuple(otherProtocols, noise).map((parts) => Buffer.concat(parts)) },
   { weight: 4, arbitrary: http1 },
   { weight: 5, arbitrary: http2 },
 );
-const visits = fc.record({
+const connectionInputs = fc.record({
   bytes: streams,
   /** Number of pieces in which the bytes are sent. */
   parts: fc.integer({ min: 1, max: 3 }),
   end: fc.constantFrom("finish", "reset", "wait"),
 });
-type Visit = typeof visits extends fc.Arbitrary<infer T> ? T : never;
+type ConnectionInput = typeof connectionInputs extends fc.Arbitrary<infer T> ? T : never;
 
-/** Sends the bytes on a connection of their own; returns the response. */
-function visit(port: number, { bytes, parts, end }: Visit): Promise<Buffer> {
+/** Sends the bytes on a new connection and returns the response. */
+function sendBytes(port: number, { bytes, parts, end }: ConnectionInput): Promise<Buffer> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
     const received: Buffer[] = [];
@@ -182,13 +182,13 @@ function visit(port: number, { bytes, parts, end }: Visit): Promise<Buffer> {
   });
 }
 
-/** Whether a response reports a fault of the service; GET of the routes needs no upstream. */
+/** Returns whether a response reports a server error. GET of the routes needs no upstream. */
 function reportsServerFault(response: Buffer): boolean {
   const text = response.toString("latin1");
   return /(?:^|\r\n)HTTP\/1\.1 5/.test(text) || /"code":"(?:internal|unknown|data_loss)"/.test(text);
 }
 
-test(`${CONNECTIONS} connections with anything but well-formed HTTP end, and leave nothing behind`, {
+test(`${CONNECTIONS} connections with malformed input end without server errors or leaks`, {
   timeout: 1_200_000,
 }, async () => {
   const target = await startFuzzTarget(command, { ASSETS_URL: "off" });
@@ -196,10 +196,13 @@ test(`${CONNECTIONS} connections with anything but well-formed HTTP end, and lea
   await target.expectHealthy();
   const countSockets = async (): Promise<number> =>
     (await target.resourceUsage()).resources.filter((kind) => kind === "TCPSocketWrap").length;
-  const batch = fc.array(visits, { minLength: CONCURRENCY, maxLength: CONCURRENCY, size: "max" });
-  const property = fc.asyncProperty(batch, async (all) => {
+  const batch = fc.array(connectionInputs, { minLength: CONCURRENCY, maxLength: CONCURRENCY, size: "max" });
+  const property = fc.asyncProperty(batch, async (inputs) => {
     const responses = Promise.all(
-      all.map(async (one) => ({ sent: one.bytes.toString("latin1"), response: await visit(target.port, one) })),
+      inputs.map(async (input) => ({
+        sent: input.bytes.toString("latin1"),
+        response: await sendBytes(target.port, input),
+      })),
     );
     await target.expectHealthy();
     expect((await responses).filter(({ response }) => reportsServerFault(response))).toEqual([]);
@@ -207,8 +210,8 @@ test(`${CONNECTIONS} connections with anything but well-formed HTTP end, and lea
   });
   await runProperty(property, CONNECTIONS / CONCURRENCY);
   await target.expectHealthy();
-  // Node.js leaves HTTP/2 connections open that it gave up on: the service ends them when they answer no PING, which takes
-  // up to two intervals of half a minute.
+  // After a protocol error, Node.js leaves the HTTP/2 connection open. The service closes it when it does not answer a
+  // PING, after up to two intervals of 30 s.
   if (isFullEffort) await expect.poll(countSockets, { timeout: MAX_CLOSE_MS, interval: 1_000 }).toBe(0);
   await target.expectCleanExit();
 });

@@ -5,9 +5,9 @@ import { type ServiceProcess, startServiceProcess } from "../support/service/ser
 
 /** The service that is fuzzed, with checks of its health. */
 export interface FuzzTarget extends ServiceProcess {
-  /** Sends two valid requests on new connections; throws unless both answers are correct. */
+  /** Sends two valid requests on new connections; throws unless both responses are correct. */
   expectHealthy(): Promise<void>;
-  /** Ends the service, and checks its exit code and everything that it wrote. */
+  /** Stops the service and checks its exit code and its output. */
   expectCleanExit(): Promise<void>;
 }
 
@@ -24,9 +24,9 @@ export async function startFuzzTarget(
       try {
         for (const isHttp2 of [false, true]) {
           const target = "/v1/available-routes?token=HOP&fromChain=base";
-          const answer = await connections.send({ isHttp2, method: "GET", target, headers: [], body: undefined });
-          if (answer.kind !== "answer") throw new Error(`a valid request is not answered: ${answer.kind}`);
-          const routes = JSON.parse(answer.body.toString()) as { sourceChainSlug: string }[];
+          const response = await connections.send({ isHttp2, method: "GET", target, headers: [], body: undefined });
+          if (response.kind !== "answer") throw new Error(`no response to a valid request: ${response.kind}`);
+          const routes = JSON.parse(response.body.toString()) as { sourceChainSlug: string }[];
           expect(new Set(routes.map(({ sourceChainSlug }) => sourceChainSlug))).toEqual(new Set(["base"]));
         }
       } finally {

@@ -12,7 +12,7 @@ import { type FuzzTarget, listKnownTransfers, startFuzzTarget } from "./fuzz-tar
 import { arbitraryRequest, describeRequest } from "./request-grammar.js";
 import { runProperty } from "./run-property.js";
 
-// Requests of every protocol against the service in a process of its own. The printed seed repeats the same requests.
+// Sends requests of every protocol to the service in a separate process. The printed seed repeats the same requests.
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? (isFullEffort ? 100_000 : 5_000));
 const CONCURRENCY = 500;
@@ -26,7 +26,7 @@ const MAX_GROWTH_BYTES = 12 * 1024 * 1024;
 let command: string;
 let service: FuzzTarget;
 let connections: HttpConnections;
-/** Sends valid requests only, on connections of its own. */
+/** Sends only valid requests, on separate connections. */
 let validConnections: HttpConnections;
 
 async function start(): Promise<void> {
@@ -53,20 +53,22 @@ const get = (target: string, isHttp2: boolean): RawHttpRequest => ({
 });
 const QUOTE = "/v1/quote?amount=1000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5";
 
-/** Sends a valid request and returns what is wrong with the answer. Fees move with gas and pools, the amount does not. */
+/**
+ * Sends a valid request and returns what is wrong with the response. Fees vary with gas and pools, the amount does not.
+ */
 async function findQuoteProblem(isHttp2: boolean): Promise<string | undefined> {
-  const answer = await validConnections.send(get(QUOTE, isHttp2));
-  if (answer.kind !== "answer") return `a valid request is ${answer.kind}`;
-  const { amountIn, slippage, estimatedReceived, deadline } = JSON.parse(answer.body.toString()) as Record<
+  const response = await validConnections.send(get(QUOTE, isHttp2));
+  if (response.kind !== "answer") return `a valid request is ${response.kind}`;
+  const { amountIn, slippage, estimatedReceived, deadline } = JSON.parse(response.body.toString()) as Record<
     string,
     unknown
   >;
   const received = Number(estimatedReceived);
-  const isValid = answer.status === 200 && amountIn === "1000000" && slippage === 0.5 && Number(deadline) > 1.7e9;
-  return isValid && received > 500_000 && received < 1_000_000 ? undefined : `${answer.status} ${answer.body}`;
+  const isValid = response.status === 200 && amountIn === "1000000" && slippage === 0.5 && Number(deadline) > 1.7e9;
+  return isValid && received > 500_000 && received < 1_000_000 ? undefined : `${response.status} ${response.body}`;
 }
 
-test(`${REQUESTS} requests of every protocol are answered, and leave nothing behind`, {
+test(`${REQUESTS} requests of every protocol get valid responses and leak nothing`, {
   timeout: 1_800_000,
 }, async () => {
   const heapSizes: number[] = [];
@@ -82,10 +84,10 @@ test(`${REQUESTS} requests of every protocol are answered, and leave nothing beh
 
   const property = fc.asyncProperty(batch, async (requests) => {
     const sent = requests.map(async (request) => {
-      const answer = await connections.send(request);
-      const outcome = answer.kind === "answer" ? String(answer.status) : answer.kind;
+      const response = await connections.send(request);
+      const outcome = response.kind === "answer" ? String(response.status) : response.kind;
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-      const problem = findResponseProblem(answer);
+      const problem = findResponseProblem(response);
       return problem === undefined ? [] : [`${problem}: ${describeRequest(request)}`];
     });
     const quoteProblems = Promise.all([findQuoteProblem(false), findQuoteProblem(true)]);
@@ -99,7 +101,7 @@ test(`${REQUESTS} requests of every protocol are answered, and leave nothing beh
   await runProperty(property, runs);
 
   process.stdout.write(
-    `answers: ${JSON.stringify(Object.fromEntries(outcomes))}\nheap: ${heapSizes.map((bytes) => (bytes / 2 ** 20).toFixed(1)).join(" ")}\n`,
+    `responses: ${JSON.stringify(Object.fromEntries(outcomes))}\nheap: ${heapSizes.map((bytes) => (bytes / 2 ** 20).toFixed(1)).join(" ")}\n`,
   );
   if (REQUESTS >= MIN_REQUESTS_FOR_HEAP) {
     expect(Math.max(...heapSizes.slice(-3)) - Math.min(...heapSizes.slice(0, 3))).toBeLessThan(MAX_GROWTH_BYTES);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** FUZZ_SEED repeats a run whose seed was printed; otherwise every run has a seed of its own. */
+/** Returns FUZZ_SEED, which repeats an earlier run, or else a random seed. */
 function chooseSeed(): number {
   const { FUZZ_SEED } = process.env;
   return FUZZ_SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(FUZZ_SEED);

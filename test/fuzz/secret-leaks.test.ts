@@ -21,13 +21,13 @@ import { findResponseProblem } from "../support/service/response-invariants.js";
 import { type ServiceProcess, startServiceProcess } from "../support/service/service-process.js";
 import { type RpcProxy, startRpcProxy } from "../support/stubs/rpc-proxy.js";
 
-// Keys in RPC URLs, ours and callers', and every kind of trouble with what they name: nobody may read them anywhere.
-// What the whole run wrote is searched once more at its end (test/support/service/local-network-setup.ts).
+// Keys in RPC URLs of the operator and of callers must not appear in any output, however their endpoints fail. All
+// output of the run is searched again at its end (test/support/service/local-network-setup.ts).
 
-describe("the search", () => {
+describe("findPlantedKeys", () => {
   const key = Buffer.from(OPERATOR_KEY);
   test.each([
-    ["as it is", `a ${OPERATOR_KEY} b`],
+    ["in plain text", `a ${OPERATOR_KEY} b`],
     ["in lower case, as a host", `http://${OPERATOR_KEY.toLowerCase()}.example/`],
     ["percent-encoded", [...key].map((byte) => `%${byte.toString(16)}`).join("")],
     ["as hex", key.toString("hex").toUpperCase()],
@@ -39,11 +39,11 @@ describe("the search", () => {
     expect(findPlantedKeys(text)).not.toEqual([]);
   });
 
-  test("finds nothing in what holds no key", () => {
+  test("finds nothing in text without a key", () => {
     expect(findPlantedKeys(`127.0.0.1:8545#a1b2c3 ${Buffer.from("planted").toString("base64")}`)).toEqual([]);
   });
 
-  test("names the line of a file", async () => {
+  test("returns the line of a file", async () => {
     const folder = await mkdtemp(join(tmpdir(), "hop-gateway-search-"));
     try {
       await writeFile(join(folder, "log"), `one\n{"url":"http://x/${CALLER_KEY}"}\n`);
@@ -55,7 +55,7 @@ describe("the search", () => {
     }
   });
 
-  test("is of gateways with a key in every endpoint", () => {
+  test("plantKeys puts a key into every endpoint", () => {
     const planted = Object.entries(plantKeys(inject("network").environment)).filter(([name]) =>
       name.includes("RPC_URL_"),
     );
@@ -87,8 +87,8 @@ describe("the service", () => {
   const quote = { amount: "25000000", token: "USDT", fromChain: "polygon", toChain: "arbitrum" };
   const procedure = "/hop.bridge.v1.BridgeService/GetQuote";
 
-  /** The same question by GET and by Connect, over both versions of HTTP. */
-  function askedWith(rpcUrl: string | undefined): RawHttpRequest[] {
+  /** Returns the same quote request by GET and by Connect, over both versions of HTTP. */
+  function createRequests(rpcUrl: string | undefined): RawHttpRequest[] {
     const query = new URLSearchParams({
       ...quote,
       slippage: "0.5",
@@ -111,48 +111,47 @@ describe("the service", () => {
     ]);
   }
 
-  /** Asks, and gives the statuses; no answer may hold a key or blame us. */
-  async function statusesOf(rpcUrl: string | undefined): Promise<number[]> {
-    const answers = await Promise.all(askedWith(rpcUrl).map((asked) => callers.send(asked)));
-    return answers.map((answer) => {
-      if (answer.kind !== "answer") throw new Error(`no answer: ${answer.kind}`);
-      expect(findResponseProblem(answer)).toBeUndefined();
-      expect(findPlantedKeys(`${JSON.stringify(answer.headers)}${answer.body}`)).toEqual([]);
-      return answer.status;
+  /** Sends the requests and returns their statuses. No response may contain a key or report an internal error. */
+  async function fetchStatuses(rpcUrl: string | undefined): Promise<number[]> {
+    const responses = await Promise.all(createRequests(rpcUrl).map((request) => callers.send(request)));
+    return responses.map((response) => {
+      if (response.kind !== "answer") throw new Error(`no response: ${response.kind}`);
+      expect(findResponseProblem(response)).toBeUndefined();
+      expect(findPlantedKeys(`${JSON.stringify(response.headers)}${response.body}`)).toEqual([]);
+      return response.status;
     });
   }
 
   const behaviours = [
-    ["answers", {}, 200],
-    ["answers 401", { errorStatus: 401 }, 503],
-    ["answers 500", { errorStatus: 500 }, 503],
+    ["responds", {}, 200],
+    ["returns 401", { errorStatus: 401 }, 503],
+    ["returns 500", { errorStatus: 500 }, 503],
     ["hangs", { isHanging: true }, 504],
     [
-      "answers with an error that repeats the URL",
+      "returns an error that contains the URL",
       { override: () => ({ error: { code: -32000, message: `no such key ${OPERATOR_KEY} ${CALLER_KEY}` } }) },
       503,
     ],
     [
-      "says that calls revert, in words that repeat the URL",
+      "returns a revert whose message contains the URL",
       { override: () => ({ error: { code: 3, message: `execution reverted: ${OPERATOR_KEY} ${CALLER_KEY}` } }) },
       200,
     ],
-    [
-      "answers with a result that repeats the URL",
-      { override: () => ({ result: `${OPERATOR_KEY} ${CALLER_KEY}` }) },
-      503,
-    ],
+    ["returns a result that contains the URL", { override: () => ({ result: `${OPERATOR_KEY} ${CALLER_KEY}` }) }, 503],
   ] as const;
-  const well = { isHanging: false, errorStatus: undefined, override: undefined };
+  const HEALTHY = { isHanging: false, errorStatus: undefined, override: undefined };
 
-  test.each(behaviours)("tells no key where an endpoint of ours or a caller's %s", async (_, behaviour, status) => {
-    Object.assign(proxy.behaviour, well, behaviour);
-    for (const rpcUrl of [undefined, `${proxy.url}/?key=${CALLER_KEY}`]) {
-      for (const each of await statusesOf(rpcUrl))
-        expect([status, 503, 504].slice(status === 200 ? 0 : 1)).toContain(each);
-    }
-    Object.assign(proxy.behaviour, well);
-  });
+  test.each(behaviours)(
+    "reveals no key when an endpoint of the operator or of a caller %s",
+    async (_, behaviour, status) => {
+      Object.assign(proxy.behaviour, HEALTHY, behaviour);
+      for (const rpcUrl of [undefined, `${proxy.url}/?key=${CALLER_KEY}`]) {
+        for (const actual of await fetchStatuses(rpcUrl))
+          expect([status, 503, 504].slice(status === 200 ? 0 : 1)).toContain(actual);
+      }
+      Object.assign(proxy.behaviour, HEALTHY);
+    },
+  );
 
   test.each([
     `http://${CALLER_KEY}:${CALLER_KEY}@127.0.0.1:1/`,
@@ -161,24 +160,24 @@ describe("the service", () => {
     `ftp://127.0.0.1/${CALLER_KEY}`,
     `${CALLER_KEY}`,
     `http://127.0.0.1:1/${"x".repeat(2_100)}${CALLER_KEY}`,
-  ])("tells no key of an endpoint that is refused or not there: %s", async (rpcUrl) => {
-    for (const status of await statusesOf(rpcUrl)) expect([400, 503]).toContain(status);
+  ])("reveals no key of an endpoint that is rejected or unreachable: %s", async (rpcUrl) => {
+    for (const status of await fetchStatuses(rpcUrl)) expect([400, 503]).toContain(status);
   });
 
-  test("wrote that endpoints failed, and named them by host and digest alone", async () => {
+  test("logs failed endpoints by host and digest only", async () => {
     await expect.poll(() => service.output().stdout).toContain("RPC endpoint failed");
     const { stdout, stderr } = service.output();
     expect(stdout).toMatch(/"endpoint":"127\.0\.0\.1:\d+#[0-9a-f]{6}"/);
     expect(findPlantedKeys(`${stdout}${stderr}`)).toEqual([]);
   });
 
-  test("shows no key in its title or arguments", async () => {
+  test("shows no key in its process title or arguments", async () => {
     const { stdout } = await promisify(execFile)("ps", ["-ww", "-o", "comm=,args=", "-p", String(service.pid)]);
     expect(stdout).toContain("main.js");
     expect(findPlantedKeys(stdout)).toEqual([]);
   });
 
-  test("refuses a wrong endpoint at its start without telling it", async () => {
+  test("rejects an invalid endpoint at startup without repeating it", async () => {
     const command = await buildService();
     const { stderr } = await promisify(execFile)(process.execPath, [command], {
       env: {
