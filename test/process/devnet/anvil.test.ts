@@ -15,7 +15,7 @@ import { deployChain } from "../../../devnet/deploy/deploy-chain.js";
 import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
-const gasPrice = getGasPrice("optimism");
+const GAS_PRICE = getGasPrice("optimism");
 
 describe("a local chain", () => {
   const folder = useTemporaryFolder();
@@ -29,57 +29,59 @@ describe("a local chain", () => {
     for (const anvil of running.splice(0)) await anvil.stop();
   });
 
-  it("keeps the price of gas, whatever is mined", async () => {
-    const { rpc } = await start({ chainId: 10, gasPrice });
+  it("keeps the gas price constant across blocks", async () => {
+    const { rpc } = await start({ chainId: 10, gasPrice: GAS_PRICE });
     const [account] = (await rpc("eth_accounts")) as string[];
-    const fees = { maxFeePerGas: toHexQuantity(2n * gasPrice), maxPriorityFeePerGas: "0x0" };
+    const fees = { maxFeePerGas: toHexQuantity(2n * GAS_PRICE), maxPriorityFeePerGas: "0x0" };
     for (let sent = 0; sent < 3; sent += 1) {
       const transaction = { from: account, to: account, value: "0x1", ...fees };
       const receipt = (await rpc("eth_sendTransactionSync", [transaction])) as { effectiveGasPrice: string };
-      expect(BigInt(receipt.effectiveGasPrice)).toBe(gasPrice);
-      await expect.poll(async () => BigInt((await rpc("eth_gasPrice")) as string), { interval: 2 }).toBe(gasPrice);
+      expect(BigInt(receipt.effectiveGasPrice)).toBe(GAS_PRICE);
+      await expect.poll(async () => BigInt((await rpc("eth_gasPrice")) as string), { interval: 2 }).toBe(GAS_PRICE);
     }
   });
 
-  it("comes back from its saved state with blocks, receipts, logs and times, and today's clock", async () => {
+  it("restores blocks, receipts, logs and timestamps from a saved state and continues with the current time", async () => {
     const timestamp = Math.floor(Date.now() / 1_000) - 100_000;
-    const first = await start({ chainId: 10, gasPrice, timestamp });
-    const chains = chainsOf(first);
+    const first = await start({ chainId: 10, gasPrice: GAS_PRICE, timestamp });
+    const chains = toLocalChains(first);
     await deployChain({ slug: "optimism", rpc: first.rpc });
     await first.rpc("evm_setNextBlockTimestamp", [timestamp + 50_000]);
     await sendHop(chains);
-    const before = await everything(first);
-    expect(before.logs.length).toBeGreaterThan(0);
-    expect(before.blocks.at(-1)?.timestamp).toBeGreaterThanOrEqual(timestamp + 50_000);
+    const history = await readHistory(first);
+    expect(history.logs.length).toBeGreaterThan(0);
+    expect(history.blocks.at(-1)?.timestamp).toBeGreaterThanOrEqual(timestamp + 50_000);
     await saveChainState(join(folder(), "state"), chains, []);
     await first.stop();
 
     const state = await openSavedState(join(folder(), "state"));
-    const second = await start({ chainId: 10, gasPrice, stateFile: state?.chainFile("optimism") ?? "" });
-    expect(await everything(second)).toEqual(before);
-    expect(BigInt((await second.rpc("eth_gasPrice")) as string)).toBe(gasPrice);
-    // Contracts work on: the next transfer has the next nonce, and its block is of now.
-    await sendHop(chainsOf(second));
-    const { blocks, logs } = await everything(second);
-    expect(logs.length).toBeGreaterThan(before.logs.length);
+    const second = await start({ chainId: 10, gasPrice: GAS_PRICE, stateFile: state?.chainFile("optimism") ?? "" });
+    expect(await readHistory(second)).toEqual(history);
+    expect(BigInt((await second.rpc("eth_gasPrice")) as string)).toBe(GAS_PRICE);
+    // The contracts continue: the next transfer has the next nonce, and its block has the current time.
+    await sendHop(toLocalChains(second));
+    const { blocks, logs } = await readHistory(second);
+    expect(logs.length).toBeGreaterThan(history.logs.length);
     expect(Math.abs((blocks.at(-1)?.timestamp ?? 0) - Date.now() / 1_000)).toBeLessThan(30);
   });
 
-  it("says what the node says when it does not start", async () => {
-    await expect(startAnvil({ chainId: 1, gasPrice, stateFile: join(folder(), "none.json") })).rejects.toThrow(/none/);
+  it("reports the node's error when it does not start", async () => {
+    await expect(
+      startAnvil({ chainId: 1, gasPrice: GAS_PRICE, stateFile: join(folder(), "none.json") }),
+    ).rejects.toThrow(/none/);
   });
 
-  it("says that it could not be started where there is no shell", async () => {
+  it("reports that anvil could not be started without a shell", async () => {
     vi.stubEnv("PATH", folder());
     try {
-      await expect(startAnvil({ chainId: 1, gasPrice })).rejects.toThrow("anvil could not be started");
+      await expect(startAnvil({ chainId: 1, gasPrice: GAS_PRICE })).rejects.toThrow("anvil could not be started");
     } finally {
       vi.unstubAllEnvs();
     }
   });
 
-  it("is gone after stop, which may be called twice", async () => {
-    const anvil = await start({ chainId: 1, gasPrice });
+  it("stops, and ignores a second stop", async () => {
+    const anvil = await start({ chainId: 1, gasPrice: GAS_PRICE });
     await anvil.stop();
     await anvil.stop();
     await expect(anvil.rpc("eth_chainId")).rejects.toThrow();
@@ -87,10 +89,10 @@ describe("a local chain", () => {
 });
 
 describe("a local chain whose parent is killed", () => {
-  // Under the project's folder, so that packages are found from there.
+  // Inside the project's folder, so that imports of packages resolve.
   const folder = useTemporaryFolder(join(findProjectFolder(), "node_modules"));
 
-  it("ends by itself", async () => {
+  it("exits", async () => {
     for (const name of ["anvil", "json-rpc"]) {
       const source = await readFile(join(findProjectFolder(), "devnet/chain", `${name}.ts`), "utf8");
       const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
@@ -106,23 +108,23 @@ describe("a local chain whose parent is killed", () => {
       stdio: ["ignore", "pipe", "inherit"],
     });
     try {
-      const [said] = (await once(parent.stdout, "data")) as [Buffer];
-      const url = said.toString().trim();
-      const alive = (): Promise<boolean> =>
+      const [output] = (await once(parent.stdout, "data")) as [Buffer];
+      const url = output.toString().trim();
+      const isAlive = (): Promise<boolean> =>
         fetch(url).then(
           () => true,
           () => false,
         );
-      expect(await alive()).toBe(true);
+      expect(await isAlive()).toBe(true);
       parent.kill("SIGKILL");
-      await expect.poll(alive).toBe(false);
+      await expect.poll(isAlive).toBe(false);
     } finally {
       parent.kill("SIGKILL");
     }
   });
 });
 
-function chainsOf({ chainId, rpc }: Anvil): LocalChains {
+function toLocalChains({ chainId, rpc }: Anvil): LocalChains {
   return new Map([["optimism", { slug: "optimism", chainId, rpc }]]);
 }
 
@@ -131,14 +133,14 @@ async function sendHop(chains: LocalChains): Promise<void> {
   const amount = 10n ** 20n;
   await fundAccount(chains, "optimism", "HOP", account, amount);
   const route = { token: "HOP", source: "optimism", destination: "arbitrum", from: account, recipient: account };
-  const none = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
-  const { logs } = await sendTransfer(chains, { ...route, amount, bonderFee: amount / 10n, ...none });
+  const noLimits = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
+  const { logs } = await sendTransfer(chains, { ...route, amount, bonderFee: amount / 10n, ...noLimits });
   const bridge = getContract("HOP", "optimism", "l2Bridge").toLowerCase();
   expect(logs.some((log) => log.address.toLowerCase() === bridge)).toBe(true);
 }
 
-/** All that a chain remembers of its past. */
-async function everything({ rpc }: Anvil) {
+/** Reads all blocks, receipts and logs of a chain. */
+async function readHistory({ rpc }: Anvil) {
   const head = Number(await rpc("eth_blockNumber"));
   const blocks: { number: number; hash: string; timestamp: number }[] = [];
   const receipts: unknown[] = [];

@@ -10,32 +10,32 @@ const demo = (name: string): RunningDemo => ({
   chains: { base: { chainId: 8453, url: "http://x" } },
 });
 
-describe("the demos that run", () => {
+describe("the registry of running demos", () => {
   const folder = useTemporaryFolder();
-  let dead = 0;
+  let deadPid = 0;
   beforeAll(async () => {
     const child = spawn(process.execPath, ["--version"], { stdio: "ignore" });
-    dead = child.pid ?? 0;
+    deadPid = child.pid ?? 0;
     await once(child, "exit");
   });
 
-  it("are none before the first", async () => {
+  it("is empty before the first demo", async () => {
     expect(await findRunningDemo(`${folder()}/none`)).toBeUndefined();
   });
 
-  it("are found while they run, the youngest first, whichever ends first", async () => {
-    const endOlder = await registerDemo(demo("older"), process.ppid, folder());
+  it("returns the youngest running demo, whichever exits first", async () => {
+    const unregisterOlder = await registerDemo(demo("older"), process.ppid, folder());
     expect(await findRunningDemo(folder())).toEqual(demo("older"));
-    const endYounger = await registerDemo(demo("younger"), process.pid, folder());
+    const unregisterYounger = await registerDemo(demo("younger"), process.pid, folder());
     expect(await findRunningDemo(folder())).toEqual(demo("younger"));
-    await endYounger();
+    await unregisterYounger();
     expect(await findRunningDemo(folder())).toEqual(demo("older"));
-    await endOlder();
+    await unregisterOlder();
     expect(await findRunningDemo(folder())).toBeUndefined();
   });
 
-  it("are not those whose process is gone without a word", async () => {
-    await registerDemo(demo("killed"), dead, folder());
+  it("removes a demo whose process was killed", async () => {
+    await registerDemo(demo("killed"), deadPid, folder());
     expect(await findRunningDemo(folder())).toBeUndefined();
     expect(await readdir(folder())).toEqual([]);
   });

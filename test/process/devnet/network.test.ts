@@ -13,11 +13,11 @@ import { getNetwork } from "../../../src/hop/networks.js";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 const slugs = ["ethereum", "optimism", "arbitrum"];
-const hour = 3_600;
+const HOUR = 3_600;
 
 describe("the local network", () => {
   const folder = useTemporaryFolder();
-  const said: string[] = [];
+  const logLines: string[] = [];
   let network: LocalNetwork;
   let chains: LocalChains;
 
@@ -26,21 +26,21 @@ describe("the local network", () => {
       slugs,
       stateDir: folder(),
       bondDelaySeconds: 1,
-      log: (line) => said.push(line),
+      log: (line) => logLines.push(line),
     });
     chains = connectChains(network.chains);
   });
   afterAll(() => network.stop());
 
-  it("runs the chains under their own ids", async () => {
+  it("runs the chains with their real chain IDs", async () => {
     const ids = slugs.map(async (slug) => Number(await getLocalChain(chains, slug).rpc("eth_chainId")));
     expect(await Promise.all(ids)).toEqual([1, 10, 42161]);
   });
 
-  it("gives a gateway endpoints on this machine for every chain of every network", () => {
+  it("provides local endpoints for every chain of every network", () => {
     const urls = Object.entries(network.environment).filter(([name]) => name.includes("RPC_URL_"));
-    const known = (["mainnet", "goerli"] as const).flatMap((slug) => [...getNetwork(slug).chains.keys()]);
-    expect(urls).toHaveLength(known.length);
+    const chainSlugs = (["mainnet", "goerli"] as const).flatMap((slug) => [...getNetwork(slug).chains.keys()]);
+    expect(urls).toHaveLength(chainSlugs.length);
     for (const [, url] of urls) expect(new URL(url).hostname).toBe("127.0.0.1");
     const { rpcUrls } = loadConfig(network.environment);
     expect(rpcUrls.mainnet.get("optimism")).toEqual([network.chains.optimism?.url]);
@@ -49,44 +49,44 @@ describe("the local network", () => {
     );
   });
 
-  it("has transfers of every state and kind, sent hours to days ago by the chains' own clocks", async () => {
+  it("has transfers of every state and kind with block times hours to days ago", async () => {
     expect(new Set(network.transfers.map(({ expectedState }) => expectedState))).toEqual(
       new Set(["BONDED", "PENDING", "UNBONDABLE", "NOT_FOUND"]),
     );
-    const real = network.transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
-    expect(new Set(real.map(({ kind }) => kind))).toEqual(new Set(["l2-to-l2", "l2-to-l1", "l1-to-l2", "cctp"]));
-    for (const transfer of real) {
-      const [first] = await sentBy(transfer.sourceSlug, transfer.transactionHash);
-      const way = { "from-l2": /^l2-to-/, "from-l1": /^l1-to-l2$/, cctp: /^cctp$/ }[first?.kind ?? "cctp"];
-      expect(transfer.kind).toMatch(way);
+    const existing = network.transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
+    expect(new Set(existing.map(({ kind }) => kind))).toEqual(new Set(["l2-to-l2", "l2-to-l1", "l1-to-l2", "cctp"]));
+    for (const transfer of existing) {
+      const [first] = await parseTransfers(transfer.sourceSlug, transfer.transactionHash);
+      const expectedKind = { "from-l2": /^l2-to-/, "from-l1": /^l1-to-l2$/, cctp: /^cctp$/ }[first?.kind ?? "cctp"];
+      expect(transfer.kind).toMatch(expectedKind);
       expect(transfer.kind === "l2-to-l1").toBe(transfer.destinationSlug === "ethereum" && first?.kind !== "cctp");
     }
-    const times = await Promise.all(network.transfers.map((transfer) => sentAt(transfer)));
+    const times = await Promise.all(network.transfers.map((transfer) => readSendTime(transfer)));
     expect(times).toEqual([...times].sort((a, b) => a - b));
     const age = Date.now() / 1_000 - (times[0] ?? 0);
-    expect(age).toBeGreaterThan(60 * hour);
-    expect(age).toBeLessThan(80 * hour);
+    expect(age).toBeGreaterThan(60 * HOUR);
+    expect(age).toBeLessThan(80 * HOUR);
   });
 
-  it("names every transfer by the id that its own transaction shows", async () => {
+  it("lists every transfer with the ID from its transaction", async () => {
     for (const { transactionHash, transferId, sourceSlug, expectedState } of network.transfers) {
-      const sent = await sentBy(sourceSlug, transactionHash);
-      const ids = sent.map((transfer) => shownId(transfer) ?? transactionHash);
+      const sent = await parseTransfers(sourceSlug, transactionHash);
+      const ids = sent.map((transfer) => getTransferId(transfer) ?? transactionHash);
       if (expectedState === "NOT_FOUND") expect(ids).toEqual([]);
       else expect(ids).toContain(transferId);
     }
   });
 
-  it("has paid out what is bonded and nothing else", async () => {
+  it("has paid out bonded transfers and no others", async () => {
     for (const { transactionHash, transferId, sourceSlug, expectedState, name } of network.transfers) {
-      for (const sent of await sentBy(sourceSlug, transactionHash)) {
+      for (const sent of await parseTransfers(sourceSlug, transactionHash)) {
         if (sent.kind !== "from-l2" || sent.transferId !== transferId) continue;
         expect([name, await isSpent(sent)]).toEqual([name, expectedState === "BONDED"]);
       }
     }
   });
 
-  it("turns a new transfer from pending to bonded, and lets the old pending ones be", async () => {
+  it("bonds a new pending transfer and leaves the seeded pending ones pending", async () => {
     const sent = await send("USDT", "optimism", "arbitrum", 25_000_000n);
     expect(await isSpent(sent)).toBe(false);
     network.bonder.start();
@@ -94,85 +94,85 @@ describe("the local network", () => {
     await network.bonder.stop();
 
     const pending = network.transfers.find(({ name }) => name === "hop-batch-second");
-    const [, second] = await sentBy("optimism", pending?.transactionHash ?? "");
+    const [, second] = await parseTransfers("optimism", pending?.transactionHash ?? "");
     expect(second && (await isSpent(second))).toBe(false);
   });
 
-  it("delivers by every way at once when told to", async () => {
+  it("deliverPending delivers transfers of every kind once", async () => {
     const [toL1, fromL1, cctp] = [
       await send("ETH", "arbitrum", "ethereum", 10n ** 18n),
       await send("DAI", "ethereum", "optimism", 10n ** 20n),
       await send("USDC", "ethereum", "arbitrum", 50_000_000n),
     ];
-    const before = await deliveries();
+    const before = await countDeliveries();
     await network.bonder.deliverPending();
     expect(await isSpent(toL1)).toBe(true);
-    const after = await deliveries();
+    const after = await countDeliveries();
     expect(after.optimism - before.optimism).toBe(1);
     expect(after.arbitrum - before.arbitrum).toBe(1);
     expect([fromL1.kind, cctp.kind]).toEqual(["from-l1", "cctp"]);
-    // Nothing is left to deliver: a second delivery would revert, and be told of.
-    const toldBefore = said.length;
+    // Nothing is left to deliver. A second delivery would revert and be logged.
+    const linesBefore = logLines.length;
     await network.bonder.deliverPending();
-    expect(said.slice(toldBefore)).toEqual([]);
-    expect(await deliveries()).toEqual(after);
+    expect(logLines.slice(linesBefore)).toEqual([]);
+    expect(await countDeliveries()).toEqual(after);
   });
 
-  it("takes the message of a CCTP transfer from Circle's own contract", async () => {
+  it("reads the message of a CCTP transfer only from Circle's contract", async () => {
     const cctp = network.transfers.find(({ kind, expectedState }) => kind === "cctp" && expectedState === "PENDING");
-    const { logs } = await receiptOf(cctp?.sourceSlug ?? "", cctp?.transactionHash ?? "");
+    const { logs } = await readReceipt(cctp?.sourceSlug ?? "", cctp?.transactionHash ?? "");
     const topic = messageTransmitterAbi.getEventTopic("MessageSent");
-    const real = logs.find((log) => log.topics[0] === topic);
+    const sentLog = logs.find((log) => log.topics[0] === topic);
     const data = messageTransmitterAbi.encodeEventLog(messageTransmitterAbi.getEvent("MessageSent"), ["0x1234"]).data;
-    const lookAlike = { address: `0x${"c0".repeat(20)}`, topics: [topic], data };
-    const [sent] = parseSentTransfers(cctp?.sourceSlug ?? "", [lookAlike, ...logs]);
-    const message = messageTransmitterAbi.decodeEventLog("MessageSent", real?.data ?? "0x").message;
+    const foreignLog = { address: `0x${"c0".repeat(20)}`, topics: [topic], data };
+    const [sent] = parseSentTransfers(cctp?.sourceSlug ?? "", [foreignLog, ...logs]);
+    const message = messageTransmitterAbi.decodeEventLog("MessageSent", sentLog?.data ?? "0x").message;
     expect(sent).toMatchObject({ kind: "cctp", message });
   });
 
-  it("starts again from what it kept, the same", async () => {
-    const kept = await readdir(folder());
-    expect(kept).toHaveLength(1);
+  it("restarts with the same transfers from its saved state", async () => {
+    const savedFiles = await readdir(folder());
+    expect(savedFiles).toHaveLength(1);
     const lines: string[] = [];
-    const again = await startLocalNetwork({ slugs, stateDir: folder(), log: (line) => lines.push(line) });
+    const restarted = await startLocalNetwork({ slugs, stateDir: folder(), log: (line) => lines.push(line) });
     try {
       expect(lines).toEqual([]);
-      expect(again.transfers).toEqual(network.transfers);
-      expect(await readdir(folder())).toEqual(kept);
-      const others = connectChains(again.chains);
+      expect(restarted.transfers).toEqual(network.transfers);
+      expect(await readdir(folder())).toEqual(savedFiles);
+      const restartedChains = connectChains(restarted.chains);
       for (const { sourceSlug, transactionHash } of network.transfers) {
-        const [mine, theirs] = await Promise.all(
-          [chains, others].map((set) =>
+        const [receipt, restartedReceipt] = await Promise.all(
+          [chains, restartedChains].map((set) =>
             getLocalChain(set, sourceSlug).rpc("eth_getTransactionReceipt", [transactionHash]),
           ),
         );
-        expect(theirs).not.toBeNull();
-        expect(theirs).toEqual(mine);
+        expect(restartedReceipt).not.toBeNull();
+        expect(restartedReceipt).toEqual(receipt);
       }
     } finally {
-      await again.stop();
+      await restarted.stop();
     }
-    for (const { url } of Object.values(again.chains)) await expect(fetch(url)).rejects.toThrow();
-    await expect(fetch(again.assetsUrl)).rejects.toThrow();
+    for (const { url } of Object.values(restarted.chains)) await expect(fetch(url)).rejects.toThrow();
+    await expect(fetch(restarted.assetsUrl)).rejects.toThrow();
   });
 
-  it("can be built by two at once", async () => {
+  it("can be built by two processes concurrently", async () => {
     const shared = join(folder(), "shared");
     const both = await Promise.all([1, 2].map(() => startLocalNetwork({ slugs, stateDir: shared })));
-    await Promise.all(both.map((one) => one.stop()));
+    await Promise.all(both.map(({ stop }) => stop()));
     expect(await readdir(shared)).toHaveLength(1);
     expect(both[0]?.transfers).toEqual(both[1]?.transfers);
   });
 
-  async function sentBy(slug: string, hash: string): Promise<readonly SentTransfer[]> {
-    return parseSentTransfers(slug, (await receiptOf(slug, hash)).logs);
+  async function parseTransfers(slug: string, hash: string): Promise<readonly SentTransfer[]> {
+    return parseSentTransfers(slug, (await readReceipt(slug, hash)).logs);
   }
 
-  async function receiptOf(slug: string, hash: string): Promise<TransactionReceipt> {
+  async function readReceipt(slug: string, hash: string): Promise<TransactionReceipt> {
     return (await getLocalChain(chains, slug).rpc("eth_getTransactionReceipt", [hash])) as TransactionReceipt;
   }
 
-  async function sentAt({ sourceSlug, transactionHash }: LocalNetwork["transfers"][number]): Promise<number> {
+  async function readSendTime({ sourceSlug, transactionHash }: LocalNetwork["transfers"][number]): Promise<number> {
     const { rpc } = getLocalChain(chains, sourceSlug);
     const { blockHash } = (await rpc("eth_getTransactionReceipt", [transactionHash])) as { blockHash: string };
     const { timestamp } = (await rpc("eth_getBlockByHash", [blockHash, false])) as { timestamp: string };
@@ -187,8 +187,8 @@ describe("the local network", () => {
     return BigInt(await callContract(getLocalChain(chains, destination), bridge, data)) === 1n;
   }
 
-  /** How many deposits arrived on optimism, and how many CCTP messages on arbitrum. */
-  async function deliveries(): Promise<{ optimism: number; arbitrum: number }> {
+  /** Counts the deposits that arrived on optimism and the CCTP messages that arrived on arbitrum. */
+  async function countDeliveries(): Promise<{ optimism: number; arbitrum: number }> {
     const count = async (slug: string, address: string, topic: string): Promise<number> => {
       const filter = { address, fromBlock: "earliest", toBlock: "latest", topics: [topic] };
       return ((await getLocalChain(chains, slug).rpc("eth_getLogs", [filter])) as unknown[]).length;
@@ -204,7 +204,7 @@ describe("the local network", () => {
   async function send(token: string, source: string, destination: string, amount: bigint): Promise<SentTransfer> {
     const [, , , sender = ""] = (await getLocalChain(chains, source).rpc("eth_accounts")) as string[];
     await fundAccount(chains, source, token, sender, amount);
-    const deadline = Math.floor(Date.now() / 1_000) + hour;
+    const deadline = Math.floor(Date.now() / 1_000) + HOUR;
     const toL1 = destination === "ethereum";
     const { logs } = await sendTransfer(chains, {
       token,
@@ -225,7 +225,7 @@ describe("the local network", () => {
   }
 });
 
-function shownId(transfer: SentTransfer): string | undefined {
+function getTransferId(transfer: SentTransfer): string | undefined {
   if (transfer.kind === "from-l2") return transfer.transferId;
   return transfer.kind === "cctp" ? transfer.nonce.toString() : undefined;
 }

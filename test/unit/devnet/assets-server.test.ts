@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AssetsServer, startAssetsServer } from "../../../devnet/assets-server.js";
 import { attesters } from "../../../devnet/deploy/attestation.js";
 
-describe("what the local network serves beside its chains", () => {
+describe("the assets server of the local network", () => {
   const now = 1_700_000_000_000;
   let server: AssetsServer;
   beforeAll(async () => {
@@ -22,7 +22,7 @@ describe("what the local network serves beside its chains", () => {
     expect((await get("/goerli/v1-core-config.json")).body).toHaveProperty("bonderFeeBps");
   });
 
-  it("serves the prices that the recorded quotes were made with, of this moment", async () => {
+  it("serves the prices of the recorded quotes with the current time", async () => {
     const recorded = new URL("../../golden/quotes.json", import.meta.url);
     const { inputs } = JSON.parse(await readFile(recorded, "utf8")) as { inputs: { pricesUsd: unknown } };
     const { body } = await get("/token-prices.json");
@@ -36,7 +36,7 @@ describe("what the local network serves beside its chains", () => {
     expect(body).toMatchObject({ data: { ETH: { baseAvailableCredit: { polygon: { ethereum: credit } } } } });
   });
 
-  it("attests any message with the signatures of the attesters", async () => {
+  it("returns an attestation with the signatures of all attesters for any message", async () => {
     const hash = utils.id("a message");
     const { status, body } = await get(`/v1/attestations/${hash}`);
     expect(status).toBe(200);
@@ -46,7 +46,7 @@ describe("what the local network serves beside its chains", () => {
     expect(utils.hexDataLength(attestation)).toBe(attesters.length * 65);
   });
 
-  it("answers 404 with JSON to everything else", async () => {
+  it("returns 404 as JSON for any other path", async () => {
     for (const path of ["/", "/v1/attestations/0x12", "/mainnet", "/__proto__", "/constructor"]) {
       expect(await get(path)).toEqual({ status: 404, body: { error: "not found" } });
     }

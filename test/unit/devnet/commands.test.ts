@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { USAGE } from "../../../devnet/send-arguments.js";
 
-describe("the commands", () => {
+describe("the commands of the local network", () => {
   const { argv } = process;
   afterEach(() => {
     process.argv = argv;
@@ -10,28 +10,28 @@ describe("the commands", () => {
     vi.unstubAllEnvs();
   });
 
-  it("demo: says what is wrong in the environment and ends, before anything is started", async () => {
+  it("demo reports an invalid environment and exits before it starts anything", async () => {
     const exit = vi.spyOn(process, "exit").mockImplementation((() => {}) as never);
-    const [print, complain] = [listen("log"), listen("error")];
+    const [print, printError] = [spyOnConsole("log"), spyOnConsole("error")];
     vi.stubEnv("REQUEST_TIMEOUT_MS", "soon");
     vi.stubEnv("RPC_URL_MARS", "http://127.0.0.1:1");
     await import("../../../devnet/demo.js");
     expect(exit.mock.calls).toEqual([[1]]);
-    expect(complain).toHaveBeenCalledTimes(1);
-    expect(complain.mock.calls[0]?.[0]).toMatch(/RPC_URL_MARS names no chain.*REQUEST_TIMEOUT_MS is not/s);
+    expect(printError).toHaveBeenCalledTimes(1);
+    expect(printError.mock.calls[0]?.[0]).toMatch(/RPC_URL_MARS names no chain.*REQUEST_TIMEOUT_MS is not/s);
     expect(print).not.toHaveBeenCalled();
   });
 
-  it("devnet:send --help: prints how it is used and succeeds", async () => {
-    const [print, complain] = [listen("log"), listen("error")];
+  it("devnet:send --help prints its usage and succeeds", async () => {
+    const [print, printError] = [spyOnConsole("log"), spyOnConsole("error")];
     process.argv = [...argv.slice(0, 2), "--help"];
     await import("../../../devnet/send.js");
     expect(print.mock.calls).toEqual([[USAGE]]);
-    expect(complain).not.toHaveBeenCalled();
+    expect(printError).not.toHaveBeenCalled();
     expect(process.exitCode).toBeUndefined();
   });
 
-  function listen(name: "log" | "error") {
+  function spyOnConsole(name: "log" | "error") {
     return vi.spyOn(console, name).mockImplementation(() => {});
   }
 });

@@ -1,16 +1,18 @@
 import { expect, it } from "vitest";
 import { runCleanups } from "../../../devnet/run-cleanups.js";
 
-it("ends all in order, also after failures, then throws the first of them", async () => {
-  const ended: string[] = [];
-  const end = (name: string) => async (): Promise<void> => {
-    ended.push(name);
+it("runs all cleanups in order, also after failures, then throws the first error", async () => {
+  const calls: string[] = [];
+  const succeed = (name: string) => async (): Promise<void> => {
+    calls.push(name);
   };
   const fail = (name: string) => async (): Promise<void> => {
-    ended.push(name);
+    calls.push(name);
     throw new Error(`${name} failed`);
   };
-  await runCleanups([end("a"), end("b")]);
-  await expect(runCleanups([end("c"), fail("d"), end("e"), fail("f"), end("g")])).rejects.toThrow("d failed");
-  expect(ended).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
+  await runCleanups([succeed("a"), succeed("b")]);
+  await expect(runCleanups([succeed("c"), fail("d"), succeed("e"), fail("f"), succeed("g")])).rejects.toThrow(
+    "d failed",
+  );
+  expect(calls).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
 });

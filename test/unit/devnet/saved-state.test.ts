@@ -6,7 +6,7 @@ import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 const twoDaysAgo = new Date(Date.now() - 48 * 3_600_000);
 
-describe("kept states", () => {
+describe("saved states", () => {
   const folder = useTemporaryFolder();
   const state = (name: string): string => join(folder(), `state-${name}`);
 
@@ -20,7 +20,7 @@ describe("kept states", () => {
     for (const name of old) await utimes(join(folder(), name), twoDaysAgo, twoDaysAgo);
   });
 
-  it("are forgotten, as compiled contracts are, when nobody has used them for a day", async () => {
+  it("are deleted after a day without use, like compiled contracts", async () => {
     expect(await openSavedState(state("used"))).toMatchObject({ transfers: [] });
     await saveChainState(state("new"), new Map(), []);
     expect((await readdir(folder())).sort()).toEqual([

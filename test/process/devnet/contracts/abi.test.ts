@@ -3,11 +3,11 @@ import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import { compileContracts } from "../../../../devnet/cache/compile-contracts.js";
 
-/** Our contract, the real one's interface in the SDK, and the functions that only ours has. */
-const pairs: readonly (readonly [
-  ours: string,
-  real: { createInterface(): utils.Interface },
-  own: readonly string[],
+/** A local contract, the interface of the deployed one in the SDK, and the functions that only the local one has. */
+const PAIRS: readonly (readonly [
+  name: string,
+  deployed: { createInterface(): utils.Interface },
+  localOnly: readonly string[],
 ])[] = [
   ["StableSwap", sdk.Swap__factory, ["initialize", "owner", "rampA"]],
   ["AmmWrapper", sdk.L2_AmmWrapper__factory, ["initialize"]],
@@ -23,8 +23,8 @@ const pairs: readonly (readonly [
   ["L2HopCctp", sdk.L2_HopCCTPImplementation__factory, ["initialize", "initializeL2"]],
 ];
 
-/** What the SDK, a status reader or a sender calls or looks for, beside what the names above already hold to. */
-const needed: Readonly<Record<string, readonly string[]>> = {
+/** Functions that the SDK, status lookups or senders call, in addition to the ones above. */
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   StableSwap: ["calculateSwap", "swap", "getA", "getAPrecise", "getVirtualPrice", "swapStorage", "getTokenBalance"],
   AmmWrapper: ["swapAndSend", "attemptSwap"],
   L1Bridge: ["sendToL2", "bondWithdrawal", "withdraw", "isChainIdPaused", "isTransferIdSpent", "getCredit"],
@@ -39,31 +39,31 @@ const needed: Readonly<Record<string, readonly string[]>> = {
 
 const artifacts = compileContracts();
 
-describe.each(pairs)("%s", (name, real, own) => {
-  const ours = new utils.Interface((artifacts[name]?.abi ?? []) as string[]);
+describe.each(PAIRS)("%s", (name, deployed, localOnly) => {
+  const local = new utils.Interface((artifacts[name]?.abi ?? []) as string[]);
 
-  test("every function and event is the real one's: name, types, what is indexed, what is returned", () => {
-    const theirs = new Set(shapes(real.createInterface()));
-    const shared = ours.fragments.filter((fragment) => !own.includes(fragment.name) && callable(fragment));
+  test("declares functions and events like the deployed contract, including indexed and return types", () => {
+    const expected = new Set(formatAll(deployed.createInterface()));
+    const shared = local.fragments.filter((fragment) => !localOnly.includes(fragment.name) && isNamed(fragment));
     expect(shared.length).toBeGreaterThan(0);
-    expect(shared.map(shape).filter((text) => !theirs.has(text))).toEqual([]);
+    expect(shared.map(format).filter((text) => !expected.has(text))).toEqual([]);
   });
 
-  test("it has what is called", () => {
-    const names = ours.fragments.map((fragment) => fragment.name);
-    expect(names).toEqual(expect.arrayContaining([...(needed[name] ?? []), ...own]));
+  test("has every required function", () => {
+    const names = local.fragments.map((fragment) => fragment.name);
+    expect(names).toEqual(expect.arrayContaining([...(REQUIRED[name] ?? []), ...localOnly]));
   });
 });
 
-function shapes(abi: utils.Interface): string[] {
-  return abi.fragments.filter(callable).map(shape);
+function formatAll(abi: utils.Interface): string[] {
+  return abi.fragments.filter(isNamed).map(format);
 }
 
-function shape(fragment: utils.Fragment): string {
+function format(fragment: utils.Fragment): string {
   return fragment.format(utils.FormatTypes.minimal);
 }
 
-/** `receive` and constructors have no name. */
-function callable(fragment: utils.Fragment): boolean {
+/** Returns whether a fragment is an event or a named function; `receive` and constructors have no name. */
+function isNamed(fragment: utils.Fragment): boolean {
   return fragment.type === "event" || (fragment.type === "function" && fragment.name !== null);
 }

@@ -30,18 +30,18 @@ beforeAll(async () => {
 
 afterAll(() => chains.stop());
 
-test("USDC leaves optimism with a fee and is minted on ethereum once its message is attested", async () => {
+test("sends USDC from optimism with a fee and mints it on ethereum with an attestation", async () => {
   const [amount, fee] = [25_000_000n, 100_000n];
-  const collected = await chains.tokens("optimism", usdcOn("optimism"), feeCollector);
+  const feesBefore = await chains.tokens("optimism", usdcOn("optimism"), feeCollector);
   const sent = await chains.send("optimism", {
     from: sender,
     to: bridgeOn("optimism"),
     data: send(1, amount, fee),
   });
-  const { cctpNonce } = sentEvent(sent, [getChainId("ethereum"), recipient, amount, fee]);
-  expect(await chains.tokens("optimism", usdcOn("optimism"), feeCollector)).toBe(collected + fee);
+  const { cctpNonce } = expectSentEvent(sent, [getChainId("ethereum"), recipient, amount, fee]);
+  expect(await chains.tokens("optimism", usdcOn("optimism"), feeCollector)).toBe(feesBefore + fee);
 
-  const message = messageOf(sent);
+  const message = parseMessage(sent);
   const transmitter = transmitterOn("ethereum");
   const data = receive(message, signAttestation(utils.keccak256(message)));
   const before = await chains.tokens("ethereum", usdcOn("ethereum"), recipient);
@@ -60,7 +60,7 @@ test("USDC leaves optimism with a fee and is minted on ethereum once its message
   await expect(chains.estimate("ethereum", relayer, transmitter, data)).rejects.toThrow(/nonce already used/);
 });
 
-test("USDC leaves ethereum without a fee, nonce after nonce", async () => {
+test("sends USDC from ethereum without a fee and with increasing nonces", async () => {
   const nonces = [];
   for (const amount of [5_000_000n, 6_000_000n]) {
     const sent = await chains.send("ethereum", {
@@ -68,8 +68,8 @@ test("USDC leaves ethereum without a fee, nonce after nonce", async () => {
       to: bridgeOn("ethereum"),
       data: send(8453, amount, 0n),
     });
-    nonces.push(Number(sentEvent(sent, [getChainId("base"), recipient, amount, 0n]).cctpNonce));
-    const message = messageOf(sent);
+    nonces.push(Number(expectSentEvent(sent, [getChainId("base"), recipient, amount, 0n]).cctpNonce));
+    const message = parseMessage(sent);
     const data = receive(message, signAttestation(utils.keccak256(message)));
     const before = await chains.tokens("base", usdcOn("base"), recipient);
     await chains.send("base", { from: relayer, to: transmitterOn("base"), data });
@@ -78,7 +78,7 @@ test("USDC leaves ethereum without a fee, nonce after nonce", async () => {
   expect(nonces[1]).toBe((nonces[0] ?? 0) + 1);
 });
 
-test("bridged USDC is swapped on Uniswap, then sent", async () => {
+test("swaps bridged USDC on Uniswap, then sends it", async () => {
   const [amount, fee] = [1_000_000_000n, 100_000n];
   const [bridged, native] = [getContract("USDC.e", "optimism", "l2CanonicalToken"), usdcOn("optimism")];
   await fundAccount(chains.bySlug, "optimism", "USDC.e", sender, amount);
@@ -92,58 +92,58 @@ test("bridged USDC is swapped on Uniswap, then sent", async () => {
       { path, recipient: bridgeOn("optimism"), amountIn: amount, amountOutMinimum },
     ]);
   const path = utils.solidityPack(["address", "uint24", "address"], [bridged, 100, native]);
-  const backwards = utils.solidityPack(["address", "uint24", "address"], [native, 100, bridged]);
-  const attempt = (data: string): Promise<unknown> => chains.estimate("optimism", sender, bridgeOn("optimism"), data);
-  await expect(attempt(swapAndSend(path, amount))).rejects.toThrow(/below the minimum/);
-  await expect(attempt(swapAndSend(backwards, 0n))).rejects.toThrow(/must start with bridged/);
+  const reversedPath = utils.solidityPack(["address", "uint24", "address"], [native, 100, bridged]);
+  const estimate = (data: string): Promise<unknown> => chains.estimate("optimism", sender, bridgeOn("optimism"), data);
+  await expect(estimate(swapAndSend(path, amount))).rejects.toThrow(/below the minimum/);
+  await expect(estimate(swapAndSend(reversedPath, 0n))).rejects.toThrow(/must start with bridged/);
 
   const sent = await chains.send("optimism", {
     from: sender,
     to: bridgeOn("optimism"),
     data: swapAndSend(path, 1n),
   });
-  const { amount: swapped } = sentEvent(sent, [getChainId("ethereum"), recipient]);
+  const { amount: swapped } = expectSentEvent(sent, [getChainId("ethereum"), recipient]);
   expect(Number(swapped) / Number(amount)).toBeCloseTo(1, 2);
   expect(await chains.tokens("optimism", bridged, sender)).toBe(0n);
 });
 
-test("what the bridge refuses", async () => {
-  const attempt = (chainId: number, amount: bigint, fee: bigint): Promise<unknown> =>
+test("rejects low fees, unsupported chains and amounts above the burn limit", async () => {
+  const estimate = (chainId: number, amount: bigint, fee: bigint): Promise<unknown> =>
     chains.estimate("optimism", sender, bridgeOn("optimism"), send(chainId, amount, fee));
-  await expect(attempt(1, 1_000_000n, 100_000n)).resolves.toBeDefined();
-  await expect(attempt(1, 1_000_000n, 99_999n)).rejects.toThrow(/fee too low/);
-  await expect(attempt(1, 100_000n, 100_000n)).rejects.toThrow(/not above the fee/);
-  await expect(attempt(100, 1_000_000n, 100_000n)).rejects.toThrow(/chain not supported/);
-  await expect(attempt(10, 1_000_000n, 100_000n)).rejects.toThrow(/chain not supported/);
-  await expect(attempt(1, 1_000_000_100_001n, 100_000n)).rejects.toThrow(/above the burn limit/);
-  await expect(attempt(1, 1_000_000_100_000n, 100_000n)).resolves.toBeDefined();
+  await expect(estimate(1, 1_000_000n, 100_000n)).resolves.toBeDefined();
+  await expect(estimate(1, 1_000_000n, 99_999n)).rejects.toThrow(/fee too low/);
+  await expect(estimate(1, 100_000n, 100_000n)).rejects.toThrow(/not above the fee/);
+  await expect(estimate(100, 1_000_000n, 100_000n)).rejects.toThrow(/chain not supported/);
+  await expect(estimate(10, 1_000_000n, 100_000n)).rejects.toThrow(/chain not supported/);
+  await expect(estimate(1, 1_000_000_100_001n, 100_000n)).rejects.toThrow(/above the burn limit/);
+  await expect(estimate(1, 1_000_000_100_000n, 100_000n)).resolves.toBeDefined();
 });
 
-test("a message is believed only with every attester's signature, and only where it is for", async () => {
+test("accepts a message only on its destination, from a known sender, and with all signatures", async () => {
   const sent = await chains.send("optimism", {
     from: sender,
     to: bridgeOn("optimism"),
     data: send(1, 500_000n, 100_000n),
   });
-  const message = messageOf(sent);
+  const message = parseMessage(sent);
   const attestation = signAttestation(utils.keccak256(message));
-  const attempt = (signed: string, slug: Slug = "ethereum", bytes = message): Promise<unknown> =>
+  const estimate = (signed: string, slug: Slug = "ethereum", bytes = message): Promise<unknown> =>
     chains.estimate(slug, relayer, transmitterOn(slug), receive(bytes, signed));
-  await expect(attempt(attestation)).resolves.toBeDefined();
-  await expect(attempt(attestation, "base")).rejects.toThrow(/another domain/);
-  await expect(attempt(`0x${"ab".repeat(130)}`)).rejects.toThrow(/not signed/);
-  await expect(attempt(utils.hexDataSlice(attestation, 0, 65))).rejects.toThrow(/wrong attestation length/);
-  await expect(attempt("0x")).rejects.toThrow(/wrong attestation length/);
+  await expect(estimate(attestation)).resolves.toBeDefined();
+  await expect(estimate(attestation, "base")).rejects.toThrow(/another domain/);
+  await expect(estimate(`0x${"ab".repeat(130)}`)).rejects.toThrow(/not signed/);
+  await expect(estimate(utils.hexDataSlice(attestation, 0, 65))).rejects.toThrow(/wrong attestation length/);
+  await expect(estimate("0x")).rejects.toThrow(/wrong attestation length/);
   const forged = `${message.slice(0, -64)}${"00".repeat(31)}01`;
-  await expect(attempt(attestation, "ethereum", forged)).rejects.toThrow(/not signed/);
+  await expect(estimate(attestation, "ethereum", forged)).rejects.toThrow(/not signed/);
 
-  const fromNobody = utils.hexConcat([
+  const unknownSenderMessage = utils.hexConcat([
     utils.hexDataSlice(message, 0, 20),
     utils.hexZeroPad(sender, 32),
     utils.hexDataSlice(message, 52),
   ]);
-  const signed = signAttestation(utils.keccak256(fromNobody));
-  await expect(attempt(signed, "ethereum", fromNobody)).rejects.toThrow(/unknown sender/);
+  const signed = signAttestation(utils.keccak256(unknownSenderMessage));
+  await expect(estimate(signed, "ethereum", unknownSenderMessage)).rejects.toThrow(/unknown sender/);
 });
 
 function send(chainId: number, amount: bigint, fee: bigint): string {
@@ -154,15 +154,15 @@ function receive(message: string, attestation: string): string {
   return transmitterAbi.encodeFunctionData("receiveMessage", [message, attestation]);
 }
 
-/** The CCTPTransferSent of a receipt, its last log, whose values after the nonce begin with the expected ones. */
-function sentEvent(receipt: TransactionReceipt, expected: readonly unknown[]): utils.Result {
+/** Returns the CCTPTransferSent event, the last log of a receipt. Its values after the nonce must start with `expected`. */
+function expectSentEvent(receipt: TransactionReceipt, expected: readonly unknown[]): utils.Result {
   const { name, args } = parseLog(bridgeAbi, receipt.logs.at(-1));
   expect(name).toBe("CCTPTransferSent");
   expect(args.slice(1, 1 + expected.length).map(String)).toEqual(expected.map(String));
   return args;
 }
 
-function messageOf(receipt: TransactionReceipt): string {
+function parseMessage(receipt: TransactionReceipt): string {
   const topic = transmitterAbi.getEventTopic("MessageSent");
   const log = receipt.logs.find(({ topics }) => topics[0] === topic) as EventLog;
   return transmitterAbi.decodeEventLog("MessageSent", log.data).message as string;

@@ -13,7 +13,7 @@ import { deployChain } from "../../../../devnet/deploy/deploy-chain.js";
 
 export type TestChain = Anvil & { readonly slug: string };
 
-/** Local chains with Hop's contracts and nothing else, for the tests of one file. */
+/** Local chains with only Hop's contracts, for the tests of one file. */
 export interface TestChains<Slug extends string> {
   readonly bySlug: ReadonlyMap<string, TestChain>;
   start(): Promise<void>;
@@ -36,7 +36,7 @@ export function createTestChains<Slug extends string>(slugs: readonly Slug[], ti
   const bySlug = new Map<string, TestChain>();
   const on = (slug: Slug): TestChain => {
     const chain = bySlug.get(slug);
-    if (chain === undefined) throw new Error(`${slug} does not run`);
+    if (chain === undefined) throw new Error(`${slug} is not running`);
     return chain;
   };
   const send = (slug: Slug, call: TransactionRequest): Promise<TransactionReceipt> => sendTransaction(on(slug), call);
@@ -69,13 +69,16 @@ export function createTestChains<Slug extends string>(slugs: readonly Slug[], ti
   };
 }
 
-/** An event by an interface; ethers wants arrays that it may change. */
+/** Decodes an event. The topics are copied because ethers requires a mutable array. */
 export function parseLog(abi: utils.Interface, log: EventLog | undefined): utils.LogDescription {
-  if (log === undefined) throw new Error("there is no such log");
+  if (log === undefined) throw new Error("the log is missing");
   return abi.parseLog({ topics: [...log.topics], data: log.data });
 }
 
-/** The TransferSent of a receipt, whose id must be the hash of the rest, with the nonce of the bridge's n-th transfer. */
+/**
+ * Returns the TransferSent event of a receipt. Its nonce must be that of the bridge's transfer number `count`, and its ID
+ * the hash of the other values.
+ */
 export function expectTransferId(receipt: TransactionReceipt, slug: string, count: number): utils.Result {
   const { args } = parseLog(l2Bridge, receipt.logs.at(-1));
   const nonce = utils.solidityKeccak256(

@@ -26,17 +26,17 @@ interface Golden {
 }
 
 const golden = JSON.parse(readFileSync("test/golden/quotes.json", "utf8")) as Golden;
-const book: Record<string, Record<string, Record<string, string | number>>> = sdkConfig.mainnet.addresses;
+const addressBook: Record<string, Record<string, Record<string, string | number>>> = sdkConfig.mainnet.addresses;
 const bonders: Record<string, Record<string, Record<string, string>>> = sdkConfig.mainnet.bonders;
 const stranger = "0x00000000000000000000000000000000000A0001";
 const slugs = [...hopChains.keys()];
 const cctpSlugs = Object.keys(golden.inputs.cctp);
 
-/** The kinds of contract that quotes, sends and statuses touch. The rest of the book is other people's canonical bridges. */
-const placed =
+/** The kinds of contract that quotes, sends and statuses use. The SDK's other addresses are canonical bridges. */
+const DEPLOYED =
   /^(l1CanonicalToken|l1Bridge|l2CanonicalToken|l2Bridge|l2HopBridgeToken|l2AmmWrapper|l2Saddle.*|cctp(L1|L2)Bridge|cctpMessageTransmitter)$/;
 
-/** What the SDK would fetch from Circle comes from the local attesters. */
+/** Replaces attestations from Circle by those of the local attesters. */
 class LocalBridge extends HopBridge {
   attestation = signAttestation;
 
@@ -62,24 +62,24 @@ describe.each(slugs)("%s", (slug) => {
 
   afterAll(() => chains.stop());
 
-  const bridgeOf = (token: string): LocalBridge =>
+  const createBridge = (token: string): LocalBridge =>
     new LocalBridge({
       network: "mainnet",
       token,
       configFileFetchEnabled: false,
-      // Whatever else the SDK asked for would go to a public endpoint.
+      // Without a provider for every chain, the SDK would use public endpoints.
       chainProviders: Object.fromEntries(slugs.map((other) => [other, provider])),
     });
 
-  const tokens = Object.keys(book).filter((token) => book[token]?.[slug] !== undefined);
-  const contractOf = (token: string, name: string): string => String(book[token]?.[slug]?.[name]);
+  const tokens = Object.keys(addressBook).filter((token) => addressBook[token]?.[slug] !== undefined);
+  const addressOf = (token: string, name: string): string => String(addressBook[token]?.[slug]?.[name]);
   const withPool = tokens.filter(
-    (token) => !["undefined", constants.AddressZero].includes(contractOf(token, "l2SaddleSwap")),
+    (token) => !["undefined", constants.AddressZero].includes(addressOf(token, "l2SaddleSwap")),
   );
 
-  test("code stands at every address of the SDK", async () => {
-    const entries = tokens.flatMap((token) => Object.entries(book[token]?.[slug] ?? {}));
-    const addresses = entries.filter(([name, address]) => placed.test(name) && address !== constants.AddressZero);
+  test("has code at every address of the SDK", async () => {
+    const entries = tokens.flatMap((token) => Object.entries(addressBook[token]?.[slug] ?? {}));
+    const addresses = entries.filter(([name, address]) => DEPLOYED.test(name) && address !== constants.AddressZero);
     const all = [
       String(sdkConfig.mainnet.chains[slug as "base"].multicall),
       ...addresses.map(([, address]) => address),
@@ -89,28 +89,28 @@ describe.each(slugs)("%s", (slug) => {
     expect(codes.filter(([, code]) => code === "0x")).toEqual([]);
   });
 
-  test("tokens have the SDK's decimals and say what they are", async () => {
+  test("tokens have the SDK's decimals and symbols", async () => {
     for (const token of tokens) {
       const decimals = getTokenDecimals(token);
       const canonical =
-        slug === "ethereum" ? contractOf(token, "l1CanonicalToken") : contractOf(token, "l2CanonicalToken");
+        slug === "ethereum" ? addressOf(token, "l1CanonicalToken") : addressOf(token, "l2CanonicalToken");
       if (canonical !== constants.AddressZero) {
-        const read = sdk.HopBridgeToken__factory.connect(canonical, provider);
-        expect(await read.decimals()).toBe(decimals);
-        const symbol = (await read.symbol()).replace(/^W(?=ETH|MATIC|XDAI)/, "").replace("XDAI", "DAI");
+        const contract = sdk.HopBridgeToken__factory.connect(canonical, provider);
+        expect(await contract.decimals()).toBe(decimals);
+        const symbol = (await contract.symbol()).replace(/^W(?=ETH|MATIC|XDAI)/, "").replace("XDAI", "DAI");
         expect([token, ...(slug === "ethereum" ? ["USDC"] : [])]).toContain(symbol);
       }
       if (!withPool.includes(token)) continue;
-      const hToken = sdk.HopBridgeToken__factory.connect(contractOf(token, "l2HopBridgeToken"), provider);
+      const hToken = sdk.HopBridgeToken__factory.connect(addressOf(token, "l2HopBridgeToken"), provider);
       expect([await hToken.symbol(), await hToken.decimals()]).toEqual([`h${token}`, decimals]);
-      expect(await hToken.owner()).toBe(contractOf(token, "l2Bridge"));
+      expect(await hToken.owner()).toBe(addressOf(token, "l2Bridge"));
     }
   });
 
-  test("pools start as recorded and own what they would pay out", async () => {
+  test("pools start with the recorded state and hold their balances", async () => {
     for (const token of withPool) {
       const expected = golden.inputs.pools[`${token}.${slug}`];
-      const pool = sdk.Swap__factory.connect(contractOf(token, "l2SaddleSwap"), provider);
+      const pool = sdk.Swap__factory.connect(addressOf(token, "l2SaddleSwap"), provider);
       const { swapFee, lpToken } = await pool.swapStorage();
       const supply = await sdk.HopBridgeToken__factory.connect(lpToken, provider).totalSupply();
       const balances = [await pool.getTokenBalance(0), await pool.getTokenBalance(1)].map(String);
@@ -122,29 +122,29 @@ describe.each(slugs)("%s", (slug) => {
         lpTotalSupply: supply.toString(),
       }).toEqual(pick(expected, ["balances", "aPrecise", "swapFee", "virtualPrice", "lpTotalSupply"]));
       for (const index of [0, 1]) {
-        const held = sdk.HopBridgeToken__factory.connect(await pool.getToken(index), provider);
-        expect((await held.balanceOf(pool.address)).toString()).toBe(balances[index]);
-        expect((await held.totalSupply()).gte(balances[index] ?? "0")).toBe(true);
+        const pooledToken = sdk.HopBridgeToken__factory.connect(await pool.getToken(index), provider);
+        expect((await pooledToken.balanceOf(pool.address)).toString()).toBe(balances[index]);
+        expect((await pooledToken.totalSupply()).gte(balances[index] ?? "0")).toBe(true);
       }
-      const [out] = await bridgeOf(token).calcFromHTokenAmountMulticall(slug, ["1000000"]);
+      const [out] = await createBridge(token).calcFromHTokenAmountMulticall(slug, ["1000000"]);
       expect(out?.toString()).toBe((await pool.calculateSwap(1, 0, 1_000_000)).toString());
     }
   });
 
-  test("bridges ask for the recorded fees, and what the wrapper takes is the chain's coin where it should be", async () => {
+  test("bridges require the recorded fees, and wrappers accept the native coin of the chain", async () => {
     for (const token of tokens.filter((name) => golden.inputs.bridges[`${name}.${slug}`] !== undefined)) {
-      const bridge = sdk.L2_Bridge__factory.connect(contractOf(token, "l2Bridge"), provider);
+      const bridge = sdk.L2_Bridge__factory.connect(addressOf(token, "l2Bridge"), provider);
       expect({
         minBonderFeeAbsolute: (await bridge.minBonderFeeAbsolute()).toString(),
         minBonderBps: (await bridge.minBonderBps()).toString(),
       }).toEqual(pick(golden.inputs.bridges[`${token}.${slug}`], ["minBonderFeeAbsolute", "minBonderBps"]));
       if (!withPool.includes(token)) continue;
-      const wrapper = sdk.L2_AmmWrapper__factory.connect(contractOf(token, "l2AmmWrapper"), provider);
+      const wrapper = sdk.L2_AmmWrapper__factory.connect(addressOf(token, "l2AmmWrapper"), provider);
       expect(await wrapper.l2CanonicalTokenIsEth()).toBe(isNativeCoin(token, slug));
     }
   });
 
-  test("the SDK's bond estimates succeed for every route that ends here, from its bonder only", async () => {
+  test("the SDK's bond estimates succeed for every route to the chain, only from its bonder", async () => {
     const routes = tokens.flatMap((token) =>
       Object.entries(bonders[token] ?? {}).flatMap(([source, to]) =>
         to[slug] && token !== "USDC" ? [{ token, source }] : [],
@@ -152,7 +152,7 @@ describe.each(slugs)("%s", (slug) => {
     );
     expect(routes.length).toBeGreaterThan(0);
     for (const { token, source } of routes) {
-      const bridge = bridgeOf(token);
+      const bridge = createBridge(token);
       if (bridge.getShouldUseCctpBridge()) continue;
       const transaction = await bridge.populateBondWithdrawalTx(source, slug);
       expect((await provider.estimateGas(transaction)).gt(50_000)).toBe(true);
@@ -161,10 +161,10 @@ describe.each(slugs)("%s", (slug) => {
   });
 
   if (cctpSlugs.includes(slug)) {
-    test("CCTP: fees, limits, and the SDK's own message estimate", async () => {
-      const l1 = book.USDC?.[slug]?.cctpL1Bridge;
+    test("CCTP has the recorded fees and limits and passes the SDK's message estimate", async () => {
+      const l1 = addressBook.USDC?.[slug]?.cctpL1Bridge;
       const bridge = sdk.L1_HopCCTPImplementation__factory.connect(
-        String(l1 ?? contractOf("USDC", "cctpL2Bridge")),
+        String(l1 ?? addressOf("USDC", "cctpL2Bridge")),
         provider,
       );
       const messenger = sdk.CCTPTokenMessenger__factory.connect(await bridge.cctp(), provider);
@@ -174,27 +174,27 @@ describe.each(slugs)("%s", (slug) => {
         burnLimit: (await minter.burnLimitsPerMessage(await bridge.nativeToken())).toString(),
       }).toEqual(pick(golden.inputs.cctp[slug], ["minBonderFee", "burnLimit"]));
 
-      const quoter = bridgeOf("USDC");
+      const quoter = createBridge("USDC");
       const source = slug === "polygon" ? "arbitrum" : "polygon";
-      const failed = 500_000;
+      const fallback = 500_000;
       const gas = await quoter.getCctpReceiveMessageEstimateGasLimit(source, slug);
-      expect(gas.gt(100_000) && gas.lt(failed)).toBe(true);
+      expect(gas.gt(100_000) && gas.lt(fallback)).toBe(true);
       quoter.attestation = (hash) => signAttestation(hash.replace(/..$/, "00"));
-      expect((await quoter.getCctpReceiveMessageEstimateGasLimit(source, slug)).toNumber()).toBe(failed);
+      expect((await quoter.getCctpReceiveMessageEstimateGasLimit(source, slug)).toNumber()).toBe(fallback);
     });
   }
 
   if (recordedSwaps(slug).length > 0) {
-    test("the SDK's Uniswap quotes are the recorded ones", async () => {
+    test("the SDK's Uniswap quotes equal the recorded ones", async () => {
       for (const { amount, out } of recordedSwaps(slug)) {
-        const answer = await bridgeOf("USDC.e").calcUniswapSwapAmountOut(slug, BigNumber.from(amount));
-        expect(String(answer)).toBe(out);
+        const quoted = await createBridge("USDC.e").calcUniswapSwapAmountOut(slug, BigNumber.from(amount));
+        expect(String(quoted)).toBe(out);
       }
     });
   }
 
   if (["optimism", "base"].includes(slug)) {
-    test("the L1 fee follows the bytes of the transaction", async () => {
+    test("the L1 fee depends on the bytes of the transaction", async () => {
       const oracle = new Contract(
         GAS_PRICE_ORACLE_ADDRESS,
         ["function getL1Fee(bytes) view returns (uint256)", "function setL1BaseFee(uint256)"],
@@ -204,7 +204,7 @@ describe.each(slugs)("%s", (slug) => {
       const [none, zero, one] = [await fee("0x"), await fee("0x00"), await fee("0x01")];
       expect(one - none).toBe(4n * (zero - none));
       expect(zero - none).toBe((4n * 10_000_000_000n * 684_000n) / 1_000_000n);
-      const bondFee = (await bridgeOf("ETH").getOptimismL1Fee("arbitrum", slug)).toBigInt();
+      const bondFee = (await createBridge("ETH").getOptimismL1Fee("arbitrum", slug)).toBigInt();
       expect(bondFee).toBeGreaterThan(one);
 
       const double = oracle.interface.encodeFunctionData("setL1BaseFee", [20_000_000_000]);
@@ -214,7 +214,7 @@ describe.each(slugs)("%s", (slug) => {
   }
 });
 
-/** Swaps of USDC.e that leave the price where it is: what the recorded pools hold further out is not known. */
+/** Returns swaps of USDC.e that stay within one tick range: the recorded pools have no liquidity data beyond it. */
 function recordedSwaps(slug: string): { amount: string; out: string }[] {
   return golden.cases.flatMap(({ query, destination }) => {
     const [out] = destination.uniswapOut;

@@ -32,7 +32,7 @@ const timestamp = 1_795_168_000;
 const slugs = ["ethereum", "polygon", "arbitrum", "optimism"] as const;
 type Slug = (typeof slugs)[number];
 
-/** The recorded transfers' own. */
+/** Sender and recipient of the recorded transfers. */
 const sender = "0x00000000000000000000000000000000000aA001";
 const recipient = "0x00000000000000000000000000000000000BB002";
 const oneEther = 10n ** 18n;
@@ -46,11 +46,11 @@ beforeAll(() => chains.start());
 
 afterAll(() => chains.stop());
 
-// Each is sent and received with the very transactions that were recorded. Events and their order must be the recorded
-// ones; so must the ids of what arrives. Amounts that leave differ, because the pools are in another state.
+// Sends and receives transfers with the recorded transactions. Events, their order, and the IDs of received transfers
+// must equal the recorded ones. Sent amounts differ, because the state of the pools differs.
 
-test("USDT from polygon to arbitrum: swapped, sent, bonded, swapped", async () => {
-  const transfer = transferOf("USDT");
+test("USDT from polygon to arbitrum is swapped, sent, bonded and swapped", async () => {
+  const transfer = findTransfer("USDT");
   await fundAccount(chains.bySlug, "polygon", "USDT", sender, 500_000_000n);
   await chains.approve(
     "polygon",
@@ -68,8 +68,8 @@ test("USDT from polygon to arbitrum: swapped, sent, bonded, swapped", async () =
   expect(bonded.receipt.logs[0]?.data).toBe(bonded.expected.receipt.logs[0]?.data);
 });
 
-test("HOP from arbitrum to optimism: no swap", async () => {
-  const transfer = transferOf("HOP");
+test("HOP from arbitrum to optimism is sent without a swap", async () => {
+  const transfer = findTransfer("HOP");
   await fundAccount(chains.bySlug, "arbitrum", "HOP", sender, 5_000n * oneEther);
   const sent = await replay("arbitrum", transfer.sourceTxHash);
   expect(outline(sent.receipt, "arbitrum")).toEqual(outline(sent.expected.receipt, "arbitrum"));
@@ -80,55 +80,57 @@ test("HOP from arbitrum to optimism: no swap", async () => {
   expect(bonded.receipt.logs[0]?.topics[1]).toBe(transfer.transferId);
 });
 
-test("ETH from ethereum to arbitrum with a relayer", async () => {
-  const transfer = transferOf("ETH");
+test("ETH from ethereum to arbitrum is sent with a relayer", async () => {
+  const transfer = findTransfer("ETH");
   const sent = await replay("ethereum", transfer.sourceTxHash);
   expect(outline(sent.receipt, "ethereum")).toEqual(outline(sent.expected.receipt, "ethereum"));
   const log = sent.receipt.logs.find(({ topics }) => topics[0] === l1Abi.getEventTopic("TransferSentToL2")) as EventLog;
   const expectedLog = sent.expected.receipt.logs.find(({ topics }) => topics[0] === log.topics[0]) as EventLog;
   expect([log.topics, log.data]).toEqual([expectedLog.topics, expectedLog.data]);
 
-  const before = await coins("arbitrum", recipient);
+  const before = await readBalance("arbitrum", recipient);
   const { args } = parseLog(l1Abi, log);
-  const arrived = await distribute("ETH", "arbitrum", args.slice(1));
-  const expected = recorded(transfer.completedTxHash).receipt;
-  expect(outline(arrived, "arbitrum")).toEqual(outline(expected, "arbitrum"));
-  const [completed, expectedCompleted] = [arrived.logs.at(-1), expected.logs.at(-1)];
+  const received = await distribute("ETH", "arbitrum", args.slice(1));
+  const expected = findReceipt(transfer.completedTxHash).receipt;
+  expect(outline(received, "arbitrum")).toEqual(outline(expected, "arbitrum"));
+  const [completed, expectedCompleted] = [received.logs.at(-1), expected.logs.at(-1)];
   expect([completed?.topics, completed?.data]).toEqual([expectedCompleted?.topics, expectedCompleted?.data]);
-  const got = (await coins("arbitrum", recipient)) - before;
-  expect(got).toBeGreaterThan((oneEther * 12n) / 10n);
+  const gain = (await readBalance("arbitrum", recipient)) - before;
+  expect(gain).toBeGreaterThan((oneEther * 12n) / 10n);
 });
 
-function transferOf(token: string): Golden["transfers"][number] {
-  const found = golden.transfers.find((transfer) => transfer.token === token);
-  if (found === undefined) throw new Error(`no recorded transfer of ${token}`);
-  return found;
+function findTransfer(token: string): Golden["transfers"][number] {
+  const match = golden.transfers.find((transfer) => transfer.token === token);
+  if (match === undefined) throw new Error(`no recorded transfer of ${token}`);
+  return match;
 }
 
-function recorded(hash: string | undefined): GoldenReceipt {
-  const found = golden.receipts[hash ?? ""];
-  if (found === undefined) throw new Error(`no recorded receipt of ${hash}`);
-  return found;
+function findReceipt(hash: string | undefined): GoldenReceipt {
+  const match = golden.receipts[hash ?? ""];
+  if (match === undefined) throw new Error(`no recorded receipt of ${hash}`);
+  return match;
 }
 
 async function replay(
   slug: Slug,
   hash: string | undefined,
 ): Promise<{ receipt: TransactionReceipt; expected: GoldenReceipt }> {
-  const expected = recorded(hash);
+  const expected = findReceipt(hash);
   const { from, to, input, value } = expected.transaction;
   const receipt = await chains.send(slug, { from, to, data: input, value: BigInt(value) });
   return { receipt, expected };
 }
 
-/** Where each log comes from and what it is; logs of contracts outside the SDK's book (messengers) left out. */
+/** Returns address and first topic of each log, without logs of contracts that the SDK does not know (messengers). */
 function outline(receipt: { readonly logs: readonly EventLog[] }, slug: Slug): string[] {
-  const book: Record<string, Record<string, Record<string, unknown>>> = sdkConfig.mainnet.addresses;
-  const known = new Set(
-    Object.values(book).flatMap((byChain) => Object.values(byChain[slug] ?? {}).map((a) => String(a).toLowerCase())),
+  const addressBook: Record<string, Record<string, Record<string, unknown>>> = sdkConfig.mainnet.addresses;
+  const knownAddresses = new Set(
+    Object.values(addressBook).flatMap((byChain) =>
+      Object.values(byChain[slug] ?? {}).map((a) => String(a).toLowerCase()),
+    ),
   );
   return receipt.logs
-    .filter(({ address }) => known.has(address.toLowerCase()))
+    .filter(({ address }) => knownAddresses.has(address.toLowerCase()))
     .map((log) => `${log.address.toLowerCase()} ${log.topics[0]}`);
 }
 
@@ -137,6 +139,6 @@ function distribute(token: string, slug: Slug, values: readonly unknown[]): Prom
   return chains.send(slug, { from: messenger, to: getContract(token, slug, "l2Bridge"), data });
 }
 
-async function coins(slug: Slug, account: string): Promise<bigint> {
+async function readBalance(slug: Slug, account: string): Promise<bigint> {
   return BigInt((await chains.on(slug).rpc("eth_getBalance", [account, "latest"])) as string);
 }

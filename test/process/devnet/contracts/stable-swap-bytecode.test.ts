@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ContractArtifact, compileContracts } from "../../../../devnet/cache/compile-contracts.js";
 import { type Anvil, startAnvil } from "../../../../devnet/chain/anvil.js";
 
-/** What the deployed StableSwap contract answered: the pool's state, and one swap in it. */
+/** A recorded result of the deployed StableSwap contract: the pool's state and one swap. */
 interface Vector {
   readonly decimals: number;
   readonly balances: readonly [string, string];
@@ -46,7 +46,7 @@ const artifacts = compileContracts();
 const multicall = "0x0000000000000000000000000000000000000a01";
 const pool = "0x0000000000000000000000000000000000000A02";
 const lpToken = "0x0000000000000000000000000000000000000A03";
-const nobody = "0x0000000000000000000000000000000000000A04";
+const holder = "0x0000000000000000000000000000000000000A04";
 
 const multicallAbi = abiOf("Multicall3");
 const poolAbi = abiOf("StableSwap");
@@ -64,44 +64,44 @@ beforeAll(async () => {
 
 afterAll(() => anvil?.stop());
 
-test("every recorded swap gives the recorded amount or reverts where the real pool did", async () => {
+test("returns the recorded amount or revert for every recorded swap", async () => {
   expect(golden.vectors).toHaveLength(1500);
-  const answers = await inParallel(golden.vectors, async (vector) => {
+  const results = await inParallel(golden.vectors, async (vector) => {
     const fixed = { initialA: vector.aPrecise, futureA: vector.aPrecise, initialATime: 0, futureATime: 0 };
-    const [, swap] = await callInTurn([initialize(vector, fixed), calculateSwap(vector)]);
+    const [, swap] = await callSequentially([initialize(vector, fixed), calculateSwap(vector)]);
     return swap;
   });
-  expect(answers).toEqual(golden.vectors.map(({ dy }) => dy));
+  expect(results).toEqual(golden.vectors.map(({ dy }) => dy));
 });
 
-test("every recorded moment of a ramp gives the recorded amplification and amount", async () => {
+test("returns the recorded amplification and amount at every recorded time of a ramp", async () => {
   expect(golden.ramp).toHaveLength(200);
-  const answers = await inParallel(golden.ramp, async (vector) => {
+  const results = await inParallel(golden.ramp, async (vector) => {
     const reads = ["getA", "getAPrecise"].map((name) => poolCall(name, []));
     const calls = [initialize(vector, vector), ...reads, calculateSwap(vector)];
-    const [, getA, getAPrecise, dy] = await callInTurn(calls, vector.blockTimestamp);
+    const [, getA, getAPrecise, dy] = await callSequentially(calls, vector.blockTimestamp);
     return { getA, getAPrecise, dy };
   });
-  expect(answers).toEqual(golden.ramp.map(({ getA, getAPrecise, dy }) => ({ getA, getAPrecise, dy })));
+  expect(results).toEqual(golden.ramp.map(({ getA, getAPrecise, dy }) => ({ getA, getAPrecise, dy })));
 });
 
-test("every recorded virtual price", async () => {
+test("returns every recorded virtual price", async () => {
   expect(golden.virtualPrice).toHaveLength(30);
-  const answers = await inParallel(golden.virtualPrice, async (vector) => {
+  const results = await inParallel(golden.virtualPrice, async (vector) => {
     const fixed = { initialA: vector.aPrecise, futureA: vector.aPrecise, initialATime: 0, futureATime: 0 };
-    const holding = { holder: nobody, amount: vector.lpTotalSupply };
+    const holding = { holder, amount: vector.lpTotalSupply };
     const token = tokenAbi.encodeFunctionData("initialize", ["LP", "LP", 18, pool, [], [holding]]);
     const calls = [{ to: lpToken, data: token }, initialize(vector, fixed), poolCall("getVirtualPrice", [])];
-    return (await callInTurn(calls))[2];
+    return (await callSequentially(calls))[2];
   });
-  expect(answers).toEqual(golden.virtualPrice.map(({ virtualPrice }) => virtualPrice));
+  expect(results).toEqual(golden.virtualPrice.map(({ virtualPrice }) => virtualPrice));
 });
 
 function initialize(vector: Pick<Vector, "decimals" | "balances" | "swapFee">, a: Amplification): Call {
   const { initialA, futureA, initialATime, futureATime } = a;
   const fees = { swapFee: vector.swapFee, adminFee: 0, defaultWithdrawFee: 0 };
   const parameters = { initialA, futureA, initialATime, futureATime, ...fees, lpToken };
-  return poolCall("initialize", [nobody, [nobody, nobody], vector.decimals, vector.balances, parameters]);
+  return poolCall("initialize", [holder, [holder, holder], vector.decimals, vector.balances, parameters]);
 }
 
 function calculateSwap({ i, j, dx }: Vector): Call {
@@ -118,40 +118,40 @@ function poolCall(name: string, values: readonly unknown[]): Call {
 }
 
 /**
- * Makes calls in one `eth_call`, so that each sees the state that the ones before it wrote and nothing is kept. Gives the
- * single number that each returned. Only the last may revert; it then gives null.
+ * Runs calls in one `eth_call`, so that each sees the state changes of the ones before it and nothing is stored. Returns
+ * the single number that each call returned. Only the last call may revert; its result is then null.
  */
-async function callInTurn(calls: readonly Call[], time?: number): Promise<(string | null)[]> {
+async function callSequentially(calls: readonly Call[], time?: number): Promise<(string | null)[]> {
   const data = multicallAbi.encodeFunctionData("aggregate3", [
     calls.map(({ to, data }, index) => [to, index === calls.length - 1, data]),
   ]);
   const block = time === undefined ? [] : [{}, { time: utils.hexValue(time) }];
-  const answer = (await anvil.rpc("eth_call", [{ to: multicall, data }, "latest", ...block])) as string;
-  const [results] = multicallAbi.decodeFunctionResult("aggregate3", answer) as unknown as [
+  const returnData = (await anvil.rpc("eth_call", [{ to: multicall, data }, "latest", ...block])) as string;
+  const [outcomes] = multicallAbi.decodeFunctionResult("aggregate3", returnData) as unknown as [
     readonly { success: boolean; returnData: string }[],
   ];
-  return results.map(({ success, returnData }) => {
+  return outcomes.map(({ success, returnData }) => {
     if (!success) return null;
     return returnData === "0x" ? "" : BigInt(returnData).toString();
   });
 }
 
-/** Runs a few at a time: more would only queue in the node. */
-async function inParallel<Item, Answer>(
+/** Runs 50 at a time; more would only queue in the node. */
+async function inParallel<Item, Result>(
   items: readonly Item[],
-  run: (item: Item) => Promise<Answer>,
-): Promise<Answer[]> {
-  const answers: Answer[] = [];
+  run: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
   for (let start = 0; start < items.length; start += 50) {
-    answers.push(...(await Promise.all(items.slice(start, start + 50).map(run))));
+    results.push(...(await Promise.all(items.slice(start, start + 50).map(run))));
   }
-  return answers;
+  return results;
 }
 
 function artifact(name: string): ContractArtifact {
-  const found = artifacts[name];
-  if (found === undefined) throw new Error(`no contract ${name}`);
-  return found;
+  const match = artifacts[name];
+  if (match === undefined) throw new Error(`no contract ${name}`);
+  return match;
 }
 
 function abiOf(name: string): utils.Interface {

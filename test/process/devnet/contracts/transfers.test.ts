@@ -17,7 +17,7 @@ const oneEther = 10n ** 18n;
 const l2Abi = sdk.L2_Bridge__factory.createInterface();
 const l1Abi = sdk.L1_ERC20_Bridge__factory.createInterface();
 const wrapperAbi = sdk.L2_AmmWrapper__factory.createInterface();
-const ours = new utils.Interface(["function setTransferRoot(bytes32 rootHash, uint256 totalAmount)"]);
+const localAbi = new utils.Interface(["function setTransferRoot(bytes32 rootHash, uint256 totalAmount)"]);
 
 const chains = createTestChains(slugs);
 
@@ -25,8 +25,8 @@ beforeAll(() => chains.start());
 
 afterAll(() => chains.stop());
 
-describe("leaving an L2", () => {
-  test("the coin itself is sent with the transaction, and nonce and index count up", async () => {
+describe("sending from an L2", () => {
+  test("sends the native coin with the transaction and increments nonce and index", async () => {
     const value = 2n * oneEther;
     const send = wrapperAbi.encodeFunctionData("swapAndSend", [
       42161,
@@ -41,15 +41,15 @@ describe("leaving an L2", () => {
     const wrapper = getContract("ETH", "optimism", "l2AmmWrapper");
     for (const count of [0, 1]) {
       const receipt = await chains.send("optimism", { from: sender, to: wrapper, data: send, value });
-      const { index, amountOutMin, deadline: kept } = expectTransferId(receipt, "optimism", count);
-      expect([index, amountOutMin, kept].map(Number)).toEqual([count, 2, 3]);
+      const { index, amountOutMin, deadline: sentDeadline } = expectTransferId(receipt, "optimism", count);
+      expect([index, amountOutMin, sentDeadline].map(Number)).toEqual([count, 2, 3]);
     }
     await expect(chains.estimate("optimism", sender, wrapper, send, value - 1n)).rejects.toThrow(
       /value is not the amount/,
     );
   });
 
-  test("MATIC is polygon's coin", async () => {
+  test("sends MATIC as polygon's native coin", async () => {
     const send = wrapperAbi.encodeFunctionData("swapAndSend", [
       1,
       recipient,
@@ -65,29 +65,29 @@ describe("leaving an L2", () => {
     expectTransferId(receipt, "polygon", 0);
   });
 
-  test("what the bridge refuses", async () => {
+  test("rejects low fees, unsupported chains, and amounts that are zero or exceed the balance", async () => {
     const bridge = getContract("HOP", "optimism", "l2Bridge");
     await fundAccount(chains.bySlug, "optimism", "HOP", sender, 100_000n);
-    const attempt = (chainId: number, amount: number, fee: number): Promise<unknown> =>
+    const estimate = (chainId: number, amount: number, fee: number): Promise<unknown> =>
       chains.estimate(
         "optimism",
         sender,
         bridge,
         l2Abi.encodeFunctionData("send", [chainId, recipient, amount, fee, 0, 0]),
       );
-    await expect(attempt(42161, 100_000, 20)).resolves.toBeDefined();
-    await expect(attempt(42161, 100_000, 19)).rejects.toThrow(/fee too low/);
-    await expect(attempt(42161, 100_000, 100_001)).rejects.toThrow(/fee above amount/);
-    await expect(attempt(42161, 100_001, 100_001)).rejects.toThrow(/exceeds balance/);
-    await expect(attempt(10, 100_000, 20)).rejects.toThrow(/chain not supported/);
-    await expect(attempt(42161, 0, 0)).rejects.toThrow(/nothing to send/);
+    await expect(estimate(42161, 100_000, 20)).resolves.toBeDefined();
+    await expect(estimate(42161, 100_000, 19)).rejects.toThrow(/fee too low/);
+    await expect(estimate(42161, 100_000, 100_001)).rejects.toThrow(/fee above amount/);
+    await expect(estimate(42161, 100_001, 100_001)).rejects.toThrow(/exceeds balance/);
+    await expect(estimate(10, 100_000, 20)).rejects.toThrow(/chain not supported/);
+    await expect(estimate(42161, 0, 0)).rejects.toThrow(/nothing to send/);
     const eth = getContract("ETH", "polygon", "l2Bridge");
     const below = l2Abi.encodeFunctionData("send", [10, recipient, 10n ** 15n, 249_999_999_999_999n, 0, 0]);
     await expect(chains.estimate("polygon", sender, eth, below)).rejects.toThrow(/fee too low/);
   });
 });
 
-describe("arriving on an L2", () => {
+describe("receiving on an L2", () => {
   const bonder = getBonder("USDT", "polygon", "arbitrum");
   const bridge = getContract("USDT", "arbitrum", "l2Bridge");
   const bondData = (nonce: string, amountOutMin: number): string =>
@@ -100,7 +100,7 @@ describe("arriving on an L2", () => {
       deadline,
     ]);
 
-  test("a transfer is bonded once, by a bonder, on credit", async () => {
+  test("a transfer can be bonded once, only by a bonder with enough credit", async () => {
     const data = bondData(utils.id("once"), 0);
     const debit = await chains.read("arbitrum", bridge, l2Abi, "getRawDebit", [bonder]);
     await expect(chains.estimate("arbitrum", sender, bridge, data)).rejects.toThrow(/not a bonder/);
@@ -116,21 +116,21 @@ describe("arriving on an L2", () => {
     await expect(chains.estimate("arbitrum", bonder, bridge, data)).rejects.toThrow(/already paid out/);
 
     const credit = await chains.read("arbitrum", bridge, l2Abi, "getCredit", [bonder]);
-    const tooMuch = l2Abi.encodeFunctionData("bondWithdrawal", [recipient, credit, utils.id("credit"), 0]);
-    await expect(chains.estimate("arbitrum", bonder, bridge, tooMuch)).rejects.toThrow(/credit too low/);
+    const overCredit = l2Abi.encodeFunctionData("bondWithdrawal", [recipient, credit, utils.id("credit"), 0]);
+    await expect(chains.estimate("arbitrum", bonder, bridge, overCredit)).rejects.toThrow(/credit too low/);
   });
 
-  test("when the swap fails the recipient gets hTokens", async () => {
+  test("the recipient gets hTokens if the swap fails", async () => {
     const hToken = getContract("USDT", "arbitrum", "l2HopBridgeToken");
     const before = await chains.tokens("arbitrum", hToken, recipient);
     await chains.send("arbitrum", { from: bonder, to: bridge, data: bondData(utils.id("fallback"), 2_000_000) });
     expect(await chains.tokens("arbitrum", hToken, recipient)).toBe(before + 999_000n);
   });
 
-  test("only the messenger brings deposits and roots", async () => {
+  test("only the messenger can distribute deposits and set roots", async () => {
     const deposit = l2Abi.encodeFunctionData("distribute", [recipient, 10, 0, 0, sender, 0]);
     await expect(chains.estimate("arbitrum", sender, bridge, deposit)).rejects.toThrow(/not the messenger/);
-    const root = ours.encodeFunctionData("setTransferRoot", [utils.id("root"), 10]);
+    const root = localAbi.encodeFunctionData("setTransferRoot", [utils.id("root"), 10]);
     await expect(chains.estimate("arbitrum", sender, bridge, root)).rejects.toThrow(/not the messenger/);
   });
 });
@@ -167,46 +167,46 @@ describe("settled transfers", () => {
       leaves,
     ]);
 
-  test("anybody withdraws the whole amount once its root is known, in one of several", async () => {
+  test("anyone can withdraw the whole amount with a proof against a known root", async () => {
     const [first, second] = [utils.id("first"), utils.id("second")];
     const root = utils.keccak256(utils.hexConcat([transferId(first), transferId(second)]));
     const data = withdraw(second, root, 2n * amount, 1, [transferId(first)], 2);
     await expect(chains.estimate("ethereum", sender, bridge, data)).rejects.toThrow(/root not known/);
-    const setRoot = ours.encodeFunctionData("setTransferRoot", [root, 2n * amount]);
+    const setRoot = localAbi.encodeFunctionData("setTransferRoot", [root, 2n * amount]);
     await chains.send("ethereum", { from: messenger, to: bridge, data: setRoot });
     const wrongSide = withdraw(second, root, 2n * amount, 0, [transferId(first)], 2);
     await expect(chains.estimate("ethereum", sender, bridge, wrongSide)).rejects.toThrow(/not in this root/);
 
-    const before = await coins("ethereum", recipient);
+    const before = await readBalance("ethereum", recipient);
     const { logs } = await chains.send("ethereum", { from: sender, to: bridge, data });
     const event = parseLog(l1Abi, logs[0]);
     expect(event.name).toBe("Withdrew");
     expect([...event.args].map(String)).toEqual([transferId(second), recipient, `${amount}`, second]);
-    expect(await coins("ethereum", recipient)).toBe(before + amount);
+    expect(await readBalance("ethereum", recipient)).toBe(before + amount);
     expect(await chains.read("ethereum", bridge, l1Abi, "isTransferIdSpent", [transferId(second)])).toBe(1n);
     await expect(chains.estimate("ethereum", sender, bridge, data)).rejects.toThrow(/already paid out/);
   });
 });
 
-describe("leaving L1", () => {
+describe("sending from L1", () => {
   const send = (chainId: number, amount: bigint, relayerFee = 0n): string =>
     l1Abi.encodeFunctionData("sendToL2", [chainId, recipient, amount, 0, deadline, sender, relayerFee]);
 
-  test("an ERC-20 moves into the bridge", async () => {
+  test("transfers an ERC-20 token to the bridge", async () => {
     const [token, bridge] = [
       getContract("DAI", "ethereum", "l1CanonicalToken"),
       getContract("DAI", "ethereum", "l1Bridge"),
     ];
     await fundAccount(chains.bySlug, "ethereum", "DAI", sender, oneEther);
     await chains.approve("ethereum", sender, token, bridge);
-    const held = await chains.tokens("ethereum", token, bridge);
+    const balance = await chains.tokens("ethereum", token, bridge);
     await chains.send("ethereum", { from: sender, to: bridge, data: send(10, oneEther) });
-    expect(await chains.tokens("ethereum", token, bridge)).toBe(held + oneEther);
+    expect(await chains.tokens("ethereum", token, bridge)).toBe(balance + oneEther);
     await expect(chains.estimate("ethereum", sender, bridge, send(10, 1n), 1n)).rejects.toThrow(/wrong value/);
     await expect(chains.estimate("ethereum", sender, bridge, send(8453, 1n))).rejects.toThrow(/chain not supported/);
   });
 
-  test("the coin must come with the call; paused chains take none", async () => {
+  test("requires the native coin with the call, and rejects paused chains", async () => {
     const bridge = getContract("ETH", "ethereum", "l1Bridge");
     await expect(chains.estimate("ethereum", sender, bridge, send(10, 5n), 5n)).resolves.toBeDefined();
     await expect(chains.estimate("ethereum", sender, bridge, send(10, 5n), 4n)).rejects.toThrow(/wrong value/);
@@ -220,6 +220,6 @@ describe("leaving L1", () => {
   });
 });
 
-async function coins(slug: Slug, account: string): Promise<bigint> {
+async function readBalance(slug: Slug, account: string): Promise<bigint> {
   return BigInt((await chains.on(slug).rpc("eth_getBalance", [account, "latest"])) as string);
 }
