@@ -85,11 +85,11 @@ const outputs = [
   getTestMessage("Kinds"),
   getTestMessage("Nested"),
 ];
-describe.each(outputs.map((schema) => [schema.typeName, schema] as const))("%s is written", (_, schema) => {
+describe.each(outputs.map((schema) => [schema.typeName, schema] as const))("%s: the fast-path writers", (_, schema) => {
   const writeBinary = createBinaryWriter(schema);
   const writeJson = createJsonWriter(schema);
 
-  test("as the library writes it", () => {
+  test("write what the library writes", () => {
     const property = fc.property(messages(schema, true), fc.boolean(), (message, isUnknownKept) => {
       if (isUnknownKept) message.$unknown = [{ no: 99, wireType: 0, data: new Uint8Array([1]) }];
       const library = outcome(() => Buffer.from(toBinary(schema, message)).toString("hex"));
@@ -101,37 +101,37 @@ describe.each(outputs.map((schema) => [schema.typeName, schema] as const))("%s i
 });
 
 const inputs = [...BridgeService.methods.map(({ input }) => input), getTestMessage("Kinds")];
-describe.each(inputs.map((schema) => [schema.typeName, schema] as const))("%s is read", (_, schema) => {
+describe.each(inputs.map((schema) => [schema.typeName, schema] as const))("%s: the fast-path readers", (_, schema) => {
   const readBinary = createFastPathBinaryReader(schema);
   const readJson = createFastPathJsonReader(schema);
 
-  test("as the library reads it, or left to the library", () => {
-    let plain = 0;
+  test("read what the library reads, or return undefined", () => {
+    let fastPathReads = 0;
     const property = fc.property(
       messages(schema, false),
       fc.nat({ max: 400 }),
       fc.nat({ max: 255 }),
-      (message, at, byte) => {
+      (message, offset, byte) => {
         const binary = outcome(() => Buffer.from(toBinary(schema, message)));
         if (binary === "fails") return;
         const json = toJsonString(schema, message);
         for (const changed of [false, true]) {
           const bytes = Buffer.from(binary);
-          let written = json;
+          let text = json;
           if (changed) {
-            if (at < bytes.length) bytes[at] = byte;
-            written = json.slice(0, at) + String.fromCharCode(byte) + json.slice(at + 1);
+            if (offset < bytes.length) bytes[offset] = byte;
+            text = json.slice(0, offset) + String.fromCharCode(byte) + json.slice(offset + 1);
           }
           const fromBytes = readBinary(bytes);
-          const fromText = readJson(written);
+          const fromText = readJson(text);
           if (fromBytes !== undefined) expect(fromBytes).toEqual(fromBinary(schema, bytes));
           if (fromText !== undefined)
-            expect(fromText).toEqual(fromJsonString(schema, written, { ignoreUnknownFields: true }));
-          if (fromBytes !== undefined || fromText !== undefined) plain += 1;
+            expect(fromText).toEqual(fromJsonString(schema, text, { ignoreUnknownFields: true }));
+          if (fromBytes !== undefined || fromText !== undefined) fastPathReads += 1;
         }
       },
     );
     fc.assert(property, { numRuns: 500 });
-    expect(plain).toBeGreaterThan(0);
+    expect(fastPathReads).toBeGreaterThan(0);
   });
 });

@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 
 /**
- * Where a program that npm does not install is: the first of the places that exists, or undefined, for a test that is
- * then skipped. Throws instead where the variable REQUIRE_TOOLS is set, as CI does, so that no test is left out there.
- * @param name as a newcomer would look for it, for the message
+ * Returns the first existing path of a program that npm does not install, or undefined, so that its test is skipped.
+ * Throws instead if REQUIRE_TOOLS is set, as in CI, so that no test is skipped there.
+ * @param name Name of the program or package, for the error message.
  */
-export function findTool(name: string, ...places: readonly string[]): string | undefined {
-  const found = places.find((place) => existsSync(place));
-  if (found === undefined && process.env.REQUIRE_TOOLS) {
-    throw new Error(`${name} is not on this machine: none of ${places.join(", ")}`);
+export function findTool(name: string, ...paths: readonly string[]): string | undefined {
+  const path = paths.find((candidate) => existsSync(candidate));
+  if (path === undefined && process.env.REQUIRE_TOOLS) {
+    throw new Error(`${name} is not on this machine: none of ${paths.join(", ")}`);
   }
-  return found;
+  return path;
 }

@@ -114,9 +114,9 @@ describe("a quote", () => {
     ["network empty", `${QUOTE}&network=`],
     ["refresh, which is ignored", `${QUOTE}&refresh=true`],
     ["an empty RPC URL", `${QUOTE}&rpcUrl[optimism]=`],
-    ["an RPC URL of its own", `${QUOTE}&rpcUrl[optimism]=${encodeURIComponent(chains.optimism?.url ?? "")}`],
+    ["a custom RPC URL", `${QUOTE}&rpcUrl[optimism]=${encodeURIComponent(chains.optimism?.url ?? "")}`],
     ["escaped brackets", `${QUOTE}&rpcUrl%5Boptimism%5D=${encodeURIComponent(chains.optimism?.url ?? "")}`],
-    ["a chain by its old name", quoteWith("toChain", "xdai")],
+    ["an alias of a chain", quoteWith("toChain", "xdai")],
     ["both names with the same value", `${QUOTE}&from_chain=optimism`],
   ])("is returned with %s", async (_, target) => {
     const { status, text } = await send(target);
@@ -144,13 +144,13 @@ describe("a quote", () => {
     ["to an unknown chain", quoteWith("toChain", "Arbitrum"), "UNSUPPORTED_CHAIN", "toChain"],
     ["on an unknown network", `${QUOTE}&network=sepolia`, "UNSUPPORTED_NETWORK", "network"],
     [
-      "to a chain that the network does not have",
+      "to a chain of the other network",
       `${quoteWith("toChain", "nova")}&network=goerli`,
       "UNSUPPORTED_CHAIN",
       "toChain",
     ],
-    ["to the chain where it starts", quoteWith("toChain", "optimism"), "UNSUPPORTED_ROUTE", undefined],
-    ["where the token is not", quoteWith("token", "MATIC"), "UNSUPPORTED_ROUTE", undefined],
+    ["to its source chain", quoteWith("toChain", "optimism"), "UNSUPPORTED_ROUTE", undefined],
+    ["from a chain without the token", quoteWith("token", "MATIC"), "UNSUPPORTED_ROUTE", undefined],
     [
       "by CCTP to gnosis",
       "/v1/quote?amount=1&token=USDC.e&fromChain=optimism&toChain=gnosis&slippage=1",
@@ -170,15 +170,15 @@ describe("a quote", () => {
       undefined,
     ],
     [
-      "of more than the pool can compute",
+      "of an amount for which the pool reverts",
       quoteWith("amount", (2n ** 256n - 1n).toString()),
       "INVALID_PARAMETER",
       "amount",
     ],
     ["with an unknown parameter", `${QUOTE}&recipient=0x1`, "UNKNOWN_PARAMETER", "recipient"],
-    ["with a parameter in wrong case", `${QUOTE}&Amount=1`, "UNKNOWN_PARAMETER", "Amount"],
+    ["with a parameter in the wrong case", `${QUOTE}&Amount=1`, "UNKNOWN_PARAMETER", "Amount"],
     ["with __proto__", `${QUOTE}&__proto__=1`, "UNKNOWN_PARAMETER", "__proto__"],
-    ["with two names that differ", `${QUOTE}&from_chain=base`, "INVALID_PARAMETER", "fromChain"],
+    ["with two names and different values", `${QUOTE}&from_chain=base`, "INVALID_PARAMETER", "fromChain"],
     ["with a broken escape", quoteWith("token", "%E0%A4%A"), "INVALID_PARAMETER", "token"],
     [
       "with an RPC URL of an unknown chain",
@@ -187,7 +187,7 @@ describe("a quote", () => {
       "rpcUrl[solana]",
     ],
     [
-      "with an RPC URL that is none",
+      "with an invalid RPC URL",
       `${QUOTE}&rpcUrl[optimism]=file:///etc/passwd`,
       "RPC_URL_FORBIDDEN",
       "rpcUrl[optimism]",
@@ -217,17 +217,17 @@ describe("a transfer status", () => {
   test.each([
     ["its id", `transferId=${usdt.transferId}`],
     ["its hash", `transferHash=${usdt.transactionHash}`],
-    ["its hash by the other name", `transactionHash=${usdt.transactionHash}`],
+    ["its hash as transactionHash", `transactionHash=${usdt.transactionHash}`],
     [
       "both names of the hash",
       `transactionHash=${usdt.transactionHash}&transferHash=${usdt.transactionHash.toUpperCase().replace("0X", "0x")}`,
     ],
-    ["id and hash", `transferId=${usdt.transferId}&transferHash=${usdt.transactionHash}`],
-    ["an id in upper case", `transferId=${usdt.transferId.toUpperCase().replace("0X", "0x")}`],
+    ["ID and hash", `transferId=${usdt.transferId}&transferHash=${usdt.transactionHash}`],
+    ["an ID in upper case", `transferId=${usdt.transferId.toUpperCase().replace("0X", "0x")}`],
     ["snake_case names", `transfer_id=${usdt.transferId}`],
-    ["an empty id beside the hash", `transferId=&transferHash=${usdt.transactionHash}`],
+    ["an empty ID with the hash", `transferId=&transferHash=${usdt.transactionHash}`],
     [
-      "RPC URLs of its own",
+      "custom RPC URLs",
       `transferId=${usdt.transferId}&rpcUrl[polygon]=${chains.polygon?.url}&rpcUrl[arbitrum]=${chains.arbitrum?.url}`,
     ],
   ])("is found by %s", async (_, query) => {
@@ -237,23 +237,23 @@ describe("a transfer status", () => {
   });
 
   test.each([
-    ["no such id", `transferId=${noTransfer}`],
-    ["no such hash", `transferHash=${noTransfer}`],
-    ["an id that the transaction does not have", `transferId=${usdt.transferId}&transferHash=${other.transactionHash}`],
+    ["an unknown ID", `transferId=${noTransfer}`],
+    ["an unknown hash", `transferHash=${noTransfer}`],
+    ["an ID of another transaction", `transferId=${usdt.transferId}&transferHash=${other.transactionHash}`],
   ])("returns 404 for %s", async (_, query) => {
     const { status, body } = await send(`${path}?${query}`);
     expect({ status, body }).toMatchObject({ status: 404, body: { code: "not_found", reason: "TRANSFER_NOT_FOUND" } });
   });
 
   test.each([
-    ["neither id nor hash", "", "MISSING_PARAMETER", "transferId"],
+    ["neither ID nor hash", "", "MISSING_PARAMETER", "transferId"],
     ["both empty", "transferId=&transferHash=", "MISSING_PARAMETER", "transferId"],
-    ["an id of another form", "transferId=0x12", "INVALID_PARAMETER", "transferId"],
-    ["an id without 0x", `transferId=${"12".repeat(32)}`, "INVALID_PARAMETER", "transferId"],
-    ["a hash of another form", "transferHash=hello", "INVALID_PARAMETER", "transferHash"],
-    ["a number for a hash", "transactionHash=12", "INVALID_PARAMETER", "transactionHash"],
+    ["a malformed ID", "transferId=0x12", "INVALID_PARAMETER", "transferId"],
+    ["an ID without 0x", `transferId=${"12".repeat(32)}`, "INVALID_PARAMETER", "transferId"],
+    ["a malformed hash", "transferHash=hello", "INVALID_PARAMETER", "transferHash"],
+    ["a number instead of a hash", "transactionHash=12", "INVALID_PARAMETER", "transactionHash"],
     [
-      "two hashes that differ",
+      "two different hashes",
       `transferHash=${usdt.transactionHash}&transactionHash=${noTransfer}`,
       "INVALID_PARAMETER",
       "transactionHash",
@@ -350,7 +350,7 @@ describe("HTTP", () => {
   });
 
   test.each(["/v1", "/v1/quote/", "//v1/quote", "/v1//quote", "/V1/quote", "/v2/quote", "/v1/quot%65", "/favicon.ico"])(
-    "%s is no path",
+    "returns 404 for %s",
     async (path) => {
       const { status, body, headers } = await send(path);
       expect({ status, body }).toMatchObject({ status: 404, body: { code: "not_found", reason: "PATH_NOT_FOUND" } });

@@ -149,18 +149,18 @@ describe.skipIf(promtool === undefined)("promtool (skipped if not installed)", (
   });
 
   test.each([
-    ["fired no more", "vector(0) > 1"],
-    ["fired always", "vector(1)"],
-  ])("detects each alert that %s", async (_, expr) => {
+    ["never fires", "vector(0) > 1"],
+    ["always fires", "vector(1)"],
+  ])("the tests detect each alert that %s", async (_, expr) => {
     const folder = await mkdtemp(join(tmpdir(), "hop-gateway-alerts-"));
     try {
       const broken = rules.map((rule) => ({ ...rule, expr, for: "0m" }));
       await writeFile(join(folder, "alerts.yml"), JSON.stringify({ groups: [{ name: "broken", rules: broken }] }));
       await copyFile(toProjectPath("deploy/prometheus/alerts.test.yml"), join(folder, "alerts.test.yml"));
-      const told = await run(promtool ?? "", ["test", "rules", "alerts.test.yml"], { cwd: folder }).catch(
+      const output = await run(promtool ?? "", ["test", "rules", "alerts.test.yml"], { cwd: folder }).catch(
         ({ stderr, stdout }: { stderr: string; stdout: string }) => stdout + stderr,
       );
-      const failed = [...String(told).matchAll(/alertname: (\w+)/g)].map(([, alert]) => alert);
+      const failed = [...String(output).matchAll(/alertname: (\w+)/g)].map(([, alert]) => alert);
       expect(new Set(failed)).toEqual(new Set(rules.map(({ alert }) => alert)));
     } finally {
       await rm(folder, { recursive: true });

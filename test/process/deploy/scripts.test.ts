@@ -23,7 +23,7 @@ describe("shell scripts", () => {
   });
 
   test.skipIf(shellcheck === undefined).each(scripts)(
-    "%s: shellcheck finds nothing (skipped where there is none)",
+    "%s passes shellcheck (skipped if not installed)",
     async (name) => {
       const { stdout } = await run(shellcheck ?? "", [toProjectPath(name)]);
       expect(stdout).toBe("");
@@ -42,7 +42,7 @@ describe("deploy/build.sh", () => {
     expect(await build()).toEqual({ code: 2, stderr: "usage: deploy/build.sh <folder>\n" });
   });
 
-  test("refuses a folder that is not empty", async () => {
+  test("rejects a folder that is not empty", async () => {
     const folder = await mkdtemp(join(tmpdir(), "hop-gateway-build-"));
     try {
       await writeFile(join(folder, "mine"), "");

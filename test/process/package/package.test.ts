@@ -10,32 +10,33 @@ import { publint } from "publint";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
-// What `npm run tarball` makes, laid into another project as npm would (.ci/package.mjs has npm do it), is whole.
+// Checks that the tarball of `npm run tarball` is complete. It is unpacked into another project as npm would install it
+// (.ci/package.mjs lets npm install it).
 
 const project = fileURLToPath(new URL("../../..", import.meta.url));
 const run = promisify(execFile);
 const require = createRequire(import.meta.url);
 const folder = useTemporaryFolder();
-/** Where somebody else's project has it. */
+/** Path of the package in the other project. */
 const installed = (): string => join(folder(), "node_modules/hop-gateway");
 let tarball: string;
 
 beforeAll(async () => {
   await run(process.execPath, [join(project, "packaging/tarball.js"), folder()]);
-  const [name = ""] = (await readdir(folder())).filter((each) => each.endsWith(".tgz"));
+  const [name = ""] = (await readdir(folder())).filter((file) => file.endsWith(".tgz"));
   tarball = join(folder(), name);
   await mkdir(installed(), { recursive: true });
   await run("tar", ["-xzf", tarball, "-C", installed(), "--strip-components=1"]);
   const { dependencies, bundleDependencies } = JSON.parse(await readFile(join(installed(), "package.json"), "utf8"));
-  const others = Object.keys(dependencies).filter((each) => !bundleDependencies.includes(each));
-  for (const each of [...others, "@types/node"]) await link(each);
+  const unbundled = Object.keys(dependencies).filter((dependency) => !bundleDependencies.includes(dependency));
+  for (const dependency of [...unbundled, "@types/node"]) await link(dependency);
 }, 300_000);
 
-/** As if that project had installed it too. */
+/** Links a dependency as if the other project had installed it. */
 async function link(name: string): Promise<void> {
-  const place = join(folder(), "node_modules", name);
-  await mkdir(dirname(place), { recursive: true });
-  await symlink(join(project, "node_modules", name), place);
+  const path = join(folder(), "node_modules", name);
+  await mkdir(dirname(path), { recursive: true });
+  await symlink(join(project, "node_modules", name), path);
 }
 
 test("publint finds nothing", async () => {
@@ -45,7 +46,7 @@ test("publint finds nothing", async () => {
   expect(messages).toEqual([]);
 });
 
-test("attw finds nothing for those who import it as a module", async () => {
+test("attw finds nothing for ES modules", async () => {
   const attw = join(dirname(require.resolve("@arethetypeswrong/cli/package.json")), "dist/index.js");
   const options = ["--profile", "esm-only", "--no-emoji", "--format", "ascii"];
   const { stdout } = await run(process.execPath, [attw, tarball, ...options]);
@@ -53,15 +54,19 @@ test("attw finds nothing for those who import it as a module", async () => {
   expect(entries).toEqual(["client", "node-client", "openapi", "openapi.json", "proto/*", "package.json"]);
 });
 
-test("what is in it is what is needed", async () => {
+test("contains the files that it needs and no others", async () => {
   const files = await readdir(installed(), { recursive: true, encoding: "utf8" });
-  const own = files.filter((name) => !name.startsWith("node_modules"));
-  expect(own.filter((name) => /\.map$|(^|\/)(test|bench|devnet|examples)(\/|$)|\.tsbuildinfo$/.test(name))).toEqual([]);
-  expect(own).toEqual(expect.arrayContaining(["gen/openapi.json", "dist/web/index.html", "README.md", "LICENSE"]));
+  const packageFiles = files.filter((name) => !name.startsWith("node_modules"));
+  expect(
+    packageFiles.filter((name) => /\.map$|(^|\/)(test|bench|devnet|examples)(\/|$)|\.tsbuildinfo$/.test(name)),
+  ).toEqual([]);
+  expect(packageFiles).toEqual(
+    expect.arrayContaining(["gen/openapi.json", "dist/web/index.html", "README.md", "LICENSE"]),
+  );
   expect(await readFile(join(installed(), "dist/src/main.js"), "utf8")).not.toContain("sourceMappingURL");
   const bundled = await readdir(join(installed(), "node_modules"));
   expect(bundled).toEqual(expect.arrayContaining(["ethers", "@hop-protocol"]));
-  // The versions that `overrides` names, and not Hardhat.
+  // The bundle has the versions of `overrides`, and no Hardhat.
   const versionOf = async (name: string) =>
     JSON.parse(await readFile(join(installed(), "node_modules", name, "package.json"), "utf8")).version;
   const { overrides } = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
@@ -70,22 +75,22 @@ test("what is in it is what is needed", async () => {
   expect(files.filter((name) => /node_modules\/hardhat(\/|$)/.test(name))).toEqual([]);
 });
 
-describe("in a project that has it installed", () => {
+describe("in a project that has installed the package", () => {
   beforeAll(async () => {
     const compilerOptions = { module: "NodeNext", target: "ES2023", strict: true, types: ["node"], outDir: "out" };
     await writeFile(join(folder(), "package.json"), JSON.stringify({ type: "module" }));
     await writeFile(join(folder(), "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
     const programs = ["examples/connect.ts", "examples/fetch.ts", "test/process/package/program.ts"];
-    for (const each of programs) await copyFile(join(project, each), join(folder(), basename(each)));
+    for (const program of programs) await copyFile(join(project, program), join(folder(), basename(program)));
   });
 
-  test("the examples compile, and the command serves them", async () => {
+  test("the examples compile and run against the installed command", async () => {
     const compiler = [require.resolve("typescript/bin/tsc"), "-p", folder()];
-    const complaints = await run(process.execPath, compiler).then(
+    const compilerErrors = await run(process.execPath, compiler).then(
       () => "",
       (error: { stdout: string }) => error.stdout,
     );
-    expect(complaints).toBe("");
+    expect(compilerErrors).toBe("");
 
     const { bin } = JSON.parse(await readFile(join(installed(), "package.json"), "utf8"));
     const environment = { HOST: "127.0.0.1", PORT: "0", ASSETS_URL: "off", EXPLORER_API_URL: "off" };

@@ -8,11 +8,11 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-test("a tool is where the first place is that exists", () => {
+test("returns the first path that exists", () => {
   expect(findTool("me", "/nowhere/me", here, process.execPath)).toBe(here);
 });
 
-test("a tool that is nowhere leaves a test out, but where none may be", () => {
+test("returns undefined for a missing tool, but throws with REQUIRE_TOOLS", () => {
   vi.stubEnv("REQUIRE_TOOLS", "");
   expect(findTool("me", "/nowhere/me")).toBeUndefined();
   vi.stubEnv("REQUIRE_TOOLS", "1");
