@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ChainClient, RpcCall } from "../../../src/chain/chain-client.js";
-import { RpcError } from "../../../src/chain/json-rpc/rpc-codec.js";
 import type { RpcLog } from "../../../src/chain/json-rpc/parse-results.js";
+import { RpcError } from "../../../src/chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../../src/errors.js";
-import { sendJson, type HttpStub, readBody, startHttpStub } from "./http-stub.js";
+import { type HttpStub, readBody, sendJson, startHttpStub } from "./http-stub.js";
 
 /** What a test says of an event; the chain adds where it stands. */
 export interface StubEvent {

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request as send } from "undici";
 import { readBody } from "./http-stub.js";
 import {
-  clampBlocks,
   BATCH_ERROR,
+  clampBlocks,
   type ProxiedCall,
   parseCalls,
   parseJson,

@@ -2,10 +2,10 @@ import type { BlockRange, ChainClient } from "../../../src/chain/chain-client.js
 import type { NetworkChains } from "../../../src/chain/chains.js";
 import { type Log, parseLogs, type RpcLog } from "../../../src/chain/json-rpc/parse-results.js";
 import { ServiceError } from "../../../src/errors.js";
-import { type Chain, type Network, getNetwork } from "../../../src/hop/networks.js";
-import { type StatusDetails, buildTransferStatus, type TransferStatus } from "../../../src/transfers/status.js";
-import type { TransferDelivery, SentTransfer } from "../../../src/transfers/transfer.js";
+import { type Chain, getNetwork, type Network } from "../../../src/hop/networks.js";
 import type { LookupContext } from "../../../src/transfers/sources/transfer-source.js";
+import { buildTransferStatus, type StatusDetails, type TransferStatus } from "../../../src/transfers/status.js";
+import type { SentTransfer, TransferDelivery } from "../../../src/transfers/transfer.js";
 
 // Transfers, and chains without a node that hold their events.
 
@@ -45,7 +45,11 @@ export function createSentTransfer(more: Partial<SentTransfer> = {}): SentTransf
   };
 }
 
-export const defaultDelivery: TransferDelivery = { transactionHash: repeatedByteHash("3c"), blockNumber: 2_000, bonder: repeatedByteAddress("e3") };
+export const defaultDelivery: TransferDelivery = {
+  transactionHash: repeatedByteHash("3c"),
+  blockNumber: 2_000,
+  bonder: repeatedByteAddress("e3"),
+};
 
 export interface StatusOverrides extends Partial<StatusDetails> {
   readonly sent?: Partial<SentTransfer>;
@@ -65,7 +69,8 @@ export function createStatus({ sent, ...more }: StatusOverrides = {}): TransferS
   });
 }
 
-export const unavailableError = (who: string): ServiceError => new ServiceError("UPSTREAM_UNAVAILABLE", `${who} is down`);
+export const unavailableError = (who: string): ServiceError =>
+  new ServiceError("UPSTREAM_UNAVAILABLE", `${who} is down`);
 
 /** An event and who sent its transaction, as a chain's contracts would make it. */
 export interface ChainEvent {
@@ -122,7 +127,10 @@ export interface TransferChainStub {
 
 const FIRST_BLOCK_SECONDS = 1_600_000_000;
 
-export function createTransferChainStub(slug: string, { most: maxLogBlocks = Number.POSITIVE_INFINITY, head = 100_000 } = {}): TransferChainStub {
+export function createTransferChainStub(
+  slug: string,
+  { most: maxLogBlocks = Number.POSITIVE_INFINITY, head = 100_000 } = {},
+): TransferChainStub {
   const timestampOf = (block: number): number => FIRST_BLOCK_SECONDS + block;
 
   async function isAsked(method: string, signal: AbortSignal): Promise<void> {
@@ -193,7 +201,9 @@ export function createTransferChainStub(slug: string, { most: maxLogBlocks = Num
         await isAsked("eth_getLogs", signal);
         const isWide = to - from + 1 > chain.maxLogBlocks;
         if (isWide && to === Number.POSITIVE_INFINITY) return undefined;
-        const cut = newestFirst ? { from: to - chain.maxLogBlocks + 1, to } : { from, to: from + chain.maxLogBlocks - 1 };
+        const cut = newestFirst
+          ? { from: to - chain.maxLogBlocks + 1, to }
+          : { from, to: from + chain.maxLogBlocks - 1 };
         const range = isWide ? cut : { from, to };
         chain.searchedRanges.push(range);
         // Whatever the filter: who asks has to look at what it is given.
