@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getNetwork } from "../src/hop/networks.js";
 import { openIndex } from "../src/transfers/index/store/open-index.js";
-import { createIndexSource } from "../src/transfers/sources/index-source.js";
+import { createIndexLookup } from "../src/transfers/sources/index-source.js";
 import type { LookupContext } from "../src/transfers/sources/transfer-source.js";
 import { createSyntheticIndex } from "./support/synthetic-index.js";
 
@@ -44,7 +44,7 @@ try {
     measure(`by transfer ID, ${pass}`, transferIds, reader.findByTransferId);
     measure(`by transaction hash, sent or delivered, ${pass}`, transactionHashes, reader.findByTransactionHash);
   }
-  const source = createIndexSource({
+  const source = createIndexLookup({
     getIndex: () => reader,
     network,
     getPollIntervalMs: () => 2_000,

@@ -1,5 +1,5 @@
 // Calls the service over Connect, with types from the contract.
-import { faultOf, GetTransferStatusResponse_State as State } from "hop-gateway/client";
+import { getErrorDetails, GetTransferStatusResponse_State as State } from "hop-gateway/client";
 import { createBridgeClient } from "hop-gateway/node-client";
 
 const bridge = createBridgeClient(process.argv[2] ?? "http://127.0.0.1:8000", { timeoutMs: 5_000 });
@@ -19,8 +19,8 @@ try {
   // USDT has no bridge to Base.
   await bridge.getQuote({ ...transfer, toChain: "base" });
 } catch (error) {
-  const fault = faultOf(error);
+  const details = getErrorDetails(error);
   // Without a reason, the error does not come from the service: it was not reached, or not in time.
-  if (fault === undefined) throw error;
-  console.log(`error: ${fault.reason}, ${fault.message}`);
+  if (details === undefined) throw error;
+  console.log(`error: ${details.reason}, ${details.message}`);
 }

@@ -1,10 +1,10 @@
 /**
  * The contract of the service with its types, for TypeScript programs that call it over Connect, gRPC or gRPC-Web, and
- * `faultOf`, which reads the reason of a failed call. Loads no code of the service and runs in browsers too.
+ * `getErrorDetails`, which reads the reason of a failed call. Loads no code of the service and runs in browsers too.
  * `hop-gateway/node-client` has a client.
  *
  * @example
- * import { faultOf } from "hop-gateway/client";
+ * import { getErrorDetails } from "hop-gateway/client";
  * import { createBridgeClient } from "hop-gateway/node-client";
  *
  * const bridge = createBridgeClient("http://127.0.0.1:8000");
@@ -12,7 +12,7 @@
  *   const { routes } = await bridge.listAvailableRoutes({ token: "rETH" });
  *   console.log(`${routes.length} routes`);
  * } catch (error) {
- *   console.log(faultOf(error)?.reason);
+ *   console.log(getErrorDetails(error)?.reason);
  * }
  */
 import { ConnectError } from "@connectrpc/connect";
@@ -25,7 +25,7 @@ export * from "../gen/hop/bridge/v1/bridge_pb.js";
 export type { ErrorReason };
 
 /** Why the service rejected a call. */
-export interface Fault {
+export interface ErrorDetails {
   /** Stable. Later versions may add reasons. */
   readonly reason: ErrorReason;
   /** For humans; may change. */
@@ -41,7 +41,7 @@ export interface Fault {
  * was not reached, or the caller's own deadline or signal ended the call.
  * @param error what the call threw
  */
-export function faultOf(error: unknown): Fault | undefined {
+export function getErrorDetails(error: unknown): ErrorDetails | undefined {
   const failure = ConnectError.from(error);
   const info = failure.findDetails(ErrorInfoSchema).find(({ domain }) => domain === BridgeService.file.proto.package);
   if (info === undefined) return undefined;

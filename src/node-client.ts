@@ -12,7 +12,7 @@ export interface BridgeClientOptions {
 
 /**
  * Creates a client for Node.js over Connect and HTTP/1.1. It keeps connections alive without keeping the process
- * running. Calls fail with a ConnectError; `faultOf` of `hop-gateway/client` reads it.
+ * running. Calls fail with a ConnectError; `getErrorDetails` of `hop-gateway/client` reads it.
  * @param baseUrl URL of the service, such as `http://127.0.0.1:8000`
  */
 export function createBridgeClient(baseUrl: string, { timeoutMs }: BridgeClientOptions = {}): BridgeClient {

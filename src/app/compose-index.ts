@@ -1,4 +1,4 @@
-import type { Chains } from "../chain/chains.js";
+import type { ChainClients } from "../chain/chains.js";
 import type { BlockFinder } from "../chain/read/block-finder.js";
 import type { Config } from "../config/config.js";
 import { getErrorMessage } from "../errors.js";
@@ -9,12 +9,12 @@ import type { IndexHandle } from "../transfers/index/store/open-index.js";
 import type { IndexCoverage } from "../transfers/index/store/transfer-index.js";
 import type { IndexSyncListener } from "../transfers/index/sync/index-sync.js";
 import { getPollIntervalMs } from "../transfers/index/sync/reorg-detection.js";
-import { createIndexSource, type IndexSource } from "../transfers/sources/index-source.js";
+import { createIndexLookup, type IndexLookup } from "../transfers/sources/index-source.js";
 import { StartupError } from "./startup-error.js";
 
 /** The transfer index as the service runs it. */
 export interface IndexModule {
-  readonly source: IndexSource;
+  readonly source: IndexLookup;
   /** Returns the indexed range of a chain; undefined: nothing yet. */
   coverage(slug: string): IndexCoverage | undefined;
   /**
@@ -27,7 +27,7 @@ export interface IndexModule {
 
 export interface ComposeIndexOptions {
   readonly config: NonNullable<Config["index"]>;
-  readonly chains: Chains;
+  readonly chains: ChainClients;
   readonly blockTimes: BlockFinder;
   readonly logger: Logger;
 }
@@ -46,7 +46,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
   };
 
   return {
-    source: createIndexSource({
+    source: createIndexLookup({
       getIndex: () => handle?.reader,
       network,
       getPollIntervalMs,

@@ -1,4 +1,4 @@
-import type { Chains } from "../chain/chains.js";
+import type { ChainClients } from "../chain/chains.js";
 import type { Config } from "../config/config.js";
 import type { Logger } from "../observability/log.js";
 import type { Metrics } from "../observability/metrics/metrics.js";
@@ -23,7 +23,7 @@ export interface QuotesModule {
 
 export interface ComposeQuotesOptions {
   readonly config: Config;
-  readonly chains: Chains;
+  readonly chains: ChainClients;
   readonly offChainSources: OffChainSources;
   readonly limiter: AdaptiveLimiter;
   readonly clocks: Clocks;

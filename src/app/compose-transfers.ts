@@ -1,4 +1,4 @@
-import type { Chains } from "../chain/chains.js";
+import type { ChainClients } from "../chain/chains.js";
 import { createBlockFinder } from "../chain/read/block-finder.js";
 import { createFinalityTracker } from "../chain/read/finality-tracker.js";
 import type { Config } from "../config/config.js";
@@ -29,7 +29,7 @@ export interface TransfersModule {
 
 export interface ComposeTransfersOptions {
   readonly config: Config;
-  readonly chains: Chains;
+  readonly chains: ChainClients;
   readonly limiter: AdaptiveLimiter;
   readonly logger: Logger;
 }

@@ -1,11 +1,11 @@
-import type { ChainPoolState, Chains } from "../chain/chains.js";
+import type { ChainClients, ChainPoolState } from "../chain/chains.js";
 import { getNetwork } from "../hop/networks.js";
 import type { DependencyMonitor, IndexLag, SourceStatus } from "../observability/dependency-status.js";
 import type { TransfersModule } from "./compose-transfers.js";
 import type { OffChainSources } from "./off-chain-sources.js";
 
 export interface DependencyMonitorDeps {
-  readonly chains: Pick<Chains, "listStates" | "probe">;
+  readonly chains: Pick<ChainClients, "listStates" | "probe">;
   readonly offChainSources: Pick<OffChainSources, "health" | "refreshStale">;
   readonly transfers: Pick<TransfersModule, "explorerHealth" | "indexCoverage">;
   /** Milliseconds since 1970. */

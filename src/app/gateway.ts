@@ -1,6 +1,6 @@
 import cluster from "node:cluster";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import { type ChainEndpoints, createChains } from "../chain/chains.js";
+import { type ChainEndpoints, createChainClients } from "../chain/chains.js";
 import type { Config } from "../config/config.js";
 import { getNetwork, type NetworkSlug } from "../hop/networks.js";
 import type { DynamicDocument, StaticDocument } from "../http/documents.js";
@@ -64,7 +64,7 @@ export async function createGateway(
     ? (await import("../observability/tracing.js")).createTracing(version)
     : undefined;
   const metrics = createMetrics({ version, getDependencyStatus: () => dependencies.read(), getLoad, ...clocks });
-  const chains = createChains({
+  const chains = createChainClients({
     networks: { mainnet: selectEndpoints(config, "mainnet"), goerli: selectEndpoints(config, "goerli") },
     customUrlPolicy: config.customRpcUrlPolicy,
     customUrlPorts: config.customRpcPorts,

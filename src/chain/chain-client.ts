@@ -11,7 +11,7 @@ export interface RpcCall {
 }
 
 /** Outcome of one call of a batch: the node's result, or the revert of the contract. */
-export type RpcOutcome = { readonly result: unknown } | { readonly revert: RevertError };
+export type RpcCallResult = { readonly result: unknown } | { readonly revert: RevertError };
 
 /** Block numbers, both ends included. */
 export interface BlockRange {
@@ -51,7 +51,7 @@ export interface ChainClient {
    * outcomes in the order of the calls.
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain responds to all calls
    */
-  sendBatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
+  sendBatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcCallResult[]>;
   /**
    * Searches logs in a range of blocks, or in as much of it as an endpoint accepts at once: the beginning of the range, or
    * its end with `newestFirst`. The result names the blocks that were searched.
@@ -68,10 +68,10 @@ export interface ChainClient {
 }
 
 /** Returns the result of a call; undefined when the call has none or has reverted. */
-export function getResult(outcome: RpcOutcome | undefined): unknown {
+export function getRpcResult(outcome: RpcCallResult | undefined): unknown {
   return outcome !== undefined && "result" in outcome ? outcome.result : undefined;
 }
 
-export function isReverted(outcome: RpcOutcome | undefined): boolean {
+export function isReverted(outcome: RpcCallResult | undefined): boolean {
   return outcome !== undefined && "revert" in outcome;
 }

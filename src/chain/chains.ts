@@ -16,16 +16,16 @@ import {
 import type { ChainHead } from "./endpoints/head-tracker.js";
 
 /** The chains of one network, as one request reaches them. */
-export interface NetworkChains {
+export interface NetworkChainClients {
   /** Returns the client of a chain by slug. */
   getClient(slug: string): ChainClient;
   /** Returns whether the caller named the endpoint. Its results are then for this caller only. */
   hasCustomEndpoint(slug: string): boolean;
 }
 
-export interface Chains {
+export interface ChainClients {
   /** Returns a network's chains on the configured endpoints. */
-  forNetwork(network: string): NetworkChains;
+  forNetwork(network: string): NetworkChainClients;
   /**
    * Runs `work` with the network's chains. The endpoints that the caller names serve only this work and are closed
    * afterwards.
@@ -35,7 +35,7 @@ export interface Chains {
   withCustomEndpoints<T>(
     network: string,
     customUrls: ReadonlyMap<string, string>,
-    work: (chains: NetworkChains) => Promise<T>,
+    work: (chains: NetworkChainClients) => Promise<T>,
     caller: EndpointCaller,
   ): Promise<T>;
   /** Returns the state of all chains on the configured endpoints. */
@@ -61,7 +61,7 @@ export interface ChainEndpointRequest extends EndpointRequest {
   readonly chain: string;
 }
 
-export interface ChainsOptions {
+export interface ChainClientsOptions {
   /** The configured chains by network and slug. */
   readonly networks: Readonly<Record<string, ReadonlyMap<string, ChainEndpoints>>>;
   readonly customUrlPolicy: CustomUrlPolicy;
@@ -82,7 +82,7 @@ const KEEP_ALIVE_MS = 30_000;
 /** Limits how long undici tries to connect. Requests give up earlier. */
 const CONNECT_TIMEOUT_MS = 3_000;
 
-export function createChains(options: ChainsOptions): Chains {
+export function createChainClients(options: ChainClientsOptions): ChainClients {
   const { networks, customUrlPolicy: policy, customUrlPorts: allowedPorts, onFailure, onEndpointRequest } = options;
   const customEndpoints = createCustomEndpoints({
     policy,

@@ -1,5 +1,5 @@
 import { StartupError } from "../app/startup-error.js";
-import { createChains } from "../chain/chains.js";
+import { createChainClients } from "../chain/chains.js";
 import { createBlockFinder } from "../chain/read/block-finder.js";
 import { type Config, ConfigError, loadConfig } from "../config/config.js";
 import { getErrorMessage } from "../errors.js";
@@ -31,7 +31,7 @@ async function backfillUntilAborted(
   const endpoints = [...network.chains].map(
     ([slug, { chainId }]) => [slug, { chainId, urls: rpcUrls.mainnet.get(slug) ?? [] }] as const,
   );
-  const chains = createChains({
+  const chains = createChainClients({
     networks: { mainnet: new Map(endpoints) },
     customUrlPolicy: "off",
     onFailure: () => {},

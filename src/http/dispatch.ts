@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../errors.js";
 import type { HttpLimits } from "./connection/http-limits.js";
 import { createHeadersTooLargeError, createUrlTooLongError } from "./connection/protocol-errors.js";
-import type { Begin } from "./request/begin.js";
+import type { BeginRequest } from "./request/begin.js";
 import type { BufferedBody } from "./request/body.js";
 import { toCodeName } from "./request/error-mapping.js";
 import type { InFlightRegistry } from "./request/in-flight-registry.js";
@@ -29,7 +29,7 @@ export function createDispatcher(
   routes: ReadonlyMap<string, HttpRoute>,
   limits: HttpLimits,
   registry: InFlightRegistry,
-  begin: Begin,
+  begin: BeginRequest,
 ): Dispatcher {
   function serve(exchange: HttpExchange, route: HttpRoute, query: string): void {
     const { req, context, bufferedBody } = exchange;

@@ -2,23 +2,23 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
-import type { ProtocolError } from "./connection/http1-server.js";
-import { createHttpListener } from "./connection/listener.js";
-import { toProtocolErrorResponse } from "./connection/protocol-errors.js";
+import type { HttpProtocolError } from "./connection/http1-server.js";
+import { createHttpSocketListener } from "./connection/listener.js";
+import { toHttpProtocolErrorResponse } from "./connection/protocol-errors.js";
 import { createDispatcher, exceedsHeaderLimits, type StreamFallback } from "./dispatch.js";
 import { createDocumentRoutes, type Documents } from "./documents.js";
-import { createBegin } from "./request/begin.js";
+import { createBeginRequest } from "./request/begin.js";
 import { toCodeName } from "./request/error-mapping.js";
 import { createInFlightRegistry } from "./request/in-flight-registry.js";
 import { type AnyOperation, decorateOperations, type MountedService } from "./request/mounted-service.js";
 import { createRateLimiter, type RateLimitOptions } from "./request/rate-limiter.js";
 import {
   type AccessLog,
-  type CallTracer,
   type HttpRequest,
   HttpRequestContext,
   type HttpResponse,
   type InternalErrorReporter,
+  type RequestTracer,
 } from "./request/request-context.js";
 import { createRequestId } from "./request/request-id.js";
 import { formatRawErrorResponse, type HttpRoute } from "./request/response.js";
@@ -43,7 +43,7 @@ export interface HttpServerOptions {
   readonly trustProxy?: boolean;
   readonly limits?: Partial<HttpLimits>;
   /** Traces the calls of operations. Default: no tracing, at no cost. */
-  readonly tracer?: CallTracer | undefined;
+  readonly tracer?: RequestTracer | undefined;
   /** Limits the calls of each caller. Default: no limit. */
   readonly rateLimit?: RateLimitOptions | undefined;
   /** Serves common requests by fast paths. False serves all by the general path, with equal responses. Default: true. */
@@ -82,7 +82,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     options.tracer === undefined
       ? options.services
       : options.services.map((service) => decorateOperations(service, traceOperation));
-  const begin = createBegin(options.rateLimit && createRateLimiter(options.rateLimit));
+  const begin = createBeginRequest(options.rateLimit && createRateLimiter(options.rateLimit));
 
   const { generalRoutes, fastPathMethods } = createRpcRoutes(services, limits, draining.signal);
   const routes = new Map<string, HttpRoute>(generalRoutes);
@@ -117,8 +117,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     });
   }
 
-  function onProtocolError(protocolError: ProtocolError, socket: Socket): string {
-    const { status, error, headers = [] } = toProtocolErrorResponse(protocolError, limits);
+  function onProtocolError(protocolError: HttpProtocolError, socket: Socket): string {
+    const { status, error, headers = [] } = toHttpProtocolErrorResponse(protocolError, limits);
     const { reason } = error;
     const context = registry.findPending(socket);
     if (context !== undefined) {
@@ -132,7 +132,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return formatRawErrorResponse({ requestId, rateLimitHeaders: [] }, status, error, headers);
   }
 
-  const listener = createHttpListener({
+  const listener = createHttpSocketListener({
     host: options.host,
     port: options.port,
     limits,

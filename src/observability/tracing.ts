@@ -17,7 +17,7 @@ import {
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainEndpointRequest } from "../chain/chains.js";
 import type { EndpointRequestObserver } from "../chain/endpoints/endpoint.js";
-import type { AccessLogEntry, CallTracer, HttpResponse } from "../http/request/request-context.js";
+import type { AccessLogEntry, HttpResponse, RequestTracer } from "../http/request/request-context.js";
 import { readGetRoutes } from "../http/rest/get-routes.js";
 import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
 
@@ -30,7 +30,7 @@ import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
 // endpoints are not traced.
 
 export interface Tracing {
-  readonly callTracer: CallTracer;
+  readonly callTracer: RequestTracer;
   readonly onEndpointRequest: EndpointRequestObserver<ChainEndpointRequest>;
   readonly onChainStateRead: NonNullable<RouteCacheDeps["onRead"]>;
   /** Returns whether an SDK is registered: without one, spans are not recorded. */
@@ -79,7 +79,7 @@ export function createTracing(version: string): Tracing {
     };
   }
 
-  const callTracer: CallTracer = {
+  const callTracer: RequestTracer = {
     startTrace({ operation, protocol, headers, startedAt }) {
       if (!operation.startsWith(`${service}/`)) return undefined;
       const attributes: Attributes = {

@@ -4,7 +4,7 @@ import {
   type GetQuoteResponse,
   GetQuoteResponseSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { Chains, NetworkChains } from "../chain/chains.js";
+import type { ChainClients, NetworkChainClients } from "../chain/chains.js";
 import { ServiceError } from "../errors.js";
 import type { FeeSettings } from "../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
@@ -26,7 +26,7 @@ import {
 } from "./parameters.js";
 
 export function createGetQuote(deps: {
-  readonly chains: Pick<Chains, "withCustomEndpoints">;
+  readonly chains: Pick<ChainClients, "withCustomEndpoints">;
   readonly settings: FeeSettingsSource;
   readonly engine: QuoteEngine;
 }): Operation<GetQuoteRequest, GetQuoteResponse> {
@@ -45,7 +45,7 @@ export function createGetQuote(deps: {
     customUrls: ReadonlyMap<string, string>,
     context: CallContext,
   ): Promise<GetQuoteResponse> {
-    const quoteOn = (access: NetworkChains): Promise<Quote> =>
+    const quoteOn = (access: NetworkChainClients): Promise<Quote> =>
       engine.quoteWithCustomEndpoints(request, access, context);
     const quote = await chains.withCustomEndpoints(request.network, customUrls, quoteOn, context);
     context.setCachePolicy("private");

@@ -5,7 +5,7 @@ import {
   GetTransferStatusResponseSchema,
   GetTransferStatusResponse_State as State,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { Chains, NetworkChains } from "../chain/chains.js";
+import type { ChainClients, NetworkChainClients } from "../chain/chains.js";
 import { isBytes32 } from "../chain/hex.js";
 import { ServiceError } from "../errors.js";
 import { getTokenDecimals } from "../hop/tokens.js";
@@ -24,7 +24,7 @@ const PRICE_TIMEOUT_MS = 1_000;
 const SETTLED_MAX_AGE_SECONDS = 24 * 60 * 60;
 
 export interface GetTransferStatusDeps {
-  readonly chains: Pick<Chains, "forNetwork" | "withCustomEndpoints">;
+  readonly chains: Pick<ChainClients, "forNetwork" | "withCustomEndpoints">;
   readonly statusCache: StatusCache;
   readonly prices: TokenPrices;
   /** Maximum duration of a call, in milliseconds. */
@@ -89,7 +89,7 @@ export function createGetTransferStatus(
       if (status !== undefined) return respond(status, { isPrivate: customUrls.size > 0, remainingMs }, context);
       throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);
     };
-    const find = (access: NetworkChains): MaybePromise<LookupResult> =>
+    const find = (access: NetworkChainClients): MaybePromise<LookupResult> =>
       statusCache.find(query, {
         network,
         chains: access,

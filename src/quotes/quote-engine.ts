@@ -1,4 +1,4 @@
-import type { NetworkChains } from "../chain/chains.js";
+import type { NetworkChainClients } from "../chain/chains.js";
 import type { MaybePromise } from "../resilience/maybe-async.js";
 import type { Quote } from "./math/quote.js";
 import type { QuoteRequest } from "./state/quote-request.js";
@@ -30,5 +30,9 @@ export interface QuoteEngine {
   /** Quotes from the inputs that all callers share; synchronously if they are cached. */
   quote(request: QuoteRequest, requester: QuoteRequester): MaybePromise<TimestampedQuote>;
   /** Quotes through endpoints that the caller named; their responses are neither cached nor shared with other callers. */
-  quoteWithCustomEndpoints(request: QuoteRequest, chains: NetworkChains, requester: QuoteRequester): Promise<Quote>;
+  quoteWithCustomEndpoints(
+    request: QuoteRequest,
+    chains: NetworkChainClients,
+    requester: QuoteRequester,
+  ): Promise<Quote>;
 }

@@ -1,5 +1,5 @@
 import type { ChainClient } from "../chain/chain-client.js";
-import type { NetworkChains } from "../chain/chains.js";
+import type { NetworkChainClients } from "../chain/chains.js";
 import { isQuantity } from "../chain/hex.js";
 import { RevertError } from "../chain/json-rpc/revert-error.js";
 import { ServiceError } from "../errors.js";
@@ -20,7 +20,7 @@ export interface SdkEngineDeps {
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
   readonly attestations: Pick<AttestationClient, "find"> | undefined;
   /** The chains of a network on the configured endpoints. */
-  readonly chains: (network: NetworkSlug) => NetworkChains;
+  readonly chains: (network: NetworkSlug) => NetworkChainClients;
   /** Limits concurrent quotes for callers: each takes milliseconds of CPU. */
   readonly limiter: AdaptiveLimiter;
 }
@@ -30,7 +30,12 @@ export interface SdkEngine extends QuoteEngine {
    * Quotes like quoteWithCustomEndpoints, but at another time (Unix seconds) and without the limiter. The time affects
    * the price through the deadline in the calldata of deliveries.
    */
-  quoteAtTime(request: QuoteRequest, chains: NetworkChains, nowSeconds: number, signal: AbortSignal): Promise<Quote>;
+  quoteAtTime(
+    request: QuoteRequest,
+    chains: NetworkChainClients,
+    nowSeconds: number,
+    signal: AbortSignal,
+  ): Promise<Quote>;
 }
 
 /** Selectors of calls that may revert because of the amount: calculateSwap, aggregate3 (of such calls), quoteExactInput. */
@@ -57,7 +62,7 @@ export function createSdkEngine({
 
   async function quote(
     { network, token, source, destination, amountIn, slippagePercent }: QuoteRequest,
-    chains: NetworkChains,
+    chains: NetworkChainClients,
     getNowSeconds: (() => number) | undefined,
     signal: AbortSignal,
   ): Promise<Quote> {
@@ -103,7 +108,7 @@ export function createSdkEngine({
 
   function quoteWithCustomEndpoints(
     request: QuoteRequest,
-    chains: NetworkChains,
+    chains: NetworkChainClients,
     { caller, signal }: QuoteRequester,
   ): Promise<Quote> {
     return limiter.run(caller, signal, () => quote(request, chains, undefined, signal));

@@ -1,5 +1,5 @@
 import type { ChainClient } from "../chain/chain-client.js";
-import type { NetworkChains } from "../chain/chains.js";
+import type { NetworkChainClients } from "../chain/chains.js";
 import type { NetworkSlug } from "../hop/networks.js";
 import type { Quote } from "./math/quote.js";
 import type { SdkEngine } from "./sdk-engine.js";
@@ -26,7 +26,7 @@ export interface ShadowComparisonOptions {
   /** Share of quotes to compare, 0 to 1. */
   readonly sampleRate: number;
   readonly referenceEngine: SdkEngine;
-  readonly chains: (network: NetworkSlug) => NetworkChains;
+  readonly chains: (network: NetworkSlug) => NetworkChainClients;
   readonly onResult: (result: ComparisonResult) => void;
   /** Returns a random number from 0 to 1. */
   readonly random: () => number;
@@ -82,7 +82,10 @@ export function createShadowComparison(options: ShadowComparisonOptions): (serve
 }
 
 /** Pins chains to the blocks and gas prices of their state. */
-function pinChainAccess(access: NetworkChains, states: ReadonlyMap<string, ChainState | undefined>): NetworkChains {
+function pinChainAccess(
+  access: NetworkChainClients,
+  states: ReadonlyMap<string, ChainState | undefined>,
+): NetworkChainClients {
   return {
     ...access,
     getClient(slug) {

@@ -1,6 +1,6 @@
 /** Tracks the health of an upstream by the attempts at it: circuit breaker, latency, and requested cooldown. */
 export interface CircuitBreaker {
-  state(): CircuitBreakerState;
+  state(): UpstreamHealth;
   /** Returns when the upstream last responded, on the clock of the breaker; undefined: never. */
   lastSuccessAt(): number | undefined;
   /** Returns whether the upstream gets no requests because it asked for that, or because it serves another chain. */
@@ -24,7 +24,7 @@ export interface CircuitBreaker {
  * failing: the breaker is open, or the last known result is a failure. cooldown: the upstream is cooling down. unknown:
  * there has been no attempt yet.
  */
-export type CircuitBreakerState = "ok" | "failing" | "cooldown" | "unknown";
+export type UpstreamHealth = "ok" | "failing" | "cooldown" | "unknown";
 
 export interface CircuitBreakerAttempt {
   /** @param latencyMs undefined: this latency says nothing about other attempts */
@@ -51,7 +51,7 @@ const MAX_HEDGE_DELAY_MS = 1_000;
 export const DEFAULT_HEDGE_DELAY_MS = 500;
 
 /** State of one breaker. All times are milliseconds on the clock that the transitions receive as `now`. */
-export interface BreakerState {
+export interface CircuitBreakerState {
   readonly cooldownStartedAt: number;
   readonly cooldownUntil: number;
   readonly lastAttemptAt: number;
@@ -74,7 +74,7 @@ export interface StartedAttempt {
   readonly isProbe: boolean;
 }
 
-export const INITIAL_BREAKER_STATE: BreakerState = {
+export const INITIAL_CIRCUIT_BREAKER_STATE: CircuitBreakerState = {
   cooldownStartedAt: Number.NEGATIVE_INFINITY,
   cooldownUntil: Number.NEGATIVE_INFINITY,
   lastAttemptAt: Number.NEGATIVE_INFINITY,
@@ -87,37 +87,44 @@ export const INITIAL_BREAKER_STATE: BreakerState = {
   lastOutcome: undefined,
 };
 
-export function isOpen({ openUntil }: BreakerState, now: number): boolean {
+export function isOpen({ openUntil }: CircuitBreakerState, now: number): boolean {
   return openUntil !== undefined && now < openUntil;
 }
 
-export function isCoolingDown({ cooldownUntil }: BreakerState, now: number): boolean {
+export function isCoolingDown({ cooldownUntil }: CircuitBreakerState, now: number): boolean {
   return now < cooldownUntil;
 }
 
-export function describeState(state: BreakerState, now: number): CircuitBreakerState {
+export function getUpstreamHealth(state: CircuitBreakerState, now: number): UpstreamHealth {
   if (isCoolingDown(state, now)) return "cooldown";
   if (isOpen(state, now) || state.lastOutcome === "failure") return "failing";
   return state.lastOutcome === undefined ? "unknown" : "ok";
 }
 
 /** Returns the 95th percentile of the last latencies, within bounds. */
-export function computeHedgeDelayMs({ latenciesMs }: BreakerState): number {
+export function computeHedgeDelayMs({ latenciesMs }: CircuitBreakerState): number {
   const sorted = [...latenciesMs].sort((a, b) => a - b);
   const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1] ?? DEFAULT_HEDGE_DELAY_MS;
   return Math.min(Math.max(p95, MIN_HEDGE_DELAY_MS), MAX_HEDGE_DELAY_MS);
 }
 
-export function onCooldownRequested(state: BreakerState, milliseconds: number, now: number): BreakerState {
+export function onCooldownRequested(
+  state: CircuitBreakerState,
+  milliseconds: number,
+  now: number,
+): CircuitBreakerState {
   const cooldownUntil = Math.max(state.cooldownUntil, now + Math.min(milliseconds, MAX_COOLDOWN_MS));
   return { ...state, cooldownStartedAt: now, cooldownUntil };
 }
 
-export function onProbed(state: BreakerState, isSuccess: boolean, now: number): BreakerState {
+export function onProbed(state: CircuitBreakerState, isSuccess: boolean, now: number): CircuitBreakerState {
   return isSuccess ? { ...state, lastOutcome: "success", lastSuccessAt: now } : { ...state, lastOutcome: "failure" };
 }
 
-export function onAttemptStarted(state: BreakerState, now: number): { state: BreakerState; attempt: StartedAttempt } {
+export function onAttemptStarted(
+  state: CircuitBreakerState,
+  now: number,
+): { state: CircuitBreakerState; attempt: StartedAttempt } {
   const isProbe = state.openUntil !== undefined && now >= state.openUntil;
   return {
     // An outstanding probe keeps other attempts away.
@@ -127,14 +134,14 @@ export function onAttemptStarted(state: BreakerState, now: number): { state: Bre
 }
 
 export function onAttemptSucceeded(
-  before: BreakerState,
+  before: CircuitBreakerState,
   attempt: StartedAttempt,
   latencyMs: number | undefined,
   now: number,
-): BreakerState {
+): CircuitBreakerState {
   // A success ends the cooldown early, unless the attempt started before the cooldown did.
   const endsCooldown = attempt.cooldownStartedAt === before.cooldownStartedAt;
-  const state: BreakerState = {
+  const state: CircuitBreakerState = {
     ...onProbed(addLatency(before, latencyMs), true, now),
     cooldownUntil: endsCooldown ? Number.NEGATIVE_INFINITY : before.cooldownUntil,
   };
@@ -144,11 +151,11 @@ export function onAttemptSucceeded(
 }
 
 export function onAttemptFailed(
-  before: BreakerState,
+  before: CircuitBreakerState,
   attempt: StartedAttempt,
   latencyMs: number | undefined,
   now: number,
-): { state: BreakerState; hasOpened: boolean } {
+): { state: CircuitBreakerState; hasOpened: boolean } {
   const measured = addLatency(before, latencyMs);
   // To be overtaken is not a known failure yet.
   const state = latencyMs === undefined ? onProbed(measured, false, now) : measured;
@@ -166,13 +173,17 @@ export function onAttemptFailed(
 }
 
 /** Lets the next attempt probe when the attempt was the probe. */
-export function onAttemptIgnored(state: BreakerState, attempt: StartedAttempt, now: number): BreakerState {
+export function onAttemptIgnored(
+  state: CircuitBreakerState,
+  attempt: StartedAttempt,
+  now: number,
+): CircuitBreakerState {
   const isOutstandingProbe =
     attempt.isProbe && attempt.generation === state.generation && state.openUntil !== undefined;
   return isOutstandingProbe ? { ...state, openUntil: now } : state;
 }
 
-function addLatency(state: BreakerState, latencyMs: number | undefined): BreakerState {
+function addLatency(state: CircuitBreakerState, latencyMs: number | undefined): CircuitBreakerState {
   if (latencyMs === undefined) return state;
   return { ...state, latenciesMs: [...state.latenciesMs, latencyMs].slice(-LATENCY_SAMPLES) };
 }
@@ -183,9 +194,9 @@ function addToWindow(window: readonly boolean[], hasFailed: boolean): readonly b
 
 /** @param now monotonic clock, in milliseconds */
 export function createCircuitBreaker(now: () => number): CircuitBreaker {
-  let state = INITIAL_BREAKER_STATE;
+  let state = INITIAL_CIRCUIT_BREAKER_STATE;
   return {
-    state: () => describeState(state, now()),
+    state: () => getUpstreamHealth(state, now()),
     lastSuccessAt: () => state.lastSuccessAt,
     isCoolingDown: () => isCoolingDown(state, now()),
     cooldownElapsedMs: () => now() - Math.max(state.cooldownStartedAt, state.lastAttemptAt),

@@ -1,7 +1,7 @@
 import { createAbortScope } from "../resilience/abort-scope.js";
 import { withTimeout } from "../resilience/with-timeout.js";
 import type { ChainSource } from "./sources/chain/chain-source.js";
-import type { IndexSource } from "./sources/index-source.js";
+import type { IndexLookup } from "./sources/index-source.js";
 import {
   isCctpNonce,
   isUpstreamUnavailable,
@@ -26,7 +26,7 @@ export interface TransferResolver {
 export interface TransferResolverOptions {
   readonly chain: ChainSource;
   /** undefined when there is no index. */
-  readonly index: Pick<IndexSource, "findFinalizedSend" | "getLastSearchedBlock"> | undefined;
+  readonly index: Pick<IndexLookup, "findFinalizedSend" | "getLastSearchedBlock"> | undefined;
   /** undefined when the explorer is disabled. */
   readonly explorer: TransferSource | undefined;
 }

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { SingleFlight } from "../resilience/single-flight.js";
 import type { TransferResolver } from "./resolver.js";
-import type { IndexSource } from "./sources/index-source.js";
+import type { IndexLookup } from "./sources/index-source.js";
 import {
   type LookupContext,
   type LookupResult,
@@ -28,7 +28,7 @@ export interface StatusLookupContext extends LookupContext {
 
 export interface StatusCacheOptions {
   /** Queried before the resolver; undefined when there is no index. */
-  readonly index: Pick<IndexSource, "findKnownStatus"> | undefined;
+  readonly index: Pick<IndexLookup, "findKnownStatus"> | undefined;
   readonly resolver: TransferResolver;
   /** Deduplicates lookups in flight. */
   readonly singleFlight: SingleFlight<LookupResult>;

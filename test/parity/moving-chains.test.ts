@@ -7,7 +7,7 @@ import { toHexQuantity } from "../../devnet/chain/json-rpc.js";
 import { getChainId, getContract, getGasPrice } from "../../devnet/chain/local-chains.js";
 import { faucet, poolOwner } from "../../devnet/deploy/accounts.js";
 import { deployChain } from "../../devnet/deploy/deploy-chain.js";
-import type { NetworkChains } from "../../src/chain/chains.js";
+import type { NetworkChainClients } from "../../src/chain/chains.js";
 import { createEndpointPool } from "../../src/chain/endpoints/endpoint-pool.js";
 import { createFeeSettingsSource } from "../../src/hop/fee-settings-source.js";
 import { getNetwork } from "../../src/hop/networks.js";
@@ -38,7 +38,7 @@ const slugs = ["polygon", "arbitrum"] as const;
 const anvils = new Map<string, Anvil>();
 const closing = new AbortController();
 const dispatcher = new Agent();
-let access: NetworkChains;
+let access: NetworkChainClients;
 let engines: readonly [QuoteEngine, QuoteEngine];
 
 const getAnvil = (slug: string): Anvil => {

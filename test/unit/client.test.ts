@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import { faultOf } from "../../src/client.js";
+import { getErrorDetails } from "../../src/client.js";
 import { ServiceError } from "../../src/errors.js";
 import { toConnectError } from "../../src/http/request/error-mapping.js";
 import { createBridgeClient } from "../../src/node-client.js";
@@ -11,7 +11,7 @@ const domain = "hop.bridge.v1";
 
 test("returns reason, message and field", () => {
   const error = toConnectError(new ServiceError("UNSUPPORTED_CHAIN", "no chain moon", { field: "toChain" }), domain);
-  expect(faultOf(error)).toEqual({
+  expect(getErrorDetails(error)).toEqual({
     reason: "UNSUPPORTED_CHAIN",
     message: "no chain moon",
     field: "toChain",
@@ -21,7 +21,7 @@ test("returns reason, message and field", () => {
 
 test("returns when to retry", () => {
   const error = toConnectError(new ServiceError("RATE_LIMITED", "too many", { retryAfterSeconds: 3 }), domain);
-  expect(faultOf(error)).toEqual({
+  expect(getErrorDetails(error)).toEqual({
     reason: "RATE_LIMITED",
     message: "too many",
     field: undefined,
@@ -31,13 +31,13 @@ test("returns when to retry", () => {
 
 test("ignores error details of another domain", () => {
   const info = { desc: ErrorInfoSchema, value: { reason: "RATE_LIMITED", domain: "proxy.example" } };
-  expect(faultOf(new ConnectError("too many", Code.ResourceExhausted, {}, [info]))).toBeUndefined();
+  expect(getErrorDetails(new ConnectError("too many", Code.ResourceExhausted, {}, [info]))).toBeUndefined();
 });
 
 test.each([new Error("no"), new ConnectError("gone", Code.Unavailable), "no", undefined])(
   "returns undefined for %s",
   (error) => {
-    expect(faultOf(error)).toBeUndefined();
+    expect(getErrorDetails(error)).toBeUndefined();
   },
 );
 
@@ -46,9 +46,9 @@ test("returns undefined for a service that is silent or unreachable", async () =
   const asked = () => createBridgeClient(silent.url, { timeoutMs: 100 }).listAvailableRoutes({});
   const late = await asked().catch((error: unknown) => error);
   expect(ConnectError.from(late).code).toBe(Code.DeadlineExceeded);
-  expect(faultOf(late)).toBeUndefined();
+  expect(getErrorDetails(late)).toBeUndefined();
   await silent.close();
   const gone = await asked().catch((error: unknown) => error);
   expect(ConnectError.from(gone).code).toBe(Code.Unavailable);
-  expect(faultOf(gone)).toBeUndefined();
+  expect(getErrorDetails(gone)).toBeUndefined();
 });

@@ -32,13 +32,13 @@ export interface CustomEndpoints {
    * @throws ServiceError RPC_URL_FORBIDDEN as the SSRF guard does; RATE_LIMITED when this caller, OVERLOADED when all
    * callers together have too many endpoints open
    */
-  open(chain: CustomEndpointChain, url: string, { caller, signal }: EndpointCaller): Promise<CustomEndpoint>;
+  open(chain: CustomEndpointTarget, url: string, { caller, signal }: EndpointCaller): Promise<CustomEndpoint>;
   /** Returns the number of open endpoints. */
   count(): number;
 }
 
 /** The chain that an endpoint serves. */
-export interface CustomEndpointChain {
+export interface CustomEndpointTarget {
   readonly slug: string;
   readonly chainId: number;
   readonly onEndpointRequest?: EndpointRequestObserver | undefined;

@@ -39,16 +39,16 @@ export function isPublicAddress(address: string): boolean {
   // A zone id names a local interface. A public address has none.
   if (isIP(address) === 0 || address.includes("%")) return false;
   return (
-    !containsAddress(SPECIAL_PURPOSE_BLOCKS, address) &&
-    (!isIPv6(address) || containsAddress(GLOBAL_UNICAST_V6, address))
+    !containsIpAddress(SPECIAL_PURPOSE_BLOCKS, address) &&
+    (!isIPv6(address) || containsIpAddress(GLOBAL_UNICAST_V6, address))
   );
 }
 
-export function containsAddress(list: BlockList, address: string): boolean {
+export function containsIpAddress(list: BlockList, address: string): boolean {
   return list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
 }
 
-export function createAddressList(addresses: readonly string[]): BlockList {
+export function createIpRangeList(addresses: readonly string[]): BlockList {
   const list = new BlockList();
   for (const address of addresses) list.addAddress(address, isIPv6(address) ? "ipv6" : "ipv4");
   return list;

@@ -3,7 +3,7 @@ import { networkInterfaces } from "node:os";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
 import { type ResolvedAddress, resolveHost } from "./resolve-host.js";
-import { containsAddress, createAddressList, isPublicAddress } from "./special-purpose-addresses.js";
+import { containsIpAddress, createIpRangeList, isPublicAddress } from "./special-purpose-addresses.js";
 
 /** What `rpcUrl[...]` may name: public addresses only, any address (for development), or nothing. */
 export type CustomUrlPolicy = "public" | "any" | "off";
@@ -66,8 +66,8 @@ export function createSsrfGuard(options: SsrfGuardOptions): SsrfGuard {
     const bareHost = host.replace(/^\[|\]$/g, "");
     const family = isIP(bareHost);
     const addresses = family !== 0 ? [{ address: bareHost, family }] : await resolveName(bareHost, timeoutMs, signal);
-    const ownAddresses = createAddressList(listOwnAddresses());
-    return addresses.every(({ address }) => isPublicAddress(address) && !containsAddress(ownAddresses, address))
+    const ownAddresses = createIpRangeList(listOwnAddresses());
+    return addresses.every(({ address }) => isPublicAddress(address) && !containsIpAddress(ownAddresses, address))
       ? addresses
       : [];
   }

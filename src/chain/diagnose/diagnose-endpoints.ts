@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
 import { UpstreamError } from "../../resilience/upstream-error.js";
-import { getResult, type LogFilter } from "../chain-client.js";
+import { getRpcResult, type LogFilter } from "../chain-client.js";
 import { MAX_SECONDS_AHEAD, parseHead } from "../endpoints/head-tracker.js";
 import { CHAIN_ID_CALL, LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
 import { detectCapabilities, type EndpointCapabilities } from "./endpoint-capabilities.js";
@@ -81,7 +81,7 @@ export async function diagnoseEndpoints(
 
   async function identify(probe: EndpointProbe): Promise<Pick<EndpointReport, "trouble" | "chainId">> {
     try {
-      return { chainId: Number(getResult(await probe.send(CHAIN_ID_CALL, signal))) };
+      return { chainId: Number(getRpcResult(await probe.send(CHAIN_ID_CALL, signal))) };
     } catch (error) {
       if (error instanceof UpstreamError) return { trouble: error.message };
       throw error;
@@ -89,7 +89,7 @@ export async function diagnoseEndpoints(
   }
 
   async function readHead(probe: EndpointProbe): Promise<ReportedHead | undefined> {
-    const head = parseHead(getResult(await ignoreUpstreamError(probe.send(LATEST_BLOCK_CALL, signal))));
+    const head = parseHead(getRpcResult(await ignoreUpstreamError(probe.send(LATEST_BLOCK_CALL, signal))));
     return head && { number: head.number, ageSeconds: wallNow() / 1_000 - head.timestamp };
   }
 }

@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import { fetchJson } from "../../resilience/fetch-json.js";
 import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
-import type { RpcCall, RpcOutcome } from "../chain-client.js";
+import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { extractBasicAuth } from "../endpoints/endpoint.js";
 import { deriveEndpointName } from "../endpoints/endpoint-id.js";
 import { encodeRequest, parseBatchResponse, parseResponse } from "../json-rpc/rpc-codec.js";
@@ -11,7 +11,7 @@ export interface EndpointProbe {
   /** Name of the endpoint; contains no secret. */
   readonly name: string;
   /** @throws UpstreamError when there is no valid response */
-  send(call: RpcCall, signal: AbortSignal): Promise<RpcOutcome>;
+  send(call: RpcCall, signal: AbortSignal): Promise<RpcCallResult>;
   /** Returns whether the endpoint accepts the calls as a batch; undefined: unknown after a timeout or rate limiting. */
   supportsBatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<boolean | undefined>;
 }
@@ -55,7 +55,7 @@ export function createEndpointProbe({ url, attemptTimeoutMs, ...options }: Endpo
 }
 
 /** Resolves to the outcome of a call; undefined when the endpoint gave no valid response. */
-export async function ignoreUpstreamError(call: Promise<RpcOutcome>): Promise<RpcOutcome | undefined> {
+export async function ignoreUpstreamError(call: Promise<RpcCallResult>): Promise<RpcCallResult | undefined> {
   try {
     return await call;
   } catch (error) {

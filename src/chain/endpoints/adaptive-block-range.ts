@@ -1,5 +1,5 @@
 import type { UpstreamError } from "../../resilience/upstream-error.js";
-import { type BlockRange, type ChainClient, getResult } from "../chain-client.js";
+import { type BlockRange, type ChainClient, getRpcResult } from "../chain-client.js";
 import { toQuantity } from "../hex.js";
 import { areLogsMatching } from "../json-rpc/parse-results.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
@@ -102,7 +102,7 @@ export function createAdaptiveLogReader({
             return false;
           },
         });
-        return { result: getResult(outcome), range: part };
+        return { result: getRpcResult(outcome), range: part };
       } catch (error) {
         failure = error;
         // No attempt was made: the endpoints are cooling down, or the caller has left.

@@ -1,5 +1,5 @@
 import { UpstreamError } from "../../resilience/upstream-error.js";
-import { getResult, type RpcCall, type RpcOutcome } from "../chain-client.js";
+import { getRpcResult, type RpcCall, type RpcCallResult } from "../chain-client.js";
 import { CHAIN_ID_CALL } from "../json-rpc/common-calls.js";
 
 // Decides when an endpoint has to be asked for its chain id. Pure transitions: each returns the next state.
@@ -41,7 +41,7 @@ export function onChainIdVerified(requestedAt: number): ChainIdVerification {
 }
 
 /** Another node behind the same address may respond to the next request. */
-export function onRequestFailed(state: ChainIdVerification): ChainIdVerification {
+export function invalidateChainIdVerification(state: ChainIdVerification): ChainIdVerification {
   return { ...state, verifiedAt: Number.NEGATIVE_INFINITY };
 }
 
@@ -49,8 +49,8 @@ export function onRequestFailed(state: ChainIdVerification): ChainIdVerification
 export function assertChainId(
   chainId: number,
   [call]: readonly RpcCall[],
-  [outcome]: readonly (RpcOutcome | undefined)[],
+  [outcome]: readonly (RpcCallResult | undefined)[],
 ): void {
-  if (call !== CHAIN_ID_CALL || Number(getResult(outcome)) === chainId) return;
+  if (call !== CHAIN_ID_CALL || Number(getRpcResult(outcome)) === chainId) return;
   throw new UpstreamError("serves another chain", { kind: "wrong_chain", retryAfterMs: WRONG_CHAIN_COOLDOWN_MS });
 }

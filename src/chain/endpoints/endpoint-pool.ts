@@ -1,11 +1,11 @@
 import type { Dispatcher } from "undici";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
-import { type CircuitBreakerState, createCircuitBreaker } from "../../resilience/circuit-breaker.js";
+import { createCircuitBreaker, type UpstreamHealth } from "../../resilience/circuit-breaker.js";
 import { monotonicNow } from "../../resilience/clock.js";
 import { createSemaphore } from "../../resilience/semaphore.js";
 import { UpstreamError } from "../../resilience/upstream-error.js";
-import { type ChainClient, getResult } from "../chain-client.js";
+import { type ChainClient, getRpcResult } from "../chain-client.js";
 import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
 import { createAdaptiveLogReader } from "./adaptive-block-range.js";
 import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
@@ -64,7 +64,7 @@ export interface EndpointState {
   /** Id of the endpoint. */
   readonly endpoint: string;
   /** lagging: it responds, but is behind its peers. */
-  readonly state: CircuitBreakerState | "lagging";
+  readonly state: UpstreamHealth | "lagging";
   readonly head: ObservedHead | undefined;
 }
 
@@ -112,7 +112,7 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     const scope = createAbortScope(closing, attemptTimeoutMs);
     try {
       const [outcome] = await endpoint.sendBatch([LATEST_BLOCK_CALL], scope.signal);
-      const block = getResult(outcome);
+      const block = getRpcResult(outcome);
       breaker.recordProbe(parseHead(block) !== undefined);
       return block;
     } catch (error) {

@@ -2,7 +2,7 @@ import { unescape as decode } from "node:querystring";
 import type { Dispatcher } from "undici";
 import { fetchJson } from "../../resilience/fetch-json.js";
 import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
-import type { RpcCall, RpcOutcome } from "../chain-client.js";
+import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { CHAIN_ID_CALL } from "../json-rpc/common-calls.js";
 import {
   encodeRequest,
@@ -27,9 +27,9 @@ import {
 import {
   assertChainId,
   INITIAL_CHAIN_ID_VERIFICATION,
+  invalidateChainIdVerification,
   isChainIdVerified,
   onChainIdVerified,
-  onRequestFailed,
   shouldBatchChainId,
 } from "./chain-id-verification.js";
 import { deriveEndpointId, deriveEndpointName } from "./endpoint-id.js";
@@ -45,7 +45,7 @@ export interface Endpoint {
    * outcomes only if the endpoint has just confirmed its chain id, which is read along with the calls.
    * @throws UpstreamError when one of the calls has no valid response
    */
-  sendBatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>;
+  sendBatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcCallResult[]>;
 }
 
 /** One HTTP request to an endpoint. */
@@ -121,7 +121,7 @@ export function createEndpoint({
     }
   }
 
-  function sendOne(call: RpcCall, signal: AbortSignal): Promise<RpcOutcome> {
+  function sendOne(call: RpcCall, signal: AbortSignal): Promise<RpcCallResult> {
     return post([call], signal, (response, firstId) => {
       const outcome = parseResponse(response, call, firstId);
       assertChainId(chainId, [call], [outcome]);
@@ -129,8 +129,8 @@ export function createEndpoint({
     });
   }
 
-  async function sendSeparately(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
-    const outcomes: RpcOutcome[] = [];
+  async function sendSeparately(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcCallResult[]> {
+    const outcomes: RpcCallResult[] = [];
     const queue = calls.entries();
     // The first failure ends the attempt, and the attempt's signal then aborts the other requests.
     const work = async (): Promise<void> => {
@@ -144,7 +144,7 @@ export function createEndpoint({
   async function sendBatched(
     calls: readonly RpcCall[],
     signal: AbortSignal,
-  ): Promise<readonly RpcOutcome[] | undefined> {
+  ): Promise<readonly RpcCallResult[] | undefined> {
     const isUntried = isUntriedSize(batchSupport, calls.length);
     const outcomes = await post(calls, signal, (response, firstId) => {
       batchSupport = onBatchResponse(batchSupport);
@@ -167,7 +167,7 @@ export function createEndpoint({
     return outcomes;
   }
 
-  async function dispatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+  async function dispatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcCallResult[]> {
     if (calls.length === 1 || !shouldBatch(batchSupport, calls.length, now())) return sendSeparately(calls, signal);
     const outcomes = await sendBatched(calls, signal);
     if (outcomes !== undefined) return outcomes;
@@ -182,7 +182,10 @@ export function createEndpoint({
   }
 
   /** Dispatches calls and, as the first of them, the one for the chain id. */
-  async function dispatchWithChainId(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+  async function dispatchWithChainId(
+    calls: readonly RpcCall[],
+    signal: AbortSignal,
+  ): Promise<readonly RpcCallResult[]> {
     if (shouldBatchChainId(verification, calls)) return dispatch([CHAIN_ID_CALL, ...calls], signal);
     return (await Promise.all([sendSeparately([CHAIN_ID_CALL], signal), dispatch(calls, signal)])).flat();
   }
@@ -199,7 +202,7 @@ export function createEndpoint({
         verification = onChainIdVerified(requestedAt);
         return outcomes;
       } catch (error) {
-        if (!(error instanceof RpcError)) verification = onRequestFailed(verification);
+        if (!(error instanceof RpcError)) verification = invalidateChainIdVerification(verification);
         throw error;
       }
     },
@@ -211,7 +214,7 @@ function parseUnlessMixedUp(
   response: unknown,
   calls: readonly RpcCall[],
   firstId: number,
-): readonly RpcOutcome[] | undefined {
+): readonly RpcCallResult[] | undefined {
   try {
     return parseBatchResponse(Array.isArray(response) ? response : [], calls, firstId);
   } catch (error) {

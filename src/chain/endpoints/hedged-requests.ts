@@ -3,19 +3,19 @@ import { createAbortScope } from "../../resilience/abort-scope.js";
 import type { CircuitBreaker, CircuitBreakerAttempt } from "../../resilience/circuit-breaker.js";
 import { sleep } from "../../resilience/clock.js";
 import { UpstreamError } from "../../resilience/upstream-error.js";
-import type { RpcCall, RpcOutcome } from "../chain-client.js";
+import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
-import type { Endpoint } from "./endpoint.js";
 import {
-  type Candidate,
-  createRequestPlan,
-  decideNextStep,
-  onAttemptEnded,
-  onAttemptStarted,
+  type AttemptEvent,
+  createAttemptPlan,
+  decideNextAttempt,
+  excludeUpstream,
   onHedgeDecided,
-  onUpstreamExhausted,
-  type PlanEvent,
-} from "./request-plan.js";
+  recordAttemptEnd,
+  recordAttemptStart,
+  type UpstreamCandidate,
+} from "./attempt-plan.js";
+import type { Endpoint } from "./endpoint.js";
 
 /** One endpoint of a pool and its health. */
 export interface Upstream {
@@ -61,7 +61,7 @@ export type HedgedRequester = (
   calls: readonly RpcCall[],
   signal: AbortSignal,
   policy?: LogSearchPolicy,
-) => Promise<readonly RpcOutcome[]>;
+) => Promise<readonly RpcCallResult[]>;
 
 interface RunningAttempt {
   readonly upstream: Upstream;
@@ -73,7 +73,7 @@ interface RunningAttempt {
 }
 
 type AttemptResult =
-  | { readonly outcomes: readonly RpcOutcome[] }
+  | { readonly outcomes: readonly RpcCallResult[] }
   | { readonly error: unknown; readonly isLate: boolean };
 
 /** Methods that search, with the timeout of one attempt in milliseconds. */
@@ -94,10 +94,10 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
     const isSearch = searchTimeoutMs > 0;
     const scope = createAbortScope(signal);
     const running = new Set<RunningAttempt>();
-    let plan = createRequestPlan<Upstream>(isSearch);
+    let plan = createAttemptPlan<Upstream>(isSearch);
     let failure: UpstreamError | undefined;
 
-    function toCandidates(): Candidate<Upstream>[] {
+    function toCandidates(): UpstreamCandidate<Upstream>[] {
       return listCandidates()
         .filter((upstream) => policy?.isEligible(upstream) !== false)
         .map((upstream) => ({
@@ -119,7 +119,7 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
     }
 
     function start(upstream: Upstream, isHedge: boolean): void {
-      plan = onAttemptStarted(plan, upstream);
+      plan = recordAttemptStart(plan, upstream);
       const attempt = upstream.breaker.beginAttempt();
       running.add({ upstream, attempt, startedAt: now(), isHedge, result: send(upstream) });
     }
@@ -149,7 +149,7 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
       const { status, retryAfterMs, message } = error;
       if (policy?.isRangeTooWide(upstream, error, isLate)) {
         attempt.ignore();
-        plan = onUpstreamExhausted(plan, upstream);
+        plan = excludeUpstream(plan, upstream);
         return;
       }
       if (retryAfterMs !== undefined) upstream.breaker.startCooldown(retryAfterMs);
@@ -157,14 +157,13 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
       const countsAsFailure = !(error instanceof RpcError) && (!isSearch || status === undefined);
       if (countsAsFailure) attempt.recordFailure();
       else attempt.ignore();
-      if (isSearch || (status !== undefined && status >= 400 && status < 429))
-        plan = onUpstreamExhausted(plan, upstream);
+      if (isSearch || (status !== undefined && status >= 400 && status < 429)) plan = excludeUpstream(plan, upstream);
       onFailure(upstream, method, message);
     }
 
     try {
-      for (let event: PlanEvent; ; ) {
-        const step = decideNextStep(plan, toCandidates(), event);
+      for (let event: AttemptEvent; ; ) {
+        const step = decideNextAttempt(plan, toCandidates(), event);
         if (event === "hedge_delay_elapsed") plan = onHedgeDecided(plan);
         event = undefined;
         if (step.type === "fail" || step.type === "give_up") break;
@@ -186,7 +185,7 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
         }
         const { ended, result } = first;
         running.delete(ended);
-        plan = onAttemptEnded(plan);
+        plan = recordAttemptEnd(plan);
         if ("outcomes" in result) {
           recordSuccess(ended);
           return result.outcomes;

@@ -1,5 +1,5 @@
 import { UpstreamError } from "../../resilience/upstream-error.js";
-import type { RpcCall, RpcOutcome } from "../chain-client.js";
+import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { isHexData, isQuantity } from "../hex.js";
 import { classifyRpcError, type RpcErrorClassification } from "./classify-rpc-error.js";
 import { parseRevert } from "./revert-error.js";
@@ -54,7 +54,7 @@ export function encodeRequest(calls: readonly RpcCall[], firstId: number): strin
  * @throws RpcError for an error that is not a revert, and for `null` where the call requires data
  * @throws InvalidResultError for a result that is invalid for the call
  */
-export function parseResponse(response: unknown, { method, validate }: RpcCall, id: number): RpcOutcome {
+export function parseResponse(response: unknown, { method, validate }: RpcCall, id: number): RpcCallResult {
   if (typeof response !== "object" || response === null) throw invalidRpcResponse();
   const { id: responseId, result, error } = response as { id?: unknown; result?: unknown; error?: unknown };
   if (error !== undefined && error !== null) {
@@ -79,7 +79,7 @@ export function parseBatchResponse(
   responses: readonly unknown[],
   calls: readonly RpcCall[],
   firstId: number,
-): readonly RpcOutcome[] {
+): readonly RpcCallResult[] {
   const byId = new Map(responses.map((response) => [(response as { id?: unknown } | null)?.id, response]));
   if (responses.length !== calls.length || byId.size !== calls.length) throw invalidRpcResponse();
   return calls.map((call, index) => parseResponse(byId.get(firstId + index), call, firstId + index));

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../errors.js";
 import { decodeUintAt, toFunctionSelector } from "../abi/abi-encoding.js";
 import { type ContractCall, decodeMulticall, encodeMulticall } from "../abi/multicall.js";
-import { type ChainClient, getResult, type RpcCall, type RpcOutcome } from "../chain-client.js";
+import { type ChainClient, getRpcResult, type RpcCall, type RpcCallResult } from "../chain-client.js";
 import { isHexData, isQuantity } from "../hex.js";
 import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
 import { invalidResponse } from "../json-rpc/parse-results.js";
@@ -19,7 +19,7 @@ export interface ContractReadResult {
   /** Return data of each contract call as 0x-prefixed hex; undefined for a call that reverted. */
   readonly returnData: readonly (string | undefined)[];
   /** Outcomes of the other calls, in their order. */
-  readonly outcomes: readonly RpcOutcome[];
+  readonly outcomes: readonly RpcCallResult[];
 }
 
 export interface ContractReadOptions {
@@ -64,7 +64,7 @@ export async function readContracts(
     params: [{ to: multicallAddress, data: encodeMulticall(allCalls) }, "latest"],
     validate: (result) => decode(result) !== undefined,
   };
-  let allOutcomes: readonly RpcOutcome[];
+  let allOutcomes: readonly RpcCallResult[];
   try {
     allOutcomes = await client.sendBatch([multicall, ...otherCalls], signal);
   } catch (error) {
@@ -75,7 +75,7 @@ export async function readContracts(
     throw error;
   }
   const [multicallOutcome, ...outcomes] = allOutcomes;
-  const results = decode(getResult(multicallOutcome));
+  const results = decode(getRpcResult(multicallOutcome));
   const [timeSeconds, number] = (results ?? []).map((result) => decodeUintAt(result ?? "0x", 0));
   if (results === undefined || timeSeconds === undefined || number === undefined) throw invalidResponse(client);
   return { block: { number, timeSeconds }, returnData: results.slice(blockCalls.length), outcomes };
@@ -95,7 +95,7 @@ async function readContractsSingly(
   return {
     block: { number: BigInt(number), timeSeconds: BigInt(timestamp) },
     returnData: outcomes.slice(0, contractCalls.length).map((outcome) => {
-      const result = getResult(outcome);
+      const result = getRpcResult(outcome);
       return isHexData(result) && result.length <= MAX_RETURN_DATA_CHARS ? result : undefined;
     }),
     outcomes: outcomes.slice(contractCalls.length),
@@ -103,7 +103,7 @@ async function readContractsSingly(
 }
 
 /** Decodes the first word of a result as an unsigned integer; undefined where the call reverted or returned none. */
-export function decodeUintResult(outcome: RpcOutcome | undefined): bigint | undefined {
-  const result = getResult(outcome);
+export function decodeUintResult(outcome: RpcCallResult | undefined): bigint | undefined {
+  const result = getRpcResult(outcome);
   return isHexData(result) ? decodeUintAt(result, 0) : undefined;
 }

@@ -9,7 +9,7 @@ const BODY_OFFSET_BYTES = 4 * 32;
  * Decodes the burner from a MessageReceived log: the address, in lower case, that called `depositForBurn` on the source.
  * Returns undefined for a message that is too short. Layout: BurnMessage of CCTP V1.
  */
-export function decodeBurner({ data }: Log): string | undefined {
+export function decodeBurnMessageSender({ data }: Log): string | undefined {
   const end = 2 + 2 * (BODY_OFFSET_BYTES + BURNER_OFFSET_BYTES + 32);
   return data.length < end ? undefined : `0x${data.slice(end - 40, end)}`;
 }

@@ -8,7 +8,7 @@ import type { HttpLimits } from "./http-limits.js";
 const LINGER_MS = 1000;
 
 /** Input that Node.js does not pass on as a request. */
-export interface ProtocolError {
+export interface HttpProtocolError {
   /** Code of the error of Node.js, CONNECT_METHOD, or one of SESSION_ERROR_CODES. */
   readonly code: string;
   /** The bytes that caused the error. */
@@ -16,7 +16,7 @@ export interface ProtocolError {
 }
 
 /** The method CONNECT, which requests a tunnel: Node.js reports it apart from requests. */
-export const CONNECT_METHOD = "CONNECT";
+export const HTTP_CONNECT_METHOD = "CONNECT";
 
 export interface Http1Options {
   readonly limits: HttpLimits;
@@ -26,7 +26,7 @@ export interface Http1Options {
    * Called for input that is not valid HTTP/1.1 or that arrived too late. Returns the complete response, after which
    * the connection closes.
    */
-  onProtocolError(protocolError: ProtocolError, socket: Socket): string;
+  onProtocolError(protocolError: HttpProtocolError, socket: Socket): string;
 }
 
 /** The responses of one HTTP/1.1 connection. */
@@ -118,7 +118,7 @@ export function serveHttp1(
   http1.on("connect", (_req, socket) => {
     const earlier = [...getResponses(socket).pending];
     if (earlier.length > 0) closeAfter(socket, earlier);
-    else reject(socket, onProtocolError({ code: CONNECT_METHOD, rawPacket: Buffer.alloc(0) }, socket as Socket));
+    else reject(socket, onProtocolError({ code: HTTP_CONNECT_METHOD, rawPacket: Buffer.alloc(0) }, socket as Socket));
   });
 
   return (socket) => getResponses(socket).pending;

@@ -28,7 +28,7 @@ const REPORTED_SESSION_ERRORS: ReadonlySet<string | undefined> = new Set([
   ...SESSION_ERROR_CODES,
 ]);
 
-export interface HttpListenerOptions {
+export interface HttpSocketListenerOptions {
   readonly host: string;
   readonly port: number;
   readonly limits: HttpLimits;
@@ -49,7 +49,7 @@ export interface HttpListenerOptions {
   onProtocolError: Http1Options["onProtocolError"];
 }
 
-export interface HttpListener {
+export interface HttpSocketListener {
   /** Starts to accept connections. Rejects if the address is not available. */
   listen(): Promise<AddressInfo>;
   /**
@@ -61,14 +61,14 @@ export interface HttpListener {
 }
 
 /** Listens for HTTP/1.1 and for cleartext HTTP/2 with prior knowledge on one port. */
-export function createHttpListener({
+export function createHttpSocketListener({
   host,
   port,
   limits,
   onRequest,
   onStream,
   onProtocolError,
-}: HttpListenerOptions): HttpListener {
+}: HttpSocketListenerOptions): HttpSocketListener {
   const unsniffed = new Set<Socket>();
   const sessions = createHttp2SessionMonitor(limits);
   const sessionBySocket = new WeakMap<Socket, ServerHttp2Session>();

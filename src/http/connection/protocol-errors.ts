@@ -1,9 +1,9 @@
 import { ServiceError } from "../../errors.js";
 import type { HeaderList } from "../request/response.js";
 import type { HttpLimits } from "./http-limits.js";
-import { CONNECT_METHOD, type ProtocolError } from "./http1-server.js";
+import { HTTP_CONNECT_METHOD, type HttpProtocolError } from "./http1-server.js";
 
-export interface ProtocolErrorResponse {
+export interface HttpProtocolErrorResponse {
   readonly status: number;
   readonly error: ServiceError;
   readonly headers?: HeaderList;
@@ -13,8 +13,11 @@ export interface ProtocolErrorResponse {
 const FLOOD_ERROR_CODES: ReadonlySet<string> = new Set(["ERR_HTTP2_TOO_MANY_INVALID_FRAMES", "EXCESS_BYTES"]);
 
 /** Maps input that Node.js did not accept as a request to a response. */
-export function toProtocolErrorResponse({ code, rawPacket }: ProtocolError, limits: HttpLimits): ProtocolErrorResponse {
-  if (code === CONNECT_METHOD) {
+export function toHttpProtocolErrorResponse(
+  { code, rawPacket }: HttpProtocolError,
+  limits: HttpLimits,
+): HttpProtocolErrorResponse {
+  if (code === HTTP_CONNECT_METHOD) {
     const error = new ServiceError("METHOD_NOT_ALLOWED", "the method CONNECT is not supported");
     return { status: 405, error, headers: ["allow", "GET, HEAD, POST, OPTIONS"] };
   }

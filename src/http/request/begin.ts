@@ -10,14 +10,14 @@ import type { Protocol, RequestContext } from "./request-context.js";
  * request is counted: to RATE_LIMITED if it has to be rejected. The caller may be gone by then.
  * @param operation full name of service and method, or the path of a document
  */
-export type Begin = (
+export type BeginRequest = (
   context: RequestContext,
   protocol: Protocol,
   operation: string,
   isRateLimited: boolean,
 ) => Promise<ServiceError | undefined> | undefined;
 
-export function createBegin(rateLimiter: RateLimiter | undefined): Begin {
+export function createBeginRequest(rateLimiter: RateLimiter | undefined): BeginRequest {
   return (context, protocol, operation, isRateLimited) => {
     context.protocol = protocol;
     context.operation = operation;

@@ -35,12 +35,12 @@ export interface AccessLogEntry extends LogFields {
 export type AccessLog = (entry: AccessLogEntry, reason: ErrorReason | "") => void;
 
 /** Traces calls of operations, for example as spans. */
-export interface CallTracer {
+export interface RequestTracer {
   /** Starts the trace of a call; undefined if the call is not sampled. */
-  startTrace(call: TracedCall): CallTrace | undefined;
+  startTrace(call: TracedRequest): RequestSpan | undefined;
 }
 
-export interface TracedCall {
+export interface TracedRequest {
   readonly protocol: Protocol;
   /** Full name of service and method. */
   readonly operation: string;
@@ -50,7 +50,7 @@ export interface TracedCall {
   readonly startedAt: number;
 }
 
-export interface CallTrace {
+export interface RequestSpan {
   /** Runs work so that everything it starts belongs to the trace. */
   run<T>(work: () => T): T;
   /** @param res undefined if the call had no response of its own */
@@ -99,14 +99,14 @@ export interface RequestContextOptions {
   readonly onInternalError: InternalErrorReporter;
   /** Reads the address of the caller from X-Forwarded-For: set it behind a proxy that writes this header. */
   readonly trustProxy: boolean;
-  readonly tracer?: CallTracer | undefined;
+  readonly tracer?: RequestTracer | undefined;
 }
 
 /**
  * The context of one request, which is also the call context of its operation. A class because there is one for each
  * request: its getters create what few requests need on first access, at no cost for the others.
  */
-export class HttpRequestContext implements RequestContext, CallContext, TracedCall {
+export class HttpRequestContext implements RequestContext, CallContext, TracedRequest {
   readonly requestId: string;
   protocol: Protocol = "rest";
   operation = "";
@@ -124,7 +124,7 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedCa
   private responseMetadata: Readonly<Record<string, string>> | undefined = undefined;
   private logFields: LogFields | undefined = undefined;
   private abortController: AbortController | undefined = undefined;
-  private trace: CallTrace | undefined = undefined;
+  private trace: RequestSpan | undefined = undefined;
   readonly startedAt = performance.now();
 
   constructor(

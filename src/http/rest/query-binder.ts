@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, DescOneof, Message } from "@bufbuild/protobuf";
 import { ServiceError } from "../../errors.js";
 import { createMessageFactory } from "../codec/message-factory.js";
-import { createEnumParser, getScalarParser, type ValueParser } from "./value-parsers.js";
+import { createEnumParser, getScalarParser, type QueryValueParser } from "./value-parsers.js";
 
 /** Reads a request message from a query. Throws a ServiceError that names the invalid parameter. */
 export type QueryBinder = (query: string) => Message;
@@ -22,8 +22,8 @@ interface QueryParameter {
   /** Name in error messages, in lowerCamelCase. */
   readonly label: string;
   readonly kind: "single" | "list" | "map";
-  readonly keyParser: ValueParser | undefined;
-  readonly valueParser: ValueParser;
+  readonly keyParser: QueryValueParser | undefined;
+  readonly valueParser: QueryValueParser;
   readonly oneof: DescOneof | undefined;
   assign(fields: Fields, value: unknown, key: string): void;
 }
@@ -193,7 +193,7 @@ function createQueryParameter(field: DescField): QueryParameter {
   }
 }
 
-function getValueParser(field: DescField, kind: "scalar" | "enum" | "message"): ValueParser {
+function getValueParser(field: DescField, kind: "scalar" | "enum" | "message"): QueryValueParser {
   if (field.enum !== undefined) return createEnumParser(field.enum);
   if (field.scalar !== undefined) return getScalarParser(field.scalar, "longAsString" in field && field.longAsString);
   throw new Error(`${field.parent.typeName}.${field.name} is a ${kind}, which queries do not support`);

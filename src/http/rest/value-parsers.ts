@@ -1,7 +1,7 @@
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 
 /** Parses the values of one type in a query. */
-export interface ValueParser {
+export interface QueryValueParser {
   /** Returns the value, or undefined if the text is not valid. */
   parse(text: string): unknown;
   /** Completes the sentence "the parameter must be ...". */
@@ -17,14 +17,14 @@ const UINT32_RANGE = { from: 0n, to: 2n ** 32n - 1n };
 const INT64_RANGE = { from: -(2n ** 63n), to: 2n ** 63n - 1n };
 const UINT64_RANGE = { from: 0n, to: 2n ** 64n - 1n };
 
-const stringParser: ValueParser = { parse: (text) => text, expected: "a string" };
+const stringParser: QueryValueParser = { parse: (text) => text, expected: "a string" };
 
-const boolParser: ValueParser = {
+const boolParser: QueryValueParser = {
   parse: (text) => (text === "true" ? true : text === "false" ? false : undefined),
   expected: "true or false",
 };
 
-const bytesParser: ValueParser = {
+const bytesParser: QueryValueParser = {
   parse(text) {
     const digits = text.replace(/=+$/, "");
     if (!BASE64URL_PATTERN.test(text) || digits.length % 4 === 1) return undefined;
@@ -37,7 +37,7 @@ const doubleParser = createDecimalParser((value) => value);
 const floatParser = createDecimalParser(Math.fround);
 
 /** Returns the parser of a scalar type. 64-bit integers are bigint, or strings if the descriptor says so. */
-export function getScalarParser(scalar: ScalarType, longAsString = false): ValueParser {
+export function getScalarParser(scalar: ScalarType, longAsString = false): QueryValueParser {
   switch (scalar) {
     case ScalarType.STRING:
       return stringParser;
@@ -67,7 +67,7 @@ export function getScalarParser(scalar: ScalarType, longAsString = false): Value
 }
 
 /** Creates the parser of an enum. Values are given by name or by number. */
-export function createEnumParser({ values }: DescEnum): ValueParser {
+export function createEnumParser({ values }: DescEnum): QueryValueParser {
   const numbers = new Map(values.flatMap(({ name, number }) => [[name, number] as const, [String(number), number]]));
   return { parse: (text) => numbers.get(text), expected: `one of ${values.map(({ name }) => name).join(", ")}` };
 }
@@ -75,7 +75,7 @@ export function createEnumParser({ values }: DescEnum): ValueParser {
 function createIntegerParser(
   { from, to }: { from: bigint; to: bigint },
   convert: (value: bigint) => unknown,
-): ValueParser {
+): QueryValueParser {
   // Longer texts are out of range; BigInt would take long to parse them.
   const maxLength = Math.max(String(from).length, String(to).length);
   return {
@@ -88,7 +88,7 @@ function createIntegerParser(
   };
 }
 
-function createDecimalParser(convert: (value: number) => number): ValueParser {
+function createDecimalParser(convert: (value: number) => number): QueryValueParser {
   return {
     parse(text) {
       const value = DECIMAL_PATTERN.test(text) ? convert(Number(text)) : Number.NaN;

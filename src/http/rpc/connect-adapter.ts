@@ -17,11 +17,11 @@ import {
   writeChunk,
   writeHead,
 } from "../request/response.js";
-import { recordRpcError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
+import { recordConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
 import { toFetchHeaders } from "./rpc-headers.js";
 
 /** Connect's handlers of one method. */
-export interface MethodHandlers {
+export interface ProtocolHandlers {
   /** For the Connect protocol. */
   readonly connect: UniversalHandler;
   /** For gRPC and gRPC-Web. */
@@ -51,7 +51,11 @@ export function getAdapterCall(values: ContextValues): AdapterCall {
 }
 
 /** Serves the path of one method: passes Node's request to Connect, and Connect's response to Node. */
-export function createConnectAdapter(handlers: MethodHandlers, limits: HttpLimits, draining: AbortSignal): PathHandler {
+export function createConnectAdapter(
+  handlers: ProtocolHandlers,
+  limits: HttpLimits,
+  draining: AbortSignal,
+): PathHandler {
   const { method, service, requestPath } = handlers.connect;
   const isUnary = method.methodKind === "unary";
   const isStreaming = method.methodKind === "bidi_streaming";
@@ -167,7 +171,7 @@ async function correctErrorResponse(
   const corrected = call.hasStarted
     ? toConnectError(call.context.recordFailure(original), domain)
     : toMalformedRequestError(original, domain);
-  recordRpcError(call.context, corrected);
+  recordConnectError(call.context, corrected);
   const body = errorToJsonBytes(corrected, undefined);
   header.delete("content-encoding");
   header.set("content-length", String(body.length));

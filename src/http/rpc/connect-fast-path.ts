@@ -16,7 +16,7 @@ import {
   writeHead,
 } from "../request/response.js";
 import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
-import { gzipCompression, mapRpcError } from "./rpc-errors.js";
+import { gzipCompression, mapConnectError } from "./rpc-errors.js";
 import { parseConnectTimeoutMs } from "./rpc-headers.js";
 
 interface FastPathCall {
@@ -91,7 +91,7 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
       request,
       context.toCallContext(toRemainingMs(call.deadlineMs)),
       (message) => succeed(call, message),
-      (error) => sendFailure(call, mapRpcError(context, error, method.errorDomain)),
+      (error) => sendFailure(call, mapConnectError(context, error, method.errorDomain)),
     );
   }
 

@@ -3,13 +3,13 @@ import type { Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
-import type { Begin } from "../request/begin.js";
+import type { BeginRequest } from "../request/begin.js";
 import { appendChunk, type BufferedBody, ENVELOPE_BYTES } from "../request/body.js";
 import type { InFlightRegistry } from "../request/in-flight-registry.js";
 import type { StreamRequestContext } from "../request/request-context.js";
 import { buildCommonHeaders } from "../request/response.js";
 import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
-import { gzipCompression, mapRpcError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
+import { gzipCompression, mapConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
 import { parseGrpcTimeoutMs } from "./rpc-headers.js";
 
 /**
@@ -43,7 +43,7 @@ export function createGrpcFastPath(
   methods: ReadonlyMap<string, FastPathMethod>,
   limits: HttpLimits,
   registry: InFlightRegistry,
-  begin: Begin,
+  begin: BeginRequest,
 ): GrpcFastPath {
   const maxBodyBytes = limits.requestBytes + ENVELOPE_BYTES;
 
@@ -175,7 +175,7 @@ function sendMessage(call: FastPathCall, bytes: Buffer, extraHeaders: readonly s
 
 function fail(call: FastPathCall, error: unknown): void {
   const trailer = new Headers();
-  setTrailerStatus(trailer, mapRpcError(call.context, error, call.method.errorDomain));
+  setTrailerStatus(trailer, mapConnectError(call.context, error, call.method.errorDomain));
   sendFailure(call, trailer);
 }
 

@@ -22,14 +22,14 @@ export const gzipCompression: Compression = {
 };
 
 /** Records an error that an operation threw, and returns the public error. */
-export function mapRpcError(context: RequestContext, error: unknown, domain: string): ConnectError {
+export function mapConnectError(context: RequestContext, error: unknown, domain: string): ConnectError {
   const connectError = error instanceof ConnectError ? error : toConnectError(context.recordFailure(error), domain);
-  recordRpcError(context, connectError);
+  recordConnectError(context, connectError);
   return connectError;
 }
 
 /** Records the outcome of a call by its public error. */
-export function recordRpcError(context: RequestContext, error: ConnectError): void {
+export function recordConnectError(context: RequestContext, error: ConnectError): void {
   context.code = codeToString(error.code);
   if (error.cause instanceof ServiceError) context.reason = error.cause.reason;
 }

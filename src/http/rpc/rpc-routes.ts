@@ -13,7 +13,7 @@ import { createConnectAdapter, getAdapterCall } from "./connect-adapter.js";
 import { createFastPathMethod, type FastPathMethod } from "./fast-path-method.js";
 import { createHealthService } from "./health-service.js";
 import { createReflectionHandler, serveReflectionStream } from "./reflection-service.js";
-import { gzipCompression, mapRpcError } from "./rpc-errors.js";
+import { gzipCompression, mapConnectError } from "./rpc-errors.js";
 import { sendRpcError } from "./send-rpc-error.js";
 
 export interface RpcRoutes {
@@ -117,7 +117,7 @@ const errorMappingInterceptor: Interceptor = (next) => async (request) => {
       yield* messages;
       call.context.code = "ok";
     } catch (error) {
-      throw mapRpcError(call.context, error, domain);
+      throw mapConnectError(call.context, error, domain);
     }
   }
   try {
@@ -126,6 +126,6 @@ const errorMappingInterceptor: Interceptor = (next) => async (request) => {
     call.context.code = "ok";
     return response;
   } catch (error) {
-    throw mapRpcError(call.context, error, domain);
+    throw mapConnectError(call.context, error, domain);
   }
 };

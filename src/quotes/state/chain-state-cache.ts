@@ -12,8 +12,8 @@ import {
   createChainStateEntry,
   findFreshState,
   findStaleState,
-  isActive,
   isEvictable,
+  isRecentlyRequested,
   type RefreshPolicy,
   storeIfNewer,
 } from "./chain-state-entry.js";
@@ -32,7 +32,7 @@ export interface ChainStateSubscription {
 }
 
 /** Runs a read of chain state; for metrics and tracing. */
-export type ChainStateReadObserver = (read: ChainStateRead, run: () => Promise<ChainState>) => Promise<ChainState>;
+export type ChainStateReadInterceptor = (read: ChainStateRead, run: () => Promise<ChainState>) => Promise<ChainState>;
 
 export interface ChainStateRead {
   readonly chain: string;
@@ -51,7 +51,7 @@ export interface ChainStateCacheOptions {
   readonly chain: Chain;
   readonly client: ChainClient;
   readonly clocks: Clocks;
-  readonly onRead?: ChainStateReadObserver | undefined;
+  readonly onRead?: ChainStateReadInterceptor | undefined;
 }
 
 /** Minimum interval between background refreshes. */
@@ -127,7 +127,7 @@ export function createChainStateCache({ chain, client, clocks, onRead }: ChainSt
     const now = monotonicNow();
     let nextDelayMs = Number.POSITIVE_INFINITY;
     for (const entry of refreshedEntries) {
-      if (!isActive(entry, now)) {
+      if (!isRecentlyRequested(entry, now)) {
         // Read sets change with the settings, so unused entries would accumulate.
         if (isEvictable(entry, now)) evict(entry);
         continue;
@@ -153,7 +153,7 @@ export function createChainStateCache({ chain, client, clocks, onRead }: ChainSt
       const entry = createChainStateEntry(key, readSet, refreshPolicy);
       const subscription: ChainStateSubscription = {
         get: () => getState(entry),
-        isActive: () => isActive(entry, monotonicNow()),
+        isActive: () => isRecentlyRequested(entry, monotonicNow()),
       };
       subscriptions.set(key, { entry, subscription });
       return subscription;

@@ -40,7 +40,7 @@ export function createChainStateEntry(key: string, readSet: ReadSet, refreshPoli
 }
 
 /** Returns whether the entry was requested recently, so that it is refreshed. */
-export function isActive({ requestedAt }: ChainStateEntry, now: number): boolean {
+export function isRecentlyRequested({ requestedAt }: ChainStateEntry, now: number): boolean {
   return now - requestedAt <= IDLE_MS;
 }
 

@@ -1,7 +1,13 @@
 import { decodeUintAt, encodeBytes, encodeWord, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
 import type { ContractCall } from "../../chain/abi/multicall.js";
 import { encodeRlpList } from "../../chain/abi/rlp.js";
-import { type ChainClient, getResult, isReverted, type RpcCall, type RpcOutcome } from "../../chain/chain-client.js";
+import {
+  type ChainClient,
+  getRpcResult,
+  isReverted,
+  type RpcCall,
+  type RpcCallResult,
+} from "../../chain/chain-client.js";
 import { isQuantity } from "../../chain/hex.js";
 import { type Block, decodeUintResult, readContracts } from "../../chain/read/contract-reads.js";
 import { ServiceError } from "../../errors.js";
@@ -149,7 +155,7 @@ interface EstimatedDeliveryCall extends DeliveryCall {
   readonly gas: bigint | undefined;
 }
 
-function addGasEstimate(transaction: DeliveryCall, outcome: RpcOutcome | undefined): EstimatedDeliveryCall {
+function addGasEstimate(transaction: DeliveryCall, outcome: RpcCallResult | undefined): EstimatedDeliveryCall {
   const { fallbackGas, gasMargin } = transaction.delivery;
   if (isReverted(outcome)) return { ...transaction, gas: fallbackGas };
   const estimate = parseQuantityOutcome(outcome);
@@ -189,8 +195,8 @@ async function readL1Fees(
   return costs;
 }
 
-function parseQuantityOutcome(outcome: RpcOutcome | undefined): bigint | undefined {
-  const result = getResult(outcome);
+function parseQuantityOutcome(outcome: RpcCallResult | undefined): bigint | undefined {
+  const result = getRpcResult(outcome);
   return isQuantity(result) ? BigInt(result) : undefined;
 }
 

@@ -1,4 +1,4 @@
-import type { NetworkChains } from "../../chain/chains.js";
+import type { NetworkChainClients } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
 import type { AttestationClient } from "../../hop/cctp/attestation-client.js";
 import { buildSampleCctpMessage } from "../../hop/cctp/cctp.js";
@@ -13,7 +13,7 @@ import { createRouteQuoter, type RouteQuoter } from "../math/quote.js";
 import type { ChainState } from "./chain-state.js";
 import {
   type ChainStateCache,
-  type ChainStateReadObserver,
+  type ChainStateReadInterceptor,
   type ChainStateSubscription,
   createChainStateCache,
 } from "./chain-state-cache.js";
@@ -61,7 +61,7 @@ export interface RouteCacheDeps {
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
   readonly attestations: Pick<AttestationClient, "find"> | undefined;
   /** The chains of a network on the configured endpoints. */
-  readonly chains: (network: NetworkSlug) => NetworkChains;
+  readonly chains: (network: NetworkSlug) => NetworkChainClients;
   /** Maximum age of state while chains respond, in milliseconds; undefined: two blocks of the slower chain, at least 4 s. */
   readonly maxAgeMs: number | undefined;
   readonly maxStaleMs: number;
@@ -69,8 +69,8 @@ export interface RouteCacheDeps {
   /** Runs every shared read of chain state. */
   readonly onRead?: (
     network: NetworkSlug,
-    ...read: Parameters<ChainStateReadObserver>
-  ) => ReturnType<ChainStateReadObserver>;
+    ...read: Parameters<ChainStateReadInterceptor>
+  ) => ReturnType<ChainStateReadInterceptor>;
 }
 
 const MIN_MAX_AGE_MS = 4_000;
@@ -140,7 +140,7 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
     const key = `${network} ${chain.slug}`;
     const cached = stateCaches.get(key);
     if (cached !== undefined) return cached;
-    const onChainRead: ChainStateReadObserver | undefined = onRead && ((...read) => onRead(network, ...read));
+    const onChainRead: ChainStateReadInterceptor | undefined = onRead && ((...read) => onRead(network, ...read));
     const client = chains(network).getClient(chain.slug);
     const stateCache = createChainStateCache({ chain, client, clocks, onRead: onChainRead });
     stateCaches.set(key, stateCache);

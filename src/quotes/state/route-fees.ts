@@ -15,7 +15,7 @@ const MIN_ETH_FEE_SLUGS = new Set(["gnosis", "polygon"]);
  * Returns the call for the source contract's minimum fee where the SDK applies it: for ETH from two chains, and on
  * testnets (SDK: getBonderFeeAbsolute).
  */
-export function findMinFeeCall(route: QuoteRoute): ContractCall | undefined {
+export function buildMinBonderFeeCall(route: QuoteRoute): ContractCall | undefined {
   const { network, token, source } = route;
   const applies = network.slug !== "mainnet" || (token.symbol === "ETH" && MIN_ETH_FEE_SLUGS.has(source.slug));
   if (source.isL1 || !applies || isExemptFromMinFee(route)) return undefined;

@@ -12,7 +12,7 @@ import { getTokenContracts, type QuoteRoute, requireAddress } from "./quote-requ
 import { createReadSet, getCallKey, type PoolRef, type ReadSet } from "./read-set.js";
 import {
   buildCctpMinFeeCall,
-  findMinFeeCall,
+  buildMinBonderFeeCall,
   getBonderFeeBps,
   getRelayerFee,
   isExemptFromMinFee,
@@ -55,7 +55,7 @@ function planBridge(route: QuoteRoute, settings: FeeSettings): RoutePlan {
   const hasPools = TOKENS_WITHOUT_POOLS[network.slug]?.has(token.requestedSymbol) !== true;
   const sourcePool = hasPools ? findPool(route, source) : undefined;
   const destinationPool = hasPools ? findPool(route, destination) : undefined;
-  const minFeeCall = findMinFeeCall(route);
+  const minFeeCall = buildMinBonderFeeCall(route);
   const delivery = source.isL1 ? undefined : buildBondTransaction(route, settings, hasPools);
 
   function buildBonderInputs(

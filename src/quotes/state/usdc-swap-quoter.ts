@@ -1,5 +1,5 @@
 import { encodeBytes, encodeWord, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
-import { type ChainClient, isReverted, type RpcCall, type RpcOutcome } from "../../chain/chain-client.js";
+import { type ChainClient, isReverted, type RpcCall, type RpcCallResult } from "../../chain/chain-client.js";
 import { decodeUintResult } from "../../chain/read/contract-reads.js";
 import { ServiceError } from "../../errors.js";
 import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
@@ -89,7 +89,11 @@ export function createUsdcSwapQuoter({ client, pool, maxAgeMs, now, signal }: Us
     return { method: "eth_call", params: [{ to: pool.quoterAddress, data }, "latest"] };
   }
 
-  function settle({ amountIn, resolve, reject }: PendingAmount, outcome: RpcOutcome | undefined, readAt: number): void {
+  function settle(
+    { amountIn, resolve, reject }: PendingAmount,
+    outcome: RpcCallResult | undefined,
+    readAt: number,
+  ): void {
     inFlight.delete(amountIn);
     const amountOut = decodeUintResult(outcome);
     if (isReverted(outcome)) reject(new SwapRevertError("the Quoter contract reverts"));

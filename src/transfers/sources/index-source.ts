@@ -1,6 +1,6 @@
 import { getCctpDomain } from "../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../hop/networks.js";
-import type { IndexCoverage, IndexedTransfer, TransferIndex } from "../index/store/transfer-index.js";
+import type { IndexCoverage, IndexedTransfer, TransferIndexReader } from "../index/store/transfer-index.js";
 import { buildTransferStatus, type TransferStatus } from "../status.js";
 import type { SentTransfer } from "../transfer.js";
 import {
@@ -23,7 +23,7 @@ export interface FinalizedSend {
  * transfer may have been sent after the last poll. In every method undefined means that the index does not know; that a
  * transfer is absent from a finished range of blocks is what `getLastSearchedBlock` tells.
  */
-export interface IndexSource {
+export interface IndexLookup {
   /**
    * Returns the status of a transfer; undefined when the index does not know it.
    * @throws ServiceError INVALID_PARAMETER for a CCTP nonce that several source chains use
@@ -43,7 +43,7 @@ export interface IndexSource {
 
 export interface IndexSourceOptions {
   /** Returns undefined until the index is open. */
-  readonly getIndex: () => TransferIndex | undefined;
+  readonly getIndex: () => TransferIndexReader | undefined;
   /** The network that is indexed. */
   readonly network: Network;
   /** Returns the interval at which the index polls a chain, in milliseconds. */
@@ -55,11 +55,11 @@ export interface IndexSourceOptions {
 /** After this many missed polls the index no longer claims that a transfer has not been delivered. */
 const MAX_MISSED_POLLS = 3;
 
-export function createIndexSource({ getIndex, network, getPollIntervalMs, now }: IndexSourceOptions): IndexSource {
+export function createIndexLookup({ getIndex, network, getPollIntervalMs, now }: IndexSourceOptions): IndexLookup {
   const cctpChains = [...network.chains.values()].filter((chain) => getCctpDomain(chain) !== undefined);
 
   /** Reads from the index. A file that cannot be read is not the caller's fault: other sources may know the transfer. */
-  function read<T>(query: (index: TransferIndex) => T): T | undefined {
+  function read<T>(query: (index: TransferIndexReader) => T): T | undefined {
     const index = getIndex();
     try {
       return index && query(index);

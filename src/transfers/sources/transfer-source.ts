@@ -1,4 +1,4 @@
-import type { NetworkChains } from "../../chain/chains.js";
+import type { NetworkChainClients } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
 import type { Chain, Network } from "../../hop/networks.js";
 import type { TransferSourceName, TransferStatus } from "../status.js";
@@ -14,7 +14,7 @@ export interface TransferQuery {
 /** What a lookup may use, and for how long. */
 export interface LookupContext {
   readonly network: Network;
-  readonly chains: NetworkChains;
+  readonly chains: NetworkChainClients;
   /** Returns the time until the deadline, in milliseconds. */
   remainingMs(): number;
   /** Fires when no caller waits for the result any more. */
@@ -60,7 +60,7 @@ export function querySource(
 }
 
 /** Returns whether the caller supplied the endpoint of at least one of these chains: the result is then private to it. */
-export function usesCustomEndpoints(chains: NetworkChains, slugs: Iterable<string>): boolean {
+export function usesCustomEndpoints(chains: NetworkChainClients, slugs: Iterable<string>): boolean {
   for (const slug of slugs) if (chains.hasCustomEndpoint(slug)) return true;
   return false;
 }

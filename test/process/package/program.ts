@@ -1,4 +1,4 @@
-import { type ErrorReason, faultOf, type Route } from "hop-gateway/client";
+import { type ErrorReason, getErrorDetails, type Route } from "hop-gateway/client";
 import { createBridgeClient } from "hop-gateway/node-client";
 import type { components } from "hop-gateway/openapi";
 import description from "hop-gateway/openapi.json" with { type: "json" };
@@ -13,7 +13,7 @@ const first: Route | undefined = routes[0];
 const response = await fetch(`${baseUrl}/v1/available-routes?token=SNX&fromChain=optimism`);
 const [same] = (await response.json()) as components["schemas"]["Route"][];
 const failure: unknown = await bridge.getQuote({}).catch((error: unknown) => error);
-const reason: ErrorReason | undefined = faultOf(failure)?.reason;
+const reason: ErrorReason | undefined = getErrorDetails(failure)?.reason;
 
 process.stdout.write(
   JSON.stringify([first?.destinationChainSlug, same?.destinationChainSlug, reason, description.openapi]),

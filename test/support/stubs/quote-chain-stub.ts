@@ -1,5 +1,5 @@
 import { constants, utils } from "ethers";
-import type { ChainClient, RpcOutcome } from "../../../src/chain/chain-client.js";
+import type { ChainClient, RpcCallResult } from "../../../src/chain/chain-client.js";
 import { RevertError } from "../../../src/chain/json-rpc/revert-error.js";
 import { calculateSwap, type Pool } from "../reference/stable-swap.js";
 
@@ -103,7 +103,7 @@ export function createQuoteChainStub(state: QuoteChainState): ChainClient {
     throw new Error(`unexpected method ${method}`);
   }
 
-  async function outcomeOf(method: string, params: readonly unknown[]): Promise<RpcOutcome> {
+  async function outcomeOf(method: string, params: readonly unknown[]): Promise<RpcCallResult> {
     try {
       return { result: await send(method, params) };
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { BlockRange, ChainClient } from "../../../src/chain/chain-client.js";
-import type { NetworkChains } from "../../../src/chain/chains.js";
+import type { NetworkChainClients } from "../../../src/chain/chains.js";
 import { type Log, parseLogs, type RpcLog } from "../../../src/chain/json-rpc/parse-results.js";
 import { ServiceError } from "../../../src/errors.js";
 import { type Chain, getNetwork, type Network } from "../../../src/hop/networks.js";
@@ -215,7 +215,10 @@ export function createTransferChainStub(
 }
 
 /** The chains of mainnet; one that is not given has no events. */
-export function createChainAccess(chains: readonly TransferChainStub[], custom: readonly string[] = []): NetworkChains {
+export function createChainAccess(
+  chains: readonly TransferChainStub[],
+  custom: readonly string[] = [],
+): NetworkChainClients {
   const clients = new Map(chains.map(({ client }) => [client.slug, client]));
   return {
     hasCustomEndpoint: (slug) => custom.includes(slug),

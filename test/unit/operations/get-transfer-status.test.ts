@@ -5,7 +5,7 @@ import {
   type GetTransferStatusResponse,
   GetTransferStatusResponse_State as State,
 } from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import type { Chains } from "../../../src/chain/chains.js";
+import type { ChainClients } from "../../../src/chain/chains.js";
 import { createGetTransferStatus } from "../../../src/operations/get-transfer-status.js";
 import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
 import type { TokenPrices } from "../../../src/prices/token-prices.js";
@@ -48,7 +48,7 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
       return status;
     },
   };
-  const chains: Pick<Chains, "forNetwork" | "withCustomEndpoints"> = {
+  const chains: Pick<ChainClients, "forNetwork" | "withCustomEndpoints"> = {
     forNetwork: () => createChainAccess([]),
     async withCustomEndpoints(_, custom, work) {
       try {

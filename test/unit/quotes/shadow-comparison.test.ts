@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ChainClient } from "../../../src/chain/chain-client.js";
-import type { NetworkChains } from "../../../src/chain/chains.js";
+import type { NetworkChainClients } from "../../../src/chain/chains.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import type { Quote } from "../../../src/quotes/math/quote.js";
@@ -49,7 +49,7 @@ interface Recorded {
 }
 
 /** @param quoteWithReference quote of the reference engine, given its chains */
-function setup(quoteWithReference: (chains: NetworkChains) => Promise<Quote>, sampleRate = 1, random = () => 0) {
+function setup(quoteWithReference: (chains: NetworkChainClients) => Promise<Quote>, sampleRate = 1, random = () => 0) {
   const recorded: Recorded = { results: [], times: [], sent: [] };
   const getClient = (slug: string): ChainClient => ({
     slug,

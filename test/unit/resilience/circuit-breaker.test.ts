@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import {
-  type BreakerState,
+  type CircuitBreakerState,
   computeHedgeDelayMs,
   createCircuitBreaker,
-  describeState,
-  INITIAL_BREAKER_STATE,
+  getUpstreamHealth,
+  INITIAL_CIRCUIT_BREAKER_STATE,
   isCoolingDown,
   isOpen,
   onAttemptFailed,
@@ -17,39 +17,43 @@ import {
 
 const OPEN_MS = 30_000;
 
-function fail(state: BreakerState, now = 0, latencyMs?: number) {
+function fail(state: CircuitBreakerState, now = 0, latencyMs?: number) {
   const started = onAttemptStarted(state, now);
   return onAttemptFailed(started.state, started.attempt, latencyMs, now);
 }
 
-function succeed(state: BreakerState, now = 0, latencyMs?: number): BreakerState {
+function succeed(state: CircuitBreakerState, now = 0, latencyMs?: number): CircuitBreakerState {
   const started = onAttemptStarted(state, now);
   return onAttemptSucceeded(started.state, started.attempt, latencyMs, now);
 }
 
-function repeat(count: number, state: BreakerState, change: (state: BreakerState) => BreakerState): BreakerState {
+function repeat(
+  count: number,
+  state: CircuitBreakerState,
+  change: (state: CircuitBreakerState) => CircuitBreakerState,
+): CircuitBreakerState {
   let last = state;
   for (let index = 0; index < count; index += 1) last = change(last);
   return last;
 }
 
-const opened = repeat(5, INITIAL_BREAKER_STATE, (state) => fail(state).state);
+const opened = repeat(5, INITIAL_CIRCUIT_BREAKER_STATE, (state) => fail(state).state);
 
 describe("transitions", () => {
   test("never change the state that they receive", () => {
     const state = Object.freeze({
-      ...INITIAL_BREAKER_STATE,
+      ...INITIAL_CIRCUIT_BREAKER_STATE,
       window: Object.freeze([]),
       latenciesMs: Object.freeze([]),
     });
     expect(fail(state).state).not.toBe(state);
     expect(succeed(state, 1, 5)).not.toBe(state);
     expect(onCooldownRequested(state, 5, 1)).not.toBe(state);
-    expect(state).toEqual(INITIAL_BREAKER_STATE);
+    expect(state).toEqual(INITIAL_CIRCUIT_BREAKER_STATE);
   });
 
   test("open after five failures in a row", () => {
-    const four = repeat(4, INITIAL_BREAKER_STATE, (state) => fail(state).state);
+    const four = repeat(4, INITIAL_CIRCUIT_BREAKER_STATE, (state) => fail(state).state);
     expect(isOpen(four, 0)).toBe(false);
     const fifth = fail(four, 7);
     expect(fifth.hasOpened).toBe(true);
@@ -59,7 +63,7 @@ describe("transitions", () => {
   });
 
   test("open after 20 failures among the last 80 attempts", () => {
-    const mixed = repeat(19, INITIAL_BREAKER_STATE, (state) => succeed(fail(state).state));
+    const mixed = repeat(19, INITIAL_CIRCUIT_BREAKER_STATE, (state) => succeed(fail(state).state));
     expect(fail(mixed).hasOpened).toBe(true);
     const forgotten = repeat(80, mixed, (state) => succeed(state));
     expect(forgotten.window).toHaveLength(80);
@@ -94,7 +98,7 @@ describe("transitions", () => {
   });
 
   test("ignore results of attempts that started before the breaker opened", () => {
-    const { attempt } = onAttemptStarted(INITIAL_BREAKER_STATE, 0);
+    const { attempt } = onAttemptStarted(INITIAL_CIRCUIT_BREAKER_STATE, 0);
     expect(onAttemptSucceeded(opened, attempt, 10, 1)).toMatchObject({ openUntil: OPEN_MS, consecutiveFailures: 5 });
     expect(onAttemptFailed(opened, attempt, undefined, 1)).toMatchObject({
       hasOpened: false,
@@ -103,7 +107,7 @@ describe("transitions", () => {
   });
 
   test("cap a cooldown at 30 seconds and never shorten it", () => {
-    const cooling = onCooldownRequested(INITIAL_BREAKER_STATE, 3_600_000, 100);
+    const cooling = onCooldownRequested(INITIAL_CIRCUIT_BREAKER_STATE, 3_600_000, 100);
     expect(cooling).toMatchObject({ cooldownStartedAt: 100, cooldownUntil: 30_100 });
     const again = onCooldownRequested(cooling, 1, 200);
     expect(again).toMatchObject({ cooldownStartedAt: 200, cooldownUntil: 30_100 });
@@ -111,38 +115,41 @@ describe("transitions", () => {
   });
 
   test("end a cooldown with a success, unless its attempt started before", () => {
-    const early = onAttemptStarted(INITIAL_BREAKER_STATE, 0);
+    const early = onAttemptStarted(INITIAL_CIRCUIT_BREAKER_STATE, 0);
     const cooling = onCooldownRequested(early.state, 5_000, 1);
     expect(isCoolingDown(onAttemptSucceeded(cooling, early.attempt, 1, 2), 2)).toBe(true);
     expect(isCoolingDown(succeed(cooling, 2), 2)).toBe(false);
   });
 
   test("count an overtaken attempt as a failure without reporting one", () => {
-    const { state } = fail(INITIAL_BREAKER_STATE, 0, 900);
+    const { state } = fail(INITIAL_CIRCUIT_BREAKER_STATE, 0, 900);
     expect(state).toMatchObject({ consecutiveFailures: 1, lastOutcome: undefined, latenciesMs: [900] });
   });
 });
 
-test.each<[string, BreakerState, number]>([
-  ["unknown", INITIAL_BREAKER_STATE, 0],
-  ["ok", succeed(INITIAL_BREAKER_STATE), 0],
-  ["failing", fail(INITIAL_BREAKER_STATE).state, 0],
+test.each<[string, CircuitBreakerState, number]>([
+  ["unknown", INITIAL_CIRCUIT_BREAKER_STATE, 0],
+  ["ok", succeed(INITIAL_CIRCUIT_BREAKER_STATE), 0],
+  ["failing", fail(INITIAL_CIRCUIT_BREAKER_STATE).state, 0],
   ["failing", opened, 0],
-  ["failing", onProbed(succeed(INITIAL_BREAKER_STATE), false, 1), 1],
-  ["ok", onProbed(fail(INITIAL_BREAKER_STATE).state, true, 1), 1],
+  ["failing", onProbed(succeed(INITIAL_CIRCUIT_BREAKER_STATE), false, 1), 1],
+  ["ok", onProbed(fail(INITIAL_CIRCUIT_BREAKER_STATE).state, true, 1), 1],
   ["failing", onProbed(opened, true, 1), 1],
   ["cooldown", onCooldownRequested(opened, 10, 0), 9],
 ])("describes a state as %s", (expected, state, now) => {
-  expect(describeState(state, now)).toBe(expected);
+  expect(getUpstreamHealth(state, now)).toBe(expected);
 });
 
 test("computes the hedge delay as the 95th percentile within bounds", () => {
-  const withLatencies = (...latenciesMs: number[]): BreakerState => ({ ...INITIAL_BREAKER_STATE, latenciesMs });
-  expect(computeHedgeDelayMs(INITIAL_BREAKER_STATE)).toBe(500);
+  const withLatencies = (...latenciesMs: number[]): CircuitBreakerState => ({
+    ...INITIAL_CIRCUIT_BREAKER_STATE,
+    latenciesMs,
+  });
+  expect(computeHedgeDelayMs(INITIAL_CIRCUIT_BREAKER_STATE)).toBe(500);
   expect(computeHedgeDelayMs(withLatencies(3, 2, 1))).toBe(100);
   expect(computeHedgeDelayMs(withLatencies(5_000))).toBe(1_000);
   expect(computeHedgeDelayMs(withLatencies(...Array.from({ length: 60 }, (_, index) => 600 - index)))).toBe(597);
-  const many = repeat(100, INITIAL_BREAKER_STATE, (state) => succeed(state, 0, 200));
+  const many = repeat(100, INITIAL_CIRCUIT_BREAKER_STATE, (state) => succeed(state, 0, 200));
   expect(many.latenciesMs).toHaveLength(64);
 });
 

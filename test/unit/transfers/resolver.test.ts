@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
 import { createTransferResolver } from "../../../src/transfers/resolver.js";
 import type { ChainSource } from "../../../src/transfers/sources/chain/chain-source.js";
-import type { IndexSource } from "../../../src/transfers/sources/index-source.js";
+import type { IndexLookup } from "../../../src/transfers/sources/index-source.js";
 import type { LookupResult, TransferQuery, TransferSource } from "../../../src/transfers/sources/transfer-source.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
 import {
@@ -83,7 +83,7 @@ function setup({
       return status;
     },
   };
-  const index: IndexSource = {
+  const index: IndexLookup = {
     findKnownStatus: () => undefined,
     findFinalizedSend: () =>
       isSendIndexed ? { transfer: createSentTransfer(), otherTransferIds: [repeatedByteHash("05")] } : undefined,

@@ -50,7 +50,7 @@ const NEAR_DEADLINE_SECONDS = 30 * 86_400;
 const MAX_TRANSIT_SECONDS = 7 * 86_400;
 
 /** Returns whether the history of both chains goes back far enough to match completions to these equal sends. */
-export function isUnambiguous(
+export function canMatchCompletions(
   send: TimedSend,
   equalSends: readonly TimedSend[],
   source: HistoryStart,

@@ -20,7 +20,7 @@ export function decodeCctpNonce(key: Uint8Array): bigint {
 }
 
 /** Builds the key of a transfer from L1, which has no ID: a hash of all its values. Several transfers may share it. */
-export function hashTransferValues(
+export function computeL1TransferKey(
   token: string,
   destinationChainId: number,
   values: Omit<TransferSentEvent, "transferId" | "destinationChainId">,

@@ -3,7 +3,7 @@ import { acquireLease } from "./lease.js";
 import type { IndexTables } from "./schema.js";
 import {
   BYTES_COLUMN_TYPE,
-  createQueryBuilder,
+  createKysely,
   enableWriteAheadLog,
   IndexUnavailableError,
   type SqliteConnection,
@@ -98,7 +98,7 @@ export async function migrateIndex(
   }
   try {
     enableWriteAheadLog(connection);
-    const db = createQueryBuilder<IndexTables>(connection);
+    const db = createKysely<IndexTables>(connection);
     const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } });
     const { error } = await migrator.migrateToLatest();
     if (error !== undefined) throw unusableIndexError(file, error);

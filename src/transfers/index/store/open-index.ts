@@ -3,13 +3,13 @@ import type { Network } from "../../../hop/networks.js";
 import { createIndexStore, type IndexStore } from "./index-store.js";
 import { migrateIndex } from "./migrations.js";
 import type { IndexTables } from "./schema.js";
-import { createQueryBuilder, createTransactionRunner, openSqlite } from "./sqlite.js";
-import { createTransferIndex, type TransferIndex } from "./transfer-index.js";
+import { createKysely, createTransactionRunner, openSqlite } from "./sqlite.js";
+import { createTransferIndex, type TransferIndexReader } from "./transfer-index.js";
 
 /** An open index file. */
 export interface IndexHandle {
   readonly file: string;
-  readonly reader: TransferIndex;
+  readonly reader: TransferIndexReader;
   readonly store: IndexStore;
   close(): void;
 }
@@ -25,7 +25,7 @@ export async function openIndex(file: string, network: Network): Promise<IndexHa
     // A separate connection: reads on the writing one would see uncommitted changes.
     const readConnection = await openSqlite(file, { readonly: true });
     const reader = createTransferIndex(readConnection, network);
-    const db = createQueryBuilder<IndexTables>(writer);
+    const db = createKysely<IndexTables>(writer);
     return {
       file,
       reader,

@@ -54,7 +54,7 @@ export function enableWriteAheadLog(connection: SqliteConnection): void {
   }
 }
 
-export function createQueryBuilder<Tables>(connection: SqliteConnection): Kysely<Tables> {
+export function createKysely<Tables>(connection: SqliteConnection): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }) });
 }
 

@@ -2,12 +2,12 @@ import { isBytes32 } from "../../../chain/hex.js";
 import { getCctpDomain } from "../../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../../hop/networks.js";
 import type { SentTransfer, TransferDelivery } from "../../transfer.js";
-import { hasCompleteHistory, isUnambiguous, matchCompletions } from "./completion-matching.js";
+import { canMatchCompletions, hasCompleteHistory, matchCompletions } from "./completion-matching.js";
 import { encodeCctpKey } from "./correlation-key.js";
 import { hexToBytes } from "./hex.js";
 import { toDelivery, toSentTransfer, toTransferId } from "./row-mapping.js";
 import type { CursorRow, DeliveryRow, EventPosition, IndexTables, SendRow } from "./schema.js";
-import { createQueryBuilder, type SqliteConnection } from "./sqlite.js";
+import { createKysely, type SqliteConnection } from "./sqlite.js";
 
 /** An indexed transfer with its delivery. */
 export interface IndexedTransfer {
@@ -43,7 +43,7 @@ export interface IndexCoverage {
 }
 
 /** Reads the index. Every method is a few local reads of microseconds. IDs and hashes may be in upper or lower case. */
-export interface TransferIndex {
+export interface TransferIndexReader {
   /** Returns the transfers that a transaction sent, in log order; if it sent none, those that it delivered. */
   findByTransactionHash(hash: string): readonly IndexedTransfer[];
   /**
@@ -56,7 +56,7 @@ export interface TransferIndex {
   close(): void;
 }
 
-export function createTransferIndex(connection: SqliteConnection, network: Network): TransferIndex {
+export function createTransferIndex(connection: SqliteConnection, network: Network): TransferIndexReader {
   const statements = prepareStatements(connection);
   const chains = new Map([...network.chains.values()].map((chain) => [chain.chainId, chain]));
   const domains = [...network.chains.values()].flatMap((chain) => getCctpDomain(chain) ?? []);
@@ -79,7 +79,7 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
     const equalSends = statements.sendsByKey(send.arrival_key).filter(({ kind }) => kind === "l1");
     // The very object of the list, since the matches are keyed by identity.
     const listed = equalSends.find((row) => isSamePosition(row, send));
-    if (!listed || !source || !destination || !isUnambiguous(listed, equalSends, source, destination))
+    if (!listed || !source || !destination || !canMatchCompletions(listed, equalSends, source, destination))
       return { delivery: undefined, isUnambiguous: false };
     // With the complete history of both chains the order alone decides, whatever the clocks say.
     const isComplete = hasCompleteHistory(source) && hasCompleteHistory(destination);
@@ -201,7 +201,7 @@ function isDeliveryOf(delivery: DeliveryRow, send: SendRow): boolean {
 
 /** Prepares the statements once, because building their SQL takes longer than running them. */
 function prepareStatements(connection: SqliteConnection) {
-  const db = createQueryBuilder<IndexTables>(connection);
+  const db = createKysely<IndexTables>(connection);
   const placeholder = new Uint8Array();
   const sends = db.selectFrom("sends").selectAll().orderBy("chain_id").orderBy("block_number").orderBy("log_index");
   const deliveries = db

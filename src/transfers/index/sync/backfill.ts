@@ -3,7 +3,7 @@ import type { Chain, Network, TokenContracts } from "../../../hop/networks.js";
 import type { IndexStart } from "../index-options.js";
 import type { IndexStore } from "../store/index-store.js";
 import { createAdaptivePageSize } from "./adaptive-page-size.js";
-import { ensureCursor, type IndexedChain, readEventPage } from "./indexed-chain.js";
+import { type ChainIndexReader, ensureCursor, readEventPage } from "./indexed-chain.js";
 
 /** How much of a chain's history has been read. */
 export interface BackfillProgress {
@@ -17,7 +17,7 @@ export interface BackfillProgress {
 }
 
 export interface BackfillOptions {
-  readonly indexed: IndexedChain;
+  readonly indexed: ChainIndexReader;
   readonly network: Network;
   readonly store: IndexStore;
   readonly from: IndexStart;

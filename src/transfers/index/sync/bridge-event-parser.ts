@@ -1,6 +1,6 @@
 import type { Log, LogFilter } from "../../../chain/read/chain-reads.js";
 import { getCctpDomain } from "../../../hop/cctp/cctp.js";
-import { decodeBurner } from "../../../hop/cctp/cctp-burn-message.js";
+import { decodeBurnMessageSender } from "../../../hop/cctp/cctp-burn-message.js";
 import { type ContractRegistry, createContractRegistry } from "../../../hop/contract-registry.js";
 import type { Chain, Network } from "../../../hop/networks.js";
 import {
@@ -10,7 +10,7 @@ import {
   type TransferReceivedEvent,
   type TransferSentEvent,
 } from "../../../hop/transfer-events.js";
-import { encodeCctpKey, hashTransferValues } from "../store/correlation-key.js";
+import { computeL1TransferKey, encodeCctpKey } from "../store/correlation-key.js";
 import { hexToBytes } from "../store/hex.js";
 import type { DeliveryRow, SendRow } from "../store/schema.js";
 
@@ -70,13 +70,14 @@ export function createBridgeEventParser(network: Network, chain: Chain): BridgeE
     let token = senders.get(address)?.token;
     if (event.kind === "cctp") {
       // The transmitter serves every CCTP application: the burner of the USDC identifies Hop's messages.
-      const burner = decodeBurner(log);
+      const burner = decodeBurnMessageSender(log);
       if (address !== transmitter || burner === undefined || burners.get(event.sourceDomain) !== burner)
         return undefined;
       key = encodeCctpKey(event.sourceDomain, event.nonce);
       token = "USDC";
     } else {
-      key = event.kind === "l2" ? hexToBytes(event.transferId) : hashTransferValues(token ?? "", chain.chainId, event);
+      key =
+        event.kind === "l2" ? hexToBytes(event.transferId) : computeL1TransferKey(token ?? "", chain.chainId, event);
     }
     if (token === undefined || key === undefined) return undefined;
     return {
@@ -114,7 +115,7 @@ function getSendCorrelationKey(
   domain: number | undefined,
 ): Buffer | undefined {
   const { transferId } = event;
-  if (transferId === undefined) return hashTransferValues(token, event.destinationChainId, event);
+  if (transferId === undefined) return computeL1TransferKey(token, event.destinationChainId, event);
   if (transferId.startsWith("0x")) return hexToBytes(transferId);
   return domain === undefined ? undefined : encodeCctpKey(domain, BigInt(transferId));
 }

@@ -1,4 +1,4 @@
-import { type ChainClient, getResult, type RpcCall } from "../../../chain/chain-client.js";
+import { type ChainClient, getRpcResult, type RpcCall } from "../../../chain/chain-client.js";
 import { invalidResponse, parseBlockHeader, parseSender } from "../../../chain/json-rpc/parse-results.js";
 import { createAbortScope } from "../../../resilience/abort-scope.js";
 import { hexToBytes } from "../store/hex.js";
@@ -73,7 +73,7 @@ async function callInBatches(client: ChainClient, calls: readonly RpcCall[], sig
     for (const start of queue) {
       if (scope.signal.aborted) return;
       const outcomes = await client.sendBatch(calls.slice(start, start + CALLS_PER_BATCH), scope.signal);
-      for (const [index, outcome] of outcomes.entries()) results[start + index] = getResult(outcome);
+      for (const [index, outcome] of outcomes.entries()) results[start + index] = getRpcResult(outcome);
     }
   };
   try {

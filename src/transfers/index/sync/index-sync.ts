@@ -1,18 +1,18 @@
-import type { NetworkChains } from "../../../chain/chains.js";
+import type { NetworkChainClients } from "../../../chain/chains.js";
 import type { BlockFinder } from "../../../chain/read/block-finder.js";
 import type { Network } from "../../../hop/networks.js";
 import type { IndexStart } from "../index-options.js";
 import { type LeaseHolder, type LeaseOptions, runWithLease } from "../store/lease.js";
 import type { IndexHandle } from "../store/open-index.js";
 import { type BackfillOptions, type BackfillProgress, backfillChain } from "./backfill.js";
-import { createIndexedChain, type IndexedChain } from "./indexed-chain.js";
+import { type ChainIndexReader, createChainIndexReader } from "./indexed-chain.js";
 import { type RealtimeSyncOptions, syncChainRealtime } from "./realtime-sync.js";
 import { MAX_RETRY_DELAY_MS } from "./sync-state.js";
 
 export interface IndexSyncOptions {
   readonly index: Pick<IndexHandle, "file" | "store">;
   readonly network: Network;
-  readonly chains: NetworkChains;
+  readonly chains: NetworkChainClients;
   readonly blockAt: BlockFinder["findBlockAt"];
   /** How far back the history goes. */
   readonly from: IndexStart;
@@ -88,12 +88,14 @@ export function backfillIndex(options: IndexBackfillOptions): Promise<void> {
   return backfillChains(createIndexedChains(options), options, 0);
 }
 
-function createIndexedChains({ network, chains }: IndexBackfillOptions): readonly IndexedChain[] {
-  return [...network.chains.values()].map((chain) => createIndexedChain(network, chain, chains.getClient(chain.slug)));
+function createIndexedChains({ network, chains }: IndexBackfillOptions): readonly ChainIndexReader[] {
+  return [...network.chains.values()].map((chain) =>
+    createChainIndexReader(network, chain, chains.getClient(chain.slug)),
+  );
 }
 
 async function backfillChains(
-  indexedChains: readonly IndexedChain[],
+  indexedChains: readonly ChainIndexReader[],
   options: IndexBackfillOptions,
   pauseMs: number,
 ): Promise<void> {
@@ -108,7 +110,7 @@ async function backfillChains(
     signal,
   };
 
-  async function backfillWithRetry(indexed: IndexedChain): Promise<void> {
+  async function backfillWithRetry(indexed: ChainIndexReader): Promise<void> {
     const { slug } = indexed.chain;
     const onError = (error: unknown): void => events.onError(slug, error);
     const lease: LeaseOptions = {

@@ -1,4 +1,4 @@
-import { type ChainClient, getResult, type RpcCall } from "../../../chain/chain-client.js";
+import { type ChainClient, getRpcResult, type RpcCall } from "../../../chain/chain-client.js";
 import { toQuantity } from "../../../chain/hex.js";
 import { parseBlockHeader, parseLogs } from "../../../chain/json-rpc/parse-results.js";
 import {
@@ -20,7 +20,7 @@ import { enrichEvents } from "./event-enrichment.js";
 import { computeSettledBlock } from "./reorg-detection.js";
 
 /** A chain with what the index needs to read it. */
-export interface IndexedChain {
+export interface ChainIndexReader {
   readonly chain: Chain;
   readonly client: ChainClient;
   readonly eventParser: BridgeEventParser;
@@ -31,7 +31,7 @@ export interface IndexedChain {
   readHeadAndSettledBlock(signal: AbortSignal): Promise<{ readonly latest: BlockHeader; readonly settled: number }>;
 }
 
-export function createIndexedChain(network: Network, chain: Chain, client: ChainClient): IndexedChain {
+export function createChainIndexReader(network: Network, chain: Chain, client: ChainClient): ChainIndexReader {
   /** Number of the last known finalized block. */
   let finalized: number | undefined;
   return {
@@ -85,7 +85,7 @@ export interface EventPage {
  * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not return all of it
  */
 export async function readEventPage(
-  indexed: IndexedChain,
+  indexed: ChainIndexReader,
   range: BlockRange,
   order: { readonly newestFirst: boolean },
   pageSize: AdaptivePageSize,
@@ -102,7 +102,7 @@ export async function readEventPage(
     pageSize.setMaxBlocks(accepted.to - accepted.from + 1);
   });
   if (outcomes === undefined) return readEventPage(indexed, range, order, pageSize, signal);
-  const [logsResult, firstResult, lastResult] = outcomes.map(getResult);
+  const [logsResult, firstResult, lastResult] = outcomes.map(getRpcResult);
   const logs = parseLogs(client, logsResult);
   // Counts foreign logs too: on chains with CCTP most of the logs are not Hop's.
   pageSize.recordLogCount(page, logs.length);
@@ -115,7 +115,7 @@ export async function readEventPage(
 
 /** Converts the logs within a range of blocks to rows; logs outside it are ignored. */
 export async function readEventRows(
-  { client, eventParser }: IndexedChain,
+  { client, eventParser }: ChainIndexReader,
   logs: LogPage["logs"],
   { from, to }: BlockRange,
   signal: AbortSignal,
@@ -126,7 +126,11 @@ export async function readEventRows(
 }
 
 /** Reads the cursor of a chain; creates it at the newest settled block if the chain is not indexed yet. */
-export async function ensureCursor(store: IndexStore, indexed: IndexedChain, signal: AbortSignal): Promise<CursorRow> {
+export async function ensureCursor(
+  store: IndexStore,
+  indexed: ChainIndexReader,
+  signal: AbortSignal,
+): Promise<CursorRow> {
   const { chain, client } = indexed;
   const existing = await store.readCursor(chain.chainId);
   if (existing !== undefined) return existing;

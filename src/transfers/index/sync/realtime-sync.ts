@@ -1,4 +1,4 @@
-import { getResult } from "../../../chain/chain-client.js";
+import { getRpcResult } from "../../../chain/chain-client.js";
 import { parseBlockHeader, parseLogs } from "../../../chain/json-rpc/parse-results.js";
 import { type BlockHeader, type BlockRange, type Log, readBlockHeader } from "../../../chain/read/chain-reads.js";
 import { ServiceError } from "../../../errors.js";
@@ -6,10 +6,10 @@ import type { IndexStore } from "../store/index-store.js";
 import type { CursorRow } from "../store/schema.js";
 import { createAdaptivePageSize } from "./adaptive-page-size.js";
 import {
+  type ChainIndexReader,
   createBlockCall,
   createLogsCall,
   ensureCursor,
-  type IndexedChain,
   readEventPage,
   readEventRows,
 } from "./indexed-chain.js";
@@ -30,7 +30,7 @@ import {
 } from "./sync-state.js";
 
 export interface RealtimeSyncOptions {
-  readonly indexed: IndexedChain;
+  readonly indexed: ChainIndexReader;
   readonly store: IndexStore;
   /** Milliseconds since 1970. */
   readonly wallNow: () => number;
@@ -88,7 +88,7 @@ export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<v
       createLogsCall(eventParser, from, "latest"),
       ...recentBlocks.map(({ number }) => createBlockCall(number)),
     ];
-    const [latestResult, logsResult, ...blockResults] = (await client.sendBatch(calls, signal)).map(getResult);
+    const [latestResult, logsResult, ...blockResults] = (await client.sendBatch(calls, signal)).map(getRpcResult);
     const head = parseBlockHeader(client, latestResult);
     const current = blockResults.map((block) => parseBlockHeader(client, block));
     const action = applyTransition(applyPoll(state, { indexed: recentBlocks, current, head }, monotonicNow()));
@@ -143,7 +143,7 @@ export async function syncChainRealtime(options: RealtimeSyncOptions): Promise<v
         batch.map(({ number }) => createBlockCall(number)),
         signal,
       );
-      const current = outcomes.map((outcome) => parseBlockHeader(client, getResult(outcome)));
+      const current = outcomes.map((outcome) => parseBlockHeader(client, getRpcResult(outcome)));
       const ancestor = findCommonAncestor(batch, current);
       if (ancestor === undefined) continue;
       if (ancestor.number === cursor.to_block) throw inconsistentChainError(chain.slug);

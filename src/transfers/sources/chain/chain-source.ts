@@ -9,7 +9,7 @@ import { isCctpNonce, type LookupContext, type TransferSource } from "../transfe
 import { createDeliveredTransferFinder } from "./delivered-transfers.js";
 import type { SearchCaches } from "./search-caches.js";
 import { findSendByNonce, findSendByTransferId, findTransaction, type LocatedSend } from "./send-search.js";
-import { createSentTransferResolver } from "./sent-transfers.js";
+import { createSendStatusResolver } from "./sent-transfers.js";
 import { createStatusBuilder } from "./status-builder.js";
 import { parseSentTransferIds } from "./transfer-logs.js";
 
@@ -41,7 +41,7 @@ interface SendCandidate {
 export function createChainSource({ finality, now, ...caches }: ChainSourceOptions): ChainSource {
   const getContracts = createContractRegistryCache();
   const buildStatus = createStatusBuilder({ finality, now });
-  const { resolveSend, findDeliveryOf } = createSentTransferResolver({ getContracts, caches, buildStatus });
+  const { resolveSend, findDeliveryOf } = createSendStatusResolver({ getContracts, caches, buildStatus });
   const findDeliveredTransfer = createDeliveredTransferFinder({ getContracts, caches, resolveSend });
 
   /** Finds a transfer from L1 by its ID, which is the hash of its transaction. */

@@ -6,7 +6,7 @@ import { isUpstreamUnavailable, type LookupContext } from "../transfer-source.js
 import { findSendOfL1Completion } from "./l1-completion.js";
 import { readLogTimestamp, type SearchCaches } from "./search-caches.js";
 import { findSendByNonce, findSendByTransferId, type LocatedSend, type LocatedTransaction } from "./send-search.js";
-import type { SentTransferResolver } from "./sent-transfers.js";
+import type { SendStatusResolver } from "./sent-transfers.js";
 import { type ParsedDelivery, parseDeliveries, parseSend } from "./transfer-logs.js";
 
 // The delivered side: from a delivering transaction back to the sends.
@@ -14,7 +14,7 @@ import { type ParsedDelivery, parseDeliveries, parseSend } from "./transfer-logs
 export interface DeliveredTransferFinderOptions {
   readonly getContracts: (network: Network) => ContractRegistry;
   readonly caches: SearchCaches;
-  readonly resolveSend: SentTransferResolver["resolveSend"];
+  readonly resolveSend: SendStatusResolver["resolveSend"];
 }
 
 /**

@@ -100,8 +100,8 @@ export async function findDelivery(
 function buildDeliveryQueries(sent: ParsedSend, contracts: ContractRegistry) {
   const { source, destination, token, id } = sent;
   if (sent.kind === "cctp") {
-    const transmitter = requireDefined(contracts.findMessageTransmitter(destination), sent);
-    const domain = requireDefined(getCctpDomain(source), sent);
+    const transmitter = requireAddress(contracts.findMessageTransmitter(destination), sent);
+    const domain = requireAddress(getCctpDomain(source), sent);
     const nonce = BigInt(id);
     return {
       call: { to: transmitter, data: encodeUsedNoncesCall(domain, nonce) },
@@ -112,7 +112,7 @@ function buildDeliveryQueries(sent: ParsedSend, contracts: ContractRegistry) {
       },
     };
   }
-  const bridge = requireDefined(contracts.findBridge(token, destination), sent);
+  const bridge = requireAddress(contracts.findBridge(token, destination), sent);
   return {
     call: { to: bridge, data: encodeIsTransferIdSpentCall(id) },
     filter: { address: bridge, topics: [[EVENT_TOPICS.withdrawalBonded, EVENT_TOPICS.withdrew], id] },
@@ -124,7 +124,7 @@ function buildDeliveryQueries(sent: ParsedSend, contracts: ContractRegistry) {
  * Returns a part of the address book that every valid transfer has.
  * @throws ServiceError UPSTREAM_UNAVAILABLE when it is missing
  */
-export function requireDefined<T>(value: T | undefined, { token, source, destination }: ParsedSend): T {
+export function requireAddress<T>(value: T | undefined, { token, source, destination }: ParsedSend): T {
   if (value === undefined) {
     const message = `${source.slug} returned a transfer of ${token} to ${destination.slug}, a route that does not exist`;
     throw new ServiceError("UPSTREAM_UNAVAILABLE", message);

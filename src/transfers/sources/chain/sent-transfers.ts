@@ -3,7 +3,7 @@ import type { ContractRegistry } from "../../../hop/contract-registry.js";
 import type { Network } from "../../../hop/networks.js";
 import type { TransferStatus } from "../../status.js";
 import type { LookupContext } from "../transfer-source.js";
-import { type DetectedDelivery, findDelivery, requireDefined } from "./delivery-search.js";
+import { type DetectedDelivery, findDelivery, requireAddress } from "./delivery-search.js";
 import { type EqualTransferGroup, findL1Completion } from "./l1-completion.js";
 import { incompleteChainDataError, readLogTimestamp, type SearchCaches } from "./search-caches.js";
 import type { LocatedSend } from "./send-search.js";
@@ -27,7 +27,7 @@ export interface KnownSendData {
   readonly otherTransferIds?: readonly string[] | undefined;
 }
 
-export interface SentTransferResolver {
+export interface SendStatusResolver {
   /**
    * Returns the status of the transfer that a log sent.
    * @throws ServiceError UPSTREAM_UNAVAILABLE when one of the chains cannot tell
@@ -45,11 +45,11 @@ export interface SentTransferResolver {
   ): Promise<DetectedDelivery | undefined>;
 }
 
-export function createSentTransferResolver({
+export function createSendStatusResolver({
   getContracts,
   caches,
   buildStatus,
-}: SentTransferResolverOptions): SentTransferResolver {
+}: SentTransferResolverOptions): SendStatusResolver {
   async function findDeliveryOf(
     sent: ParsedSend,
     sentAt: Promise<number>,
@@ -89,8 +89,8 @@ function toEqualTransferGroup(sent: ParsedSend, contracts: ContractRegistry): Eq
   return {
     source,
     destination,
-    sourceBridge: requireDefined(contracts.findBridge(token, source), sent),
-    destinationBridge: requireDefined(contracts.findBridge(token, destination), sent),
-    values: { ...event, relayer: requireDefined(event.relayer, sent) },
+    sourceBridge: requireAddress(contracts.findBridge(token, source), sent),
+    destinationBridge: requireAddress(contracts.findBridge(token, destination), sent),
+    values: { ...event, relayer: requireAddress(event.relayer, sent) },
   };
 }

@@ -1,7 +1,7 @@
 import type { Log, Receipt } from "../../../chain/read/chain-reads.js";
 import { ServiceError } from "../../../errors.js";
 import { getCctpDomain } from "../../../hop/cctp/cctp.js";
-import { decodeBurner } from "../../../hop/cctp/cctp-burn-message.js";
+import { decodeBurnMessageSender } from "../../../hop/cctp/cctp-burn-message.js";
 import type { ContractRegistry } from "../../../hop/contract-registry.js";
 import type { Chain, Network } from "../../../hop/networks.js";
 import {
@@ -94,7 +94,7 @@ export function parseDeliveries(
     if (event.kind !== "cctp") return (senders.get(address)?.kind ?? "cctp") !== "cctp";
     // The transmitter receives the messages of every CCTP application.
     const source = [...network.chains.values()].find((other) => getCctpDomain(other) === event.sourceDomain);
-    const burner = source && contracts.getSendingContracts(source).get(decodeBurner(log) ?? "");
+    const burner = source && contracts.getSendingContracts(source).get(decodeBurnMessageSender(log) ?? "");
     return address === transmitter && burner?.kind === "cctp";
   };
   return logs.flatMap((log) => {

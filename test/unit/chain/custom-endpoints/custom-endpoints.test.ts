@@ -5,7 +5,7 @@ import { connect as connectTcp, createServer, type LookupFunction, Socket } from
 import tls from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createChains } from "../../../../src/chain/chains.js";
+import { createChainClients } from "../../../../src/chain/chains.js";
 import { type CustomEndpoint, createCustomEndpoints } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
 import type { SsrfGuardOptions } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
@@ -326,7 +326,7 @@ describe("open custom endpoints", () => {
   test("are closed after the work, however it ends, and when one of several cannot be opened", async () => {
     const node = await startRpcNodeStub();
     const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
-    const chains = createChains({ networks, customUrlPolicy: "any", onFailure: () => {} });
+    const chains = createChainClients({ networks, customUrlPolicy: "any", onFailure: () => {} });
     opened.push(chains);
     const use = (urls: readonly string[], work: () => Promise<string>) =>
       chains.withCustomEndpoints(
@@ -361,7 +361,7 @@ describe("open custom endpoints", () => {
       return ["93.184.216.34"];
     }) as never);
     const networks = { mainnet: new Map(["optimism", "base"].map((slug) => [slug, { chainId: 1, urls: [] }])) };
-    const chains = createChains({ networks, customUrlPolicy: "public", onFailure: () => {} });
+    const chains = createChainClients({ networks, customUrlPolicy: "public", onFailure: () => {} });
     opened.push(chains);
     const custom = new Map([
       ["optimism", "file:///"],

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import {
   assertChainId,
   INITIAL_CHAIN_ID_VERIFICATION,
+  invalidateChainIdVerification,
   isChainIdVerified,
   onChainIdVerified,
-  onRequestFailed,
   shouldBatchChainId,
 } from "../../../../src/chain/endpoints/chain-id-verification.js";
 import { CHAIN_ID_CALL } from "../../../../src/chain/json-rpc/common-calls.js";
@@ -19,10 +19,10 @@ test("a verified chain id is valid for 250 ms", () => {
 });
 
 test("a failed request ends the verification, but not the knowledge that there was one", () => {
-  const failed = onRequestFailed(verified);
+  const failed = invalidateChainIdVerification(verified);
   expect(isChainIdVerified(failed, 1_000)).toBe(false);
   expect(failed.wasVerified).toBe(true);
-  expect(onRequestFailed(INITIAL_CHAIN_ID_VERIFICATION).wasVerified).toBe(false);
+  expect(invalidateChainIdVerification(INITIAL_CHAIN_ID_VERIFICATION).wasVerified).toBe(false);
 });
 
 test("the chain id shares a batch with all but a single log search of a verified endpoint", () => {

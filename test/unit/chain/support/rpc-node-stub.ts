@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Agent } from "undici";
-import type { ChainClient, RpcOutcome } from "../../../../src/chain/chain-client.js";
+import type { ChainClient, RpcCallResult } from "../../../../src/chain/chain-client.js";
 import {
   createEndpointPool,
   type EndpointFailure,
@@ -104,7 +104,7 @@ export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<End
     failures,
     clock,
     send: (method = "eth_call", signal: AbortSignal = never): Promise<unknown> => client.send(method, [], signal),
-    batch: (...methods: string[]): Promise<readonly RpcOutcome[]> =>
+    batch: (...methods: string[]): Promise<readonly RpcCallResult[]> =>
       client.sendBatch(
         methods.map((method) => ({ method, params: [] })),
         never,

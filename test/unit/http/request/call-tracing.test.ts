@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { type CallTrace, HttpRequestContext } from "../../../../src/http/request/request-context.js";
+import { HttpRequestContext, type RequestSpan } from "../../../../src/http/request/request-context.js";
 
 /** A traced call, and how often its trace started and ended. */
 function setup() {
   const told: string[] = [];
-  const trace: CallTrace = {
+  const trace: RequestSpan = {
     run(work) {
       told.push("run");
       return work();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { ChainClient, RpcCall, RpcOutcome } from "../../../../src/chain/chain-client.js";
+import type { ChainClient, RpcCall, RpcCallResult } from "../../../../src/chain/chain-client.js";
 import { RpcError } from "../../../../src/chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
@@ -44,7 +44,7 @@ function setup() {
     slug: "polygon",
     send: async () => ({ number: state.block, timestamp: "0x20" }),
     getLogs: () => Promise.reject(new Error("not expected")),
-    async sendBatch(calls): Promise<readonly RpcOutcome[]> {
+    async sendBatch(calls): Promise<readonly RpcCallResult[]> {
       state.reads += 1;
       const result = `0x${state.reads.toString(16)}`;
       const { isDown, latencyMs } = state;

@@ -6,8 +6,8 @@ import {
   createChainStateEntry,
   findFreshState,
   findStaleState,
-  isActive,
   isEvictable,
+  isRecentlyRequested,
   storeIfNewer,
 } from "../../../../src/quotes/state/chain-state-entry.js";
 import { createReadSet, type ReadSet } from "../../../../src/quotes/state/read-set.js";
@@ -51,9 +51,9 @@ describe("cached state", () => {
 describe("an entry", () => {
   test("is active for 15 s after a request, and evictable when its state cannot be served any more", () => {
     const entry = createEntry();
-    expect(isActive(entry, NOW)).toBe(false);
+    expect(isRecentlyRequested(entry, NOW)).toBe(false);
     entry.requestedAt = NOW;
-    expect([isActive(entry, NOW + 15_000), isActive(entry, NOW + 15_001)]).toEqual([true, false]);
+    expect([isRecentlyRequested(entry, NOW + 15_000), isRecentlyRequested(entry, NOW + 15_001)]).toEqual([true, false]);
     expect([isEvictable(entry, NOW + 45_000), isEvictable(entry, NOW + 45_001)]).toEqual([false, true]);
   });
 

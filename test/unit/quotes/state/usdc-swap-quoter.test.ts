@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ChainClient, RpcCall, RpcOutcome } from "../../../../src/chain/chain-client.js";
+import type { ChainClient, RpcCall, RpcCallResult } from "../../../../src/chain/chain-client.js";
 import { RevertError } from "../../../../src/chain/json-rpc/revert-error.js";
 import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
 import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.js";
@@ -11,12 +11,12 @@ if (pool === undefined) throw new Error("USDC.e is swapped on polygon");
 
 const decodeAmount = ({ params: [call] }: RpcCall): bigint =>
   BigInt(`0x${(call as { data: string }).data.slice(10 + 64, 10 + 128)}`);
-const respondHalf = (call: RpcCall): RpcOutcome => ({
+const respondHalf = (call: RpcCall): RpcCallResult => ({
   result: `0x${(decodeAmount(call) / 2n).toString(16).padStart(64, "0")}`,
 });
 
 /** A Quoter contract that returns half the amount; the test settles each request. */
-function setup(respond: (call: RpcCall) => RpcOutcome = respondHalf) {
+function setup(respond: (call: RpcCall) => RpcCallResult = respondHalf) {
   const requests: { readonly amounts: readonly bigint[]; respond(): void; fail(): void }[] = [];
   const client: ChainClient = {
     slug: "polygon",

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { NetworkChains } from "../../../../src/chain/chains.js";
+import type { NetworkChainClients } from "../../../../src/chain/chains.js";
 import { createExplorerClient } from "../../../../src/hop/explorer/explorer-client.js";
 import { getNetwork, type NetworkSlug } from "../../../../src/hop/networks.js";
 import { createExplorerSource } from "../../../../src/transfers/sources/explorer-source.js";
@@ -15,7 +15,7 @@ afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()));
 });
 
-const chains: NetworkChains = {
+const chains: NetworkChainClients = {
   getClient: () => {
     throw new Error("the explorer source must not use the chains");
   },

@@ -3,9 +3,9 @@ import { getNetwork } from "../../../../src/hop/networks.js";
 import type {
   IndexCoverage,
   IndexedTransfer,
-  TransferIndex,
+  TransferIndexReader,
 } from "../../../../src/transfers/index/store/transfer-index.js";
-import { createIndexSource } from "../../../../src/transfers/sources/index-source.js";
+import { createIndexLookup } from "../../../../src/transfers/sources/index-source.js";
 import type { LookupContext } from "../../../../src/transfers/sources/transfer-source.js";
 import {
   createChainAccess,
@@ -55,14 +55,14 @@ function setup({ transfers = [], coverage = {}, isOpen = true }: Setup) {
     sourceCoverage: getCoverage(stored.sent.source.slug),
     destinationCoverage: getCoverage(stored.sent.destination.slug),
   }));
-  const index: TransferIndex = {
+  const index: TransferIndexReader = {
     findByTransactionHash: (hash) =>
       all.filter((stored) => [stored.sent.transactionHash, stored.delivery?.transactionHash].includes(hash)),
     findByTransferId: (id) => all.filter((stored) => stored.sent.id === id),
     getCoverage,
     close: () => {},
   };
-  const source = createIndexSource({
+  const source = createIndexLookup({
     getIndex: () => (isOpen ? index : undefined),
     network: mainnet,
     getPollIntervalMs: () => 2_000,
@@ -269,13 +269,13 @@ test("an index whose file cannot be read answers as if it knew nothing", () => {
   const fail = (): never => {
     throw new Error("disk I/O error");
   };
-  const broken: TransferIndex = {
+  const broken: TransferIndexReader = {
     findByTransactionHash: fail,
     findByTransferId: fail,
     getCoverage: fail,
     close: () => {},
   };
-  const source = createIndexSource({
+  const source = createIndexLookup({
     getIndex: () => broken,
     network: mainnet,
     getPollIntervalMs: () => 2_000,

@@ -1,10 +1,6 @@
 import { sql } from "kysely";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import {
-  createQueryBuilder,
-  createTransactionRunner,
-  openSqlite,
-} from "../../../../../src/transfers/index/store/sqlite.js";
+import { createKysely, createTransactionRunner, openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
 import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 
 const folder = useTemporaryFolder();
@@ -55,7 +51,7 @@ describe("a transaction", () => {
     const file = `${folder()}/${name}`;
     const connection = await openSqlite(file);
     connection.exec("create table numbers (value integer)");
-    const db = createQueryBuilder<{ numbers: { value: number } }>(connection);
+    const db = createKysely<{ numbers: { value: number } }>(connection);
     const transact = createTransactionRunner(connection, db, sleep);
     const values = () => connection.prepare("select value from numbers").pluck().all();
     return { file, connection, transact, values };

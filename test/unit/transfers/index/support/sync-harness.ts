@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import type { IndexHandle } from "../../../../../src/transfers/index/store/open-index.js";
 import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
-import { createIndexedChain } from "../../../../../src/transfers/index/sync/indexed-chain.js";
+import { createChainIndexReader } from "../../../../../src/transfers/index/sync/indexed-chain.js";
 import { syncChainRealtime } from "../../../../../src/transfers/index/sync/realtime-sync.js";
 import type { ChainStub } from "../../../../support/stubs/chain-stub.js";
 import { getChain, mainnetNetwork } from "./hop-events.js";
@@ -31,7 +31,7 @@ export function startSync(index: IndexHandle, stub: ChainStub, startedAt = 1_800
   let now = startedAt;
   let wake: (() => void) | undefined;
   const done = syncChainRealtime({
-    indexed: createIndexedChain(mainnetNetwork, getChain(stub.client.slug), stub.client),
+    indexed: createChainIndexReader(mainnetNetwork, getChain(stub.client.slug), stub.client),
     store: index.store,
     wallNow: () => now,
     monotonicNow: () => now,

@@ -1,7 +1,7 @@
 // Decides what a hedged request does next. Pure: no timers and no requests here. `U` identifies an upstream.
 
 /** Progress of one request over several upstreams. */
-export interface RequestPlan<U> {
+export interface AttemptPlan<U> {
   /** Log searches are neither hedged nor sent twice to the same endpoint: that would only double the work. */
   readonly isSearch: boolean;
   readonly attemptsByUpstream: ReadonlyMap<U, number>;
@@ -13,7 +13,7 @@ export interface RequestPlan<U> {
 }
 
 /** An upstream that may get a request now. */
-export interface Candidate<U> {
+export interface UpstreamCandidate<U> {
   readonly upstream: U;
   readonly isHealthy: boolean;
   readonly hasRecentFailure: boolean;
@@ -26,7 +26,7 @@ export interface Candidate<U> {
  * - give_up: the caller has left, or the process is closing
  * - fail: no upstream is left to try
  */
-export type NextStep<U> =
+export type AttemptDecision<U> =
   | { readonly type: "start"; readonly upstream: U; readonly previousAttempts: number }
   | { readonly type: "hedge"; readonly upstream: U }
   | { readonly type: "wait"; readonly untilHedge: boolean }
@@ -34,12 +34,12 @@ export type NextStep<U> =
   | { readonly type: "fail" };
 
 /** What has happened since the last decision. */
-export type PlanEvent = "hedge_delay_elapsed" | "aborted" | undefined;
+export type AttemptEvent = "hedge_delay_elapsed" | "aborted" | undefined;
 
 /** Attempts for one request, the hedge included. One attempt is one HTTP request where the endpoint accepts batches. */
 export const MAX_ATTEMPTS = 3;
 
-export function createRequestPlan<U>(isSearch: boolean): RequestPlan<U> {
+export function createAttemptPlan<U>(isSearch: boolean): AttemptPlan<U> {
   return {
     isSearch,
     attemptsByUpstream: new Map(),
@@ -51,11 +51,11 @@ export function createRequestPlan<U>(isSearch: boolean): RequestPlan<U> {
 }
 
 /** @param candidates best first */
-export function decideNextStep<U>(
-  plan: RequestPlan<U>,
-  candidates: readonly Candidate<U>[],
-  event: PlanEvent,
-): NextStep<U> {
+export function decideNextAttempt<U>(
+  plan: AttemptPlan<U>,
+  candidates: readonly UpstreamCandidate<U>[],
+  event: AttemptEvent,
+): AttemptDecision<U> {
   if (event === "aborted") return { type: "give_up" };
   if (plan.runningAttempts === 0) return decideStart(plan, candidates);
   if (event === "hedge_delay_elapsed" && plan.mayHedge) {
@@ -67,9 +67,10 @@ export function decideNextStep<U>(
 }
 
 /** Chooses the upstream with the fewest attempts. */
-function decideStart<U>(plan: RequestPlan<U>, candidates: readonly Candidate<U>[]): NextStep<U> {
+function decideStart<U>(plan: AttemptPlan<U>, candidates: readonly UpstreamCandidate<U>[]): AttemptDecision<U> {
   // A search waits long and has no hedge, so it avoids endpoints that have just failed.
-  const failurePenalty = ({ hasRecentFailure }: Candidate<U>): number => (plan.isSearch && hasRecentFailure ? 1 : 0);
+  const failurePenalty = ({ hasRecentFailure }: UpstreamCandidate<U>): number =>
+    plan.isSearch && hasRecentFailure ? 1 : 0;
   const [next] = candidates
     .filter(({ upstream }) => !plan.exhausted.has(upstream))
     .sort(
@@ -80,7 +81,7 @@ function decideStart<U>(plan: RequestPlan<U>, candidates: readonly Candidate<U>[
   return { type: "start", upstream: next.upstream, previousAttempts: countAttempts(plan, next.upstream) };
 }
 
-export function onAttemptStarted<U>(plan: RequestPlan<U>, upstream: U): RequestPlan<U> {
+export function recordAttemptStart<U>(plan: AttemptPlan<U>, upstream: U): AttemptPlan<U> {
   return {
     ...plan,
     attemptsByUpstream: new Map(plan.attemptsByUpstream).set(upstream, countAttempts(plan, upstream) + 1),
@@ -89,19 +90,19 @@ export function onAttemptStarted<U>(plan: RequestPlan<U>, upstream: U): RequestP
   };
 }
 
-export function onAttemptEnded<U>(plan: RequestPlan<U>): RequestPlan<U> {
+export function recordAttemptEnd<U>(plan: AttemptPlan<U>): AttemptPlan<U> {
   return { ...plan, runningAttempts: plan.runningAttempts - 1 };
 }
 
 /** The hedge delay is over: there is at most one hedge, whether or not there was an upstream for it. */
-export function onHedgeDecided<U>(plan: RequestPlan<U>): RequestPlan<U> {
+export function onHedgeDecided<U>(plan: AttemptPlan<U>): AttemptPlan<U> {
   return { ...plan, mayHedge: false };
 }
 
-export function onUpstreamExhausted<U>(plan: RequestPlan<U>, upstream: U): RequestPlan<U> {
+export function excludeUpstream<U>(plan: AttemptPlan<U>, upstream: U): AttemptPlan<U> {
   return { ...plan, exhausted: new Set(plan.exhausted).add(upstream) };
 }
 
-function countAttempts<U>({ attemptsByUpstream }: RequestPlan<U>, upstream: U): number {
+function countAttempts<U>({ attemptsByUpstream }: AttemptPlan<U>, upstream: U): number {
   return attemptsByUpstream.get(upstream) ?? 0;
 }
