@@ -58,7 +58,7 @@ function withoutUsd(body: unknown): unknown {
   return rest;
 }
 
-describe.each(["well", "down", "slow", "hang", "foreign", "wrong-types", "html", "error", "endless"] as const)(
+describe.each(["healthy", "down", "slow", "hang", "foreign", "wrong-types", "html", "error", "endless"] as const)(
   "with an explorer that is %s",
   (mode) => {
     test("returns the status from the chains", async () => {
@@ -88,7 +88,7 @@ describe("while a chain is down", () => {
     ["the source", "polygon"],
     ["the destination", "arbitrum"],
   ])("returns the explorer's status when it is %s", async (_, slug) => {
-    const [explorer, proxy] = await Promise.all([startExplorer("well"), startProxy(slug)]);
+    const [explorer, proxy] = await Promise.all([startExplorer("healthy"), startProxy(slug)]);
     proxy.behaviour.errorStatus = 503;
     const environment = { EXPLORER_API_URL: explorer.url, [`RPC_URL_${slug.toUpperCase()}`]: proxy.url };
     gateway = await startGateway(environment);
@@ -114,7 +114,7 @@ describe("while a chain is down", () => {
   );
 
   test("returns the explorer's status within the deadline when the chain hangs", async () => {
-    const [explorer, proxy] = await Promise.all([startExplorer("well"), startProxy("arbitrum")]);
+    const [explorer, proxy] = await Promise.all([startExplorer("healthy"), startProxy("arbitrum")]);
     proxy.behaviour.isHanging = true;
     gateway = await startGateway({
       EXPLORER_API_URL: explorer.url,
@@ -127,7 +127,7 @@ describe("while a chain is down", () => {
   });
 
   test("finds a transfer by ID through the explorer's hint when one chain serves no logs", async () => {
-    const [explorer, proxy] = await Promise.all([startExplorer("well"), startProxy("polygon")]);
+    const [explorer, proxy] = await Promise.all([startExplorer("healthy"), startProxy("polygon")]);
     proxy.behaviour.override = ({ method }) =>
       method === "eth_getLogs" ? { error: { code: -32601, message: "the method is not served" } } : undefined;
     const environment = { RPC_URL_POLYGON: proxy.url };

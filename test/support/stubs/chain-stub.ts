@@ -6,7 +6,7 @@ import { RpcError } from "../../../src/chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../../src/errors.js";
 import { type HttpStub, readBody, sendJson, startHttpStub } from "./http-stub.js";
 
-/** What a test says of an event; the chain adds where it stands. */
+/** An event as a test defines it; the chain adds block and log index. */
 export interface StubEvent {
   readonly address: string;
   readonly topics: readonly string[];
@@ -16,30 +16,30 @@ export interface StubEvent {
   readonly from: string;
 }
 
-/** A chain without contracts: blocks that hold the events which a test puts there. */
+/** A chain without contracts, whose blocks contain the events that a test adds. */
 export interface ChainStub {
   readonly client: ChainClient;
   /** Number of the newest block. */
   head: number;
-  /** Number of the newest block that cannot be undone; undefined: the tag is refused. */
+  /** Number of the finalized block; undefined: the tag is rejected. */
   finalized: number | undefined;
-  /** Searches of more blocks, or with more logs in their answer, are refused. */
+  /** Searches of more blocks, or with more logs as their result, are rejected. */
   maxLogBlocks: number;
   maxLogs: number;
-  /** Blocks above this one are not in its answers, as if it had not heard of them; its logs are. */
+  /** Later blocks are hidden, as by a lagging node, but their logs are not. */
   maxVisibleBlock: number;
-  /** Logs above this block are left out of its answers, without a word. */
+  /** Logs of later blocks are omitted without an error. */
   maxLogBlock: number;
   /** The methods of each request so far. */
   readonly requests: string[][];
-  /** Runs before each request is answered. */
+  /** Runs before each response. */
   onRequest: () => void;
   setBlock(number: number, events: readonly StubEvent[]): void;
   /** Adds blocks with the events of each. */
   addBlocks(...blocks: readonly (readonly StubEvent[])[]): void;
-  /** Puts other blocks in the place of the newest ones: as many as are undone, or more. */
+  /** Replaces the newest `depth` blocks by others; adds more if there are more. */
   reorg(depth: number, ...blocks: readonly (readonly StubEvent[])[]): void;
-  /** Answers one call, as the node would. @throws Error for what it refuses */
+  /** Returns the result of one call. @throws Error for a rejected call */
   call(method: string, params: readonly unknown[]): unknown;
 }
 
@@ -84,24 +84,24 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
     const to = toBlock === "latest" ? stub.head : Number(toBlock);
     if (from > numberOf("latest") && toBlock === "latest") throw new Error("invalid block range");
     if (to - from >= stub.maxLogBlocks) throw new Error("too many blocks");
-    const addresses = new Set([address].flat().map((each) => each.toLowerCase()));
-    const found: RpcLog[] = [];
+    const addresses = new Set([address].flat().map((item) => item.toLowerCase()));
+    const result: RpcLog[] = [];
     for (let number = from; number <= Math.min(to, stub.head, stub.maxLogBlock); number += 1) {
       for (const [index, { from: _, ...event }] of (events.get(number) ?? []).entries()) {
-        const isWanted = topics.every(
-          (wanted, place) => wanted === null || [wanted].flat().includes(event.topics[place] ?? ""),
+        const isMatch = topics.every(
+          (topic, index) => topic === null || [topic].flat().includes(event.topics[index] ?? ""),
         );
-        if (!isWanted || !addresses.has(event.address.toLowerCase())) continue;
+        if (!isMatch || !addresses.has(event.address.toLowerCase())) continue;
         const blockHash = hashOf(number);
         blocksByHash.set(blockHash, number);
-        found.push({ ...event, blockNumber: toHex(number), blockHash, logIndex: toHex(index) });
+        result.push({ ...event, blockNumber: toHex(number), blockHash, logIndex: toHex(index) });
       }
     }
-    if (found.length > stub.maxLogs) throw new Error("too many logs");
-    return found;
+    if (result.length > stub.maxLogs) throw new Error("too many logs");
+    return result;
   }
 
-  function answer(method: string, params: readonly unknown[]): unknown {
+  function execute(method: string, params: readonly unknown[]): unknown {
     const [first] = params;
     switch (method) {
       case "eth_chainId":
@@ -123,10 +123,10 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
     }
   }
 
-  async function ask(calls: readonly RpcCall[], signal: AbortSignal): Promise<unknown[]> {
+  async function respond(calls: readonly RpcCall[], signal: AbortSignal): Promise<unknown[]> {
     stub.requests.push(calls.map(({ method }) => method));
     stub.onRequest();
-    // What a test changes between requests is not changed within one.
+    // Lets the test change the state before the request, but not during it.
     await Promise.resolve();
     try {
       signal.throwIfAborted();
@@ -138,13 +138,13 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
 
   const client: ChainClient = {
     slug,
-    send: async (method, params, signal) => (await ask([{ method, params }], signal))[0],
-    sendBatch: async (calls, signal) => (await ask(calls, signal)).map((result) => ({ result })),
+    send: async (method, params, signal) => (await respond([{ method, params }], signal))[0],
+    sendBatch: async (calls, signal) => (await respond(calls, signal)).map((result) => ({ result })),
     async getLogs(filter, { from, to }, newestFirst, signal) {
       const blocks = Math.min(to - from + 1, stub.maxLogBlocks);
       const range = newestFirst ? { from: to - blocks + 1, to } : { from, to: from + blocks - 1 };
       const params = [{ ...filter, fromBlock: toHex(range.from), toBlock: toHex(range.to) }];
-      const [result] = await ask([{ method: "eth_getLogs", params }], signal);
+      const [result] = await respond([{ method: "eth_getLogs", params }], signal);
       return { result, range };
     },
   };
@@ -159,14 +159,14 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
     maxLogBlock: Number.POSITIVE_INFINITY,
     requests: [],
     onRequest: () => {},
-    setBlock(number, some) {
-      events.set(number, some);
-      for (const { transactionHash, from } of some) senders.set(transactionHash, from);
+    setBlock(number, blockEvents) {
+      events.set(number, blockEvents);
+      for (const { transactionHash, from } of blockEvents) senders.set(transactionHash, from);
     },
     addBlocks(...blocks) {
-      for (const some of blocks) {
+      for (const blockEvents of blocks) {
         stub.head += 1;
-        stub.setBlock(stub.head, some);
+        stub.setBlock(stub.head, blockEvents);
       }
     },
     reorg(depth, ...blocks) {
@@ -177,12 +177,15 @@ export function createChainStub(options: ChainStubOptions): ChainStub {
       stub.head -= depth;
       stub.addBlocks(...blocks);
     },
-    call: answer,
+    call: execute,
   };
   return stub;
 }
 
-/** Serves chains over HTTP, each under its slug. @param onRequest runs before each answer, told which chain is asked */
+/**
+ * Serves chains over HTTP, each under its slug.
+ * @param onRequest runs before each response with the slug of the chain
+ */
 export async function serveChains(
   stubs: readonly ChainStub[],
   onRequest: (slug: string) => void,
@@ -194,7 +197,7 @@ export async function serveChains(
     const slug = request.url?.slice(1) ?? "";
     onRequest(slug);
     const stub = stubs.find(({ client }) => client.slug === slug);
-    const answers = [body].flat().map((call) => {
+    const responses = [body].flat().map((call) => {
       const { id, method, params } = call as RpcCall & { readonly id: number };
       try {
         return { jsonrpc: "2.0", id, result: stub?.call(method, params) };
@@ -202,7 +205,7 @@ export async function serveChains(
         return { jsonrpc: "2.0", id, error: { code: -32000, message: String(error) } };
       }
     });
-    sendJson(response, Array.isArray(body) ? answers : answers[0]);
+    sendJson(response, Array.isArray(body) ? responses : responses[0]);
   }
 
   return { ...server, urlOf: (slug) => `${server.url}/${slug}` };

@@ -3,9 +3,9 @@ import type { AddressInfo } from "node:net";
 
 /** A name server on a local port. */
 export interface DnsStub {
-  /** Its address and port, as a resolver takes it. */
+  /** Address and port, as `Resolver.setServers` accepts them. */
   readonly server: string;
-  /** Addresses by name and type (`rpc.example.org A`); "silent": no answer. Any other name does not exist. */
+  /** Addresses by name and type (`rpc.example.org A`); "silent": no response. Any other name does not exist. */
   readonly records: Map<string, readonly string[] | "silent">;
   /** Name and type of each question so far. */
   readonly queries: readonly string[];
@@ -25,9 +25,9 @@ export async function startDnsStub(): Promise<DnsStub> {
     const type = query.readUInt16BE(end);
     const question = `${name} ${RECORD_TYPE_NAMES[type] ?? type}`;
     queries.push(question);
-    const found = records.get(question);
-    if (found === "silent") return;
-    const answers = (found ?? []).map((address) => {
+    const addresses = records.get(question);
+    if (addresses === "silent") return;
+    const answers = (addresses ?? []).map((address) => {
       const data = Buffer.from(addressBytes(address));
       // A pointer to the name in the question; type; class IN; one minute.
       const head = Buffer.from([0xc0, HEADER_BYTES, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length]);
@@ -35,7 +35,7 @@ export async function startDnsStub(): Promise<DnsStub> {
     });
     const header = Buffer.alloc(HEADER_BYTES);
     query.copy(header, 0, 0, 2);
-    header.writeUInt16BE(found === undefined ? 0x8183 : 0x8180, 2);
+    header.writeUInt16BE(addresses === undefined ? 0x8183 : 0x8180, 2);
     header.writeUInt16BE(1, 4);
     header.writeUInt16BE(answers.length, 6);
     socket.send(Buffer.concat([header, query.subarray(HEADER_BYTES, end + 4), ...answers]), from.port, from.address);
@@ -49,15 +49,15 @@ export async function startDnsStub(): Promise<DnsStub> {
   };
 }
 
-/** The name in the question, and where it ends. */
+/** Returns the name in the question and the offset after it. */
 function readName(query: Buffer): { readonly name: string; readonly end: number } {
   const labels: string[] = [];
-  let at = HEADER_BYTES;
-  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
-    labels.push(query.toString("latin1", at + 1, at + 1 + length));
-    at += 1 + length;
+  let offset = HEADER_BYTES;
+  for (let length = query.readUInt8(offset); length > 0; length = query.readUInt8(offset)) {
+    labels.push(query.toString("latin1", offset + 1, offset + 1 + length));
+    offset += 1 + length;
   }
-  return { name: labels.join("."), end: at + 1 };
+  return { name: labels.join("."), end: offset + 1 };
 }
 
 function addressBytes(address: string): readonly number[] {

@@ -1,16 +1,16 @@
 import type { ServerResponse } from "node:http";
 import { sendJson, startHttpStub } from "./http-stub.js";
 
-/** A record as the explorer API gives it. */
+/** A record as the explorer API returns it. */
 export type ExplorerRecordJson = Readonly<Record<string, unknown>>;
 
 /**
- * How the stub answers: `well`; `down` with 503 to everything; `slow` after a while; `hang` never; or lying: `foreign`
- * gives every record it has, whatever is asked, `wrong-types` objects for numbers, `html` a page, `error` an error with
- * status 200, `endless` more than anybody reads.
+ * How the stub responds. `healthy`: correctly; `down`: 503; `slow`: after a delay; `hang`: never; `foreign`: with all
+ * records, whatever the query; `wrong-types`: with objects for numbers; `html`: with a page; `error`: with an error and
+ * status 200; `endless`: with more than the body limit.
  */
 export type ExplorerMode =
-  | "well"
+  | "healthy"
   | "down"
   | "slow"
   | "hang"
@@ -23,9 +23,9 @@ export type ExplorerMode =
 
 export interface ExplorerStub {
   readonly url: string;
-  /** What was asked for so far, in order. */
+  /** The `transferId` of each query so far, in order. */
   readonly queries: readonly string[];
-  /** Most requests that were open at the same time. */
+  /** Maximum of requests that were open at the same time. */
   readonly maxConcurrent: number;
   mode: ExplorerMode;
   records: readonly ExplorerRecordJson[];
@@ -35,11 +35,11 @@ export interface ExplorerStub {
 const SLOW_MS = 300;
 const ENDLESS_BODY_BYTES = 2 * 1024 * 1024;
 
-/** A local explorer API that finds its records by id, by hash and by bonding hash. */
+/** Starts a local explorer API that finds records by ID, hash and bonding hash. */
 export async function startExplorerStub(records: readonly ExplorerRecordJson[] = []): Promise<ExplorerStub> {
   const queries: string[] = [];
   let open = 0;
-  let mostAtOnce = 0;
+  let maxConcurrent = 0;
   const http = await startHttpStub(({ url = "" }, response) => {
     const { pathname, searchParams } = new URL(url, "http://localhost");
     const id = searchParams.get("transferId") ?? "";
@@ -49,7 +49,7 @@ export async function startExplorerStub(records: readonly ExplorerRecordJson[] =
     }
     queries.push(id);
     open += 1;
-    mostAtOnce = Math.max(mostAtOnce, open);
+    maxConcurrent = Math.max(maxConcurrent, open);
     response.on("close", () => {
       open -= 1;
     });
@@ -59,9 +59,9 @@ export async function startExplorerStub(records: readonly ExplorerRecordJson[] =
     url: http.url,
     queries,
     get maxConcurrent() {
-      return mostAtOnce;
+      return maxConcurrent;
     },
-    mode: "well",
+    mode: "healthy",
     records,
     close: http.close,
   };
@@ -69,8 +69,8 @@ export async function startExplorerStub(records: readonly ExplorerRecordJson[] =
 }
 
 function sendResponse(response: ServerResponse, { mode, records }: ExplorerStub, id: string): void {
-  const found = records.filter(({ transferId, transactionHash, bondTransactionHash }) =>
-    [transferId, transactionHash, bondTransactionHash].some((each) => String(each).toLowerCase() === id),
+  const matches = records.filter(({ transferId, transactionHash, bondTransactionHash }) =>
+    [transferId, transactionHash, bondTransactionHash].some((id_) => String(id_).toLowerCase() === id),
   );
   const ok = (data: unknown): void => sendJson(response, { status: "ok", data });
   if (typeof mode === "object") {
@@ -78,14 +78,14 @@ function sendResponse(response: ServerResponse, { mode, records }: ExplorerStub,
     return;
   }
   switch (mode) {
-    case "well":
-      ok(found);
+    case "healthy":
+      ok(matches);
       break;
     case "down":
       sendJson(response, { error: "service unavailable" }, 503);
       break;
     case "slow":
-      setTimeout(() => ok(found), SLOW_MS);
+      setTimeout(() => ok(matches), SLOW_MS);
       break;
     case "hang":
       break;
@@ -93,7 +93,7 @@ function sendResponse(response: ServerResponse, { mode, records }: ExplorerStub,
       ok(records);
       break;
     case "wrong-types":
-      ok(found.map((record) => ({ ...record, amount: { value: record.amount }, timestamp: [record.timestamp] })));
+      ok(matches.map((record) => ({ ...record, amount: { value: record.amount }, timestamp: [record.timestamp] })));
       break;
     case "html":
       response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>Explorer</title>");
@@ -107,8 +107,8 @@ function sendResponse(response: ServerResponse, { mode, records }: ExplorerStub,
   }
 }
 
-/** A record of a bonded transfer of DAI from optimism to arbitrum, with every field that is read, or others instead. */
-export function createExplorerRecord(others: ExplorerRecordJson = {}): ExplorerRecordJson {
+/** Creates a record of a bonded transfer of DAI from optimism to arbitrum; `overrides` replaces or adds fields. */
+export function createExplorerRecord(overrides: ExplorerRecordJson = {}): ExplorerRecordJson {
   return {
     id: `0x${"1a".repeat(32)}`,
     transferId: `0x${"1a".repeat(32)}`,
@@ -136,6 +136,6 @@ export function createExplorerRecord(others: ExplorerRecordJson = {}): ExplorerR
     timestamp: 1661554612,
     unbondable: false,
     receivedHTokens: false,
-    ...others,
+    ...overrides,
   };
 }

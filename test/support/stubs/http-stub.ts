@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A local HTTP server that answers as a test wants. */
+/** A local HTTP server with the responses of a test. */
 export interface HttpStub {
   readonly url: string;
   /** Requests seen so far: method and path. */

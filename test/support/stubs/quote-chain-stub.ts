@@ -3,16 +3,16 @@ import type { ChainClient, RpcCallResult } from "../../../src/chain/chain-client
 import { RevertError } from "../../../src/chain/json-rpc/revert-error.js";
 import { calculateSwap, type Pool } from "../reference/stable-swap.js";
 
-/** What a chain without a node says. Its pools compute; every number is as it is given here. */
+/** State of a simulated chain. Its pools compute swaps; all other values are constants. */
 export interface QuoteChainState {
   readonly slug: string;
   /** Pools by address, lower case. */
   readonly pools: ReadonlyMap<string, Pool>;
   /** Wei. */
   readonly gasPrice: bigint;
-  /** Gas of a transaction; "reverts" where the node says so. */
+  /** Gas of a transaction; "reverts" if it fails. */
   estimateGas(transaction: { readonly from?: string; readonly to: string; readonly data: string }): bigint | "reverts";
-  /** Wei for a transaction's bytes on L1. */
+  /** L1 fee of a transaction's bytes, in wei. */
   l1Fee(bytes: string): bigint | "reverts";
   /** @param bridge address, lower case */
   minBonderFeeAbsolute(bridge: string): bigint;
@@ -32,7 +32,7 @@ const contractAbi = new utils.Interface([
   "function getL1Fee(bytes data) view returns (uint256)",
   "function minBonderFee() view returns (uint256)",
   "function minBonderFeeAbsolute() view returns (uint256)",
-  "function getTokenBalance(uint8 place) view returns (uint256)",
+  "function getTokenBalance(uint8 index) view returns (uint256)",
   "function getAPrecise() view returns (uint256)",
   "function swapStorage() view returns (uint256, uint256, uint256, uint256, uint256, uint256, uint256, address)",
   "function getBlockNumber() view returns (uint256)",
@@ -45,7 +45,7 @@ const contractAbi = new utils.Interface([
   "function quoteExactInput(bytes path, uint256 amountIn) view returns (uint256)",
 ]);
 
-/** A client of a chain that answers both what the SDK asks and what a snapshot is read by. */
+/** Creates a chain client that serves the calls of both the SDK engine and the snapshot engine. */
 export function createQuoteChainStub(state: QuoteChainState): ChainClient {
   function poolAt(to: string): Pool {
     const pool = state.pools.get(to.toLowerCase());
@@ -55,41 +55,44 @@ export function createQuoteChainStub(state: QuoteChainState): ChainClient {
 
   function call(to: string, data: string): string {
     const { name, args } = contractAbi.parseTransaction({ data });
-    const answer = (...values: unknown[]): string => contractAbi.encodeFunctionResult(name, values);
+    const encode = (...values: unknown[]): string => contractAbi.encodeFunctionResult(name, values);
     const { uniswap } = state;
     switch (name) {
       case "calculateSwap":
-        return answer(computeOrRevert(() => calculateSwap(poolAt(to), args.from, args.dx.toBigInt())));
+        return encode(computeOrRevert(() => calculateSwap(poolAt(to), args.from, args.dx.toBigInt())));
       case "getTokenBalance":
-        return answer(poolAt(to).balances[args.place]);
+        return encode(poolAt(to).balances[args.index]);
       case "getAPrecise":
-        return answer(poolAt(to).aPrecise);
+        return encode(poolAt(to).aPrecise);
       case "swapStorage":
-        return answer(0, 0, 0, 0, poolAt(to).swapFee, 0, 0, constants.AddressZero);
+        return encode(0, 0, 0, 0, poolAt(to).swapFee, 0, 0, constants.AddressZero);
       case "getBlockNumber":
       case "arbBlockNumber":
       case "getCurrentBlockTimestamp":
-        return answer(1);
+        return encode(1);
       case "aggregate3":
-        return answer(
-          args.calls.map((each: { target: string; callData: string }) => [true, call(each.target, each.callData)]),
+        return encode(
+          args.calls.map(({ target, callData }: { target: string; callData: string }) => [
+            true,
+            call(target, callData),
+          ]),
         );
       case "getL1Fee":
-        return answer(computeOrRevert(() => state.l1Fee(args.data)));
+        return encode(computeOrRevert(() => state.l1Fee(args.data)));
       case "minBonderFee":
-        return answer(state.minBonderFee);
+        return encode(state.minBonderFee);
       case "minBonderFeeAbsolute":
-        return answer(state.minBonderFeeAbsolute(to.toLowerCase()));
+        return encode(state.minBonderFeeAbsolute(to.toLowerCase()));
       case "decimals":
-        return answer(6);
+        return encode(6);
       case "fee":
-        return answer(uniswap?.fee);
+        return encode(uniswap?.fee);
       case "liquidity":
-        return answer(uniswap?.liquidity);
+        return encode(uniswap?.liquidity);
       case "slot0":
-        return answer(uniswap?.sqrtPriceX96, uniswap?.tick, 0, 1, 1, 0, true);
+        return encode(uniswap?.sqrtPriceX96, uniswap?.tick, 0, 1, 1, 0, true);
       case "quoteExactInput":
-        return answer(uniswap?.quote(args.amountIn.toBigInt()));
+        return encode(uniswap?.quote(args.amountIn.toBigInt()));
       default:
         throw new Error(`unexpected call ${name}`);
     }

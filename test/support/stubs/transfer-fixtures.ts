@@ -7,7 +7,7 @@ import type { LookupContext } from "../../../src/transfers/sources/transfer-sour
 import { buildTransferStatus, type StatusDetails, type TransferStatus } from "../../../src/transfers/status.js";
 import type { SentTransfer, TransferDelivery } from "../../../src/transfers/transfer.js";
 
-// Transfers, and chains without a node that hold their events.
+// Transfers, and simulated chains with their events.
 
 export const repeatedByteHash = (byte: string): string => `0x${byte.repeat(32)}`;
 export const repeatedByteAddress = (byte: string): string => `0x${byte.repeat(20)}`;
@@ -18,7 +18,7 @@ export function getChain(slug: string, network: Network = getNetwork("mainnet"))
   return chain;
 }
 
-/** Over the L2 bridges of ETH, from Optimism to Arbitrum, unless it says otherwise. */
+/** Creates a transfer of ETH over the L2 bridges from Optimism to Arbitrum; `more` replaces fields. */
 export function createSentTransfer(more: Partial<SentTransfer> = {}): SentTransfer {
   return {
     kind: "l2",
@@ -56,7 +56,7 @@ export interface StatusOverrides extends Partial<StatusDetails> {
   readonly delivery?: TransferDelivery | undefined;
 }
 
-/** Bonded and final, as the chain says, unless it says otherwise. */
+/** Creates a bonded, final status from the chain; the argument replaces fields. */
 export function createStatus({ sent, ...more }: StatusOverrides = {}): TransferStatus {
   const delivery = "delivery" in more ? more.delivery : defaultDelivery;
   return buildTransferStatus(createSentTransfer(sent), delivery, {
@@ -69,10 +69,10 @@ export function createStatus({ sent, ...more }: StatusOverrides = {}): TransferS
   });
 }
 
-export const unavailableError = (who: string): ServiceError =>
-  new ServiceError("UPSTREAM_UNAVAILABLE", `${who} is down`);
+export const unavailableError = (name: string): ServiceError =>
+  new ServiceError("UPSTREAM_UNAVAILABLE", `${name} is down`);
 
-/** An event and who sent its transaction, as a chain's contracts would make it. */
+/** An event of a contract and the sender of its transaction. */
 export interface ChainEvent {
   readonly address: string;
   readonly topics: readonly string[];
@@ -81,7 +81,7 @@ export interface ChainEvent {
   readonly from?: string | undefined;
 }
 
-/** The log of an event in a block, as nodes send it. */
+/** Converts an event to a log as nodes return it. */
 function toRpcLog({ address, topics, data, transactionHash }: ChainEvent, block: number, index = 0): RpcLog {
   return {
     address,
@@ -94,7 +94,7 @@ function toRpcLog({ address, topics, data, transactionHash }: ChainEvent, block:
   };
 }
 
-/** The same log as it is parsed. */
+/** Converts an event to a parsed log. */
 export function toLog(event: ChainEvent, block: number, index = 0): Log {
   const [log] = parseLogs({ slug: "fixture" } as ChainClient, [toRpcLog(event, block, index)]);
   if (log === undefined) throw new Error("no log");
@@ -103,23 +103,23 @@ export function toLog(event: ChainEvent, block: number, index = 0): Log {
 
 const blockHashOf = (block: number): string => `0x${(block + 1).toString(16).padStart(64, "0")}`;
 
-/** What a node says, to be changed while it runs. */
+/** A simulated node whose state can be changed at any time. */
 export interface TransferChainStub {
   readonly client: ChainClient;
-  /** The node's events by their place. */
+  /** All events with block and log index. */
   events: { readonly event: ChainEvent; readonly block: number; readonly index?: number }[];
   head: number;
-  /** The last block that stays; undefined: it does not tell. */
+  /** The finalized block; undefined: the node does not report one. */
   finalized: number | undefined;
-  /** Blocks that are searched at once at most. */
+  /** Maximum blocks of one search. */
   maxLogBlocks: number;
-  /** What contracts answer to any call. */
+  /** Returns the result of a contract call. */
   contractResult: (to: string, data: string) => bigint;
-  /** Held up until it resolves, and fails as it does. */
+  /** Each response waits for this promise and fails if it rejects. */
   beforeResponse: (method: string) => Promise<void> | void;
-  /** What has been searched for logs. */
+  /** Block ranges of all log searches so far. */
   readonly searchedRanges: BlockRange[];
-  /** Methods in the order of asking. */
+  /** Methods of all requests so far, in order. */
   readonly methods: string[];
   /** Time of a block, Unix seconds: one a second. */
   timestampOf(block: number): number;
@@ -129,11 +129,11 @@ const FIRST_BLOCK_SECONDS = 1_600_000_000;
 
 export function createTransferChainStub(
   slug: string,
-  { most: maxLogBlocks = Number.POSITIVE_INFINITY, head = 100_000 } = {},
+  { maxLogBlocks = Number.POSITIVE_INFINITY, head = 100_000 } = {},
 ): TransferChainStub {
   const timestampOf = (block: number): number => FIRST_BLOCK_SECONDS + block;
 
-  async function isAsked(method: string, signal: AbortSignal): Promise<void> {
+  async function beginRequest(method: string, signal: AbortSignal): Promise<void> {
     chain.methods.push(method);
     signal.throwIfAborted();
     let leave = (): void => {};
@@ -157,7 +157,7 @@ export function createTransferChainStub(
     };
   }
 
-  function answerOf(method: string, params: readonly unknown[]): unknown {
+  function respondTo(method: string, params: readonly unknown[]): unknown {
     const [first] = params as [string & { to: string; data: string }];
     const ofTransaction = chain.events.filter(({ event }) => event.transactionHash === first);
     const from = ofTransaction[0]?.event.from ?? repeatedByteAddress("f0");
@@ -193,12 +193,12 @@ export function createTransferChainStub(
     client: {
       slug,
       async send(method, params, signal) {
-        await isAsked(method, signal);
-        return answerOf(method, params);
+        await beginRequest(method, signal);
+        return respondTo(method, params);
       },
       sendBatch: () => Promise.reject(new Error("transfers make no batches")),
       async getLogs(_, { from, to }, newestFirst, signal) {
-        await isAsked("eth_getLogs", signal);
+        await beginRequest("eth_getLogs", signal);
         const isWide = to - from + 1 > chain.maxLogBlocks;
         if (isWide && to === Number.POSITIVE_INFINITY) return undefined;
         const cut = newestFirst
@@ -206,7 +206,7 @@ export function createTransferChainStub(
           : { from, to: from + chain.maxLogBlocks - 1 };
         const range = isWide ? cut : { from, to };
         chain.searchedRanges.push(range);
-        // Whatever the filter: who asks has to look at what it is given.
+        // Ignores the filter: callers must check the logs that they receive.
         return { result: chain.events.map(({ event, block, index }) => toRpcLog(event, block, index)), range };
       },
     },
@@ -214,7 +214,7 @@ export function createTransferChainStub(
   return chain;
 }
 
-/** The chains of mainnet; one that is not given has no events. */
+/** Creates access to the chains of mainnet; chains that are not listed have no events. */
 export function createChainAccess(
   chains: readonly TransferChainStub[],
   custom: readonly string[] = [],
@@ -240,15 +240,15 @@ export function createLookupContext(more: Partial<LookupContext> = {}): LookupCo
   };
 }
 
-/** A promise that is settled from outside. */
+/** Creates a promise with its resolvers. */
 export function createDeferred<T>() {
   let resolve: (value: T) => void = () => {};
   let reject: (error: unknown) => void = () => {};
-  const promise = new Promise<T>((yes, no) => {
-    [resolve, reject] = [yes, no];
+  const promise = new Promise<T>((onResolve, onReject) => {
+    [resolve, reject] = [onResolve, onReject];
   });
   return { promise, resolve, reject };
 }
 
-/** Lets everything happen that waits for nothing outside. */
+/** Runs all pending callbacks that do not wait for I/O or timers. */
 export const flushEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

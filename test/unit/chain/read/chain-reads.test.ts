@@ -152,13 +152,13 @@ describe("readLogPage", () => {
       [1, 99_000],
       { from: 0, to: Number.POSITIVE_INFINITY },
     ]);
-    const narrow = createLogChainStub([1, 99_000], { most: 2_000 });
+    const narrow = createLogChainStub([1, 99_000], { maxLogBlocks: 2_000 });
     const newest = await readLogPage(narrow.client, logFilter, latest, { newestFirst: true }, never);
     expect([blockNumbersOf(newest.logs), newest.range]).toEqual([[99_000], { from: 98_001, to: 100_000 }]);
   });
 
   test("returns nothing after the head", async () => {
-    const { client, state } = createLogChainStub([1], { most: 2_000 });
+    const { client, state } = createLogChainStub([1], { maxLogBlocks: 2_000 });
     const after = await readLogPage(client, logFilter, { from: 100_001, to: "latest" }, { newestFirst: true }, never);
     expect([after.logs, state.pages]).toEqual([[], []]);
   });

@@ -20,7 +20,7 @@ describe("searchLogs", () => {
   });
 
   test("reads the head number where no endpoint accepts an open range", async () => {
-    const { client, state } = createLogChainStub([0, 2_000, 100_000], { most: 2_000 });
+    const { client, state } = createLogChainStub([0, 2_000, 100_000], { maxLogBlocks: 2_000 });
     expect(blockNumbersOf(await searchLogs(client, logFilter, all, forward, never))).toEqual([0, 2_000, 100_000]);
     expect([state.pages.length, state.headReads]).toEqual([51, 1]);
   });
@@ -30,24 +30,27 @@ describe("searchLogs", () => {
       blocks: fc.uniqueArray(fc.nat(3_000), { maxLength: 30 }),
       from: fc.nat(3_000),
       size: fc.nat(3_000),
-      most: fc.integer({ min: 7, max: 4_000 }),
+      maxLogBlocks: fc.integer({ min: 7, max: 4_000 }),
       later: fc.integer({ min: 7, max: 4_000 }),
       newestFirst: fc.boolean(),
       parallel: fc.integer({ min: 1, max: 9 }),
     });
     await fc.assert(
-      fc.asyncProperty(cases, async ({ blocks, from, size, most, later, newestFirst, parallel: maxParallel }) => {
-        const { client, state } = createLogChainStub(blocks, { most });
-        state.hold = async () => {
-          if (state.pages.length > 1) state.most = later;
-        };
-        const range = { from, to: from + size };
-        const found = await searchLogs(client, logFilter, range, { newestFirst, maxParallel }, never);
-        const wanted = blocks.filter((block) => block >= from && block <= range.to).sort((a, b) => a - b);
-        expect(blockNumbersOf(found)).toEqual(newestFirst ? wanted.reverse() : wanted);
-        expect(state.mostAtOnce).toBeLessThanOrEqual(maxParallel);
-        expect(state.pages.every((page) => page.from >= from && page.to <= range.to)).toBe(true);
-      }),
+      fc.asyncProperty(
+        cases,
+        async ({ blocks, from, size, maxLogBlocks, later, newestFirst, parallel: maxParallel }) => {
+          const { client, state } = createLogChainStub(blocks, { maxLogBlocks });
+          state.hold = async () => {
+            if (state.pages.length > 1) state.maxLogBlocks = later;
+          };
+          const range = { from, to: from + size };
+          const found = await searchLogs(client, logFilter, range, { newestFirst, maxParallel }, never);
+          const wanted = blocks.filter((block) => block >= from && block <= range.to).sort((a, b) => a - b);
+          expect(blockNumbersOf(found)).toEqual(newestFirst ? wanted.reverse() : wanted);
+          expect(state.maxConcurrent).toBeLessThanOrEqual(maxParallel);
+          expect(state.pages.every((page) => page.from >= from && page.to <= range.to)).toBe(true);
+        },
+      ),
     );
   });
 
@@ -55,9 +58,9 @@ describe("searchLogs", () => {
     "returns logs in order when endpoints accept fewer blocks than before: %j",
     async (order) => {
       const blocks = Array.from({ length: 100 }, (_, index) => index * 100);
-      const { client, state } = createLogChainStub(blocks, { most: 2_000 });
+      const { client, state } = createLogChainStub(blocks, { maxLogBlocks: 2_000 });
       state.hold = async () => {
-        state.most = 300;
+        state.maxLogBlocks = 300;
       };
       const found = blockNumbersOf(await searchLogs(client, logFilter, { from: 0, to: 9_999 }, order, never));
       expect(found).toEqual(order.newestFirst ? blocks.toReversed() : blocks);
@@ -66,17 +69,17 @@ describe("searchLogs", () => {
   );
 
   test("reads eight pages concurrently once the first has determined their width", async () => {
-    const { client, state } = createLogChainStub([], { most: 1_000 });
+    const { client, state } = createLogChainStub([], { maxLogBlocks: 1_000 });
     state.hold = () => sleep(5);
     await searchLogs(client, logFilter, { from: 0, to: 19_999 }, forward, never);
-    expect([state.mostAtOnce, state.pages.length]).toEqual([8, 20]);
+    expect([state.maxConcurrent, state.pages.length]).toEqual([8, 20]);
   });
 
   test.each([
     [forward, 1_500, [1_500]],
     [backward, 98_000, [99_000, 98_000]],
   ])("stops as soon as it is complete and cancels the rest: %j", async (order, wanted, blocks) => {
-    const { client, state } = createLogChainStub([1_500, 3_500, 98_000, 99_000], { most: 1_000 });
+    const { client, state } = createLogChainStub([1_500, 3_500, 98_000, 99_000], { maxLogBlocks: 1_000 });
     let pages = 0;
     // Those after the third page never end by themselves.
     state.hold = () => {
@@ -88,24 +91,24 @@ describe("searchLogs", () => {
     const found = await searchLogs(client, logFilter, { from: 0, to: 100_000 }, { ...order, isComplete }, never);
     expect(blockNumbersOf(found)).toEqual(blocks);
     expect(pages).toBeLessThan(12);
-    await vi.waitFor(() => expect(state.atOnce).toBe(0), { timeout: 60_000 });
-    expect(state.cutOff).toBeGreaterThanOrEqual(pages - 3);
+    await vi.waitFor(() => expect(state.concurrent).toBe(0), { timeout: 60_000 });
+    expect(state.abortedSearches).toBeGreaterThanOrEqual(pages - 3);
   });
 
   test("rejects when its signal aborts and leaves nothing pending", async () => {
-    const { client, state } = createLogChainStub([1], { most: 1_000 });
+    const { client, state } = createLogChainStub([1], { maxLogBlocks: 1_000 });
     state.hold = ({ from }) => (from === 0 ? Promise.resolve() : new Promise(() => {}));
     const leaving = new AbortController();
     const search = searchLogs(client, logFilter, { from: 0, to: 50_000 }, forward, leaving.signal);
-    await vi.waitFor(() => expect(state.atOnce).toBe(8), { timeout: 60_000 });
+    await vi.waitFor(() => expect(state.concurrent).toBe(8), { timeout: 60_000 });
     leaving.abort();
     await expect(search).rejects.toThrow("left");
-    await vi.waitFor(() => expect(state.atOnce).toBe(0), { timeout: 60_000 });
+    await vi.waitFor(() => expect(state.concurrent).toBe(0), { timeout: 60_000 });
     expect(state.pages).toHaveLength(9);
   });
 
   test("fails when a page cannot be read", async () => {
-    const { client, state } = createLogChainStub([1], { most: 1_000 });
+    const { client, state } = createLogChainStub([1], { maxLogBlocks: 1_000 });
     state.hold = ({ from }) => (from === 30_000 ? Promise.reject(new Error("down")) : Promise.resolve());
     await expect(searchLogs(client, logFilter, { from: 0, to: 50_000 }, forward, never)).rejects.toThrow("down");
   });

@@ -32,22 +32,22 @@ export function createHeader(number: number, timestamp = number) {
   return { number: `0x${number.toString(16)}`, hash: word(number + 1), timestamp: `0x${timestamp.toString(16)}` };
 }
 
-/** A chain with logs in some blocks. Its only endpoint accepts at most `most` blocks at once. */
+/** A chain with logs in some blocks. Its only endpoint accepts at most `maxLogBlocks` blocks at once. */
 export function createLogChainStub(
   blocks: readonly number[],
-  { most = Number.POSITIVE_INFINITY, head = 100_000 } = {},
+  { maxLogBlocks = Number.POSITIVE_INFINITY, head = 100_000 } = {},
 ) {
   const state = {
-    most,
+    maxLogBlocks,
     head,
     /** Searched ranges, in order of the requests. */
     pages: [] as BlockRange[],
-    atOnce: 0,
-    mostAtOnce: 0,
+    concurrent: 0,
+    maxConcurrent: 0,
     headReads: 0,
     /** Delays a search until it resolves. */
     hold: (_: BlockRange): Promise<void> => Promise.resolve(),
-    cutOff: 0,
+    abortedSearches: 0,
   };
   const client: ChainClient = {
     slug: "optimism",
@@ -59,23 +59,23 @@ export function createLogChainStub(
     sendBatch: () => Promise.reject(new Error("no batches")),
     async getLogs(_, { from, to }, newestFirst, signal) {
       const width = to - from + 1;
-      if (width > state.most && to === Number.POSITIVE_INFINITY) return undefined;
-      const cut = newestFirst ? { from: to - state.most + 1, to } : { from, to: from + state.most - 1 };
-      const range = width > state.most ? cut : { from, to };
+      if (width > state.maxLogBlocks && to === Number.POSITIVE_INFINITY) return undefined;
+      const cut = newestFirst ? { from: to - state.maxLogBlocks + 1, to } : { from, to: from + state.maxLogBlocks - 1 };
+      const range = width > state.maxLogBlocks ? cut : { from, to };
       state.pages.push(range);
-      state.atOnce += 1;
-      state.mostAtOnce = Math.max(state.mostAtOnce, state.atOnce);
+      state.concurrent += 1;
+      state.maxConcurrent = Math.max(state.maxConcurrent, state.concurrent);
       let leave = (): void => {};
       const left = new Promise<never>((_, reject) => {
         leave = () => {
-          state.cutOff += 1;
+          state.abortedSearches += 1;
           reject(new Error("left"));
         };
         signal.addEventListener("abort", leave);
       });
       await Promise.race([state.hold(range), left]).finally(() => {
         signal.removeEventListener("abort", leave);
-        state.atOnce -= 1;
+        state.concurrent -= 1;
       });
       // Unordered, as nodes may return them.
       const found = blocks.filter((block) => block >= range.from && block <= range.to).reverse();

@@ -13,7 +13,10 @@ afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()));
 });
 
-async function setup(records: readonly ExplorerRecordJson[] = [createExplorerRecord()], mode: ExplorerMode = "well") {
+async function setup(
+  records: readonly ExplorerRecordJson[] = [createExplorerRecord()],
+  mode: ExplorerMode = "healthy",
+) {
   const stub = await startExplorerStub(records);
   stub.mode = mode;
   let time = 0;
@@ -351,12 +354,12 @@ describe("a failing explorer", () => {
   test("is in cooldown after five failures in a row, and back after a successful probe", async () => {
     const { find, stub, pass } = await setup([createExplorerRecord()], "down");
     for (let i = 0; i < 4; i += 1) await expect(find()).rejects.toMatchObject(unusable);
-    stub.mode = "well";
+    stub.mode = "healthy";
     expect(await find()).toHaveLength(1);
     stub.mode = "down";
     for (let i = 0; i < 5; i += 1) await expect(find()).rejects.toMatchObject(unusable);
     expect(stub.queries).toHaveLength(10);
-    stub.mode = "well";
+    stub.mode = "healthy";
     pass(1_999);
     await expect(find()).rejects.toMatchObject(coolingDown);
     expect(stub.queries).toHaveLength(10);
@@ -372,7 +375,7 @@ describe("a failing explorer", () => {
     ]);
     expect(stub.queries).toHaveLength(11);
 
-    stub.mode = "well";
+    stub.mode = "healthy";
     pass(2_000);
     expect(await find()).toHaveLength(1);
     expect(await find()).toHaveLength(1);
@@ -387,7 +390,7 @@ describe("a failing explorer", () => {
       aborting.abort();
       await expect(aborted).rejects.toMatchObject(unusable);
     }
-    stub.mode = "well";
+    stub.mode = "healthy";
     expect(await find()).toHaveLength(1);
   });
 
@@ -401,7 +404,7 @@ describe("a failing explorer", () => {
     await expect.poll(() => stub.queries).toHaveLength(6);
     aborting.abort();
     await expect(aborted).rejects.toMatchObject(unusable);
-    stub.mode = "well";
+    stub.mode = "healthy";
     expect(await find()).toHaveLength(1);
   });
 

@@ -26,11 +26,11 @@ import {
 
 const to = "arbitrum";
 
-function setup({ most = Number.POSITIVE_INFINITY } = {}) {
-  const ethereum = createTransferChainStub("ethereum", { most });
-  const optimism = createTransferChainStub("optimism", { most });
-  const base = createTransferChainStub("base", { most });
-  const arbitrum = createTransferChainStub(to, { most });
+function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
+  const ethereum = createTransferChainStub("ethereum", { maxLogBlocks });
+  const optimism = createTransferChainStub("optimism", { maxLogBlocks });
+  const base = createTransferChainStub("base", { maxLogBlocks });
+  const arbitrum = createTransferChainStub(to, { maxLogBlocks });
   const source = createChainSource({
     blockTimes: createBlockFinder({ now: () => 0 }),
     logScanner: createResumableLogScanner(new AbortController().signal),
@@ -74,7 +74,7 @@ describe("a lookup by the delivering transaction", () => {
   });
 
   test("finds nothing for a foreign message, without searching any chain", async () => {
-    const { base, arbitrum, find } = setup({ most: 2_000 });
+    const { base, arbitrum, find } = setup({ maxLogBlocks: 2_000 });
     expect(await find(addTransaction(arbitrum, 100, foreign))).toBeUndefined();
     expect(base.searchedRanges).toEqual([]);
   });

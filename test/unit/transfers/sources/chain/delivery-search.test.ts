@@ -37,8 +37,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function setup({ most = Number.POSITIVE_INFINITY } = {}) {
-  const chain = createTransferChainStub("arbitrum", { most });
+function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
+  const chain = createTransferChainStub("arbitrum", { maxLogBlocks });
   const closing = new AbortController();
   const caches = {
     blockTimes: createBlockFinder({ now: () => 0 }),
@@ -201,8 +201,8 @@ describe("over CCTP", () => {
   test.each([
     ["one page", Number.POSITIVE_INFINITY],
     ["pages", 3_000],
-  ])("the message of its own source domain is the delivery, in %s", async (_, most) => {
-    const { chain, findDeliveryOf } = setup({ most });
+  ])("the message of its own source domain is the delivery, in %s", async (_, maxLogBlocks) => {
+    const { chain, findDeliveryOf } = setup({ maxLogBlocks });
     chain.contractResult = (_to, data) => (data === encodeUsedNoncesCall(2, 77n) ? 1n : 0n);
     chain.events = [
       { event: fromBase, block: 60_000 },
@@ -227,7 +227,7 @@ describe("the wait for the delivering log", () => {
     [2_000, 10_000],
     [500, 1_000],
   ])("takes at most %i ms of %i remaining ms", async (timeoutMs, remainingMs) => {
-    const { chain, send, caches } = setup({ most: 2_000 });
+    const { chain, send, caches } = setup({ maxLogBlocks: 2_000 });
     chain.contractResult = () => 1n;
     chain.beforeResponse = onLogs(hang);
     const context = createLookupContext({ chains: createChainAccess([chain]), remainingMs: () => remainingMs });
@@ -270,7 +270,7 @@ describe("the wait for the delivering log", () => {
   });
 
   test("lets the next lookup find the log that the background scan found", async () => {
-    const { chain, send, caches } = setup({ most: 2_000 });
+    const { chain, send, caches } = setup({ maxLogBlocks: 2_000 });
     const context = createLookupContext({ chains: createChainAccess([chain]) });
     const sentAt = Promise.resolve(chain.timestampOf(50_000));
     chain.contractResult = () => 1n;
@@ -296,7 +296,7 @@ describe("the wait for the delivering log", () => {
 describe("results of a custom endpoint are private to its caller", () => {
   // A source endpoint may lie about time and token, a destination endpoint about the log.
   test.each(["arbitrum", "optimism"])("on %s", async (slug) => {
-    const { chain, findDeliveryOf, send, caches } = setup({ most: 2_000 });
+    const { chain, findDeliveryOf, send, caches } = setup({ maxLogBlocks: 2_000 });
     chain.contractResult = () => 1n;
     chain.events = [{ event: bonded, block: 51_000 }];
     const tooLate = Promise.resolve(chain.timestampOf(90_000));
@@ -309,7 +309,7 @@ describe("results of a custom endpoint are private to its caller", () => {
 });
 
 test("distinguishes transfers of two tokens with the same ID", async () => {
-  const { chain, send, caches } = setup({ most: 2_000 });
+  const { chain, send, caches } = setup({ maxLogBlocks: 2_000 });
   const ofDai = withdrawalBondedEvent("a", { to: "arbitrum", token: "DAI", transaction: "of DAI" });
   chain.contractResult = () => 1n;
   chain.events = [

@@ -32,10 +32,13 @@ const withAnotherAmount = (event: ChainEvent): ChainEvent => ({
 });
 
 /** Two chains with transfers of equal values, and functions to add and find them. */
-function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number.POSITIVE_INFINITY } = {}) {
+function setup({
+  sourceMaxLogBlocks = Number.POSITIVE_INFINITY,
+  destinationMaxLogBlocks = Number.POSITIVE_INFINITY,
+} = {}) {
   const head = 20 * BLOCKS_PER_DAY;
-  const source = createTransferChainStub("ethereum", { most: sourceMost, head });
-  const destination = createTransferChainStub(to, { most: destinationMost, head });
+  const source = createTransferChainStub("ethereum", { maxLogBlocks: sourceMaxLogBlocks, head });
+  const destination = createTransferChainStub(to, { maxLogBlocks: destinationMaxLogBlocks, head });
   const closing = new AbortController();
   const caches = {
     blockTimes: createBlockFinder({ now: () => 0 }),
@@ -118,18 +121,18 @@ function setup({ sourceMost = Number.POSITIVE_INFINITY, destinationMost = Number
 
 const endpointLimits = [
   ["whole chains", {}],
-  ["a part of the source", { sourceMost: 3_000 }],
-  ["a part of the destination", { destinationMost: 3_000 }],
-  ["parts of both", { sourceMost: 5_000, destinationMost: 2_000 }],
+  ["a part of the source", { sourceMaxLogBlocks: 3_000 }],
+  ["a part of the destination", { destinationMaxLogBlocks: 3_000 }],
+  ["parts of both", { sourceMaxLogBlocks: 5_000, destinationMaxLogBlocks: 2_000 }],
 ] as const;
 
-describe.each(endpointLimits)("with endpoints that search %s", (_, most) => {
+describe.each(endpointLimits)("with endpoints that search %s", (_, maxLogBlocks) => {
   const day = 12 * BLOCKS_PER_DAY;
   const sends = [day, day + 4_000, day + 90_000];
   const completions = [day + 700, day + 4_600];
 
   test("matches sends and completions in their order", async () => {
-    const { send, complete, findCompletionBlock, findSendBlock } = setup(most);
+    const { send, complete, findCompletionBlock, findSendBlock } = setup(maxLogBlocks);
     send(...sends);
     complete(...completions);
     expect(await Promise.all(sends.map((block) => findCompletionBlock(block)))).toEqual([...completions, undefined]);
@@ -137,7 +140,7 @@ describe.each(endpointLimits)("with endpoints that search %s", (_, most) => {
   });
 
   test("assigns one completion to the earlier of two sends, in either order of lookups", async () => {
-    const { send, complete, findCompletionBlock, findSendBlock } = setup(most);
+    const { send, complete, findCompletionBlock, findSendBlock } = setup(maxLogBlocks);
     send(day, day + 100);
     complete(day + 5_000);
     expect(await findCompletionBlock(day + 100)).toBeUndefined();
@@ -146,7 +149,7 @@ describe.each(endpointLimits)("with endpoints that search %s", (_, most) => {
   });
 
   test("finds a completion that appears after the first lookup", async () => {
-    const { send, complete, findCompletionBlock } = setup(most);
+    const { send, complete, findCompletionBlock } = setup(maxLogBlocks);
     const recent = 20 * BLOCKS_PER_DAY - 2_000;
     send(recent, recent + 1);
     expect(await findCompletionBlock(recent)).toBeUndefined();
@@ -158,7 +161,7 @@ describe.each(endpointLimits)("with endpoints that search %s", (_, most) => {
   });
 
   test("is not affected by an equal transfer of long ago", async () => {
-    const { send, complete, findCompletionBlock, findSendBlock } = setup(most);
+    const { send, complete, findCompletionBlock, findSendBlock } = setup(maxLogBlocks);
     send(3 * BLOCKS_PER_DAY, day);
     complete(3 * BLOCKS_PER_DAY + 900, day + 900);
     expect(await findCompletionBlock(day)).toBe(day + 900);
@@ -166,7 +169,7 @@ describe.each(endpointLimits)("with endpoints that search %s", (_, most) => {
   });
 
   test("is unavailable while the source's logs lack the send", async () => {
-    const { send, findCompletionBlock, complete } = setup(most);
+    const { send, findCompletionBlock, complete } = setup(maxLogBlocks);
     send(day - 50);
     complete(day + 50);
     await expect(findCompletionBlock(day)).rejects.toMatchObject({
@@ -176,7 +179,7 @@ describe.each(endpointLimits)("with endpoints that search %s", (_, most) => {
   });
 
   test("is unavailable while the destination's logs lack the completion", async () => {
-    const { send, findSendBlock } = setup(most);
+    const { send, findSendBlock } = setup(maxLogBlocks);
     send(day);
     await expect(findSendBlock(day + 50)).rejects.toMatchObject({
       ...unavailable,
@@ -185,7 +188,7 @@ describe.each(endpointLimits)("with endpoints that search %s", (_, most) => {
   });
 
   test("finds no send for a completion without one", async () => {
-    const { complete, findSendBlock } = setup(most);
+    const { complete, findSendBlock } = setup(maxLogBlocks);
     complete(day);
     expect(await findSendBlock(day)).toBeUndefined();
   });
@@ -200,7 +203,7 @@ describe.each(endpointLimits)("with endpoints that search %s", (_, most) => {
     );
     await fc.assert(
       fc.asyncProperty(gaps, fc.nat(4), async (steps, missing) => {
-        const { send, complete, findCompletionBlock, findSendBlock } = setup(most);
+        const { send, complete, findCompletionBlock, findSendBlock } = setup(maxLogBlocks);
         let [sentAt, completedAt] = [day, 0];
         const pairs = steps.map(({ gap, transit }) => {
           sentAt += gap;
@@ -231,7 +234,7 @@ describe("a search for the completion", () => {
   });
 
   test("searches back a week on L1, and no further", async () => {
-    const { send, findCompletionBlock, source } = setup({ sourceMost: 50_000 });
+    const { send, findCompletionBlock, source } = setup({ sourceMaxLogBlocks: 50_000 });
     send(day);
     await findCompletionBlock(day);
     const first = Math.min(...source.searchedRanges.map(({ from }) => from));
@@ -244,7 +247,10 @@ describe("a search for the completion", () => {
     ["the whole chain first, and then a part", Number.POSITIVE_INFINITY, 50_000],
     ["a part first, and then the whole chain", 50_000, Number.POSITIVE_INFINITY],
   ])("gives the same result on an L1 that searches %s", async (_, before, after) => {
-    const { send, complete, findCompletionBlock, source } = setup({ sourceMost: before, destinationMost: 50_000 });
+    const { send, complete, findCompletionBlock, source } = setup({
+      sourceMaxLogBlocks: before,
+      destinationMaxLogBlocks: 50_000,
+    });
     send(2 * BLOCKS_PER_DAY, day);
     complete(2 * BLOCKS_PER_DAY + 900, day + 900);
     expect(await findCompletionBlock(day)).toBe(day + 900);
@@ -254,7 +260,7 @@ describe("a search for the completion", () => {
 
   test("stores nothing that was read from a custom endpoint", async () => {
     for (const slug of ["ethereum", to]) {
-      const { send, complete, findCompletionBlock, destination } = setup({ destinationMost: 3_000 });
+      const { send, complete, findCompletionBlock, destination } = setup({ destinationMaxLogBlocks: 3_000 });
       send(day);
       complete(day + 900);
       expect(await findCompletionBlock(day, { custom: [slug] })).toBe(day + 900);
@@ -264,7 +270,7 @@ describe("a search for the completion", () => {
   });
 
   test("stores its result", async () => {
-    const { send, complete, findCompletionBlock, destination } = setup({ destinationMost: 3_000 });
+    const { send, complete, findCompletionBlock, destination } = setup({ destinationMaxLogBlocks: 3_000 });
     send(day);
     complete(day + 900);
     await findCompletionBlock(day);
@@ -276,7 +282,7 @@ describe("a search for the completion", () => {
   });
 
   test("reuses its result when the start block is estimated differently", async () => {
-    const { send, complete, findCompletionBlock, destination, caches } = setup({ destinationMost: 3_000 });
+    const { send, complete, findCompletionBlock, destination, caches } = setup({ destinationMaxLogBlocks: 3_000 });
     send(day);
     complete(day + 900);
     await findCompletionBlock(day);

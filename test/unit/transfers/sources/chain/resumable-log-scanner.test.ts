@@ -19,10 +19,10 @@ const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
 /** One block per second: the newest 1,800 blocks are searched again. */
 const blockMs = 1_000;
 
-function setup({ head = 100_000, most = Number.POSITIVE_INFINITY } = {}) {
+function setup({ head = 100_000, maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
   const closing = new AbortController();
   const logScanner = createResumableLogScanner(closing.signal);
-  const chain = createTransferChainStub("arbitrum", { head, most });
+  const chain = createTransferChainStub("arbitrum", { head, maxLogBlocks });
   const starts: AbortSignal[] = [];
   const resume = (
     key: string | undefined,
@@ -54,7 +54,7 @@ afterEach(() => {
 
 describe("a log scan", () => {
   test("begins at its start block, ends at its target count, and is not repeated", async () => {
-    const { chain, resume, starts } = setup({ most: 2_000 });
+    const { chain, resume, starts } = setup({ maxLogBlocks: 2_000 });
     chain.events = [{ event, block: 53_000 }];
     expect(await resume("a")).toEqual([toLog(event, 53_000)]);
     expect(chain.searchedRanges[0]?.from).toBe(50_000);
@@ -68,7 +68,7 @@ describe("a log scan", () => {
   });
 
   test("finds every log up to the head once, in chain order", async () => {
-    const { chain, resume } = setup({ most: 7_000 });
+    const { chain, resume } = setup({ maxLogBlocks: 7_000 });
     const blocks = [50_000, 59_999, 60_000, 79_999, 99_500, 100_000];
     chain.events = blocks.map((block) => ({ event, block }));
     expect(await resume("a", unlimited)).toEqual(blocks.map((block) => toLog(event, block)));
@@ -77,7 +77,7 @@ describe("a log scan", () => {
   });
 
   test.each(["a", undefined])("counts matching logs only, with key %s", async (key) => {
-    const { chain, resume } = setup({ most: 2_000 });
+    const { chain, resume } = setup({ maxLogBlocks: 2_000 });
     chain.events = [52_000, 57_000, 71_000, 90_000].map((block, index) => ({
       event: index % 2 === 0 ? other : event,
       block,

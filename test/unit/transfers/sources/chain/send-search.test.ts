@@ -31,8 +31,8 @@ const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
 const slugs = ["optimism", "base", "gnosis"];
 const sent = transferSentEvent("a", { from: "base", to: "arbitrum" });
 
-function setup({ most = Number.POSITIVE_INFINITY } = {}) {
-  const chains = slugs.map((slug) => createTransferChainStub(slug, { most }));
+function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
+  const chains = slugs.map((slug) => createTransferChainStub(slug, { maxLogBlocks }));
   const [optimism, base, gnosis] = chains;
   if (optimism === undefined || base === undefined || gnosis === undefined) throw new Error("three chains");
   const caches = {
@@ -64,9 +64,9 @@ const hang = (): Promise<void> => createDeferred<void>().promise;
 describe.each([
   ["whole chains", Number.POSITIVE_INFINITY],
   ["parts of chains", 3_000],
-])("the send of a transfer ID, with endpoints that search %s", (_, most) => {
+])("the send of a transfer ID, with endpoints that search %s", (_, maxLogBlocks) => {
   test("is located by its log", async () => {
-    const { base, byId } = setup({ most });
+    const { base, byId } = setup({ maxLogBlocks });
     base.events = [
       { event: transferSentEvent("b", { from: "base", to: "arbitrum" }), block: 60_000 },
       { event: sent, block: 61_000, index: 5 },
@@ -76,14 +76,14 @@ describe.each([
   });
 
   test("must come from one of Hop's bridges of its chain", async () => {
-    const { base, optimism, byId } = setup({ most });
+    const { base, optimism, byId } = setup({ maxLogBlocks });
     base.events = [{ event: { ...sent, address: `0x${"99".repeat(20)}` }, block: 60_000 }];
     optimism.events = [{ event: sent, block: 60_000 }];
     expect(await byId()).toBeUndefined();
   });
 
   test("is found while other chains are down or hang, and aborts their searches", async () => {
-    const { base, optimism, gnosis, byId } = setup({ most });
+    const { base, optimism, gnosis, byId } = setup({ maxLogBlocks });
     base.events = [{ event: sent, block: 61_000 }];
     optimism.beforeResponse = fail;
     let isAborted = false;
@@ -100,7 +100,7 @@ describe.each([
   });
 
   test("is unavailable while a chain without it is down", async () => {
-    const { gnosis, byId } = setup({ most });
+    const { gnosis, byId } = setup({ maxLogBlocks });
     gnosis.beforeResponse = fail;
     await expect(byId()).rejects.toMatchObject(unavailable);
   });
@@ -108,7 +108,7 @@ describe.each([
 
 describe("a search with endpoints that limit the number of blocks", () => {
   test("goes backwards from the newest block and ends at the log", async () => {
-    const { base, byId } = setup({ most: 10_000 });
+    const { base, byId } = setup({ maxLogBlocks: 10_000 });
     base.events = [{ event: sent, block: 95_000 }];
     await byId();
     expect(base.searchedRanges).toEqual([{ from: 90_001, to: 100_000 }]);
@@ -119,7 +119,7 @@ describe("a search with endpoints that limit the number of blocks", () => {
   });
 
   test("skips blocks that another source has searched", async () => {
-    const { base, optimism, byIdSince } = setup({ most: 10_000 });
+    const { base, optimism, byIdSince } = setup({ maxLogBlocks: 10_000 });
     base.events = [{ event: sent, block: 75_000 }];
     expect(await byIdSince(({ slug }) => (slug === "base" ? 75_000 : -1))).toBeUndefined();
     expect(Math.min(...base.searchedRanges.map(({ from }) => from))).toBe(75_001);
@@ -128,7 +128,7 @@ describe("a search with endpoints that limit the number of blocks", () => {
   });
 
   test("begins shortly after the delivery when its time is known", async () => {
-    const { base, optimism, gnosis, byId } = setup({ most: 2_000 });
+    const { base, optimism, gnosis, byId } = setup({ maxLogBlocks: 2_000 });
     base.events = [{ event: sent, block: 40_000 }];
     await byId(hashFromName("a"), 50_000);
     const [newest, next] = base.searchedRanges;
@@ -140,7 +140,7 @@ describe("a search with endpoints that limit the number of blocks", () => {
   });
 
   test("searches the blocks after the delivery last", async () => {
-    const { base, byId } = setup({ most: 2_000 });
+    const { base, byId } = setup({ maxLogBlocks: 2_000 });
     base.events = [{ event: sent, block: 70_000 }];
     expect(await byId(hashFromName("a"), 50_000)).toMatchObject({ chain: { slug: "base" } });
     const last = base.searchedRanges.at(-1);
@@ -155,14 +155,14 @@ describe("a search with endpoints that limit the number of blocks", () => {
       [97_999, 99_990],
       [99_999, 100_000],
     ] as const) {
-      const { base, byId } = setup({ most: 2_000 });
+      const { base, byId } = setup({ maxLogBlocks: 2_000 });
       base.events = [{ event: sent, block }];
       expect(await byId(hashFromName("a"), deliveryBlock)).toMatchObject({ log: { blockNumber: block } });
     }
   });
 
   test("is skipped on a chain without a sending contract of that kind", async () => {
-    const { gnosis, byNonce } = setup({ most: 2_000 });
+    const { gnosis, byNonce } = setup({ maxLogBlocks: 2_000 });
     expect(await byNonce()).toBeUndefined();
     expect(gnosis.methods).toEqual([]);
   });
@@ -171,11 +171,11 @@ describe("a search with endpoints that limit the number of blocks", () => {
 describe.each([
   ["whole chains", Number.POSITIVE_INFINITY],
   ["parts of chains", 3_000],
-])("the send of a CCTP nonce, with endpoints that search %s", (_, most) => {
+])("the send of a CCTP nonce, with endpoints that search %s", (_, maxLogBlocks) => {
   const fromBase = cctpTransferSentEvent(77n, { from: "base", to: "arbitrum" });
 
   test("is found on the one chain that sent it", async () => {
-    const { base, byNonce } = setup({ most });
+    const { base, byNonce } = setup({ maxLogBlocks });
     base.events = [
       { event: fromBase, block: 60_000 },
       { event: cctpTransferSentEvent(78n, { from: "base", to: "arbitrum" }), block: 61_000 },
@@ -185,14 +185,14 @@ describe.each([
   });
 
   test("is ambiguous when two chains sent it", async () => {
-    const { base, optimism, byNonce } = setup({ most });
+    const { base, optimism, byNonce } = setup({ maxLogBlocks });
     base.events = [{ event: fromBase, block: 60_000 }];
     optimism.events = [{ event: cctpTransferSentEvent(77n, { from: "optimism", to: "arbitrum" }), block: 20_000 }];
     await expect(byNonce()).rejects.toMatchObject({ reason: "INVALID_PARAMETER", field: "transferId" });
   });
 
   test("is unavailable while another possible source chain is down", async () => {
-    const { base, optimism, byNonce } = setup({ most });
+    const { base, optimism, byNonce } = setup({ maxLogBlocks });
     base.events = [{ event: fromBase, block: 60_000 }];
     optimism.beforeResponse = fail;
     await expect(byNonce()).rejects.toMatchObject(unavailable);
