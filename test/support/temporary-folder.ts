@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 
-/** A folder of its own for the tests around; gone after them. */
+/** Creates a temporary folder for the tests of the current suite and removes it after them. */
 export function useTemporaryFolder(parent: string = tmpdir()): () => string {
   let folder: string | undefined;
   beforeAll(async () => {
@@ -13,7 +13,7 @@ export function useTemporaryFolder(parent: string = tmpdir()): () => string {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   });
   return () => {
-    if (folder === undefined) throw new Error("the folder is there only while the tests run");
+    if (folder === undefined) throw new Error("the folder exists only while the tests run");
     return folder;
   };
 }

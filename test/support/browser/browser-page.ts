@@ -3,19 +3,19 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 
 export interface BrowserPage {
   readonly page: Page;
-  /** What the browser had to say against it: errors, warnings, violations of its policy, requests to others. */
+  /** Console errors and warnings, violations of the content security policy, and requests to other origins. */
   readonly consoleProblems: readonly string[];
   close(): Promise<void>;
 }
 
-/** Sizes at which pages must be good: a desk, and the smallest phone, which is also a desk at four times the size. */
+/** Tested viewports: a desktop, and the smallest phone, which also equals a desktop at 400 % zoom (WCAG 1.4.10). */
 export const VIEWPORTS = { desk: { width: 1280, height: 900 }, phone: { width: 320, height: 640 } } as const;
 
 /**
- * Opens a page of the service in a browser of its own: nothing is kept from another one.
- * @param url of the service
- * @param address what follows it, such as `/#quote`
- * @param options `mayFail`: statuses which the browser may say that requests were answered with
+ * Opens a page of the service in a new browser context, which shares no state with others.
+ * @param url URL of the service
+ * @param address path and fragment, such as `/#quote`
+ * @param options `mayFail`: statuses of failed requests that the browser may report; `before`: runs before the page loads
  */
 export async function openBrowserPage(
   browser: Browser,
@@ -26,8 +26,13 @@ export async function openBrowserPage(
     readonly before?: (page: Page) => Promise<unknown>;
   } = {},
 ): Promise<BrowserPage> {
-  const { mayFail, before, ...rest } = options;
-  const context = await browser.newContext({ viewport: VIEWPORTS.desk, locale: "en-GB", timezoneId: "UTC", ...rest });
+  const { mayFail, before, ...contextOptions } = options;
+  const context = await browser.newContext({
+    viewport: VIEWPORTS.desk,
+    locale: "en-GB",
+    timezoneId: "UTC",
+    ...contextOptions,
+  });
   const page = await context.newPage();
   const consoleProblems: string[] = [];
   page.on("console", (message) => {
@@ -37,7 +42,7 @@ export async function openBrowserPage(
   });
   page.on("pageerror", (error) => consoleProblems.push(String(error)));
   page.on("request", (request) => {
-    if (new URL(request.url()).origin !== new URL(url).origin) consoleProblems.push(`asks ${request.url()}`);
+    if (new URL(request.url()).origin !== new URL(url).origin) consoleProblems.push(`request to ${request.url()}`);
   });
   await page.addInitScript(
     "addEventListener('securitypolicyviolation', ({ violatedDirective }) => console.error('policy', violatedDirective))",
@@ -47,10 +52,10 @@ export async function openBrowserPage(
   return { page, consoleProblems, close: () => context.close() };
 }
 
-/** WCAG 2.2 A and AA, and what axe holds for good practice. */
+/** WCAG 2.2 A and AA, and axe's best practices. */
 const AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-/** What axe finds wrong with the page as it is shown now: a line for each element. */
+/** Returns the accessibility violations that axe finds in the current page, one line per element. */
 export async function findAccessibilityViolations(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source);
   const options = JSON.stringify({ runOnly: AXE_TAGS, rules: { "target-size": { enabled: true } } });
@@ -62,12 +67,12 @@ export async function findAccessibilityViolations(page: Page): Promise<readonly 
   );
 }
 
-/** How many pixels of a page are out of sight to the right. */
+/** Returns by how many pixels the page overflows to the right. */
 export async function measureHorizontalOverflow(page: Page): Promise<number> {
   return (await page.evaluate("document.documentElement.scrollWidth - innerWidth")) as number;
 }
 
-/** Lets the page think that its tab went to the back, or came to the front again: a browser without a window has but one. */
+/** Simulates hiding or showing the tab, since headless pages are always visible. */
 export async function setPageHidden(page: Page, hidden: boolean): Promise<void> {
   await page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));`);

@@ -1,10 +1,10 @@
 import { type Browser, chromium } from "playwright-core";
 import { findTool } from "../find-tool.js";
 
-/** Where Chromium is, or undefined: `describe.skipIf(browserProgram === undefined)`. */
+/** Path of Chromium; undefined if not installed. Use with `describe.skipIf(browserPath === undefined)`. */
 export const browserPath = findTool("chromium", "/usr/bin/chromium", "/usr/bin/chromium-browser");
 
-/** It speaks to nobody by itself, and needs neither a screen nor a user other than root. */
+/** Disables background network requests, and makes Chromium run without a GPU and as root. */
 const BROWSER_FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -15,8 +15,8 @@ const BROWSER_FLAGS = [
   "--disable-sync",
 ];
 
-/** A browser without a window, with a fresh profile. Close it in `afterAll`. */
+/** Starts a headless browser with a new profile. Close it in `afterAll`. */
 export function launchBrowser(): Promise<Browser> {
-  if (browserPath === undefined) throw new Error("there is no chromium on this machine");
+  if (browserPath === undefined) throw new Error("chromium is not installed");
   return chromium.launch({ executablePath: browserPath, headless: true, args: BROWSER_FLAGS });
 }

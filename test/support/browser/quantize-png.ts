@@ -1,17 +1,18 @@
 import { crc32, deflateSync, inflateSync } from "node:zlib";
 
-const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const BYTES_PER_PIXEL = 3;
 
 /**
- * The same picture with at most 256 colours, in about a third of the bytes: those that are there least become the
- * nearest of the others, which nobody sees in a picture of text.
- * @param png as a browser makes it: eight bits of red, green and blue, not interlaced
+ * Reduces a PNG to 256 colours, which takes about a third of the bytes. The rarest colours are replaced by the nearest of
+ * the others, which is invisible in images of text.
+ * @param png image as a browser encodes it: 8-bit RGB, not interlaced
  */
 export function quantizePng(png: Buffer): Buffer {
   const { width, height, rows } = readPng(png);
   const counts = new Map<number, number>();
-  for (const row of rows) for (let at = 0; at < row.length; at += BYTES_PER_PIXEL) count(counts, row.readUIntBE(at, 3));
+  for (const row of rows)
+    for (let offset = 0; offset < row.length; offset += BYTES_PER_PIXEL) count(counts, row.readUIntBE(offset, 3));
   const byCount = [...counts.keys()].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
   const palette = byCount.slice(0, 256);
   const indexOf = new Map(byCount.map((colour, index) => [colour, index < 256 ? index : nearest(palette, colour)]));
@@ -22,13 +23,13 @@ export function quantizePng(png: Buffer): Buffer {
       lines[y * (width + 1) + 1 + x] = indexOf.get(row.readUIntBE(x * BYTES_PER_PIXEL, 3)) ?? 0;
     }
   }
-  const header = Buffer.from(chunksOf(png).find(({ type }) => type === "IHDR")?.body ?? []);
-  // An index into the palette.
+  const header = Buffer.from(parseChunks(png).find(({ type }) => type === "IHDR")?.body ?? []);
+  // Colour type 3: palette index.
   header[9] = 3;
   const colours = Buffer.alloc(palette.length * 3);
   for (const [index, colour] of palette.entries()) colours.writeUIntBE(colour, index * 3, 3);
   return Buffer.concat([
-    signature,
+    SIGNATURE,
     chunk("IHDR", header),
     chunk("PLTE", colours),
     chunk("IDAT", deflateSync(lines, { level: 9 })),
@@ -51,9 +52,10 @@ function nearest(palette: readonly number[], colour: number): number {
 }
 
 function readPng(png: Buffer): { width: number; height: number; rows: readonly Buffer[] } {
-  const chunks = chunksOf(png);
+  const chunks = parseChunks(png);
   const header = chunks.find(({ type }) => type === "IHDR")?.body ?? Buffer.alloc(13);
-  if (header[8] !== 8 || header[9] !== 2 || header[12] !== 0) throw new Error("not the kind of PNG that is read here");
+  if (header[8] !== 8 || header[9] !== 2 || header[12] !== 0)
+    throw new Error("only 8-bit RGB PNGs without interlacing are supported");
   const width = header.readUInt32BE(0);
   const height = header.readUInt32BE(4);
   const data = inflateSync(Buffer.concat(chunks.filter(({ type }) => type === "IDAT").map(({ body }) => body)));
@@ -67,31 +69,34 @@ function readPng(png: Buffer): { width: number; height: number; rows: readonly B
   return { width, height, rows };
 }
 
-/** Undoes what makes each line of a PNG smaller: it holds only how it differs from what is to its left and above it. */
+/** Reverses a PNG line filter, which stores each byte's difference from the bytes to its left and above. */
 function unfilter(filter: number, line: Buffer, above: Buffer): Buffer {
-  for (let at = 0; at < line.length; at++) {
-    const a = line[at - BYTES_PER_PIXEL] ?? 0;
-    const b = above[at] ?? 0;
-    const c = above[at - BYTES_PER_PIXEL] ?? 0;
-    const guess = [0, a, b, Math.floor((a + b) / 2), paeth(a, b, c)][filter] ?? 0;
-    line[at] = (line[at] ?? 0) + guess;
+  for (let offset = 0; offset < line.length; offset++) {
+    const a = line[offset - BYTES_PER_PIXEL] ?? 0;
+    const b = above[offset] ?? 0;
+    const c = above[offset - BYTES_PER_PIXEL] ?? 0;
+    const predicted = [0, a, b, Math.floor((a + b) / 2), paeth(a, b, c)][filter] ?? 0;
+    line[offset] = (line[offset] ?? 0) + predicted;
   }
   return line;
 }
 
-/** Of left, above and above left, the one nearest to left + above - above left. */
+/** Paeth predictor: of left (a), above (b) and above left (c), returns the one nearest to a + b - c. */
 function paeth(a: number, b: number, c: number): number {
   const [toA, toB, toC] = [Math.abs(b - c), Math.abs(a - c), Math.abs(a + b - 2 * c)] as const;
   if (toA <= toB && toA <= toC) return a;
   return toB <= toC ? b : c;
 }
 
-function chunksOf(png: Buffer): { type: string; body: Buffer }[] {
+function parseChunks(png: Buffer): { type: string; body: Buffer }[] {
   const chunks = [];
-  for (let at = signature.length; at < png.length; ) {
-    const length = png.readUInt32BE(at);
-    chunks.push({ type: png.toString("latin1", at + 4, at + 8), body: png.subarray(at + 8, at + 8 + length) });
-    at += length + 12;
+  for (let offset = SIGNATURE.length; offset < png.length; ) {
+    const length = png.readUInt32BE(offset);
+    chunks.push({
+      type: png.toString("latin1", offset + 4, offset + 8),
+      body: png.subarray(offset + 8, offset + 8 + length),
+    });
+    offset += length + 12;
   }
   return chunks;
 }
@@ -100,7 +105,7 @@ function chunk(type: string, body: Buffer): Buffer {
   const typed = Buffer.concat([Buffer.from(type, "latin1"), body]);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(body.length);
-  const check = Buffer.alloc(4);
-  check.writeUInt32BE(crc32(typed));
-  return Buffer.concat([length, typed, check]);
+  const checksum = Buffer.alloc(4);
+  checksum.writeUInt32BE(crc32(typed));
+  return Buffer.concat([length, typed, checksum]);
 }

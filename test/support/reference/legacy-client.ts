@@ -1,5 +1,5 @@
-// Reads answers as a client of the older server does, one that trusts nothing but its specification (2.1 to 2.3): every
-// field that is named there, of the type that is given there. It knows nothing of this service's code.
+// Parses responses like a strict client of the older server: every field of its specification (2.1 to 2.3) with the
+// specified type. Uses none of this service's code.
 
 type Fields = Readonly<Record<string, (value: unknown) => boolean>>;
 
@@ -21,7 +21,7 @@ const quoteFields: Fields = {
   amountOutMin: amount,
   destinationAmountOutMin: amount,
   bonderFee: amount,
-  // The documented name, and that of the samples.
+  // The documented name, and the name in the samples.
   estimatedReceived: amount,
   estimatedRecieved: amount,
   deadline: integer,
@@ -29,7 +29,7 @@ const quoteFields: Fields = {
 };
 
 const transferFields: Fields = {
-  // Of a CCTP transfer, which the older server's clients also meet, the decimal nonce.
+  // A CCTP transfer has a decimal nonce, also at the older server.
   transferId: matches(/^(0x[0-9a-f]{64}|\d+)$/i),
   transactionHash: hash,
   sourceChainId: integer,
@@ -61,17 +61,17 @@ const routeFields: Fields = {
   destinationChainId: integer,
 };
 
-/** What came after the older server: a client that ignores what it does not know passes over it. */
+/** Fields that the older server does not have; clients ignore unknown fields. */
 const ADDED: Readonly<Record<string, readonly string[]>> = { transfer: ["state", "otherTransferIds"] };
 
-/** Throws where the text is no quote. */
+/** Throws if the text is not a quote. */
 export const parseLegacyQuote = (text: string): Record<string, unknown> => read("quote", JSON.parse(text), quoteFields);
 
-/** Throws where the text is no transfer status. */
+/** Throws if the text is not a transfer status. */
 export const parseLegacyTransfer = (text: string): Record<string, unknown> =>
   read("transfer", JSON.parse(text), transferFields);
 
-/** Throws where the text is no list of routes. */
+/** Throws if the text is not a list of routes. */
 export function parseLegacyRoutes(text: string): Record<string, unknown>[] {
   const routes: unknown = JSON.parse(text);
   if (!Array.isArray(routes)) throw new Error("the routes are no array");
@@ -82,9 +82,9 @@ function read(kind: string, value: unknown, fields: Fields): Record<string, unkn
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`the ${kind} is no object`);
   const names = [...Object.keys(fields), ...(ADDED[kind] ?? [])];
   if (Object.keys(value).join() !== names.join()) throw new Error(`the ${kind} has ${Object.keys(value)}`);
-  const found = value as Record<string, unknown>;
-  for (const [name, isRight] of Object.entries(fields)) {
-    if (!isRight(found[name])) throw new Error(`${name} of the ${kind} is ${JSON.stringify(found[name])}`);
+  const record = value as Record<string, unknown>;
+  for (const [name, isValid] of Object.entries(fields)) {
+    if (!isValid(record[name])) throw new Error(`${name} of the ${kind} is ${JSON.stringify(record[name])}`);
   }
-  return found;
+  return record;
 }

@@ -1,4 +1,4 @@
-/** A StableSwap pool of two tokens, as the contract's own getters give it. */
+/** State of a StableSwap pool of two tokens, as the contract's getters return it. */
 export interface Pool {
   readonly decimals: number;
   /** Raw balances: canonical token, hToken. */
@@ -15,7 +15,7 @@ const PRECISION = 100n;
 
 /**
  * What the pool's calculateSwap(i, j, dx) returns; throws RangeError where the contract reverts.
- * The arithmetic is that of shared facts on the deployed pools: Newton's method on integers, divisions floor.
+ * The arithmetic is that of the deployed pools: Newton's method on integers, divisions floor.
  */
 export function calculateSwap(pool: Pool, i: 0 | 1, dx: bigint): bigint {
   const j = i === 0 ? 1 : 0;
@@ -64,7 +64,7 @@ function isClose(a: bigint, b: bigint): boolean {
   return a > b ? a - b <= 1n : b - a <= 1n;
 }
 
-/** Checked arithmetic: the contract reverts on what leaves uint256. */
+/** Checks for uint256 overflow, on which the contract reverts. */
 function u(value: bigint): bigint {
   if (value < 0n || value > MAX_UINT256) throw new RangeError("leaves uint256");
   return value;

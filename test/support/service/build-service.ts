@@ -32,7 +32,7 @@ export async function buildService(): Promise<string> {
   return `${OUT}/src/main.js`;
 }
 
-/** Waits for its turn: test files of several workers build at the same time, and all but the first have nothing to do. */
+/** Serializes builds, because test files of several workers build at the same time; later builds find nothing to do. */
 async function acquireLock(): Promise<void> {
   await mkdir(OUT, { recursive: true });
   for (;;) {

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** The processes that a process has started, by their ids. */
+/** Returns the IDs of the child processes of a process. */
 export async function listChildProcesses(pid: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid="]);
   const pairs = stdout

@@ -15,22 +15,22 @@ export type HttpResult =
     }
   /** The server closed the connection, or reset the stream, instead. */
   | { readonly kind: "closed" }
-  /** Nothing came in time. */
+  /** No response arrived in time. */
   | { readonly kind: "silent" };
 
-/** A request as its bytes or frames will be, checked by nobody. */
+/** A request that is sent without validation. */
 export interface RawHttpRequest {
   readonly isHttp2: boolean;
   readonly method: string;
   readonly target: string;
   readonly headers: readonly (readonly [string, string])[];
-  /** Undefined: none, and no length given. */
+  /** undefined: no body and no Content-Length. */
   readonly body: Buffer | undefined;
 }
 
-/** Sends requests over connections that it keeps, many at a time. */
+/** Sends concurrent requests over a pool of persistent connections. */
 export interface HttpConnections {
-  send(asked: RawHttpRequest): Promise<HttpResult>;
+  send(request: RawHttpRequest): Promise<HttpResult>;
   close(): void;
 }
 
@@ -41,37 +41,37 @@ const HTTP2_CONNECTIONS = 4;
 
 export function createHttpConnections(port: number): HttpConnections {
   const idle: Http1Connection[] = Array.from({ length: HTTP1_CONNECTIONS }, () => createHttp1Connection(port));
-  const all = [...idle];
-  const waiting: ((caller: Http1Connection) => void)[] = [];
+  const connections = [...idle];
+  const waiting: ((connection: Http1Connection) => void)[] = [];
   const sessions: (ClientHttp2Session | undefined)[] = Array.from({ length: HTTP2_CONNECTIONS }, () => undefined);
-  let turn = 0;
+  let nextSession = 0;
 
-  async function ask1(asked: RawHttpRequest): Promise<HttpResult> {
-    const caller = idle.pop() ?? (await new Promise<Http1Connection>((resolve) => waiting.push(resolve)));
+  async function sendHttp1(request: RawHttpRequest): Promise<HttpResult> {
+    const connection = idle.pop() ?? (await new Promise<Http1Connection>((resolve) => waiting.push(resolve)));
     try {
-      return await caller.send(toBytes(asked), asked.method === "HEAD");
+      return await connection.send(toBytes(request), request.method === "HEAD");
     } finally {
       const next = waiting.shift();
-      if (next === undefined) idle.push(caller);
-      else next(caller);
+      if (next === undefined) idle.push(connection);
+      else next(connection);
     }
   }
 
-  function session(): ClientHttp2Session {
-    turn = (turn + 1) % HTTP2_CONNECTIONS;
-    const known = sessions[turn];
-    if (known !== undefined && !known.closed && !known.destroyed) return known;
+  function getSession(): ClientHttp2Session {
+    nextSession = (nextSession + 1) % HTTP2_CONNECTIONS;
+    const current = sessions[nextSession];
+    if (current !== undefined && !current.closed && !current.destroyed) return current;
     const opened = connectHttp2(`http://127.0.0.1:${port}`).setMaxListeners(0);
     opened.on("error", () => {});
-    sessions[turn] = opened;
+    sessions[nextSession] = opened;
     return opened;
   }
 
   return {
-    send: (asked) => (asked.isHttp2 ? sendHttp2(session(), asked) : ask1(asked)),
+    send: (request) => (request.isHttp2 ? sendHttp2(getSession(), request) : sendHttp1(request)),
     close() {
-      for (const caller of all) caller.close();
-      for (const each of sessions) each?.destroy();
+      for (const connection of connections) connection.close();
+      for (const session of sessions) session?.destroy();
     },
   };
 }
@@ -88,7 +88,7 @@ interface Http1Connection {
   close(): void;
 }
 
-/** One request at a time on one connection, opened again when the server closed it. */
+/** Sends one request at a time on one connection, and reconnects when the server has closed it. */
 function createHttp1Connection(port: number): Http1Connection {
   let socket: Socket | undefined;
   let received: Buffer = Buffer.alloc(0);
@@ -142,7 +142,7 @@ function createHttp1Connection(port: number): Http1Connection {
   };
 }
 
-/** The answer at the start of what came; undefined where it is not whole. */
+/** Parses the response at the start of the received bytes; returns undefined while it is incomplete. */
 function parseResponse(
   bytes: Buffer,
   isHead: boolean,
@@ -152,30 +152,30 @@ function parseResponse(
   if (end < 0) return undefined;
   const [statusLine = "", ...lines] = bytes.toString("latin1", 0, end).split("\r\n");
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1]);
-  const rest = bytes.subarray(end + 4);
-  // 100 Continue comes before the answer.
-  if (status < 200) return parseResponse(rest, isHead, isClosed);
+  const remaining = bytes.subarray(end + 4);
+  // 100 Continue precedes the response.
+  if (status < 200) return parseResponse(remaining, isHead, isClosed);
   const headers = parseHeaderLines(lines);
   const whole = (body: Buffer, trailers: Fields, left: number) => ({
     answer: { kind: "answer", status, headers, trailers, body, isHead } as const,
     isReusable: headers.connection !== "close" && left === 0,
   });
-  if (isHead || status === 204 || status === 304) return whole(Buffer.alloc(0), {}, rest.length);
+  if (isHead || status === 204 || status === 304) return whole(Buffer.alloc(0), {}, remaining.length);
   if (headers["transfer-encoding"] === "chunked") {
-    const read = parseChunkedBody(rest);
-    return read && whole(read.body, read.trailers, rest.length - read.length);
+    const read = parseChunkedBody(remaining);
+    return read && whole(read.body, read.trailers, remaining.length - read.length);
   }
-  if (headers["content-length"] === undefined) return isClosed ? whole(rest, {}, 0) : undefined;
+  if (headers["content-length"] === undefined) return isClosed ? whole(remaining, {}, 0) : undefined;
   const length = Number(headers["content-length"]);
-  return rest.length < length ? undefined : whole(rest.subarray(0, length), {}, rest.length - length);
+  return remaining.length < length ? undefined : whole(remaining.subarray(0, length), {}, remaining.length - length);
 }
 
 function parseChunkedBody(bytes: Buffer): { body: Buffer; trailers: Fields; length: number } | undefined {
   const chunks: Buffer[] = [];
-  for (let at = 0; ; ) {
-    const lineEnd = bytes.indexOf("\r\n", at);
+  for (let offset = 0; ; ) {
+    const lineEnd = bytes.indexOf("\r\n", offset);
     if (lineEnd < 0) return undefined;
-    const size = Number.parseInt(bytes.toString("latin1", at, lineEnd), 16);
+    const size = Number.parseInt(bytes.toString("latin1", offset, lineEnd), 16);
     const from = lineEnd + 2;
     if (size === 0) {
       if (bytes.toString("latin1", from, from + 2) === "\r\n") {
@@ -186,8 +186,8 @@ function parseChunkedBody(bytes: Buffer): { body: Buffer; trailers: Fields; leng
       const trailers = parseHeaderLines(bytes.toString("latin1", from, end).split("\r\n"));
       return { body: Buffer.concat(chunks), trailers, length: end + 4 };
     }
-    at = from + size + 2;
-    if (bytes.length < at) return undefined;
+    offset = from + size + 2;
+    if (bytes.length < offset) return undefined;
     chunks.push(bytes.subarray(from, from + size));
   }
 }
@@ -209,13 +209,13 @@ function sendHttp2(
     let stream: ReturnType<ClientHttp2Session["request"]>;
     const sent: Record<string, string | string[]> = { ":method": method, ":path": target };
     for (const [name, value] of headers) {
-      const known = sent[name.toLowerCase()];
-      sent[name.toLowerCase()] = known === undefined ? value : [known, value].flat();
+      const previous = sent[name.toLowerCase()];
+      sent[name.toLowerCase()] = previous === undefined ? value : [previous, value].flat();
     }
     try {
       stream = session.request(sent, { endStream: body === undefined });
     } catch {
-      // Node's client sends no such header.
+      // Node's client refuses to send this header.
       resolve({ kind: "closed" });
       return;
     }
@@ -226,11 +226,11 @@ function sendHttp2(
       resolve({ kind: "silent" });
       stream.destroy();
     }, RESPONSE_TIMEOUT_MS);
-    stream.on("response", (given) => {
-      head = given as unknown as Fields;
+    stream.on("response", (received) => {
+      head = received as unknown as Fields;
     });
-    stream.on("trailers", (given) => {
-      trailers = given as unknown as Fields;
+    stream.on("trailers", (received) => {
+      trailers = received as unknown as Fields;
     });
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));
     stream.on("error", () => {});

@@ -6,14 +6,14 @@ import { createFileLogger } from "./recorded-output.js";
 
 export interface TestGateway {
   readonly url: string;
-  /** GET and parse. */
+  /** Sends a GET and parses its JSON. */
   get(path: string): Promise<{ status: number; headers: Headers; body: unknown }>;
   stop(): Promise<void>;
 }
 
 /**
- * The whole service over the shared local network, as the environment would configure it, with a key planted in every
- * RPC URL. What it logs is searched for that key at the end, what it answers at once.
+ * Starts the whole service over the shared local network, configured by the environment, with a key planted in every RPC
+ * URL. Its log is searched for the key at the end of the run, its responses immediately.
  */
 export async function startGateway(
   environment: Readonly<Record<string, string>> = {},
@@ -28,7 +28,7 @@ export async function startGateway(
       const response = await fetch(`${url}${path}`);
       const text = await response.text();
       const keys = findPlantedKeys(`${[...response.headers].join("\n")}\n${text}`);
-      if (keys.length > 0) throw new Error(`the answer to ${path} holds ${keys.join(", ")}`);
+      if (keys.length > 0) throw new Error(`the response to ${path} contains ${keys.join(", ")}`);
       return { status: response.status, headers: response.headers, body: JSON.parse(text) };
     },
     stop: () => gateway.stop(),

@@ -6,7 +6,7 @@ import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js
 import { writeContractReport } from "../contract/contract-report.js";
 import { findPlantedKeysInFolder } from "./planted-keys.js";
 
-/** What tests get of the local network that runs while they run: `inject("network")`. */
+/** The part of the local network that tests get by `inject("network")`. */
 export type SharedNetwork = Pick<LocalNetwork, "chains" | "assetsUrl" | "attestationUrl" | "transfers" | "environment">;
 
 declare module "vitest" {
@@ -19,7 +19,7 @@ let network: LocalNetwork | undefined;
 let outputFolder: string | undefined;
 let projectName = "";
 
-/** Vitest's globalSetup: one network for the whole run. Its bonder rests, so that what is pending stays pending. */
+/** Vitest's globalSetup: starts one network for the whole run. Its bonder is off, so that pending transfers stay so. */
 export async function setup(project: TestProject): Promise<void> {
   outputFolder = await mkdtemp(join(tmpdir(), "hop-gateway-output-"));
   projectName = project.name;
@@ -30,8 +30,8 @@ export async function setup(project: TestProject): Promise<void> {
 }
 
 /**
- * Ends the network, and the run in failure where anything that the tests made say something told a planted key, or a
- * process of its own answered otherwise than gen/openapi.json says.
+ * Stops the network. Fails the run if any output contains a planted key, or if a response of a child process deviates
+ * from gen/openapi.json.
  */
 export async function teardown(): Promise<void> {
   await network?.stop();
@@ -39,12 +39,12 @@ export async function teardown(): Promise<void> {
   const leaks = await findPlantedKeysInFolder(outputFolder);
   const problems = writeContractReport(outputFolder, projectName);
   await rm(outputFolder, { recursive: true, force: true });
-  const said = [
-    ...(leaks.length === 0 ? [] : ["planted keys were told:", ...leaks.slice(0, 20)]),
+  const failures = [
+    ...(leaks.length === 0 ? [] : ["planted keys were leaked:", ...leaks.slice(0, 20)]),
     ...new Set(problems.slice(0, 20)),
   ];
-  if (said.length === 0) return;
-  // Vitest only prints what a teardown throws.
+  if (failures.length === 0) return;
+  // Vitest only prints errors of a teardown, so the exit code is set too.
   process.exitCode = 1;
-  throw new Error(said.join("\n"));
+  throw new Error(failures.join("\n"));
 }

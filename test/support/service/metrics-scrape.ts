@@ -1,42 +1,45 @@
 import { findPlantedKeys } from "./planted-keys.js";
 
-/** Metrics as a scrape found them. */
+/** The result of one scrape. */
 export interface MetricsScrape {
   readonly text: string;
-  /** Names with labels, as they stand in the text. */
+  /** Names with labels, as in the text. */
   readonly series: readonly string[];
-  /** Of one series; undefined: it is not there. Labels that are empty need not be given. */
+  /** Returns the value of one series; undefined: it does not exist. Empty labels may be omitted. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
-  /** Of all series of a name with at least these labels. */
+  /** Returns the sum of all series with this name and at least these labels. */
   sum(name: string, labels?: Readonly<Record<string, string>>): number;
 }
 
-/** Fetches and reads metrics in their text form; fails where they hold a planted key, or a series twice. */
+/** Fetches and parses metrics; throws if they contain a planted key or a duplicate series. */
 export async function scrapeMetrics(url: string): Promise<MetricsScrape> {
-  const answer = await fetch(url);
-  const text = await answer.text();
-  if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}: ${text}`);
+  const response = await fetch(url);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${url} returned ${response.status}: ${text}`);
   const keys = findPlantedKeys(text);
-  if (keys.length > 0) throw new Error(`metrics hold ${keys.join(", ")}`);
-  const all = text
+  if (keys.length > 0) throw new Error(`metrics contain ${keys.join(", ")}`);
+  const samples = text
     .split("\n")
     .filter((line) => line !== "" && !line.startsWith("#"))
     .map(parseSample);
-  const twice = all.filter(({ series }, place) => all.findIndex((each) => each.series === series) !== place);
-  if (twice.length > 0) throw new Error(`the series ${twice[0]?.series} is there twice`);
-  const having = (name: string, labels: Readonly<Record<string, string>>) =>
-    all.filter(
-      (each) =>
-        each.name === name && Object.entries(labels).every(([key, value]) => (each.labels[key] ?? "") === value),
+  const duplicates = samples.filter(
+    ({ series }, index) => samples.findIndex((sample) => sample.series === series) !== index,
+  );
+  if (duplicates.length > 0) throw new Error(`the series ${duplicates[0]?.series} is duplicated`);
+  const select = (name: string, labels: Readonly<Record<string, string>>) =>
+    samples.filter(
+      (sample) =>
+        sample.name === name && Object.entries(labels).every(([key, value]) => (sample.labels[key] ?? "") === value),
     );
   return {
     text,
-    series: all.map(({ series }) => series),
+    series: samples.map(({ series }) => series),
     value(name, labels = {}) {
-      const count = (of: Readonly<Record<string, string>>): number => Object.values(of).filter((each) => each).length;
-      return having(name, labels).find((each) => count(each.labels) === count(labels))?.value;
+      const countNonEmpty = (values: Readonly<Record<string, string>>): number =>
+        Object.values(values).filter(Boolean).length;
+      return select(name, labels).find((sample) => countNonEmpty(sample.labels) === countNonEmpty(labels))?.value;
     },
-    sum: (name, labels = {}) => having(name, labels).reduce((sum, { value }) => sum + value, 0),
+    sum: (name, labels = {}) => select(name, labels).reduce((sum, { value }) => sum + value, 0),
   };
 }
 

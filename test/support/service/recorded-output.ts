@@ -6,17 +6,17 @@ import { createLogger, type Logger } from "../../../src/observability/log.js";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Where everything goes that gateways and processes under test say; searched for planted keys at the end. */
+    /** Folder of all output of gateways and processes under test; it is searched for planted keys at the end. */
     outputFolder: string;
   }
 }
 
-/** A file of its own in the folder of what is said. */
+/** Returns the path of a new file in the output folder. */
 export function createOutputPath(kind: string): string {
   return join(inject("outputFolder"), `${kind}-${randomUUID()}`);
 }
 
-/** A logger of every level whose lines are kept for the search. */
+/** Creates a logger for all levels that writes to the output folder. */
 export function createFileLogger(): Logger {
   const file = openSync(createOutputPath("log"), "a");
   return createLogger("trace", { write: (line) => void writeSync(file, line) });

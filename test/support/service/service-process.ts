@@ -7,33 +7,33 @@ import { createRecorderModule } from "../contract/response-recorder.js";
 import { plantKeys } from "./planted-keys.js";
 import { createOutputPath } from "./recorded-output.js";
 
-/** What a process holds once its garbage is collected. */
+/** Resources of a process after garbage collection. */
 export interface ResourceUsage {
-  /** Bytes of JavaScript's heap. */
+  /** Bytes of the JavaScript heap. */
   readonly heapBytes: number;
   /** What keeps the process alive, by kind: sockets, servers, timers. */
   readonly resources: readonly string[];
 }
 
-/** The service in a process of its own, as an operator runs it. */
+/** The service in a separate process, as an operator runs it. */
 export interface ServiceProcess {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Whether it has not ended yet. */
+  /** Returns whether the process is running. */
   isRunning(): boolean;
-  /** All of standard output, which is the log, and of standard error so far. */
+  /** Returns all of standard output (the log) and standard error so far. */
   output(): { readonly stdout: string; readonly stderr: string };
   resourceUsage(): Promise<ResourceUsage>;
   signal(name: NodeJS.Signals): void;
-  /** Its exit code; null where a signal ended it. */
+  /** Exit code; null if a signal ended the process. */
   readonly exitCode: Promise<number | null>;
 }
 
 /** Only a hang takes longer. */
 const START_TIMEOUT_MS = 120_000;
 
-/** Runs in the process before the service: tells what is held when it is asked, and ends with us. */
+/** Runs in the process before the service: reports resources on request, and exits with the parent. */
 const OBSERVER_MODULE = `
 process.on("disconnect", () => process.exit(1));
 process.on("message", () => {
@@ -68,10 +68,10 @@ export async function startServiceProcess(
   const output = () => ({ stdout: readFileSync(files.stdout, "utf8"), stderr: readFileSync(files.stderr, "utf8") });
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
 
-  async function address(): Promise<string> {
+  async function readUrl(): Promise<string> {
     for (const began = performance.now(); performance.now() - began < START_TIMEOUT_MS; ) {
-      const said = /^hop-gateway listens on (\S+)$/m.exec(output().stdout)?.[1];
-      if (said !== undefined) return said;
+      const url = /^hop-gateway listens on (\S+)$/m.exec(output().stdout)?.[1];
+      if (url !== undefined) return url;
       if (!isRunning()) break;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -79,7 +79,7 @@ export async function startServiceProcess(
     throw new Error(`the service did not start: ${output().stderr}`);
   }
 
-  const url = await address();
+  const url = await readUrl();
   return {
     url,
     port: Number(new URL(url).port),
@@ -87,12 +87,12 @@ export async function startServiceProcess(
     isRunning,
     output,
     async resourceUsage() {
-      const answer = once(child, "message") as Promise<[ResourceUsage]>;
-      child.send("tell");
-      const gone = exitCode.then((code) => Promise.reject(new Error(`ended with ${code}: ${output().stderr}`)));
-      gone.catch(() => {});
-      const [held] = await Promise.race([answer, gone]);
-      return held;
+      const report = once(child, "message") as Promise<[ResourceUsage]>;
+      child.send("report");
+      const exited = exitCode.then((code) => Promise.reject(new Error(`ended with ${code}: ${output().stderr}`)));
+      exited.catch(() => {});
+      const [usage] = await Promise.race([report, exited]);
+      return usage;
     },
     signal: (name) => void child.kill(name),
     exitCode,

@@ -1,19 +1,19 @@
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { type CallOptions, Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 
-/** What a unary gRPC call gave: its message, or the error, with the response's headers. */
+/** Result of a unary gRPC call: the message or the error, and the response headers. */
 export interface GrpcOutcome<T> {
   readonly message: T | undefined;
   readonly error: ServiceError | undefined;
   readonly headers: Metadata;
 }
 
-/** A gRPC client that owes nothing to Connect. */
+/** Creates a client of grpc-js, which shares no code with Connect. */
 export function createGrpcClient(port: number): Client {
   return new Client(`127.0.0.1:${port}`, credentials.createInsecure());
 }
 
-/** One unary call. */
+/** Makes one unary call. */
 export function callUnaryGrpc<I extends DescMessage, O extends DescMessage>(
   client: Client,
   path: string,
@@ -25,7 +25,7 @@ export function callUnaryGrpc<I extends DescMessage, O extends DescMessage>(
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
   return new Promise((resolve) => {
-    let got = new Metadata();
+    let responseHeaders = new Metadata();
     const call = client.makeUnaryRequest(
       path,
       (value: MessageShape<I> | Buffer) => (Buffer.isBuffer(value) ? value : Buffer.from(toBinary(input, value))),
@@ -33,10 +33,10 @@ export function callUnaryGrpc<I extends DescMessage, O extends DescMessage>(
       message,
       metadata,
       options,
-      (error, answer) => resolve({ message: answer, error: error ?? undefined, headers: got }),
+      (error, response) => resolve({ message: response, error: error ?? undefined, headers: responseHeaders }),
     );
-    call.on("metadata", (given: Metadata) => {
-      got = given;
+    call.on("metadata", (received: Metadata) => {
+      responseHeaders = received;
     });
   });
 }

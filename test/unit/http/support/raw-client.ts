@@ -7,7 +7,7 @@ export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
-  /** The agent of HTTP/1.1 requests. */
+  /** Empty over HTTP/2. */
   readonly trailers: Readonly<Record<string, string | undefined>>;
 }
 
@@ -15,7 +15,7 @@ export interface RawRequest {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string | Buffer;
-  /** Keeps connections of HTTP/1.1; without one, each request has its own. */
+  /** Agent of HTTP/1.1 requests; without one, each request opens a new connection. */
   readonly agent?: Agent;
 }
 
@@ -30,7 +30,7 @@ export function sendHttp1(
       const chunks: Buffer[] = [];
       res.on("data", (chunk: Buffer) => chunks.push(chunk));
       res.on("error", reject);
-      res.on("end", () => resolve({ ...toAnswer(res.statusCode ?? 0, res.headers, chunks), trailers: res.trailers }));
+      res.on("end", () => resolve({ ...toResponse(res.statusCode ?? 0, res.headers, chunks), trailers: res.trailers }));
     });
     req.on("error", reject);
     req.end(body);
@@ -62,15 +62,15 @@ export function sendHttp2On(
     const stream = session.request({ ":path": path, ":method": method, ...headers });
     const chunks: Buffer[] = [];
     let head: IncomingHttpHeaders = {};
-    stream.on("response", (given) => {
-      head = given;
+    stream.on("response", (headers) => {
+      head = headers;
     });
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));
     stream.on("error", reject);
     stream.on("close", () => {
       session.off("error", reject);
       if (head[":status"] === undefined) reject(new Error(`reset ${stream.rstCode}`));
-      else resolve(toAnswer(Number(head[":status"]), head, chunks));
+      else resolve(toResponse(Number(head[":status"]), head, chunks));
     });
     stream.end(body);
   });
@@ -97,7 +97,11 @@ export async function openRawSocket(port: number): Promise<Socket> {
   return socket;
 }
 
-function toAnswer(status: number, headers: Http1Headers | IncomingHttpHeaders, chunks: readonly Buffer[]): RawResponse {
+function toResponse(
+  status: number,
+  headers: Http1Headers | IncomingHttpHeaders,
+  chunks: readonly Buffer[],
+): RawResponse {
   const single = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join() : value]);
   return { status, headers: Object.fromEntries(single), body: Buffer.concat(chunks).toString(), trailers: {} };
 }

@@ -15,7 +15,7 @@ import {
 import { file_google_api_annotations, http } from "../../../../gen/google/api/annotations_pb.js";
 import { type HttpRule, HttpRuleSchema } from "../../../../gen/google/api/http_pb.js";
 
-/** A contract with a field of every kind, made at run time: what the generic layer must serve beyond our own contract. */
+/** A contract with fields of every kind, created at run time, to test the generic layer beyond the service's contract. */
 const PACKAGE = "test.kinds.v1";
 
 const SCALARS = {
@@ -106,7 +106,7 @@ const loop = create(DescriptorProtoSchema, {
   field: [field("loop", Type.MESSAGE, { typeName: `.${PACKAGE}.Loop`, label: Label.REPEATED })],
 });
 
-/** A method `Echo` of a service, with an annotation or none; Kinds in and out where nothing else is said. */
+/** Creates a service with a method `Echo`, with or without an HTTP annotation; request and response default to Kinds. */
 export function createTestService(
   rule: Partial<Omit<HttpRule, "$typeName">> | undefined,
   { input = "Kinds", output = "Kinds", clientStreaming = false } = {},
@@ -148,7 +148,7 @@ export function createTestService(
 
 /** Builds the message types of the contract. */
 export function getTestMessage(name: "Kinds" | "Nested" | "Loop"): DescMessage {
-  const found = createTestService(undefined).file.messages.find((message) => message.name === name);
-  if (found === undefined) throw new Error(`the test's contract has no ${name}`);
-  return found;
+  const type = createTestService(undefined).file.messages.find((message) => message.name === name);
+  if (type === undefined) throw new Error(`the test's contract has no ${name}`);
+  return type;
 }

@@ -24,11 +24,11 @@ export interface TestServer {
   readonly server: HttpServer;
   readonly url: string;
   readonly port: number;
-  /** What was logged. */
+  /** The access log. */
   readonly accessLines: AccessLogEntry[];
-  /** What was reported as a fault of ours. */
+  /** Reported internal errors. */
   readonly internalErrors: unknown[];
-  /** Waits until so many requests are logged. */
+  /** Waits until `count` requests are logged. */
   waitForAccessLines(count: number): Promise<void>;
 }
 
@@ -36,17 +36,17 @@ export interface TestServerOptions {
   readonly getQuote?: Operation<GetQuoteRequest, GetQuoteResponse>;
   readonly limits?: Partial<HttpLimits>;
   readonly trustProxy?: boolean;
-  /** What stands beside the operations. */
+  /** Documents served next to the operations. */
   readonly documents?: Documents;
-  /** Calls of one caller in each window. */
+  /** Calls per caller and window. */
   readonly rateLimit?: { readonly requests: number; readonly windowMs: number };
-  /** Default: true, or as `describeOnBothPaths` says. */
+  /** Default: true, unless `describeOnBothPaths` sets it. */
   readonly fastPaths?: boolean;
 }
 
 let defaultFastPaths = true;
 
-/** Declares a suite twice: its servers serve by the fast paths, then by the general path alone. */
+/** Declares a suite twice: with fast paths, and with the general path only. */
 export function describeOnBothPaths(declareSuite: () => void): void {
   describe.each([
     ["with fast paths", true],
@@ -62,7 +62,7 @@ export function describeOnBothPaths(declareSuite: () => void): void {
   });
 }
 
-/** Answers a quote from its request alone. */
+/** Returns a quote that contains only values of its request. */
 export const echoQuote: Operation<GetQuoteRequest, GetQuoteResponse> = async (
   { amount, slippage, rpcUrl },
   { addLogFields },
@@ -90,7 +90,7 @@ const kinds: MountedService = {
   operations: { echo: async (request: Message) => request },
 };
 
-/** A server on a free port with both test contracts; closed after the test. */
+/** Starts a server on a free port with both test contracts; it is closed after the test. */
 export async function startTestServer({
   getQuote = echoQuote,
   rateLimit,
@@ -124,7 +124,7 @@ export async function startTestServer({
   return { server, url, port, accessLines, internalErrors, waitForAccessLines };
 }
 
-/** A promise with its own resolver. */
+/** Creates a promise and the function that resolves it. */
 export function createLatch(): { opened: Promise<void>; open: () => void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
