@@ -1,36 +1,37 @@
-// Reads what `npm audit --json` says and fails for a known hole of high severity in a package that runs here. A registry
-// that does not answer the question is no failure: it says nothing.
-import { text } from "node:stream/consumers";
+// Reads the output of `npm audit --json` and fails for a known vulnerability of high or critical severity in a package
+// that is used at run time. If the registry returns no audit, the check passes.
+import { text as readText } from "node:stream/consumers";
 
-/** Packages of which nothing runs here, and why. */
-const inert = {
-  "@openzeppelin/contracts": "Solidity sources that Uniswap's packages name; nothing here compiles or deploys them",
+/** Packages whose code is never run, with the reason. */
+const UNUSED = {
+  "@openzeppelin/contracts":
+    "Solidity sources that Uniswap's packages depend on; they are neither compiled nor deployed",
 };
-const serious = new Set(["high", "critical"]);
+const FAILING_SEVERITIES = new Set(["high", "critical"]);
 
-function parse(said) {
+function parse(text) {
   try {
-    return JSON.parse(said);
+    return JSON.parse(text);
   } catch {
     return {};
   }
 }
 
-const { vulnerabilities } = parse(await text(process.stdin));
+const { vulnerabilities } = parse(await readText(process.stdin));
 if (vulnerabilities === undefined) {
-  console.log("not known: the registry does not answer");
+  console.log("unknown: the registry returned no audit");
   process.exit();
 }
 
-// Names stand for packages that only contain such a one, which has an entry of its own.
-const holes = Object.values(vulnerabilities)
+// A string in `via` names a vulnerable dependency, which has a separate entry.
+const vulnerable = Object.values(vulnerabilities)
   .flatMap(({ via }) => via)
-  .filter((each) => typeof each === "object" && serious.has(each.severity));
+  .filter((cause) => typeof cause === "object" && FAILING_SEVERITIES.has(cause.severity));
 let failed = false;
-for (const { name, title, url } of holes) {
-  const why = inert[name];
-  if (why === undefined) failed = true;
-  console.log(`${name}: ${title} (${url})${why === undefined ? "" : ` - ${why}`}`);
+for (const { name, title, url } of vulnerable) {
+  const reason = UNUSED[name];
+  if (reason === undefined) failed = true;
+  console.log(`${name}: ${title} (${url})${reason === undefined ? "" : ` - ${reason}`}`);
 }
 if (failed) process.exit(1);
-console.log(`${holes.length} known, none in what runs here`);
+console.log(`${vulnerable.length} known, none in packages that are used`);

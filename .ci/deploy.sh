@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds what is deployed from a clean checkout, as deploy/Containerfile does, and runs it as a container would: another user
-# without rights, nothing in the environment, and one folder that can be written. Needs root, for the two of them, and curl.
+# Builds the deployment from a clean checkout like deploy/Containerfile, and runs it like a container: as an unprivileged
+# user, with an empty environment and a single writable folder. Needs root (for user and mounts) and curl.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,11 +9,11 @@ service=
 trap 'if [ -n "$service" ]; then kill -KILL "$service" 2>/dev/null || true; fi; rm -rf "$work"' EXIT
 
 git clone --quiet --no-hardlinks . "$work/checkout"
-# As much of it as the container's build is given.
+# Only the files of the container's build context.
 mkdir "$work/context"
 (cd "$work/checkout" && sed -n 's/^!//p' .dockerignore | xargs cp -r --parents --target-directory="$work/context")
 "$work/context/deploy/build.sh" "$work/app" >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
-echo "$(du -sm "$work/app" | cut -f1) MB are deployed"
+echo "$(du -sm "$work/app" | cut -f1) MB deployed"
 
 for forbidden in src test devnet bench deploy .git node_modules/typescript node_modules/vitest; do
   if [ -e "$work/app/$forbidden" ]; then echo "$forbidden is deployed" >&2; exit 1; fi
@@ -27,10 +27,10 @@ environment=(PATH="$PATH" HOST=127.0.0.1 PORT=0 INDEX="sqlite:$work/data/hop.db"
 for chain in ETHEREUM ARBITRUM OPTIMISM GNOSIS POLYGON NOVA BASE LINEA POLYGONZK; do
   environment+=("RPC_URL_$chain=http://127.0.0.1:1")
 done
-without_rights=(setpriv "--reuid=$user" "--regid=$user" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all)
-command=("${without_rights[@]}" env -i "${environment[@]}" node dist/src/main.js)
+unprivileged=(setpriv "--reuid=$user" "--regid=$user" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all)
+command=("${unprivileged[@]}" env -i "${environment[@]}" node dist/src/main.js)
 
-# In a mount namespace of its own, where all but the data is read-only.
+# Runs in a separate mount namespace, where everything except the data folder is read-only.
 # shellcheck disable=SC2016 # The inner shell reads its own arguments.
 unshare --mount bash -ec '
   data=$1 app=$2; shift 2

@@ -1,8 +1,8 @@
-// Packs what others install: `npm run tarball [folder]`, else into dist/.
+// Packs the npm package into a folder, by default dist/: `npm run tarball [folder]`.
 //
-// The package is laid out afresh in a folder of its own, so that nothing of an earlier build gets in. The SDK comes
-// inside it as it is installed here: npm ignores `overrides` of a package that is installed for another one, and without
-// them the SDK brings Hardhat (300 MB that nothing imports) and packages with known holes.
+// The package is assembled in a new folder, so that it contains nothing of an earlier build. The SDK is bundled as it is
+// installed here: npm ignores `overrides` of an installed dependency, and without them the SDK installs Hardhat (300 MB
+// that nothing imports) and packages with known vulnerabilities.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** These with all that they need. */
+/** Bundled with all their dependencies. */
 const bundled = ["@hop-protocol/sdk", "ethers"];
 const copied = ["README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md", "proto", "gen/openapi.json"];
 
@@ -40,7 +40,7 @@ try {
   rmSync(stage, { recursive: true, force: true });
 }
 
-/** Without the packages inside it: each has an entry of its own. */
+/** Without nested packages, which have separate entries. */
 function copyPackage(path) {
   const from = join(project, path);
   const inside = join(from, "node_modules");

@@ -40,5 +40,5 @@ test.each([
   ["an error", '{"error":{"summary":""}}'],
   ["nothing", ""],
 ])("passes if the registry returns %s", (_, auditOutput) => {
-  expect(checkAudit(auditOutput)).toMatchObject({ status: 0, stdout: "not known: the registry does not answer\n" });
+  expect(checkAudit(auditOutput)).toMatchObject({ status: 0, stdout: "unknown: the registry returned no audit\n" });
 });

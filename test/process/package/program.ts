@@ -3,7 +3,7 @@ import { createBridgeClient } from "hop-gateway/node-client";
 import type { components } from "hop-gateway/openapi";
 import description from "hop-gateway/openapi.json" with { type: "json" };
 
-// Somebody else's program: asks a service, given its address, for what needs no chain, with all that the package exports.
+// Program of a user of the package: uses all its exports to send requests that need no chain to the service at argv[2].
 
 const baseUrl = process.argv[2] ?? "";
 const bridge = createBridgeClient(baseUrl);
@@ -11,10 +11,10 @@ const bridge = createBridgeClient(baseUrl);
 const { routes } = await bridge.listAvailableRoutes({ token: "SNX", fromChain: "optimism" });
 const first: Route | undefined = routes[0];
 const response = await fetch(`${baseUrl}/v1/available-routes?token=SNX&fromChain=optimism`);
-const [same] = (await response.json()) as components["schemas"]["Route"][];
+const [restRoute] = (await response.json()) as components["schemas"]["Route"][];
 const failure: unknown = await bridge.getQuote({}).catch((error: unknown) => error);
 const reason: ErrorReason | undefined = getErrorDetails(failure)?.reason;
 
 process.stdout.write(
-  JSON.stringify([first?.destinationChainSlug, same?.destinationChainSlug, reason, description.openapi]),
+  JSON.stringify([first?.destinationChainSlug, restRoute?.destinationChainSlug, reason, description.openapi]),
 );
