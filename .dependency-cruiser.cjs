@@ -24,10 +24,10 @@ module.exports = {
 
     // The layers, from left to right.
     forbid(
-      "http-imports-only-operations",
+      "http-imports-no-domain-or-integration",
       "transports convert bytes to messages and call operations; they know nothing of Hop",
       { path: "^src/http/" },
-      { path: [DOMAIN, INTEGRATIONS, RESILIENCE] },
+      { path: [DOMAIN, INTEGRATIONS] },
     ),
     forbid(
       "operations-import-no-transport",
