@@ -14,6 +14,7 @@ import {
   findStaleState,
   isEvictable,
   isRecentlyRequested,
+  MIN_REFRESH_MS,
   type RefreshPolicy,
   storeIfNewer,
 } from "./chain-state-entry.js";
@@ -53,9 +54,6 @@ export interface ChainStateCacheOptions {
   readonly clocks: Clocks;
   readonly onRead?: ChainStateReadInterceptor | undefined;
 }
-
-/** Minimum interval between background refreshes. */
-const MIN_REFRESH_GAP_MS = 1_000;
 
 interface CachedSubscription {
   readonly entry: ChainStateEntry;
@@ -137,7 +135,7 @@ export function createChainStateCache({ chain, client, clocks, onRead }: ChainSt
       if (isDue) readEntry(entry).catch(() => {});
       nextDelayMs = Math.min(nextDelayMs, isDue ? entry.refreshPolicy.refreshMs : delayMs);
     }
-    if (nextDelayMs !== Number.POSITIVE_INFINITY) scheduler.scheduleWithin(Math.max(nextDelayMs, MIN_REFRESH_GAP_MS));
+    if (nextDelayMs !== Number.POSITIVE_INFINITY) scheduler.scheduleWithin(Math.max(nextDelayMs, MIN_REFRESH_MS));
   }
 
   function evict(entry: ChainStateEntry): void {

@@ -22,6 +22,8 @@ export interface ChainStateEntry {
   requestedAt: number;
 }
 
+/** Minimum interval between background refreshes, and so the lower limit of `refreshMs`. */
+export const MIN_REFRESH_MS = 1_000;
 /** How long after its last request an entry is refreshed. */
 const IDLE_MS = 15_000;
 /** How long a request waits for a read while older state is still usable. */

@@ -17,7 +17,7 @@ import {
   type ChainStateSubscription,
   createChainStateCache,
 } from "./chain-state-cache.js";
-import type { RefreshPolicy } from "./chain-state-entry.js";
+import { MIN_REFRESH_MS, type RefreshPolicy } from "./chain-state-entry.js";
 import { getQuoteRoute, type QuoteRequest } from "./quote-request.js";
 import { getReadSetKey, type ReadSet } from "./read-set.js";
 import { planRoute, type RoutePlan } from "./route-plan.js";
@@ -74,7 +74,6 @@ export interface RouteCacheDeps {
 }
 
 const MIN_MAX_AGE_MS = 4_000;
-const MIN_REFRESH_MS = 1_000;
 /** How long a route planned without an attestation is used; the attestation may become available. */
 const PROVISIONAL_PLAN_TTL_MS = 60_000;
 
