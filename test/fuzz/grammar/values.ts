@@ -36,7 +36,7 @@ export const slugs = fc.constantFrom(
   "base",
   "nova",
   "linea",
-  "zk",
+  "polygonzk",
 );
 export const tokens = fc.constantFrom("ETH", "USDC", "USDC.e", "usdt", "DAI", "HOP", "MATIC", "WETH", "rETH", "sUSD");
 export const hash = fc
