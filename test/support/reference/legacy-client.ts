@@ -61,7 +61,7 @@ const routeFields: Fields = {
   destinationChainId: integer,
 };
 
-/** Fields that the older server does not have; clients ignore unknown fields. */
+/** Fields that the older server does not have, in order, after its own; clients ignore unknown fields. */
 const ADDED: Readonly<Record<string, readonly string[]>> = { transfer: ["state", "otherTransferIds"] };
 
 /** Throws if the text is not a quote. */
