@@ -3,7 +3,7 @@ import { connectChains } from "../../devnet/chain/local-chains.js";
 import { startGateway } from "../support/service/in-process-gateway.js";
 import type { Upstream } from "./expected-outcomes.js";
 
-// The queries of every scenario, and their correct answers.
+// The queries of every scenario, and their correct responses.
 
 export const SOURCE_CHAIN = "polygon";
 export const DESTINATION_CHAIN = "arbitrum";
@@ -12,10 +12,10 @@ const TRANSFER_NAME = "usdt-polygon-arbitrum";
 const QUERY_NAMES = ["quote", "CCTP quote", "other quote", "status by hash", "status by id", "routes"] as const;
 export type QueryName = (typeof QUERY_NAMES)[number];
 
-/** Paths of the queries, and the answers of a gateway whose upstreams all work. */
+/** Paths of the queries, and the responses of a gateway whose upstreams all work. */
 export interface Baseline {
   readonly paths: Readonly<Record<QueryName, string>>;
-  readonly answers: Readonly<Record<QueryName, unknown>>;
+  readonly responses: Readonly<Record<QueryName, unknown>>;
 }
 
 export async function recordBaseline(): Promise<Baseline> {
@@ -36,12 +36,12 @@ export async function recordBaseline(): Promise<Baseline> {
   const gateway = await startGateway();
   const entries = QUERY_NAMES.map(async (query) => {
     const { status, body } = await gateway.get(paths[query]);
-    if (status !== 200) throw new Error(`no correct answer to ${query}: ${JSON.stringify(body)}`);
+    if (status !== 200) throw new Error(`no correct response to ${query}: ${JSON.stringify(body)}`);
     return [query, body] as const;
   });
-  const answers = Object.fromEntries(await Promise.all(entries)) as Baseline["answers"];
+  const responses = Object.fromEntries(await Promise.all(entries)) as Baseline["responses"];
   await gateway.stop();
-  return { paths, answers };
+  return { paths, responses };
 }
 
 /** Fields of a status that are not waited for, with their values while unknown: a busy machine can delay the deliverer. */
@@ -55,12 +55,12 @@ const DEADLINE_FIELDS: ReadonlySet<string> = new Set(["deadline", "destinationDe
 
 export function isExpectedBody(body: unknown, expected: unknown, faulty: Upstream): boolean {
   if (Array.isArray(expected)) return JSON.stringify(body) === JSON.stringify(expected);
-  const answer = body as Readonly<Record<string, unknown>>;
-  const isQuote = "slippage" in answer;
+  const actual = body as Readonly<Record<string, unknown>>;
+  const isQuote = "slippage" in actual;
   const unknownFields = PRICE_UPSTREAMS.has(faulty) ? UNKNOWN_PRICES : UNKNOWN_DELIVERY;
   return Object.entries(expected as object).every(([name, value]) => {
     if (isQuote && DEADLINE_FIELDS.has(name)) return true;
-    const isSame = JSON.stringify(answer[name]) === JSON.stringify(value);
-    return isSame || (!isQuote && name in unknownFields && answer[name] === unknownFields[name]);
+    const isSame = JSON.stringify(actual[name]) === JSON.stringify(value);
+    return isSame || (!isQuote && name in unknownFields && actual[name] === unknownFields[name]);
   });
 }

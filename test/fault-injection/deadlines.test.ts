@@ -170,7 +170,7 @@ describe("a call ends by its deadline", () => {
     afterAll(closeAll);
 
     test.each(calls)("$name", async ({ name, transport, timeoutMs, dueMs, code }) => {
-      // A gateway of its own, which does not know yet that an upstream is down.
+      // A new gateway, which does not know yet that an upstream is down.
       const gateway = await startTestGateway(environment);
       const results = Object.values(queries).map(async (query) => {
         const startedAt = performance.now();
@@ -240,7 +240,7 @@ describe("a caller that leaves", () => {
     expect(await other).toMatchObject({ status: 200, body: { state: "BONDED" } });
   });
 
-  test("ends the requests to an endpoint that it named", async () => {
+  test("ends the requests to its custom endpoint", async () => {
     const proxy = await startChainProxy("polygon", "hang");
     const gateway = await startTestGateway({ CUSTOM_RPC_URLS: "any", REQUEST_TIMEOUT_MS: "60000" });
     const parameter = `&rpcUrl[polygon]=${encodeURIComponent(proxy.url)}`;

@@ -3,7 +3,7 @@ import type { FaultName } from "./faults.js";
 // The expected outcome of each fault at each upstream. The tests check it, and docs/faults.md shows it.
 
 /**
- * What happens to the queries that need the upstream. "correct": all are answered as without the fault. "stale": a quote
+ * What happens to the queries that need the upstream. "correct": all responses are those without the fault. "stale": a quote
  * uses the state that was read last, for up to QUOTE_MAX_STALE_MS and with its age in the Age header; a status is served
  * for about a block; then both become unavailable. "unavailable": 503 or 504 that names the chain or source. Other
  * queries are not affected.
@@ -85,7 +85,7 @@ export const expectedOutcomes: Readonly<Record<FaultName, Readonly<Record<Upstre
     "results of other types": disablesNode,
     "hex of 50,000 bytes": disablesNode,
     "empty 0x from contracts": disablesNode,
-    // No answer depends on a block of the destination.
+    // No response depends on a block of the destination.
     "null for every block": byUpstream(CHAIN_DOWN, ALWAYS_CORRECT, ALWAYS_CORRECT, CHAIN_DOWN),
     "another chain": disablesNode,
     "lagging head": harmlessNode,

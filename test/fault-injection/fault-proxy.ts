@@ -20,7 +20,7 @@ export interface Fault {
   /** Whether it applies to JSON-RPC only. */
   readonly isRpcOnly: boolean;
   /** undefined: connections are refused. */
-  readonly handle: ((exchange: InterceptedRequest, rpc: RpcProxy) => void | Promise<void>) | undefined;
+  readonly handle: ((request: InterceptedRequest, rpc: RpcProxy) => void | Promise<void>) | undefined;
 }
 
 /** Proxy of any upstream that can inject a fault at any time. */
@@ -36,7 +36,7 @@ export interface FaultProxy {
 }
 
 export interface FaultProxyOptions {
-  /** URL of another chain's node, for faults that answer from it. */
+  /** URL of another chain's node, for faults that respond from it. */
   readonly otherChainUrl?: string;
   /** The only path with the fault; other paths of the host work as long as it listens. */
   readonly path?: string;
@@ -53,8 +53,8 @@ export async function startFaultProxy(target: string, options: FaultProxyOptions
   async function forward(base: string, incoming: IncomingMessage, body: string) {
     const { method = "GET", url = "/" } = incoming;
     const sent = method === "POST" ? { body, headers: { "content-type": "application/json" } } : {};
-    const answer = await send(new URL(url, base), { dispatcher: agent, method: method as "GET" | "POST", ...sent });
-    return { status: answer.statusCode, text: await answer.body.text() };
+    const upstream = await send(new URL(url, base), { dispatcher: agent, method: method as "GET" | "POST", ...sent });
+    return { status: upstream.statusCode, text: await upstream.body.text() };
   }
 
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -63,15 +63,15 @@ export async function startFaultProxy(target: string, options: FaultProxyOptions
       if (!response.writableFinished) aborted += 1;
     });
     const body = await readBody(incoming);
-    const exchange: InterceptedRequest = {
+    const request: InterceptedRequest = {
       body,
       response,
       forward: () => forward(rpc.url, incoming, body),
       forwardToOtherChain: () => forward(otherChainUrl, incoming, body),
     };
     const hasFault = path === undefined || incoming.url === path;
-    if (hasFault && fault?.handle !== undefined) return fault.handle(exchange, rpc);
-    const { status, text } = await exchange.forward();
+    if (hasFault && fault?.handle !== undefined) return fault.handle(request, rpc);
+    const { status, text } = await request.forward();
     response.writeHead(status, { "content-type": "application/json" }).end(text);
   }
 

@@ -38,8 +38,8 @@ interface RpcMember {
 function transformResults(change: (member: unknown) => unknown): Fault {
   return anyProtocolFault(async ({ body, response, forward }) => {
     const { status, text } = await forward();
-    const answer = JSON.parse(text) as unknown;
-    const changed = body === "" ? change(answer) : mapMembers(answer, (member) => ({ result: change(member.result) }));
+    const parsed = JSON.parse(text) as unknown;
+    const changed = body === "" ? change(parsed) : mapMembers(parsed, (member) => ({ result: change(member.result) }));
     response.writeHead(status, JSON_HEADERS).end(JSON.stringify(changed));
   });
 }
@@ -52,8 +52,8 @@ function transformMethodResults(
   return async ({ body, response, forward }) => {
     const calls = [JSON.parse(body)].flat() as { id: unknown; method: string }[];
     const changedIds = new Set(calls.filter(({ method }) => isChanged(method)).map(({ id }) => id));
-    const answer = JSON.parse((await forward()).text) as unknown;
-    const changed = mapMembers(answer, ({ id, result }) => ({ result: changedIds.has(id) ? change(result) : result }));
+    const parsed = JSON.parse((await forward()).text) as unknown;
+    const changed = mapMembers(parsed, ({ id, result }) => ({ result: changedIds.has(id) ? change(result) : result }));
     response.writeHead(200, JSON_HEADERS).end(JSON.stringify(changed));
   };
 }
@@ -61,18 +61,18 @@ function transformMethodResults(
 /** With a wrong chain ID nothing else would be read. */
 const isNotChainId = (method: string): boolean => method !== "eth_chainId";
 
-function mapMembers(answer: unknown, change: (member: RpcMember) => RpcMember): unknown {
+function mapMembers(parsed: unknown, change: (member: RpcMember) => RpcMember): unknown {
   const changed = (member: RpcMember): RpcMember => ({ ...member, ...change(member) });
-  return Array.isArray(answer) ? answer.map(changed) : changed(answer as RpcMember);
+  return Array.isArray(parsed) ? parsed.map(changed) : changed(parsed as RpcMember);
 }
 
 /** Changes the list of a batch response, and nothing else. */
 function transformBatches(change: (members: readonly unknown[]) => unknown, status = 200): Fault {
   return jsonRpcFault(async ({ response, forward }) => {
     const { text } = await forward();
-    const answer = JSON.parse(text) as unknown;
-    const isBatch = Array.isArray(answer);
-    response.writeHead(isBatch ? status : 200, JSON_HEADERS).end(JSON.stringify(isBatch ? change(answer) : answer));
+    const parsed = JSON.parse(text) as unknown;
+    const isBatch = Array.isArray(parsed);
+    response.writeHead(isBatch ? status : 200, JSON_HEADERS).end(JSON.stringify(isBatch ? change(parsed) : parsed));
   });
 }
 

@@ -61,7 +61,7 @@ export async function proxyUpstream(
       case "explorer": {
         // Without the source chain only the explorer knows the transfer.
         explorer = await startExplorerStub([
-          toExplorerRecord(baseline.answers["status by id"] as Record<string, unknown>),
+          toExplorerRecord(baseline.responses["status by id"] as Record<string, unknown>),
         ]);
         const proxy = await startFaultProxy(explorer.url);
         return [[proxy], { EXPLORER_API_URL: proxy.url, RPC_URL_POLYGON: "http://127.0.0.1:1" }];

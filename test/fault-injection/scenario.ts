@@ -7,8 +7,8 @@ import { isUpdatingDocument } from "./faults-document.js";
 import { proxyUpstream } from "./proxied-upstream.js";
 import { selectQueries, UPSTREAM_PATTERNS } from "./scenario-queries.js";
 
-// One scenario of the matrix: a gateway of its own, an upstream that fails, and the answers meanwhile. A verdict depends on
-// answers alone, never on how long they took, so that it is the same on a busy machine.
+// Runs one scenario of the matrix: a new gateway with a failing upstream. The result depends only on the responses and not
+// on their latency, so that it is the same on a busy machine.
 
 const MAX_AGE_MS = 400;
 /**
@@ -33,18 +33,18 @@ export interface Scenario {
 }
 
 export interface ScenarioResult {
-  /** Every deviation from what is expected. */
+  /** All deviations from the expected outcome. */
   readonly problems: readonly string[];
-  /** Longest time for an answer during the fault, in milliseconds. */
+  /** Longest latency during the fault, in milliseconds. */
   readonly maxLatencyMs: number;
-  /** Time from the end of the fault until every answer was correct, in milliseconds. */
+  /** Time from the end of the fault until every response was correct, in milliseconds. */
   readonly recoveryMs: number;
 }
 
-type Verdict = "correct" | "unavailable" | "wrong";
+type ResponseKind = "correct" | "unavailable" | "wrong";
 
-interface Judgement {
-  readonly verdict: Verdict;
+interface CheckedResponse {
+  readonly kind: ResponseKind;
   /** The Age header, in seconds. */
   readonly age: number;
 }
@@ -64,8 +64,8 @@ export async function runScenario(
     Promise.all(faulty.map((proxy) => proxy.setFault(next)));
   let gateway: TestGateway | undefined;
 
-  /** Sends a query and judges the answer; a wrong one is recorded as a problem. */
-  async function send(query: QueryName): Promise<Judgement> {
+  /** Sends a query and checks the response; a wrong one is recorded as a problem. */
+  async function send(query: QueryName): Promise<CheckedResponse> {
     if (gateway === undefined) throw new Error("no gateway");
     const startedAt = performance.now();
     const { status, headers, body } = await gateway.get(baseline.paths[query]);
@@ -77,43 +77,43 @@ export async function runScenario(
     if (latencyMs > timeoutMs + HANG_MS) addProblem(`took ${Math.round(latencyMs)} ms`);
     const age = Number(headers.get("age") ?? 0);
     if (status === 200) {
-      if (isExpectedBody(body, baseline.answers[query], upstream)) return { verdict: "correct", age };
-      addProblem(`a wrong answer, not ${JSON.stringify(baseline.answers[query])}`);
-      return { verdict: "wrong", age };
+      if (isExpectedBody(body, baseline.responses[query], upstream)) return { kind: "correct", age };
+      addProblem(`a wrong response instead of ${JSON.stringify(baseline.responses[query])}`);
+      return { kind: "wrong", age };
     }
     const { reason, message } = body as { reason?: string; message?: string };
     const isAllowed =
       (status === 503 && reason === "UPSTREAM_UNAVAILABLE" && UPSTREAM_PATTERNS[upstream].test(message ?? "")) ||
       (status === 504 && reason === "DEADLINE_EXCEEDED");
-    if (isAllowed) return { verdict: "unavailable", age };
-    addProblem("neither a correct answer nor an error that names the upstream");
-    return { verdict: "wrong", age };
+    if (isAllowed) return { kind: "unavailable", age };
+    addProblem("neither a correct response nor an error that names the upstream");
+    return { kind: "wrong", age };
   }
 
-  async function expectVerdict(queries: readonly QueryName[], wanted: Verdict): Promise<void> {
-    const judgements = await Promise.all(queries.map(async (query) => ({ query, ...(await send(query)) })));
-    for (const { query, verdict } of judgements) {
-      if (verdict !== "wrong" && verdict !== wanted) problems.push(`${query}: ${verdict}`);
+  async function expectKind(queries: readonly QueryName[], expectedKind: ResponseKind): Promise<void> {
+    const responses = await Promise.all(queries.map(async (query) => ({ query, ...(await send(query)) })));
+    for (const { query, kind } of responses) {
+      if (kind !== "wrong" && kind !== expectedKind) problems.push(`${query}: ${kind}`);
     }
   }
 
-  /** Repeats a query until it is answered with an error; returns the ages of the answers before. */
+  /** Repeats a query until it fails; returns the ages of the responses before. */
   async function sendUntilUnavailable(query: QueryName): Promise<readonly number[]> {
     const ages: number[] = [];
     const startedAt = performance.now();
     for (;;) {
-      const { verdict, age } = await send(query);
-      if (verdict === "unavailable") return ages;
+      const { kind, age } = await send(query);
+      if (kind === "unavailable") return ages;
       ages.push(age);
       if (performance.now() - startedAt > HANG_MS) {
-        problems.push(`${query}: is still answered`);
+        problems.push(`${query}: still succeeds`);
         return ages;
       }
       await sleep(POLL_INTERVAL_MS);
     }
   }
 
-  /** Expects answers from older state, and then errors once that is too old. */
+  /** Expects responses from older state, and then errors once the state is too old. */
   async function expectStaleThenUnavailable(): Promise<void> {
     const entries = affected.map(async (query) => [query, await sendUntilUnavailable(query)] as const);
     const ages = new Map(await Promise.all(entries)).get("quote");
@@ -123,15 +123,15 @@ export async function runScenario(
     if (Math.max(...ages) * 1_000 > maxStaleMs) problems.push("quote: older than allowed");
   }
 
-  /** Repeats all queries until every answer is correct; returns how long that took, in milliseconds. */
+  /** Repeats all queries until every response is correct; returns the elapsed time in milliseconds. */
   async function recover(): Promise<number> {
     const startedAt = performance.now();
     for (;;) {
-      const judgements = await Promise.all([...affected, ...others].map(send));
+      const responses = await Promise.all([...affected, ...others].map(send));
       const elapsedMs = performance.now() - startedAt;
-      if (judgements.every(({ verdict }) => verdict === "correct")) return elapsedMs;
+      if (responses.every(({ kind }) => kind === "correct")) return elapsedMs;
       if (elapsedMs > HANG_MS) {
-        problems.push(`no recovery although every upstream works: ${judgements.map(({ verdict }) => verdict)}`);
+        problems.push(`no recovery although every upstream works: ${responses.map(({ kind }) => kind)}`);
         return elapsedMs;
       }
       await sleep(POLL_INTERVAL_MS);
@@ -147,13 +147,13 @@ export async function runScenario(
       await setFault(faults[fault]);
       await sleep(MAX_AGE_MS);
     }
-    const othersChecked = expectVerdict(others, "correct");
+    const othersChecked = expectKind(others, "correct");
     if (expected === "stale") await expectStaleThenUnavailable();
-    else if (expected === "unavailable") await expectVerdict(affected, "unavailable");
+    else if (expected === "unavailable") await expectKind(affected, "unavailable");
     else {
-      await expectVerdict(affected, "correct");
+      await expectKind(affected, "correct");
       await sleep(MAX_AGE_MS);
-      await expectVerdict(affected, "correct");
+      await expectKind(affected, "correct");
     }
     await othersChecked;
     const maxLatencyDuringFaultMs = maxLatencyMs;
