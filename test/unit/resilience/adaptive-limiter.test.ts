@@ -8,39 +8,39 @@ const overloaded = { reason: "OVERLOADED", retryAfterSeconds: 1 };
 
 /** Event-loop lag. */
 let lagMs = 0;
-/** Whether the event loop's own work causes it. */
+/** Whether work on the event loop causes the lag. */
 let isBusy = true;
-/** The clock, and how long the event loop has been active. */
+/** The clock, and the active time of the event loop. */
 let time = 0;
-let worked = 0;
+let activeMs = 0;
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  [lagMs, isBusy, time, worked] = [0, true, 0, 0];
+  [lagMs, isBusy, time, activeMs] = [0, true, 0, 0];
 });
 afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Lets a number of samples pass. */
+/** Advances the time by a number of samples. */
 async function passSamples(count: number): Promise<void> {
   for (let sample = 0; sample < count; sample += 1) {
     time += 20 + lagMs;
-    worked += isBusy ? 20 + lagMs : 12;
+    activeMs += isBusy ? 20 + lagMs : 12;
     await vi.advanceTimersByTimeAsync(20);
   }
 }
 
-/** Work that a test starts and ends. */
+/** Creates a limiter and functions that submit and end work. */
 function setup() {
   const limiter = createAdaptiveLimiter(
     () => time,
-    () => worked,
+    () => activeMs,
   );
   const running: ReturnType<typeof createDeferred<string>>[] = [];
   /** Callers whose work has started, in order. */
   const started: string[] = [];
-  const counts = { refused: 0, done: 0 };
+  const counts = { rejected: 0, done: 0 };
   return {
     limiter,
     running,
@@ -59,7 +59,7 @@ function setup() {
             counts.done += 1;
           },
           () => {
-            counts.refused += 1;
+            counts.rejected += 1;
           },
         );
       }
@@ -71,7 +71,7 @@ function setup() {
   };
 }
 
-/** Returns how much work of one caller runs at once. */
+/** Returns how many calls of one caller run concurrently. */
 async function measureLimit({ submit, running, end }: ReturnType<typeof setup>): Promise<number> {
   await end(Number.POSITIVE_INFINITY);
   submit("measure", 5_000);
@@ -84,7 +84,7 @@ async function measureLimit({ submit, running, end }: ReturnType<typeof setup>):
 describe("adaptive limiter", () => {
   test("settles like the work", async () => {
     const { limiter } = setup();
-    expect(await limiter.run("a", never, async () => "well")).toBe("well");
+    expect(await limiter.run("a", never, async () => "done")).toBe("done");
     const failing = limiter.run("a", never, async () => {
       throw new Error("mine");
     });
@@ -95,11 +95,11 @@ describe("adaptive limiter", () => {
     const { limiter, submit, running, counts, end } = setup();
     submit("a", 64 + 64);
     await expect(limiter.run("a", never, async () => "never")).rejects.toMatchObject(overloaded);
-    expect([running.length, counts]).toEqual([64, { refused: 0, done: 0 }]);
+    expect([running.length, counts]).toEqual([64, { rejected: 0, done: 0 }]);
     await end(1);
     submit("a", 2);
     await flushEventLoop();
-    expect([running.length, counts]).toEqual([64, { refused: 1, done: 1 }]);
+    expect([running.length, counts]).toEqual([64, { rejected: 1, done: 1 }]);
   });
 
   test("queues other callers while one holds its maximum, and runs them before its next work", async () => {
@@ -107,13 +107,13 @@ describe("adaptive limiter", () => {
     submit("a", 136);
     submit("b", 2);
     await flushEventLoop();
-    expect([started.length, counts.refused]).toEqual([64, 8]);
+    expect([started.length, counts.rejected]).toEqual([64, 8]);
     submit("a", 1);
     for (const count of [64, 2]) await end(count);
     submit("a", 1);
     await end(1);
     expect(started.slice(127)).toEqual(["a", "b", "b", "a"]);
-    expect(counts).toEqual({ refused: 9, done: 67 });
+    expect(counts).toEqual({ rejected: 9, done: 67 });
   });
 
   test("frees the slot of a caller that leaves the queue", async () => {
@@ -123,7 +123,7 @@ describe("adaptive limiter", () => {
     submit("b", 1, leaving.signal);
     leaving.abort(new Error("left"));
     await flushEventLoop();
-    expect(counts).toEqual({ refused: 1, done: 0 });
+    expect(counts).toEqual({ rejected: 1, done: 0 });
     await end(64);
     expect(running.length).toBe(0);
     submit("a", 64);
@@ -137,7 +137,7 @@ describe("adaptive limiter", () => {
     await passSamples(1);
     expect(running.length).toBe(71);
     await passSamples(1);
-    // Nobody came in between, but somebody waits.
+    // No new work was submitted, but queued work counts as saturation.
     expect(running.length).toBe(72);
   });
 
@@ -198,8 +198,8 @@ describe("adaptive limiter", () => {
     await passSamples(20);
     lagMs = 0;
     await parts.end(Number.POSITIVE_INFINITY);
-    // Less than a second of more than it bears.
-    for (let look = 0; look < 40; look += 1) {
+    // Less than a second of overload.
+    for (let sample = 0; sample < 40; sample += 1) {
       parts.submit("a", 100);
       await passSamples(1);
     }
@@ -240,63 +240,63 @@ describe("adaptive limiter", () => {
 
   test("loses no slot for any order of arrivals, completions, failures and departures", async () => {
     const step = fc.record({
-      what: fc.constantFrom("come", "throw", "end", "fail", "leave", "look", "lag"),
+      action: fc.constantFrom("arrive", "throw", "end", "fail", "leave", "sample", "lag"),
       count: fc.integer({ min: 1, max: 150 }),
       caller: fc.constantFrom("a", "b", "c"),
-      heeds: fc.boolean(),
+      stopsOnAbort: fc.boolean(),
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
         const limiter = createAdaptiveLimiter(
           () => time,
-          () => worked,
+          () => activeMs,
         );
         const all = new Set<ReturnType<typeof createDeferred<string>>>();
         const callers: AbortController[] = [];
-        let [running, refused] = [0, 0];
-        const submit = (caller: string, heeds: boolean, isWrong: boolean): void => {
+        let [running, rejected] = [0, 0];
+        const submit = (caller: string, stopsOnAbort: boolean, throwsAtOnce: boolean): void => {
           const leaving = new AbortController();
           callers.push(leaving);
           const result = limiter.run(caller, leaving.signal, () => {
-            if (isWrong) throw new Error("at once");
+            if (throwsAtOnce) throw new Error("at once");
             running += 1;
             const work = createDeferred<string>();
             all.add(work);
-            // Some work goes on when its caller has left.
-            if (heeds) leaving.signal.addEventListener("abort", () => work.reject(new Error("left")));
+            // Some work continues after its caller has left.
+            if (stopsOnAbort) leaving.signal.addEventListener("abort", () => work.reject(new Error("left")));
             return work.promise.finally(() => {
               running -= 1;
               all.delete(work);
             });
           });
           result.catch(({ reason }) => {
-            if (reason === "OVERLOADED") refused += 1;
+            if (reason === "OVERLOADED") rejected += 1;
           });
         };
-        for (const { what, count, caller, heeds } of steps) {
-          lagMs = what === "lag" ? 30 : 0;
-          if (what === "look" || what === "lag") await passSamples(1 + (count % 9));
-          else if (what === "leave") for (const each of callers.splice(0, count)) each.abort(new Error("left"));
-          else if (what === "come" || what === "throw") {
-            for (let index = 0; index < count; index += 1) submit(caller, heeds, what === "throw");
+        for (const { action, count, caller, stopsOnAbort } of steps) {
+          lagMs = action === "lag" ? 30 : 0;
+          if (action === "sample" || action === "lag") await passSamples(1 + (count % 9));
+          else if (action === "leave") for (const caller of callers.splice(0, count)) caller.abort(new Error("left"));
+          else if (action === "arrive" || action === "throw") {
+            for (let index = 0; index < count; index += 1) submit(caller, stopsOnAbort, action === "throw");
           } else
-            for (const work of [...all].slice(0, count)) what === "end" ? work.resolve("") : work.reject(new Error());
+            for (const work of [...all].slice(0, count)) action === "end" ? work.resolve("") : work.reject(new Error());
           await flushEventLoop();
           expect(running).toBeLessThanOrEqual(2_048);
         }
-        for (const each of callers.splice(0)) each.abort(new Error("left"));
+        for (const caller of callers.splice(0)) caller.abort(new Error("left"));
         while (running > 0) {
           for (const work of all) work.resolve("");
           await flushEventLoop();
         }
         lagMs = 0;
         await passSamples(2);
-        // As new: all that one caller may have at work and in line, and nothing more.
-        refused = 0;
-        for (let each = 0; each < 136; each += 1) submit("d", true, false);
+        // As for a new limiter: the full capacity of one caller, running and queued, and no more.
+        rejected = 0;
+        for (let index = 0; index < 136; index += 1) submit("d", true, false);
         await flushEventLoop();
-        expect([running, refused]).toEqual([64, 8]);
-        for (const each of callers) each.abort(new Error("left"));
+        expect([running, rejected]).toEqual([64, 8]);
+        for (const caller of callers) caller.abort(new Error("left"));
         await flushEventLoop();
         await passSamples(1);
       }),

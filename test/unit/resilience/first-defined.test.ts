@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { raceFirstDefined } from "../../../src/resilience/first-defined.js";
 import { createDeferred, flushEventLoop, unavailableError } from "../../support/stubs/transfer-fixtures.js";
 
-/** Several sources that answer on demand. */
+/** Starts a race of sources that the test settles. */
 function startRace(count: number, outer = new AbortController().signal) {
   const sources = Array.from({ length: count }, () => ({ ...createDeferred<string | undefined>(), signal: outer }));
   const indexes = [...sources.keys()];

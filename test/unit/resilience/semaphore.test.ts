@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { createSemaphore } from "../../../src/resilience/semaphore.js";
 import { createDeferred, flushEventLoop } from "../../support/stubs/transfer-fixtures.js";
 
-/** Workers, numbered in order of arrival, and the state of each. */
+/** Creates a semaphore and workers, which are numbered in order of arrival. */
 function setup(limit: number) {
   const semaphore = createSemaphore(limit);
   const started: number[] = [];
@@ -63,7 +63,7 @@ describe("semaphore", () => {
     const first = addWorker();
     addWorker();
     first.end();
-    // It is the second's turn, though its work has not started yet.
+    // The permit belongs to the second worker, although its work has not started yet.
     for (let late = 0; late < 5; late += 1) {
       await Promise.resolve();
       addWorker();
@@ -94,7 +94,7 @@ describe("semaphore", () => {
       throw new Error("at once");
     });
     await expect(fails).rejects.toThrow("at once");
-    expect(await semaphore.acquire(signal, async () => "well")).toBe("well");
+    expect(await semaphore.acquire(signal, async () => "done")).toBe("done");
   });
 
   test("rejects a waiter that leaves at once and gives it no permit", async () => {
@@ -126,15 +126,15 @@ describe("semaphore", () => {
     const semaphore = createSemaphore(1);
     const gone = AbortSignal.abort(new Error("left"));
     const { signal } = new AbortController();
-    let isBegun = false;
+    let hasStarted = false;
     const work = async (): Promise<void> => {
-      isBegun = true;
+      hasStarted = true;
     };
     await expect(semaphore.acquire(gone, work)).rejects.toThrow("left");
-    expect(isBegun).toBe(false);
-    // Nor is the place lost.
+    expect(hasStarted).toBe(false);
+    // The permit is not lost.
     await semaphore.acquire(signal, work);
-    expect(isBegun).toBe(true);
+    expect(hasStarted).toBe(true);
   });
 
   test("leaves no listener on a long-lived signal", async () => {
@@ -154,8 +154,8 @@ describe("semaphore", () => {
       fc.record({ does: fc.constantFrom("leave" as const, "end" as const, "fail" as const), who: fc.nat(12) }),
     );
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 30 }), async (most, steps) => {
-        const { addWorker, all, started, states } = setup(most);
+      fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 30 }), async (limit, steps) => {
+        const { addWorker, all, started, states } = setup(limit);
         const model: string[] = [];
         for (const { does, who } of steps) {
           if (does === "come") {
@@ -168,7 +168,7 @@ describe("semaphore", () => {
             all[who]?.[does]();
             model[who] = does === "end" ? "done" : "failed";
           }
-          while (model.includes("waiting") && model.filter((is) => is === "working").length < most) {
+          while (model.includes("waiting") && model.filter((is) => is === "working").length < limit) {
             model[model.indexOf("waiting")] = "working";
           }
           await flushEventLoop();

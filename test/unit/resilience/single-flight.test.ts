@@ -10,7 +10,7 @@ function setup() {
   return {
     closing,
     calls,
-    /** Adds a caller that waits for a key. */
+    /** Starts a caller that waits for a key. */
     startCaller(key = "key") {
       const caller = new AbortController();
       const result = singleFlight.run(key, caller.signal, (signal) => {
@@ -60,8 +60,8 @@ describe("single flight", () => {
     await expect(b.result).rejects.toThrow("broken");
     const c = startCaller();
     expect(calls).toHaveLength(2);
-    latest().resolve("well");
-    expect(await c.result).toBe("well");
+    latest().resolve("done");
+    expect(await c.result).toBe("done");
   });
 
   test("continues while any caller waits, even after the first has left", async () => {
@@ -80,17 +80,17 @@ describe("single flight", () => {
     a.leave();
     b.leave();
     await flushEventLoop();
-    const [broken] = calls;
-    expect(broken?.signal.aborted).toBe(true);
+    const [aborted] = calls;
+    expect(aborted?.signal.aborted).toBe(true);
     const c = startCaller();
     expect(calls).toHaveLength(2);
-    // What was broken off ends later, and disturbs nobody.
-    broken?.reject(new Error("broken off"));
+    // The late failure of the aborted call affects no other caller.
+    aborted?.reject(new Error("aborted"));
     await flushEventLoop();
     const d = startCaller();
     expect([c.outcome.now, latest().signal.aborted, calls.length]).toEqual(["waiting", false, 2]);
-    latest().resolve("anew");
-    expect(await Promise.all([c.result, d.result])).toEqual(["anew", "anew"]);
+    latest().resolve("second");
+    expect(await Promise.all([c.result, d.result])).toEqual(["second", "second"]);
   });
 
   test("survives when a new caller arrives as the last one leaves", async () => {
@@ -118,7 +118,7 @@ describe("single flight", () => {
       throw new Error("at once");
     });
     await expect(fails).rejects.toThrow("at once");
-    expect(await singleFlight.run("key", signal, async () => "well")).toBe("well");
+    expect(await singleFlight.run("key", signal, async () => "done")).toBe("done");
   });
 
   test("aborts on close, and calls started afterwards abort at once", async () => {
@@ -141,17 +141,17 @@ describe("single flight", () => {
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const { startCaller, calls } = setup();
         const callers: (ReturnType<typeof startCaller> & { work: number; is: string })[] = [];
-        /** Works that may be joined or were: who waits for each, and whether it has ended. */
+        /** All calls so far: whether they can be joined, and whether they have ended. */
         const model: { isOpen: boolean; hasEnded: boolean }[] = [];
         const waitingFor = (work: number) =>
           callers.filter((caller) => caller.work === work && caller.is === "waiting");
-        for (const each of steps) {
-          if (each.do === "join") {
+        for (const action of steps) {
+          if (action.do === "join") {
             const open = model.findIndex(({ isOpen }) => isOpen);
             const work = open < 0 ? model.push({ isOpen: true, hasEnded: false }) - 1 : open;
             callers.push({ ...startCaller(), work, is: "waiting" });
-          } else if (each.do === "leave") {
-            const caller = callers[each.who];
+          } else if (action.do === "leave") {
+            const caller = callers[action.who];
             caller?.leave();
             if (caller?.is === "waiting") {
               caller.is = "left";
@@ -159,12 +159,12 @@ describe("single flight", () => {
               if (work !== undefined && waitingFor(caller.work).length === 0) work.isOpen = false;
             }
           } else {
-            const [work, ended] = [calls[each.which], model[each.which]];
+            const [work, ended] = [calls[action.which], model[action.which]];
             if (work !== undefined && ended?.hasEnded === false) {
-              const value = `work ${each.which}`;
-              if (each.do === "resolve") work.resolve(value);
+              const value = `work ${action.which}`;
+              if (action.do === "resolve") work.resolve(value);
               else work.reject(value);
-              for (const caller of waitingFor(each.which)) caller.is = value;
+              for (const caller of waitingFor(action.which)) caller.is = value;
               ended.isOpen = false;
               ended.hasEnded = true;
             }

@@ -37,7 +37,7 @@ describe("stale-while-revalidate cache", () => {
     const again = cache.get();
     expect(loads).toHaveLength(2);
     latest().resolve("two");
-    // It is 999 ms old: too old in one more to be given out while it is load again.
+    // The entry is 999 ms old; at 1000 ms it is no longer served during a reload.
     expect((await again).value).toBe("one");
     pass(1000);
     const waiting = cache.get();
@@ -57,7 +57,7 @@ describe("stale-while-revalidate cache", () => {
     await cache.get();
     expect(loads).toHaveLength(2);
     pass(1000);
-    // However old it is: the source may hang now, and nobody is to wait for that.
+    // After a failure, an entry of any age is served, because the source may hang.
     expect((await cache.get()).value).toBe("good");
     expect(loads).toHaveLength(3);
     latest().resolve("better");
@@ -94,11 +94,11 @@ describe("stale-while-revalidate cache", () => {
     expect(cache.peek()).toBe(reading);
     expect(loads).toHaveLength(2);
     pass(500);
-    // Too old to be given out while it is load again.
+    // Too old to be served during a reload.
     expect(cache.peek()).toBeUndefined();
     latest().reject(new Error("gone"));
     await cache.get();
-    // It cannot be had newer: the last good one stands.
+    // The reload failed, so the last entry is served again.
     expect(cache.peek()).toBe(reading);
   });
 });
