@@ -5,7 +5,7 @@ import { decodeUintAt, isAddress, toFunctionSelector } from "../../../../src/cha
 import { decodeMulticall, encodeMulticall } from "../../../../src/chain/abi/multicall.js";
 import { encodeRlpList } from "../../../../src/chain/abi/rlp.js";
 
-// ethers is the judge.
+// ethers is the reference.
 
 const multicall = new utils.Interface([
   "function aggregate3((address target, bool allowFailure, bytes callData)[] calls) view returns ((bool success, bytes returnData)[])",
@@ -77,7 +77,7 @@ test("encodeRlpList encodes an unsigned transaction", () => {
       fc.bigInt({ min: 0n, max: 2n ** 80n }),
       fc.bigInt({ min: 0n, max: 2n ** 40n }),
       anyAddress,
-      // Around the lengths at which the form of the length changes.
+      // Around the lengths at which the encoding of the length changes.
       fc.oneof(
         anyHex(3),
         anyHex(70),

@@ -34,7 +34,7 @@ async function openAt(url: string, options: Partial<SsrfGuardOptions> = {}): Pro
   return endpoint;
 }
 
-/** Where a connection would go, with what it says of itself. */
+/** Target of a connection. */
 interface Connection {
   readonly host: string | undefined;
   readonly servername: string | undefined;
@@ -42,7 +42,7 @@ interface Connection {
   readonly addresses: unknown;
 }
 
-/** Has every TLS connection end at a node on this machine, in plain, and gives what was asked for. */
+/** Redirects every TLS connection to a local node without TLS, and returns the requested targets. */
 function divertTls(node: { readonly url: string }): readonly Connection[] {
   const made: Connection[] = [];
   const connect = (options: tls.ConnectionOptions): Socket => {
@@ -114,12 +114,12 @@ describe("a custom endpoint", () => {
     const node = await startRpcNodeStub();
     /** Ports of the connections, by the endpoint that made them. */
     const ports = [0, 1, 2].map(() => new Set<number | undefined>());
-    for (const own of ports) {
+    for (const endpointPorts of ports) {
       node.intercept = ({ response }) => {
-        own.add(response.socket?.remotePort);
+        endpointPorts.add(response.socket?.remotePort);
         return false;
       };
-      // The others stay open meanwhile.
+      // The other endpoints stay open.
       const { client } = await openAt(node.url);
       await client.send("eth_blockNumber", [], never);
       await client.send("eth_blockNumber", [], never);
@@ -157,21 +157,27 @@ describe("a custom endpoint", () => {
     await expect(client.getLogs(filter, { from: 1, to: 2 }, false, never)).rejects.toMatchObject(unavailable);
   });
 
-  /** Right answers, after so many bytes of space. */
-  const right = ({ calls, isBatch }: Parameters<RpcNodeStub["intercept"]>[0], space = 0): string => {
-    const answers = calls.map(({ id }) => ({ jsonrpc: "2.0", id, result: "0x1" }));
-    return " ".repeat(space) + JSON.stringify(isBatch ? answers : answers[0]);
+  /** Returns correct responses after `space` bytes of whitespace. */
+  const encodeValid = ({ calls, isBatch }: Parameters<RpcNodeStub["intercept"]>[0], space = 0): string => {
+    const responses = calls.map(({ id }) => ({ jsonrpc: "2.0", id, result: "0x1" }));
+    return " ".repeat(space) + JSON.stringify(isBatch ? responses : responses[0]);
   };
   const mebibyte = 1024 * 1024;
 
   test.each<[string, RpcNodeStub["intercept"]]>([
-    ["long", (request) => !!request.response.end(right(request, mebibyte))],
+    ["long", (request) => !!request.response.end(encodeValid(request, mebibyte))],
     [
-      "long, without saying so",
-      (request) => request.response.write(" ") && !!request.response.end(right(request, mebibyte)),
+      "long, without a Content-Length",
+      (request) => request.response.write(" ") && !!request.response.end(encodeValid(request, mebibyte)),
     ],
-    ["compressed", (request) => !!request.response.setHeader("content-encoding", "gzip").end(gzipSync(right(request)))],
-    ["said to be compressed", (request) => !!request.response.setHeader("content-encoding", "br").end(right(request))],
+    [
+      "compressed",
+      (request) => !!request.response.setHeader("content-encoding", "gzip").end(gzipSync(encodeValid(request))),
+    ],
+    [
+      "marked as compressed",
+      (request) => !!request.response.setHeader("content-encoding", "br").end(encodeValid(request)),
+    ],
   ])("fails with the same error for a valid response that is %s", async (_, intercept) => {
     const { client } = await openAt((await startRpcNodeStub({ intercept })).url);
     await expect(client.send("eth_blockNumber", [], never)).rejects.toMatchObject(unavailable);
@@ -181,7 +187,7 @@ describe("a custom endpoint", () => {
     const encodings = new Set<unknown>();
     const intercept: RpcNodeStub["intercept"] = (request) => {
       encodings.add(request.response.req.headers["accept-encoding"]);
-      return !!request.response.end(right(request, mebibyte - 1000));
+      return !!request.response.end(encodeValid(request, mebibyte - 1000));
     };
     const { client } = await openAt((await startRpcNodeStub({ intercept })).url);
     expect(await client.send("eth_blockNumber", [], never)).toBe("0x1");
@@ -216,7 +222,7 @@ describe("a custom endpoint", () => {
   });
 
   test.each(["send", "batch", "logs"] as const)("has 3 s for a read: %s", async (kind) => {
-    // It begins an answer, and goes on with it for ever.
+    // The node begins a response and never completes it.
     const node = await startRpcNodeStub({ intercept: ({ response }) => response.writeHead(200).write(" ") });
     const { client } = await openAt(node.url);
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
@@ -230,7 +236,7 @@ describe("a custom endpoint", () => {
     while (node.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
     await vi.advanceTimersByTimeAsync(2_900);
     expect(ends).toEqual([]);
-    // Of the 3 s, opening has taken some.
+    // Opening the endpoint has used some of the 3 s.
     await vi.advanceTimersByTimeAsync(100);
     await read;
     expect(ends).toEqual([expect.objectContaining(unavailable)]);
@@ -246,7 +252,7 @@ describe("a custom endpoint", () => {
     expect(await searches).toEqual(Array.from({ length: 20 }, () => ({ status: "rejected", reason })));
   });
 
-  test("has what resolving its name has left of the 3 s", async () => {
+  test("has 3 s for a read, including the DNS lookup", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const node = await startRpcNodeStub({ intercept: () => true });
     divertTls(node);
@@ -343,7 +349,7 @@ describe("open custom endpoints", () => {
         field: "rpcUrl[optimism]",
       });
     }
-    // All eight pairs at a time fit; the ninth does not.
+    // Eight concurrent pairs fit; the ninth does not.
     let finish = (_: string): void => {};
     const finished = new Promise<string>((resolve) => {
       finish = resolve;

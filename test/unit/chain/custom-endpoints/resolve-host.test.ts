@@ -12,7 +12,7 @@ afterAll(() => {
 });
 vi.mock("node:dns/promises", async (importOriginal) => {
   const original = await importOriginal<typeof import("node:dns/promises")>();
-  // The real one, but for whom it asks.
+  // The real resolver, with the stub as its server.
   class Resolver extends original.Resolver {
     constructor(options?: ConstructorParameters<typeof original.Resolver>[0]) {
       super(options);
@@ -56,11 +56,11 @@ describe("resolveHost", () => {
   test("stops waiting when the caller leaves", async () => {
     stub.records.set(`${name} A`, "silent").set(`${name} AAAA`, "silent");
     const caller = new AbortController();
-    const answer = resolveHost(name, caller.signal);
+    const addresses = resolveHost(name, caller.signal);
     await vi.waitFor(() => expect(stub.queries).toHaveLength(2), { timeout: 60_000 });
     caller.abort();
-    expect(await answer).toEqual([]);
-    // Who was gone before is not asked for.
+    expect(await addresses).toEqual([]);
+    // A caller that has already left causes no query.
     await expect(resolveHost(name, caller.signal)).rejects.toThrow();
     expect(stub.queries).toHaveLength(2);
   });
@@ -68,7 +68,7 @@ describe("resolveHost", () => {
   test("returns the addresses of the family that responds", async () => {
     stub.records.set(`${name} A`, ["1.1.1.1"]).set(`${name} AAAA`, "silent");
     expect(await resolveHost(name, never)).toEqual([{ address: "1.1.1.1", family: 4 }]);
-    // Asked again, and then no more.
+    // The query is repeated once, then given up.
     expect(stub.queries.filter((question) => question.endsWith("AAAA"))).toHaveLength(2);
   });
 });

@@ -14,14 +14,14 @@ const addressOf = (address: string): ResolvedAddress => ({ address, family: isIP
 const optimism = { slug: "optimism", chainId: 10 };
 
 function guarded(options: Partial<CustomEndpointsOptions> = {}) {
-  const asked: string[] = [];
+  const resolvedNames: string[] = [];
   const resolveHost = async (name: string): Promise<readonly ResolvedAddress[]> => {
-    asked.push(name);
+    resolvedNames.push(name);
     return [addressOf(PRIVATE_ADDRESS_HOSTS[name] ?? "93.184.216.34")];
   };
   const endpoints = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolveHost, ...options });
   const open = (url: string) => endpoints.open(optimism, url, { caller: "192.0.2.7", signal: never });
-  /** What becomes of a URL: opened, or an error. */
+  /** Opens a URL and returns "opened" or the error. */
   const outcome = async (url: string): Promise<unknown> => {
     try {
       await (await open(url)).close();
@@ -30,7 +30,7 @@ function guarded(options: Partial<CustomEndpointsOptions> = {}) {
       return error;
     }
   };
-  return { open, outcome, asked };
+  return { open, outcome, resolvedNames };
 }
 
 const refusal = {
@@ -39,14 +39,14 @@ const refusal = {
   field: "rpcUrl[optimism]",
 };
 
-/** Addresses of this machine that something may listen on: those that it has surely, and what else it may have. */
-function listenable(): readonly string[] {
+/** Returns local addresses to listen on: loopback addresses, and those of all interfaces. */
+function listLocalAddresses(): readonly string[] {
   const others = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
   const routed = others.filter(({ scopeid, internal }) => !internal && !scopeid).map(({ address }) => address);
   return ["127.0.0.2", "127.255.255.254", "::1", ...routed];
 }
 
-/** Listens on a port of many local addresses, and counts who comes. */
+/** Listens on one port of many local addresses and counts the connections. */
 async function startCanaries() {
   const servers: Server[] = [];
   let connections = 0;
@@ -64,10 +64,10 @@ async function startCanaries() {
     });
   const port = await listen("127.0.0.1", 0);
   const hosts = ["127.0.0.1"];
-  for (const host of listenable()) {
-    // Not every machine has it.
-    const isThere = await listen(host, port).catch(() => undefined);
-    if (isThere !== undefined) hosts.push(host);
+  for (const host of listLocalAddresses()) {
+    // Not every machine has this address.
+    const isListening = await listen(host, port).catch(() => undefined);
+    if (isListening !== undefined) hosts.push(host);
   }
   return {
     port,
@@ -92,13 +92,13 @@ describe("a URL of this machine or a private network", () => {
     expect(urls.length).toBeGreaterThan(300);
     const connect = vi.spyOn(Socket.prototype, "connect");
     try {
-      const { open, asked } = guarded({ allowedPorts: [443, 8545, canaries.port] });
-      const admitted: string[] = [];
+      const { open, resolvedNames } = guarded({ allowedPorts: [443, 8545, canaries.port] });
+      const allowed: string[] = [];
       const texts = new Set<string>();
       for (const url of urls.map(withPort)) {
         try {
           const endpoint = await open(url);
-          admitted.push(url);
+          allowed.push(url);
           await endpoint.client.send("eth_blockNumber", [], never).catch(() => {});
           await endpoint.close();
         } catch (error) {
@@ -106,10 +106,10 @@ describe("a URL of this machine or a private network", () => {
           texts.add(String(error));
         }
       }
-      expect(admitted).toEqual([]);
+      expect(allowed).toEqual([]);
       expect([...texts]).toHaveLength(1);
-      // Names that are none of a public server are not even looked up.
-      expect(asked).toEqual(Object.keys(PRIVATE_ADDRESS_HOSTS));
+      // Other names are rejected without a DNS query.
+      expect(resolvedNames).toEqual(Object.keys(PRIVATE_ADDRESS_HOSTS));
       expect(connect).not.toHaveBeenCalled();
       expect(canaries.connections()).toBe(0);
     } finally {
@@ -117,7 +117,7 @@ describe("a URL of this machine or a private network", () => {
     }
   });
 
-  test("would be noticed if a connection were made", async () => {
+  test("is detected by the test if a connection is made", async () => {
     const { open } = guarded({ policy: "any" });
     for (const host of canaries.hosts) {
       const before = canaries.connections();
@@ -141,7 +141,7 @@ describe("a URL of this machine or a private network", () => {
 });
 
 describe("another URL", () => {
-  // Next to a special block, or like one.
+  // Addresses next to a special block, or similar to one.
   test.each([
     ...["1.0.0.0", "1.1.1.1", "9.255.255.255", "11.0.0.0", "93.184.216.34", "100.63.255.255", "100.128.0.0"],
     ...["126.255.255.255", "128.0.0.0", "168.63.129.15", "168.63.129.17", "169.253.255.255", "169.255.0.0"],
@@ -172,9 +172,9 @@ describe("another URL", () => {
   });
 
   test.each(invalidUrls)("is rejected: %s", async (url) => {
-    const { outcome, asked } = guarded();
+    const { outcome, resolvedNames } = guarded();
     expect(await outcome(url)).toMatchObject(refusal);
-    expect(asked).toEqual([]);
+    expect(resolvedNames).toEqual([]);
   });
 
   test("is allowed on the configured ports only", async () => {
@@ -245,9 +245,9 @@ describe("another URL", () => {
   test.each(["http://127.0.0.1:8545/", "https://localhost:1/", "http://[::1]/", "http://node:8545/"])(
     "may be %s in development",
     async (url) => {
-      const { outcome, asked } = guarded({ policy: "any" });
+      const { outcome, resolvedNames } = guarded({ policy: "any" });
       expect(await outcome(url)).toBe("opened");
-      expect(asked).toEqual([]);
+      expect(resolvedNames).toEqual([]);
     },
   );
 

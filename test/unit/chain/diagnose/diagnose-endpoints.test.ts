@@ -10,7 +10,7 @@ const head = 5_000_000;
 const multicall = "0xca11bde05977b3631167028862be2a173976ca11";
 const filter = { address: [`0x${"aa".repeat(20)}`], topics: [] };
 const word = (value: number): string => value.toString(16).padStart(64, "0");
-/** What Multicall3 answers to one view that gives one word. */
+/** Result of Multicall3 for one call that returns one word. */
 const oneWord = `0x${[32, 1, 32, 1, 64, 32, head].map(word).join("")}`;
 
 interface Call {
@@ -19,7 +19,7 @@ interface Call {
   readonly params: readonly { readonly fromBlock?: string; readonly toBlock?: string }[];
 }
 
-class Refusal extends Error {
+class NodeError extends Error {
   constructor(
     readonly code: number,
     message: string,
@@ -28,16 +28,16 @@ class Refusal extends Error {
   }
 }
 
-/** How a node differs from one that does everything. */
+/** How a node differs from one with all capabilities. */
 interface Node {
   readonly chainId?: number;
   readonly head?: number;
   readonly headAgeSeconds?: number;
-  readonly mostCalls?: number;
-  readonly mostBlocks?: number;
-  readonly logRefusal?: string;
+  readonly maxCalls?: number;
+  readonly maxBlocks?: number;
+  readonly logError?: string;
   readonly status?: number | undefined;
-  /** Runs before a call is answered. */
+  /** Runs before each response. */
   readonly before?: (method: string, params: Call["params"]) => Promise<void> | void;
   readonly call?: () => unknown;
 }
@@ -71,11 +71,11 @@ async function answer(node: Node, { method, params }: Call): Promise<unknown> {
     case "eth_getLogs": {
       const [{ fromBlock, toBlock } = {}] = params;
       const blocks = (toBlock === "latest" ? newest : Number(toBlock)) - Number(fromBlock) + 1;
-      if (blocks > (node.mostBlocks ?? Number.POSITIVE_INFINITY)) throw new Refusal(-32000, node.logRefusal ?? "no");
+      if (blocks > (node.maxBlocks ?? Number.POSITIVE_INFINITY)) throw new NodeError(-32000, node.logError ?? "no");
       return [];
     }
     default:
-      throw new Refusal(-32601, "method not found");
+      throw new NodeError(-32601, "method not found");
   }
 }
 
@@ -84,7 +84,7 @@ async function serve(node: Node): Promise<string> {
     try {
       return { jsonrpc: "2.0", id: call.id, result: await answer(node, call) };
     } catch (error) {
-      const { code, message } = error as Refusal;
+      const { code, message } = error as NodeError;
       return { jsonrpc: "2.0", id: call.id, error: { code, message } };
     }
   };
@@ -99,7 +99,7 @@ async function serve(node: Node): Promise<string> {
       );
       if (node.status !== undefined) return sendJson(response, {}, node.status);
       if (!Array.isArray(body)) return sendJson(response, await one(body));
-      if (body.length <= (node.mostCalls ?? 1_000)) return sendJson(response, await Promise.all(body.map(one)));
+      if (body.length <= (node.maxCalls ?? 1_000)) return sendJson(response, await Promise.all(body.map(one)));
       sendJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "batch too large" } });
     })();
   });
@@ -175,7 +175,7 @@ describe("the chain", () => {
     ["an HTTP status", { status: 401 }, "answered 401"],
     [
       "an error",
-      { before: () => Promise.reject(new Refusal(-32005, "who are you?")) },
+      { before: () => Promise.reject(new NodeError(-32005, "who are you?")) },
       "answered JSON-RPC error -32005",
     ],
     ["silence", { before: () => sleep(3_000) }, "did not answer in time"],
@@ -217,7 +217,7 @@ describe("heads", () => {
 
   test("of an invalid form stay unknown, like everything that needs one", async () => {
     const before = (method: string): void => {
-      if (method === "eth_getBlockByNumber") throw new Refusal(-32000, "no blocks");
+      if (method === "eth_getBlockByNumber") throw new NodeError(-32000, "no blocks");
     };
     expect(await one({ before })).toEqual({ name: expect.any(String), chainId });
   });
@@ -229,12 +229,12 @@ describe("batches", () => {
     [3, 2],
     [10, 10],
     [49, 20],
-  ])("with a limit of %i calls: %i", async (mostCalls, batch) => {
-    expect((await one({ mostCalls })).batch).toBe(batch);
+  ])("with a limit of %i calls: %i", async (maxCalls, batch) => {
+    expect((await one({ maxCalls })).batch).toBe(batch);
   });
 
   test("stay unknown under rate limiting", async () => {
-    // Asked one call at a time it answers.
+    // Single calls succeed.
     const node: Node = {
       get status() {
         return requests.at(-1)?.includes(",") ? 429 : undefined;
@@ -246,11 +246,11 @@ describe("batches", () => {
 
 describe("contracts", () => {
   test.each([
-    ["no code there", () => "0x", "singly"],
-    ["made up", () => `0x${word(7)}`, "none"],
-    ["refused", () => Promise.reject(new Refusal(-32601, "method not found")), "none"],
-    ["reverted", () => Promise.reject(new Refusal(3, "execution reverted")), "none"],
-    ["too busy", () => Promise.reject(new Refusal(-32005, "rate limit")), undefined],
+    ["no contract code", () => "0x", "singly"],
+    ["invalid results", () => `0x${word(7)}`, "none"],
+    ["rejected calls", () => Promise.reject(new NodeError(-32601, "method not found")), "none"],
+    ["reverts", () => Promise.reject(new NodeError(3, "execution reverted")), "none"],
+    ["a rate limit", () => Promise.reject(new NodeError(-32005, "rate limit")), undefined],
   ])("%s", async (_, call, contracts) => {
     expect((await one({ call })).contracts).toBe(contracts);
   });
@@ -269,8 +269,8 @@ describe("logs", () => {
     [50, "no", 10],
     [5, "no", 0],
     [2_000_000, "no", 1_000_000],
-  ])("a node that accepts %d blocks and responds %j: %d", async (mostBlocks, logRefusal, logBlocks) => {
-    expect((await one({ mostBlocks, logRefusal })).logBlocks).toBe(logBlocks);
+  ])("a node that accepts %d blocks and responds %j: %d", async (maxBlocks, logError, logBlocks) => {
+    expect((await one({ maxBlocks, logError })).logBlocks).toBe(logBlocks);
   });
 
   test("a node that searches the whole chain too slowly gets a smaller range", async () => {
@@ -288,8 +288,8 @@ describe("logs", () => {
   });
 
   test.each([
-    ["has no such method", new Refusal(-32601, "method not found"), 0],
-    ["is asked too much", new Refusal(-32005, "rate limit"), undefined],
+    ["has no such method", new NodeError(-32601, "method not found"), 0],
+    ["is rate limited", new NodeError(-32005, "rate limit"), undefined],
   ])("a node that %s", async (_, refusal, logBlocks) => {
     const before = (method: string): void => {
       if (method === "eth_getLogs") throw refusal;
@@ -300,12 +300,12 @@ describe("logs", () => {
   });
 
   test("are searched up to the head in as many blocks as the node suggests", async () => {
-    const asked: unknown[] = [];
+    const ranges: unknown[] = [];
     const before = (method: string, [first]: Call["params"]): void => {
-      if (method === "eth_getLogs") asked.push(first);
+      if (method === "eth_getLogs") ranges.push(first);
     };
-    await one({ before, mostBlocks: 100, logRefusal: "at most 100 blocks" });
-    expect(asked).toEqual([
+    await one({ before, maxBlocks: 100, logError: "at most 100 blocks" });
+    expect(ranges).toEqual([
       { ...filter, fromBlock: "0x0", toBlock: "latest" },
       { ...filter, fromBlock: hex(head - 99), toBlock: hex(head) },
     ]);

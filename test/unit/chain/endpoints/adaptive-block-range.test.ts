@@ -23,23 +23,23 @@ const head = 60_000;
 const minutes = 60_000;
 const late = new UpstreamError("did not answer in time");
 
-/** What a node says to more blocks than it gives. */
-const refusals = {
-  "the number": (most: number) => ({ code: -32602, message: `at most ${most} blocks` }),
-  "no number": () => ({ code: -32000, message: "range is too large" }),
+/** Errors of nodes for too many blocks. */
+const rangeErrors = {
+  "names the limit": (maxBlocks: number) => ({ code: -32602, message: `at maxBlocks ${maxBlocks} blocks` }),
+  "does not name the limit": () => ({ code: -32000, message: "range is too large" }),
 };
 
-/** A node with logs in some blocks, which notes how many blocks it is asked for. */
-async function logNode(blocks: readonly number[], most: number, refuse = refusals["the number"]) {
-  const state = { most, widths: [] as number[], refused: 0, refuse };
+/** Starts a node with logs in some blocks that records the requested ranges. */
+async function startLogNode(blocks: readonly number[], maxBlocks: number, reject = rangeErrors["names the limit"]) {
+  const state = { maxBlocks, widths: [] as number[], rejected: 0, reject };
   const respond = ({ method, params }: NodeCall): { result: unknown } | { error: unknown } => {
     if (method !== "eth_getLogs") return { result: "0x1" };
     const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
     const [from, to] = [Number(fromBlock), toBlock === "latest" ? Number.POSITIVE_INFINITY : Number(toBlock)];
     state.widths.push(to - from + 1);
-    if (to - from + 1 > state.most) {
-      state.refused += 1;
-      return { error: state.refuse(state.most) };
+    if (to - from + 1 > state.maxBlocks) {
+      state.rejected += 1;
+      return { error: state.reject(state.maxBlocks) };
     }
     return { result: blocks.filter((block) => block >= from && block <= to).map((block) => createRpcLog(block)) };
   };
@@ -51,9 +51,10 @@ const searchAll = (client: Parameters<typeof searchLogs>[0]) =>
   searchLogs(client, logFilter, { from: 0, to: "latest" }, { newestFirst: false }, never);
 
 describe("an endpoint that returns logs that do not match", () => {
-  const asked = { from: 10, to: 20 };
+  const requestedRange = { from: 10, to: 20 };
   const upper = { ...createRpcLog(12), topics: [(logFilter.topics[0] as string).toUpperCase().replace("0X", "0x")] };
-  const saying = (result: unknown) => startRpcNodeStub({ respond: () => ({ result }), head: createHeader(head) });
+  const startNodeReturning = (result: unknown) =>
+    startRpcNodeStub({ respond: () => ({ result }), head: createHeader(head) });
 
   test.each([
     ["of an earlier block", [createRpcLog(9)]],
@@ -61,48 +62,56 @@ describe("an endpoint that returns logs that do not match", () => {
     ["of another contract", [createRpcLog(12), { ...createRpcLog(13), address: `0x${"b2".repeat(20)}` }]],
     ["with another topic", [{ ...createRpcLog(14), topics: [createRpcLog(14).blockHash] }]],
     ["with no topic", [{ ...createRpcLog(14), topics: [] }]],
-    ["that is none", [{ ...createRpcLog(14), blockHash: "0x" }]],
-    ["in no list", {}],
+    ["that is invalid", [{ ...createRpcLog(14), blockHash: "0x" }]],
+    ["outside a list", {}],
   ])("is skipped for the next one: a log %s", async (_, result) => {
-    const alone = createPoolOn([await saying(result)]);
-    await expect(alone.client.getLogs(logFilter, asked, false, never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    const alone = createPoolOn([await startNodeReturning(result)]);
+    await expect(alone.client.getLogs(logFilter, requestedRange, false, never)).rejects.toMatchObject(
+      UNAVAILABLE_ERROR,
+    );
     expect(alone.failures).toMatchObject([{ error: "returned an impossible result" }]);
-    const { client } = createPoolOn([await saying(result), await saying([createRpcLog(12)])]);
-    expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: [createRpcLog(12)], range: asked });
+    const { client } = createPoolOn([await startNodeReturning(result), await startNodeReturning([createRpcLog(12)])]);
+    expect(await client.getLogs(logFilter, requestedRange, false, never)).toEqual({
+      result: [createRpcLog(12)],
+      range: requestedRange,
+    });
   });
 
   test("is not one that uses upper case or returns a removed log", async () => {
     const logs = [upper, { ...createRpcLog(15), removed: true }];
-    const { client } = createPoolOn([await saying(logs)]);
-    expect(await client.getLogs(logFilter, asked, false, never)).toEqual({ result: logs, range: asked });
+    const { client } = createPoolOn([await startNodeReturning(logs)]);
+    expect(await client.getLogs(logFilter, requestedRange, false, never)).toEqual({
+      result: logs,
+      range: requestedRange,
+    });
   });
 });
 
 describe("an endpoint with a small block range", () => {
   test.each([
-    [500, "the number", 1],
-    [500, "no number", 6],
-    [2_000, "the number", 1],
-    [2_000, "no number", 4],
-  ] as const)("of %i, and says %s of them, is found out once", async (most, words, attempts) => {
+    [500, "names the limit", 1],
+    [500, "does not name the limit", 6],
+    [2_000, "names the limit", 1],
+    [2_000, "does not name the limit", 4],
+  ] as const)("of %i is learned once when its error %s", async (maxBlocks, rangeError, attempts) => {
     const blocks = [0, 499, 500, 1_999, 2_000, 33_333, head];
-    const { node, state } = await logNode(blocks, most, refusals[words]);
+    const { node, state } = await startLogNode(blocks, maxBlocks, rangeErrors[rangeError]);
     const { client, failures } = createPoolOn([node]);
     expect(blockNumbersOf(await searchAll(client))).toEqual(blocks);
-    expect(state.refused).toBe(attempts);
+    expect(state.rejected).toBe(attempts);
     expect(blockNumbersOf(await searchAll(client))).toEqual(blocks);
-    expect(state.refused).toBe(attempts);
+    expect(state.rejected).toBe(attempts);
     expect(failures).toEqual([]);
   });
 
   test.each([false, true])("gets the part that is needed first, newest first: %j", async (newestFirst) => {
-    const { client } = createPoolOn([(await logNode([], 500)).node]);
-    const answer = await client.getLogs(logFilter, { from: 1_000, to: 9_000 }, newestFirst, never);
-    expect(answer?.range).toEqual(newestFirst ? { from: 8_501, to: 9_000 } : { from: 1_000, to: 1_499 });
+    const { client } = createPoolOn([(await startLogNode([], 500)).node]);
+    const page = await client.getLogs(logFilter, { from: 1_000, to: 9_000 }, newestFirst, never);
+    expect(page?.range).toEqual(newestFirst ? { from: 8_501, to: 9_000 } : { from: 1_000, to: 1_499 });
   });
 
   test("does not return an open range", async () => {
-    const { node, state } = await logNode([], 500);
+    const { node, state } = await startLogNode([], 500);
     const { client } = createPoolOn([node]);
     expect(await client.getLogs(logFilter, everything, false, never)).toBeUndefined();
     expect(await client.getLogs(logFilter, everything, false, never)).toBeUndefined();
@@ -110,16 +119,16 @@ describe("an endpoint with a small block range", () => {
   });
 
   test("is used after one with a larger range", async () => {
-    const [narrow, wide] = [await logNode([7], 500), await logNode([7], 20_000)];
+    const [narrow, wide] = [await startLogNode([7], 500), await startLogNode([7], 20_000)];
     const { client } = createPoolOn([narrow.node, wide.node]);
     expect(blockNumbersOf(await searchAll(client))).toEqual([7]);
-    // The one block that is left at the end is little enough for the first.
+    // The single remaining block is within the limit of the first endpoint.
     expect(narrow.state.widths).toEqual([Number.POSITIVE_INFINITY, 1]);
     expect(wide.state.widths).toEqual([Number.POSITIVE_INFINITY, 20_000, 20_000, 20_000]);
   });
 
-  test("is not used beside one without a limit", async () => {
-    const [narrow, wide] = [await logNode([7], 500), await logNode([7], Number.POSITIVE_INFINITY)];
+  test("is not used if another endpoint has no limit", async () => {
+    const [narrow, wide] = [await startLogNode([7], 500), await startLogNode([7], Number.POSITIVE_INFINITY)];
     const { client } = createPoolOn([narrow.node, wide.node]);
     await searchAll(client);
     await searchAll(client);
@@ -127,7 +136,7 @@ describe("an endpoint with a small block range", () => {
   });
 
   test("replaces one that is down", async () => {
-    const [narrow, gone] = [await logNode([7], 30_000), await logNode([7], Number.POSITIVE_INFINITY)];
+    const [narrow, gone] = [await startLogNode([7], 30_000), await startLogNode([7], Number.POSITIVE_INFINITY)];
     gone.node.intercept = ({ response }) => {
       response.writeHead(500).end();
       return true;
@@ -138,10 +147,10 @@ describe("an endpoint with a small block range", () => {
   });
 
   test("is limited for ten minutes, then tried again", async () => {
-    const { node, state } = await logNode([7], 500);
+    const { node, state } = await startLogNode([7], 500);
     const { client, clock } = createPoolOn([node]);
     await client.getLogs(logFilter, everything, false, never);
-    state.most = Number.POSITIVE_INFINITY;
+    state.maxBlocks = Number.POSITIVE_INFINITY;
     clock.ms += 10 * minutes - 1;
     expect(await client.getLogs(logFilter, everything, false, never)).toBeUndefined();
     clock.ms += 1;
@@ -149,25 +158,25 @@ describe("an endpoint with a small block range", () => {
   });
 
   test("gets twice as many blocks when a limit expires, not all", async () => {
-    const { node, state } = await logNode([], 700, refusals["no number"]);
+    const { node, state } = await startLogNode([], 700, rangeErrors["does not name the limit"]);
     const { client, clock } = createPoolOn([node]);
     const range: BlockRange = { from: 0, to: head };
     await client.getLogs(logFilter, range, false, never);
     expect(state.widths).toEqual([head + 1, 10_000, 5_000, 2_500, 1_250, 625]);
     state.widths.length = 0;
-    state.most = 2_000;
-    for (const [asked, blocks] of [
+    state.maxBlocks = 2_000;
+    for (const [requests, blocks] of [
       [[head + 1, 1_250], 1_250],
       [[head + 1, 2_500, 1_250], 1_250],
     ] as const) {
       clock.ms += 10 * minutes;
       expect((await client.getLogs(logFilter, range, false, never))?.range.to).toBe(blocks - 1);
-      expect(state.widths.splice(0)).toEqual(asked);
+      expect(state.widths.splice(0)).toEqual(requests);
     }
   });
 
   test("is not limited further when it rejects the smallest range", async () => {
-    const { node, state } = await logNode([], 0, refusals["no number"]);
+    const { node, state } = await startLogNode([], 0, rangeErrors["does not name the limit"]);
     const { client, failures, clock } = createPoolOn([node]);
     await expect(client.getLogs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject(
       UNAVAILABLE_ERROR,
@@ -181,12 +190,15 @@ describe("an endpoint with a small block range", () => {
     );
     expect(state.widths).toEqual([10]);
     clock.ms += 30_000;
-    state.most = Number.POSITIVE_INFINITY;
+    state.maxBlocks = Number.POSITIVE_INFINITY;
     expect(await client.getLogs(logFilter, everything, false, never)).toMatchObject({ range: everything });
   });
 
   test("stays the first choice for other reads", async () => {
-    const [narrow, other] = [await logNode([], 10, refusals["no number"]), await logNode([], 10)];
+    const [narrow, other] = [
+      await startLogNode([], 10, rangeErrors["does not name the limit"]),
+      await startLogNode([], 10),
+    ];
     const { client, send } = createPoolOn([narrow.node, other.node]);
     for (let round = 0; round < 3; round++) await client.getLogs(logFilter, { from: 0, to: head }, false, never);
     await send();
@@ -196,7 +208,7 @@ describe("an endpoint with a small block range", () => {
   });
 
   test.each([400, 413, 504])("may reject a range with HTTP %i", async (status) => {
-    const { node } = await logNode([], Number.POSITIVE_INFINITY);
+    const { node } = await startLogNode([], Number.POSITIVE_INFINITY);
     const { client, send } = createPoolOn([node]);
     await send();
     node.intercept = ({ calls, response }) => {
@@ -209,10 +221,10 @@ describe("an endpoint with a small block range", () => {
   });
 
   test.each([
-    ["the HTTP client", new Agent({ maxResponseSize: 10_000 })],
-    ["the exchange", new Agent()],
-  ])("may return more than %s reads", async (_, dispatcher) => {
-    const { node, state } = await logNode([], Number.POSITIVE_INFINITY);
+    ["the limit of the HTTP client", new Agent({ maxResponseSize: 10_000 })],
+    ["the response limit", new Agent()],
+  ])("learns a limit from a response that exceeds %s", async (_, dispatcher) => {
+    const { node, state } = await startLogNode([], Number.POSITIVE_INFINITY);
     const usual = node.respond;
     node.respond = (call) => {
       const answer = usual(call);
@@ -232,7 +244,7 @@ describe("a rejection for another reason", () => {
     { code: -32000, message: "range ends beyond current head block" },
     { code: -32601, message: "no such method" },
   ])("sends the search to the next endpoint, and fails without one: %j", async (error) => {
-    const [first, second] = [await logNode([], 0, () => error), await logNode([7], 30_000)];
+    const [first, second] = [await startLogNode([], 0, () => error), await startLogNode([7], 30_000)];
     const both = createPoolOn([first.node, second.node]);
     const range = { from: 0, to: 20_000 };
     expect((await both.client.getLogs(logFilter, range, false, never))?.range).toEqual(range);
@@ -240,7 +252,7 @@ describe("a rejection for another reason", () => {
     first.state.widths.length = 0;
     const alone = createPoolOn([first.node]);
     await expect(alone.client.getLogs(logFilter, range, false, never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    first.state.most = Number.POSITIVE_INFINITY;
+    first.state.maxBlocks = Number.POSITIVE_INFINITY;
     expect((await alone.client.getLogs(logFilter, everything, false, never))?.range).toEqual(everything);
     expect(first.state.widths).toEqual([20_001, Number.POSITIVE_INFINITY]);
   });
@@ -248,61 +260,64 @@ describe("a rejection for another reason", () => {
 
 describe("endpoints that time out", () => {
   const member = (name: string): Upstream => ({
-    endpoint: { name, id: name, sendBatch: () => Promise.reject(new Error("not asked")) } satisfies Endpoint,
+    endpoint: { name, id: name, sendBatch: () => Promise.reject(new Error("not used")) } satisfies Endpoint,
     breaker: createCircuitBreaker(() => 0),
   });
-  /** Members each of which answers as `answer` says; undefined: late. */
-  function setup(upstreams: readonly Upstream[], takes: (member: Upstream, width: number) => boolean) {
-    const asked: [string, number][] = [];
-    const held: string[] = [];
-    const isWell = new Set(upstreams);
+  /** Creates a reader of upstreams that respond if `responds` returns true and time out otherwise. */
+  function setup(upstreams: readonly Upstream[], responds: (member: Upstream, width: number) => boolean) {
+    const requests: [string, number][] = [];
+    const failed: string[] = [];
+    const healthy = new Set(upstreams);
     const logs = createAdaptiveLogReader({
       upstreams,
-      isHealthy: (each) => isWell.has(each),
+      isHealthy: (upstream) => healthy.has(upstream),
       now: () => 0,
       async request([call], _, rules) {
         const { fromBlock, toBlock } = (call?.params[0] ?? {}) as { fromBlock?: string; toBlock?: string };
         const width = toBlock === "latest" ? Number.POSITIVE_INFINITY : Number(toBlock) - Number(fromBlock) + 1;
-        for (const each of upstreams.filter((one) => rules?.isEligible(one))) {
-          asked.push([each.endpoint.name, width]);
-          if (takes(each, width)) return [{ result: [] }];
-          if (!rules?.isRangeTooWide(each, late, true)) held.push(each.endpoint.name);
+        for (const upstream of upstreams.filter((candidate) => rules?.isEligible(candidate))) {
+          requests.push([upstream.endpoint.name, width]);
+          if (responds(upstream, width)) return [{ result: [] }];
+          if (!rules?.isRangeTooWide(upstream, late, true)) failed.push(upstream.endpoint.name);
         }
         throw new ServiceError("UPSTREAM_UNAVAILABLE", "none");
       },
     });
-    return { logs, asked, held, isWell };
+    return { logs, requests, failed, healthy };
   }
 
   test("on a wide search get a smaller range, without counting as failing", async () => {
-    const { logs, asked, held } = setup([member("a")], (_, width) => width <= 10_000);
+    const { logs, requests, failed } = setup([member("a")], (_, width) => width <= 10_000);
     expect((await logs(logFilter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
-    expect(asked.map(([, width]) => width)).toEqual([head + 1, 10_000]);
-    expect(held).toEqual([]);
+    expect(requests.map(([, width]) => width)).toEqual([head + 1, 10_000]);
+    expect(failed).toEqual([]);
   });
 
   test("on a narrow search count as failing, and get a smaller range the next time", async () => {
-    const { logs, asked, held } = setup([member("a")], () => false);
+    const { logs, requests, failed } = setup([member("a")], () => false);
     await expect(logs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject({ message: "none" });
     await expect(logs(logFilter, { from: 0, to: head }, false, never)).rejects.toMatchObject({ message: "none" });
-    expect(asked.map(([, width]) => width)).toEqual([head + 1, 10_000, 5_000]);
-    expect(held).toEqual(["a", "a"]);
+    expect(requests.map(([, width]) => width)).toEqual([head + 1, 10_000, 5_000]);
+    expect(failed).toEqual(["a", "a"]);
   });
 
   test("and are unhealthy are used when the others have failed, whatever their range", async () => {
-    const [narrow, ill] = [member("narrow"), member("ill")];
-    const { logs, asked, isWell } = setup([narrow, ill], (each, width) => each === ill || width <= 10_000);
-    isWell.delete(ill);
-    // At first nothing is known of either.
+    const [narrow, unhealthy] = [member("narrow"), member("unhealthy")];
+    const { logs, requests, healthy } = setup(
+      [narrow, unhealthy],
+      (upstream, width) => upstream === unhealthy || width <= 10_000,
+    );
+    healthy.delete(unhealthy);
+    // At first no limit is known.
     expect((await logs(logFilter, everything, false, never))?.range).toEqual(everything);
-    asked.length = 0;
+    requests.length = 0;
     expect((await logs(logFilter, { from: 0, to: head }, false, never))?.range.to).toBe(9_999);
-    expect(asked).toEqual([["narrow", 10_000]]);
+    expect(requests).toEqual([["narrow", 10_000]]);
   });
 
   test("because of a cooldown are skipped", async () => {
-    const { node } = await logNode([], 500);
-    const resting = await logNode([], Number.POSITIVE_INFINITY);
+    const { node } = await startLogNode([], 500);
+    const resting = await startLogNode([], Number.POSITIVE_INFINITY);
     resting.node.chainId = 5;
     const { client } = createPoolOn([resting.node, node]);
     expect((await client.getLogs(logFilter, { from: 0, to: head }, false, never))?.range.to).toBe(499);
@@ -342,7 +357,7 @@ test("the requester distinguishes timeouts from failures", async () => {
 });
 
 test("a caller that leaves ends the search at once, and no limit is learned", async () => {
-  const { node, state } = await logNode([], Number.POSITIVE_INFINITY);
+  const { node, state } = await startLogNode([], Number.POSITIVE_INFINITY);
   const { client, send, failures } = createPoolOn([node]);
   await send();
   node.intercept = () => true;

@@ -7,7 +7,7 @@ const failing: RpcNodeStub["intercept"] = ({ response }) => {
   return true;
 };
 const hang: RpcNodeStub["intercept"] = () => true;
-const well: RpcNodeStub["intercept"] = () => false;
+const healthy: RpcNodeStub["intercept"] = () => false;
 const methods = (node: RpcNodeStub) => node.requests.flat().filter((method) => method !== "eth_chainId");
 
 async function pair(options: Parameters<typeof createPoolOn>[1] = {}) {
@@ -28,7 +28,7 @@ describe("a hedged request", () => {
     first.delayMs = 2_000;
     const { value, ms } = await timed(send());
     expect(value).toBe("0xb");
-    // The first one's 95th percentile is below the least wait of 100 ms.
+    // The 95th percentile of the first endpoint is below the minimum delay of 100 ms.
     expect(ms).toBeGreaterThan(95);
     expect(ms).toBeLessThan(400);
     await vi.waitFor(() => expect(first.abortedRequests).toBe(1), { timeout: 60_000 });
@@ -79,11 +79,11 @@ describe("a hedged request", () => {
   test("needs a healthy second endpoint", async () => {
     const { first, second, send } = await pair({ attemptTimeoutMs: 3_000 });
     await send();
-    // The second fails whenever it is asked, until its breaker opens.
+    // The second endpoint fails until its breaker opens.
     first.intercept = failing;
     second.intercept = failing;
     await send().catch(() => {});
-    first.intercept = well;
+    first.intercept = healthy;
     first.delayMs = 200;
     for (let round = 0; round < 5; round++) await send();
     const asked = methods(second).length;
@@ -116,14 +116,14 @@ describe("a circuit breaker of an endpoint", () => {
     expect(methods(first)).toHaveLength(7);
 
     clock.ms += 30_000;
-    first.intercept = well;
+    first.intercept = healthy;
     first.delayMs = 20;
     expect((await Promise.all([send(), send(), send()])).sort()).toEqual(["0xa", "0xb", "0xb"]);
     expect(await Promise.all([send(), send()])).toEqual(["0xa", "0xa"]);
-    // It starts anew: one failure more means nothing.
+    // The failure count starts again: one more failure does not open the breaker.
     first.intercept = failing;
     await send();
-    first.intercept = well;
+    first.intercept = healthy;
     expect(await send()).toBe("0xa");
     expect(second.requests.length).toBeGreaterThan(0);
   });
@@ -134,7 +134,7 @@ describe("a circuit breaker of an endpoint", () => {
     for (let round = 0; round < 20; round++) {
       first.intercept = failing;
       expect(await send()).toBe("0xb");
-      first.intercept = well;
+      first.intercept = healthy;
       if (round < 19) expect(await send()).toBe("0xa");
     }
     expect(await send()).toBe("0xb");
@@ -143,7 +143,7 @@ describe("a circuit breaker of an endpoint", () => {
   test("stays closed while one in five attempts fails", async () => {
     const { first, second, send } = await pair();
     for (let round = 0; round < 200; round++) {
-      first.intercept = round % 5 === 4 ? failing : well;
+      first.intercept = round % 5 === 4 ? failing : healthy;
       expect(await send()).toBe(round % 5 === 4 ? "0xb" : "0xa");
     }
     expect(methods(second)).toHaveLength(40);
@@ -153,7 +153,7 @@ describe("a circuit breaker of an endpoint", () => {
     const { first, second, send, failures } = await pair({ attemptTimeoutMs: 1_000 });
     await send();
     first.intercept = hang;
-    // Beaten by the second five times.
+    // The second endpoint overtakes it five times.
     for (let round = 0; round < 5; round++) expect(await send()).toBe("0xb");
     expect(failures).toMatchObject([{ error: "is repeatedly slower than the next endpoint" }]);
     const { ms } = await timed(Promise.all([send(), send(), send()]));
@@ -163,8 +163,8 @@ describe("a circuit breaker of an endpoint", () => {
   });
 
   test.each([
-    ["rejected calls", "eth_call", () => ({ error: { code: -32000, message: "no" } }), well],
-    ["rejected log searches", "eth_getLogs", () => ({ error: { code: -32005, message: "too many" } }), well],
+    ["rejected calls", "eth_call", () => ({ error: { code: -32000, message: "no" } }), healthy],
+    ["rejected log searches", "eth_getLogs", () => ({ error: { code: -32005, message: "too many" } }), healthy],
     ["log searches rejected by HTTP status", "eth_getLogs", () => ({ result: "0xa" }), failing],
   ])("does not count %s", async (_, method, respond, intercept) => {
     const { first, second, send } = await pair();
@@ -173,7 +173,7 @@ describe("a circuit breaker of an endpoint", () => {
     const found = method === "eth_getLogs" ? [] : "0xb";
     second.respond = () => ({ result: found });
     for (let round = 0; round < 6; round++) expect(await send(method)).toEqual(found);
-    Object.assign(first, { ...result("0xa"), intercept: well });
+    Object.assign(first, { ...result("0xa"), intercept: healthy });
     expect(await send()).toBe("0xa");
     expect(methods(second)).toHaveLength(6);
   });
@@ -189,7 +189,7 @@ describe("a circuit breaker of an endpoint", () => {
     const left = send("eth_call", leaving.signal);
     setTimeout(() => leaving.abort(), 20);
     await expect(left).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    first.intercept = well;
+    first.intercept = healthy;
     expect(await send()).toBe("0xa");
   });
 
@@ -200,13 +200,13 @@ describe("a circuit breaker of an endpoint", () => {
     second.intercept = failing;
     for (let round = 0; round < 5; round++) await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     clock.ms += 30_000;
-    Object.assign(first, { intercept: well, delayMs: 250 });
-    Object.assign(second, { intercept: well, delayMs: 900 });
+    Object.assign(first, { intercept: healthy, delayMs: 250 });
+    Object.assign(second, { intercept: healthy, delayMs: 900 });
     expect(await send()).toBe("0xa");
     failures.length = 0;
     first.intercept = hang;
     second.delayMs = 0;
-    // Asked beside the first, and not only after it.
+    // The request is hedged, not only sent after a failure of the first.
     expect(await send()).toBe("0xb");
     expect(failures).toEqual([]);
   });
@@ -220,7 +220,7 @@ describe("a circuit breaker of an endpoint", () => {
     const before = methods(second).length;
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(methods(second).length).toBeGreaterThan(before);
-    second.intercept = well;
+    second.intercept = healthy;
     expect(await send()).toBe("0xb");
   });
 });
@@ -242,7 +242,7 @@ describe("an endpoint that requests a cooldown", () => {
     await send();
     first.intercept = limited(retryAfter);
     expect(await send()).toBe("0xb");
-    first.intercept = well;
+    first.intercept = healthy;
     clock.ms += ms - 1;
     expect(await send()).toBe("0xb");
     expect(methods(first)).toHaveLength(2);
@@ -262,7 +262,7 @@ describe("an endpoint that requests a cooldown", () => {
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     await vi.waitFor(() => expect(node.requests.slice(2)).toEqual([["eth_chainId"]]), { timeout: 60_000 });
-    node.intercept = well;
+    node.intercept = healthy;
     clock.ms += 2_000;
     await vi.waitFor(async () => expect(await send()).toBe("0x1"), { timeout: 60_000 });
     expect(await send()).toBe("0x1");
@@ -273,7 +273,7 @@ describe("an endpoint that requests a cooldown", () => {
     await send();
     first.intercept = limited("20");
     for (let round = 0; round < 3; round++) expect(await send()).toBe("0xb");
-    first.intercept = well;
+    first.intercept = healthy;
     const { length } = first.requests;
     clock.ms += 2_000;
     expect(await send()).toBe("0xb");
@@ -289,7 +289,7 @@ describe("an endpoint that requests a cooldown", () => {
     await send();
     node.intercept = limited("20");
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    node.intercept = well;
+    node.intercept = healthy;
     node.delayMs = 50;
     clock.ms += 2_000;
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
@@ -302,7 +302,7 @@ describe("an endpoint that requests a cooldown", () => {
     await send();
     first.intercept = limited("soon");
     expect(await send()).toBe("0xb");
-    first.intercept = well;
+    first.intercept = healthy;
     expect(await send()).toBe("0xa");
   });
 });

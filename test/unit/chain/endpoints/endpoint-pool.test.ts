@@ -41,15 +41,19 @@ describe("an endpoint pool", () => {
     ["answers 500", answering(500), "answered 500"],
     ["answers 429", answering(429), "answered 429"],
     ["hangs", hang, "did not answer in time"],
-    ["answers no JSON-RPC", { intercept: saying([]) }, "returned no valid JSON-RPC response"],
-    ["answers for another call", { intercept: saying({ id: 0, result: 1 }) }, "returned no valid JSON-RPC response"],
+    ["returns no JSON-RPC", { intercept: saying([]) }, "returned no valid JSON-RPC response"],
+    ["responds to another call", { intercept: saying({ id: 0, result: 1 }) }, "returned no valid JSON-RPC response"],
     [
       "is rate limited",
       { respond: () => ({ error: { code: -32005, message: "rate limit" } }) },
       "answered JSON-RPC error -32005",
     ],
-    ["answers too much", { respond: () => ({ result: `0x${"0".repeat(10_000)}` }) }, "answered more than 10000 bytes"],
-    ["is of another chain", { chainId: 10 }, "serves another chain"],
+    [
+      "returns too many bytes",
+      { respond: () => ({ result: `0x${"0".repeat(10_000)}` }) },
+      "answered more than 10000 bytes",
+    ],
+    ["serves another chain", { chainId: 10 }, "serves another chain"],
   ])("fails over to the next endpoint when one %s", async (_, behaviour, problem) => {
     const { send, failures } = createPoolOn([await startRpcNodeStub(behaviour), await startRpcNodeStub(result("0xb"))]);
     expect(await send()).toBe("0xb");
@@ -74,7 +78,7 @@ describe("an endpoint pool", () => {
   ])("distinguishes a revert from an endpoint failure: %j", async (error) => {
     const [first, second] = [await startRpcNodeStub({ respond: () => ({ error }) }), await startRpcNodeStub()];
     const { send } = createPoolOn([first, second]);
-    // As often as you like: to revert is to answer.
+    // Repeatedly: a revert counts as a successful response.
     for (let round = 0; round < 6; round++) {
       const thrown = await send().catch((reason: unknown) => reason);
       expect(thrown).toBeInstanceOf(RevertError);
@@ -112,7 +116,7 @@ describe("a read", () => {
   test("is sent at most three times, to different endpoints first", async () => {
     const nodes = await Promise.all([1, 2, 3, 4].map(() => startRpcNodeStub(answering(500))));
     await expect(createPoolOn(nodes).send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    // Along with the chain's id; since such a batch is refused, that id alone is tried next, and fails.
+    // The batch with the chain id is rejected; then the chain id alone is read, which fails too.
     expect(nodes.map((node) => methods(node).length)).toEqual([1, 1, 1, 0]);
   });
 
@@ -244,8 +248,8 @@ describe("a read", () => {
 
 describe("log searches", () => {
   const range = { from: 0, to: 9 };
-  /** A node whose answers are held back until they are let go. */
-  async function holding() {
+  /** Starts a node that holds back its responses until the test sends them. */
+  async function startHoldingNode() {
     const held: (() => void)[] = [];
     const node = await startRpcNodeStub();
     const pool = createPoolOn([node], { attemptTimeoutMs: 30_000 });
@@ -261,21 +265,21 @@ describe("log searches", () => {
   }
 
   test("run sixteen at a time, queue beyond that, and block no other reads", async () => {
-    const { node, held, search, send } = await holding();
+    const { node, held, search, send } = await startHoldingNode();
     const all = Array.from({ length: 40 }, () => search());
     await vi.waitFor(() => expect(held).toHaveLength(16), { timeout: 60_000 });
     expect(await send("eth_gasPrice")).toBe("0x1");
     expect(methods(node)).toHaveLength(17);
     for (const expected of [32, 40]) {
-      for (const answer of held.slice(-16)) answer();
+      for (const respond of held.slice(-16)) respond();
       await vi.waitFor(() => expect(held).toHaveLength(expected), { timeout: 60_000 });
     }
-    for (const answer of held.slice(-8)) answer();
+    for (const respond of held.slice(-8)) respond();
     expect(await Promise.all(all)).toEqual(Array(40).fill({ result: [], range }));
   });
 
   test("that did not start in time fail and do not start later", async () => {
-    const { held, search } = await holding();
+    const { held, search } = await startHoldingNode();
     const some = Array.from({ length: 16 }, () => search());
     await vi.waitFor(() => expect(held).toHaveLength(16), { timeout: 60_000 });
     const leaving = new AbortController();

@@ -3,16 +3,16 @@ import type { EndpointRequest } from "../../../../src/chain/endpoints/endpoint.j
 import { sendJson } from "../../../support/stubs/http-stub.js";
 import { createPoolOn, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
-/** What a pool on these nodes tells of its HTTP requests. */
-function observed(nodes: readonly RpcNodeStub[]) {
-  const told: (EndpointRequest & { outcome: string })[] = [];
+/** Creates a pool that records its HTTP requests. */
+function createObservedPool(nodes: readonly RpcNodeStub[]) {
+  const requests: (EndpointRequest & { outcome: string })[] = [];
   const pool = createPoolOn(nodes, {
-    onEndpointRequest: (exchange) => (outcome) => {
-      told.push({ ...exchange, outcome });
+    onEndpointRequest: (request) => (outcome) => {
+      requests.push({ ...request, outcome });
     },
   });
-  const endings = (): string[] => told.map(({ method, outcome }) => `${method} ${outcome}`);
-  return { ...pool, told, endings };
+  const outcomes = (): string[] => requests.map(({ method, outcome }) => `${method} ${outcome}`);
+  return { ...pool, requests, outcomes };
 }
 
 const failing = (status: number): Partial<RpcNodeStub> => ({
@@ -21,18 +21,20 @@ const failing = (status: number): Partial<RpcNodeStub> => ({
 
 describe("the observer of HTTP requests", () => {
   test("receives method, number of calls and outcome", async () => {
-    const { told, send, clock } = observed([await startRpcNodeStub()]);
+    const { requests, send, clock } = createObservedPool([await startRpcNodeStub()]);
     await send("eth_gasPrice");
     await send("eth_gasPrice");
     clock.ms += 1_000;
     await send("eth_gasPrice");
-    expect(told.map(({ method, calls, outcome }) => [method, calls, outcome])).toEqual([
-      // Along with the chain's id, which is asked for again after a while.
+    expect(requests.map(({ method, calls, outcome }) => [method, calls, outcome])).toEqual([
+      // In a batch with the chain id, which is read again after 250 ms.
       ["batch", 2, "ok"],
       ["eth_gasPrice", 1, "ok"],
       ["batch", 2, "ok"],
     ]);
-    expect(new Set(told.map(({ endpoint }) => endpoint))).toEqual(new Set([expect.stringMatching(/^[0-9a-f]{6}$/)]));
+    expect(new Set(requests.map(({ endpoint }) => endpoint))).toEqual(
+      new Set([expect.stringMatching(/^[0-9a-f]{6}$/)]),
+    );
   });
 
   test.each<[string, Partial<RpcNodeStub>, string]>([
@@ -43,18 +45,18 @@ describe("the observer of HTTP requests", () => {
     ["invalid_response", { respond: () => ({ result: 7 }) }, "batch invalid_response"],
     ["network_error", { intercept: ({ response }) => Boolean(response.destroy()) }, "batch network_error"],
     ["rpc_error", { respond: () => ({ error: { code: -32005, message: "rate limit" } }) }, "batch rpc_error"],
-  ])("%s: %j", async (_, behaviour, ending) => {
-    const { endings, send } = observed([await startRpcNodeStub(behaviour)]);
+  ])("%s: %j", async (_, behaviour, expected) => {
+    const { outcomes, send } = createObservedPool([await startRpcNodeStub(behaviour)]);
     await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
-    expect(endings()[0]).toBe(ending);
+    expect(outcomes()[0]).toBe(expected);
   });
 
   test("reports a revert as ok", async () => {
-    const { endings, send } = observed([
+    const { outcomes, send } = createObservedPool([
       await startRpcNodeStub({ respond: () => ({ error: { code: 3, message: "execution reverted" } }) }),
     ]);
     await expect(send()).rejects.toThrow("execution reverted");
-    expect(endings()).toEqual(["batch ok"]);
+    expect(outcomes()).toEqual(["batch ok"]);
   });
 
   test("reports a rejected batch as rpc_error, though its calls succeed separately", async () => {
@@ -64,9 +66,9 @@ describe("the observer of HTTP requests", () => {
         return isBatch;
       },
     });
-    const { endings, send } = observed([node]);
+    const { outcomes, send } = createObservedPool([node]);
     await send("eth_gasPrice");
-    expect(endings()).toEqual(["batch rpc_error", "eth_chainId ok", "eth_gasPrice ok"]);
+    expect(outcomes()).toEqual(["batch rpc_error", "eth_chainId ok", "eth_gasPrice ok"]);
   });
 
   test("reports aborted when the caller left before the response", async () => {
@@ -77,9 +79,9 @@ describe("the observer of HTTP requests", () => {
         return true;
       },
     });
-    const { endings, send } = observed([node]);
+    const { outcomes, send } = createObservedPool([node]);
     await expect(send("eth_gasPrice", leaving.signal)).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
-    expect(endings()).toEqual(["batch aborted"]);
+    expect(outcomes()).toEqual(["batch aborted"]);
   });
 
   test("receives one request for an endpoint of another chain", async () => {
@@ -87,9 +89,9 @@ describe("the observer of HTTP requests", () => {
       chainId: 10,
       intercept: ({ isBatch, response }) => isBatch && Boolean(response.writeHead(400).end()),
     });
-    const { endings, send } = observed([node]);
+    const { outcomes, send } = createObservedPool([node]);
     await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
-    expect(endings().slice(0, 2)).toEqual(["batch http_error", "eth_chainId wrong_chain"]);
+    expect(outcomes().slice(0, 2)).toEqual(["batch http_error", "eth_chainId wrong_chain"]);
     expect(node.requests.flat().filter((method, place) => method === "eth_gasPrice" && place > 1)).toEqual([]);
   });
 });

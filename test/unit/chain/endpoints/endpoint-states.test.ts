@@ -12,8 +12,8 @@ const head = (number: number) => ({ number: `0x${number.toString(16)}`, timestam
 const down: RpcNodeStub["intercept"] = ({ response }) => Boolean(response.writeHead(500).end());
 const up: RpcNodeStub["intercept"] = () => false;
 
-/** A pool that is looked at as probes do. */
-function poolOf(
+/** Creates a pool whose states are read as by probes. */
+function createProbedPool(
   nodes: readonly RpcNodeStub[],
   closing = new AbortController(),
 ): { pool: EndpointPool; clock: ManualClock; states: () => string[] } {
@@ -33,40 +33,43 @@ function poolOf(
   return { pool, clock, states: () => pool.state().endpoints.map(({ state }) => state) };
 }
 
-async function lookAgain({ pool, clock, states }: ReturnType<typeof poolOf>, wanted: readonly string[]): Promise<void> {
+async function probeAgain(
+  { pool, clock, states }: ReturnType<typeof createProbedPool>,
+  expected: readonly string[],
+): Promise<void> {
   clock.ms += 10_000;
   pool.probe();
-  await vi.waitFor(() => expect(states()).toEqual(wanted), { timeout: 60_000 });
+  await vi.waitFor(() => expect(states()).toEqual(expected), { timeout: 60_000 });
 }
 
 describe("the state of an endpoint", () => {
   test("is unknown before the first request, then follows the probe", async () => {
     const node = await startRpcNodeStub({ head: head(7) });
-    const looked = poolOf([node]);
-    expect(looked.pool.state()).toEqual({
+    const probed = createProbedPool([node]);
+    expect(probed.pool.state()).toEqual({
       head: undefined,
       endpoints: [{ endpoint: expect.stringMatching(/^[0-9a-f]{6}$/), state: "unknown", head: undefined }],
       usedAt: undefined,
     });
-    await lookAgain(looked, ["ok"]);
-    const seen = { number: 7, timestamp: nowSeconds, observedAt: looked.clock.ms };
-    expect(looked.pool.state()).toMatchObject({ head: seen, endpoints: [{ head: seen }] });
+    await probeAgain(probed, ["ok"]);
+    const seen = { number: 7, timestamp: nowSeconds, observedAt: probed.clock.ms };
+    expect(probed.pool.state()).toMatchObject({ head: seen, endpoints: [{ head: seen }] });
   });
 
   test("is failing after a failed probe or read, and ok after the next success", async () => {
     const node = await startRpcNodeStub({ head: head(7) });
-    const looked = poolOf([node]);
-    await lookAgain(looked, ["ok"]);
+    const probed = createProbedPool([node]);
+    await probeAgain(probed, ["ok"]);
     node.intercept = down;
-    await lookAgain(looked, ["failing"]);
+    await probeAgain(probed, ["failing"]);
     node.intercept = up;
-    await lookAgain(looked, ["ok"]);
+    await probeAgain(probed, ["ok"]);
     node.intercept = down;
-    await expect(looked.pool.send("eth_gasPrice", [], never)).rejects.toThrow();
-    expect(looked.states()).toEqual(["failing"]);
+    await expect(probed.pool.send("eth_gasPrice", [], never)).rejects.toThrow();
+    expect(probed.states()).toEqual(["failing"]);
     node.intercept = up;
-    await looked.pool.send("eth_gasPrice", [], never);
-    expect(looked.states()).toEqual(["ok"]);
+    await probed.pool.send("eth_gasPrice", [], never);
+    expect(probed.states()).toEqual(["ok"]);
   });
 
   test("is failing while its breaker is open, whatever its head", async () => {
@@ -74,39 +77,39 @@ describe("the state of an endpoint", () => {
       await startRpcNodeStub({ head: head(7), intercept: down }),
       await startRpcNodeStub({ head: head(7) }),
     ];
-    const looked = poolOf([first, second]);
-    for (let round = 0; round < 5; round++) await looked.pool.send("eth_gasPrice", [], never);
+    const probed = createProbedPool([first, second]);
+    for (let round = 0; round < 5; round++) await probed.pool.send("eth_gasPrice", [], never);
     first.intercept = up;
     const looks = first.headRequests;
-    looked.clock.ms += 10_000;
-    looked.pool.probe();
+    probed.clock.ms += 10_000;
+    probed.pool.probe();
     await vi.waitFor(() => expect(first.headRequests).toBe(looks + 1), { timeout: 60_000 });
     await sleep(30);
-    expect(looked.states()).toEqual(["failing", "ok"]);
-    looked.clock.ms += 30_000;
-    expect(looked.states()).toEqual(["ok", "ok"]);
+    expect(probed.states()).toEqual(["failing", "ok"]);
+    probed.clock.ms += 30_000;
+    expect(probed.states()).toEqual(["ok", "ok"]);
   });
 
   test("is cooldown while the endpoint asks for it", async () => {
     const busy: RpcNodeStub["intercept"] = ({ response }) =>
       Boolean(response.writeHead(429, { "retry-after": "20" }).end());
     const [first, second] = [await startRpcNodeStub({ intercept: busy }), await startRpcNodeStub({ head: head(7) })];
-    const looked = poolOf([first, second]);
-    await looked.pool.send("eth_gasPrice", [], never);
-    expect(looked.states()).toEqual(["cooldown", "ok"]);
+    const probed = createProbedPool([first, second]);
+    await probed.pool.send("eth_gasPrice", [], never);
+    expect(probed.states()).toEqual(["cooldown", "ok"]);
     const looks = [first.headRequests, second.headRequests] as const;
-    looked.clock.ms += 10_000;
-    looked.pool.probe();
+    probed.clock.ms += 10_000;
+    probed.pool.probe();
     await vi.waitFor(() => expect(second.headRequests).toBe(looks[1] + 1), { timeout: 60_000 });
     expect(first.headRequests).toBe(looks[0]);
-    looked.clock.ms += 10_001;
-    expect(looked.states()).toEqual(["failing", "ok"]);
+    probed.clock.ms += 10_001;
+    expect(probed.states()).toEqual(["failing", "ok"]);
   });
 
   test("is unaffected by a probe that shutdown aborts", async () => {
     const node = await startRpcNodeStub({ intercept: () => true });
     const closing = new AbortController();
-    const { pool, states } = poolOf([node], closing);
+    const { pool, states } = createProbedPool([node], closing);
     pool.probe();
     await vi.waitFor(() => expect(node.headRequests).toBe(1), { timeout: 60_000 });
     closing.abort();
@@ -115,16 +118,19 @@ describe("the state of an endpoint", () => {
   });
 
   test("is lagging when it responds and is behind its peers", async () => {
-    const looked = poolOf([await startRpcNodeStub({ head: head(84) }), await startRpcNodeStub({ head: head(100) })]);
-    await lookAgain(looked, ["lagging", "ok"]);
-    expect(looked.pool.state().head).toMatchObject({ number: 100 });
+    const probed = createProbedPool([
+      await startRpcNodeStub({ head: head(84) }),
+      await startRpcNodeStub({ head: head(100) }),
+    ]);
+    await probeAgain(probed, ["lagging", "ok"]);
+    expect(probed.pool.state().head).toMatchObject({ number: 100 });
   });
 });
 
 describe("probes", () => {
   test("run once in ten seconds however often they are requested, also for a single endpoint", async () => {
     const node = await startRpcNodeStub({ head: head(7) });
-    const { pool, clock } = poolOf([node]);
+    const { pool, clock } = createProbedPool([node]);
     for (let round = 0; round < 50; round++) pool.probe();
     await vi.waitFor(() => expect(node.headRequests).toBe(1), { timeout: 60_000 });
     clock.ms += 9_999;
@@ -137,7 +143,7 @@ describe("probes", () => {
   });
 
   test("do not count as use of the chain", async () => {
-    const { pool, clock } = poolOf([await startRpcNodeStub({ head: head(7) })]);
+    const { pool, clock } = createProbedPool([await startRpcNodeStub({ head: head(7) })]);
     pool.probe();
     expect(pool.state().lastUsedAt).toBeUndefined();
     await pool.send("eth_gasPrice", [], never);
@@ -146,7 +152,7 @@ describe("probes", () => {
 });
 
 test("a recorded head counts unless it is from the future", async () => {
-  const { pool, clock } = poolOf([await startRpcNodeStub()]);
+  const { pool, clock } = createProbedPool([await startRpcNodeStub()]);
   pool.recordHead({ number: 9, timestamp: nowSeconds });
   expect(pool.state().head).toEqual({ number: 9, timestamp: nowSeconds, observedAt: clock.ms });
   pool.recordHead({ number: 99, timestamp: nowSeconds + 3_600 });
@@ -154,15 +160,15 @@ test("a recorded head counts unless it is from the future", async () => {
 });
 
 test("an endpoint without a valid head is failing", async () => {
-  await lookAgain(poolOf([await startRpcNodeStub({ head: null })]), ["failing"]);
+  await probeAgain(createProbedPool([await startRpcNodeStub({ head: null })]), ["failing"]);
 });
 
 test("being overtaken does not make an endpoint failing", async () => {
   const slow = await startRpcNodeStub({ head: head(7), delayMs: 600 });
-  const looked = poolOf([slow, await startRpcNodeStub({ head: head(7) })]);
-  await lookAgain(looked, ["ok", "ok"]);
-  // The second is asked beside the first, and quicker.
-  await looked.pool.send("eth_gasPrice", [], never);
+  const probed = createProbedPool([slow, await startRpcNodeStub({ head: head(7) })]);
+  await probeAgain(probed, ["ok", "ok"]);
+  // The hedged request to the second endpoint is faster.
+  await probed.pool.send("eth_gasPrice", [], never);
   expect(slow.requests).toHaveLength(1);
-  expect(looked.states()).toEqual(["ok", "ok"]);
+  expect(probed.states()).toEqual(["ok", "ok"]);
 });

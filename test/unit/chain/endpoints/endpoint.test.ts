@@ -12,14 +12,14 @@ import {
 const methodAsResult = ({ method }: NodeCall) => ({ result: method });
 const chainId = "eth_chainId";
 
-/** Answers batches only, by what `make` gives for their calls. */
+/** Intercepts batches only; `make` returns the response to their calls. */
 const toBatches =
   (make: (calls: readonly NodeCall[]) => unknown, status = 200): RpcNodeStub["intercept"] =>
   ({ calls, isBatch, response }) => {
     if (isBatch) sendJson(response, make(calls), status);
     return isBatch;
   };
-const well = (calls: readonly NodeCall[]) =>
+const respondCorrectly = (calls: readonly NodeCall[]) =>
   calls.map((call) => ({ id: call.id, result: call.method === chainId ? "0x1" : call.method }));
 
 describe("the chain id", () => {
@@ -120,7 +120,7 @@ describe("the chain id", () => {
 
 describe("a batch", () => {
   test("is one request, and its outcomes have the order of its calls", async () => {
-    const node = await startRpcNodeStub({ intercept: toBatches((calls) => well(calls).reverse()) });
+    const node = await startRpcNodeStub({ intercept: toBatches((calls) => respondCorrectly(calls).reverse()) });
     const { batch } = createPoolOn([node]);
     expect(await batch("a", "b", "c")).toEqual([{ result: "a" }, { result: "b" }, { result: "c" }]);
     expect(node.requests).toEqual([[chainId, "a", "b", "c"]]);
@@ -181,7 +181,7 @@ describe("a batch", () => {
   test.each(bad)("%s is rejected, and the calls are sent separately", async (_, spoil) => {
     const node = await startRpcNodeStub({
       respond: methodAsResult,
-      intercept: toBatches((calls) => spoil(well(calls))),
+      intercept: toBatches((calls) => spoil(respondCorrectly(calls))),
     });
     const { batch, failures } = createPoolOn([node]);
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
@@ -224,7 +224,7 @@ describe("a batch", () => {
 });
 
 describe("an endpoint that rejects batches", () => {
-  test("any more is detected without a restart", async () => {
+  test("from some time on is detected without a restart", async () => {
     const node = await startRpcNodeStub({ respond: methodAsResult });
     const { batch } = createPoolOn([node]);
     await batch("a", "b");
@@ -236,7 +236,7 @@ describe("an endpoint that rejects batches", () => {
     expect(node.requests.slice(length)).toEqual([["a"], ["b"]]);
   });
 
-  test("any more with server errors is detected as well", async () => {
+  test("from some time on with server errors is detected as well", async () => {
     const node = await startRpcNodeStub({ respond: methodAsResult });
     const { batch } = createPoolOn([node]);
     await batch("a", "b");
@@ -245,10 +245,10 @@ describe("an endpoint that rejects batches", () => {
     expect(await batch("a", "b")).toEqual([{ result: "a" }, { result: "b" }]);
   });
 
-  test("and everything else does not get every call separately", async () => {
+  test("and fails single calls too does not get every call separately", async () => {
     const node = await startRpcNodeStub({ intercept: ({ response }) => Boolean(response.writeHead(500).end()) });
     await expect(createPoolOn([node]).batch(..."abcdefgh")).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    // Three attempts, each with the batch and one call of it.
+    // Three attempts, each with the batch and one of its calls.
     expect(node.requests).toHaveLength(6);
   });
 
@@ -258,14 +258,14 @@ describe("an endpoint that rejects batches", () => {
     ["one error object", toBatches(() => refusal), 10 * minute],
     ["a list of one error", toBatches((calls) => [{ ...refusal, id: calls[0]?.id }]), 10 * minute],
     ["an error for each call", toBatches((calls) => calls.map(({ id }) => ({ ...refusal, id }))), 10 * minute],
-    ["a result that is no list", toBatches(() => ({ id: 1, result: "0x1" })), 10 * minute],
+    ["a result that is not a list", toBatches(() => ({ id: 1, result: "0x1" })), 10 * minute],
     ["null", toBatches(() => null), 10 * minute],
     ...[400, 404, 405, 413, 415, 422].map((status): [string, RpcNodeStub["intercept"], number] => [
       String(status),
       toBatches(() => refusal, status),
       10 * minute,
     ]),
-    // It may have been just that.
+    // The error may have been about this call only.
     ["500", toBatches(() => refusal, 500), minute / 2],
     ["501", toBatches(() => refusal, 501), minute / 2],
   ])("with %s gets separate requests for a while", async (_, intercept, whileMs) => {
@@ -276,10 +276,10 @@ describe("an endpoint that rejects batches", () => {
     expect(node.requests.map(({ length }) => length)).toEqual([3, 1, 1, 1]);
     expect(failures).toEqual([]);
 
-    // It was a batch of three that it refused.
+    // The rejected batch had three calls.
     clock.ms += whileMs - 1;
     await batch("a", "b", "c");
-    // The chain's id is asked for anew.
+    // The chain id is read again.
     expect(node.requests.splice(0).map(({ length }) => length)).toEqual([3, 1, 1, 1, 1, 1, 1, 1]);
     clock.ms += 1;
     node.intercept = () => false;
@@ -305,17 +305,17 @@ describe("an endpoint that rejects batches", () => {
   });
 
   test("gets at most 16 concurrent requests", async () => {
-    let most = 0;
+    let maxConcurrent = 0;
     let now = 0;
     const node = await startRpcNodeStub({ respond: methodAsResult });
     node.intercept = ({ isBatch, calls, response }) => {
       if (isBatch) sendJson(response, refusal);
       else {
         now += 1;
-        most = Math.max(most, now);
+        maxConcurrent = Math.max(maxConcurrent, now);
         setTimeout(() => {
           now -= 1;
-          sendJson(response, well(calls)[0]);
+          sendJson(response, respondCorrectly(calls)[0]);
         }, 20);
       }
       return true;
@@ -324,7 +324,7 @@ describe("an endpoint that rejects batches", () => {
     expect(await createPoolOn([node], { attemptTimeoutMs: 2_000 }).batch(...methods)).toEqual(
       methods.map((result) => ({ result })),
     );
-    expect(most).toBe(16);
+    expect(maxConcurrent).toBe(16);
   });
 
   test("gets no further requests when one of them fails", async () => {

@@ -10,13 +10,13 @@ const head = (number: number, timestamp: number) => ({
 });
 const result = (value: string) => ({ respond: () => ({ result: value }) });
 
-/** Reads until all endpoints have been asked for their heads once more, and a bit longer. */
-async function look(pool: ReturnType<typeof createPoolOn>, nodes: readonly RpcNodeStub[]): Promise<void> {
+/** Triggers a refresh and waits until the heads of all endpoints have been read once more. */
+async function refreshHeads(pool: ReturnType<typeof createPoolOn>, nodes: readonly RpcNodeStub[]): Promise<void> {
   const before = nodes.map(({ headRequests }) => headRequests);
   pool.clock.ms += 10_000;
   await pool.send();
   await vi.waitFor(
-    () => expect(nodes.map(({ headRequests }) => headRequests)).toEqual(before.map((looks) => looks + 1)),
+    () => expect(nodes.map(({ headRequests }) => headRequests)).toEqual(before.map((count) => count + 1)),
     { timeout: 60_000 },
   );
   await sleep(30);
@@ -36,7 +36,7 @@ describe("an endpoint behind its peers", () => {
     ] as const;
     nodes[1].head = head(100, 1000);
     const pool = createPoolOn(nodes);
-    await look(pool, nodes);
+    await refreshHeads(pool, nodes);
     expect(await pool.send()).toBe(isPassedOver ? "0xb" : "0xa");
   });
 
@@ -47,10 +47,10 @@ describe("an endpoint behind its peers", () => {
     ] as const;
     nodes[1].head = head(100, 1000);
     const pool = createPoolOn(nodes);
-    await look(pool, nodes);
+    await refreshHeads(pool, nodes);
     expect(await pool.send()).toBe("0xb");
     nodes[0].head = head(200, 2000);
-    await look(pool, nodes);
+    await refreshHeads(pool, nodes);
     expect(await pool.send()).toBe("0xa");
   });
 
@@ -61,7 +61,7 @@ describe("an endpoint behind its peers", () => {
     ] as const;
     nodes[1].head = head(100, 1000);
     const pool = createPoolOn(nodes);
-    await look(pool, nodes);
+    await refreshHeads(pool, nodes);
     expect(await pool.send()).toBe("0xb");
     nodes[1].intercept = ({ response }) => Boolean(response.writeHead(500).end());
     expect(await pool.send()).toBe("0xa");
@@ -74,7 +74,7 @@ describe("an endpoint behind its peers", () => {
     ] as const;
     nodes[1].head = head(100, Math.floor(Date.now() / 1000) + 120);
     const pool = createPoolOn(nodes);
-    await look(pool, nodes);
+    await refreshHeads(pool, nodes);
     expect(await pool.send()).toBe("0xa");
   });
 
@@ -90,7 +90,7 @@ describe("an endpoint behind its peers", () => {
     ] as const;
     nodes[1].head = said;
     const pool = createPoolOn(nodes);
-    await look(pool, nodes);
+    await refreshHeads(pool, nodes);
     expect(await pool.send()).toBe("0xa");
     expect(pool.failures).toEqual([]);
   });

@@ -7,7 +7,7 @@ const never = new AbortController().signal;
 const blockMs = 2_000;
 const start = 1_600_000_000;
 
-/** A chain of a block in two seconds, with its clock. */
+/** A chain with a block every two seconds, and its clock. */
 function setup(blocks = 50_000_000) {
   const state = { head: blocks, shift: 0, reads: [] as (number | "latest")[], has: (_: number) => true };
   const client: ChainClient = {
@@ -43,7 +43,7 @@ describe("findBlockAt", () => {
   test("needs two reads at first, one with a cached head, none near a cached block", async () => {
     const { blockAt, readsOf, clock } = setup();
     expect(await readsOf(() => blockAt(60_000_000))).toBe(2);
-    // A head that is older than a block is as good.
+    // A cached head that is older than one block is used as well.
     clock.ms += 59_999;
     expect(await readsOf(() => blockAt(50_000_000))).toBe(1);
     expect(await readsOf(() => blockAt(60_000_050))).toBe(0);

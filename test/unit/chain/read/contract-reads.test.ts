@@ -6,11 +6,11 @@ import { createPoolOn, type NodeCall, startRpcNodeStub, UNAVAILABLE_ERROR } from
 const never = new AbortController().signal;
 const multicall = `0x${"ca".repeat(20)}`;
 const options = { multicallAddress: multicall, hasL1BlockNumbers: false };
-const view = { to: `0x${"a1".repeat(20)}`, data: "0x12345678" };
+const contractCall = { to: `0x${"a1".repeat(20)}`, data: "0x12345678" };
 const abi = new utils.Interface(["function aggregate3() view returns ((bool success, bytes returnData)[])"]);
 const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
-/** Time, block and the view. */
-const whole = abi.encodeFunctionResult("aggregate3", [[1_700_000_000, 16, 7].map((each) => [true, word(each)])]);
+/** Time, block and the result of the call. */
+const whole = abi.encodeFunctionResult("aggregate3", [[1_700_000_000, 16, 7].map((value) => [true, word(value)])]);
 
 const node = (result: unknown, single = "0x") =>
   startRpcNodeStub({
@@ -24,7 +24,7 @@ const node = (result: unknown, single = "0x") =>
 describe("readContracts", () => {
   test("reads all calls in one block", async () => {
     const { client } = createPoolOn([await node(whole)]);
-    expect(await readContracts(client, options, [view], [], never)).toEqual({
+    expect(await readContracts(client, options, [contractCall], [], never)).toEqual({
       block: { number: 16n, timeSeconds: 1_700_000_000n },
       returnData: [word(7)],
       outcomes: [],
@@ -33,18 +33,18 @@ describe("readContracts", () => {
 
   test.each([
     ["without state", "0x"],
-    ["that cuts answers short", whole.slice(0, -64)],
-    ["that answers for other views", abi.encodeFunctionResult("aggregate3", [[[true, word(1)]]])],
-    ["that answers something else", word(1)],
-  ])("retries at the next endpoint after a response %s", async (_, spoilt) => {
-    const { client, failures } = createPoolOn([await node(spoilt), await node(whole)]);
-    expect(await readContracts(client, options, [view], [], never)).toMatchObject({ returnData: [word(7)] });
+    ["with truncated results", whole.slice(0, -64)],
+    ["to other calls", abi.encodeFunctionResult("aggregate3", [[[true, word(1)]]])],
+    ["of another format", word(1)],
+  ])("retries at the next endpoint after a response %s", async (_, invalidResult) => {
+    const { client, failures } = createPoolOn([await node(invalidResult), await node(whole)]);
+    expect(await readContracts(client, options, [contractCall], [], never)).toMatchObject({ returnData: [word(7)] });
     expect(failures).toMatchObject([{ error: "returned an impossible result" }]);
   });
 
   test("reads one by one where no node has Multicall3", async () => {
     const { client } = createPoolOn([await node("0x", word(9)), await node("0x", word(9))]);
-    expect(await readContracts(client, options, [view], [], never)).toMatchObject({
+    expect(await readContracts(client, options, [contractCall], [], never)).toMatchObject({
       block: { number: 17n, timeSeconds: 32n },
       returnData: [word(9)],
     });
@@ -52,6 +52,6 @@ describe("readContracts", () => {
 
   test("fails where no node gives a complete response", async () => {
     const { client } = createPoolOn([await node(word(1)), await node(whole.slice(0, -64))]);
-    await expect(readContracts(client, options, [view], [], never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    await expect(readContracts(client, options, [contractCall], [], never)).rejects.toMatchObject(UNAVAILABLE_ERROR);
   });
 });

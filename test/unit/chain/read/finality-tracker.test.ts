@@ -11,15 +11,15 @@ const wall = 1_800_000_000_000;
 const hourAgo = wall / 1000 - 3_600;
 const unavailable = (cause: unknown) => new ServiceError("UPSTREAM_UNAVAILABLE", "down", { cause });
 
-/** A chain that says so of its last final block. */
-function setup(say: (signal: AbortSignal) => unknown) {
-  const state = { say, asked: 0 };
+/** Creates a tracker of a chain that returns this finalized block. */
+function setup(respond: (signal: AbortSignal) => unknown) {
+  const state = { respond, reads: 0 };
   const client: ChainClient = {
     slug: "optimism",
     async send(method, params, signal) {
       expect([method, ...params]).toEqual(["eth_getBlockByNumber", "finalized", false]);
-      state.asked += 1;
-      return state.say(signal);
+      state.reads += 1;
+      return state.respond(signal);
     },
     sendBatch: () => Promise.reject(new Error("no batches")),
     getLogs: () => Promise.reject(new Error("no logs")),
@@ -35,13 +35,13 @@ describe("isFinal", () => {
   test("reads the finalized block again after ten seconds, and only for later blocks", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(100));
     expect([await isFinal(100), await isFinal(101), await isFinal(99)]).toEqual([true, false, true]);
-    expect(state.asked).toBe(1);
+    expect(state.reads).toBe(1);
     clock.ms += 10_000;
     expect(await isFinal(100)).toBe(true);
-    expect(state.asked).toBe(1);
-    state.say = () => createHeader(101);
+    expect(state.reads).toBe(1);
+    state.respond = () => createHeader(101);
     expect(await isFinal(101)).toBe(true);
-    expect(state.asked).toBe(2);
+    expect(state.reads).toBe(2);
   });
 
   test("keeps a block final when an endpoint lags or knows no finalized block", async () => {
@@ -49,7 +49,7 @@ describe("isFinal", () => {
     await isFinal(100);
     for (const say of [() => createHeader(50), () => null]) {
       clock.ms += 10_000;
-      state.say = say;
+      state.respond = say;
       expect(await isFinal(101, hourAgo)).toBe(false);
       expect(await isFinal(100)).toBe(true);
     }
@@ -58,7 +58,7 @@ describe("isFinal", () => {
   test("forgets an unconfirmed finalized block after ten minutes", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(1_000));
     expect(await isFinal(500)).toBe(true);
-    state.say = () => createHeader(100);
+    state.respond = () => createHeader(100);
     clock.ms += 5 * 60_000;
     expect(await isFinal(1_001)).toBe(false);
     clock.ms += 5 * 60_000 - 1;
@@ -70,7 +70,7 @@ describe("isFinal", () => {
   test("forgets it after ten minutes also while the chain does not respond", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(1_000));
     await isFinal(500);
-    state.say = () => {
+    state.respond = () => {
       throw unavailable(new UpstreamError("could not be reached"));
     };
     clock.ms += 10 * 60_000 - 1;
@@ -84,7 +84,7 @@ describe("isFinal", () => {
     await isFinal(500);
     clock.ms += 9 * 60_000;
     await isFinal(1_001);
-    state.say = () => createHeader(100);
+    state.respond = () => createHeader(100);
     clock.ms += 9 * 60_000;
     expect([await isFinal(1_001), await isFinal(1_000)]).toEqual([false, true]);
   });
@@ -114,10 +114,10 @@ describe("isFinal", () => {
     expect([await isFinal(5, hourAgo), await isFinal(5, hourAgo + 1), await isFinal(5)]).toEqual([true, false, false]);
     clock.ms += 9 * 60_000;
     await isFinal(5, hourAgo);
-    expect(state.asked).toBe(1);
+    expect(state.reads).toBe(1);
     clock.ms += 60_000;
     await isFinal(5, hourAgo);
-    expect(state.asked).toBe(2);
+    expect(state.reads).toBe(2);
   });
 
   test.each([
@@ -131,7 +131,7 @@ describe("isFinal", () => {
     });
     expect(await isFinal(5, hourAgo)).toBe(false);
     expect(await isFinal(5, hourAgo)).toBe(false);
-    expect(state.asked).toBe(1);
+    expect(state.reads).toBe(1);
   });
 
   test("shares one read among concurrent callers, and reads again when the first has left", async () => {
@@ -142,15 +142,15 @@ describe("isFinal", () => {
     const both = [isFinal(5, hourAgo, leaving.signal), isFinal(6, hourAgo)];
     leaving.abort();
     expect(await Promise.all(both)).toEqual([false, false]);
-    expect(state.asked).toBe(1);
-    state.say = () => createHeader(100);
+    expect(state.reads).toBe(1);
+    state.respond = () => createHeader(100);
     expect(await isFinal(5)).toBe(true);
   });
 
   test("keeps the state of custom endpoints separate", async () => {
     const { client, finality, state } = setup(() => createHeader(100));
     expect(await finality.isFinal(client, { number: 100 }, never)).toBe(true);
-    state.say = () => createHeader(5);
+    state.respond = () => createHeader(5);
     expect(await finality.isFinal({ ...client }, { number: 100 }, never)).toBe(false);
   });
 });

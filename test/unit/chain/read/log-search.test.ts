@@ -81,7 +81,7 @@ describe("searchLogs", () => {
   ])("stops as soon as it is complete and cancels the rest: %j", async (order, wanted, blocks) => {
     const { client, state } = createLogChainStub([1_500, 3_500, 98_000, 99_000], { maxLogBlocks: 1_000 });
     let pages = 0;
-    // Those after the third page never end by themselves.
+    // Searches after the third page never complete.
     state.hold = () => {
       pages += 1;
       return pages > 3 ? new Promise(() => {}) : Promise.resolve();

@@ -6,7 +6,7 @@ export const logAddress = `0x${"a1".repeat(20)}`;
 export const logTopic = word(7);
 export const logFilter: LogFilter = { address: logAddress, topics: [logTopic] };
 
-/** A log of a block, as nodes send it. */
+/** Creates a log of a block as nodes return it. */
 export function createRpcLog(block: number, index = 0): RpcLog {
   return {
     address: logAddress,
@@ -19,7 +19,7 @@ export function createRpcLog(block: number, index = 0): RpcLog {
   };
 }
 
-/** The same log as it is parsed. */
+/** Creates the parsed log of a block. */
 export const createLog = (block: number, index = 0): Log => ({
   ...createRpcLog(block, index),
   blockNumber: block,
@@ -32,7 +32,7 @@ export function createHeader(number: number, timestamp = number) {
   return { number: `0x${number.toString(16)}`, hash: word(number + 1), timestamp: `0x${timestamp.toString(16)}` };
 }
 
-/** A chain with logs in some blocks. Its only endpoint accepts at most `maxLogBlocks` blocks at once. */
+/** Creates a chain with logs in some blocks, whose only endpoint searches at most `maxLogBlocks` blocks per request. */
 export function createLogChainStub(
   blocks: readonly number[],
   { maxLogBlocks = Number.POSITIVE_INFINITY, head = 100_000 } = {},

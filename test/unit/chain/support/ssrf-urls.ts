@@ -1,5 +1,5 @@
-// Hosts that no caller may have us connect to, in every spelling that is known to pass careless checks. `%P` is a port
-// that listens on this machine.
+// Hosts to which callers must not make the service connect, in every spelling that is known to bypass weak checks. `%P`
+// stands for a listening local port.
 
 /** Spellings of addresses of this machine, in a URL's host. */
 const LOCAL = [
@@ -49,7 +49,7 @@ const LOCAL = [
   ...["[2001:0:7f00:1::]", "[2001::80ff:fffe]", "[2001:0000:4136:e378:8000:63bf:80ff:fffe]", "[fe80::5efe:127.0.0.1]"],
 ];
 
-/** The beginnings and ends of private and special blocks, and what stands at well-known places in them. */
+/** First and last addresses of private and special blocks, and well-known addresses in them. */
 const ELSEWHERE = [
   ...["0.0.0.1", "0.255.255.255", "10.0.0.0", "10.0.0.1", "10.255.255.255", "100.64.0.0", "100.127.255.255"],
   ...["100.100.100.200", "169.254.0.0", "169.254.169.254", "169.254.170.2", "169.254.169.253", "169.254.255.255"],
@@ -94,7 +94,7 @@ const ELSEWHERE = [
   ...["[2620:4f:8000::]", "[2620:4f:8000:ffff::1]", "[3fff::]", "[3fff::1]", "[3fff:fff:ffff::1]"],
 ];
 
-/** Names of this machine, of private networks, of other systems than DNS, and what is no name of a server at all. */
+/** Names of this machine, of private networks and of systems other than DNS, and invalid host names. */
 export const forbiddenHosts: readonly string[] = [
   ...[
     "localhost",
@@ -116,7 +116,7 @@ export const forbiddenHosts: readonly string[] = [
   `${"a.".repeat(124)}example.org`,
 ];
 
-/** Names that anybody can have, for private addresses. */
+/** Public names that resolve to private addresses. */
 export const PRIVATE_ADDRESS_HOSTS: Readonly<Record<string, string>> = {
   "127.0.0.1.nip.example.net": "127.0.0.1",
   "127-0-0-1.sslip.example.net": "127.0.0.1",
@@ -140,13 +140,13 @@ export const PRIVATE_ADDRESS_HOSTS: Readonly<Record<string, string>> = {
   "empty.example.net": "",
 };
 
-/** URLs that lead to this machine, whichever way they are read. */
+/** URLs that refer to this machine, however they are parsed. */
 export const localUrls: readonly string[] = [
   ...[...LOCAL, ...ELSEWHERE].map((host) => `https://${host}:%P/`),
   ...Object.keys(PRIVATE_ADDRESS_HOSTS).map((name) => `https://${name}:%P/`),
   // Without a port, and with one of the usual ones.
   ...["https://127.0.0.1", "https://127.0.0.1:443/", "https://[::1]", "https://127.0.0.1:8545/"],
-  // Where the host begins and ends.
+  // Ambiguous start or end of the host.
   ...["https:127.0.0.1:%P", "https:/127.0.0.1:%P/", "https:///127.0.0.1:%P/", "https:\\\\127.0.0.1:%P\\"],
   ...["https:////127.0.0.1:%P/", "https:\\/127.0.0.1:%P/", "HTTPS://127.0.0.1:%P/", "hTtPs://[::1]:%P/"],
   ...[" https://127.0.0.1:%P/ ", "\u0000https://127.0.0.1:%P/", "ht\ntps://127.0.0.1:%P/", "https:\t//127.0.0.1:%P/"],
@@ -165,7 +165,7 @@ export const localUrls: readonly string[] = [
   ],
   ...["https://[127.0.0.1]:%P/", "https://[::ffff:127.0.0.1:%P/", "https://256.0.0.1:%P/", "https://127.0.0.1.1:%P/"],
   ...["https://0x7f.0x0.0x0.0x0.0x1:%P/", "https://0xg.0.0.1:%P/", "https://4294967296:%P/", "https://09.0.0.1:%P/"],
-  // Other ways than https.
+  // Other schemes than https.
   ...[
     "http://127.0.0.1:%P/",
     "http://localhost:%P/",
@@ -192,7 +192,7 @@ export const localUrls: readonly string[] = [
   ],
 ];
 
-/** URLs that keep no other rule than that of addresses. */
+/** URLs with an allowed address that violate another rule. */
 export const invalidUrls: readonly string[] = [
   ...["http://rpc.example.org/", "http://rpc.example.org:443/", "http://93.184.216.34:8545/", "ws://rpc.example.org/"],
   ...["wss://rpc.example.org/", "ftp://rpc.example.org:443/", "ftps://rpc.example.org:443/", "rpc.example.org"],
