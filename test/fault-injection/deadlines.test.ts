@@ -280,7 +280,7 @@ describe("a start with every upstream down", () => {
     for (const { path } of Object.values(queries)) {
       const { status, body } = await gateway.get(path);
       expect({ status, body }).toMatchObject({ status: 503, body: { reason: "UPSTREAM_UNAVAILABLE" } });
-      expect((body as { message: string }).message).toMatch(/of [a-z]+ gives/);
+      expect((body as { message: string }).message).toMatch(/^no RPC endpoint of [a-z]+ responded$/);
     }
   });
 });

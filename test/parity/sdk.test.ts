@@ -2,6 +2,7 @@ import { HopBridge } from "@hop-protocol/sdk";
 import { type BigNumber, providers } from "ethers";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { getTokenDecimals } from "../../src/hop/tokens.js";
+import { isFullEffort } from "../support/effort.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 // The reference is the SDK used as documented: with ethers' providers and its own HTTP requests and caches. Only the
@@ -108,9 +109,13 @@ describe("quotes equal those of a plain SDK on the same chains", () => {
   test("for every available route and amounts from one unit to more than the pool", { timeout: 300_000 }, async () => {
     const rows = (await gateway.get("/v1/available-routes")).body as Row[];
     expect(rows).toHaveLength(240);
-    const jobs = rows.flatMap((row) =>
-      getAmounts(row.token).map((amount, index) => ({ row, amount, slippage: SLIPPAGES[index] ?? "1" })),
+    const jobs = rows.flatMap((row, rowIndex) =>
+      getAmounts(row.token)
+        .map((amount, index) => ({ row, amount, slippage: SLIPPAGES[index] ?? "1" }))
+        // The short form quotes every route with two amounts, which alternate over the routes.
+        .filter((_, index) => isFullEffort || (index + rowIndex) % 3 === 0),
     );
+    const jobCount = jobs.length;
     const counts = { quoted: 0, rejected: 0 };
     const processJobs = async (): Promise<void> => {
       for (let job = jobs.pop(); job !== undefined; job = jobs.pop()) {
@@ -118,8 +123,9 @@ describe("quotes equal those of a plain SDK on the same chains", () => {
       }
     };
     await Promise.all(Array.from({ length: 12 }, processJobs));
-    expect(counts.quoted + counts.rejected).toBe(240 * 6);
-    expect(counts.quoted).toBeGreaterThan(240 * 4);
+    expect(jobCount).toBe(240 * (isFullEffort ? 6 : 2));
+    expect(counts.quoted + counts.rejected).toBe(jobCount);
+    expect(counts.quoted).toBeGreaterThan((jobCount * 2) / 3);
     expect(counts.rejected).toBeGreaterThan(0);
   });
 

@@ -57,11 +57,16 @@ async function expectAll(queries: Iterable<string>): Promise<void> {
 }
 
 test("answers like the chains for every kind of query, without reading them", async () => {
-  for (const proxy of proxies) proxy.reset();
-  await expectAll(expected.keys());
-  const methods = new Set(proxies.flatMap((proxy) => [...proxy.calls().keys()]));
-  for (const method of ["eth_getTransactionReceipt", "eth_call", "eth_getBlockByHash"])
-    expect(methods).not.toContain(method);
+  const statusReads = ["eth_getTransactionReceipt", "eth_call", "eth_getBlockByHash"];
+  // The index reads blocks in which other tests send transactions: a round without any shows that no query needs them.
+  await expect
+    .poll(async () => {
+      for (const proxy of proxies) proxy.reset();
+      await expectAll(expected.keys());
+      const methods = new Set(proxies.flatMap((proxy) => [...proxy.calls().keys()]));
+      return statusReads.filter((method) => methods.has(method));
+    })
+    .toEqual([]);
 });
 
 test("searches only the newest logs of the chains for an ID that is not indexed", async () => {
