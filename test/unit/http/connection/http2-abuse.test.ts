@@ -2,7 +2,7 @@ import { Agent } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   createFrameReader,
   encodeClientPreface,
@@ -12,6 +12,18 @@ import {
 import type { HttpLimits } from "../../../../src/http/connection/http-limits.js";
 import { openRawSocket, sendHttp1, sendHttp2On } from "../support/raw-client.js";
 import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
+
+/** Interval of the checks of all sessions. Their clock moves only when a test advances it. */
+const CHECK_INTERVAL_MS = 1000;
+/** Bytes that a flood sends per second of that clock. */
+const FLOOD_BYTES_PER_SECOND = 256 * 1024;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const END = 1;
 const END_HEADERS = 4;
@@ -67,11 +79,18 @@ async function flood(port: number, makeFrames: (index: number) => Buffer, pauseM
     }),
   );
   socket.write(encodeClientPreface());
+  let bytesUntilCheck = FLOOD_BYTES_PER_SECOND;
   for (let index = 0; !socket.destroyed; ) {
-    const batch: Buffer[] = [];
-    for (let left = 20; left > 0; left--) batch.push(makeFrames(index++));
+    const frames: Buffer[] = [];
+    for (let left = 20; left > 0; left--) frames.push(makeFrames(index++));
+    const batch = Buffer.concat(frames);
     // The server may stop reading.
-    if (!socket.write(Buffer.concat(batch))) await Promise.race([nextEvent(socket, "drain"), closed]);
+    if (!socket.write(batch)) await Promise.race([nextEvent(socket, "drain"), closed]);
+    bytesUntilCheck -= batch.length;
+    if (bytesUntilCheck <= 0) {
+      bytesUntilCheck += FLOOD_BYTES_PER_SECOND;
+      vi.advanceTimersByTime(CHECK_INTERVAL_MS);
+    }
     await (pauseMs > 0 ? sleep(pauseMs) : new Promise((resolve) => setImmediate(resolve)));
   }
   return code;
@@ -162,7 +181,7 @@ test.each([END, 0])("a series of reset requests closes the connection, too (flag
 });
 
 describe("a connection that does not answer PINGs is closed", () => {
-  const limits = { pingIntervalMs: 1000 };
+  const limits = { pingIntervalMs: CHECK_INTERVAL_MS };
   const start = encodeClientPreface();
 
   test.each([
@@ -188,11 +207,13 @@ describe("a connection that does not answer PINGs is closed", () => {
   ])("%s", async (_, bytes) => {
     const { port, accessLines } = await startHangingServer(limits);
     const socket = await openRawSocket(port);
-    const closed = nextEvent(socket, "close");
     // Read but never answered.
     socket.resume();
     socket.write(bytes);
-    await closed;
+    while (!socket.destroyed) {
+      vi.advanceTimersByTime(CHECK_INTERVAL_MS);
+      await sleep(5);
+    }
     await expect.poll(() => accessLines.filter(({ errorCode }) => errorCode === "KEEPALIVE_TIMEOUT")).toHaveLength(1);
   });
 
@@ -208,7 +229,12 @@ describe("a connection that does not answer PINGs is closed", () => {
       pings += 1;
     });
     const response = sendHttp2On(session, "/v1/quote?amount=1");
-    await expect.poll(() => pings).toBe(3);
+    for (let round = 1; round <= 3; round++) {
+      // The acknowledgement of the previous PING precedes this request.
+      await sendHttp2On(session, "/nowhere");
+      vi.advanceTimersByTime(limits.pingIntervalMs);
+      await expect.poll(() => pings).toBe(round);
+    }
     release();
     expect((await response).status).toBe(200);
     session.destroy();
@@ -271,7 +297,7 @@ test("occasional resets do not close the connection", async () => {
   }
   await resetRequests(450);
   await expect.poll(() => accessLines.length).toBe(450);
-  await sleep(3200);
+  vi.advanceTimersByTime(3 * CHECK_INTERVAL_MS);
   await resetRequests(100);
   expect((await sendHttp2On(session, "/v1/quote?amount=1")).status).toBe(200);
   expect(accessLines.filter(({ errorCode }) => errorCode !== undefined)).toEqual([]);
