@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
 import { createCircuitBreaker, type UpstreamHealth } from "../../resilience/circuit-breaker.js";
-import { monotonicNow } from "../../resilience/clock.js";
+import { monotonicNow, sleep as sleepReal } from "../../resilience/clock.js";
 import { createSemaphore } from "../../resilience/semaphore.js";
 import { UpstreamError } from "../../resilience/upstream-error.js";
 import { type ChainClient, getRpcResult } from "../chain-client.js";
@@ -32,6 +32,8 @@ export interface EndpointPoolOptions {
   readonly now?: () => number;
   /** Returns a random number from 0 up to 1. */
   readonly random?: () => number;
+  /** Waits before a hedge or a retry: resolves after a time in milliseconds, or when the signal aborts. */
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** A failed attempt. Contains no secret. */
@@ -86,6 +88,7 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     attemptTimeoutMs = DEFAULT_ATTEMPT_TIMEOUT_MS,
     now = monotonicNow,
     random = Math.random,
+    sleep = sleepReal,
   } = options;
   const upstreams = options.urls.map(
     (url): Upstream => ({ endpoint: createEndpoint({ ...options, url, now }), breaker: createCircuitBreaker(now) }),
@@ -100,6 +103,7 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     attemptTimeoutMs,
     now,
     random,
+    sleep,
   });
 
   let lastUsedAt: number | undefined;

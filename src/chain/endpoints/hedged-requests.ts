@@ -1,7 +1,6 @@
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
 import type { CircuitBreaker, CircuitBreakerAttempt } from "../../resilience/circuit-breaker.js";
-import { sleep } from "../../resilience/clock.js";
 import { UpstreamError } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
@@ -39,6 +38,8 @@ export interface HedgedRequesterOptions {
   readonly now: () => number;
   /** Returns a random number from 0 up to 1. */
   readonly random: () => number;
+  /** Waits before a hedge or a retry: resolves after a time in milliseconds, or when the signal aborts. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** Extra rules for log searches: endpoints differ in how many blocks they search at once. */
@@ -86,7 +87,7 @@ const RETRY_JITTER_MS = 100;
  * other endpoints, or retries, when one fails.
  */
 export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRequester {
-  const { slug, listCandidates, isHealthy, onFailure, closing, attemptTimeoutMs, now, random } = options;
+  const { slug, listCandidates, isHealthy, onFailure, closing, attemptTimeoutMs, now, random, sleep } = options;
 
   return async (calls, signal, policy) => {
     const method = [...new Set(calls.map((call) => call.method))].join(",");

@@ -109,7 +109,7 @@ async function serve(node: Node): Promise<string> {
 
 async function check(
   nodes: readonly (Node | string)[],
-  { attemptTimeoutMs = 2_000, signal = new AbortController().signal, withMulticall = true } = {},
+  { attemptTimeoutMs = 30_000, signal = new AbortController().signal, withMulticall = true } = {},
 ): Promise<readonly EndpointReport[]> {
   const urls = await Promise.all(nodes.map((node) => (typeof node === "string" ? node : serve(node))));
   const dispatcher = new Agent();
@@ -180,7 +180,8 @@ describe("the chain", () => {
     ],
     ["silence", { before: () => sleep(3_000) }, "did not answer in time"],
   ])("reports trouble: %s", async (_, node, trouble) => {
-    expect(await one(node, { attemptTimeoutMs: 300 })).toEqual({ name: expect.any(String), trouble });
+    const options = trouble === "did not answer in time" ? { attemptTimeoutMs: 300 } : {};
+    expect(await one(node, options)).toEqual({ name: expect.any(String), trouble });
   });
 
   test("reports a refused connection without the URL", async () => {
@@ -276,9 +277,9 @@ describe("logs", () => {
   test("a node that searches the whole chain too slowly gets a smaller range", async () => {
     let searches = 0;
     const before = (method: string): Promise<void> | void => {
-      if (method === "eth_getLogs" && ++searches === 1) return sleep(1_000);
+      if (method === "eth_getLogs" && ++searches === 1) return sleep(3_000);
     };
-    expect((await one({ before }, { attemptTimeoutMs: 300 })).logBlocks).toBe(1_000_000);
+    expect((await one({ before }, { attemptTimeoutMs: 1_000 })).logBlocks).toBe(1_000_000);
   });
 
   test("a node that times out with a small range gets no other", async () => {

@@ -344,6 +344,7 @@ test("the requester distinguishes timeouts from failures", async () => {
     attemptTimeoutMs: 20,
     now: () => 0,
     random: () => 0,
+    sleep: async () => {},
   });
   const rules = {
     isEligible: () => true,

@@ -15,85 +15,87 @@ async function pair(options: Parameters<typeof createPoolOn>[1] = {}) {
   return { first, second, ...createPoolOn([first, second], options) };
 }
 
-async function timed<T>(work: Promise<T>): Promise<{ value: T; ms: number }> {
-  const from = performance.now();
-  const value = await work;
-  return { value, ms: performance.now() - from };
-}
+/** Resolves when a test's condition holds, however long that takes. */
+const until = (assertion: () => void): Promise<void> => vi.waitFor(assertion, { timeout: 60_000, interval: 5 });
 
 describe("a hedged request", () => {
   test("goes to the next endpoint when the first exceeds its usual latency, and aborts the slower one", async () => {
-    const { first, second, send, failures } = await pair({ attemptTimeoutMs: 3_000 });
+    const { first, second, send, failures, hedges } = await pair();
     for (let round = 0; round < 20; round++) await send();
-    first.delayMs = 2_000;
-    const { value, ms } = await timed(send());
-    expect(value).toBe("0xb");
-    // The 95th percentile of the first endpoint is below the minimum delay of 100 ms.
-    expect(ms).toBeGreaterThan(95);
-    expect(ms).toBeLessThan(400);
-    await vi.waitFor(() => expect(first.abortedRequests).toBe(1), { timeout: 60_000 });
+    first.intercept = hang;
+    second.ready = until(() => expect(methods(first)).toHaveLength(21));
+    hedges.areDue = true;
+    expect(await send()).toBe("0xb");
+    // The 95th percentile of the first endpoint is below the minimum delay.
+    expect(hedges.delaysMs.at(-1)).toBe(100);
+    await until(() => expect(first.abortedRequests).toBe(1));
     expect(methods(second)).toHaveLength(1);
     expect(failures).toEqual([]);
   });
 
   test("returns the first endpoint's response when that arrives first", async () => {
-    const { first, second, send } = await pair({ attemptTimeoutMs: 3_000 });
+    const { first, second, send, hedges } = await pair();
     await send();
-    first.delayMs = 200;
-    second.delayMs = 2_000;
-    expect((await timed(send())).value).toBe("0xa");
-    await vi.waitFor(() => expect(second.abortedRequests).toBe(1), { timeout: 60_000 });
+    first.ready = until(() => expect(methods(second)).toHaveLength(1));
+    second.intercept = hang;
+    hedges.areDue = true;
+    expect(await send()).toBe("0xa");
+    await until(() => expect(second.abortedRequests).toBe(1));
     expect(methods(second)).toHaveLength(1);
   });
 
   test("waits for the other endpoint when one of the two fails", async () => {
-    const { first, second, send, failures } = await pair({ attemptTimeoutMs: 3_000 });
+    const { first, second, send, failures, hedges } = await pair();
     await send();
-    first.delayMs = 250;
+    first.ready = until(() => expect(failures).toHaveLength(1));
     second.intercept = failing;
+    hedges.areDue = true;
     expect(await send()).toBe("0xa");
     expect(failures).toMatchObject([{ error: "answered 500" }]);
   });
 
   test("starts after 500 ms when no latency is known", async () => {
-    const { first, send } = await pair({ attemptTimeoutMs: 3_000 });
+    const { first, send, hedges } = await pair();
     first.intercept = hang;
-    const { value, ms } = await timed(send());
-    expect(value).toBe("0xb");
-    expect(ms).toBeGreaterThan(490);
-    expect(ms).toBeLessThan(900);
+    hedges.areDue = true;
+    expect(await send()).toBe("0xb");
+    expect(hedges.delaysMs).toEqual([500]);
   });
 
   test("adapts its delay to the measured latencies", async () => {
-    const [first, second] = [await startRpcNodeStub(result("0xa")), await startRpcNodeStub(result("0xb"))];
-    const { send } = createPoolOn([first, second], { attemptTimeoutMs: 3_000, now: () => performance.now() });
-    first.delayMs = 200;
+    const { first, second, send, clock, hedges } = await pair();
+    first.respond = () => {
+      clock.ms += 200;
+      return { result: "0xa" };
+    };
     for (let round = 0; round < 4; round++) await send();
     expect(methods(second)).toEqual([]);
     first.intercept = hang;
-    const { ms } = await timed(send());
-    expect(ms).toBeGreaterThan(195);
-    expect(ms).toBeLessThan(500);
+    hedges.areDue = true;
+    expect(await send()).toBe("0xb");
+    expect(hedges.delaysMs).toEqual([500, 200, 200, 200, 200]);
   });
 
   test("needs a healthy second endpoint", async () => {
-    const { first, second, send } = await pair({ attemptTimeoutMs: 3_000 });
+    const { first, second, send, failures, hedges } = await pair();
     await send();
-    // The second endpoint fails until its breaker opens.
-    first.intercept = failing;
     second.intercept = failing;
-    await send().catch(() => {});
-    first.intercept = healthy;
-    first.delayMs = 200;
-    for (let round = 0; round < 5; round++) await send();
-    const asked = methods(second).length;
-    await send();
-    expect(methods(second)).toHaveLength(asked);
+    hedges.areDue = true;
+    // Five failures open the breaker of the second endpoint.
+    for (let round = 1; round <= 5; round++) {
+      first.ready = until(() => expect(failures).toHaveLength(round));
+      expect(await send()).toBe("0xa");
+    }
+    expect(methods(second)).toHaveLength(5);
+    first.ready = Promise.resolve();
+    expect(await send()).toBe("0xa");
+    expect(methods(second)).toHaveLength(5);
   });
 
   test("needs a second endpoint", async () => {
-    const only = await startRpcNodeStub({ delayMs: 250 });
-    const { send } = createPoolOn([only], { attemptTimeoutMs: 3_000 });
+    const only = await startRpcNodeStub({ delayMs: 20 });
+    const { send, hedges } = createPoolOn([only]);
+    hedges.areDue = true;
     await send();
     await send();
     expect(methods(only)).toHaveLength(2);
@@ -102,7 +104,7 @@ describe("a hedged request", () => {
 
 describe("a circuit breaker of an endpoint", () => {
   test("opens after five failures in a row and probes with one request", async () => {
-    const { first, second, send, clock } = await pair({ attemptTimeoutMs: 3_000 });
+    const { first, second, send, clock } = await pair();
     await send();
     first.intercept = failing;
     for (let round = 0; round < 8; round++) expect(await send()).toBe("0xb");
@@ -150,14 +152,17 @@ describe("a circuit breaker of an endpoint", () => {
   });
 
   test("opens for a first endpoint that hangs and is overtaken five times", async () => {
-    const { first, second, send, failures } = await pair({ attemptTimeoutMs: 1_000 });
+    const { first, second, send, failures, hedges } = await pair();
     await send();
     first.intercept = hang;
-    // The second endpoint overtakes it five times.
-    for (let round = 0; round < 5; round++) expect(await send()).toBe("0xb");
+    hedges.areDue = true;
+    for (let round = 1; round <= 5; round++) {
+      second.ready = until(() => expect(methods(first)).toHaveLength(1 + round));
+      expect(await send()).toBe("0xb");
+    }
     expect(failures).toMatchObject([{ error: "is repeatedly slower than the next endpoint" }]);
-    const { ms } = await timed(Promise.all([send(), send(), send()]));
-    expect(ms).toBeLessThan(90);
+    hedges.areDue = false;
+    expect(await Promise.all([send(), send(), send()])).toEqual(["0xb", "0xb", "0xb"]);
     expect(methods(first)).toHaveLength(6);
     expect(methods(second)).toHaveLength(8);
   });
@@ -179,7 +184,7 @@ describe("a circuit breaker of an endpoint", () => {
   });
 
   test("is not kept open by a probe whose caller leaves", async () => {
-    const { first, send, clock } = await pair({ attemptTimeoutMs: 3_000 });
+    const { first, send, clock } = await pair();
     await send();
     first.intercept = failing;
     for (let round = 0; round < 5; round++) await send();
@@ -194,18 +199,19 @@ describe("a circuit breaker of an endpoint", () => {
   });
 
   test("is not kept open by a probe that another endpoint has overtaken", async () => {
-    const { first, second, send, clock, failures } = await pair({ attemptTimeoutMs: 1_000 });
+    const { first, second, send, clock, failures, hedges } = await pair();
     await send();
     first.intercept = failing;
     second.intercept = failing;
     for (let round = 0; round < 5; round++) await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     clock.ms += 30_000;
-    Object.assign(first, { intercept: healthy, delayMs: 250 });
-    Object.assign(second, { intercept: healthy, delayMs: 900 });
+    first.intercept = healthy;
+    second.intercept = hang;
+    hedges.areDue = true;
     expect(await send()).toBe("0xa");
     failures.length = 0;
     first.intercept = hang;
-    second.delayMs = 0;
+    second.intercept = healthy;
     // The request is hedged, not only sent after a failure of the first.
     expect(await send()).toBe("0xb");
     expect(failures).toEqual([]);

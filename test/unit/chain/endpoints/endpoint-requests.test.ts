@@ -4,12 +4,13 @@ import { sendJson } from "../../../support/stubs/http-stub.js";
 import { createPoolOn, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 /** Creates a pool that records its HTTP requests. */
-function createObservedPool(nodes: readonly RpcNodeStub[]) {
+function createObservedPool(nodes: readonly RpcNodeStub[], options: Parameters<typeof createPoolOn>[1] = {}) {
   const requests: (EndpointRequest & { outcome: string })[] = [];
   const pool = createPoolOn(nodes, {
     onEndpointRequest: (request) => (outcome) => {
       requests.push({ ...request, outcome });
     },
+    ...options,
   });
   const outcomes = (): string[] => requests.map(({ method, outcome }) => `${method} ${outcome}`);
   return { ...pool, requests, outcomes };
@@ -46,7 +47,8 @@ describe("the observer of HTTP requests", () => {
     ["network_error", { intercept: ({ response }) => Boolean(response.destroy()) }, "batch network_error"],
     ["rpc_error", { respond: () => ({ error: { code: -32005, message: "rate limit" } }) }, "batch rpc_error"],
   ])("%s: %j", async (_, behaviour, expected) => {
-    const { outcomes, send } = createObservedPool([await startRpcNodeStub(behaviour)]);
+    const options = expected === "batch timeout" ? { attemptTimeoutMs: 50 } : {};
+    const { outcomes, send } = createObservedPool([await startRpcNodeStub(behaviour)], options);
     await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
     expect(outcomes()[0]).toBe(expected);
   });

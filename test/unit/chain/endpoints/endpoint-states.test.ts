@@ -2,7 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { createEndpointPool, type EndpointPool } from "../../../../src/chain/endpoints/endpoint-pool.js";
-import { type ManualClock, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
+import {
+  createManualHedges,
+  type ManualClock,
+  type ManualHedges,
+  type RpcNodeStub,
+  startRpcNodeStub,
+} from "../support/rpc-node-stub.js";
 
 const dispatcher = new Agent();
 afterAll(() => dispatcher.destroy());
@@ -16,21 +22,23 @@ const up: RpcNodeStub["intercept"] = () => false;
 function createProbedPool(
   nodes: readonly RpcNodeStub[],
   closing = new AbortController(),
-): { pool: EndpointPool; clock: ManualClock; states: () => string[] } {
+): { pool: EndpointPool; clock: ManualClock; hedges: ManualHedges; states: () => string[] } {
   const clock = { ms: 1_000_000 };
+  const hedges = createManualHedges();
   const pool = createEndpointPool({
     slug: "optimism",
     chainId: 1,
     urls: nodes.map(({ url }) => url),
     dispatcher,
     maxBytes: 10_000,
-    attemptTimeoutMs: 1_000,
+    attemptTimeoutMs: 60_000,
     onFailure: () => {},
     closing: closing.signal,
     now: () => clock.ms,
     random: () => 0,
+    sleep: hedges.sleep,
   });
-  return { pool, clock, states: () => pool.state().endpoints.map(({ state }) => state) };
+  return { pool, clock, hedges, states: () => pool.state().endpoints.map(({ state }) => state) };
 }
 
 async function probeAgain(
@@ -164,9 +172,12 @@ test("an endpoint without a valid head is failing", async () => {
 });
 
 test("being overtaken does not make an endpoint failing", async () => {
-  const slow = await startRpcNodeStub({ head: head(7), delayMs: 600 });
-  const probed = createProbedPool([slow, await startRpcNodeStub({ head: head(7) })]);
+  const [slow, quick] = [await startRpcNodeStub({ head: head(7) }), await startRpcNodeStub({ head: head(7) })];
+  const probed = createProbedPool([slow, quick]);
   await probeAgain(probed, ["ok", "ok"]);
+  slow.intercept = () => true;
+  quick.ready = vi.waitFor(() => expect(slow.requests).toHaveLength(1), { timeout: 60_000 });
+  probed.hedges.areDue = true;
   // The hedged request to the second endpoint is faster.
   await probed.pool.send("eth_gasPrice", [], never);
   expect(slow.requests).toHaveLength(1);

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Agent } from "undici";
-import type { ChainClient, RpcCallResult } from "../../../../src/chain/chain-client.js";
+import type { RpcCallResult } from "../../../../src/chain/chain-client.js";
 import {
   createEndpointPool,
   type EndpointFailure,
+  type EndpointPool,
   type EndpointPoolOptions,
 } from "../../../../src/chain/endpoints/endpoint-pool.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
@@ -28,6 +29,8 @@ export interface RpcNodeStub {
   /** Handles a request instead of the stub; returns whether it did. */
   intercept: (request: { calls: readonly NodeCall[]; isBatch: boolean; response: ServerResponse }) => boolean;
   delayMs: number;
+  /** Responses wait for it. */
+  ready: Promise<unknown>;
   /** The methods of each HTTP request so far, in order, without reads of the head. */
   readonly requests: string[][];
   /** Number of reads of the head. */
@@ -47,6 +50,7 @@ export async function startRpcNodeStub(behaviour: Partial<RpcNodeStub> = {}): Pr
     head: undefined,
     intercept: () => false,
     delayMs: 0,
+    ready: Promise.resolve(),
     requests: [],
     headRequests: 0,
     abortedRequests: 0,
@@ -70,6 +74,7 @@ export async function startRpcNodeStub(behaviour: Partial<RpcNodeStub> = {}): Pr
     });
     if (node.intercept({ calls, isBatch, response })) return;
     const answers = calls.map((call) => ({ jsonrpc: "2.0", id: call.id, ...memberOf(call) }));
+    await node.ready;
     setTimeout(() => sendJson(response, isBatch ? answers : answers[0]), node.delayMs);
   }
 
@@ -81,21 +86,47 @@ export interface ManualClock {
   ms: number;
 }
 
-/** Creates a pool on nodes with a manual clock and a short timeout. */
+/** The waits before hedges, which never end by time: a slow machine must not cause a hedge. */
+export interface ManualHedges {
+  /** Whether the waits that begin from now on end at once. */
+  areDue: boolean;
+  /** The times of all waits so far. */
+  readonly delaysMs: number[];
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+export function createManualHedges(): ManualHedges {
+  const hedges: ManualHedges = {
+    areDue: false,
+    delaysMs: [],
+    async sleep(ms, signal) {
+      // A retry, which has no delay since `random` returns 0.
+      if (ms === 0) return;
+      hedges.delaysMs.push(ms);
+      if (hedges.areDue || signal.aborted) return;
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    },
+  };
+  return hedges;
+}
+
+/** Creates a pool on nodes with a manual clock and manual hedges. No attempt times out unless a test sets a timeout. */
 export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<EndpointPoolOptions> = {}) {
   const failures: EndpointFailure[] = [];
   const clock: ManualClock = { ms: 1_000_000 };
-  const client: ChainClient = createEndpointPool({
+  const hedges = createManualHedges();
+  const client: EndpointPool = createEndpointPool({
     slug: "optimism",
     chainId: 1,
     urls: nodes.map(({ url }) => `${url}/secret-key`),
     dispatcher,
-    attemptTimeoutMs: 200,
+    attemptTimeoutMs: 60_000,
     maxBytes: 10_000,
     onFailure: (failure) => failures.push(failure),
     closing: new AbortController().signal,
     now: () => clock.ms,
     random: () => 0,
+    sleep: hedges.sleep,
     ...options,
   });
   const never = new AbortController().signal;
@@ -103,6 +134,7 @@ export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<End
     client,
     failures,
     clock,
+    hedges,
     send: (method = "eth_call", signal: AbortSignal = never): Promise<unknown> => client.send(method, [], signal),
     batch: (...methods: string[]): Promise<readonly RpcCallResult[]> =>
       client.sendBatch(
