@@ -26,25 +26,36 @@ function drip(send: (byte: string) => void, byte: string): void {
 describe("a body that arrives byte by byte times out like one that does not arrive", () => {
   const limits = { requestMs: 500, headersMs: 500 };
 
-  test.each([
-    ["Connect", `POST ${QUOTE_PATH}`, "application/json", /^HTTP\/1\.1 (408|400) /],
-    ["gRPC-Web", `POST ${QUOTE_PATH}`, "application/grpc-web+proto", /^HTTP\/1\.1 408 |grpc-status: 3/],
-    ["gRPC", `POST ${QUOTE_PATH}`, "application/grpc", /^HTTP\/1\.1 408 |grpc-status: 3/],
-    ["a path that does not accept POST", "POST /v1/quote", "application/json", /^HTTP\/1\.1 405 /],
-    ["an unknown path", "POST /nowhere", "application/json", /^HTTP\/1\.1 404 /],
-    ["GET", "GET /v1/quote?amount=1", "application/json", /^HTTP\/1\.1 200 /],
-  ])("over HTTP/1.1: %s", async (_, requestLine, contentType, expected) => {
+  // The requests of a test run at the same time: each takes as long as the timeout.
+  test("over HTTP/1.1", async () => {
     const { port } = await startTestServer({ limits });
-    const socket = await openRawSocket(port);
-    cleanups.push(() => socket.destroy());
-    let text = "";
-    socket.on("data", (chunk) => {
-      text += chunk;
-    });
-    socket.write(`${requestLine} HTTP/1.1\r\nHost: x\r\nContent-Type: ${contentType}\r\nContent-Length: 5000\r\n\r\n`);
-    drip((byte) => socket.write(byte), " ");
-    await new Promise((resolve) => socket.once("close", resolve));
-    expect(text).toMatch(expected);
+    async function sendSlowly(requestLine: string, contentType: string): Promise<string> {
+      const socket = await openRawSocket(port);
+      cleanups.push(() => socket.destroy());
+      let text = "";
+      socket.on("data", (chunk) => {
+        text += chunk;
+      });
+      socket.write(
+        `${requestLine} HTTP/1.1\r\nHost: x\r\nContent-Type: ${contentType}\r\nContent-Length: 5000\r\n\r\n`,
+      );
+      drip((byte) => socket.write(byte), " ");
+      await new Promise((resolve) => socket.once("close", resolve));
+      return text;
+    }
+    const cases: readonly [string, string, string, RegExp][] = [
+      ["Connect", `POST ${QUOTE_PATH}`, "application/json", /^HTTP\/1\.1 (408|400) /],
+      ["gRPC-Web", `POST ${QUOTE_PATH}`, "application/grpc-web+proto", /^HTTP\/1\.1 408 |grpc-status: 3/],
+      ["gRPC", `POST ${QUOTE_PATH}`, "application/grpc", /^HTTP\/1\.1 408 |grpc-status: 3/],
+      ["a path that does not accept POST", "POST /v1/quote", "application/json", /^HTTP\/1\.1 405 /],
+      ["an unknown path", "POST /nowhere", "application/json", /^HTTP\/1\.1 404 /],
+      ["GET", "GET /v1/quote?amount=1", "application/json", /^HTTP\/1\.1 200 /],
+    ];
+    await Promise.all(
+      cases.map(async ([name, requestLine, contentType, expected]) => {
+        expect(await sendSlowly(requestLine, contentType), name).toMatch(expected);
+      }),
+    );
   });
 
   async function request(url: string, headers: Record<string, string>): Promise<ClientHttp2Stream> {
@@ -56,31 +67,40 @@ describe("a body that arrives byte by byte times out like one that does not arri
     return stream;
   }
 
-  test.each([
-    ["Connect", QUOTE_PATH, "application/json", 400],
-    ["a path that does not accept POST", "/v1/quote", "application/json", 405],
-    ["an unknown path", "/nowhere", "application/json", 404],
-  ])("over HTTP/2: %s", async (_, path, type, status) => {
+  test("over HTTP/2", async () => {
     const { url } = await startTestServer({ limits });
-    const stream = await request(url, { ":method": "POST", ":path": path, "content-type": type });
-    drip((byte) => stream.writable && stream.write(byte), " ");
-    const [headers] = await once(stream, "response");
-    expect(headers[":status"]).toBe(status);
-    await new Promise((resolve) => stream.once("close", resolve));
+    const cases: readonly [string, string, string, number][] = [
+      ["Connect", QUOTE_PATH, "application/json", 400],
+      ["a path that does not accept POST", "/v1/quote", "application/json", 405],
+      ["an unknown path", "/nowhere", "application/json", 404],
+    ];
+    await Promise.all(
+      cases.map(async ([name, path, type, status]) => {
+        const stream = await request(url, { ":method": "POST", ":path": path, "content-type": type });
+        drip((byte) => stream.writable && stream.write(byte), " ");
+        const [headers] = await once(stream, "response");
+        expect(headers[":status"], name).toBe(status);
+        if (!stream.closed) await new Promise((resolve) => stream.once("close", resolve));
+      }),
+    );
   });
 
-  test.each([
-    ["the fast path", {}],
-    ["the general path", { "grpc-encoding": "gzip" }],
-  ])("over gRPC on %s", async (_, extraHeaders) => {
+  test("over gRPC on the fast path and on the general path", async () => {
     const { url } = await startTestServer({ limits });
-    const headers = { ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc", te: "trailers" };
-    const stream = await request(url, { ...headers, ...extraHeaders });
-    stream.write(MESSAGE_PREFIX);
-    drip((byte) => stream.writable && stream.write(byte), "\0");
-    const [trailers] = await once(stream, "trailers");
-    expect(trailers).toMatchObject({ "grpc-status": "3", "grpc-message": "the request body did not arrive in time" });
-    await new Promise((resolve) => stream.once("close", resolve));
+    await Promise.all(
+      [{}, { "grpc-encoding": "gzip" }].map(async (extraHeaders) => {
+        const headers = { ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc", te: "trailers" };
+        const stream = await request(url, { ...headers, ...extraHeaders });
+        stream.write(MESSAGE_PREFIX);
+        drip((byte) => stream.writable && stream.write(byte), "\0");
+        const [trailers] = await once(stream, "trailers");
+        expect(trailers).toMatchObject({
+          "grpc-status": "3",
+          "grpc-message": "the request body did not arrive in time",
+        });
+        if (!stream.closed) await new Promise((resolve) => stream.once("close", resolve));
+      }),
+    );
   });
 });
 
