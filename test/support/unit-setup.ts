@@ -1,6 +1,6 @@
 import childProcess from "node:child_process";
 import { syncBuiltinESMExports } from "node:module";
-import { afterEach } from "vitest";
+import { afterEach, vi } from "vitest";
 import { closeAll } from "./close-after-test.js";
 
 // Vitest's setupFile of the unit project, run for each test file. The files of a worker share their modules (importing
@@ -8,6 +8,10 @@ import { closeAll } from "./close-after-test.js";
 // that call would count for the first file only.
 
 afterEach(closeAll);
+// Runs before the line above. A test that fails before it restores the timers must not affect the next ones.
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 /** Keeps unit tests fast: one that starts a process belongs in test/process, or in test/e2e if it needs the network. */
 function forbid(): never {

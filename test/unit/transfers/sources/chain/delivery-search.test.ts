@@ -33,8 +33,9 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
 });
 afterEach(() => {
-  expect(vi.getTimerCount()).toBe(0);
+  const pendingTimers = vi.getTimerCount();
   vi.useRealTimers();
+  expect(pendingTimers).toBe(0);
 });
 
 function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
