@@ -1,5 +1,6 @@
 import { startLocalNetwork } from "../../devnet/network.js";
 import type { SeededTransfer } from "../../devnet/seed/seeded-transfer.js";
+import { parseUrl } from "../../src/resilience/parse-url.js";
 import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../../test/support/stubs/rpc-proxy.js";
 
 type Environment = Readonly<Record<string, string>>;
@@ -37,7 +38,7 @@ export async function proxyUpstreams(environment: Environment): Promise<ProxiedU
   const changed: Record<string, string> = {};
   for (const [name, value] of Object.entries(environment)) {
     // Everything else, and values that are no URL, stays as it is.
-    const isProxied = /^(?:RPC_URL_|ASSETS_URL|ATTESTATION_API_URL)/.test(name) && URL.canParse(value);
+    const isProxied = /^(?:RPC_URL_|ASSETS_URL|ATTESTATION_API_URL)/.test(name) && parseUrl(value) !== undefined;
     if (!isProxied) {
       changed[name] = value;
       continue;

@@ -1,3 +1,5 @@
+import { parseUrl } from "../resilience/parse-url.js";
+
 /** A parser returns undefined for an invalid text. The wrapper allows undefined as a value. */
 export type Parser<T> = (text: string) => { readonly value: T } | undefined;
 
@@ -9,7 +11,7 @@ export function parseHttpUrls(text: string): { readonly value: readonly string[]
 }
 
 export function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+  return /^https?:$/.test(parseUrl(text)?.protocol ?? "");
 }
 
 export function parsePorts(text: string): { readonly value: readonly number[] } | undefined {

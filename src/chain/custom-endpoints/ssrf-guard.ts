@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
+import { parseUrl } from "../../resilience/parse-url.js";
 import { type ResolvedAddress, resolveHost } from "./resolve-host.js";
 import { containsIpAddress, createIpRangeList, isPublicAddress } from "./special-purpose-addresses.js";
 
@@ -91,9 +92,10 @@ export function createSsrfGuard(options: SsrfGuardOptions): SsrfGuard {
 
   return async (url, field, timeoutMs, signal) => {
     const forbidden = (): ServiceError => new ServiceError("RPC_URL_FORBIDDEN", rule, { field });
-    if (policy === "off" || url.length > MAX_URL_LENGTH || !URL.canParse(url)) throw forbidden();
+    const parsed = policy === "off" || url.length > MAX_URL_LENGTH ? undefined : parseUrl(url);
+    if (parsed === undefined) throw forbidden();
     // From here on only the parser's output counts: it normalizes every spelling of an address.
-    const { href, protocol, username, password, port, hostname } = new URL(url);
+    const { href, protocol, username, password, port, hostname } = parsed;
     if (href.length > MAX_URL_LENGTH || username !== "" || password !== "") throw forbidden();
     if (policy === "any") {
       if (protocol !== "https:" && protocol !== "http:") throw forbidden();
