@@ -46,6 +46,8 @@ const MAX_UINT256 = 2n ** 256n - 1n;
 const MAX_CCTP_NONCE = 2n ** 64n - 1n;
 /** The year 5138 in seconds; excludes timestamps in milliseconds. */
 const MAX_TIMESTAMP_SECONDS = 10 ** 11;
+/** Plausibility limit, the same as for prices from the price document (src/prices/token-prices.ts). */
+const MAX_PRICE_USD = 1e9;
 
 /**
  * Parses one record of the explorer; returns undefined for one that is not a possible transfer. Numbers may be strings and
@@ -143,10 +145,11 @@ function resolveChain(network: Network, id: unknown, slug: unknown): Chain {
   return chain;
 }
 
-/** Returns the USD price of one whole token. @param amount of the transfer in whole tokens */
+/** Returns the first plausible USD price of one whole token. @param amount of the transfer in whole tokens */
 function parsePriceUsd({ tokenPriceUsd, amountUsd }: RawFields, amount: number): number | undefined {
-  const isPrice = (price: number): boolean => Number.isFinite(price) && price > 0;
-  return [parseNumber(tokenPriceUsd), parseNumber(amountUsd) / amount].find(isPrice);
+  return [parseNumber(tokenPriceUsd), parseNumber(amountUsd) / amount].find(
+    (price) => price > 0 && price < MAX_PRICE_USD,
+  );
 }
 
 function isAbsent(value: unknown): boolean {

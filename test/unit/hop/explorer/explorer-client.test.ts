@@ -121,6 +121,11 @@ describe("an explorer record", () => {
     ["an invalid price", { tokenPriceUsd: 0, amountUsd: "2.5" }, { priceUsd: 1 }],
     ["no price", { tokenPriceUsd: "", amountUsd: "" }, { priceUsd: undefined }],
     ["invalid prices only", { tokenPriceUsd: -1, amountUsd: "1e999" }, { priceUsd: undefined }],
+    ["prices that are no numbers", { tokenPriceUsd: "NaN", amountUsd: [2.5] }, { priceUsd: undefined }],
+    ["a price just below the limit", { tokenPriceUsd: 999_999_999 }, { priceUsd: 999_999_999 }],
+    ["a price of a billion dollars", { tokenPriceUsd: 1e9, amountUsd: 2.5 }, { priceUsd: 1 }],
+    ["prices above a billion dollars only", { tokenPriceUsd: "1e30", amountUsd: 1e31 }, { priceUsd: undefined }],
+    ["an amount of 0 and an amount in USD", { tokenPriceUsd: 0, amount: "0" }, { priceUsd: undefined }],
     ["bridged USDC", { token: "USDC" }, { kind: "l2", token: "USDC.e" }],
     ["bridged USDC as USDC.e", { token: "USDC.e" }, { kind: "l2", token: "USDC.e" }],
     [
