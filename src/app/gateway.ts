@@ -1,6 +1,7 @@
 import cluster from "node:cluster";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { type ChainEndpoints, createChainClients } from "../chain/chains.js";
+import { createEndpointNamer } from "../chain/endpoints/endpoint-name.js";
 import type { Config } from "../config/config.js";
 import { getNetwork, type NetworkSlug } from "../hop/networks.js";
 import type { DynamicDocument, StaticDocument } from "../http/documents.js";
@@ -49,13 +50,15 @@ const MAX_PENDING_REQUESTS = 10_000;
 export interface GatewayOptions {
   /** As in HttpServerOptions: false makes the general path serve every request. */
   readonly fastPaths?: boolean;
+  /** Key of the digits in the names of endpoints. Default: a random one. */
+  readonly endpointNameKey?: string | undefined;
 }
 
 /** Creates the service from its parts. The only place that knows all of them. */
 export async function createGateway(
   config: Config,
   logger: Logger = createLogger(config.logLevel),
-  { fastPaths = true }: GatewayOptions = {},
+  { fastPaths = true, endpointNameKey }: GatewayOptions = {},
 ): Promise<Gateway> {
   const { url: root, version } = findPackageRoot();
   const clocks = { now: () => Date.now(), monotonicNow };
@@ -68,6 +71,8 @@ export async function createGateway(
     networks: { mainnet: selectEndpoints(config, "mainnet"), goerli: selectEndpoints(config, "goerli") },
     customUrlPolicy: config.customRpcUrlPolicy,
     customUrlPorts: config.customRpcPorts,
+    // One namer for all chains: names in the log, the metrics and /readyz agree.
+    nameEndpoint: createEndpointNamer(endpointNameKey),
     onFailure: (failure) => logger.warn(failure, "RPC endpoint failed"),
     onEndpointRequest:
       tracing === undefined

@@ -3,11 +3,12 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RateLimiterClusterMaster } from "rate-limiter-flexible";
+import { generateEndpointNameKey } from "../chain/endpoints/endpoint-name.js";
 import type { Config } from "../config/config.js";
 import { createLogger } from "../observability/log.js";
 import { createClusterMetrics } from "../observability/metrics/cluster-metrics.js";
 import { createMetricsListener } from "../observability/metrics/metrics-listener.js";
-import type { Gateway } from "./gateway.js";
+import type { Gateway, GatewayOptions } from "./gateway.js";
 import { describeStartupError, StartupError } from "./startup-error.js";
 import { exitAfter } from "./stop-on-signals.js";
 
@@ -30,6 +31,9 @@ const STOP_MARGIN_MS = 3_000;
 const MIN_STABLE_UPTIME_MS = 10_000;
 const INITIAL_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 30_000;
+
+/** Environment variable by which the primary tells its workers the key of the names of endpoints. */
+const ENDPOINT_NAME_KEY_VARIABLE = "HOP_GATEWAY_ENDPOINT_NAME_KEY";
 
 interface WorkerExit {
   readonly code: number | null;
@@ -57,6 +61,8 @@ export function createWorkerSupervisor(config: Config): Gateway {
   const running = new Set<WorkerHandle>();
   const shutdown = new AbortController();
   const metrics = createClusterMetrics();
+  // The same in all workers, also in restarted ones: their metrics are summed by the names of endpoints.
+  const endpointNameKey = generateEndpointNameKey();
   const { host, metricsPort } = config;
   const metricsListener =
     metricsPort === undefined
@@ -65,7 +71,7 @@ export function createWorkerSupervisor(config: Config): Gateway {
 
   function forkWorker(port: number): WorkerHandle {
     // The port is fixed: workers that pick a free port themselves would get another one once all of them have exited.
-    const worker = cluster.fork({ PORT: `${port}` });
+    const worker = cluster.fork({ PORT: `${port}`, [ENDPOINT_NAME_KEY_VARIABLE]: endpointNameKey });
     const startedAt = performance.now();
     let isListening = false;
     const exited = new Promise<WorkerExit>((resolve) => {
@@ -152,13 +158,13 @@ export function createWorkerSupervisor(config: Config): Gateway {
 }
 
 /** Serves in a forked process; stops when the primary asks for it. */
-export async function serveAsWorker(createGateway: () => Promise<Gateway>): Promise<void> {
+export async function serveAsWorker(createGateway: (options: GatewayOptions) => Promise<Gateway>): Promise<void> {
   const report = (message: WorkerToPrimaryMessage): Promise<void> =>
     new Promise((resolve) => process.send?.(message, undefined, undefined, () => resolve()));
   // Ctrl-C and service managers signal every process of the group; only the primary decides when to stop.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
   try {
-    const gateway = await createGateway();
+    const gateway = await createGateway({ endpointNameKey: process.env[ENDPOINT_NAME_KEY_VARIABLE] });
     process.on("message", (message: PrimaryToWorkerMessage) => {
       if (message.type === "stop") exitAfter(gateway.stop());
     });

@@ -7,6 +7,7 @@ import {
 } from "./custom-endpoints/custom-endpoints.js";
 import type { CustomUrlPolicy } from "./custom-endpoints/ssrf-guard.js";
 import type { EndpointRequest, EndpointRequestObserver } from "./endpoints/endpoint.js";
+import { createEndpointNamer, type EndpointNamer } from "./endpoints/endpoint-name.js";
 import {
   createEndpointPool,
   type EndpointFailure,
@@ -67,6 +68,8 @@ export interface ChainClientsOptions {
   readonly customUrlPolicy: CustomUrlPolicy;
   /** Allowed ports of public custom endpoints; undefined: the default ports. */
   readonly customUrlPorts?: readonly number[];
+  /** Names the configured endpoints. Default: a namer with a random key. */
+  readonly nameEndpoint?: EndpointNamer;
   readonly onFailure: (failure: EndpointFailure) => void;
   readonly onEndpointRequest?: EndpointRequestObserver<ChainEndpointRequest>;
 }
@@ -84,6 +87,7 @@ const CONNECT_TIMEOUT_MS = 3_000;
 
 export function createChainClients(options: ChainClientsOptions): ChainClients {
   const { networks, customUrlPolicy: policy, customUrlPorts: allowedPorts, onFailure, onEndpointRequest } = options;
+  const { nameEndpoint = createEndpointNamer() } = options;
   const customEndpoints = createCustomEndpoints({
     policy,
     onFailure,
@@ -98,7 +102,7 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
   const pools = new Map<string, ReadonlyMap<string, EndpointPool>>();
   for (const [network, chains] of Object.entries(networks)) {
     const bySlug = [...chains].map(([slug, endpoints]) => {
-      const shared = { dispatcher, maxBytes: MAX_RESPONSE_BYTES, onFailure, closing: closing.signal };
+      const shared = { nameEndpoint, dispatcher, maxBytes: MAX_RESPONSE_BYTES, onFailure, closing: closing.signal };
       return [
         slug,
         createEndpointPool({ slug, ...endpoints, ...shared, onEndpointRequest: createObserver(network, slug) }),
@@ -107,11 +111,8 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
     pools.set(network, new Map(bySlug));
   }
 
-  function createObserver(network: string, chain: string, endpoint?: string): EndpointRequestObserver | undefined {
-    return (
-      onEndpointRequest &&
-      ((request) => onEndpointRequest({ ...request, ...(endpoint && { endpoint }), network, chain }))
-    );
+  function createObserver(network: string, chain: string): EndpointRequestObserver | undefined {
+    return onEndpointRequest && ((request) => onEndpointRequest({ ...request, network, chain }));
   }
 
   function getPool(network: string, slug: string): EndpointPool {
@@ -127,7 +128,7 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
       const open = async ([slug, url]: readonly [string, string]): Promise<void> => {
         const chainId = networks[network]?.get(slug)?.chainId;
         if (chainId === undefined) throw new Error(`no chain ${slug} on ${network}`);
-        const chain = { slug, chainId, onEndpointRequest: createObserver(network, slug, "custom") };
+        const chain = { slug, chainId, onEndpointRequest: createObserver(network, slug) };
         opened.set(slug, await customEndpoints.open(chain, url, caller));
       };
       try {

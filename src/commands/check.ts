@@ -1,5 +1,6 @@
 import { Agent } from "undici";
 import { diagnoseEndpoints } from "../chain/diagnose/diagnose-endpoints.js";
+import { createEndpointNamer } from "../chain/endpoints/endpoint-name.js";
 import { type Config, loadConfig } from "../config/config.js";
 import { type ContractRegistry, createContractRegistry } from "../hop/contract-registry.js";
 import { type Chain, getNetwork, type NetworkSlug } from "../hop/networks.js";
@@ -39,6 +40,7 @@ export async function checkEndpoints(
   const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const network = getNetwork(slug);
   const registry = createContractRegistry(network);
+  const nameEndpoint = createEndpointNamer();
   try {
     const chains = await Promise.all([...network.chains.values()].map(checkChain));
     output.write(
@@ -55,7 +57,9 @@ export async function checkEndpoints(
   async function checkChain(chain: Chain): Promise<CheckedChain> {
     const { chainId, multicallAddress } = chain;
     const options = {
+      slug: chain.slug,
       chainId,
+      nameEndpoint,
       multicall: multicallAddress,
       urls: selectRpcUrls(config, slug, chain),
       filter: createTransferFilter(registry, chain),

@@ -24,7 +24,7 @@ const COMMAND_USAGES: Readonly<Record<Exclude<CommandName, "serve">, string>> = 
   --timeout   total time limit in seconds (default: ${DEFAULT_CHECK_TIMEOUT_SECONDS})
   --json      prints a JSON object instead of a table
 
-The endpoints are those of RPC_URL_<CHAIN> and GOERLI_RPC_URL_<CHAIN>, or else the SDK's public list. An endpoint is shown as its host and six digits that identify its URL. The log shows both, the metrics only the digits. A - stands for an unknown value.
+The endpoints are those of RPC_URL_<CHAIN> and GOERLI_RPC_URL_<CHAIN>, or else the SDK's public list. An endpoint is named by its chain, its place in that list and six digits that tell URLs apart (optimism[1]#3fa92c), as in the log and the metrics. The digits differ from start to start, so that nobody can verify a guess of a URL by them. A - stands for an unknown value.
 
   chain id    id of the chain that the endpoint serves
   head, age   latest block of the endpoint, and its age

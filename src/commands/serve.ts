@@ -1,3 +1,4 @@
+import type { GatewayOptions } from "../app/gateway.js";
 import { stopOnSignals } from "../app/stop-on-signals.js";
 import { loadConfig } from "../config/config.js";
 
@@ -5,7 +6,8 @@ import { loadConfig } from "../config/config.js";
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = loadConfig(environment);
   // Loaded on demand: the primary does not need the gateway, and a single process does not need the supervisor.
-  const createGateway = async () => (await import("../app/gateway.js")).createGateway(config);
+  const createGateway = async (options?: GatewayOptions) =>
+    (await import("../app/gateway.js")).createGateway(config, undefined, options);
   const workers = config.workerCount > 1 ? await import("../app/workers.js") : undefined;
   if (workers?.isWorker === true) return workers.serveAsWorker(createGateway);
   const service = workers === undefined ? await createGateway() : workers.createWorkerSupervisor(config);

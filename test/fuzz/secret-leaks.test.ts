@@ -40,7 +40,7 @@ describe("findPlantedKeys", () => {
   });
 
   test("finds nothing in text without a key", () => {
-    expect(findPlantedKeys(`127.0.0.1:8545#a1b2c3 ${Buffer.from("planted").toString("base64")}`)).toEqual([]);
+    expect(findPlantedKeys(`polygon[1]#a1b2c3 ${Buffer.from("planted").toString("base64")}`)).toEqual([]);
   });
 
   test("returns the line of a file", async () => {
@@ -71,7 +71,8 @@ describe("the service", () => {
   beforeAll(async () => {
     proxy = await startRpcProxy(inject("network").chains.polygon?.url ?? "");
     service = await startServiceProcess(await buildService(), {
-      RPC_URL_POLYGON: `${proxy.url}/?v=3,${proxy.url}/v3/${OPERATOR_KEY}`,
+      // A key may also stand in the host name.
+      RPC_URL_POLYGON: `${proxy.url}/?v=3,${proxy.url}/v3/${OPERATOR_KEY},http://${OPERATOR_KEY}.invalid/`,
       QUOTE_MAX_AGE_MS: "1",
       QUOTE_MAX_STALE_MS: "1",
       REQUEST_TIMEOUT_MS: "2000",
@@ -156,6 +157,7 @@ describe("the service", () => {
   test.each([
     `http://${CALLER_KEY}:${CALLER_KEY}@127.0.0.1:1/`,
     `http://127.0.0.1:1/${CALLER_KEY}`,
+    `http://${CALLER_KEY}.invalid/`,
     `http://127.0.0.1:99999/${CALLER_KEY}`,
     `ftp://127.0.0.1/${CALLER_KEY}`,
     `${CALLER_KEY}`,
@@ -164,10 +166,19 @@ describe("the service", () => {
     for (const status of await fetchStatuses(rpcUrl)) expect([400, 503]).toContain(status);
   });
 
-  test("logs failed endpoints by host and digest only", async () => {
-    await expect.poll(() => service.output().stdout).toContain("RPC endpoint failed");
+  test("logs failed endpoints by chain, place and keyed hash only", async () => {
+    Object.assign(proxy.behaviour, HEALTHY, { errorStatus: 500 });
+    // The endpoint whose host name holds the key is the last resort.
+    await expect
+      .poll(async () => {
+        await fetchStatuses(undefined);
+        return service.output().stdout;
+      })
+      .toMatch(/"endpoint":"polygon\[3\]#[0-9a-f]{6}"/);
+    Object.assign(proxy.behaviour, HEALTHY);
     const { stdout, stderr } = service.output();
-    expect(stdout).toMatch(/"endpoint":"127\.0\.0\.1:\d+#[0-9a-f]{6}"/);
+    expect(stdout).toMatch(/"endpoint":"polygon\[1\]#[0-9a-f]{6}"/);
+    expect(stdout).not.toMatch(/"endpoint":"[^"]*127\.0\.0\.1/);
     expect(findPlantedKeys(`${stdout}${stderr}`)).toEqual([]);
   });
 

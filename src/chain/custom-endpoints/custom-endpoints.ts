@@ -5,6 +5,7 @@ import { createAbortScope } from "../../resilience/abort-scope.js";
 import { monotonicNow } from "../../resilience/clock.js";
 import type { ChainClient } from "../chain-client.js";
 import type { EndpointRequestObserver } from "../endpoints/endpoint.js";
+import { CUSTOM_ENDPOINT_NAME } from "../endpoints/endpoint-name.js";
 import { createEndpointPool, type EndpointFailure } from "../endpoints/endpoint-pool.js";
 import { createRefCount, retainWhileConnecting } from "./connection-ref-count.js";
 import type { ResolvedAddress } from "./resolve-host.js";
@@ -107,6 +108,7 @@ export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEn
           slug,
           chainId,
           urls: [href],
+          nameEndpoint: () => CUSTOM_ENDPOINT_NAME,
           dispatcher,
           maxBytes: MAX_RESPONSE_BYTES,
           onFailure,

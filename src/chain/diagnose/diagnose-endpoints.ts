@@ -1,6 +1,7 @@
 import type { Dispatcher } from "undici";
 import { UpstreamError } from "../../resilience/upstream-error.js";
 import { getRpcResult, type LogFilter } from "../chain-client.js";
+import type { EndpointNamer } from "../endpoints/endpoint-name.js";
 import { MAX_SECONDS_AHEAD, parseHead } from "../endpoints/head-tracker.js";
 import { CHAIN_ID_CALL, LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
 import { detectCapabilities, type EndpointCapabilities } from "./endpoint-capabilities.js";
@@ -8,7 +9,7 @@ import { createEndpointProbe, type EndpointProbe, ignoreUpstreamError } from "./
 
 /** What the diagnosis of an endpoint has found. undefined: unknown, because of an earlier failure or a timeout. */
 export interface EndpointReport extends Partial<EndpointCapabilities> {
-  /** Host and id of the endpoint; contains no secret. */
+  /** Name of the endpoint; contains no secret. */
   readonly name: string;
   /** Why nothing is known about the endpoint; undefined: it responds. */
   readonly trouble?: string;
@@ -26,8 +27,11 @@ interface ReportedHead {
 }
 
 export interface DiagnoseEndpointsOptions {
+  /** Slug of the chain. */
+  readonly slug: string;
   /** Expected result of `eth_chainId`. */
   readonly chainId: number;
+  readonly nameEndpoint: EndpointNamer;
   /** The endpoints of the chain. */
   readonly urls: readonly string[];
   /** Address of Multicall3; undefined: the chain has none. */
@@ -54,8 +58,10 @@ export async function diagnoseEndpoints(
   options: DiagnoseEndpointsOptions,
   signal: AbortSignal,
 ): Promise<readonly EndpointReport[]> {
-  const { urls, chainId, wallNow } = options;
-  const probes = urls.map((url) => createEndpointProbe({ ...options, url, maxBytes: MAX_RESPONSE_BYTES }));
+  const { slug, urls, chainId, nameEndpoint, wallNow } = options;
+  const probes = urls.map((url, index) =>
+    createEndpointProbe({ ...options, name: nameEndpoint(slug, index + 1, url), url, maxBytes: MAX_RESPONSE_BYTES }),
+  );
   const identities = await Promise.all(probes.map(identify));
   // Reads all heads at about the same time: an endpoint that is read later would seem to be ahead.
   const heads = await Promise.all(

@@ -3,7 +3,6 @@ import { fetchJson } from "../../resilience/fetch-json.js";
 import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { extractBasicAuth } from "../endpoints/endpoint.js";
-import { deriveEndpointName } from "../endpoints/endpoint-id.js";
 import { encodeRequest, parseBatchResponse, parseResponse } from "../json-rpc/rpc-codec.js";
 
 /** A client for diagnosis: one HTTP request per call, without state, retry or fallback. */
@@ -17,6 +16,7 @@ export interface EndpointProbe {
 }
 
 export interface EndpointProbeOptions {
+  readonly name: string;
   readonly url: string;
   readonly dispatcher: Dispatcher;
   /** Maximum size of a response. */
@@ -29,7 +29,7 @@ const TOO_MANY_REQUESTS_STATUS = 429;
 /** Failures that say nothing about the request. */
 const INCONCLUSIVE_KINDS: ReadonlySet<UpstreamErrorKind> = new Set(["timeout", "aborted", "network_error"]);
 
-export function createEndpointProbe({ url, attemptTimeoutMs, ...options }: EndpointProbeOptions): EndpointProbe {
+export function createEndpointProbe({ name, url, attemptTimeoutMs, ...options }: EndpointProbeOptions): EndpointProbe {
   const target = extractBasicAuth(url);
 
   function post(calls: readonly RpcCall[], signal: AbortSignal): Promise<unknown> {
@@ -38,7 +38,7 @@ export function createEndpointProbe({ url, attemptTimeoutMs, ...options }: Endpo
   }
 
   return {
-    name: deriveEndpointName(url),
+    name,
     send: async (call, signal) => parseResponse(await post([call], signal), call, 1),
     async supportsBatch(calls, signal) {
       try {

@@ -9,6 +9,7 @@ import { type ChainClient, getRpcResult } from "../chain-client.js";
 import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
 import { createAdaptiveLogReader } from "./adaptive-block-range.js";
 import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
+import { createEndpointNamer, type EndpointNamer } from "./endpoint-name.js";
 import { type ChainHead, createHeadTracker, type ObservedHead, parseHead, selectHighestHead } from "./head-tracker.js";
 import { createHedgedRequester, type Upstream } from "./hedged-requests.js";
 
@@ -18,6 +19,8 @@ export interface EndpointPoolOptions {
   readonly chainId: number;
   /** In order of preference. */
   readonly urls: readonly string[];
+  /** Default: a namer of its own. */
+  readonly nameEndpoint?: EndpointNamer;
   readonly dispatcher: Dispatcher;
   /** Maximum size of a response. */
   readonly maxBytes: number;
@@ -63,7 +66,7 @@ export interface EndpointPoolState {
 }
 
 export interface EndpointState {
-  /** Id of the endpoint. */
+  /** Name of the endpoint. */
   readonly endpoint: string;
   /** lagging: it responds, but is behind its peers. */
   readonly state: UpstreamHealth | "lagging";
@@ -85,14 +88,16 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     slug,
     onFailure,
     closing,
+    nameEndpoint = createEndpointNamer(),
     attemptTimeoutMs = DEFAULT_ATTEMPT_TIMEOUT_MS,
     now = monotonicNow,
     random = Math.random,
     sleep = sleepReal,
   } = options;
-  const upstreams = options.urls.map(
-    (url): Upstream => ({ endpoint: createEndpoint({ ...options, url, now }), breaker: createCircuitBreaker(now) }),
-  );
+  const upstreams = options.urls.map((url, index): Upstream => {
+    const name = nameEndpoint(slug, index + 1, url);
+    return { endpoint: createEndpoint({ ...options, name, url, now }), breaker: createCircuitBreaker(now) };
+  });
   const headTracker = createHeadTracker({ peers: upstreams, fetchLatestBlock, now });
   const request = createHedgedRequester({
     slug,
@@ -179,7 +184,7 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     const state = upstream.breaker.state();
     const isLagging = state === "ok" && headTracker.isLagging(upstream);
     return {
-      endpoint: upstream.endpoint.id,
+      endpoint: upstream.endpoint.name,
       state: isLagging ? "lagging" : state,
       head: headTracker.getHead(upstream),
     };

@@ -32,14 +32,11 @@ import {
   onChainIdVerified,
   shouldBatchChainId,
 } from "./chain-id-verification.js";
-import { deriveEndpointId, deriveEndpointName } from "./endpoint-id.js";
 
 /** One RPC endpoint of a chain. */
 export interface Endpoint {
-  /** Name for logs; contains no secret. */
+  /** Name for logs and metrics; contains no secret. */
   readonly name: string;
-  /** The part of the name that callers and metrics may know. */
-  readonly id: string;
   /**
    * Sends calls, in one HTTP request where the endpoint accepts batches, and returns their outcomes in order. Returns
    * outcomes only if the endpoint has just confirmed its chain id, which is read along with the calls.
@@ -50,7 +47,7 @@ export interface Endpoint {
 
 /** One HTTP request to an endpoint. */
 export interface EndpointRequest {
-  /** Id of the endpoint. */
+  /** Name of the endpoint. */
   readonly endpoint: string;
   /** JSON-RPC method; `batch` for several calls. */
   readonly method: string;
@@ -65,6 +62,7 @@ export type EndpointRequestObserver<Request = EndpointRequest> = (
 ) => (outcome: EndpointRequestOutcome) => void;
 
 export interface EndpointOptions {
+  readonly name: string;
   readonly url: string;
   /** Expected result of `eth_chainId`. */
   readonly chainId: number;
@@ -80,6 +78,7 @@ export interface EndpointOptions {
 const MAX_PARALLEL_REQUESTS = 16;
 
 export function createEndpoint({
+  name,
   url,
   chainId,
   dispatcher,
@@ -88,7 +87,6 @@ export function createEndpoint({
   onEndpointRequest,
 }: EndpointOptions): Endpoint {
   const target = extractBasicAuth(url);
-  const id = deriveEndpointId(url);
   let lastRpcId = 0;
   let batchSupport = INITIAL_BATCH_SUPPORT;
   let verification = INITIAL_CHAIN_ID_VERIFICATION;
@@ -106,7 +104,7 @@ export function createEndpoint({
     lastRpcId += calls.length;
     const body = encodeRequest(calls, firstId);
     const method = calls.length === 1 ? (calls[0]?.method ?? "") : "batch";
-    const onEnd = onEndpointRequest?.({ endpoint: id, method, calls: calls.length });
+    const onEnd = onEndpointRequest?.({ endpoint: name, method, calls: calls.length });
     let outcome: EndpointRequestOutcome = "invalid_response";
     try {
       const response = await fetchJson(target.url, { ...target.headers, dispatcher, maxBytes, signal, body });
@@ -191,8 +189,7 @@ export function createEndpoint({
   }
 
   return {
-    name: deriveEndpointName(url),
-    id,
+    name,
     async sendBatch(calls, signal) {
       const requestedAt = now();
       try {

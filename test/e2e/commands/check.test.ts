@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { buildService } from "../../support/service/build-service.js";
-import { findPlantedKeys, plantKeys } from "../../support/service/planted-keys.js";
+import { findPlantedKeys, OPERATOR_KEY, plantKeys } from "../../support/service/planted-keys.js";
 import { createOutputPath } from "../../support/service/recorded-output.js";
 import { type HttpStub, startHttpStub } from "../../support/stubs/http-stub.js";
 
@@ -37,28 +37,31 @@ function check(args: readonly string[], changes: Readonly<Record<string, string>
   });
 }
 
-/** Returns the row of an endpoint by chain and port. */
-function findRow({ stdout }: Ended, slug: string, url: string): string {
-  const { host } = new URL(url);
-  return stdout.split("\n").find((line) => line.startsWith(`${slug} `) && line.includes(`${host}#`)) ?? "";
+/** Returns the row of an endpoint by chain and place. */
+function findRow({ stdout }: Ended, slug: string, place = 1): string {
+  return stdout.split("\n").find((line) => line.startsWith(`${slug} `) && line.includes(` ${slug}[${place}]#`)) ?? "";
 }
 
 describe("hop-gateway check", () => {
   test("finds no problem in the local network", async () => {
     const ended = await check([]);
     expect(ended.stderr).toBe("");
-    for (const [slug, { chainId, url }] of Object.entries(chains)) {
-      expect(findRow(ended, slug, url)).toMatch(new RegExp(` +${chainId} +\\d+ .* +0 +\\d+ ms +50\\+ +all +ok$`));
+    for (const [slug, { chainId }] of Object.entries(chains)) {
+      expect(findRow(ended, slug)).toMatch(new RegExp(` +${chainId} +\\d+ .* +0 +\\d+ ms +50\\+ +all +ok$`));
     }
     expect(ended.stdout).toContain("9 chains, 9 endpoints: 9 ok, 0 with warnings, 0 unusable.\n");
     expect(ended.code).toBe(0);
   });
 
   test("reports the problems of each endpoint and never its key", async () => {
-    const urls = ["http://127.0.0.1:1", failing.url, silent.url, getUrl("optimism"), getUrl("base")];
+    const hidden = `http://${OPERATOR_KEY}.invalid`;
+    const urls = ["http://127.0.0.1:1", failing.url, silent.url, getUrl("optimism"), getUrl("base"), hidden];
     const ended = await check(["--timeout", "4"], { RPC_URL_OPTIMISM: urls.join(",") });
-    const [dead, refusing, mute, good, other] = urls.map((url) => findRow(ended, "optimism", url));
+    const [dead, refusing, mute, good, other, keyInHost] = urls.map((_, index) =>
+      findRow(ended, "optimism", index + 1),
+    );
     expect(dead).toMatch(/ unreachable: could not be reached$/);
+    expect(keyInHost).toMatch(/ unreachable: (?:could not be reached|did not answer in time)$/);
     expect(refusing).toMatch(/ unreachable: answered 401$/);
     expect(mute).toMatch(/ unreachable: did not answer in time$/);
     expect(other).toMatch(/ 8453 .* wrong chain: 8453, not 10$/);
@@ -93,7 +96,7 @@ describe("hop-gateway check", () => {
       usable: true,
       endpoints: [
         {
-          endpoint: expect.stringMatching(/^127\.0\.0\.1:\d+#[0-9a-f]{6}$/),
+          endpoint: expect.stringMatching(/^base\[1\]#[0-9a-f]{6}$/),
           usable: true,
           problems: [],
           verdict: "ok",

@@ -2,9 +2,8 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { deriveEndpointId } from "../../../src/chain/endpoints/endpoint-id.js";
 import { buildService } from "../../support/service/build-service.js";
-import { findPlantedKeys, plantKeys } from "../../support/service/planted-keys.js";
+import { findPlantedKeys, OPERATOR_KEY } from "../../support/service/planted-keys.js";
 import { startServiceProcess } from "../../support/service/service-process.js";
 
 // Runs the installed command in child processes.
@@ -57,19 +56,31 @@ describe("hop-gateway", () => {
     expect(await service.exitCode).toBe(0);
   });
 
-  test("identifies endpoints in metrics and readiness only by their digits", async () => {
-    const service = await startServiceProcess(command, { RPC_URL_POLYGON: "http://localhost:1/" });
-    const told = async (path: string) => (await fetch(`${service.url}${path}`)).text();
-    const digits = deriveEndpointId(plantKeys({ RPC_URL_POLYGON: "http://localhost:1/" }).RPC_URL_POLYGON ?? "");
-    await vi.waitFor(async () => expect(await told("/readyz")).toContain(`"endpoint":"${digits}","state":"failing"`), {
-      timeout: 60_000,
+  test.each(["1", "2"])("names endpoints alike in log, metrics and readiness, with %s workers", async (workers) => {
+    const url = `http://${OPERATOR_KEY}.invalid/`;
+    const service = await startServiceProcess(command, {
+      RPC_URL_POLYGON: `http://localhost:1/,${url}`,
+      WORKERS: workers,
     });
+    const told = async (path: string) => (await fetch(`${service.url}${path}`)).text();
     await told("/v1/quote?amount=1000000&token=USDC.e&fromChain=polygon&toChain=arbitrum&slippage=0.5");
+    const findNames = (text: string): string[] => [...new Set(text.match(/\bpolygon\[\d+\]#[0-9a-f]{6}\b/g))].sort();
+    const expected = [expect.stringMatching(/^polygon\[1\]/), expect.stringMatching(/^polygon\[2\]/)];
+    const options = { timeout: 60_000 };
+    await vi.waitFor(async () => expect(findNames(await told("/metrics"))).toEqual(expected), options);
     const metrics = await told("/metrics");
-    expect(metrics).toMatch(new RegExp(`hop_gateway_upstream_requests_total\\{[^}]*endpoint="${digits}"`));
-    for (const text of [metrics, await told("/readyz"), await told("/livez"), await told("/health")]) {
+    const names = findNames(metrics);
+    await vi.waitFor(() => expect(findNames(service.output().stdout)).toEqual(names), options);
+    expect(findNames(await told("/readyz"))).toEqual(names);
+    for (const text of [
+      metrics,
+      await told("/readyz"),
+      await told("/livez"),
+      await told("/health"),
+      service.output().stdout,
+    ]) {
       expect(findPlantedKeys(text)).toEqual([]);
-      expect(text).not.toMatch(/localhost|127\.0\.0\.1/);
+      expect(text.replace(/hop-gateway listens on .*/, "")).not.toMatch(/localhost|127\.0\.0\.1:1\b|\.invalid/);
     }
     service.signal("SIGTERM");
     expect(await service.exitCode).toBe(0);

@@ -109,7 +109,7 @@ describe("a first quote", () => {
       "rpc.method": "batch",
       "hop_gateway.network": "mainnet",
       "hop_gateway.chain": "polygon",
-      "hop_gateway.endpoint": expect.stringMatching(/^[0-9a-f]{6}$/),
+      "hop_gateway.endpoint": expect.stringMatching(/^polygon\[1\]#[0-9a-f]{6}$/),
       "hop_gateway.calls": proxy.requests[0]?.calls.length,
       "hop_gateway.outcome": "ok",
     });

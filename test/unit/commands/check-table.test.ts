@@ -4,7 +4,7 @@ import { formatCheckTable } from "../../../src/commands/check-table.js";
 import { assessEndpoint } from "../../../src/commands/endpoint-assessment.js";
 
 const healthyReport: EndpointReport = {
-  name: "optimism.example#a1b2c3",
+  name: "optimism[1]#a1b2c3",
   chainId: 10,
   head: { number: 123_456_789, ageSeconds: 1.84 },
   lag: { blocks: 0, seconds: 0 },
@@ -23,26 +23,29 @@ const chain = (slug: string, chainId: number, reports: readonly EndpointReport[]
 test("formats a table with a summary", () => {
   const stalledReport = {
     ...healthyReport,
-    name: "b.example#00ff00",
+    name: "nova[1]#00ff00",
     head: { number: 7, ageSeconds: 5_400 },
     batch: 1,
     logBlocks: 0,
   };
   const chains = [
-    chain("optimism", 10, [healthyReport, { ...healthyReport, name: "c.example#123456", batch: 20, logBlocks: 2_000 }]),
+    chain("optimism", 10, [
+      healthyReport,
+      { ...healthyReport, name: "optimism[2]#123456", batch: 20, logBlocks: 2_000 },
+    ]),
     chain("base", 8453, [
-      { name: healthyReport.name, chainId: 10 },
-      { name: "d.example#ffffff", trouble: "answered 401" },
+      { name: "base[1]#a1b2c3", chainId: 10 },
+      { name: "base[2]#ffffff", trouble: "answered 401" },
     ]),
     chain("nova", 42170, [{ ...stalledReport, chainId: 42170 }]),
   ];
   expect(formatCheckTable(chains, "RPC_URL_").split("\n")).toEqual([
-    "chain     endpoint                 chain id       head     age  lag  latency  batch  logs  verdict",
-    "optimism  optimism.example#a1b2c3        10  123456789   1.8 s    0    42 ms    50+   all  ok",
-    "optimism  c.example#123456               10  123456789   1.8 s    0    42 ms     20  2000  small log ranges: slow transfer lookups",
-    "base      optimism.example#a1b2c3        10          -       -    -        -      -     -  wrong chain: 10, not 8453",
-    "base      d.example#ffffff                -          -       -    -        -      -     -  unreachable: answered 401",
-    "nova      b.example#00ff00            42170          7  90 min    0    42 ms     no    no  latest block is 90 min old; no batches: more requests; no log search: no transfer lookups",
+    "chain     endpoint            chain id       head     age  lag  latency  batch  logs  verdict",
+    "optimism  optimism[1]#a1b2c3        10  123456789   1.8 s    0    42 ms    50+   all  ok",
+    "optimism  optimism[2]#123456        10  123456789   1.8 s    0    42 ms     20  2000  small log ranges: slow transfer lookups",
+    "base      base[1]#a1b2c3            10          -       -    -        -      -     -  wrong chain: 10, not 8453",
+    "base      base[2]#ffffff             -          -       -    -        -      -     -  unreachable: answered 401",
+    "nova      nova[1]#00ff00         42170          7  90 min    0    42 ms     no    no  latest block is 90 min old; no batches: more requests; no log search: no transfer lookups",
     "",
     "3 chains, 5 endpoints: 1 ok, 1 with warnings, 3 unusable.",
     "base has no usable endpoint: add one to RPC_URL_BASE.",

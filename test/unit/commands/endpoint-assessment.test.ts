@@ -3,7 +3,7 @@ import type { EndpointReport } from "../../../src/chain/diagnose/diagnose-endpoi
 import { assessEndpoint, type EndpointProblem } from "../../../src/commands/endpoint-assessment.js";
 
 const healthyReport: EndpointReport = {
-  name: "rpc.example#a1b2c3",
+  name: "optimism[1]#a1b2c3",
   chainId: 10,
   head: { number: 1_000, ageSeconds: 3_599 },
   lag: { blocks: 15, seconds: 29 },

@@ -21,7 +21,9 @@ test("runs all work normally without an SDK", async () => {
   const operation = "hop.bridge.v1.BridgeService/GetQuote";
   const call = callTracer.startTrace({ operation, protocol: "grpc", headers: {}, startedAt: performance.now() });
   expect(call?.run(() => 7)).toBe(7);
-  onEndpointRequest({ network: "mainnet", chain: "base", endpoint: "a1b2c3", method: "eth_call", calls: 1 })("ok");
+  onEndpointRequest({ network: "mainnet", chain: "base", endpoint: "base[1]#a1b2c3", method: "eth_call", calls: 1 })(
+    "ok",
+  );
   const failing = onChainStateRead("mainnet", { chain: "base", readSetCount: 1 }, () =>
     Promise.reject(new Error("read failure")),
   );
@@ -40,7 +42,7 @@ test("marks failed RPC requests as errors but not aborted ones", async () => {
   const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   provider.register();
   const { onEndpointRequest, onChainStateRead } = createTracing("1.2.3");
-  const request = { network: "mainnet", chain: "base", endpoint: "a1b2c3", method: "eth_call", calls: 1 };
+  const request = { network: "mainnet", chain: "base", endpoint: "base[1]#a1b2c3", method: "eth_call", calls: 1 };
   const read = onChainStateRead("mainnet", { chain: "base", readSetCount: 1 }, async () => {
     for (const outcome of ["ok", "aborted", "timeout"] as const) onEndpointRequest(request)(outcome);
     throw new Error("enough");

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { diagnoseEndpoints, type EndpointReport } from "../../../../src/chain/diagnose/diagnose-endpoints.js";
+import { createEndpointNamer } from "../../../../src/chain/endpoints/endpoint-name.js";
 import { monotonicNow } from "../../../../src/resilience/clock.js";
 import { type HttpStub, readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 
@@ -116,7 +117,9 @@ async function check(
   agents.push(dispatcher);
   const clocks = { now: monotonicNow, wallNow: () => Date.now() };
   const options = {
+    slug: "optimism",
     urls,
+    nameEndpoint: createEndpointNamer(),
     chainId,
     multicall: withMulticall ? multicall : undefined,
     filter,
@@ -136,7 +139,7 @@ describe("an endpoint with all capabilities", () => {
   test("is reported completely", async () => {
     const report = await one({});
     expect(report).toEqual({
-      name: expect.stringMatching(/^127\.0\.0\.1:\d+#[0-9a-f]{6}$/),
+      name: expect.stringMatching(/^optimism\[1\]#[0-9a-f]{6}$/),
       chainId,
       head: { number: head, ageSeconds: expect.any(Number) },
       lag: { blocks: 0, seconds: 0 },
@@ -186,7 +189,7 @@ describe("the chain", () => {
 
   test("reports a refused connection without the URL", async () => {
     const [report] = await check(["http://key:secret@127.0.0.1:1/secret"]);
-    expect(report).toEqual({ name: expect.stringMatching(/^127\.0\.0\.1:1#/), trouble: "could not be reached" });
+    expect(report).toEqual({ name: expect.stringMatching(/^optimism\[1\]#/), trouble: "could not be reached" });
   });
 });
 

@@ -260,7 +260,7 @@ describe("a rejection for another reason", () => {
 
 describe("endpoints that time out", () => {
   const member = (name: string): Upstream => ({
-    endpoint: { name, id: name, sendBatch: () => Promise.reject(new Error("not used")) } satisfies Endpoint,
+    endpoint: { name, sendBatch: () => Promise.reject(new Error("not used")) } satisfies Endpoint,
     breaker: createCircuitBreaker(() => 0),
   });
   /** Creates a reader of upstreams that respond if `responds` returns true and time out otherwise. */

@@ -34,7 +34,7 @@ describe("the observer of HTTP requests", () => {
       ["batch", 2, "ok"],
     ]);
     expect(new Set(requests.map(({ endpoint }) => endpoint))).toEqual(
-      new Set([expect.stringMatching(/^[0-9a-f]{6}$/)]),
+      new Set([expect.stringMatching(/^optimism\[1\]#[0-9a-f]{6}$/)]),
     );
   });
 

@@ -56,7 +56,9 @@ describe("the state of an endpoint", () => {
     const probed = createProbedPool([node]);
     expect(probed.pool.state()).toEqual({
       head: undefined,
-      endpoints: [{ endpoint: expect.stringMatching(/^[0-9a-f]{6}$/), state: "unknown", head: undefined }],
+      endpoints: [
+        { endpoint: expect.stringMatching(/^optimism\[1\]#[0-9a-f]{6}$/), state: "unknown", head: undefined },
+      ],
       usedAt: undefined,
     });
     await probeAgain(probed, ["ok"]);

@@ -5,14 +5,14 @@ import type { DependencyStatus } from "../../../../src/observability/dependency-
 import { createMetrics } from "../../../../src/observability/metrics/metrics.js";
 
 const NOW = 1_795_000_000_000;
-const endpoint = (id: string, state: "ok" | "lagging") => ({ endpoint: id, state, head: undefined });
+const endpoint = (name: string, state: "ok" | "lagging") => ({ endpoint: name, state, head: undefined });
 const state: DependencyStatus = {
   chains: [
     {
       network: "mainnet",
       chain: "optimism",
       chainId: 10,
-      endpoints: [endpoint("a1b2c3", "ok"), endpoint("d4e5f6", "lagging")],
+      endpoints: [endpoint("optimism[1]#a1b2c3", "ok"), endpoint("optimism[2]#d4e5f6", "lagging")],
       head: { number: 77, timestamp: NOW / 1000 - 12, observedAt: 0 },
       lastUsedAt: undefined,
     },
@@ -77,7 +77,10 @@ test("reports 1 for the current state and 0 for every other state", async () => 
       (name) =>
         `hop_gateway_endpoint_state{${ofOptimism},endpoint="${endpointId}",state="${name}"} ${name === current ? 1 : 0}`,
     );
-  expect(await lines("endpoint_state")).toEqual([...statesOf("a1b2c3", "ok"), ...statesOf("d4e5f6", "lagging")]);
+  expect(await lines("endpoint_state")).toEqual([
+    ...statesOf("optimism[1]#a1b2c3", "ok"),
+    ...statesOf("optimism[2]#d4e5f6", "lagging"),
+  ]);
   expect((await lines("source_state")).filter((line) => line.endsWith(" 1"))).toEqual([
     'hop_gateway_source_state{source="prices",state="failing"} 1',
     'hop_gateway_source_state{source="explorer",state="off"} 1',
@@ -92,7 +95,7 @@ test("reports 1 for the current state and 0 for every other state", async () => 
 
 test("counts RPC requests by method and outcome and measures those that were not aborted", async () => {
   const { metrics, lines, pass } = setup();
-  const request = { network: "mainnet", chain: "optimism", endpoint: "a1b2c3", calls: 1 };
+  const request = { network: "mainnet", chain: "optimism", endpoint: "optimism[1]#a1b2c3", calls: 1 };
   for (const [method, outcome] of [
     ["eth_call", "ok"],
     ["eth_call", "aborted"],
@@ -102,7 +105,7 @@ test("counts RPC requests by method and outcome and measures those that were not
     pass(40);
     onEnd(outcome);
   }
-  const labels = 'network="mainnet",chain="optimism",endpoint="a1b2c3"';
+  const labels = 'network="mainnet",chain="optimism",endpoint="optimism[1]#a1b2c3"';
   expect(await lines("upstream_requests_total")).toEqual([
     `hop_gateway_upstream_requests_total{${labels},method="eth_call",outcome="ok"} 1`,
     `hop_gateway_upstream_requests_total{${labels},method="eth_call",outcome="aborted"} 1`,
