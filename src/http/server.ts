@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import { createStreamQuota } from "../resilience/stream-quota.js";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
 import type { HttpProtocolError } from "./connection/http1-server.js";
 import { createHttpSocketListener } from "./connection/listener.js";
@@ -58,8 +59,8 @@ export interface HttpServer {
    * `graceMs` milliseconds, then closes their connections. Further calls wait for the first.
    */
   close(graceMs: number): Promise<void>;
-  /** Returns the number of open connections, and of requests without a complete response. */
-  getLoad(): { readonly connections: number; readonly requests: number };
+  /** Returns the number of open connections, of requests without a complete response, and of streaming calls. */
+  getLoad(): { readonly connections: number; readonly requests: number; readonly streamingCalls: number };
 }
 
 /**
@@ -84,7 +85,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       : options.services.map((service) => decorateOperations(service, traceOperation));
   const begin = createBeginRequest(options.rateLimit && createRateLimiter(options.rateLimit));
 
-  const { generalRoutes, fastPathMethods } = createRpcRoutes(services, limits, draining.signal);
+  const streamQuota = createStreamQuota({ total: limits.streamingCalls });
+  const { generalRoutes, fastPathMethods } = createRpcRoutes(services, limits, draining.signal, streamQuota);
   const routes = new Map<string, HttpRoute>(generalRoutes);
   for (const [path, method] of fastPaths ? fastPathMethods : []) {
     const general = generalRoutes.get(path);
@@ -149,7 +151,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       draining.abort();
       return listener.close(graceMs);
     },
-    getLoad: () => ({ connections: listener.countConnections(), requests: registry.count() }),
+    getLoad: () => ({
+      connections: listener.countConnections(),
+      requests: registry.count(),
+      streamingCalls: streamQuota.openCount(),
+    }),
   };
 }
 

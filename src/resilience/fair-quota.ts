@@ -12,12 +12,13 @@ export interface FairQuota {
  * Creates a quota in which a caller may hold as many slots as it leaves free: one caller gets at most half of them, two
  * get a third each. A new caller therefore always finds a slot unless all are in use.
  * @param capacity returns the current number of slots
+ * @param maxPerCaller most slots of one caller, however many are free. Default: no such limit
  */
-export function createFairQuota(capacity: () => number): FairQuota {
+export function createFairQuota(capacity: () => number, maxPerCaller = Number.POSITIVE_INFINITY): FairQuota {
   const heldByCaller = new Map<string, number>();
   let total = 0;
   const countFor = (caller: string): number => heldByCaller.get(caller) ?? 0;
-  const hasCapacityFor = (caller: string): boolean => countFor(caller) < capacity() - total;
+  const hasCapacityFor = (caller: string): boolean => countFor(caller) < Math.min(maxPerCaller, capacity() - total);
   return {
     hasCapacityFor,
     heldCount: () => total,

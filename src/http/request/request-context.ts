@@ -84,6 +84,8 @@ export interface RequestContext {
   buildResponseHeaders(): readonly string[];
   /** Returns the part of the context that operations see; `timeoutMs` as in CallContext. */
   toCallContext(timeoutMs: number | undefined): CallContext;
+  /** Calls `listener` when the request ends in any way: its response is sent, or its caller is gone. */
+  onEnd(listener: () => void): void;
   /** Records a failure, reports internal errors, and returns the public error. */
   recordFailure(error: unknown): ServiceError;
 }
@@ -125,6 +127,8 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
   private logFields: LogFields | undefined = undefined;
   private abortController: AbortController | undefined = undefined;
   private trace: RequestSpan | undefined = undefined;
+  private hasEnded = false;
+  private endListener: (() => void) | undefined = undefined;
   readonly startedAt = performance.now();
 
   constructor(
@@ -188,6 +192,18 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
     return this;
   }
 
+  onEnd(listener: () => void): void {
+    if (this.hasEnded) {
+      listener();
+      return;
+    }
+    const earlier = this.endListener;
+    this.endListener = () => {
+      earlier?.();
+      listener();
+    };
+  }
+
   recordFailure(error: unknown): ServiceError {
     const publicError = toServiceError(error);
     this.code = toCodeName(publicError.reason);
@@ -211,6 +227,8 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
       this.isAborted = true;
       this.abortController?.abort();
     }
+    this.hasEnded = true;
+    this.endListener?.();
     const { requestId, protocol, operation, logFields } = this;
     const durationMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000;
     const code = isFinished || this.isMalformed ? this.code : "canceled";

@@ -4,6 +4,7 @@ import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import type { CallContext } from "../../operations/operation.js";
+import type { StreamQuota } from "../../resilience/stream-quota.js";
 import { COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import { toMalformedRequestError } from "../request/error-mapping.js";
@@ -28,6 +29,7 @@ export function createRpcRoutes(
   services: readonly MountedService[],
   limits: HttpLimits,
   draining: AbortSignal,
+  streamQuota: StreamQuota,
 ): RpcRoutes {
   const options = {
     readMaxBytes: limits.requestBytes,
@@ -65,12 +67,21 @@ export function createRpcRoutes(
   // A health check that exceeds a rate limit would report a healthy server as failing.
   addUnaryMethod(Health.method.check, health.check, false);
   for (const router of [connect, grpc]) {
-    router.rpc(Health.method.watch, health.watch);
+    router.rpc(Health.method.watch, (request, handlerContext) => {
+      admitStream(handlerContext, streamQuota);
+      return health.watch(request, handlerContext);
+    });
     router.service(ServerReflection, {
-      serverReflectionInfo: (requests) => serveReflectionStream(requests, reflection),
+      serverReflectionInfo(requests, handlerContext) {
+        admitStream(handlerContext, streamQuota);
+        return serveReflectionStream(requests, reflection);
+      },
     });
     router.service(ServerReflectionAlpha, {
-      serverReflectionInfo: (requests) => serveReflectionStream(requests, reflection),
+      serverReflectionInfo(requests, handlerContext) {
+        admitStream(handlerContext, streamQuota);
+        return serveReflectionStream(requests, reflection);
+      },
     });
   }
 
@@ -94,6 +105,15 @@ export function createRpcRoutes(
 // malformed.
 function toServerStreaming(method: DescMethodUnary): DescMethodServerStreaming {
   return { ...method, methodKind: "server_streaming" };
+}
+
+/**
+ * Takes a place for a streaming call until its request ends. Not until its generator ends: Connect abandons the
+ * generators of calls that are reset.
+ */
+function admitStream({ values }: HandlerContext, quota: StreamQuota): void {
+  const { context } = getAdapterCall(values);
+  context.onEnd(quota.acquire(context.caller));
 }
 
 function toCallContext({ values, timeoutMs }: HandlerContext): CallContext {

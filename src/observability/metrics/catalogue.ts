@@ -33,6 +33,7 @@ export const metricCatalogue = {
     [...["operation", "protocol"]],
   ),
   requestsInProgress: summedGauge("requests_in_progress", "Requests that have not been answered yet."),
+  streamingCalls: summedGauge("streaming_calls", "Open streaming calls: health watches and reflection."),
   connections: summedGauge("connections", "Open client connections."),
   connectionErrors: counter(
     "connection_errors_total",

@@ -28,6 +28,7 @@ export interface Metrics {
 export interface ServiceLoad {
   readonly connections: number;
   readonly requests: number;
+  readonly streamingCalls: number;
   readonly limiter: LimiterLoad;
   readonly pendingRequests: number;
   readonly customEndpoints: number;
@@ -88,6 +89,7 @@ export function createMetrics({ version, getDependencyStatus, getLoad, now, mono
     requests: requests.toCounterSamples,
     requestDuration: requests.toDurationSamples,
     requestsInProgress: () => gauge(getLoad().requests),
+    streamingCalls: () => gauge(getLoad().streamingCalls),
     connections: () => gauge(getLoad().connections),
     connectionErrors: connectionErrors.toSamples,
     upstreamRequests: rpcRequests.toSamples,

@@ -35,6 +35,7 @@ function setup() {
       return {
         connections: 1,
         requests: 2,
+        streamingCalls: 8,
         limiter: { limit: 3, inFlight: 4 },
         pendingRequests: 5,
         customEndpoints: 6,
@@ -60,11 +61,12 @@ test("reads the current load only at a scrape", async () => {
     "requests_pending",
     "custom_endpoints",
     "active_routes",
+    "streaming_calls",
   ];
   const shown = (await Promise.all(names.map(lines))).flat();
   expect(shown.map((line) => line.replace("hop_gateway_", ""))).toEqual([
     ...["connections 1", "requests_in_progress 2", "concurrency_limit 3", "in_flight 4", "requests_pending 5"],
-    ...["custom_endpoints 6", "active_routes 7"],
+    ...["custom_endpoints 6", "active_routes 7", "streaming_calls 8"],
   ]);
   expect(loads()).toBeGreaterThan(0);
 });
