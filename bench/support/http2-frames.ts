@@ -13,12 +13,15 @@ const MAX_WINDOW = 2 ** 31 - 1;
 /** First index of the HPACK dynamic table (RFC 7541 2.3.3). */
 const FIRST_DYNAMIC_INDEX = 62;
 
-/** Encodes the connection preface. A header table size of 0 keeps responses free of dynamic references. */
-export function encodeClientPreface(): Buffer {
+/**
+ * Encodes the connection preface. A header table size of 0 keeps responses free of dynamic references.
+ * @param window bytes that the peer may send on each stream
+ */
+export function encodeClientPreface(window: number = MAX_WINDOW): Buffer {
   const settings = Buffer.alloc(12);
   settings.writeUInt16BE(SETTINGS_HEADER_TABLE_SIZE, 0);
   settings.writeUInt16BE(SETTINGS_INITIAL_WINDOW_SIZE, 6);
-  settings.writeUInt32BE(MAX_WINDOW, 8);
+  settings.writeUInt32BE(window, 8);
   const increment = Buffer.alloc(4);
   increment.writeUInt32BE(MAX_WINDOW - DEFAULT_WINDOW);
   const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");

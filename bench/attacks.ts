@@ -1,0 +1,375 @@
+import { createServer } from "node:http";
+import { setPriority } from "node:os";
+import { fileURLToPath } from "node:url";
+import { type AttackedChains, startAttackedChains } from "../test/support/attacks/attacked-chains.js";
+import { type AttackedService, startAttackedService } from "../test/support/attacks/attacked-service.js";
+import { addPendingTransfer } from "../test/support/attacks/attacked-transfers.js";
+import { POLITE_ADDRESS } from "../test/support/attacks/caller-addresses.js";
+import { createLatencySamples } from "../test/support/attacks/latency-samples.js";
+import {
+  type MemoryAttack,
+  type MemoryAttackOptions,
+  type MemoryAttackTarget,
+  startMemoryAttack,
+} from "../test/support/attacks/memory-attacks.js";
+import { startPoliteClient } from "../test/support/attacks/polite-client.js";
+import { sendGet } from "../test/support/attacks/send-get.js";
+import {
+  pingWithoutReading,
+  readHttp1Slowly,
+  readHttp2Slowly,
+  type SlowReader,
+} from "../test/support/attacks/slow-readers.js";
+import {
+  askSlowChains,
+  lookUpForgedReceipt,
+  lookUpUnknownHash,
+  lookUpUnknownId,
+  nameOneHost,
+  QUOTE_PATH,
+} from "../test/support/attacks/upstream-attacks.js";
+import { listenOnFreePort } from "./support/recorded-server.js";
+import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
+
+// Attacks the service and measures what they take from it. ATTACKS names some of the scenarios, ATTACKED_MAIN the main.js of
+// another build. Attackers have processes of their own with low priority; everything is on 127.0.0.1 and ends by itself.
+
+const main = fileURLToPath(new URL("../src/main.js", import.meta.url));
+const HOLD_SECONDS = 12;
+const ALL_AT_ONCE_SECONDS = 30;
+const SAMPLE_INTERVAL_MS = 100;
+const PROBE_INTERVAL_MS = 100;
+const MAX_SLOW_SECONDS = 130;
+const MAX_RESIDENT_MB = 256;
+const FORGED_COMPLETIONS = 1_200;
+const POLITE_PER_SECOND = 100;
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+interface Row {
+  readonly title: string;
+  readonly result: string;
+  readonly goal: string;
+  readonly isReached: boolean;
+}
+
+interface AttackerInput {
+  readonly target: MemoryAttackTarget;
+  readonly attacks: readonly MemoryAttack[];
+  readonly options: MemoryAttackOptions;
+}
+
+/** State of the floods of an attacker's process. */
+interface AttackerState {
+  readonly connections: number;
+  readonly requests: number;
+  readonly sent: number;
+}
+
+/** Runs floods until the process is killed. Returns the URL of their state. */
+async function serveAttacker({ target, attacks, options }: AttackerInput): Promise<string> {
+  setPriority(10);
+  const floods = attacks.map((name) => startMemoryAttack(name, target, options));
+  const server = createServer((_request, response) => {
+    const sum = (count: (flood: (typeof floods)[number]) => number): number =>
+      floods.reduce((total, flood) => total + count(flood), 0);
+    const state: AttackerState = {
+      connections: sum((flood) => flood.openConnections()),
+      requests: sum((flood) => flood.openRequests()),
+      sent: sum((flood) => flood.sentRequests()),
+    };
+    response.end(JSON.stringify(state));
+  });
+  return listenOnFreePort(server);
+}
+
+async function readAttacker({ url }: ServerProcess): Promise<AttackerState> {
+  return JSON.parse((await sendGet(Number(new URL(url).port), "/")).body) as AttackerState;
+}
+
+async function withService<T>(
+  options: Parameters<typeof startAttackedChains>[0],
+  run: (service: AttackedService, chains: AttackedChains) => Promise<T>,
+): Promise<T> {
+  const chains = await startAttackedChains(options);
+  const service = await startAttackedService(main, chains.environment);
+  try {
+    return await run(service, chains);
+  } finally {
+    await service.stop();
+    await chains.close();
+  }
+}
+
+const getTarget = (service: AttackedService): MemoryAttackTarget => ({
+  port: service.port,
+  metricsPort: service.metricsPort(),
+});
+
+/** Measures the largest resident memory until a time, including child processes. */
+async function watchMemory(service: AttackedService, seconds: number): Promise<number> {
+  let peak = 0;
+  for (const began = performance.now(); performance.now() - began < seconds * 1_000; await sleep(SAMPLE_INTERVAL_MS))
+    peak = Math.max(peak, await service.residentMb());
+  return Math.max(peak, await service.peakResidentMb());
+}
+
+const measureMemory =
+  (title: string, attack: MemoryAttack, options: MemoryAttackOptions = {}) =>
+  (): Promise<Row> =>
+    withService({}, async (service) => {
+      await sendGet(service.port, `${QUOTE_PATH}25000000`);
+      const before = await service.residentMb();
+      const attacker = await startServer("attacker", { target: getTarget(service), attacks: [attack], options });
+      const peak = await watchMemory(service, HOLD_SECONDS);
+      const { connections, requests } = await readAttacker(attacker);
+      await attacker.stop();
+      const held = `${connections} connections and ${requests} requests open at the end`;
+      const result = `${before.toFixed(0)} -> ${peak.toFixed(0)} MB; ${held}`;
+      return { title, result, goal: "< 256 MB", isReached: service.isRunning() && peak < MAX_RESIDENT_MB };
+    });
+
+const measureLiveness = (getPort: (service: AttackedService) => number, name: string) => (): Promise<Row> =>
+  withService({}, async (service) => {
+    const latencies = createLatencySamples();
+    const attacks: MemoryAttack[] = ["pipelined-many"];
+    const options: MemoryAttackOptions = { isPersistent: true };
+    const attacker = await startServer("attacker", { target: getTarget(service), attacks, options });
+    const pending: Promise<void>[] = [];
+    let failures = 0;
+    for (const began = performance.now(); performance.now() - began < HOLD_SECONDS * 1_000; ) {
+      const probe = sendGet(getPort(service), "/livez", POLITE_ADDRESS).then(({ status, tookMs }) => {
+        if (status === 200) latencies.add(tookMs);
+        else failures += 1;
+      });
+      pending.push(probe);
+      await sleep(PROBE_INTERVAL_MS);
+    }
+    const peak = await service.peakResidentMb();
+    await attacker.stop();
+    await Promise.all(pending);
+    const [median, max] = [latencies.quantile(0.5), latencies.quantile(1)].map((ms) => `${ms.toFixed(0)} ms`);
+    return {
+      title: `400 x 249 pipelined requests: /livez on the ${name} port`,
+      result: `median ${median}, max ${max}, ${failures} failures, ${peak.toFixed(0)} MB`,
+      goal: "< 1 s",
+      isReached: failures === 0 && latencies.quantile(1) < 1_000,
+    };
+  });
+
+const SLOW_READERS: readonly (readonly [string, SlowReader])[] = [
+  ["HTTP/1.1, an answer read at 1 byte/s", readHttp1Slowly],
+  ["HTTP/2, an answer read at 1 byte/s", readHttp2Slowly],
+  ["HTTP/2, a stream with window 0, and PINGs", pingWithoutReading],
+];
+
+const measureSlowReaders = (): Promise<Row[]> =>
+  withService({}, (service) =>
+    Promise.all(
+      SLOW_READERS.map(async ([title, read]): Promise<Row> => {
+        const seconds = await read(service.port, MAX_SLOW_SECONDS);
+        const isClosed = seconds < MAX_SLOW_SECONDS;
+        const result = isClosed ? `closed after ${seconds.toFixed(0)} s` : `open after ${MAX_SLOW_SECONDS} s`;
+        return { title, result, goal: "closed after 60 s", isReached: seconds < 75 };
+      }),
+    ),
+  );
+
+const measureUnknownId = (): Promise<Row> =>
+  withService({ maxLogBlocks: 10_000 }, async (service, chains) => {
+    const costs = await lookUpUnknownId(service.port, chains);
+    const [first, again] = costs.map(({ requests }) => requests) as [number, number];
+    return {
+      title: "one unknown transferId, endpoints search 10,000 blocks at a time; again",
+      result: costs.map(({ requests, status, reason }) => `${requests} requests (${status} ${reason})`).join(", "),
+      goal: "<= 500; <= 20",
+      isReached: first <= 500 && again <= 20,
+    };
+  });
+
+const measureUnknownHash = (): Promise<Row> =>
+  withService({}, async (service, chains) => {
+    const costs = await lookUpUnknownHash(service.port, chains);
+    const requests = costs.map((cost) => cost.requests);
+    return {
+      title: "the same unknown hash three times",
+      result: `${requests.join(" + ")} requests (${costs[0]?.status})`,
+      goal: "9 + 0 + 0",
+      isReached: requests.join() === "9,0,0",
+    };
+  });
+
+const measureForgedReceipt = (): Promise<Row> =>
+  withService({ latencyMs: 50 }, async (service, operator) => {
+    const attacker = await startAttackedChains();
+    const cost = await lookUpForgedReceipt(service.port, operator, attacker, FORGED_COMPLETIONS);
+    await attacker.close();
+    const failed = cost.otherStatuses.filter((status) => status !== 404).length;
+    const slowest = cost.others.quantile(1);
+    return {
+      title: "a receipt with 1,200 forged completions from the caller's endpoint",
+      result: `${cost.logSearches} eth_getLogs (${cost.status} ${cost.reason}); other look-ups up to ${slowest.toFixed(0)} ms, ${failed} failed`,
+      goal: "<= 60, nobody else waits",
+      isReached: cost.logSearches <= 60 && failed === 0 && slowest < 1_000,
+    };
+  });
+
+const measureOneHost = (title: string, behaviour: Parameters<typeof startAttackedChains>[0]) => (): Promise<Row> =>
+  withService({}, async (service) => {
+    const host = await startAttackedChains(behaviour);
+    const { requests, connections, result } = await nameOneHost(service.port, host);
+    await host.close();
+    return {
+      title: `rpcUrl names one host for all nine chains, which ${title}`,
+      result: `${requests} requests, ${connections} connections (${result.status})`,
+      goal: "one attempt each",
+      isReached: requests <= 9 && connections <= 9,
+    };
+  });
+
+const measureSlowChains = (latencyMs: number) => (): Promise<Row> =>
+  withService({}, async (service, chains) => {
+    const hash = addPendingTransfer(chains);
+    chains.behaviour.latencyMs = latencyMs;
+    const { quote, status } = await askSlowChains(service.port, hash);
+    const describe = ({ status: code, tookMs }: typeof quote): string =>
+      `${code} after ${(tookMs / 1_000).toFixed(1)} s`;
+    return {
+      title: `the only endpoint of each chain answers after ${latencyMs / 1_000} s: quote, status`,
+      result: `${describe(quote)}, ${describe(status)}`,
+      goal: latencyMs > 2_000 ? "200 where one round is enough" : "200, 200",
+      isReached: quote.status === 200 && (latencyMs > 2_000 || status.status === 200),
+    };
+  });
+
+/**
+ * All attacks on memory at once, and callers of unknown transfers with endpoints of their own, beside a polite client.
+ * @param isPersistent whether attackers open again at once what the service closes or completes
+ */
+const measureAllAtOnce = (isPersistent: boolean) => async (): Promise<Row> => {
+  const [chains, hostile] = await Promise.all([startServer("chains", { latencyMs: 20 }), startServer("chains", {})]);
+  const environment = await fetchEnvironment(chains);
+  const service = await startAttackedService(main, environment);
+  try {
+    await sendGet(service.port, `${QUOTE_PATH}25000000`);
+    const baseline = startPoliteClient({
+      port: service.port,
+      path: (index) => `${QUOTE_PATH}${25_000_000 + index}`,
+      perSecond: POLITE_PER_SECOND,
+    });
+    await sleep(3_000);
+    await baseline.stop();
+    const attacks: MemoryAttack[] = [
+      "http2-unread",
+      "watches",
+      "pipelined-routes",
+      "pipelined-metrics",
+      "pipelined-many",
+    ];
+    const options: MemoryAttackOptions = { isPersistent, callers: 20 };
+    const attacker = await startServer("attacker", { target: getTarget(service), attacks, options });
+    const polite = startPoliteClient({
+      port: service.port,
+      path: (index) => `${QUOTE_PATH}${26_000_000 + index}`,
+      perSecond: POLITE_PER_SECOND,
+    });
+    const lookups = startHostileLookups(service.port, await fetchEnvironment(hostile));
+    const peak = await watchMemory(service, ALL_AT_ONCE_SECONDS);
+    const state = await readAttacker(attacker);
+    await Promise.all([polite.stop(), lookups.stop(), attacker.stop()]);
+    const failures = [...polite.failures].map(([kind, count]) => `${count} ${kind}`);
+    const p99 = polite.latencies.quantile(0.99);
+    const times = [0.5, 0.99, 1].map((share) => polite.latencies.quantile(share).toFixed(0));
+    return {
+      title: `all at once${isPersistent ? ", again and again" : ""}, with quotes at hand`,
+      result:
+        `${peak.toFixed(0)} MB; ${polite.latencies.count} quotes, median ${times[0]}, p99 ${times[1]}, max ${times[2]} ms ` +
+        `(before the attack p99 ${baseline.latencies.quantile(0.99).toFixed(0)} ms); failed: ${failures.join(", ") || "none"}; ` +
+        `attackers sent ${state.sent} requests, ${lookups.count()} look-ups`,
+      goal: "< 256 MB, p99 < 250 ms",
+      isReached: service.isRunning() && peak < MAX_RESIDENT_MB && p99 < 250 && failures.length === 0,
+    };
+  } finally {
+    await Promise.all([service.stop(), chains.stop(), hostile.stop()]);
+  }
+};
+
+/** Looks up unknown transfers, by ID and over endpoints of their own, as fast as they are answered, from many addresses. */
+function startHostileLookups(port: number, endpoints: Readonly<Record<string, string>>) {
+  let [isOver, count] = [false, 0];
+  const optimism = encodeURIComponent(endpoints.RPC_URL_OPTIMISM ?? "");
+  const run = async (worker: number): Promise<void> => {
+    const address = POLITE_ADDRESS === undefined ? undefined : `127.0.3.${1 + worker}`;
+    for (; !isOver; count += 1) {
+      const hash = `0x${(count + 2 ** 40 * worker).toString(16).padStart(64, "b")}`;
+      const query = worker % 2 === 0 ? `transferId=${hash}` : `transactionHash=${hash}&rpcUrl[optimism]=${optimism}`;
+      await sendGet(port, `/v1/transfer-status?${query}`, address);
+      await sleep(20);
+    }
+  };
+  const workers = Promise.all(Array.from({ length: 8 }, (_, worker) => run(worker)));
+  return {
+    count: () => count,
+    async stop() {
+      isOver = true;
+      await workers;
+    },
+  };
+}
+
+/** Serves chains in a process of their own. Returns the URL of the environment that configures a service for them. */
+async function serveChains(behaviour: Parameters<typeof startAttackedChains>[0]): Promise<string> {
+  const { environment } = await startAttackedChains(behaviour);
+  return listenOnFreePort(createServer((_request, response) => void response.end(JSON.stringify(environment))));
+}
+
+async function fetchEnvironment({ url }: ServerProcess): Promise<Readonly<Record<string, string>>> {
+  return JSON.parse((await sendGet(Number(new URL(url).port), "/")).body) as Record<string, string>;
+}
+
+const SCENARIOS: Readonly<Record<string, () => Promise<Row | Row[]>>> = {
+  "http2-unread": measureMemory(
+    "HTTP/2, 100 connections x 250 streams of /v1/available-routes, window 0, never read",
+    "http2-unread",
+  ),
+  "http2-unread-callers": measureMemory("the same from 100 callers, again and again", "http2-unread", {
+    callers: 100,
+    isPersistent: true,
+  }),
+  watches: measureMemory("40 connections x 250 grpc.health.v1.Health/Watch", "watches"),
+  "watches-callers": measureMemory("the same from 40 callers, again and again", "watches", {
+    callers: 40,
+    isPersistent: true,
+  }),
+  "pipelined-metrics": measureMemory("HTTP/1.1, 50 x 249 pipelined /metrics, never read", "pipelined-metrics"),
+  "pipelined-routes": measureMemory("the same with /v1/available-routes", "pipelined-routes"),
+  livez: measureLiveness((service) => service.port, "public"),
+  "livez-metrics": measureLiveness((service) => service.metricsPort(), "metrics"),
+  "slow-readers": measureSlowReaders,
+  "unknown-id": measureUnknownId,
+  "unknown-hash": measureUnknownHash,
+  "forged-receipt": measureForgedReceipt,
+  "one-host-errors": measureOneHost("answers 500", { errorStatus: 500 }),
+  "one-host-hangs": measureOneHost("hangs", { isHanging: true }),
+  "slow-2s": measureSlowChains(2_000),
+  "slow-3.5s": measureSlowChains(3_500),
+  all: measureAllAtOnce(false),
+  "all-persistent": measureAllAtOnce(true),
+};
+
+async function measure(): Promise<void> {
+  const names = process.env.ATTACKS?.split(",") ?? Object.keys(SCENARIOS);
+  const rows: Row[] = [];
+  for (const name of names) {
+    const scenario = SCENARIOS[name];
+    if (scenario === undefined) throw new Error(`no scenario ${name}: one of ${Object.keys(SCENARIOS).join(", ")}`);
+    for (const row of [await scenario()].flat()) {
+      rows.push(row);
+      console.log(`${name.padEnd(22)} ${row.isReached ? "ok  " : "MISS"} ${row.result}`);
+    }
+  }
+  console.log("\n| attack or condition | result | goal | |\n|---|---|---|---|");
+  for (const { title, result, goal, isReached } of rows)
+    console.log(`| ${title} | ${result} | ${goal} | ${isReached ? "reached" : "missed"} |`);
+}
+
+await runBench(measure, { attacker: serveAttacker, chains: serveChains });
