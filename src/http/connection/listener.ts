@@ -114,7 +114,10 @@ export function createHttpSocketListener({
       }
       // Sockets of an HTTP/1.1 server may be half-open, which would hide from HTTP/2 that the caller is gone.
       socket.allowHalfOpen = false;
-      const storeSession = (session: ServerHttp2Session) => sessionBySocket.set(socket, session);
+      const storeSession = (session: ServerHttp2Session): void => {
+        sessionBySocket.set(socket, session);
+        if (!session.destroyed) sessions.add(session, socket);
+      };
       http2.once("session", storeSession);
       http2.emit("connection", socket);
       http2.off("session", storeSession);
@@ -135,7 +138,6 @@ export function createHttpSocketListener({
   http2.on("connect", onRequest);
   http2.on("checkExpectation", onRequest);
   http2.on("session", (session) => {
-    if (!session.destroyed) sessions.add(session);
     session.on("stream", (stream) => resetStalledStream(stream, limits.stallMs));
     if (isDraining) session.close();
   });

@@ -1,7 +1,8 @@
 import { Agent } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
-import type { Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   createFrameReader,
@@ -9,6 +10,7 @@ import {
   encodeFrame,
   FRAME_TYPES,
 } from "../../../../bench/support/http2-frames.js";
+import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { HttpLimits } from "../../../../src/http/connection/http-limits.js";
 import { openRawSocket, sendHttp1, sendHttp2On } from "../support/raw-client.js";
 import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
@@ -98,6 +100,7 @@ async function flood(port: number, makeFrames: (index: number) => Buffer, pauseM
 
 const ENHANCE_YOUR_CALM = 11;
 const PROTOCOL_ERROR = 1;
+const MAX_RESET_BURST = 500;
 
 // A flood of resets has one log entry per request instead.
 describe("a flood closes its connection with one log entry while other callers are served", () => {
@@ -180,6 +183,97 @@ test.each([END, 0])("a series of reset requests closes the connection, too (flag
   expect(accessLines.filter(({ code }) => code === "canceled").length).toBeLessThan(2_000);
 });
 
+describe("a fatal error closes the connection at the next check", () => {
+  const pendingRequest = open(0, END_HEADERS);
+  test.each([
+    ["a frame that is too large", encodeFrame(FRAME_TYPES.data, 0, 1, Buffer.alloc(20_000))],
+    ["headers that cannot be decompressed", encodeFrame(FRAME_TYPES.headers, 5, 1, Buffer.alloc(3, 255))],
+    [
+      "too many settings",
+      encodeFrame(FRAME_TYPES.settings, 0, 0, Buffer.concat(Array(500).fill(Buffer.from([0, 4, 0, 0, 255, 255])))),
+    ],
+    ["DATA on the connection", encodeFrame(FRAME_TYPES.data, 0, 0, Buffer.from("x"))],
+    ["a PING of the wrong length", encodeFrame(FRAME_TYPES.ping, 0, 0, Buffer.alloc(7))],
+    ["CONTINUATION without HEADERS", encodeFrame(CONTINUATION, END_HEADERS, 1, REQUEST)],
+    ["another frame between HEADERS and CONTINUATION", concat(open(0, END), encodeFrame(6, 0, 0, Buffer.alloc(8)))],
+    ["more padding than data", concat(pendingRequest, encodeFrame(FRAME_TYPES.data, PADDED, 1, Buffer.from([200, 1])))],
+    [
+      "DATA after END_STREAM",
+      concat(open(0, END | END_HEADERS), encodeFrame(FRAME_TYPES.data, 0, 1, Buffer.from("x"))),
+    ],
+    // Node.js reports these by itself.
+    ["a WINDOW_UPDATE of 0", encodeFrame(WINDOW_UPDATE, 0, 0, uint32(0))],
+    ["a request with an even number", encodeFrame(FRAME_TYPES.headers, 5, 2, REQUEST)],
+  ])("of %s", async (_, bytes) => {
+    const { port, accessLines } = await startHangingServer();
+    const socket = await openRawSocket(port);
+    const goAwayCodes: number[] = [];
+    socket.on(
+      "data",
+      createFrameReader((type, _flags, _stream, payload) => {
+        if (type === FRAME_TYPES.goAway) goAwayCodes.push(payload.readUInt32BE(4));
+      }),
+    );
+    socket.write(concat(encodeClientPreface(), bytes));
+    await expect.poll(() => goAwayCodes.length).toBeGreaterThan(0);
+    // A second check, since a request may have been opened in the interval of the first.
+    for (let checks = 0; checks < 2; checks += 1) {
+      vi.advanceTimersByTime(CHECK_INTERVAL_MS);
+      for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await expect.poll(() => socket.destroyed).toBe(true);
+    await expect.poll(() => accessLines.filter(({ errorCode }) => errorCode === "ERR_HTTP2_ERROR")).toHaveLength(1);
+    expect(goAwayCodes[0]).toBeGreaterThan(0);
+  });
+});
+
+test("a connection that was told to go away is closed although its caller keeps it open", async () => {
+  const { port, server } = await startHangingServer({ stallMs: 5 * CHECK_INTERVAL_MS });
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", () => {}).resume();
+  const ended = nextEvent(socket, "end");
+  socket.write(encodeClientPreface());
+  for (let index = 0; index <= MAX_RESET_BURST; index += 1) {
+    const reset = encodeFrame(FRAME_TYPES.reset, 0, streamId(index), uint32(8));
+    socket.write(concat(open(index, END | END_HEADERS), reset));
+    if (index % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  await ended;
+  for (let checks = 0; checks < 7; checks += 1) vi.advanceTimersByTime(CHECK_INTERVAL_MS);
+  await expect.poll(() => server.getLoad().connections).toBe(0);
+  socket.destroy();
+});
+
+test("a connection is asked for a PING once after each burst of requests", async () => {
+  const { port } = await startHangingServer();
+  const socket = await openRawSocket(port);
+  let pings = 0;
+  let responses = 0;
+  socket.on(
+    "data",
+    createFrameReader((type, _flags, _stream, payload) => {
+      if (type === FRAME_TYPES.headers) responses += 1;
+      if (type !== FRAME_TYPES.ping) return;
+      pings += 1;
+      socket.write(encodeFrame(FRAME_TYPES.ping, 1, 0, payload));
+    }),
+  );
+  const unknownPath = Buffer.concat([Buffer.from([0x82, 0x86, 1, 1, 0x61, 4, 2]), Buffer.from("/x")]);
+  socket.write(encodeClientPreface());
+  for (let burst = 0; burst < 3; burst += 1) {
+    socket.write(encodeFrame(FRAME_TYPES.headers, END | END_HEADERS, streamId(burst), unknownPath));
+    await expect.poll(() => responses).toBe(burst + 1);
+    vi.advanceTimersByTime(CHECK_INTERVAL_MS);
+    expect(pings).toBe(burst);
+    for (let checks = 0; checks < 4; checks += 1) {
+      vi.advanceTimersByTime(CHECK_INTERVAL_MS);
+      await sleep(10);
+    }
+    await expect.poll(() => pings).toBe(burst + 1);
+  }
+  socket.destroy();
+});
+
 describe("a connection that does not answer PINGs is closed", () => {
   const limits = { pingIntervalMs: CHECK_INTERVAL_MS };
   const start = encodeClientPreface();
@@ -191,19 +285,6 @@ describe("a connection that does not answer PINGs is closed", () => {
     ["between HEADERS and CONTINUATION", concat(start, open(0, END))],
     ["with a pending request", concat(start, open(0, END | END_HEADERS))],
     ["in the middle of a frame, with a pending request", concat(start, open(0, 5), open(1, 5).subarray(0, 15))],
-    // Node.js sends GOAWAY for these and leaves the connection open.
-    ["after a frame that is too large", concat(start, encodeFrame(FRAME_TYPES.data, 0, 1, Buffer.alloc(20_000)))],
-    [
-      "after headers that cannot be decompressed",
-      concat(start, encodeFrame(FRAME_TYPES.headers, 5, 1, Buffer.alloc(3, 255))),
-    ],
-    [
-      "after too many settings",
-      concat(
-        start,
-        encodeFrame(FRAME_TYPES.settings, 0, 0, Buffer.concat(Array(500).fill(Buffer.from([0, 4, 0, 0, 255, 255])))),
-      ),
-    ],
   ])("%s", async (_, bytes) => {
     const { port, accessLines } = await startHangingServer(limits);
     const socket = await openRawSocket(port);
@@ -215,6 +296,30 @@ describe("a connection that does not answer PINGs is closed", () => {
       await sleep(5);
     }
     await expect.poll(() => accessLines.filter(({ errorCode }) => errorCode === "KEEPALIVE_TIMEOUT")).toHaveLength(1);
+  });
+
+  test("although its caller does not read what it asked for", async () => {
+    const amountIn = "9".repeat(4_000_000);
+    const { opened: answered, open: onAnswer } = createLatch();
+    const { port, server, accessLines } = await startTestServer({
+      limits,
+      getQuote: () => {
+        onAnswer();
+        return create(GetQuoteResponseSchema, { amountIn });
+      },
+    });
+    const socket = await openRawSocket(port);
+    socket.pause();
+    socket.write(concat(start, ...[0, 1, 2, 3].map((index) => open(index, END | END_HEADERS))));
+    await answered;
+    // Node.js would wait until the caller reads.
+    while (server.getLoad().connections > 0) {
+      vi.advanceTimersByTime(CHECK_INTERVAL_MS);
+      await sleep(5);
+    }
+    await expect.poll(() => accessLines.filter(({ errorCode }) => errorCode === "KEEPALIVE_TIMEOUT")).toHaveLength(1);
+    expect(accessLines.filter(({ code }) => code === "canceled")).toHaveLength(4);
+    socket.destroy();
   });
 
   test("but stays open while it answers them, however long a request takes", async () => {
