@@ -73,14 +73,16 @@ export function createProbes(options: ProbesOptions): Map<string, () => DynamicD
   }
 
   return new Map([
-    [
-      "/livez",
-      () => (isDraining() ? createJsonReport(503, { status: "DRAINING" }) : createJsonReport(200, { status: "OK" })),
-    ],
+    ["/livez", () => createLivenessReport(isDraining())],
     // The health path of the older server.
     ["/health", () => createJsonReport(200, { status: "OK" })],
     ["/readyz", readyz],
   ]);
+}
+
+/** Whether the process is alive: it is if it can answer. During a shutdown it asks not to be used any more. */
+export function createLivenessReport(isDraining: boolean): DynamicDocument {
+  return isDraining ? createJsonReport(503, { status: "DRAINING" }) : createJsonReport(200, { status: "OK" });
 }
 
 function classifyChain({ endpoints }: ChainStatus): ChainReachability {
@@ -101,7 +103,7 @@ function assessReadiness(chains: readonly ChainStatus[], sources: readonly Sourc
 }
 
 /** Omits undefined properties, as JSON does. */
-function createJsonReport(status: number, body: object): DynamicDocument {
+export function createJsonReport(status: number, body: object): DynamicDocument {
   return { status, contentType: "application/json; charset=utf-8", body: JSON.stringify(body) };
 }
 
