@@ -45,6 +45,7 @@ try {
     PATH: process.env.PATH,
     HOST: "127.0.0.1",
     PORT: "0",
+    METRICS_PORT: "0",
     ASSETS_URL: "off",
     EXPLORER_API_URL: "off",
   };

@@ -25,7 +25,7 @@ type Environment = Readonly<Record<string, string>>;
 async function startService(environment: Environment) {
   const began = performance.now();
   const child = spawn(process.execPath, [main], {
-    env: { ...process.env, ...environment, HOST: "127.0.0.1", PORT: "0", LOG_LEVEL: "silent" },
+    env: { ...process.env, ...environment, HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0", LOG_LEVEL: "silent" },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const kill = (): void => void child.kill("SIGKILL");

@@ -9,9 +9,9 @@ import type { SeededTransfer } from "./seed/seeded-transfer.js";
 /** Runs the gateway over a local Hop network until Ctrl-C and prints commands to try. */
 async function main(): Promise<void> {
   const began = Date.now();
-  // Loopback by default, and a quiet log so that the banner below stays visible.
-  const { HOST = "127.0.0.1", LOG_LEVEL = "warn" } = process.env;
-  const environment = { ...process.env, HOST, LOG_LEVEL };
+  // Loopback and a free port for the metrics by default, and a quiet log so that the banner below stays visible.
+  const { HOST = "127.0.0.1", METRICS_PORT = "0", LOG_LEVEL = "warn" } = process.env;
+  const environment = { ...process.env, HOST, METRICS_PORT, LOG_LEVEL };
   // Validated early: a wrong value must not show only after nine chains have started.
   loadConfig(environment);
   const log = (line: string): void => console.log(`[${((Date.now() - began) / 1_000).toFixed(1)} s] ${line}`);
@@ -20,21 +20,21 @@ async function main(): Promise<void> {
   try {
     // The local network overrides the user's endpoints: nothing may leave this machine.
     const gateway = await createGateway(loadConfig({ ...environment, ...network.environment }));
-    const { url } = await gateway.start();
+    const { url, metricsUrl = `${url}/metrics` } = await gateway.start();
     const unregister = await registerDemo({ gatewayUrl: url, chains: network.chains });
     stopOnSignals(async () => {
       await Promise.all([gateway.stop(), unregister()]);
       await network.stop();
     });
     network.bonder.start();
-    console.log(renderBanner(url, network.transfers));
+    console.log(renderBanner(url, metricsUrl, network.transfers));
   } catch (error) {
     await network.stop();
     throw error;
   }
 }
 
-function renderBanner(url: string, transfers: LocalNetwork["transfers"]): string {
+function renderBanner(url: string, metricsUrl: string, transfers: LocalNetwork["transfers"]): string {
   // A HOP transfer has no swap and no deadline, so its hash and id are the same in every build of the network.
   const bonded = transfers.find(({ name }) => name === "hop-arbitrum-optimism");
   const quote = "amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5";
@@ -47,6 +47,7 @@ function renderBanner(url: string, transfers: LocalNetwork["transfers"]): string
     curl '${url}/v1/transfer-status?transactionHash=${bonded?.transactionHash}'
     curl '${url}/v1/available-routes?token=ETH&fromChain=base'
     grpcurl -plaintext -d '${message}' ${new URL(url).host} hop.bridge.v1.BridgeService/GetQuote
+    curl '${metricsUrl}'
 
   ${bold("Transfers")} on these chains, by the hash of the transaction that sent them
 ${transfers.map(renderTransferRow).join("\n")}

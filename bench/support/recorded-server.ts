@@ -16,7 +16,7 @@ const HEADERS_ADDED_BY_NODE = new Set(["date", "connection", "keep-alive"]);
 /** Starts a gateway without log output, configured by the environment. Returns its URL. */
 export async function serveGateway(environment: Readonly<Record<string, string>>): Promise<string> {
   const gateway = await createGateway(
-    loadConfig({ HOST: "127.0.0.1", PORT: "0", LOG_LEVEL: "silent", ...environment }),
+    loadConfig({ HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0", LOG_LEVEL: "silent", ...environment }),
   );
   return (await gateway.start()).url;
 }

@@ -11,9 +11,8 @@ import { createLogger, type Logger } from "../observability/log.js";
 import { createWorkerMetricsClient } from "../observability/metrics/cluster-metrics.js";
 import { PROMETHEUS_MEDIA_TYPE } from "../observability/metrics/media-type.js";
 import { createMetrics, type ServiceLoad } from "../observability/metrics/metrics.js";
-import { createMetricsListener } from "../observability/metrics/metrics-listener.js";
 import { createThrottledScrape } from "../observability/metrics/throttled-scrape.js";
-import { createProbes } from "../observability/probes.js";
+import { createLivenessReport, createProbes } from "../observability/probes.js";
 import { createGetQuote } from "../operations/get-quote.js";
 import { createGetTransferStatus } from "../operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "../operations/list-available-routes.js";
@@ -22,6 +21,7 @@ import { withDeadline } from "../operations/with-deadline.js";
 import { createAdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { createFairQuota } from "../resilience/fair-quota.js";
+import { composeMetricsListener } from "./compose-metrics-listener.js";
 import { composeQuotes } from "./compose-quotes.js";
 import { composeTransfers } from "./compose-transfers.js";
 import { createDependencyMonitor } from "./dependency-monitor.js";
@@ -34,7 +34,7 @@ export interface Gateway {
   /** Starts to listen. Returns the URLs with the actual ports. */
   start(): Promise<{
     readonly url: string;
-    /** URL of the metrics, if they are served on a separate port. */
+    /** URL of the metrics; undefined: they are served on the main port, or by the primary process. */
     readonly metricsUrl?: string | undefined;
   }>;
   /** Stops accepting requests, waits a bounded time for those in progress, and closes every connection. */
@@ -92,16 +92,20 @@ export async function createGateway(
   const renderMetrics = createThrottledScrape(
     cluster.isWorker ? createWorkerMetricsClient(metrics.collectJson) : metrics.renderText,
   );
-  const getMetricsDocument = async () => ({
+  const readMetrics = async () => ({
     status: 200,
     contentType: PROMETHEUS_MEDIA_TYPE,
     body: await renderMetrics(),
   });
-  const metricsListener = createSeparateMetricsListener();
+  const readLiveness = () => createLivenessReport(isDraining);
+  // With several workers, the primary has the listener.
+  const metricsListener = cluster.isWorker
+    ? undefined
+    : composeMetricsListener({ config, logger, readMetrics, readLiveness });
   const documents = new Map<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>([
     ...collectStaticAssets(root),
     ...probes,
-    ...(config.metricsPort === undefined ? [["/metrics", getMetricsDocument] as const] : []),
+    ...(config.metricsPort === "same" ? [["/metrics", readMetrics] as const] : []),
   ]);
   const addDeadline = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
     withDeadline(operation, { maxTimeoutMs, callerQuota });
@@ -140,14 +144,6 @@ export async function createGateway(
     onInternalError: (error, requestId) => logger.error({ requestId, err: error }, "internal error"),
   });
 
-  /** Returns undefined in a worker: there the primary has the listener. */
-  function createSeparateMetricsListener() {
-    const { host, metricsPort: port } = config;
-    return port === undefined || cluster.isWorker
-      ? undefined
-      : createMetricsListener({ host, port, renderText: renderMetrics });
-  }
-
   function getLoad(): ServiceLoad {
     return {
       ...server.getLoad(),
@@ -158,28 +154,30 @@ export async function createGateway(
     };
   }
 
+  async function stop(): Promise<void> {
+    isDraining = true;
+    await server.close(maxTimeoutMs + SHUTDOWN_GRACE_MS);
+    quotes.close();
+    await transfers.stop();
+    await Promise.all([metricsListener?.close(), chains.close(), offChainSources.close()]);
+  }
+
   return {
     async start() {
       await transfers.start();
-      const metricsUrl = (await metricsListener?.listen())?.url;
-      const { url } = await server.listen().catch(async (error: unknown) => {
-        await metricsListener?.close();
+      const { url } = await server.listen();
+      // After the main port: if that is taken, nothing is to be said about this one.
+      const metricsUrl = await metricsListener?.listen().catch(async (error: unknown) => {
+        await stop();
         throw error;
       });
-      if (metricsUrl !== undefined) logger.info({ url: metricsUrl }, "metrics are served on a separate port");
       if (tracing?.isSdkRegistered() === false)
         logger.warn("tracing is enabled but no OpenTelemetry SDK is registered");
       offChainSources.warmUp();
       metrics.loadRegistry().catch((err: unknown) => logger.error({ err }, "metrics failed to load"));
       return { url, metricsUrl };
     },
-    async stop() {
-      isDraining = true;
-      await server.close(maxTimeoutMs + SHUTDOWN_GRACE_MS);
-      quotes.close();
-      await transfers.stop();
-      await Promise.all([metricsListener?.close(), chains.close(), offChainSources.close()]);
-    },
+    stop,
   };
 }
 

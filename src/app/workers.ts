@@ -7,14 +7,17 @@ import { generateEndpointNameKey } from "../chain/endpoints/endpoint-name.js";
 import type { Config } from "../config/config.js";
 import { createLogger } from "../observability/log.js";
 import { createClusterMetrics } from "../observability/metrics/cluster-metrics.js";
-import { createMetricsListener } from "../observability/metrics/metrics-listener.js";
+import { PROMETHEUS_MEDIA_TYPE } from "../observability/metrics/media-type.js";
+import { createLivenessReport } from "../observability/probes.js";
+import { answerPings, createWorkerLiveness } from "../observability/worker-liveness.js";
+import { composeMetricsListener } from "./compose-metrics-listener.js";
 import type { Gateway, GatewayOptions } from "./gateway.js";
 import { describeStartupError, StartupError } from "./startup-error.js";
 import { exitAfter } from "./stop-on-signals.js";
 
 /**
- * Messages from a worker to the primary. The channel also carries the messages of the cluster metrics and of the rate
- * limiter: messages of unknown type are ignored.
+ * Messages from a worker to the primary. The channel also carries the messages of the cluster metrics, of the
+ * liveness checks and of the rate limiter: messages of unknown type are ignored.
  */
 type WorkerToPrimaryMessage =
   | { readonly type: "listening"; readonly url: string }
@@ -63,11 +66,15 @@ export function createWorkerSupervisor(config: Config): Gateway {
   const metrics = createClusterMetrics();
   // The same in all workers, also in restarted ones: their metrics are summed by the names of endpoints.
   const endpointNameKey = generateEndpointNameKey();
-  const { host, metricsPort } = config;
-  const metricsListener =
-    metricsPort === undefined
-      ? undefined
-      : createMetricsListener({ host, port: metricsPort, renderText: metrics.renderText });
+  const checkWorkers = createWorkerLiveness(() =>
+    [...running].filter((handle) => handle.isListening()).map(({ worker }) => worker),
+  );
+  const metricsListener = composeMetricsListener({
+    config,
+    logger,
+    readMetrics: async () => ({ status: 200, contentType: PROMETHEUS_MEDIA_TYPE, body: await metrics.renderText() }),
+    readLiveness: () => (shutdown.signal.aborted ? createLivenessReport(true) : checkWorkers()),
+  });
 
   function forkWorker(port: number): WorkerHandle {
     // The port is fixed: workers that pick a free port themselves would get another one once all of them have exited.
@@ -127,8 +134,6 @@ export function createWorkerSupervisor(config: Config): Gateway {
       new RateLimiterClusterMaster();
       // Runs however this process exits: a busy worker would not notice that its primary is gone.
       process.once("exit", killAll);
-      const metricsUrl = (await metricsListener?.listen())?.url;
-      if (metricsUrl !== undefined) logger.info({ url: metricsUrl }, "metrics are served on a separate port");
       const port = config.port === 0 ? await findFreePort(config.host) : config.port;
       const workers = Array.from({ length: config.workerCount }, () => forkWorker(port));
       const [url = ""] = await Promise.all(workers.map((worker) => worker.url)).catch((error: unknown) => {
@@ -136,6 +141,7 @@ export function createWorkerSupervisor(config: Config): Gateway {
         if (shutdown.signal.aborted) return new Promise<never>(() => {});
         throw error;
       });
+      const metricsUrl = await metricsListener?.listen();
       for (const worker of workers) void superviseWorker(worker, port);
       return { url, metricsUrl };
     },
@@ -163,6 +169,7 @@ export async function serveAsWorker(createGateway: (options: GatewayOptions) => 
     new Promise((resolve) => process.send?.(message, undefined, undefined, () => resolve()));
   // Ctrl-C and service managers signal every process of the group; only the primary decides when to stop.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
+  answerPings();
   try {
     const gateway = await createGateway({ endpointNameKey: process.env[ENDPOINT_NAME_KEY_VARIABLE] });
     process.on("message", (message: PrimaryToWorkerMessage) => {

@@ -2,7 +2,7 @@ import type { GatewayOptions } from "../app/gateway.js";
 import { stopOnSignals } from "../app/stop-on-signals.js";
 import { loadConfig } from "../config/config.js";
 
-/** Serves until a signal stops the process. Prints the address to standard output once it listens. */
+/** Serves until a signal stops the process. Prints its addresses to standard output once it listens. */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = loadConfig(environment);
   // Loaded on demand: the primary does not need the gateway, and a single process does not need the supervisor.
@@ -12,6 +12,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   if (workers?.isWorker === true) return workers.serveAsWorker(createGateway);
   const service = workers === undefined ? await createGateway() : workers.createWorkerSupervisor(config);
   stopOnSignals(() => service.stop());
-  const { url } = await service.start();
-  process.stdout.write(`hop-gateway listens on ${url}\n`);
+  const { url, metricsUrl } = await service.start();
+  const metricsLine = metricsUrl === undefined ? "" : `hop-gateway serves metrics at ${metricsUrl}\n`;
+  process.stdout.write(`hop-gateway listens on ${url}\n${metricsLine}`);
 }

@@ -15,6 +15,9 @@ const CUSTOM_URL_POLICIES = ["public", "any", "off"] as const satisfies readonly
 const QUOTE_ENGINES = ["snapshot", "sdk"] as const;
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
+/** Port of the metrics unless one is configured; OpenTelemetry's exporter for Prometheus uses the same. */
+export const DEFAULT_METRICS_PORT = 9464;
+
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
@@ -196,20 +199,30 @@ export const environmentTable = {
     },
     { min: 1, max: 256 },
   ),
-  /** undefined: metrics are served on the main port. */
-  metricsPort: createVariable<number | undefined>(
+  /** undefined: the default port, or a free one if that is taken. 0: a free port. same: the main port. */
+  metricsPort: createVariable<number | "same" | undefined>(
     {
       name: "METRICS_PORT",
       defaultValue: undefined,
-      defaultText: "none",
-      description: "separate port for `/metrics`, which is then not served on `PORT`",
+      defaultText: `\`${DEFAULT_METRICS_PORT}\`, or a free port if it is taken`,
+      description:
+        "port of `/metrics` and a second `/livez`; `0` picks a free port; `same`: serve `/metrics` on `PORT` instead",
     },
-    "a port",
+    "a port or same",
     (text) => {
-      // 0 picks a free port.
-      const value = parsePort(text, 0);
+      const value = text === "same" ? text : parsePort(text, 0);
       return value === undefined ? undefined : { value };
     },
+  ),
+  metricsHost: createVariable(
+    {
+      name: "METRICS_HOST",
+      defaultValue: "127.0.0.1",
+      description:
+        "address of `METRICS_PORT`; `0.0.0.0` where probes or Prometheus come from another machine or container",
+    },
+    "an address",
+    (text) => ({ value: text }),
   ),
   isTracingEnabled: createVariable(
     {

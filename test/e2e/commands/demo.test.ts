@@ -12,7 +12,7 @@ const run = promisify(execFile);
 async function start(script: string, environment: Record<string, string> = {}) {
   const child = spawn("npm", ["run", script], {
     cwd: project,
-    env: { ...process.env, HOST: "127.0.0.1", PORT: "0", LOG_LEVEL: "silent", ...environment },
+    env: { ...process.env, HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0", LOG_LEVEL: "silent", ...environment },
     stdio: ["ignore", "pipe", "pipe"],
     // A separate process group, so that a failed test can kill all of it.
     detached: true,

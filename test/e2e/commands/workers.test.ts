@@ -27,6 +27,7 @@ function launch(environment: Record<string, string> = {}) {
       ...process.env,
       HOST: "127.0.0.1",
       PORT: "0",
+      METRICS_PORT: "same",
       ASSETS_URL: "off",
       WORKERS: "2",
       LOG_LEVEL: "error",

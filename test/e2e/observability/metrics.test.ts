@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createGateway } from "../../../src/app/gateway.js";
 import { loadConfig } from "../../../src/config/config.js";
+import { createLogger } from "../../../src/observability/log.js";
 import { metricDescriptions } from "../../../src/observability/metrics/metrics.js";
 import { findTool } from "../../support/find-tool.js";
 import { createHttpConnections } from "../../support/service/http-connections.js";
@@ -25,9 +26,13 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-async function start(more: Readonly<Record<string, string>> = {}) {
-  const configured = plantKeys({ ...environment, HOST: "127.0.0.1", PORT: "0", ...more });
-  const gateway = await createGateway(loadConfig(configured), createFileLogger());
+/** @param logLines gets the lines of the log from level warn on */
+async function start(more: Readonly<Record<string, string>> = {}, logLines?: string[]) {
+  const defaults = { HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0" };
+  const configured = plantKeys({ ...environment, ...defaults, ...more });
+  const logger =
+    logLines === undefined ? createFileLogger() : createLogger("warn", { write: (line) => void logLines.push(line) });
+  const gateway = await createGateway(loadConfig(configured), logger);
   closing.push(() => gateway.stop());
   const { url, metricsUrl = `${url}/metrics` } = await gateway.start();
   const status = async (path: string, init?: RequestInit) => {
@@ -95,8 +100,8 @@ test("counts each request once by operation, protocol, code and reason", async (
   const durations = "hop_gateway_request_duration_seconds";
   expect(found.sum(`${durations}_count`, { operation: "GetQuote" })).toBe(12);
   expect(found.value(`${durations}_bucket`, { operation: "GetQuote", protocol: "rest", le: "10" })).toBe(5);
-  // The scrape itself is in progress.
-  expect(found.value("hop_gateway_requests_in_progress")).toBe(1);
+  // The scrape on its own port is no request.
+  expect(found.value("hop_gateway_requests_in_progress")).toBe(0);
   expect(found.value("hop_gateway_connections")).toBeGreaterThan(0);
   // Eight quotes need only two reads of chain state.
   expect(found.value("hop_gateway_quote_chain_state_age_seconds_count")).toBe(8);
@@ -166,10 +171,7 @@ test("creates no series for unknown paths, methods or services", async () => {
     expect(after.sum(REQUESTS, { operation: "other" })).toBe(10_066);
     const isOfProcess = (series: string): boolean => /^(nodejs|process)_/.test(series);
     expect(after.series.filter((each) => !isOfProcess(each)).sort()).toEqual(
-      // The second scrape counts the first one.
-      [...new Set([...before, ...after.series.filter((each) => each.includes('operation="/metrics"'))])]
-        .filter((each) => !isOfProcess(each))
-        .sort(),
+      before.filter((each) => !isOfProcess(each)).sort(),
     );
   } finally {
     callers.close();
@@ -177,28 +179,77 @@ test("creates no series for unknown paths, methods or services", async () => {
 });
 
 describe("METRICS_PORT", () => {
-  test("serves the metrics on a separate port", async () => {
-    const { url, metricsUrl, scrape: look, status } = await start({ METRICS_PORT: "0" });
+  test("serves metrics and liveness on a separate port, and nothing else", async () => {
+    const { url, metricsUrl, scrape: look, status } = await start();
     expect(new URL(metricsUrl).port).not.toBe(new URL(url).port);
     expect(await status("/metrics")).toBe(404);
     const other = { operation: "other", protocol: "rest", code: "not_found", reason: "PATH_NOT_FOUND" };
     expect((await look()).value(REQUESTS, other)).toBe(1);
-    expect((await fetch(new URL("/v1/available-routes", metricsUrl))).status).toBe(404);
+    const liveness = await fetch(new URL("/livez", metricsUrl));
+    expect([liveness.status, await liveness.json()]).toEqual([200, { status: "OK" }]);
+    for (const path of ["/v1/available-routes", "/readyz", "/"])
+      expect((await fetch(new URL(path, metricsUrl))).status, path).toBe(404);
     for (const close of closing.splice(0)) await close();
     await expect(fetch(metricsUrl)).rejects.toThrow();
   });
 
-  test("fails the start when the port is in use", async () => {
-    const { port } = await listenAnywhere();
-    await expect(start({ METRICS_PORT: `${port}` })).rejects.toMatchObject({ code: "EADDRINUSE", port });
+  test("answers /livez there while the main port is flooded with pipelined requests that nobody reads", async () => {
+    const { url, metricsUrl } = await start();
+    const flood = Array.from({ length: 100 }, () => connect(Number(new URL(url).port), "127.0.0.1"));
+    try {
+      for (const socket of flood) {
+        socket.on("error", () => {});
+        socket.pause().write("GET /v1/available-routes HTTP/1.1\r\nHost: x\r\n\r\n".repeat(249));
+      }
+      for (let n = 0; n < 5; n++) expect((await fetch(new URL("/livez", metricsUrl))).status).toBe(200);
+    } finally {
+      for (const socket of flood) socket.destroy();
+    }
   });
 
-  test("frees the port when the start fails because of the main port", async () => {
-    const [taken, free] = [await listenAnywhere(), await listenAnywhere()];
-    await free.close();
-    const failing = start({ PORT: `${taken.port}`, METRICS_PORT: `${free.port}` });
-    await expect(failing).rejects.toMatchObject({ code: "EADDRINUSE", port: taken.port });
-    await expect(fetch(`http://127.0.0.1:${free.port}/metrics`)).rejects.toThrow();
+  test("same serves the metrics on the main port only", async () => {
+    const { url, metricsUrl, scrape: look } = await start({ METRICS_PORT: "same" });
+    expect(metricsUrl).toBe(`${url}/metrics`);
+    // The scrape itself is in progress.
+    expect((await look()).value("hop_gateway_requests_in_progress")).toBe(1);
+  });
+
+  // An address of this machine that no other test uses: the default port is free there.
+  const METRICS_HOST = `127.${1 + (process.pid >> 16)}.${(process.pid >> 8) & 255}.${process.pid & 255}`;
+
+  test.runIf(process.platform === "linux")("is 9464 by default, and a free port if that is taken", async () => {
+    const [firstLog, secondLog]: [string[], string[]] = [[], []];
+    const first = await start({ METRICS_PORT: "", METRICS_HOST }, firstLog);
+    expect(first.metricsUrl).toBe(`http://${METRICS_HOST}:9464/metrics`);
+    expect(firstLog).toEqual([]);
+    const second = await start({ METRICS_PORT: "", METRICS_HOST }, secondLog);
+    expect(second.metricsUrl).not.toBe(first.metricsUrl);
+    expect((await second.scrape()).value("hop_gateway_connections")).toBe(0);
+    expect(secondLog.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({
+        msg: "default port of the metrics is taken; using a free port",
+        takenPort: 9464,
+        url: second.metricsUrl,
+      }),
+    ]);
+  });
+
+  test.runIf(process.platform === "linux")("is not mentioned when the main port is taken too", async () => {
+    const [lines, { port }] = [[] as string[], await listenAnywhere()];
+    await start({ METRICS_PORT: "", METRICS_HOST });
+    const failing = start({ PORT: `${port}`, METRICS_PORT: "", METRICS_HOST }, lines);
+    await expect(failing).rejects.toMatchObject({ code: "EADDRINUSE", port });
+    expect(lines).toEqual([]);
+  });
+
+  test("fails the start and frees the main port when a configured port is in use", async () => {
+    const [taken, main] = [await listenAnywhere(), await listenAnywhere()];
+    await main.close();
+    const failing = start({ PORT: `${main.port}`, METRICS_PORT: `${taken.port}` });
+    await expect(failing).rejects.toThrow(
+      new RegExp(`^the metrics cannot .* METRICS_PORT: listen EADDRINUSE: .*127\\.0\\.0\\.1:${taken.port}$`),
+    );
+    await expect(fetch(`http://127.0.0.1:${main.port}/livez`)).rejects.toThrow();
   });
 });
 

@@ -90,7 +90,7 @@ test("sends one request per endpoint for a hundred concurrent probes", async () 
     ["eth_chainId", "eth_getBlockByNumber"],
   ]);
   // A scrape sends none either.
-  await scrapeMetrics(`${gateway.url}/metrics`);
+  await scrapeMetrics(gateway.metricsUrl);
   expect(proxy.requests).toHaveLength(1);
 });
 
@@ -100,7 +100,7 @@ test("reports an unreachable endpoint as failing and as ok again when it is back
   expect((await gateway.get(QUOTE_PATH)).status).toBe(200);
   await waitForReadiness(gateway, { code: 200, status: "ready" });
   const stateOf = async (state: string) => {
-    const found = await scrapeMetrics(`${gateway.url}/metrics`);
+    const found = await scrapeMetrics(gateway.metricsUrl);
     return found.sum("hop_gateway_endpoint_state", { network: "mainnet", chain: "polygon", state });
   };
   expect([await stateOf("ok"), await stateOf("failing")]).toEqual([1, 0]);

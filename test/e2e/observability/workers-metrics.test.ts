@@ -42,7 +42,7 @@ const routesCounted = (found: MetricsScrape): number =>
   found.sum("hop_gateway_requests_total", { operation: "ListAvailableRoutes", protocol: "rest", code: "ok" });
 
 test("returns the metrics of both workers from either", async () => {
-  const { url } = await start();
+  const { url } = await start({ METRICS_PORT: "same" });
   await sendRequests(url, "/v1/available-routes", 40);
   // New connections reach both workers.
   for (let n = 0; n < 4; n++) expect(routesCounted(await scrapeMetrics(`${url}/metrics`))).toBe(40);
@@ -54,16 +54,8 @@ test("returns the metrics of both workers from either", async () => {
 });
 
 test("the primary serves metrics on a separate port, including those of exited and stopped workers", async () => {
-  const service = await start({ METRICS_PORT: "0" });
-  const { url } = service;
-  const told = await vi.waitFor(
-    () => {
-      const found = /"url":"(\S+?\/metrics)"/.exec(service.output().stdout);
-      expect(found).not.toBeNull();
-      return found?.[1] ?? "";
-    },
-    { timeout: 60_000 },
-  );
+  const service = await start();
+  const { url, metricsUrl: told } = service;
   await sendRequests(url, "/v1/available-routes", 20);
   expect(routesCounted(await scrapeMetrics(told))).toBe(20);
   expect((await fetch(`${url}/metrics`)).status).toBe(404);
@@ -87,4 +79,24 @@ test("the primary serves metrics on a separate port, including those of exited a
   expect(routesCounted(await scrapeMetrics(told))).toBe(20);
   await vi.waitFor(async () => sendRequests(url, "/v1/available-routes", 1), { timeout: 60_000 });
   expect(routesCounted(await scrapeMetrics(told))).toBe(21);
+});
+
+test("the primary answers /livez for its workers", async () => {
+  const service = await start();
+  const liveness = async () => {
+    const response = await fetch(new URL("/livez", service.metricsUrl));
+    return [response.status, await response.json()];
+  };
+  expect(await liveness()).toEqual([200, { status: "OK" }]);
+  const [stuck = 0, killed = 0] = await listChildProcesses(service.pid);
+
+  // It still gets connections, and nothing restarts it.
+  process.kill(stuck, "SIGSTOP");
+  expect(await liveness()).toEqual([503, { status: "UNRESPONSIVE", unresponsiveWorkers: 1 }]);
+  process.kill(stuck, "SIGCONT");
+  await vi.waitFor(async () => expect(await liveness()).toEqual([200, { status: "OK" }]), { timeout: 60_000 });
+
+  // The primary restarts it, and meanwhile the other one serves.
+  process.kill(killed, "SIGKILL");
+  await vi.waitFor(async () => expect(await liveness()).toEqual([200, { status: "OK" }]), { timeout: 60_000 });
 });

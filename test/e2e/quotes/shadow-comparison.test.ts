@@ -7,7 +7,8 @@ import { loadConfig } from "../../../src/config/config.js";
 test("logs that quotes equal those of the SDK at the same blocks", async () => {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({ level: "debug" }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const environment = { ...inject("network").environment, HOST: "127.0.0.1", PORT: "0", QUOTE_VERIFY_RATE: "1" };
+  const defaults = { HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0" };
+  const environment = { ...inject("network").environment, ...defaults, QUOTE_VERIFY_RATE: "1" };
   const gateway = await createGateway(loadConfig(environment), logger);
   const { url } = await gateway.start();
   const routes = [

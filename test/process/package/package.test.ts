@@ -93,7 +93,8 @@ describe("in a project that has installed the package", () => {
     expect(compilerErrors).toBe("");
 
     const { bin } = JSON.parse(await readFile(join(installed(), "package.json"), "utf8"));
-    const environment = { HOST: "127.0.0.1", PORT: "0", ASSETS_URL: "off", EXPLORER_API_URL: "off" };
+    const address = { HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0" };
+    const environment = { ...address, ASSETS_URL: "off", EXPLORER_API_URL: "off" };
     const service = spawn(process.execPath, [join(installed(), bin["hop-gateway"])], {
       env: { PATH: process.env.PATH, ...environment },
       stdio: ["ignore", "pipe", "inherit"],

@@ -6,6 +6,7 @@ import { createFileLogger } from "./recorded-output.js";
 
 export interface TestGateway {
   readonly url: string;
+  readonly metricsUrl: string;
   /** Sends a GET and parses its JSON. */
   get(path: string): Promise<{ status: number; headers: Headers; body: unknown }>;
   stop(): Promise<void>;
@@ -19,11 +20,13 @@ export async function startGateway(
   environment: Readonly<Record<string, string>> = {},
   options: GatewayOptions = {},
 ): Promise<TestGateway> {
-  const configured = { ...inject("network").environment, HOST: "127.0.0.1", PORT: "0", ...environment };
+  const defaults = { HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0" };
+  const configured = { ...inject("network").environment, ...defaults, ...environment };
   const gateway = await createGateway(loadConfig(plantKeys(configured)), createFileLogger(), options);
-  const { url } = await gateway.start();
+  const { url, metricsUrl = `${url}/metrics` } = await gateway.start();
   return {
     url,
+    metricsUrl,
     async get(path) {
       const response = await fetch(`${url}${path}`);
       const text = await response.text();

@@ -64,7 +64,7 @@ export function findOutputProblems({ stdout, stderr }: { readonly stdout: string
   const lines = stdout.split("\n");
   if (lines.pop() !== "") problems.push("the last log line is incomplete");
   for (const line of lines) {
-    if (line.startsWith("hop-gateway listens on http://127.0.0.1:")) continue;
+    if (/^hop-gateway (listens on|serves metrics at) http:\/\/127\.0\.0\.1:/.test(line)) continue;
     const problem = findLogLineProblem(line);
     if (problem !== undefined) problems.push(`${problem}: ${line}`);
   }

@@ -18,6 +18,7 @@ export interface ResourceUsage {
 /** The service in a separate process, as an operator runs it. */
 export interface ServiceProcess {
   readonly url: string;
+  readonly metricsUrl: string;
   readonly port: number;
   readonly pid: number;
   /** Returns whether the process is running. */
@@ -57,6 +58,7 @@ export async function startServiceProcess(
     ...inject("network").environment,
     HOST: "127.0.0.1",
     PORT: "0",
+    METRICS_PORT: "0",
     LOG_LEVEL: "trace",
     ...environment,
   };
@@ -68,10 +70,13 @@ export async function startServiceProcess(
   const output = () => ({ stdout: readFileSync(files.stdout, "utf8"), stderr: readFileSync(files.stderr, "utf8") });
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
 
-  async function readUrl(): Promise<string> {
+  async function readUrls(): Promise<{ readonly url: string; readonly metricsUrl: string }> {
     for (const began = performance.now(); performance.now() - began < START_TIMEOUT_MS; ) {
-      const url = /^hop-gateway listens on (\S+)$/m.exec(output().stdout)?.[1];
-      if (url !== undefined) return url;
+      // Both lines are written at once.
+      const { stdout } = output();
+      const url = /^hop-gateway listens on (\S+)$/m.exec(stdout)?.[1];
+      const metricsUrl = /^hop-gateway serves metrics at (\S+)$/m.exec(stdout)?.[1] ?? `${url}/metrics`;
+      if (url !== undefined) return { url, metricsUrl };
       if (!isRunning()) break;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -79,9 +84,10 @@ export async function startServiceProcess(
     throw new Error(`the service did not start: ${output().stderr}`);
   }
 
-  const url = await readUrl();
+  const { url, metricsUrl } = await readUrls();
   return {
     url,
+    metricsUrl,
     port: Number(new URL(url).port),
     pid: child.pid ?? 0,
     isRunning,

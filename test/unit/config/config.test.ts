@@ -34,6 +34,7 @@ describe("loadConfig", () => {
       quoteMaxStaleMs: 30_000,
       workerCount: 1,
       metricsPort: undefined,
+      metricsHost: "127.0.0.1",
       isTracingEnabled: false,
       logLevel: "info",
     });
@@ -62,6 +63,11 @@ describe("loadConfig", () => {
     expect(config.tokenPrices.get("ETH")).toBe(3000.5);
     expect(config.rateLimit).toEqual({ requests: 5, windowMs: 1000 });
     expect(config.metricsPort).toBe(0);
+    expect(loadConfig({ METRICS_PORT: "same" }).metricsPort).toBe("same");
+    expect(loadConfig({ METRICS_PORT: "9464", METRICS_HOST: "::1" })).toMatchObject({
+      metricsPort: 9464,
+      metricsHost: "::1",
+    });
     expect(config.isTracingEnabled).toBe(true);
   });
 
@@ -112,7 +118,9 @@ describe("loadConfig", () => {
 
   // Any text is a host; a list of variables by chain is checked for each chain.
   test.each(
-    ENVIRONMENT_VARIABLES.map(({ name }) => name.replace("<SLUG>", "ETHEREUM")).filter((name) => name !== "HOST"),
+    ENVIRONMENT_VARIABLES.map(({ name }) => name.replace("<SLUG>", "ETHEREUM")).filter(
+      (name) => !name.endsWith("HOST"),
+    ),
   )("reads %s and rejects an invalid value without repeating it", (name) => {
     const [problem = "", ...others] = collectProblems({ [name]: "~invalid~" });
     expect(others).toEqual([]);
