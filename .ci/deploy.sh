@@ -23,7 +23,7 @@ user=65534
 mkdir "$work/data"
 chown "$user:$user" "$work/data"
 chmod 755 "$work"
-environment=(PATH="$PATH" HOST=127.0.0.1 PORT=0 INDEX="sqlite:$work/data/hop.db" ASSETS_URL=off EXPLORER_API_URL=off)
+environment=(PATH="$PATH" HOST=127.0.0.1 PORT=0 METRICS_PORT=0 INDEX="sqlite:$work/data/hop.db" ASSETS_URL=off EXPLORER_API_URL=off)
 for chain in ETHEREUM ARBITRUM OPTIMISM GNOSIS POLYGON NOVA BASE LINEA POLYGONZK; do
   environment+=("RPC_URL_$chain=http://127.0.0.1:1")
 done
@@ -46,6 +46,7 @@ service=$!
 
 for _ in $(seq 100); do
   url=$(sed -n 's/^hop-gateway listens on //p' "$work/log")
+  metrics=$(sed -n 's/^hop-gateway serves metrics at //p' "$work/log")
   if [ -n "$url" ] || ! kill -0 "$service" 2>/dev/null; then break; fi
   sleep 0.1
 done
@@ -54,6 +55,10 @@ if [ -z "$url" ]; then cat "$work/log"; exit 1; fi
 for path in /livez /openapi.json /v1/available-routes / /docs; do
   curl --silent --show-error --fail --output /dev/null "$url$path"
   echo "GET $path: 200"
+done
+for address in "$metrics" "${metrics%/metrics}/livez"; do
+  curl --silent --show-error --fail --output /dev/null "$address"
+  echo "GET /${address##*/} on the port of the metrics: 200"
 done
 curl --silent --show-error "$url/readyz" | cut --characters=1-60
 test -s "$work/data/hop.db"

@@ -55,7 +55,8 @@ describe("the Containerfile", () => {
   test("downloads nothing itself and contains no secret", () => {
     expect(argumentsOf("ADD")).toEqual([]);
     expect(argumentsOf("ARG")).toEqual([]);
-    expect(argumentsOf("ENV")).toEqual(["NODE_ENV=production"]);
+    expect(argumentsOf("ENV")).toEqual(["NODE_ENV=production METRICS_PORT=9464"]);
+    expect(argumentsOf("EXPOSE")).toEqual(["8000 9464"]);
     for (const run of argumentsOf("RUN")) expect(run).not.toMatch(/curl|wget|apt|https?:/);
   });
 
@@ -72,10 +73,11 @@ describe("the Containerfile", () => {
   });
 
   test.each([
-    [200, 0],
-    [503, 1],
-    [undefined, 1],
-  ])("health check of a service that answers %s exits with code %i", async (status, expected) => {
+    ["on the metrics port", 200, 0],
+    ["on the metrics port", 503, 1],
+    ["on the metrics port", undefined, 1],
+    ["on the main port with METRICS_PORT=same", 200, 0],
+  ])("health check of a service that answers %s with %s exits with code %i", async (where, status, expected) => {
     const stub = await startHttpStub((request, response) =>
       sendJson(response, {}, request.url === "/livez" ? status : 404),
     );
@@ -83,7 +85,8 @@ describe("the Containerfile", () => {
     const [, command = "[]"] = /CMD (\[.*\])$/.exec(argumentsOf("HEALTHCHECK")[0] ?? "") ?? [];
     const [program, ...args] = JSON.parse(command);
     expect(program).toBe("node");
-    const env = { PORT: new URL(stub.url).port };
+    const { port } = new URL(stub.url);
+    const env = where.includes("same") ? { PORT: port, METRICS_PORT: "same" } : { PORT: "1", METRICS_PORT: port };
     const code = await promisify(execFile)(process.execPath, args, { env }).then(
       () => 0,
       (error: { code: number }) => error.code,
@@ -133,6 +136,8 @@ describe("compose.yaml", () => {
     expect(scraped[0].static_configs[0].targets).toEqual([
       `gateway:${compose.services.gateway.environment.METRICS_PORT}`,
     ]);
+    expect(compose.services.gateway.environment.METRICS_HOST).toBe("0.0.0.0");
+    expect(compose.services.gateway.ports).toEqual(["127.0.0.1:8000:8000"]);
   });
 
   test("mounts existing paths and every declared volume", () => {

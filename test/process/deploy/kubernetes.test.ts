@@ -64,6 +64,8 @@ describe("the manifests", () => {
     const { data } = of("ConfigMap");
     expect(portOf("http")).toBe(loadConfig(data).port);
     expect(portOf("metrics")).toBe(loadConfig(data).metricsPort);
+    // Probes and Prometheus come from outside the pod.
+    expect(loadConfig(data).metricsHost).toBe("0.0.0.0");
     expect(Number(pod.metadata.annotations["prometheus.io/port"])).toBe(portOf("metrics"));
     expect(of("Service").spec.ports).toEqual([{ name: "http", port: 80, targetPort: "http" }]);
   });
@@ -110,9 +112,9 @@ describe("the pod", () => {
     expect(container.resources.requests).toEqual({ cpu: "500m", memory: "256Mi" });
   });
 
-  test("uses /livez for liveness and /readyz for readiness", () => {
+  test("uses /livez on the metrics port for liveness, /readyz on the main port for readiness", () => {
     for (const probe of ["startupProbe", "livenessProbe"]) {
-      expect(container[probe].httpGet).toEqual({ path: "/livez", port: "http" });
+      expect(container[probe].httpGet).toEqual({ path: "/livez", port: "metrics" });
     }
     expect(container.readinessProbe.httpGet).toEqual({ path: "/readyz", port: "http" });
   });
