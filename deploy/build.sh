@@ -19,10 +19,12 @@ cd "$(dirname "$0")/.."
 npm ci
 npm run --silent build
 
-# The files that npm would publish, with the dependency versions of the lock file.
+# The files that npm would publish, with the dependency versions of the lock file. npm pack does not follow the link dist.
 packed=$(mktemp -d)
 trap 'rm -rf "$packed"' EXIT
-npm pack --silent --ignore-scripts --pack-destination "$packed" >/dev/null
+mkdir "$packed/package"
+cp -RL package.json README.md LICENSE CHANGELOG.md SECURITY.md dist gen proto "$packed/package"
+npm pack --silent --ignore-scripts --pack-destination "$packed" "$packed/package" >/dev/null
 mkdir -p "$folder"
 tar -xzf "$packed"/*.tgz -C "$folder" --strip-components=1 --no-same-owner
 cp package-lock.json "$folder"

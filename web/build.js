@@ -1,4 +1,5 @@
-// Assembles dist/web: compiled scripts, static files, style sheets, and files copied from packages.
+// Assembles the pages in a folder: compiled scripts, static files, style sheets, and files copied from packages. Run by
+// packaging/build.js.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -6,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const out = process.argv[2] ?? join(here, "../dist/web");
+const [, , out] = process.argv;
 const require = createRequire(import.meta.url);
 
 /** Files of packages -> names in dist/web, with their licences. They are copied, so that these stay development dependencies. */

@@ -1,7 +1,7 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import type { StaticDocument } from "../http/documents.js";
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -38,8 +38,11 @@ export function collectStaticAssets(root: URL): Map<string, StaticDocument> {
   const assets = new Map<string, StaticDocument>();
   const openApi = new URL("gen/openapi.json", root);
   if (existsSync(openApi)) assets.set("/openapi.json", createAssetDocument(openApi));
-  const folder = new URL("dist/web/", root);
-  for (const name of existsSync(folder) ? listFiles(folder) : []) {
+  const link = new URL("dist/web/", root);
+  if (!existsSync(link)) return assets;
+  // A later build makes dist/ lead to another folder; this one stays as it is.
+  const folder = pathToFileURL(`${realpathSync(link)}/`);
+  for (const name of listFiles(folder)) {
     const page = PAGE_PATHS.get(name);
     assets.set(
       page ?? `/assets/${name}`,

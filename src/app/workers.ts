@@ -2,6 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { RateLimiterClusterMaster } from "rate-limiter-flexible";
 import { generateEndpointNameKey } from "../chain/endpoints/endpoint-name.js";
 import type { Config } from "../config/config.js";
@@ -61,6 +62,8 @@ export const isWorker = cluster.isWorker;
  */
 export function createWorkerSupervisor(config: Config): Gateway {
   const logger = createLogger(config.logLevel);
+  // Node's default is the path of the command line, which leads to other code after a build.
+  cluster.setupPrimary({ exec: fileURLToPath(new URL("../main.js", import.meta.url)) });
   const running = new Set<WorkerHandle>();
   const shutdown = new AbortController();
   const metrics = createClusterMetrics();

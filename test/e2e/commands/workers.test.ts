@@ -1,13 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { rm, symlink } from "node:fs/promises";
 import { Agent, get } from "node:http";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { buildService } from "../../support/service/build-service.js";
 import { listChildProcesses } from "../../support/service/child-processes.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
 // Starts, signals and kills real worker processes.
 
+const folder = useTemporaryFolder();
 let command: string;
 beforeAll(async () => {
   command = await buildService();
@@ -21,8 +25,8 @@ afterEach(() => {
 });
 
 /** Starts the service; `printed` returns its output so far. */
-function launch(environment: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [command], {
+function launch(environment: Record<string, string> = {}, path: string = command) {
+  const child = spawn(process.execPath, [path], {
     env: {
       ...process.env,
       HOST: "127.0.0.1",
@@ -49,8 +53,8 @@ function launch(environment: Record<string, string> = {}) {
   return { pid, printed: () => text, ended, signal: (name: NodeJS.Signals) => process.kill(pid, name) };
 }
 
-async function start(environment: Record<string, string> = {}) {
-  const service = launch(environment);
+async function start(environment: Record<string, string> = {}, path: string = command) {
+  const service = launch(environment, path);
   const ended = service.ended.then((code) => Promise.reject(new Error(`ended with ${code}: ${service.printed()}`)));
   await Promise.race([expect.poll(service.printed).toMatch(/listens on \S+\n/), ended]);
   ended.catch(() => {});
@@ -166,8 +170,11 @@ test("kills workers that do not stop in time and exits with code 1", async () =>
   await expect.poll(() => workers.filter(isAlive)).toEqual([]);
 });
 
-test("restarts killed workers on the same port, even all at once", async () => {
-  const { pid, url, workers, printed, signal, ended } = await start();
+test("restarts killed workers on the same port, even all at once and after a build moved the command", async () => {
+  const link = join(folder(), "main.js");
+  await symlink(command, link);
+  const { pid, url, workers, printed, signal, ended } = await start({}, link);
+  await rm(link);
   for (const worker of workers) process.kill(worker, "SIGKILL");
   await expect
     .poll(async () => (await listChildProcesses(pid)).filter((each) => !workers.includes(each)).length, {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeEach, expect, test } from "vitest";
@@ -51,6 +51,17 @@ test("lists only the OpenAPI description without a web build, and nothing withou
   expect(collectStaticAssets(root()).size).toBe(0);
   await put("gen/openapi.json");
   expect([...collectStaticAssets(root()).keys()]).toEqual(["/openapi.json"]);
+});
+
+test("serves the pages of its own build after dist leads to a later one", async () => {
+  const page = (build: string) => put(`${build}/web/index.html`);
+  await page(".dist/first");
+  await symlink(".dist/first", join(folder(), "dist"));
+  const assets = collectStaticAssets(root());
+  await page(".dist/second");
+  await rm(join(folder(), "dist"));
+  await symlink(".dist/second", join(folder(), "dist"));
+  expect(String(await assets.get("/")?.read())).toBe("this is .dist/first/web/index.html");
 });
 
 test("throws for a file without a known media type", async () => {

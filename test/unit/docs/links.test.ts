@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 /** Folders with generated or foreign content. */
-const SKIPPED_FOLDERS = new Set(["node_modules", "dist", ".git", ".devnet"]);
+const SKIPPED_FOLDERS = new Set(["node_modules", "dist", ".dist", ".git", ".devnet"]);
 /** Top-level folders and files that a path in code quotes can begin with. */
 const TOP_LEVEL = new Set(readdirSync(ROOT).filter((name) => !SKIPPED_FOLDERS.has(name)));
 
