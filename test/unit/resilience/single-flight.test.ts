@@ -6,15 +6,18 @@ import { createDeferred, flushEventLoop } from "../../support/stubs/transfer-fix
 function setup() {
   const closing = new AbortController();
   const singleFlight = createSingleFlight<string>(closing.signal);
-  const calls: (ReturnType<typeof createDeferred<string>> & { readonly signal: AbortSignal })[] = [];
+  const calls: (ReturnType<typeof createDeferred<string>> & {
+    readonly signal: AbortSignal;
+    readonly detach: () => void;
+  })[] = [];
   return {
     closing,
     calls,
     /** Starts a caller that waits for a key. */
     startCaller(key = "key") {
       const caller = new AbortController();
-      const result = singleFlight.run(key, caller.signal, (signal) => {
-        const work = { ...createDeferred<string>(), signal };
+      const result = singleFlight.run(key, caller.signal, (signal, detach) => {
+        const work = { ...createDeferred<string>(), signal, detach };
         calls.push(work);
         return work.promise;
       });
@@ -176,5 +179,39 @@ describe("single flight", () => {
       }),
       { numRuns: 200 },
     );
+  });
+});
+
+describe("a detached call", () => {
+  test("is finished after its last waiter has left, and shared by later ones", async () => {
+    const { startCaller, latest, calls } = setup();
+    const first = startCaller();
+    latest().detach();
+    first.leave();
+    await flushEventLoop();
+    expect(first.outcome.now).toBe("left");
+    expect(latest().signal.aborted).toBe(false);
+    const second = startCaller();
+    expect(calls).toHaveLength(1);
+    latest().resolve("one");
+    expect(await second.result).toBe("one");
+    startCaller();
+    expect(calls).toHaveLength(2);
+  });
+
+  test("is aborted by closing, and may fail without a waiter", async () => {
+    const { startCaller, latest, calls, closing } = setup();
+    startCaller().leave();
+    await flushEventLoop();
+    expect(latest().signal.aborted).toBe(true);
+    const second = startCaller();
+    latest().detach();
+    second.leave();
+    closing.abort();
+    expect(latest().signal.aborted).toBe(true);
+    latest().reject(new Error("closed"));
+    await flushEventLoop();
+    startCaller();
+    expect(calls).toHaveLength(3);
   });
 });
