@@ -34,6 +34,8 @@ export interface LogsResult {
 /** JSON-RPC client of one chain. */
 export interface ChainClient {
   readonly slug: string;
+  /** Identifies chain and endpoints in caches; absent: the client itself. A client that decorates another has its key. */
+  readonly cacheKey?: object;
   /**
    * Calls one method and returns its result.
    * @param validate as in RpcCall
@@ -56,6 +58,7 @@ export interface ChainClient {
    * Searches logs in a range of blocks, or in as much of it as an endpoint accepts at once: the beginning of the range, or
    * its end with `newestFirst`. The result names the blocks that were searched.
    * @param range not empty; `to` is Infinity for a search up to the endpoint's head
+   * @param onRequest called before each request, retries included; what it throws ends the search
    * @returns undefined when no endpoint accepts a range without an end
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain responds
    */
@@ -64,7 +67,13 @@ export interface ChainClient {
     range: BlockRange,
     newestFirst: boolean,
     signal: AbortSignal,
+    onRequest?: () => void,
   ): Promise<LogsResult | undefined>;
+}
+
+/** Returns the key under which caches keep what a client has read. */
+export function getCacheKey(client: ChainClient): object {
+  return client.cacheKey ?? client;
 }
 
 /** Returns the result of a call; undefined when the call has none or has reverted. */

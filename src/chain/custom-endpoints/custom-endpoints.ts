@@ -153,8 +153,8 @@ function withReadTimeout(client: ChainClient, timeoutMs: number): ChainClient {
     send: (method, params, outer, validate) =>
       runBounded(outer, (signal) => client.send(method, params, signal, validate)),
     sendBatch: (calls, outer) => runBounded(outer, (signal) => client.sendBatch(calls, signal)),
-    getLogs: (filter, range, newestFirst, outer) =>
-      runBounded(outer, (signal) => client.getLogs(filter, range, newestFirst, signal)),
+    getLogs: (filter, range, newestFirst, outer, onRequest) =>
+      runBounded(outer, (signal) => client.getLogs(filter, range, newestFirst, signal, onRequest)),
   };
 }
 

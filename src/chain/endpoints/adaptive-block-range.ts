@@ -64,7 +64,7 @@ export function createAdaptiveLogReader({
     });
   }
 
-  return async (filter, range, newestFirst, signal) => {
+  return async (filter, range, newestFirst, signal, onRequest) => {
     /** Endpoints that failed for other reasons than the block range. */
     const failed = new Set<Upstream>();
     let failure: unknown = new Error("the chain has no endpoints");
@@ -88,6 +88,7 @@ export function createAdaptiveLogReader({
         };
         const [outcome] = await request([call], signal, {
           isEligible: (upstream) => eligible.has(upstream),
+          onAttempt: onRequest,
           isRangeTooWide(upstream, error, isLate) {
             hasFailed = true;
             const isRejection = isBlockRangeError(error);

@@ -74,8 +74,8 @@ export interface EndpointState {
 }
 
 const DEFAULT_ATTEMPT_TIMEOUT_MS = 1_500;
-/** Concurrent log searches of all callers. */
-const MAX_CONCURRENT_LOG_SEARCHES = 16;
+/** Concurrent log searches of all callers. Lookups share them fairly among callers: see src/transfers/spend/. */
+const MAX_CONCURRENT_LOG_SEARCHES = 32;
 /** How often a cooling-down endpoint is probed while no other is healthy. */
 const COOLDOWN_PROBE_INTERVAL_MS = 2_000;
 
@@ -212,10 +212,10 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
       runBackgroundProbes();
       return request(calls, signal);
     },
-    async getLogs(filter, range, newestFirst, signal) {
+    async getLogs(filter, range, newestFirst, signal, onRequest) {
       runBackgroundProbes();
       try {
-        return await searchSemaphore.acquire(signal, () => readLogs(filter, range, newestFirst, signal));
+        return await searchSemaphore.acquire(signal, () => readLogs(filter, range, newestFirst, signal, onRequest));
       } catch (error) {
         if (error !== signal.reason) throw error;
         throw new ServiceError("UPSTREAM_UNAVAILABLE", `the logs of ${slug} could not be searched in time`);

@@ -52,6 +52,8 @@ export interface LogSearchPolicy {
    * @param isLate whether the attempt timed out
    */
   readonly isRangeTooWide: (upstream: Upstream, error: UpstreamError, isLate: boolean) => boolean;
+  /** Called before each attempt; what it throws ends the request. */
+  readonly onAttempt?: (() => void) | undefined;
 }
 
 /**
@@ -120,6 +122,7 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
     }
 
     function start(upstream: Upstream, isHedge: boolean): void {
+      policy?.onAttempt?.();
       plan = recordAttemptStart(plan, upstream);
       const attempt = upstream.breaker.beginAttempt();
       running.add({ upstream, attempt, startedAt: now(), isHedge, result: send(upstream) });

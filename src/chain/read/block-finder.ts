@@ -1,4 +1,4 @@
-import type { ChainClient } from "../chain-client.js";
+import { type ChainClient, getCacheKey } from "../chain-client.js";
 import { type BlockHeader, readLatestBlockHeader, readRequiredBlockHeader } from "./chain-reads.js";
 import { type BlockTimestamp, searchBlockByTime } from "./interpolation-search.js";
 
@@ -37,11 +37,12 @@ const GENESIS_BLOCK: BlockTimestamp = { number: 0, timestamp: Number.NEGATIVE_IN
  * @param now monotonic clock, in milliseconds
  */
 export function createBlockFinder({ now }: { readonly now: () => number }): BlockFinder {
-  const cacheByClient = new WeakMap<ChainClient, CachedBlocks>();
+  const cacheByClient = new WeakMap<object, CachedBlocks>();
 
   function getCache(client: ChainClient): CachedBlocks {
-    const cache = cacheByClient.get(client) ?? { head: undefined, timestamps: new Map(), cachedSince: now() };
-    cacheByClient.set(client, cache);
+    const key = getCacheKey(client);
+    const cache = cacheByClient.get(key) ?? { head: undefined, timestamps: new Map(), cachedSince: now() };
+    cacheByClient.set(key, cache);
     return cache;
   }
 

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../errors.js";
 import { UpstreamError } from "../../resilience/upstream-error.js";
-import type { ChainClient } from "../chain-client.js";
+import { type ChainClient, getCacheKey } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
 import { readBlockHeader } from "./chain-reads.js";
 
@@ -45,17 +45,18 @@ const FINAL_AGE_MS = 60 * 60_000;
 
 /** Keeps state by client, so that the results of a custom endpoint are only used for the caller that named it. */
 export function createFinalityTracker({ now, wallNow }: FinalityTrackerOptions): FinalityTracker {
-  const stateByClient = new WeakMap<ChainClient, FinalityState>();
+  const stateByClient = new WeakMap<object, FinalityState>();
 
   function getState(client: ChainClient): FinalityState {
-    const state = stateByClient.get(client) ?? {
+    const key = getCacheKey(client);
+    const state = stateByClient.get(key) ?? {
       finalized: -1,
       observedAt: now(),
       isSupported: true,
       nextReadAt: now(),
       pendingRead: undefined,
     };
-    stateByClient.set(client, state);
+    stateByClient.set(key, state);
     return state;
   }
 

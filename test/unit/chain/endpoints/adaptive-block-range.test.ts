@@ -370,3 +370,35 @@ test("a caller that leaves ends the search at once, and no limit is learned", as
   await client.getLogs(logFilter, everything, false, never);
   expect([state.widths, failures]).toEqual([[Number.POSITIVE_INFINITY], []]);
 });
+
+describe("each request of a log search", () => {
+  const range = { from: 0, to: 999 };
+
+  test("is reported before it is sent, rejected ones and those to other endpoints included", async () => {
+    const { node, state } = await startLogNode([], 500, rangeErrors["does not name the limit"]);
+    const failing = await startRpcNodeStub({ respond: () => ({ error: { code: -32603, message: "internal" } }) });
+    for (const nodes of [[node], [failing, node]]) {
+      let reported = 0;
+      const before = state.widths.length + failing.requests.length;
+      const { client } = createPoolOn(nodes);
+      await client.getLogs(logFilter, range, false, never, () => {
+        reported += 1;
+      });
+      expect(reported).toBeGreaterThan(1);
+      expect(state.widths.length + failing.requests.length - before).toBe(reported);
+    }
+  });
+
+  test("is not sent when the report throws, which ends the search", async () => {
+    const { node, state } = await startLogNode([], 500);
+    const { client } = createPoolOn([node]);
+    let remaining = 1;
+    const refusal = new Error("no more requests");
+    const search = client.getLogs(logFilter, range, false, never, () => {
+      if (remaining === 0) throw refusal;
+      remaining -= 1;
+    });
+    await expect(search).rejects.toBe(refusal);
+    expect(state.widths).toEqual([1_000]);
+  });
+});

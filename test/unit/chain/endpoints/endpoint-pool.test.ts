@@ -261,24 +261,24 @@ describe("log searches", () => {
     return { node, held, search, ...pool };
   }
 
-  test("run sixteen at a time, queue beyond that, and block no other reads", async () => {
+  test("run 32 at a time, queue beyond that, and block no other reads", async () => {
     const { node, held, search, send } = await startHoldingNode();
-    const all = Array.from({ length: 40 }, () => search());
-    await vi.waitFor(() => expect(held).toHaveLength(16), { timeout: 60_000 });
+    const all = Array.from({ length: 80 }, () => search());
+    await vi.waitFor(() => expect(held).toHaveLength(32), { timeout: 60_000 });
     expect(await send("eth_gasPrice")).toBe("0x1");
-    expect(methods(node)).toHaveLength(17);
-    for (const expected of [32, 40]) {
-      for (const respond of held.slice(-16)) respond();
+    expect(methods(node)).toHaveLength(33);
+    for (const expected of [64, 80]) {
+      for (const respond of held.slice(-32)) respond();
       await vi.waitFor(() => expect(held).toHaveLength(expected), { timeout: 60_000 });
     }
-    for (const respond of held.slice(-8)) respond();
-    expect(await Promise.all(all)).toEqual(Array(40).fill({ result: [], range }));
+    for (const respond of held.slice(-16)) respond();
+    expect(await Promise.all(all)).toEqual(Array(80).fill({ result: [], range }));
   });
 
   test("that did not start in time fail and do not start later", async () => {
     const { held, search } = await startHoldingNode();
-    const some = Array.from({ length: 16 }, () => search());
-    await vi.waitFor(() => expect(held).toHaveLength(16), { timeout: 60_000 });
+    const some = Array.from({ length: 32 }, () => search());
+    await vi.waitFor(() => expect(held).toHaveLength(32), { timeout: 60_000 });
     const leaving = new AbortController();
     const late = [search(leaving.signal), search(AbortSignal.abort())];
     leaving.abort();
@@ -290,6 +290,6 @@ describe("log searches", () => {
     }
     for (const answer of held) answer();
     await Promise.all(some);
-    expect(held).toHaveLength(16);
+    expect(held).toHaveLength(32);
   });
 });

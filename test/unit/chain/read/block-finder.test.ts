@@ -49,6 +49,14 @@ describe("findBlockAt", () => {
     expect(await readsOf(() => blockAt(60_000_050))).toBe(0);
   });
 
+  test("uses what a client with the same cache key has read", async () => {
+    const { blockAt, readsOf, client } = setup();
+    await blockAt(60_000_000);
+    const decorated = { ...client, cacheKey: client };
+    expect(await readsOf(() => blockAt(60_000_050, decorated))).toBe(0);
+    expect(await readsOf(() => blockAt(60_000_050, { ...client }))).toBe(2);
+  });
+
   test("uses a wrong head for one minute at most", async () => {
     const { blockAt, client, state, clock, readsOf } = setup();
     state.has = (number) => number <= state.head;

@@ -44,6 +44,15 @@ describe("isFinal", () => {
     expect(state.reads).toBe(2);
   });
 
+  test("uses what a client with the same cache key has read", async () => {
+    const { isFinal, finality, state, client } = setup(() => createHeader(100));
+    await isFinal(100);
+    expect(await finality.isFinal({ ...client, cacheKey: client }, { number: 100 }, never)).toBe(true);
+    expect(state.reads).toBe(1);
+    expect(await finality.isFinal({ ...client }, { number: 100 }, never)).toBe(true);
+    expect(state.reads).toBe(2);
+  });
+
   test("keeps a block final when an endpoint lags or knows no finalized block", async () => {
     const { isFinal, state, clock } = setup(() => createHeader(100));
     await isFinal(100);
