@@ -138,7 +138,7 @@ test("keeps the last build if the sources do not compile", async () => {
   await put("src/main.ts", "export const version: string = ;\n");
   const { code, output } = startBuild();
   expect(await code).not.toBe(0);
-  await expect.poll(output).toContain("src/main.ts(1,31): error TS1109");
+  await expect.poll(output).toContain("src/main.ts(1,32): error TS1109");
   expect(await read("dist/src/main.js")).toContain('"first"');
 });
 
