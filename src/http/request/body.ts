@@ -8,15 +8,43 @@ export interface BodyLimits {
   readonly maxBytes: number;
   /** Longest wait for the end of the body; for a streaming body, for its next bytes. */
   readonly timeoutMs: number;
+  /** Time until the deadline of the caller, in milliseconds; undefined: none given. */
+  readonly remainingMs?: number | undefined;
   /** Ends streaming bodies. */
   readonly draining: AbortSignal;
 }
 
+/** Why the remainder of a body is missing: it took too long, or the deadline of the caller passed before it came. */
+export type BodyTimeout = "timeout" | "deadline";
+
 /** The part of a body that a fast path read before it fell back. */
 export interface BufferedBody {
   readonly chunks: readonly Uint8Array[];
-  /** Whether the remainder did not arrive in time. */
-  readonly isTimedOut: boolean;
+  /** Set if the remainder did not arrive in time. */
+  readonly timeout: BodyTimeout | undefined;
+}
+
+/**
+ * Waits for the end of a body until its time is over or the deadline of the caller has passed, whichever is first.
+ * @param remainingMs time until the deadline; undefined: none given
+ * @returns a function that stops waiting
+ */
+export function startBodyTimer(
+  timeoutMs: number,
+  remainingMs: number | undefined,
+  onTimeout: (cause: BodyTimeout) => void,
+): () => void {
+  const isDeadline = remainingMs !== undefined && remainingMs < timeoutMs;
+  let isStopped = false;
+  const timer = setTimeout(
+    // What has arrived by now is read first: a late event loop is not the caller's delay.
+    () => setImmediate(() => isStopped || onTimeout(isDeadline ? "deadline" : "timeout")),
+    isDeadline ? remainingMs : timeoutMs,
+  );
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
 }
 
 /** Size of the prefix of each message in gRPC and in Connect streams: one byte of flags and the length. */
@@ -32,14 +60,14 @@ export function appendChunk(chunks: Buffer[], chunk: Buffer): void {
 }
 
 /** Yields the bytes of a buffered body. Throws the same errors as `readBody`. */
-export async function* replayBody({ chunks, isTimedOut }: BufferedBody, maxBytes: number): AsyncGenerator<Uint8Array> {
+export async function* replayBody({ chunks, timeout }: BufferedBody, maxBytes: number): AsyncGenerator<Uint8Array> {
   let size = 0;
   for (const chunk of chunks) {
     size += chunk.length;
     if (size > maxBytes) throw createBodyTooLargeError(maxBytes);
     yield chunk;
   }
-  if (isTimedOut) throw createBodyTimeoutError();
+  if (timeout !== undefined) throw createBodyTimeoutError(timeout);
 }
 
 /**
@@ -50,13 +78,13 @@ export async function* replayBody({ chunks, isTimedOut }: BufferedBody, maxBytes
  */
 export async function* readBody(
   req: HttpRequest,
-  { isStreaming, maxBytes, timeoutMs, draining }: BodyLimits,
+  { isStreaming, maxBytes, timeoutMs, remainingMs = Number.POSITIVE_INFINITY, draining }: BodyLimits,
 ): AsyncGenerator<Uint8Array> {
   const chunks: Buffer[] = [];
   let size = 0;
   /** Number of bytes that wake the reader. More than the limit for a whole body, which is read to its end. */
   let wanted = isStreaming ? ENVELOPE_BYTES : maxBytes + 1;
-  let end: "end" | "stop" | "break" | undefined;
+  let end: "end" | "stop" | "deadline" | "break" | undefined;
   let wakeReader = (): void => {};
   const endBy = (cause: typeof end) => (): void => {
     end ??= cause;
@@ -64,6 +92,10 @@ export async function* readBody(
   };
   const [onEnd, onStop, onBreak] = [endBy("end"), endBy("stop"), endBy("break")];
   const timer = setTimeout(onStop, timeoutMs);
+  const stopDeadline =
+    remainingMs < Number.POSITIVE_INFINITY
+      ? startBodyTimer(Number.POSITIVE_INFINITY, remainingMs, endBy("deadline"))
+      : undefined;
   function onData(chunk: Buffer): void {
     size += chunk.length;
     appendChunk(chunks, chunk);
@@ -98,10 +130,12 @@ export async function* readBody(
         if (size > 0) yield Buffer.concat(chunks);
         return;
       } else if (end === "stop" && isStreaming) return;
-      else throw end === "stop" ? createBodyTimeoutError() : new ConnectError("the request was aborted", Code.Canceled);
+      else if (end === "break") throw new ConnectError("the request was aborted", Code.Canceled);
+      else throw createBodyTimeoutError(end === "stop" ? "timeout" : "deadline");
     }
   } finally {
     clearTimeout(timer);
+    stopDeadline?.();
     draining.removeEventListener("abort", onStop);
     req.off("data", onData).off("end", onEnd).off("close", onBreak);
     // Unread bytes would keep an HTTP/1.1 connection from its next request, and a stream from its end.
@@ -120,7 +154,10 @@ function measureEnvelopes(bytes: Buffer): { complete: number; next: number } {
   }
 }
 
-function createBodyTimeoutError(): ConnectError {
+function createBodyTimeoutError(cause: BodyTimeout): ConnectError {
+  if (cause === "deadline") {
+    return new ConnectError("the deadline passed before the call arrived", Code.DeadlineExceeded);
+  }
   return new ConnectError("the request body did not arrive in time", Code.InvalidArgument);
 }
 

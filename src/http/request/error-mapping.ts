@@ -76,6 +76,9 @@ export function toMalformedRequestError(error: unknown, domain: string): Connect
     connectError === undefined || connectError.rawMessage === "internal error" ? undefined : connectError.rawMessage;
   const message = (description ?? "malformed request").replace(/[^\x20-\x7e]/g, "?");
   const shortened = message.slice(0, MAX_ERROR_TEXT_LENGTH);
+  if (connectError?.code === Code.DeadlineExceeded) {
+    return toConnectError(new ServiceError("DEADLINE_EXCEEDED", shortened), domain);
+  }
   if (connectError?.code === Code.ResourceExhausted || connectError?.code === Code.Unimplemented) {
     return new ConnectError(shortened, connectError.code, connectError.metadata);
   }

@@ -18,7 +18,7 @@ import {
   writeHead,
 } from "../request/response.js";
 import { recordConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
-import { toFetchHeaders } from "./rpc-headers.js";
+import { parseConnectTimeoutMs, parseGrpcTimeoutMs, toFetchHeaders } from "./rpc-headers.js";
 
 /** Connect's handlers of one method. */
 export interface ProtocolHandlers {
@@ -79,7 +79,7 @@ export function createConnectAdapter(
     const { bufferedBody } = exchange;
     const body =
       bufferedBody === undefined
-        ? readBody(req, bodyLimits)
+        ? readBody(req, { ...bodyLimits, remainingMs: readTimeoutMs(exchange) })
         : replayBody(bufferedBody, limits.requestBytes + ENVELOPE_BYTES);
     try {
       const response = await handler({
@@ -120,6 +120,14 @@ export function createConnectAdapter(
       else sendError(exchange, publicError);
     });
   };
+}
+
+/** Returns the time that the caller gives the call; undefined if it gives none, or one that Connect will reject. */
+function readTimeoutMs({ req: { headers }, context }: HttpExchange): number | undefined {
+  const isConnect = context.protocol.startsWith("connect");
+  const text = headers[isConnect ? "connect-timeout-ms" : "grpc-timeout"];
+  if (typeof text !== "string") return undefined;
+  return isConnect ? parseConnectTimeoutMs(text) : parseGrpcTimeoutMs(text);
 }
 
 /** Returns whether a handler accepts the HTTP method and the type of a request; otherwise answers it. */

@@ -4,7 +4,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
-import { appendChunk } from "../request/body.js";
+import { appendChunk, type BodyTimeout, startBodyTimer } from "../request/body.js";
 import { NO_STORE_HEADERS } from "../request/cache-headers.js";
 import { toConnectError } from "../request/error-mapping.js";
 import type { HttpRequest } from "../request/request-context.js";
@@ -103,20 +103,20 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
     const chunks: Buffer[] = [];
     let size = 0;
     let isRead = false;
-    const timer = setTimeout(() => fallBack(true), limits.requestMs);
+    const stopTimer = startBodyTimer(limits.requestMs, toRemainingMs(call.deadlineMs), fallBack);
     function stopReading(): void {
       isRead = true;
-      clearTimeout(timer);
+      stopTimer();
     }
-    function fallBack(isTimedOut: boolean): void {
+    function fallBack(timeout?: BodyTimeout): void {
       stopReading();
-      general({ ...exchange, bufferedBody: { chunks, isTimedOut } }, query);
+      general({ ...exchange, bufferedBody: { chunks, timeout } }, query);
     }
     req.on("data", (chunk: Buffer) => {
       if (isRead) return;
       appendChunk(chunks, chunk);
       size += chunk.length;
-      if (size > limits.requestBytes) fallBack(false);
+      if (size > limits.requestBytes) fallBack();
     });
     req.on("close", stopReading);
     req.on("end", () => {
@@ -125,7 +125,7 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
       const body = first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first;
       const request = call.isBinary ? method.readBinary(body) : method.readJson(body.toString("latin1"));
       if (request === undefined) {
-        fallBack(false);
+        fallBack();
         return;
       }
       stopReading();

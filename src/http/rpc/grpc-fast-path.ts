@@ -4,7 +4,7 @@ import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import type { BeginRequest } from "../request/begin.js";
-import { appendChunk, type BufferedBody, ENVELOPE_BYTES } from "../request/body.js";
+import { appendChunk, type BodyTimeout, type BufferedBody, ENVELOPE_BYTES, startBodyTimer } from "../request/body.js";
 import type { InFlightRegistry } from "../request/in-flight-registry.js";
 import type { StreamRequestContext } from "../request/request-context.js";
 import { buildCommonHeaders } from "../request/response.js";
@@ -81,32 +81,32 @@ export function createGrpcFastPath(
     const chunks: Buffer[] = [];
     let size = 0;
     let isRead = false;
-    const timer = setTimeout(() => stopReading(true), limits.requestMs);
-    function stopReading(isTimedOut: boolean): void {
+    const stopTimer = startBodyTimer(limits.requestMs, toRemainingMs(call.deadlineMs), stopReading);
+    function stopReading(timeout?: BodyTimeout): void {
       if (isRead) return;
       isRead = true;
-      clearTimeout(timer);
-      fallBack(context, { chunks, isTimedOut });
+      stopTimer();
+      fallBack(context, { chunks, timeout });
     }
     stream.on("data", (chunk: Buffer) => {
       if (isRead) return;
       appendChunk(chunks, chunk);
       size += chunk.length;
-      if (size > maxBodyBytes) stopReading(false);
+      if (size > maxBodyBytes) stopReading();
     });
     stream.on("close", () => {
       isRead = true;
-      clearTimeout(timer);
+      stopTimer();
     });
     stream.on("end", () => {
       if (isRead || stream.destroyed) return;
       const request = parseSingleMessage(method, chunks);
       if (request === undefined) {
-        stopReading(false);
+        stopReading();
         return;
       }
       isRead = true;
-      clearTimeout(timer);
+      stopTimer();
       invokeOperation(
         method.operation,
         request,
