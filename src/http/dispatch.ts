@@ -7,7 +7,14 @@ import type { BufferedBody } from "./request/body.js";
 import { toCodeName } from "./request/error-mapping.js";
 import type { InFlightRegistry } from "./request/in-flight-registry.js";
 import type { HttpRequest, HttpResponse, Protocol, StreamRequestContext } from "./request/request-context.js";
-import { type HttpExchange, type HttpRoute, sendError, sendTrailersOnly } from "./request/response.js";
+import {
+  ALL_METHODS,
+  type HttpExchange,
+  type HttpRoute,
+  sendError,
+  sendOptions,
+  sendTrailersOnly,
+} from "./request/response.js";
 
 /** A stream that the gRPC fast path began and the general path finishes. */
 export interface StreamFallback {
@@ -71,6 +78,10 @@ export function createDispatcher(
     if (violation !== undefined) {
       disableKeepAlive(exchange);
       sendError(exchange, new ServiceError("INVALID_PARAMETER", violation));
+      return;
+    }
+    if (target === "*" && req.method === "OPTIONS") {
+      sendOptions(exchange, ALL_METHODS);
       return;
     }
     const { path, query } = splitTarget(target);

@@ -1,5 +1,5 @@
 import { ServiceError } from "../../errors.js";
-import type { HeaderList } from "../request/response.js";
+import { ALL_METHODS, type HeaderList } from "../request/response.js";
 import type { HttpLimits } from "./http-limits.js";
 import { HTTP_CONNECT_METHOD, type HttpProtocolError } from "./http1-server.js";
 
@@ -19,7 +19,7 @@ export function toHttpProtocolErrorResponse(
 ): HttpProtocolErrorResponse {
   if (code === HTTP_CONNECT_METHOD) {
     const error = new ServiceError("METHOD_NOT_ALLOWED", "the method CONNECT is not supported");
-    return { status: 405, error, headers: ["allow", "GET, HEAD, POST, OPTIONS"] };
+    return { status: 405, error, headers: ["allow", ALL_METHODS] };
   }
   if (code === "HPE_HEADER_OVERFLOW") {
     const line = rawPacket.subarray(0, limits.urlBytes);

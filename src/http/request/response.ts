@@ -34,6 +34,8 @@ export interface HttpRoute {
 /** Alternating names and values: the flat form that Node.js writes without checking each entry. */
 export type HeaderList = readonly string[];
 
+/** The methods that some path allows: what OPTIONS for the server as a whole returns (RFC 9110 9.3.7). */
+export const ALL_METHODS = "GET, HEAD, POST, OPTIONS";
 const GET_METHODS = "GET, HEAD, OPTIONS";
 const JSON_CONTENT_TYPE = "application/json; charset=utf-8";
 /** Response metadata of operations, and the validator that scripts send back. */

@@ -65,6 +65,20 @@ test.each(ways)("OPTIONS over %s answers a CORS preflight", async (_, send) => {
   expect(headers["access-control-allow-headers"]).toMatch(/X-Request-Id/i);
 });
 
+test.each(ways)("OPTIONS * over %s answers for the server as a whole", async (_, send) => {
+  const { port, accessLines, waitForAccessLines } = await startTestServer();
+  const { status, headers, body } = await send(port, "*", { method: "OPTIONS" });
+  expect([status, body]).toEqual([204, ""]);
+  expect(headers).toMatchObject({
+    allow: "GET, HEAD, POST, OPTIONS",
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "GET, HEAD, POST, OPTIONS",
+  });
+  await waitForAccessLines(1);
+  expect(accessLines).toMatchObject([{ protocol: "rest", operation: "", code: "ok" }]);
+  expect((await send(port, "*")).status).toBe(404);
+});
+
 test.each(
   ways.flatMap(([name, send]) => ["POST", "PUT", "DELETE", "PATCH", "PROPFIND"].map((m) => [m, name, send] as const)),
 )("%s over %s returns 405", async (method, _, send) => {
