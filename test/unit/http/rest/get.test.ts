@@ -76,7 +76,8 @@ test.each(ways)("OPTIONS * over %s answers for the server as a whole", async (_,
   });
   await waitForAccessLines(1);
   expect(accessLines).toMatchObject([{ protocol: "rest", operation: "", code: "ok" }]);
-  expect((await send(port, "*")).status).toBe(404);
+  // nghttp2 resets such a request by itself.
+  expect((await sendHttp1(port, "*")).status).toBe(404);
 });
 
 test.each(
