@@ -8,6 +8,7 @@ import type { DynamicDocument, StaticDocument } from "../http/documents.js";
 import { mountService } from "../http/request/mounted-service.js";
 import { createHttpServer } from "../http/server.js";
 import { createLogger, type Logger } from "../observability/log.js";
+import { type CountingLogOutput, createLogOutput } from "../observability/log-output.js";
 import { createWorkerMetricsClient } from "../observability/metrics/cluster-metrics.js";
 import { PROMETHEUS_MEDIA_TYPE } from "../observability/metrics/media-type.js";
 import { createMetrics, type ServiceLoad } from "../observability/metrics/metrics.js";
@@ -52,21 +53,30 @@ export interface GatewayOptions {
   readonly fastPaths?: boolean;
   /** Key of the digits in the names of endpoints. Default: a random one. */
   readonly endpointNameKey?: string | undefined;
+  /** Destination of the log unless a logger is given. Default: standard output. */
+  readonly logOutput?: CountingLogOutput;
 }
 
 /** Creates the service from its parts. The only place that knows all of them. */
 export async function createGateway(
   config: Config,
-  logger: Logger = createLogger(config.logLevel),
-  { fastPaths = true, endpointNameKey }: GatewayOptions = {},
+  givenLogger?: Logger,
+  { fastPaths = true, endpointNameKey, logOutput = createLogOutput(1) }: GatewayOptions = {},
 ): Promise<Gateway> {
+  const logger = givenLogger ?? createLogger(config.logLevel, logOutput);
   const { url: root, version } = findPackageRoot();
   const clocks = { now: () => Date.now(), monotonicNow };
   let isDraining = false;
   const tracing = config.isTracingEnabled
     ? (await import("../observability/tracing.js")).createTracing(version)
     : undefined;
-  const metrics = createMetrics({ version, getDependencyStatus: () => dependencies.read(), getLoad, ...clocks });
+  const metrics = createMetrics({
+    version,
+    getDependencyStatus: () => dependencies.read(),
+    getLoad,
+    countLostLogLines: logOutput.lostLines,
+    ...clocks,
+  });
   const chains = createChainClients({
     networks: { mainnet: selectEndpoints(config, "mainnet"), goerli: selectEndpoints(config, "goerli") },
     customUrlPolicy: config.customRpcUrlPolicy,

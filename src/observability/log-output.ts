@@ -6,6 +6,14 @@ export interface LogOutput {
   write(line: string): void;
 }
 
+/** Why a line was lost: the buffer is full, a write failed (as on a full disk), or the reader is gone. */
+type LogLossReason = "reader_too_slow" | "write_failed" | "output_closed";
+
+export interface CountingLogOutput extends LogOutput {
+  /** Returns the number of lost lines since the start. */
+  lostLines(): Readonly<Record<LogLossReason, number>>;
+}
+
 /** Lines are combined into writes of up to this size: writes to a pipe shared by several processes are atomic up to it. */
 const CHUNK_BYTES = 4096;
 /** A chunk that is not full is written after this time. */
@@ -24,7 +32,9 @@ interface LineQueue {
   /** Whole lines: each chunk has up to CHUNK_BYTES, or is one longer line. */
   chunks: string[];
   bufferedBytes: number;
-  droppedLines: number;
+  readonly lostLines: Record<LogLossReason, number>;
+  /** Lost lines that the log does not mention yet. */
+  unreportedLines: number;
   /** Whether the first chunk is being written. */
   isWriting: boolean;
   /** The unwritten rest of the first chunk while the output returns EAGAIN. */
@@ -45,14 +55,18 @@ function appendLine(queue: LineQueue, line: string): void {
   queue.bufferedBytes += line.length;
 }
 
-/** Returns false if the line was dropped because the buffer is full. */
+function loseLines(queue: LineQueue, reason: LogLossReason, count: number): void {
+  queue.lostLines[reason] += count;
+  queue.unreportedLines += count;
+}
+
+/** Returns false if the line was dropped because the buffer is full or the reader is gone. */
 function offerLine(queue: LineQueue, line: string): boolean {
-  if (queue.bufferedBytes + line.length > MAX_BUFFERED_BYTES) {
-    queue.droppedLines += 1;
-    return false;
-  }
-  appendLine(queue, line);
-  return true;
+  const isFull = queue.bufferedBytes + line.length > MAX_BUFFERED_BYTES;
+  if (queue.isClosed) loseLines(queue, "output_closed", 1);
+  else if (isFull) loseLines(queue, "reader_too_slow", 1);
+  else appendLine(queue, line);
+  return !queue.isClosed && !isFull;
 }
 
 /** Returns the chunk to write; undefined: there is none, or a write is in progress. */
@@ -63,12 +77,9 @@ function beginWrite(queue: LineQueue): string | undefined {
   return chunk;
 }
 
-function suspendWrite(queue: LineQueue, unwritten: Buffer): void {
+/** @param unwritten undefined when the write goes on */
+function suspendWrite(queue: LineQueue, unwritten: Buffer | undefined): void {
   queue.unwritten = unwritten;
-}
-
-function resumeWrite(queue: LineQueue): void {
-  queue.unwritten = undefined;
 }
 
 /** Removes the first chunk, written or lost. */
@@ -78,19 +89,23 @@ function completeWrite(queue: LineQueue, chunkLength: number): void {
   queue.bufferedBytes -= chunkLength;
 }
 
-function closeQueue(queue: LineQueue): void {
+/** @param unwritten the rest of the first chunk */
+function closeQueue(queue: LineQueue, unwritten: Buffer): void {
   queue.isClosed = true;
+  for (const chunk of [unwritten, ...queue.chunks.slice(1)]) loseLines(queue, "output_closed", countLines(chunk));
   queue.chunks = [];
 }
 
-function reportDropped(queue: LineQueue): void {
-  const time = new Date().toISOString();
-  const { droppedLines } = queue;
-  appendLine(
-    queue,
-    `${JSON.stringify({ level: 40, time, droppedLines, msg: "log reader too slow; lines dropped" })}\n`,
-  );
-  queue.droppedLines = 0;
+function reportLost(queue: LineQueue): void {
+  const report = { level: 40, time: new Date().toISOString(), droppedLines: queue.unreportedLines };
+  appendLine(queue, `${JSON.stringify({ ...report, msg: "log reader too slow or write failed; lines dropped" })}\n`);
+  queue.unreportedLines = 0;
+}
+
+function countLines(text: string | Buffer): number {
+  let count = 0;
+  for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", end + 1)) count += 1;
+  return count;
 }
 
 /** Returns everything that is not written. A write in progress counts as written. */
@@ -101,14 +116,15 @@ function drainQueue({ chunks, isWriting, unwritten, isClosed }: LineQueue): Buff
 
 /**
  * Writes lines to a file descriptor without blocking requests or the exit of the process, whatever the reader does. A
- * closed output discards all further lines; a write that fails loses its lines. Used instead of pino's destination, which
- * blocks the exit forever after a failed write.
+ * closed output discards all further lines; a write that fails loses its lines. Lost lines are counted. Used instead of
+ * pino's destination, which blocks the exit forever after a failed write.
  */
-export function createLogOutput(output: number): LogOutput {
+export function createLogOutput(output: number): CountingLogOutput {
   const queue: LineQueue = {
     chunks: [],
     bufferedBytes: 0,
-    droppedLines: 0,
+    lostLines: { reader_too_slow: 0, write_failed: 0, output_closed: 0 },
+    unreportedLines: 0,
     isWriting: false,
     unwritten: undefined,
     isClosed: false,
@@ -135,7 +151,7 @@ export function createLogOutput(output: number): LogOutput {
   }
 
   function writeChunk(bytes: Buffer, chunkLength: number): void {
-    resumeWrite(queue);
+    suspendWrite(queue, undefined);
     const onWritten = (error: NodeJS.ErrnoException | null, count: number): void => {
       if (error?.code === "EAGAIN") {
         suspendWrite(queue, bytes);
@@ -143,7 +159,7 @@ export function createLogOutput(output: number): LogOutput {
         return;
       }
       if (error?.code === "EPIPE") {
-        closeQueue(queue);
+        closeQueue(queue, bytes);
         return;
       }
       if (error === null && count < bytes.length) {
@@ -151,7 +167,8 @@ export function createLogOutput(output: number): LogOutput {
         return;
       }
       completeWrite(queue, chunkLength);
-      if (error === null && queue.droppedLines > 0) reportDropped(queue);
+      if (error !== null) loseLines(queue, "write_failed", countLines(bytes));
+      else if (queue.unreportedLines > 0) reportLost(queue);
       scheduleFlush();
     };
     if (descriptor === undefined || descriptor === output) {
@@ -173,28 +190,40 @@ export function createLogOutput(output: number): LogOutput {
   function flushOnExit(): void {
     const deadline = performance.now() + EXIT_FLUSH_TIMEOUT_MS;
     if (queue.isWriting && queue.unwritten === undefined) sleepSync(PENDING_WRITE_WAIT_MS);
+    let [isWritable, lostCount] = [true, 0];
     for (let bytes of drainQueue(queue)) {
-      while (bytes.length > 0) {
+      while (isWritable && bytes.length > 0) {
         try {
           bytes = bytes.subarray(writeSync(descriptor ?? output, bytes));
         } catch (error) {
-          if ((error as NodeJS.ErrnoException).code !== "EAGAIN" || performance.now() > deadline) return;
-          sleepSync(1);
+          isWritable = (error as NodeJS.ErrnoException).code === "EAGAIN" && performance.now() <= deadline;
+          if (isWritable) sleepSync(1);
         }
       }
+      lostCount += countLines(bytes);
     }
+    if (lostCount > 0) reportOnExit(lostCount);
   }
 
   return {
     write(line) {
-      if (queue.isClosed) return;
       if (descriptor === undefined) {
         descriptor = openNonBlocking(output);
         process.once("exit", flushOnExit);
       }
       if (offerLine(queue, line)) scheduleFlush();
     },
+    lostLines: () => queue.lostLines,
   };
+}
+
+/** Nobody can ask for the count any more, so standard error gets it if it can be written without waiting. */
+function reportOnExit(lostCount: number): void {
+  try {
+    writeSync(openNonBlocking(2), `hop-gateway: ${lostCount} log lines could not be written before the exit\n`);
+  } catch {
+    // There is nowhere else to say it.
+  }
 }
 
 /**

@@ -27,6 +27,12 @@ beforeAll(async () => {
     if (then === "crash") throw new Error("crash");
     if (then === "exit") process.exit(0);
     if (then === "later") setTimeout(() => process.exit(0), 1500);
+    if (then === "lose all") setInterval(() => {
+      const lost = output.lostLines();
+      if (lost.write_failed < Number(count)) return;
+      process.stderr.write(JSON.stringify(lost));
+      process.exit(0);
+    }, 10);
     if (then === "live") {
       process.on("SIGTERM", () => process.exit(0));
       setInterval(() => {}, 1000);
@@ -106,6 +112,28 @@ describe("a process exits promptly on SIGTERM", () => {
   });
 });
 
+describe.runIf(process.platform === "linux")("on a full device", () => {
+  async function readErrors(count: number, then: string): Promise<string> {
+    const full = openSync("/dev/full", "w");
+    const child = start(count, then, full);
+    closeSync(full);
+    const [errors] = await Promise.all([text(child.stderr as NodeJS.ReadableStream), once(child, "exit")]);
+    return errors;
+  }
+
+  test("counts every line", async () => {
+    expect(JSON.parse(await readErrors(5_000, "lose all"))).toEqual({
+      reader_too_slow: 0,
+      write_failed: 5_000,
+      output_closed: 0,
+    });
+  });
+
+  test("says on standard error how many lines the exit loses", async () => {
+    expect(await readErrors(10, "exit")).toBe("hop-gateway: 10 log lines could not be written before the exit\n");
+  });
+});
+
 test("drops unread lines beyond a size and reports them once they are read", async () => {
   const child = start(200_000, "live");
   await sleep(1_000);
@@ -116,7 +144,9 @@ test("drops unread lines beyond a size and reports them once they are read", asy
     lines += chunk;
   });
   await expect
-    .poll(() => /"droppedLines":\d+,"msg":"log reader too slow; lines dropped/.test(lines), { timeout: 10_000 })
+    .poll(() => /"droppedLines":\d+,"msg":"log reader too slow or write failed; lines dropped/.test(lines), {
+      timeout: 10_000,
+    })
     .toBe(true);
   const dropped = Number(/"droppedLines":(\d+)/.exec(lines)?.[1]);
   child.kill("SIGTERM");

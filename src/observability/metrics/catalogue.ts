@@ -76,6 +76,7 @@ export const metricCatalogue = {
   inFlight: summedGauge("in_flight", "Expensive operations in progress or queued."),
   requestsPending: summedGauge("requests_pending", "Requests that wait for an upstream."),
   customEndpoints: summedGauge("custom_endpoints", "Open RPC endpoints that were named by callers."),
+  logLinesLost: counter("log_lines_lost_total", "Log lines that could not be written, by reason.", ["reason"]),
   buildInfo: maxGauge("build_info", "1, labeled with the version of the service and of Node.js.", [
     ...["version", "node"],
   ]),

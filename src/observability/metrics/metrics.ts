@@ -40,6 +40,8 @@ export interface MetricsOptions {
   /** Called at each scrape, like `getLoad`. */
   readonly getDependencyStatus: () => DependencyStatus;
   readonly getLoad: () => ServiceLoad;
+  /** Returns the number of lost log lines by reason. */
+  readonly countLostLogLines: () => Readonly<Record<string, number>>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds on a monotonic clock. */
@@ -58,7 +60,8 @@ const LABELED_RPC_METHODS: ReadonlySet<string> = new Set([
   ...["eth_getBlockByNumber", "eth_getLogs", "eth_getTransactionByHash", "eth_getTransactionReceipt"],
 ]);
 
-export function createMetrics({ version, getDependencyStatus, getLoad, now, monotonicNow }: MetricsOptions): Metrics {
+export function createMetrics(options: MetricsOptions): Metrics {
+  const { version, getDependencyStatus, getLoad, countLostLogLines, now, monotonicNow } = options;
   const requests = createRequestMetrics();
   const connectionErrors = createLabeledCounter(metricCatalogue.connectionErrors.labels);
   const rpcRequests = createLabeledCounter(metricCatalogue.upstreamRequests.labels);
@@ -123,6 +126,7 @@ export function createMetrics({ version, getDependencyStatus, getLoad, now, mono
     inFlight: () => gauge(getLoad().limiter.inFlight),
     requestsPending: () => gauge(getLoad().pendingRequests),
     customEndpoints: () => gauge(getLoad().customEndpoints),
+    logLinesLost: () => Object.entries(countLostLogLines()).map(([reason, value]) => ({ labels: { reason }, value })),
     buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],
   };
 

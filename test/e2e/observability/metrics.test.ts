@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { openSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -8,6 +9,7 @@ import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createGateway } from "../../../src/app/gateway.js";
 import { loadConfig } from "../../../src/config/config.js";
 import { createLogger } from "../../../src/observability/log.js";
+import { createLogOutput } from "../../../src/observability/log-output.js";
 import { metricDescriptions } from "../../../src/observability/metrics/metrics.js";
 import { findTool } from "../../support/find-tool.js";
 import { createHttpConnections } from "../../support/service/http-connections.js";
@@ -20,6 +22,7 @@ const { chains, environment } = inject("network");
 const asked = { amount: "1000000000000000000", token: "ETH", fromChain: "arbitrum", toChain: "polygon", slippage: 0.5 };
 const quotePath = `/v1/quote?${new URLSearchParams({ ...asked, slippage: "0.5" })}`;
 const REQUESTS = "hop_gateway_requests_total";
+const LOST_LINES = "hop_gateway_log_lines_lost_total";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -251,6 +254,17 @@ describe("METRICS_PORT", () => {
     );
     await expect(fetch(`http://127.0.0.1:${main.port}/livez`)).rejects.toThrow();
   });
+});
+
+test.runIf(process.platform === "linux")("counts the log lines that a full disk loses", async () => {
+  const file = openSync("/dev/full", "w");
+  const configured = { ...environment, HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0" };
+  const gateway = await createGateway(loadConfig(configured), undefined, { logOutput: createLogOutput(file) });
+  closing.push(() => gateway.stop());
+  const { url, metricsUrl = "" } = await gateway.start();
+  for (let n = 0; n < 3; n++) await (await fetch(`${url}/v1/available-routes`)).arrayBuffer();
+  const readLost = async () => (await scrapeMetrics(metricsUrl)).value(LOST_LINES, { reason: "write_failed" });
+  await vi.waitFor(async () => expect(await readLost()).toBeGreaterThanOrEqual(3), { timeout: 60_000 });
 });
 
 test("describes every metric and exposes those without labels from the start", async () => {

@@ -42,6 +42,7 @@ function setup() {
         activeRoutes: 7,
       };
     },
+    countLostLogLines: () => ({ reader_too_slow: 0, write_failed: 9 }),
     now: () => NOW,
     monotonicNow: () => elapsedMs,
   });
