@@ -1,7 +1,7 @@
 import { createContractRegistry } from "../../../src/hop/contract-registry.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { EVENT_TOPICS } from "../../../src/hop/transfer-events.js";
-import { ATTACKED_HEAD, type AttackedChains, type AttackedTransaction } from "./attacked-chains.js";
+import { ATTACKED_HEAD, type AttackedChains } from "./attacked-chains.js";
 
 const network = getNetwork("mainnet");
 const contracts = createContractRegistry(network);
@@ -24,10 +24,22 @@ export function addPendingTransfer(chains: AttackedChains): string {
   return hash;
 }
 
-/** The values of a transfer from L1, different for each index. */
+/** Recipient of a transfer from L1, different for each index. */
 const recipientOf = (index: number): string => `0x${word(0xf000_0000 + index)}`;
 const RELAYER = `0x${word("de".repeat(20))}`;
 const valuesOfTransfer = `0x${[AMOUNT, AMOUNT - 10_000n, DEADLINE, 0].map(word).join("")}`;
+
+/** Adds a transfer of USDT from Ethereum to Optimism that was sent, but not completed. Returns its transaction's hash. */
+export function addPendingTransferFromL1(chains: AttackedChains, index: number): string {
+  const hash = `0x${word(0xe7_0000 + index)}`;
+  const log = {
+    address: findBridge("USDT", "ethereum"),
+    topics: [EVENT_TOPICS.transferSentToL2, `0x${word(10)}`, recipientOf(index), RELAYER],
+    data: valuesOfTransfer,
+  };
+  chains.add({ slug: "ethereum", hash, block: ATTACKED_HEAD - 30, logs: [log] });
+  return hash;
+}
 
 /**
  * Forges a transaction on Optimism that completed many transfers from L1, each of other values, so that each needs a search
@@ -44,12 +56,7 @@ export function forgeCompletions(attacker: AttackedChains, operator: AttackedCha
     data: valuesOfTransfer,
   }));
   attacker.add({ slug: "optimism", hash, block: ATTACKED_HEAD - 10, logs });
-  const send: AttackedTransaction["logs"][number] = {
-    address: findBridge("USDT", "ethereum"),
-    topics: [EVENT_TOPICS.transferSentToL2, `0x${word(10)}`, recipientOf(0), RELAYER],
-    data: valuesOfTransfer,
-  };
-  operator.add({ slug: "ethereum", hash: `0x${"e7".repeat(32)}`, block: ATTACKED_HEAD - 30, logs: [send] });
+  addPendingTransferFromL1(operator, 0);
   return hash;
 }
 

@@ -1,6 +1,6 @@
 import { getNetwork } from "../../../src/hop/networks.js";
 import type { AttackedChains } from "./attacked-chains.js";
-import { forgeCompletions, unknownHash } from "./attacked-transfers.js";
+import { addPendingTransferFromL1, forgeCompletions, unknownHash } from "./attacked-transfers.js";
 import { POLITE_ADDRESS } from "./caller-addresses.js";
 import { createLatencySamples, type LatencySamples } from "./latency-samples.js";
 import { type GetResult, sendGet } from "./send-get.js";
@@ -57,7 +57,7 @@ export async function lookUpUnknownHash(port: number, chains: AttackedChains): P
 }
 
 export interface ForgedReceiptCost {
-  /** `eth_getLogs` at the operator's endpoints. */
+  /** `eth_getLogs` at the operator's endpoints, less two for each look-up of the other caller. */
   readonly logSearches: number;
   readonly status: number;
   readonly reason: string;
@@ -85,7 +85,8 @@ export async function lookUpForgedReceipt(
   });
   const pending: Promise<void>[] = [];
   for (let index = 0; !isOver || index < 5; index += 1, await sleep(200)) {
-    const path = statusPath(`transactionHash=${unknownHash(1_000 + index)}`);
+    // These search the logs of the same chain as the attack does.
+    const path = statusPath(`transactionHash=${addPendingTransferFromL1(operator, 100_000 + index)}`);
     const lookup = sendGet(port, path, POLITE_ADDRESS).then(({ status, tookMs }) => {
       others.add(tookMs);
       otherStatuses.push(status);
@@ -95,7 +96,7 @@ export async function lookUpForgedReceipt(
   const { status, body } = await attack;
   await Promise.all(pending);
   await waitForQuiet(operator);
-  const logSearches = operator.callCount("eth_getLogs");
+  const logSearches = operator.callCount("eth_getLogs") - 2 * others.count;
   return { logSearches, status, reason: readReason(body), others, otherStatuses };
 }
 
