@@ -1,17 +1,14 @@
-import { createServer } from "node:http";
-import { setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
-import { type AttackedChains, startAttackedChains } from "../test/support/attacks/attacked-chains.js";
+import {
+  type AttackedChains,
+  type ChainBehaviour,
+  startAttackedChains,
+} from "../test/support/attacks/attacked-chains.js";
 import { type AttackedService, startAttackedService } from "../test/support/attacks/attacked-service.js";
 import { addPendingTransfer } from "../test/support/attacks/attacked-transfers.js";
 import { POLITE_ADDRESS } from "../test/support/attacks/caller-addresses.js";
 import { createLatencySamples } from "../test/support/attacks/latency-samples.js";
-import {
-  type MemoryAttack,
-  type MemoryAttackOptions,
-  type MemoryAttackTarget,
-  startMemoryAttack,
-} from "../test/support/attacks/memory-attacks.js";
+import type { MemoryAttack, MemoryAttackOptions, MemoryAttackTarget } from "../test/support/attacks/memory-attacks.js";
 import { startPoliteClient } from "../test/support/attacks/polite-client.js";
 import { sendGet } from "../test/support/attacks/send-get.js";
 import {
@@ -28,8 +25,14 @@ import {
   nameOneHost,
   QUOTE_PATH,
 } from "../test/support/attacks/upstream-attacks.js";
-import { listenOnFreePort } from "./support/recorded-server.js";
-import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
+import {
+  fetchEnvironment,
+  readAttacker,
+  serveAttacker,
+  serveChains,
+  startHostileLookups,
+} from "./support/attackers.js";
+import { runBench, startServer } from "./support/server-process.js";
 
 // Attacks the service and measures what they take from it. ATTACKS names some of the scenarios, ATTACKED_MAIN the main.js of
 // another build. Attackers have processes of their own with low priority; everything is on 127.0.0.1 and ends by itself.
@@ -52,42 +55,8 @@ interface Row {
   readonly isReached: boolean;
 }
 
-interface AttackerInput {
-  readonly target: MemoryAttackTarget;
-  readonly attacks: readonly MemoryAttack[];
-  readonly options: MemoryAttackOptions;
-}
-
-/** State of the floods of an attacker's process. */
-interface AttackerState {
-  readonly connections: number;
-  readonly requests: number;
-  readonly sent: number;
-}
-
-/** Runs floods until the process is killed. Returns the URL of their state. */
-async function serveAttacker({ target, attacks, options }: AttackerInput): Promise<string> {
-  setPriority(10);
-  const floods = attacks.map((name) => startMemoryAttack(name, target, options));
-  const server = createServer((_request, response) => {
-    const sum = (count: (flood: (typeof floods)[number]) => number): number =>
-      floods.reduce((total, flood) => total + count(flood), 0);
-    const state: AttackerState = {
-      connections: sum((flood) => flood.openConnections()),
-      requests: sum((flood) => flood.openRequests()),
-      sent: sum((flood) => flood.sentRequests()),
-    };
-    response.end(JSON.stringify(state));
-  });
-  return listenOnFreePort(server);
-}
-
-async function readAttacker({ url }: ServerProcess): Promise<AttackerState> {
-  return JSON.parse((await sendGet(Number(new URL(url).port), "/")).body) as AttackerState;
-}
-
 async function withService<T>(
-  options: Parameters<typeof startAttackedChains>[0],
+  options: Partial<ChainBehaviour>,
   run: (service: AttackedService, chains: AttackedChains) => Promise<T>,
 ): Promise<T> {
   const chains = await startAttackedChains(options);
@@ -213,7 +182,7 @@ const measureForgedReceipt = (): Promise<Row> =>
     };
   });
 
-const measureOneHost = (title: string, behaviour: Parameters<typeof startAttackedChains>[0]) => (): Promise<Row> =>
+const measureOneHost = (title: string, behaviour: Partial<ChainBehaviour>) => (): Promise<Row> =>
   withService({}, async (service) => {
     const host = await startAttackedChains(behaviour);
     const { requests, connections, result } = await nameOneHost(service.port, host);
@@ -292,39 +261,6 @@ const measureAllAtOnce = (isPersistent: boolean) => async (): Promise<Row> => {
     await Promise.all([service.stop(), chains.stop(), hostile.stop()]);
   }
 };
-
-/** Looks up unknown transfers, by ID and over endpoints of their own, as fast as they are answered, from many addresses. */
-function startHostileLookups(port: number, endpoints: Readonly<Record<string, string>>) {
-  let [isOver, count] = [false, 0];
-  const optimism = encodeURIComponent(endpoints.RPC_URL_OPTIMISM ?? "");
-  const run = async (worker: number): Promise<void> => {
-    const address = POLITE_ADDRESS === undefined ? undefined : `127.0.3.${1 + worker}`;
-    for (; !isOver; count += 1) {
-      const hash = `0x${(count + 2 ** 40 * worker).toString(16).padStart(64, "b")}`;
-      const query = worker % 2 === 0 ? `transferId=${hash}` : `transactionHash=${hash}&rpcUrl[optimism]=${optimism}`;
-      await sendGet(port, `/v1/transfer-status?${query}`, address);
-      await sleep(20);
-    }
-  };
-  const workers = Promise.all(Array.from({ length: 8 }, (_, worker) => run(worker)));
-  return {
-    count: () => count,
-    async stop() {
-      isOver = true;
-      await workers;
-    },
-  };
-}
-
-/** Serves chains in a process of their own. Returns the URL of the environment that configures a service for them. */
-async function serveChains(behaviour: Parameters<typeof startAttackedChains>[0]): Promise<string> {
-  const { environment } = await startAttackedChains(behaviour);
-  return listenOnFreePort(createServer((_request, response) => void response.end(JSON.stringify(environment))));
-}
-
-async function fetchEnvironment({ url }: ServerProcess): Promise<Readonly<Record<string, string>>> {
-  return JSON.parse((await sendGet(Number(new URL(url).port), "/")).body) as Record<string, string>;
-}
 
 const SCENARIOS: Readonly<Record<string, () => Promise<Row | Row[]>>> = {
   "http2-unread": measureMemory(

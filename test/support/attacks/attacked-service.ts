@@ -23,6 +23,12 @@ export interface AttackedService {
 
 /** Only a hang takes longer. */
 const START_TIMEOUT_MS = 120_000;
+/** The address of the metrics follows the public one, unless both are the same. */
+const METRICS_LINE_TIMEOUT_MS = 500;
+const METRICS_LINE = /^hop-gateway serves metrics at http:\/\/\S+?:(\d+)/m;
+
+const POLL_MS = 20;
+const sleep = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, POLL_MS));
 
 /**
  * Starts the service. `ATTACKED_MAIN` names the `main.js` of another build, to measure or test that one.
@@ -58,7 +64,7 @@ export async function startAttackedService(
     for (const began = performance.now(); performance.now() - began < START_TIMEOUT_MS && isRunning(); ) {
       const url = /^hop-gateway listens on (\S+)$/m.exec(output())?.[1];
       if (url !== undefined) return url;
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep();
     }
     const text = output();
     await stop();
@@ -66,16 +72,13 @@ export async function startAttackedService(
   }
 
   const url = await readUrl();
+  for (let waited = 0; waited < METRICS_LINE_TIMEOUT_MS && !METRICS_LINE.test(output()); waited += POLL_MS)
+    await sleep();
   const port = Number(new URL(url).port);
   return {
     url,
     port,
-    metricsPort() {
-      const line = output()
-        .split("\n")
-        .find((candidate) => /metrics/.test(candidate) && /http:\/\/[\w.[\]:]+:\d+/.test(candidate));
-      return Number(/http:\/\/[\w.[\]:]+:(\d+)/.exec(line ?? "")?.[1] ?? port);
-    },
+    metricsPort: () => Number(METRICS_LINE.exec(output())?.[1] ?? port),
     isRunning,
     output,
     async residentMb() {

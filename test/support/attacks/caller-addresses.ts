@@ -13,3 +13,8 @@ export function attackerAddress(connection: number, callers: number): string | u
 
 /** Source address of a caller that attacks nothing. */
 export const POLITE_ADDRESS = process.platform === "linux" ? "127.0.2.1" : undefined;
+
+/** Returns the source address of a caller of expensive look-ups. */
+export function hostileAddress(index: number): string | undefined {
+  return process.platform === "linux" ? `127.0.3.${1 + index}` : undefined;
+}

@@ -2,14 +2,7 @@ import { type Flood, getRequest, grpcRequest, startHttp2Flood } from "./http2-fl
 import { startPipelinedFlood } from "./pipelined-flood.js";
 
 /** Attacks that make the service keep something in memory. */
-export const MEMORY_ATTACKS = [
-  "http2-unread",
-  "watches",
-  "pipelined-routes",
-  "pipelined-metrics",
-  "pipelined-many",
-] as const;
-export type MemoryAttack = (typeof MEMORY_ATTACKS)[number];
+export type MemoryAttack = "http2-unread" | "watches" | "pipelined-routes" | "pipelined-metrics" | "pipelined-many";
 
 export interface MemoryAttackTarget {
   readonly port: number;
