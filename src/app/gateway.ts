@@ -1,7 +1,7 @@
 import cluster from "node:cluster";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { type ChainEndpoints, createChainClients } from "../chain/chains.js";
-import { createEndpointNamer } from "../chain/endpoints/endpoint-name.js";
+import { CUSTOM_ENDPOINT_NAME, createEndpointNamer } from "../chain/endpoints/endpoint-name.js";
 import type { Config } from "../config/config.js";
 import { getNetwork, type NetworkSlug } from "../hop/networks.js";
 import type { DynamicDocument, StaticDocument } from "../http/documents.js";
@@ -81,9 +81,14 @@ export async function createGateway(
     networks: { mainnet: selectEndpoints(config, "mainnet"), goerli: selectEndpoints(config, "goerli") },
     customUrlPolicy: config.customRpcUrlPolicy,
     customUrlPorts: config.customRpcPorts,
+    customEndpointLimits: { perCaller: config.customRpcMaxPerCaller, total: config.customRpcMaxEndpoints },
     // One namer for all chains: names in the log, the metrics and /readyz agree.
     nameEndpoint: createEndpointNamer(endpointNameKey),
-    onFailure: (failure) => logger.warn(failure, "RPC endpoint failed"),
+    onFailure(failure) {
+      // Callers decide how often their endpoints fail: above debug they could fill the log.
+      if (failure.endpoint === CUSTOM_ENDPOINT_NAME) logger.debug(failure, "RPC endpoint failed");
+      else logger.warn(failure, "RPC endpoint failed");
+    },
     onEndpointRequest:
       tracing === undefined
         ? metrics.onEndpointRequest

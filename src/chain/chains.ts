@@ -1,7 +1,7 @@
 import { Agent } from "undici";
 import type { ChainClient } from "./chain-client.js";
 import {
-  type CustomEndpoint,
+  type CustomEndpointLimits,
   createCustomEndpoints,
   type EndpointCaller,
 } from "./custom-endpoints/custom-endpoints.js";
@@ -68,6 +68,8 @@ export interface ChainClientsOptions {
   readonly customUrlPolicy: CustomUrlPolicy;
   /** Allowed ports of public custom endpoints; undefined: the default ports. */
   readonly customUrlPorts?: readonly number[];
+  /** Undefined: the default limits. */
+  readonly customEndpointLimits?: CustomEndpointLimits;
   /** Names the configured endpoints. Default: a namer with a random key. */
   readonly nameEndpoint?: EndpointNamer;
   readonly onFailure: (failure: EndpointFailure) => void;
@@ -87,11 +89,12 @@ const CONNECT_TIMEOUT_MS = 3_000;
 
 export function createChainClients(options: ChainClientsOptions): ChainClients {
   const { networks, customUrlPolicy: policy, customUrlPorts: allowedPorts, onFailure, onEndpointRequest } = options;
-  const { nameEndpoint = createEndpointNamer() } = options;
+  const { nameEndpoint = createEndpointNamer(), customEndpointLimits: limits } = options;
   const customEndpoints = createCustomEndpoints({
     policy,
     onFailure,
     ...(allowedPorts === undefined ? {} : { allowedPorts }),
+    ...(limits === undefined ? {} : { limits }),
   });
   const closing = new AbortController();
   const dispatcher = new Agent({
@@ -124,23 +127,24 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
   return {
     forNetwork: (network) => ({ getClient: (slug) => getPool(network, slug), hasCustomEndpoint: () => false }),
     async withCustomEndpoints(network, customUrls, work, caller) {
-      const opened = new Map<string, CustomEndpoint>();
+      const session = customEndpoints.startSession(caller);
+      const opened = new Map<string, ChainClient>();
       const open = async ([slug, url]: readonly [string, string]): Promise<void> => {
         const chainId = networks[network]?.get(slug)?.chainId;
         if (chainId === undefined) throw new Error(`no chain ${slug} on ${network}`);
         const chain = { slug, chainId, onEndpointRequest: createObserver(network, slug) };
-        opened.set(slug, await customEndpoints.open(chain, url, caller));
+        opened.set(slug, await session.open(chain, url));
       };
       try {
-        // Waits for all even when one fails: otherwise those that open later would never be closed.
+        // Waits for all even when one fails: otherwise those that open later would keep their slots.
         const results = await Promise.allSettled([...customUrls].map(open));
         for (const result of results) if (result.status === "rejected") throw result.reason;
         return await work({
-          getClient: (slug) => opened.get(slug)?.client ?? getPool(network, slug),
+          getClient: (slug) => opened.get(slug) ?? getPool(network, slug),
           hasCustomEndpoint: (slug) => opened.has(slug),
         });
       } finally {
-        await Promise.all([...opened.values()].map((endpoint) => endpoint.close()));
+        await session.close();
       }
     },
     listStates: () =>

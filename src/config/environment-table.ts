@@ -1,6 +1,6 @@
-import { type CustomUrlPolicy, DEFAULT_CUSTOM_URL_PORTS } from "../chain/custom-endpoints/ssrf-guard.js";
 import { getNetwork } from "../hop/networks.js";
 import { type IndexStart, parseIndexLocation, parseIndexStart } from "../transfers/index/index-options.js";
+import { customEndpointVariables } from "./custom-endpoint-variables.js";
 import {
   createChoiceVariable,
   createIntegerVariable,
@@ -9,9 +9,8 @@ import {
   createVariable,
   type EnvironmentVariable,
 } from "./environment-variable.js";
-import { isHttpUrl, MAX_PORT, parsePort, parsePorts, parseTokenPrices } from "./value-parsers.js";
+import { isHttpUrl, MAX_PORT, parsePort, parseTokenPrices } from "./value-parsers.js";
 
-const CUSTOM_URL_POLICIES = ["public", "any", "off"] as const satisfies readonly CustomUrlPolicy[];
 const QUOTE_ENGINES = ["snapshot", "sdk"] as const;
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
@@ -129,25 +128,7 @@ export const environmentTable = {
     "one of false, true",
     (text) => (text === "true" || text === "false" ? { value: text === "true" } : undefined),
   ),
-  customRpcUrlPolicy: createChoiceVariable(
-    {
-      name: "CUSTOM_RPC_URLS",
-      defaultValue: "public",
-      description:
-        "RPC endpoints that callers may name with `rpcUrl[...]`: `public` (https and a public host), `any` (for development), `off`",
-    },
-    CUSTOM_URL_POLICIES,
-  ),
-  customRpcPorts: createVariable(
-    {
-      name: "CUSTOM_RPC_PORTS",
-      defaultValue: DEFAULT_CUSTOM_URL_PORTS,
-      defaultText: `\`${DEFAULT_CUSTOM_URL_PORTS.join(",")}\``,
-      description: "ports that such a `public` endpoint may use, comma-separated",
-    },
-    "a comma-separated list of ports",
-    parsePorts,
-  ),
+  ...customEndpointVariables,
   requestTimeoutMs: createIntegerVariable(
     { name: "REQUEST_TIMEOUT_MS", defaultValue: 10_000, description: "maximum time for a response in milliseconds" },
     { min: 1, max: 600_000 },

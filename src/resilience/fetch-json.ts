@@ -1,4 +1,5 @@
 import { type Dispatcher, request } from "undici";
+import { ServiceError } from "../errors.js";
 import { createAbortScope, isTimedOut, raceAbort } from "./abort-scope.js";
 import { UpstreamError } from "./upstream-error.js";
 
@@ -13,6 +14,19 @@ export interface FetchJsonOptions {
   readonly body?: string;
   /** Value of the Authorization header. */
   readonly authorization?: string;
+  /** Accounts for the memory of the response body. Default: nobody does. */
+  readonly openMemory?: () => BodyMemory;
+}
+
+/** The share of a response body in a memory budget. */
+export interface BodyMemory {
+  /**
+   * Reserves this number of bytes in all.
+   * @throws ServiceError OVERLOADED when the budget does not have them
+   */
+  grow(bytes: number): void;
+  /** Releases everything. */
+  release(): void;
 }
 
 /** Code of undici's error for a response beyond the dispatcher's `maxResponseSize`. */
@@ -21,11 +35,27 @@ const UNDICI_MAX_SIZE_CODE = "UND_ERR_RES_EXCEEDED_MAX_SIZE";
 /**
  * Sends one HTTP request and returns the JSON of the response, within a time and a size limit. Follows no redirect and
  * accepts no compression, so that a few bytes cannot expand into many.
- * @throws UpstreamError for everything but a 2xx response with a JSON body, also when aborted
+ * @throws UpstreamError for everything but a 2xx response with a JSON body, also when aborted; ServiceError OVERLOADED when
+ * there is no memory for the response
  */
 export async function fetchJson(url: string, options: FetchJsonOptions): Promise<unknown> {
   const scope = createAbortScope(options.signal, options.timeoutMs);
   const { signal } = scope;
+  const memory = options.openMemory?.();
+  try {
+    return await fetchWithin(url, options, signal, memory);
+  } finally {
+    memory?.release();
+    scope.cancel();
+  }
+}
+
+async function fetchWithin(
+  url: string,
+  options: FetchJsonOptions,
+  signal: AbortSignal,
+  memory: BodyMemory | undefined,
+): Promise<unknown> {
   let status: number;
   let text: string;
   try {
@@ -58,11 +88,9 @@ export async function fetchJson(url: string, options: FetchJsonOptions): Promise
       body.on("error", () => {});
       throw new UpstreamError("answered with a content encoding that was not requested", { status });
     }
-    text = await readBodyText(body, options.maxBytes);
+    text = await readBodyText(body, options.maxBytes, memory);
   } catch (error) {
-    throw toUpstreamError(error, signal);
-  } finally {
-    scope.cancel();
+    throw error instanceof ServiceError ? error : toUpstreamError(error, signal);
   }
   try {
     return JSON.parse(text) as unknown;
@@ -82,16 +110,29 @@ function toUpstreamError(error: unknown, signal: AbortSignal): UpstreamError {
   return new UpstreamError("could not be reached", { kind, cause: error });
 }
 
-async function readBodyText(body: AsyncIterable<Buffer>, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
+/** Collects the body in one buffer that grows: kept as chunks of a byte each it would take a hundred times the memory. */
+async function readBodyText(
+  body: AsyncIterable<Buffer>,
+  maxBytes: number,
+  memory: BodyMemory | undefined,
+): Promise<string> {
+  let buffer = Buffer.alloc(0);
   let size = 0;
   for await (const chunk of body) {
-    size += chunk.length;
+    const newSize = size + chunk.length;
     // Leaving the loop destroys the stream.
-    if (size > maxBytes) throw new UpstreamError(`answered more than ${maxBytes} bytes`, { kind: "too_large" });
-    chunks.push(chunk);
+    if (newSize > maxBytes) throw new UpstreamError(`answered more than ${maxBytes} bytes`, { kind: "too_large" });
+    if (newSize > buffer.length) {
+      const capacity = Math.min(maxBytes, Math.max(newSize, 2 * buffer.length));
+      memory?.grow(capacity);
+      const larger = Buffer.allocUnsafe(capacity);
+      buffer.copy(larger, 0, 0, size);
+      buffer = larger;
+    }
+    chunk.copy(buffer, size);
+    size = newSize;
   }
-  return Buffer.concat(chunks, size).toString("utf8");
+  return buffer.toString("utf8", 0, size);
 }
 
 /** Parses a Retry-After header, which holds seconds or an HTTP date, into milliseconds from now. */

@@ -1,14 +1,15 @@
-import type { LookupFunction } from "node:net";
-import { Agent, buildConnector } from "undici";
+import { isIP } from "node:net";
+import { Agent } from "undici";
 import { ServiceError } from "../../errors.js";
-import { createAbortScope } from "../../resilience/abort-scope.js";
-import { monotonicNow } from "../../resilience/clock.js";
+import { monotonicNow, sleep } from "../../resilience/clock.js";
 import type { ChainClient } from "../chain-client.js";
 import type { EndpointRequestObserver } from "../endpoints/endpoint.js";
-import { CUSTOM_ENDPOINT_NAME } from "../endpoints/endpoint-name.js";
-import { createEndpointPool, type EndpointFailure } from "../endpoints/endpoint-pool.js";
-import { createRefCount, retainWhileConnecting } from "./connection-ref-count.js";
-import type { ResolvedAddress } from "./resolve-host.js";
+import type { EndpointFailure } from "../endpoints/endpoint-pool.js";
+import { createLimitedConnector } from "./connector.js";
+import { createCustomClient } from "./custom-client.js";
+import { type CustomHost, createHostLimits } from "./host-limits.js";
+import { type ResolvedAddress, resolveHost } from "./resolve-host.js";
+import { createResponseMemory } from "./response-memory.js";
 import { createSsrfGuard, type SsrfGuardOptions } from "./ssrf-guard.js";
 
 /** The caller that names an endpoint. */
@@ -19,23 +20,23 @@ export interface EndpointCaller {
   readonly signal: AbortSignal;
 }
 
-/** A chain client on a caller's endpoint, with its own connections. */
-export interface CustomEndpoint {
-  readonly client: ChainClient;
-  close(): Promise<void>;
-}
-
 /** Opens the endpoints that callers name. */
 export interface CustomEndpoints {
+  /** Starts a session: the endpoints that one call names. They share connections with one another and with no other call. */
+  startSession(caller: EndpointCaller): CustomEndpointSession;
+  /** Returns the number of open endpoints. */
+  count(): number;
+}
+
+export interface CustomEndpointSession {
   /**
-   * Opens an endpoint, to be closed by the caller of this function. Connects only to the addresses that were validated, so
-   * that the host name cannot change to a private address afterwards (DNS rebinding).
+   * Opens an endpoint, which the session closes. Connects only to the addresses that were validated, so that the host name
+   * cannot change to a private address afterwards (DNS rebinding).
    * @throws ServiceError RPC_URL_FORBIDDEN as the SSRF guard does; RATE_LIMITED when this caller, OVERLOADED when all
    * callers together have too many endpoints open
    */
-  open(chain: CustomEndpointTarget, url: string, { caller, signal }: EndpointCaller): Promise<CustomEndpoint>;
-  /** Returns the number of open endpoints. */
-  count(): number;
+  open(chain: CustomEndpointTarget, url: string): Promise<ChainClient>;
+  close(): Promise<void>;
 }
 
 /** The chain that an endpoint serves. */
@@ -45,34 +46,43 @@ export interface CustomEndpointTarget {
   readonly onEndpointRequest?: EndpointRequestObserver | undefined;
 }
 
+/** How many custom endpoints may be open. */
+export interface CustomEndpointLimits {
+  readonly perCaller: number;
+  readonly total: number;
+}
+
 export interface CustomEndpointsOptions extends SsrfGuardOptions {
+  /** Default: DEFAULT_CUSTOM_ENDPOINT_LIMITS. */
+  readonly limits?: CustomEndpointLimits;
   readonly onFailure: (failure: EndpointFailure) => void;
 }
 
+/** A caller may have more endpoints open than a network has chains. */
+export const DEFAULT_CUSTOM_ENDPOINT_LIMITS: CustomEndpointLimits = { perCaller: 16, total: 64 };
 const MAX_RESPONSE_BYTES = 1024 * 1024;
-/** Timeout of one read with all its attempts and the DNS lookup before it, in milliseconds. */
+/** Time limit of one read and the DNS lookup before it, in milliseconds. */
 const READ_TIMEOUT_MS = 3_000;
-/** Connections per endpoint. */
-const MAX_CONNECTIONS = 4;
-/** Open endpoints per caller: more than a network has chains. */
-const MAX_OPEN_PER_CALLER = 16;
-/** Open endpoints of all callers. With the longest response on every connection they need 256 MiB. */
-const MAX_OPEN = 64;
+/** Connections of one call to one origin. */
+const MAX_CONNECTIONS_PER_ORIGIN = 4;
+/** Idle connections are closed soon, since other callers may wait for one. */
+const KEEP_ALIVE_MS = 200;
 
 export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEndpoints {
-  const { onFailure } = options;
-  const validateUrl = createSsrfGuard(options);
+  const { onFailure, policy, limits = DEFAULT_CUSTOM_ENDPOINT_LIMITS, resolveHost: resolve = resolveHost } = options;
+  const hostLimits = createHostLimits({ now: monotonicNow, sleep });
+  const responseMemory = createResponseMemory();
   const openByCaller = new Map<string, number>();
   let openCount = 0;
 
   /** Reserves a slot and returns the function that releases it. */
   function reserveSlot(caller: string, field: string): () => void {
     const count = openByCaller.get(caller) ?? 0;
-    if (count >= MAX_OPEN_PER_CALLER) {
+    if (count >= limits.perCaller) {
       const message = "too many custom endpoints of this client are in use";
       throw new ServiceError("RATE_LIMITED", message, { field, retryAfterSeconds: 1 });
     }
-    if (openCount >= MAX_OPEN) {
+    if (openCount >= limits.total) {
       const message = "too many custom endpoints are in use";
       throw new ServiceError("OVERLOADED", message, { field, retryAfterSeconds: 1 });
     }
@@ -86,83 +96,73 @@ export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEn
     };
   }
 
-  return {
-    count: () => openCount,
-    async open({ slug, chainId, onEndpointRequest }, url, { caller, signal }) {
-      const field = `rpcUrl[${slug}]`;
-      const startedAt = monotonicNow();
-      const slot = createRefCount(reserveSlot(caller, field));
-      try {
+  function startSession({ caller, signal }: EndpointCaller): CustomEndpointSession {
+    const closing = new AbortController();
+    const slots: (() => void)[] = [];
+    /** Lookups of this session: one per host, however many chains it serves. */
+    const lookups = new Map<string, Promise<readonly ResolvedAddress[]>>();
+    const validated = new Map<string, readonly ResolvedAddress[]>();
+    const validateUrl = createSsrfGuard({
+      ...options,
+      resolveHost(name, lookupSignal) {
+        const lookup = lookups.get(name) ?? resolve(name, lookupSignal);
+        lookups.set(name, lookup);
+        return lookup;
+      },
+    });
+    const dispatcher = new Agent({
+      connect: createLimitedConnector({
+        timeoutMs: READ_TIMEOUT_MS,
+        validated: policy === "any" ? undefined : validated,
+        acquire: (hostname) => hostLimits.acquireConnection(caller, toHost(hostname), closing.signal),
+      }),
+      connections: MAX_CONNECTIONS_PER_ORIGIN,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      maxResponseSize: MAX_RESPONSE_BYTES,
+    });
+
+    function toHost(hostname: string): CustomHost {
+      const name = removeBrackets(hostname);
+      const addresses = validated.get(name)?.map(({ address }) => address) ?? (isIP(name) === 0 ? [] : [name]);
+      return { name, addresses };
+    }
+
+    return {
+      async open({ slug, chainId, onEndpointRequest }, url) {
+        const field = `rpcUrl[${slug}]`;
+        const startedAt = monotonicNow();
+        slots.push(reserveSlot(caller, field));
         const { href, addresses } = await validateUrl(url, field, READ_TIMEOUT_MS, signal);
-        const closing = new AbortController();
-        const connect = buildConnector({
-          timeout: READ_TIMEOUT_MS,
-          ...(addresses && { lookup: createPinnedLookup(addresses) }),
-        });
-        const dispatcher = new Agent({
-          connect: retainWhileConnecting(slot, connect),
-          connections: MAX_CONNECTIONS,
-          maxResponseSize: MAX_RESPONSE_BYTES,
-        });
-        const client = createEndpointPool({
+        const { hostname } = new URL(href);
+        if (addresses !== undefined) validated.set(removeBrackets(hostname), addresses);
+        const host = toHost(hostname);
+        return createCustomClient({
           slug,
           chainId,
-          urls: [href],
-          nameEndpoint: () => CUSTOM_ENDPOINT_NAME,
+          url: href,
           dispatcher,
           maxBytes: MAX_RESPONSE_BYTES,
+          openMemory: () => responseMemory.open(caller),
+          acquireCalls: (_, requestSignal) => hostLimits.acquireRequest(caller, host, requestSignal),
+          now: monotonicNow,
           onFailure,
           onEndpointRequest,
-          closing: closing.signal,
+          timeoutMs: READ_TIMEOUT_MS - (monotonicNow() - startedAt),
         });
-        return {
-          client: withReadTimeout(client, READ_TIMEOUT_MS - (monotonicNow() - startedAt)),
-          async close() {
-            closing.abort();
-            await dispatcher.destroy();
-            slot.release();
-          },
-        };
-      } catch (error) {
-        slot.release();
-        throw error;
-      }
-    },
-  };
-}
-
-/**
- * Limits the time of every read, and reports every failure with the same message: details would tell the caller what
- * listens at the address.
- */
-function withReadTimeout(client: ChainClient, timeoutMs: number): ChainClient {
-  async function runBounded<T>(outer: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const scope = createAbortScope(outer, timeoutMs);
-    try {
-      return await read(scope.signal);
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      const message = `no RPC endpoint of ${client.slug} responded`;
-      throw new ServiceError("UPSTREAM_UNAVAILABLE", message, { cause: error });
-    } finally {
-      scope.cancel();
-    }
+      },
+      async close() {
+        closing.abort();
+        await dispatcher.destroy();
+        for (const release of slots.splice(0)) release();
+      },
+    };
   }
-  return {
-    slug: client.slug,
-    send: (method, params, outer, validate) =>
-      runBounded(outer, (signal) => client.send(method, params, signal, validate)),
-    sendBatch: (calls, outer) => runBounded(outer, (signal) => client.sendBatch(calls, signal)),
-    getLogs: (filter, range, newestFirst, outer, onRequest) =>
-      runBounded(outer, (signal) => client.getLogs(filter, range, newestFirst, signal, onRequest)),
-  };
+
+  return { count: () => openCount, startSession };
 }
 
-/** Returns the validated addresses, whatever the host name resolves to now. */
-function createPinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
-  return (_host, options, callback) => {
-    const [first] = addresses;
-    if (options.all) callback(null, [...addresses]);
-    else callback(null, first?.address ?? "", first?.family);
-  };
+/** Returns an IPv6 address without the brackets of a URL. */
+function removeBrackets(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
 }

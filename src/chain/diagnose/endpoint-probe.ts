@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 import { fetchJson } from "../../resilience/fetch-json.js";
 import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
-import { extractBasicAuth } from "../endpoints/endpoint.js";
+import { extractBasicAuth } from "../json-rpc/basic-auth.js";
 import { encodeRequest, parseBatchResponse, parseResponse } from "../json-rpc/rpc-codec.js";
 
 /** A client for diagnosis: one HTTP request per call, without state, retry or fallback. */

@@ -39,9 +39,13 @@ export function isUntriedSize({ largestAccepted }: BatchSupport, size: number): 
   return size > largestAccepted;
 }
 
-/** Returns whether an HTTP status may mean that the endpoint rejects batches. */
-export function isPossibleBatchRejection(status: number | undefined): status is number {
-  return status !== undefined && !UNRELATED_STATUSES.has(status);
+/**
+ * Returns whether an HTTP status may mean that the endpoint rejects batches.
+ * @param isThrifty whether only client errors may, since most others mean that the endpoint is down
+ */
+export function isPossibleBatchRejection(status: number | undefined, isThrifty = false): status is number {
+  if (status === undefined || UNRELATED_STATUSES.has(status)) return false;
+  return !isThrifty || (status >= 400 && status < 500);
 }
 
 /** The endpoint responded with JSON. */

@@ -22,8 +22,9 @@ export const INITIAL_CHAIN_ID_VERIFICATION: ChainIdVerification = {
   wasVerified: false,
 };
 
-export function isChainIdVerified({ verifiedAt }: ChainIdVerification, now: number): boolean {
-  return now - verifiedAt < CHAIN_ID_TTL_MS;
+/** @param isOnce whether one verification is enough, until a request fails */
+export function isChainIdVerified({ verifiedAt }: ChainIdVerification, now: number, isOnce = false): boolean {
+  return now - verifiedAt < (isOnce ? Number.POSITIVE_INFINITY : CHAIN_ID_TTL_MS);
 }
 
 /**

@@ -1,8 +1,8 @@
-import { unescape as decode } from "node:querystring";
 import type { Dispatcher } from "undici";
-import { fetchJson } from "../../resilience/fetch-json.js";
+import { type BodyMemory, fetchJson } from "../../resilience/fetch-json.js";
 import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
+import { extractBasicAuth } from "../json-rpc/basic-auth.js";
 import { CHAIN_ID_CALL } from "../json-rpc/common-calls.js";
 import {
   encodeRequest,
@@ -72,6 +72,12 @@ export interface EndpointOptions {
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
   readonly onEndpointRequest?: EndpointRequestObserver | undefined;
+  /** Waits until a request with this number of calls may be sent. Default: at once. */
+  readonly acquireCalls?: ((calls: number, signal: AbortSignal) => Promise<void>) | undefined;
+  /** As in FetchJsonOptions. */
+  readonly openMemory?: () => BodyMemory;
+  /** Whether to send as few requests as possible: verifies the chain id once, and takes a server error as a failure. */
+  readonly isThrifty?: boolean;
 }
 
 /** Concurrent requests that replace one batch. */
@@ -85,8 +91,12 @@ export function createEndpoint({
   maxBytes,
   now,
   onEndpointRequest,
+  acquireCalls,
+  openMemory,
+  isThrifty = false,
 }: EndpointOptions): Endpoint {
   const target = extractBasicAuth(url);
+  const transport = { ...target.headers, dispatcher, maxBytes, ...(openMemory && { openMemory }) };
   let lastRpcId = 0;
   let batchSupport = INITIAL_BATCH_SUPPORT;
   let verification = INITIAL_CHAIN_ID_VERIFICATION;
@@ -100,6 +110,7 @@ export function createEndpoint({
     signal: AbortSignal,
     parse: (response: unknown, firstId: number) => T,
   ): Promise<T> {
+    await acquireCalls?.(calls.length, signal);
     const firstId = lastRpcId + 1;
     lastRpcId += calls.length;
     const body = encodeRequest(calls, firstId);
@@ -107,24 +118,30 @@ export function createEndpoint({
     const onEnd = onEndpointRequest?.({ endpoint: name, method, calls: calls.length });
     let outcome: EndpointRequestOutcome = "invalid_response";
     try {
-      const response = await fetchJson(target.url, { ...target.headers, dispatcher, maxBytes, signal, body });
+      const response = await fetchJson(target.url, { ...transport, signal, body });
       const result = parse(response, firstId);
       outcome = result === undefined ? "rpc_error" : "ok";
       return result;
     } catch (error) {
-      if (error instanceof UpstreamError) outcome = error.kind;
+      outcome = error instanceof UpstreamError ? error.kind : "aborted";
       throw error;
     } finally {
       onEnd?.(outcome);
     }
   }
 
-  function sendOne(call: RpcCall, signal: AbortSignal): Promise<RpcCallResult> {
-    return post([call], signal, (response, firstId) => {
-      const outcome = parseResponse(response, call, firstId);
-      assertChainId(chainId, [call], [outcome]);
-      return outcome;
-    });
+  async function sendOne(call: RpcCall, signal: AbortSignal): Promise<RpcCallResult> {
+    try {
+      return await post([call], signal, (response, firstId) => {
+        const outcome = parseResponse(response, call, firstId);
+        assertChainId(chainId, [call], [outcome]);
+        return outcome;
+      });
+    } catch (error) {
+      if (!isThrifty || call !== CHAIN_ID_CALL || !(error instanceof UpstreamError)) throw error;
+      // Without status and classification: it says nothing about the other calls, such as that a range is too wide.
+      throw new UpstreamError(error.message, { kind: error.kind, cause: error });
+    }
   }
 
   async function sendSeparately(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcCallResult[]> {
@@ -155,7 +172,7 @@ export function createEndpoint({
       else assertChainId(chainId, calls, parsed);
       return parsed;
     }).catch((error: unknown) => {
-      if (error instanceof UpstreamError && isPossibleBatchRejection(error.status)) {
+      if (error instanceof UpstreamError && isPossibleBatchRejection(error.status, isThrifty)) {
         batchSupport = onBatchHttpError(batchSupport, error.status, isUntried);
         if (isUntried) return undefined;
       }
@@ -193,7 +210,7 @@ export function createEndpoint({
     async sendBatch(calls, signal) {
       const requestedAt = now();
       try {
-        if (isChainIdVerified(verification, requestedAt)) return await dispatch(calls, signal);
+        if (isChainIdVerified(verification, requestedAt, isThrifty)) return await dispatch(calls, signal);
         // Concurrent requests each verify for themselves: none has to wait for another, or fails with it.
         const [, ...outcomes] = await dispatchWithChainId(calls, signal);
         verification = onChainIdVerified(requestedAt);
@@ -218,20 +235,4 @@ function parseUnlessMixedUp(
     if (!Array.isArray(response) || error instanceof RpcError || error instanceof InvalidResultError) throw error;
     return undefined;
   }
-}
-
-interface RequestTarget {
-  readonly url: string;
-  readonly headers: { readonly authorization?: string };
-}
-
-/** Moves user and password of a URL to an Authorization header, because HTTP clients do not send them from the URL. */
-export function extractBasicAuth(text: string): RequestTarget {
-  const url = new URL(text);
-  const { username, password } = url;
-  if (username === "" && password === "") return { url: text, headers: {} };
-  url.username = "";
-  url.password = "";
-  const userInfo = `${decode(username)}:${decode(password)}`;
-  return { url: url.href, headers: { authorization: `Basic ${Buffer.from(userInfo).toString("base64")}` } };
 }

@@ -3,6 +3,7 @@ import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { Agent } from "undici";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import { ServiceError } from "../../../src/errors.js";
 import { type FetchJsonOptions, fetchJson } from "../../../src/resilience/fetch-json.js";
 import { UpstreamError } from "../../../src/resilience/upstream-error.js";
 import { startHttpStub } from "../../support/stubs/http-stub.js";
@@ -152,5 +153,25 @@ describe("fetchJson", () => {
     const gone = await startHttpStub(() => {});
     await gone.close();
     await expect(fetchJson(`${gone.url}/`, options)).rejects.toThrow("could not be reached");
+  });
+
+  test("reserves memory as the body grows, and releases it however the request ends", async () => {
+    const memory = { grow: vi.fn(), release: vi.fn() };
+    const openMemory = () => memory;
+    const text = JSON.stringify("x".repeat(700));
+    expect(await exchange("/echo", { openMemory, body: text })).toBe("x".repeat(700));
+    expect(memory.grow.mock.lastCall?.[0]).toBeGreaterThanOrEqual(text.length);
+    expect(memory.release).toHaveBeenCalledTimes(1);
+
+    await expect(exchange("/big", { openMemory })).rejects.toThrow("answered more than 1000 bytes");
+    expect(Math.max(...memory.grow.mock.calls.flat())).toBeLessThanOrEqual(1000);
+    expect(memory.release).toHaveBeenCalledTimes(2);
+
+    const full = new ServiceError("OVERLOADED", "no memory is left");
+    memory.grow.mockImplementation(() => {
+      throw full;
+    });
+    await expect(exchange("/json", { openMemory })).rejects.toBe(full);
+    expect(memory.release).toHaveBeenCalledTimes(3);
   });
 });

@@ -6,11 +6,16 @@ import tls from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createChainClients } from "../../../../src/chain/chains.js";
-import { type CustomEndpoint, createCustomEndpoints } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
+import {
+  type CustomEndpointsOptions,
+  createCustomEndpoints,
+} from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
+import { MAX_CONNECTIONS_PER_NAME } from "../../../../src/chain/custom-endpoints/host-limits.js";
 import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
-import type { SsrfGuardOptions } from "../../../../src/chain/custom-endpoints/ssrf-guard.js";
+import { MAX_RESPONSE_MEMORY_BYTES } from "../../../../src/chain/custom-endpoints/response-memory.js";
 import { sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 import { type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
+import { createSingleEndpoints } from "../support/single-endpoints.js";
 
 const never = new AbortController().signal;
 const by = { caller: "192.0.2.7", signal: never };
@@ -24,11 +29,11 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((each) => each.close()));
 });
 
-function endpoints(options: Partial<SsrfGuardOptions> = {}) {
-  return createCustomEndpoints({ policy: "any", onFailure: () => {}, ...options });
+function endpoints(options: Partial<CustomEndpointsOptions> = {}) {
+  return createSingleEndpoints({ policy: "any", ...options });
 }
 
-async function openAt(url: string, options: Partial<SsrfGuardOptions> = {}): Promise<CustomEndpoint> {
+async function openAt(url: string, options: Partial<CustomEndpointsOptions> = {}) {
   const endpoint = await endpoints(options).open(optimism, url, by);
   opened.push(endpoint);
   return endpoint;
@@ -110,6 +115,27 @@ describe("the host name of a custom endpoint", () => {
 });
 
 describe("a custom endpoint", () => {
+  test("is sent a read once, and asked for its chain id once", async () => {
+    const node = await startRpcNodeStub();
+    const { client } = await openAt(node.url);
+    await client.send("eth_blockNumber", [], never);
+    await client.send("eth_gasPrice", [], never);
+    expect(node.requests).toEqual([["eth_chainId", "eth_blockNumber"], ["eth_gasPrice"]]);
+    node.intercept = ({ response }) => Boolean(response.writeHead(503).end());
+    await expect(client.send("eth_syncing", [], never)).rejects.toMatchObject(unavailable);
+    expect(node.requests.slice(2)).toEqual([["eth_syncing"]]);
+  });
+
+  test("is sent a log search a few times at most, each with fewer blocks", async () => {
+    const node = await startRpcNodeStub({
+      respond: () => ({ error: { code: -32602, message: "too many blocks" } }),
+    });
+    const { client } = await openAt(node.url);
+    const search = client.getLogs({ address: "0x", topics: [] }, { from: 0, to: 10_000_000 }, true, never);
+    await expect(search).rejects.toMatchObject(unavailable);
+    expect(node.requests.length).toBeLessThanOrEqual(10);
+  });
+
   test("shares no connection with another caller", async () => {
     const node = await startRpcNodeStub();
     /** Ports of the connections, by the endpoint that made them. */
@@ -309,7 +335,15 @@ describe("open custom endpoints", () => {
     await expect(openMany(custom, "f", 1)).rejects.toMatchObject(full);
   });
 
-  test("count until their connections are made or have failed, even when closed before", async () => {
+  test("are limited as configured", async () => {
+    const custom = endpoints({ limits: { perCaller: 1, total: 2 } });
+    opened.push(...(await openMany(custom, "a", 1)));
+    await expect(openMany(custom, "a", 1)).rejects.toMatchObject(tooMany);
+    opened.push(...(await openMany(custom, "b", 1)));
+    await expect(openMany(custom, "c", 1)).rejects.toMatchObject({ reason: "OVERLOADED" });
+  });
+
+  test("that are closed while they connect count as connections to their host until then", async () => {
     const pending: Socket[] = [];
     vi.spyOn(tls, "connect").mockImplementation((() => {
       const socket = new Socket();
@@ -317,16 +351,58 @@ describe("open custom endpoints", () => {
       return socket;
     }) as never);
     const custom = endpoints();
-    for (let turn = 0; turn < 16; turn += 1) {
+    /** Starts a read, waits for its connection if there is to be one, and leaves. */
+    const connectAndLeave = async (expected: number): Promise<void> => {
       const endpoint = await custom.open(optimism, "https://127.0.0.1:1/", by);
       const read = endpoint.client.send("eth_blockNumber", [], never).catch(() => {});
-      await vi.waitFor(() => expect(pending).toHaveLength(turn + 1), { timeout: 60_000 });
+      await vi.waitFor(() => expect(pending).toHaveLength(expected), { timeout: 60_000 });
       await endpoint.close();
       await read;
-    }
-    await expect(custom.open(optimism, url, by)).rejects.toMatchObject(tooMany);
+    };
+    // Half of those to one host, for one caller.
+    for (let count = 1; count <= MAX_CONNECTIONS_PER_NAME / 2; count += 1) await connectAndLeave(count);
+    await connectAndLeave(MAX_CONNECTIONS_PER_NAME / 2);
     for (const socket of pending) socket.destroy(new Error("no network here"));
-    await vi.waitFor(async () => opened.push(await custom.open(optimism, url, by)), { timeout: 60_000 });
+    await connectAndLeave(MAX_CONNECTIONS_PER_NAME / 2 + 1);
+    for (const socket of pending) socket.destroy(new Error("no network here"));
+  });
+
+  test("of all callers share one budget for the responses that are being read", async () => {
+    // Each begins a long response and never completes it.
+    const node = await startRpcNodeStub({
+      intercept: ({ response }) => response.write(" ".repeat(900 * 1024)) || true,
+    });
+    divertTls(node);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    let resolved = 0;
+    const resolveHost = async () => {
+      resolved += 1;
+      return [{ address: `93.184.216.${resolved}`, family: 4 }];
+    };
+    const custom = endpoints({ policy: "public", resolveHost });
+    const refused: unknown[] = [];
+    const others: unknown[] = [];
+    for (let index = 0; index < 64; index += 1) {
+      const caller = { caller: `caller ${index % 8}`, signal: never };
+      const endpoint = await custom.open(optimism, `https://rpc${index}.example.org/`, caller);
+      opened.push(endpoint);
+      endpoint.client.send("eth_blockNumber", [], never).catch((error: { reason?: string }) => {
+        (error.reason === "OVERLOADED" ? refused : others).push(error);
+      });
+    }
+    const heldAtMost = MAX_RESPONSE_MEMORY_BYTES / (900 * 1024);
+    while (refused.length < 64 - heldAtMost) await new Promise((resolve) => setImmediate(resolve));
+    expect(others).toEqual([]);
+    expect(refused[0]).toMatchObject({ retryAfterSeconds: 1, message: expect.stringContaining("try again later") });
+  });
+
+  test("at one host are resolved once per call", async () => {
+    const resolveHost = vi.fn(async () => [{ address: "93.184.216.34", family: 4 }]);
+    const custom = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolveHost });
+    const session = custom.startSession(by);
+    opened.push(session);
+    await Promise.all(["a", "b", "c"].map((path) => session.open(optimism, `https://rpc.example.org/${path}`)));
+    expect(resolveHost).toHaveBeenCalledTimes(1);
   });
 
   test("are closed after the work, however it ends, and when one of several cannot be opened", async () => {

@@ -1,12 +1,10 @@
 import { createServer, isIPv6, type Server, Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import {
-  type CustomEndpointsOptions,
-  createCustomEndpoints,
-} from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
+import type { CustomEndpointsOptions } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
 import { loadConfig } from "../../../../src/config/config.js";
+import { createSingleEndpoints } from "../support/single-endpoints.js";
 import { forbiddenHosts, invalidUrls, localUrls, PRIVATE_ADDRESS_HOSTS } from "../support/ssrf-urls.js";
 
 const never = new AbortController().signal;
@@ -19,7 +17,7 @@ function guarded(options: Partial<CustomEndpointsOptions> = {}) {
     resolvedNames.push(name);
     return [addressOf(PRIVATE_ADDRESS_HOSTS[name] ?? "93.184.216.34")];
   };
-  const endpoints = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolveHost, ...options });
+  const endpoints = createSingleEndpoints({ policy: "public", resolveHost, ...options });
   const open = (url: string) => endpoints.open(optimism, url, { caller: "192.0.2.7", signal: never });
   /** Opens a URL and returns "opened" or the error. */
   const outcome = async (url: string): Promise<unknown> => {
@@ -214,7 +212,7 @@ describe("another URL", () => {
     try {
       const resolveHost = (_: string, signal: AbortSignal): Promise<never> =>
         new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("given up"))));
-      const endpoints = createCustomEndpoints({ policy: "public", onFailure: () => {}, resolveHost });
+      const endpoints = createSingleEndpoints({ policy: "public", resolveHost });
       const ends: unknown[] = [];
       const open = (signal: AbortSignal) =>
         void endpoints

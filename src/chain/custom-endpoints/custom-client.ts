@@ -1,0 +1,84 @@
+import { ServiceError } from "../../errors.js";
+import { createAbortScope } from "../../resilience/abort-scope.js";
+import { createCircuitBreaker } from "../../resilience/circuit-breaker.js";
+import { UpstreamError } from "../../resilience/upstream-error.js";
+import type { ChainClient } from "../chain-client.js";
+import { createAdaptiveLogReader } from "../endpoints/adaptive-block-range.js";
+import { createEndpoint, type EndpointOptions } from "../endpoints/endpoint.js";
+import { CUSTOM_ENDPOINT_NAME } from "../endpoints/endpoint-name.js";
+import type { EndpointFailure } from "../endpoints/endpoint-pool.js";
+import type { HedgedRequester, Upstream } from "../endpoints/hedged-requests.js";
+
+export interface CustomClientOptions extends Omit<EndpointOptions, "name" | "isThrifty"> {
+  readonly slug: string;
+  readonly onFailure: (failure: EndpointFailure) => void;
+  /** Time limit of a read, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Requests of one log search, which tries smaller block ranges: enough for endpoints that search 200 blocks at a time. */
+const MAX_SEARCH_REQUESTS = 8;
+
+/**
+ * Creates a client on a caller's endpoint. A read is one attempt: the host need not be the caller's, so a call must not
+ * become many requests, and a caller whose endpoint fails can repeat the call itself. Therefore also without hedging,
+ * circuit breaker and background probes.
+ */
+export function createCustomClient(options: CustomClientOptions): ChainClient {
+  const { slug, onFailure, timeoutMs, now } = options;
+  const endpoint = createEndpoint({ ...options, name: CUSTOM_ENDPOINT_NAME, isThrifty: true });
+  const upstream: Upstream = { endpoint, breaker: createCircuitBreaker(now) };
+
+  const request: HedgedRequester = async (calls, signal, policy) => {
+    policy?.onAttempt?.();
+    try {
+      return await endpoint.sendBatch(calls, signal);
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      if (!signal.aborted && policy?.isRangeTooWide(upstream, error, false) !== true) {
+        const method = [...new Set(calls.map((call) => call.method))].join(",");
+        onFailure({ chain: slug, endpoint: endpoint.name, method, error: error.message });
+      }
+      throw unavailable(error);
+    }
+  };
+  const readLogs = createAdaptiveLogReader({ upstreams: [upstream], isHealthy: () => true, request, now });
+
+  /** Reports every failure with the same message: details would tell the caller what listens at the address. */
+  function unavailable(cause: unknown): ServiceError {
+    return new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} responded`, { cause });
+  }
+
+  async function runBounded<T>(outer: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const scope = createAbortScope(outer, timeoutMs);
+    try {
+      return await read(scope.signal);
+    } catch (error) {
+      throw scope.signal.aborted ? unavailable(error) : error;
+    } finally {
+      scope.cancel();
+    }
+  }
+
+  return {
+    slug,
+    send: (method, params, outer, validate) =>
+      runBounded(outer, async (signal) => {
+        const [outcome] = await request([{ method, params, validate }], signal);
+        if (outcome === undefined) throw new Error("the request has no outcome");
+        if ("revert" in outcome) throw outcome.revert;
+        return outcome.result;
+      }),
+    sendBatch: (calls, outer) =>
+      calls.length === 0 ? Promise.resolve([]) : runBounded(outer, (signal) => request(calls, signal)),
+    getLogs: (filter, range, newestFirst, outer, onRequest) =>
+      runBounded(outer, (signal) => {
+        let requests = 0;
+        return readLogs(filter, range, newestFirst, signal, () => {
+          requests += 1;
+          if (requests > MAX_SEARCH_REQUESTS) throw unavailable(undefined);
+          onRequest?.();
+        });
+      }),
+  };
+}
