@@ -479,7 +479,7 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description ID of the request: taken over from the same request header, or generated. It is also in the log.
+         * @description ID of the request: taken over from the same request header, or generated. It is also in the log. Not sent with responses that shared caches may keep (`Cache-Control: public`).
          * @example 3f1c1f5e-8f5c-4f0e-9a0b-6d0f6f3f8a52
          */
         "X-Request-Id": string;
@@ -514,7 +514,7 @@ export interface components {
          */
         "Retry-After": number;
         /**
-         * @description Requests that a client may make per window. Only sent if the operator has set a limit.
+         * @description Requests that a client may make per window. Only sent if the operator has set a limit, and not with responses that shared caches may keep.
          * @example 100
          */
         "RateLimit-Limit": number;
