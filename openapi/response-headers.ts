@@ -6,8 +6,8 @@ const WHOLE_NUMBER = { type: "integer", minimum: 0 };
 /** Response headers by name. */
 export const RESPONSE_HEADERS = {
   "X-Request-Id": {
-    description: "ID of the request: taken over from the same request header, or generated. It is also in the log.",
-    required: true,
+    description:
+      "ID of the request: taken over from the same request header, or generated. It is also in the log. Not sent with responses that shared caches may keep (`Cache-Control: public`).",
     schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
     example: "3f1c1f5e-8f5c-4f0e-9a0b-6d0f6f3f8a52",
   },
@@ -44,7 +44,8 @@ export const RESPONSE_HEADERS = {
     example: 1,
   },
   "RateLimit-Limit": {
-    description: "Requests that a client may make per window. Only sent if the operator has set a limit.",
+    description:
+      "Requests that a client may make per window. Only sent if the operator has set a limit, and not with responses that shared caches may keep.",
     schema: { type: "integer", minimum: 1 },
     example: 100,
   },

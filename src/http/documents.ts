@@ -5,6 +5,7 @@ import { acceptsGzip, COMPRESS_MIN_BYTES } from "./codec/compression.js";
 import { NO_STORE_HEADERS } from "./request/cache-headers.js";
 import {
   buildCommonHeaders,
+  buildSharedHeaders,
   createGetHandler,
   type HeaderList,
   type HttpExchange,
@@ -36,7 +37,7 @@ export type Documents = ReadonlyMap<string, StaticDocument | (() => DynamicDocum
 
 /** Asynchronous, since compressing a large document would block the event loop. */
 const gzipAsync = promisify<Buffer, Buffer>(gzip);
-/** Caches keep the document but revalidate it for each request, so that a new version is seen at once. */
+/** Caches, shared ones too, keep the document but revalidate it for each request, so that a new version is seen at once. */
 const REVALIDATE_HEADERS: HeaderList = ["cache-control", "no-cache"];
 
 /** Creates the routes of documents, by path. They are no operations, so that no rate limit applies. */
@@ -57,7 +58,7 @@ function createStaticHandler({ contentType, read, headers = [] }: StaticDocument
     const { body, etag, getGzipped } = await load();
     const isGzipped = getGzipped !== undefined && acceptsGzip(req.headers["accept-encoding"]);
     // A weak validator: it is the same for both encodings.
-    const commonHeaders = [
+    const documentHeaders = [
       ...headers,
       ...REVALIDATE_HEADERS,
       "etag",
@@ -66,17 +67,17 @@ function createStaticHandler({ contentType, read, headers = [] }: StaticDocument
     ];
     context.code = "ok";
     if (matchesIfNoneMatch(req.headers["if-none-match"], etag)) {
-      writeHead(res, 304, [...buildCommonHeaders(context), ...commonHeaders]);
+      writeHead(res, 304, [...buildSharedHeaders(), ...documentHeaders]);
       res.end();
     } else if (isGzipped) {
-      writeDocument(exchange, 200, await getGzipped(), [
+      writeDocument(exchange, 200, await getGzipped(), buildSharedHeaders(), [
         "content-type",
         contentType,
         "content-encoding",
         "gzip",
-        ...commonHeaders,
+        ...documentHeaders,
       ]);
-    } else writeDocument(exchange, 200, body, ["content-type", contentType, ...commonHeaders]);
+    } else writeDocument(exchange, 200, body, buildSharedHeaders(), ["content-type", contentType, ...documentHeaders]);
   }
   return (exchange) => {
     serve(exchange).catch((error: unknown) => sendError(exchange, exchange.context.recordFailure(error)));
@@ -120,15 +121,22 @@ function createDynamicHandler(
       .then(
         ({ status, contentType, body }) => {
           exchange.context.code = status < 400 ? "ok" : "unavailable";
-          writeDocument(exchange, status, Buffer.from(body), ["content-type", contentType, ...NO_STORE_HEADERS]);
+          const headers = ["content-type", contentType, ...NO_STORE_HEADERS];
+          writeDocument(exchange, status, Buffer.from(body), buildCommonHeaders(exchange.context), headers);
         },
         (error: unknown) => sendError(exchange, exchange.context.recordFailure(error)),
       );
   };
 }
 
-function writeDocument({ req, res, context }: HttpExchange, status: number, body: Buffer, headers: HeaderList): void {
-  writeHead(res, status, [...buildCommonHeaders(context), "content-length", String(body.length), ...headers]);
+function writeDocument(
+  { req, res }: HttpExchange,
+  status: number,
+  body: Buffer,
+  commonHeaders: HeaderList,
+  headers: HeaderList,
+): void {
+  writeHead(res, status, [...commonHeaders, "content-length", String(body.length), ...headers]);
   if (req.method === "HEAD") res.end();
   else res.end(body);
 }

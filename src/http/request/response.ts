@@ -50,7 +50,29 @@ const PREFLIGHT_MAX_AGE_SECONDS = "7200";
 /** The part of a request context that every response shows. */
 export type CommonHeaderValues = Pick<RequestContext, "requestId" | "rateLimitHeaders">;
 
-/** Returns the headers of every response on every protocol. */
+/** The common headers of responses that shared caches may keep. */
+const SHARED_HEADERS: HeaderList = [
+  ...["access-control-allow-origin", "*"],
+  ...["access-control-expose-headers", EXPOSED_HEADERS],
+  ...["x-content-type-options", "nosniff"],
+];
+
+/**
+ * Returns the common headers of a successful response. One that shared caches may keep, and send to others, carries
+ * neither the request id nor the rate limit of its caller. Caches keep no responses to POST (RFC 9110 9.3.3).
+ */
+export function buildSuccessHeaders(context: RequestContext): string[] {
+  const { isCacheable, protocol } = context;
+  const isShared = isCacheable && (protocol === "rest" || protocol === "connect-get");
+  return isShared ? buildSharedHeaders() : buildCommonHeaders(context);
+}
+
+/** Returns the common headers of a response that shared caches may keep. */
+export function buildSharedHeaders(): string[] {
+  return [...SHARED_HEADERS];
+}
+
+/** Returns the headers of every response on every protocol, except those that shared caches may keep. */
 export function buildCommonHeaders({ requestId, rateLimitHeaders }: CommonHeaderValues): string[] {
   const headers = [
     "x-request-id",
@@ -98,14 +120,14 @@ export function sendJson(exchange: HttpExchange, body: JsonBody): void {
   const { req, res, context } = exchange;
   context.code = "ok";
   if (body.etag === undefined || !context.isCacheable) {
-    writeJson(exchange, 200, body, context.buildResponseHeaders());
+    writeJson(exchange, 200, body, buildSuccessHeaders(context), context.buildResponseHeaders());
     return;
   }
   const headers = ["etag", body.etag, ...context.buildResponseHeaders()];
   if (matchesIfNoneMatch(req.headers["if-none-match"], body.etag)) {
-    writeHead(res, 304, [...buildCommonHeaders(context), ...headers]);
+    writeHead(res, 304, [...buildSuccessHeaders(context), ...headers]);
     res.end();
-  } else writeJson(exchange, 200, body, headers);
+  } else writeJson(exchange, 200, body, buildSuccessHeaders(context), headers);
 }
 
 /** Sends the JSON form of an error. `status` overrides the status of its reason. */
@@ -117,7 +139,7 @@ export function sendError(
   exchange.context.code = toCodeName(error.reason);
   exchange.context.reason = error.reason;
   const text = toErrorBody(error);
-  writeJson(exchange, status, { text, byteLength: Buffer.byteLength(text) }, [
+  writeJson(exchange, status, { text, byteLength: Buffer.byteLength(text) }, buildCommonHeaders(exchange.context), [
     ...NO_STORE_HEADERS,
     ...Object.entries(toErrorHeaders(error)).flat(),
     ...headers,
@@ -173,7 +195,8 @@ export function formatRawErrorResponse(
 ): string {
   const body = toErrorBody(error);
   const headerList = [
-    ...buildJsonHeaders(values, Buffer.byteLength(body)),
+    ...buildCommonHeaders(values),
+    ...["content-type", JSON_CONTENT_TYPE, "content-length", String(Buffer.byteLength(body))],
     ...NO_STORE_HEADERS,
     "connection",
     "close",
@@ -196,21 +219,16 @@ export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string
 }
 
 function writeJson(
-  { req, res, context }: HttpExchange,
+  { req, res }: HttpExchange,
   status: number,
   { text, byteLength }: Pick<JsonBody, "text" | "byteLength">,
+  headers: string[],
   extraHeaders: HeaderList,
 ): void {
-  const headers = buildJsonHeaders(context, byteLength);
+  headers.push("content-type", JSON_CONTENT_TYPE, "content-length", String(byteLength));
   for (const text of extraHeaders) headers.push(text);
   writeHead(res, status, headers);
   if (req.method === "HEAD") res.end();
   // If every character is one byte, the text needs no conversion.
   else res.end(text, byteLength === text.length ? "latin1" : "utf8");
-}
-
-function buildJsonHeaders(values: CommonHeaderValues, byteLength: number): string[] {
-  const headers = buildCommonHeaders(values);
-  headers.push("content-type", JSON_CONTENT_TYPE, "content-length", String(byteLength));
-  return headers;
 }

@@ -9,6 +9,7 @@ import { toConnectError, toMalformedRequestError } from "../request/error-mappin
 import type { HttpResponse, RequestContext } from "../request/request-context.js";
 import {
   buildCommonHeaders,
+  buildSuccessHeaders,
   type HttpExchange,
   type PathHandler,
   sendError,
@@ -148,8 +149,10 @@ function checkRequest(handler: UniversalHandler, exchange: HttpExchange, isStrea
 async function sendUniversalResponse({ res, context }: HttpExchange, response: UniversalServerResponse): Promise<void> {
   const isFailure =
     response.status !== 200 || (response.trailer !== undefined && response.trailer.get("grpc-status") !== "0");
-  const metadata = isFailure ? [] : context.buildResponseHeaders();
-  writeHead(res, response.status, [...(response.header ?? [])].flat().concat(buildCommonHeaders(context), metadata));
+  const ownHeaders = isFailure
+    ? buildCommonHeaders(context)
+    : [...buildSuccessHeaders(context), ...context.buildResponseHeaders()];
+  writeHead(res, response.status, [...(response.header ?? [])].flat().concat(ownHeaders));
   for await (const chunk of response.body ?? []) {
     if (context.signal.aborted) break;
     if (!writeChunk(res, chunk)) await waitForDrain(res, context.signal);

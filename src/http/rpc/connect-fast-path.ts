@@ -10,6 +10,7 @@ import { toConnectError } from "../request/error-mapping.js";
 import type { HttpRequest } from "../request/request-context.js";
 import {
   buildCommonHeaders,
+  buildSuccessHeaders,
   type HeaderList,
   type HttpExchange,
   type PathHandler,
@@ -50,7 +51,7 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
       () => res.destroy(),
     );
     function send(body: Uint8Array, extraHeaders: HeaderList): void {
-      const list = buildCommonHeaders(context);
+      const list = status === 200 ? buildSuccessHeaders(context) : buildCommonHeaders(context);
       list.push("content-length", String(body.length));
       for (const text of extraHeaders) list.push(text);
       writeHead(res, status, list);

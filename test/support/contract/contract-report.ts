@@ -39,7 +39,7 @@ export function createContractReport(): ContractReport {
       const pathLabel = /^\/v1\/[a-z-]{1,40}$/.test(path) ? path : "other";
       counts[`${pathLabel} ${status}`] = (counts[`${pathLabel} ${status}`] ?? 0) + 1;
       if (found.length === 0) return;
-      const request = `${method} ${pathLabel}?${parameters.join("&")} (${headers["x-request-id"]})`;
+      const request = `${method} ${pathLabel}?${parameters.join("&")} (${headers["x-request-id"] ?? "no id"})`;
       problems.push(
         `${request} returned ${status}, which gen/openapi.json does not allow: ${found.slice(0, 3).join("; ")}`,
       );

@@ -24,8 +24,8 @@ interface PatchedResponse {
 }
 
 /**
- * Reports every response to a request under /v1/ that has a request ID, as only the gateway's have: whatever the client,
- * the HTTP version and the way in which it was written. Patches Node's classes in this process, so that the service needs
+ * Reports every response to a request under /v1/ that lets scripts read a request ID, as only the gateway's do: whatever
+ * the client, the HTTP version and the way in which it was written. Patches Node's classes in this process, so that the service needs
  * no hook for it. An error here or in the callback delays no response; it ends the process, or the Vitest run, as a
  * failure. Refers to nothing outside itself, because its source is sent to other processes.
  * @returns a function that removes the patch
@@ -35,7 +35,7 @@ export function recordResponses(
   onResponse: (response: RecordedResponse) => void,
 ): () => void {
   const undo: (() => void)[] = [];
-  const idHeader = "x-request-id";
+  const exposedHeader = "access-control-expose-headers";
   function runGuarded(action: () => void): void {
     try {
       action();
@@ -69,7 +69,7 @@ export function recordResponses(
         if (this.writableEnded || !url.startsWith("/v1/")) return;
         const set = Object.entries(this.getHeaders()).map(([name, value]) => [name, String(value)]);
         const head = heads.get(this) ?? { status: this.statusCode, headers: Object.fromEntries(set) };
-        if (head.headers[idHeader] === undefined) return;
+        if (head.headers[exposedHeader]?.includes("X-Request-Id") !== true) return;
         const [path = "", query = ""] = url.split(/\?(.*)/s);
         const parameters = query === "" ? [] : query.split("&").map((pair) => (pair.split("=")[0] ?? "").slice(0, 64));
         const body = typeof args[0] === "function" ? "" : String(args[0] ?? "");

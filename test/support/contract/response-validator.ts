@@ -23,6 +23,9 @@ const UNDECLARED_HEADERS: ReadonlySet<string> = new Set([
   ...["access-control-allow-origin", "access-control-expose-headers"],
 ]);
 
+/** Headers that belong to one caller. */
+const CALLER_HEADERS = /^(?:x-request-id|ratelimit-.*)$/;
+
 const JSON_TYPE = "application/json";
 
 export function readOpenApi(): OpenApi {
@@ -64,7 +67,10 @@ export function createResponseValidator(openApi: OpenApi): ValidateResponse {
     const undeclared = Object.keys(response.headers).filter(
       (name) => !UNDECLARED_HEADERS.has(name) && !declared.has(name),
     );
+    const isShared = response.headers["cache-control"]?.startsWith("public") === true;
+    const own = isShared ? Object.keys(response.headers).filter((name) => CALLER_HEADERS.test(name)) : [];
     return [
+      ...own.map((name) => `header ${name} is for one caller, but shared caches may keep the response`),
       ...undeclared.map((name) => `header ${name} is not declared`),
       ...[...declared].flatMap(([lower, name]) => {
         const header = resolve<{ readonly required?: boolean; readonly schema: { readonly type: string } }>(

@@ -23,7 +23,11 @@ export function findResponseProblem(answer: HttpResult): string | undefined {
   );
   if (keys.length > 0) return `the response contains ${keys.join(", ")}`;
   if (headers["x-intrusion"] !== undefined) return "an injected header in the response";
-  if (!/^[A-Za-z0-9._-]{1,128}$/.test(headers["x-request-id"] ?? "")) return "no request id";
+  const requestId = headers["x-request-id"];
+  // What shared caches may keep has none if it was a response to GET.
+  const isShared = /^(?:public|no-cache)/.test(headers["cache-control"] ?? "");
+  if (!(isShared && requestId === undefined) && !/^[A-Za-z0-9._-]{1,128}$/.test(requestId ?? ""))
+    return "no request id";
   if (headers["x-content-type-options"] !== "nosniff") return "no nosniff";
   const type = headers["content-type"] ?? "";
   // Pages and probes are served as text.

@@ -19,8 +19,12 @@ const EXPECTED_HEADERS = {
   vary: "Accept-Encoding",
 };
 
+/** Headers that shared caches must not send to others. */
+const CALLER_HEADERS = ["x-request-id", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
+
 const startServerWith = (policy: CachePolicy | undefined, error?: ServiceError) =>
   startTestServer({
+    rateLimit: { requests: 9, windowMs: 60_000 },
     getQuote: (request, context) => {
       if (policy !== undefined) context.setCachePolicy(policy);
       if (error !== undefined) throw error;
@@ -48,10 +52,15 @@ describe("the cache policy of a response", () => {
     const shared = await send(open.port, path, { method, ...options });
     expect(shared).toMatchObject({ status: 200, headers: EXPECTED_HEADERS });
     expect(shared.headers["access-control-expose-headers"]).toContain("Age");
+    // Shared caches keep no responses to POST.
+    expect([...CALLER_HEADERS].map((name) => name in shared.headers)).toEqual(
+      CALLER_HEADERS.map(() => method === "POST"),
+    );
 
     const closed = await startServerWith("private");
     const { headers } = await send(closed.port, path, { method, ...options });
     expect(headers["cache-control"]).toBe("no-store");
+    expect(Object.keys(headers)).toEqual(expect.arrayContaining(CALLER_HEADERS));
     expect(headers).not.toHaveProperty("age");
 
     const silent = await startServerWith(undefined);
@@ -61,6 +70,7 @@ describe("the cache policy of a response", () => {
     const failed = await send(failing.port, path, { method, ...options });
     expect(failed).toMatchObject({ status: 503, headers: { "cache-control": "no-store" } });
     expect(failed.headers).not.toHaveProperty("age");
+    expect(Object.keys(failed.headers)).toEqual(expect.arrayContaining(CALLER_HEADERS));
   });
 
   test.each([
