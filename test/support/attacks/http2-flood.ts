@@ -12,8 +12,10 @@ import { attackerAddress } from "./caller-addresses.js";
 /** A request that every stream of a flood sends. */
 export interface FloodRequest {
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** undefined: the request has no body. */
+  /** undefined: the request has no body. At most 16 KiB, the largest frame that the service must accept. */
   readonly body?: Buffer;
+  /** Leaves the body without an end. */
+  readonly isUnfinished?: boolean;
 }
 
 export interface Http2FloodOptions {
@@ -56,8 +58,8 @@ export function getRequest(path: string): FloodRequest {
   };
 }
 
-/** Builds a gRPC call with an empty message. */
-export function grpcRequest(path: string): FloodRequest {
+/** Builds a gRPC call. @param messages encoded with their prefixes; default: one empty message */
+export function grpcRequest(path: string, messages: Buffer = Buffer.alloc(5)): FloodRequest {
   const headers = [
     [":method", "POST"],
     [":scheme", "http"],
@@ -66,7 +68,7 @@ export function grpcRequest(path: string): FloodRequest {
     ["content-type", "application/grpc"],
     ["te", "trailers"],
   ] as const;
-  return { headers, body: Buffer.alloc(5) };
+  return { headers, body: messages };
 }
 
 /**
@@ -129,7 +131,9 @@ function openConnection(
       const block = nextStream === 1 ? headers.first : headers.later;
       frames.push(encodeFrame(FRAME_TYPES.headers, FRAME_FLAGS.endHeaders | endsStream, nextStream, block));
       if (request.body !== undefined)
-        frames.push(encodeFrame(FRAME_TYPES.data, FRAME_FLAGS.endStream, nextStream, request.body));
+        frames.push(
+          encodeFrame(FRAME_TYPES.data, request.isUnfinished ? 0 : FRAME_FLAGS.endStream, nextStream, request.body),
+        );
       open.add(nextStream);
     }
     if (frames.length === 0) return;
