@@ -58,6 +58,7 @@ try {
         throw new Error(`unexpected request to ${slug}`);
       },
     },
+    caller: "",
     remainingMs: () => 1_000,
     signal: new AbortController().signal,
   };

@@ -4,6 +4,7 @@ import { createFinalityTracker } from "../chain/read/finality-tracker.js";
 import type { Config } from "../config/config.js";
 import { createExplorerClient } from "../hop/explorer/explorer-client.js";
 import type { Logger } from "../observability/log.js";
+import type { Metrics } from "../observability/metrics/metrics.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { createSingleFlight } from "../resilience/single-flight.js";
@@ -11,7 +12,10 @@ import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
 import { createTransferResolver } from "../transfers/resolver.js";
 import { createChainSource } from "../transfers/sources/chain/chain-source.js";
 import { createResumableLogScanner } from "../transfers/sources/chain/resumable-log-scanner.js";
+import { createSearchedBlocks } from "../transfers/sources/chain/searched-blocks.js";
 import { createExplorerSource } from "../transfers/sources/explorer-source.js";
+import { createBudgetedResolver } from "../transfers/spend/budgeted-resolver.js";
+import { createLookupBudgets } from "../transfers/spend/lookup-budget.js";
 import { createStatusCache, type StatusCache } from "../transfers/status-cache.js";
 import { composeIndex, type IndexModule } from "./compose-index.js";
 
@@ -31,10 +35,17 @@ export interface ComposeTransfersOptions {
   readonly config: Config;
   readonly chains: ChainClients;
   readonly limiter: AdaptiveLimiter;
+  readonly metrics: Pick<Metrics, "onLookupRequest" | "onBudgetExhausted">;
   readonly logger: Logger;
 }
 
-export function composeTransfers({ config, chains, limiter, logger }: ComposeTransfersOptions): TransfersModule {
+export function composeTransfers({
+  config,
+  chains,
+  limiter,
+  metrics,
+  logger,
+}: ComposeTransfersOptions): TransfersModule {
   const shutdown = new AbortController();
   const blockTimes = createBlockFinder({ now: monotonicNow });
   const indexModule = config.index && composeIndex({ config: config.index, chains, blockTimes, logger });
@@ -45,17 +56,24 @@ export function composeTransfers({ config, chains, limiter, logger }: ComposeTra
       : createExplorerClient({ baseUrl: config.explorerApiUrl, now: monotonicNow });
   const chain = createChainSource({
     blockTimes,
-    logScanner: createResumableLogScanner(shutdown.signal),
+    logScanner: createResumableLogScanner(shutdown.signal, monotonicNow),
+    searchedBlocks: createSearchedBlocks(monotonicNow),
     finality: createFinalityTracker({ now: monotonicNow, wallNow: Date.now }),
     now: Date.now,
   });
+  const resolver = createTransferResolver({
+    chain,
+    index,
+    explorer: explorer && createExplorerSource({ explorer, now: Date.now }),
+  });
+  const budgets = createLookupBudgets({
+    now: monotonicNow,
+    onRequest: metrics.onLookupRequest,
+    onExhausted: metrics.onBudgetExhausted,
+  });
   const statusCache = createStatusCache({
     index,
-    resolver: createTransferResolver({
-      chain,
-      index,
-      explorer: explorer && createExplorerSource({ explorer, now: Date.now }),
-    }),
+    resolver: createBudgetedResolver(resolver, budgets),
     singleFlight: createSingleFlight(shutdown.signal),
     limiter,
     timeoutMs: config.requestTimeoutMs,

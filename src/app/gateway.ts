@@ -99,7 +99,7 @@ export async function createGateway(
   const limiter = createAdaptiveLimiter(monotonicNow);
   const quotes = composeQuotes({ config, chains, offChainSources, limiter, clocks, metrics, tracing, logger });
   const maxTimeoutMs = config.requestTimeoutMs;
-  const transfers = composeTransfers({ config, chains, limiter, logger });
+  const transfers = composeTransfers({ config, chains, limiter, metrics, logger });
   const callerQuota = createFairQuota(() => MAX_PENDING_REQUESTS);
   const dependencies = createDependencyMonitor({ chains, offChainSources, transfers, ...clocks });
   const probes = createProbes({ version, dependencies, isDraining: () => isDraining, ...clocks });

@@ -19,6 +19,8 @@ interface LogPagesOptions {
 export interface LogSearchOptions extends LogPagesOptions {
   /** Returns whether the search can stop. Receives all logs found so far, in the order of the search. */
   readonly isComplete?: (logs: readonly Log[]) => boolean;
+  /** Called with each page, in the order of the search. */
+  readonly onPage?: (page: LogPage) => void;
 }
 
 const DEFAULT_MAX_PARALLEL = 8;
@@ -35,9 +37,11 @@ export async function searchLogs(
   options: LogSearchOptions,
   signal: AbortSignal,
 ): Promise<readonly Log[]> {
-  const { newestFirst, isComplete = () => false } = options;
+  const { newestFirst, isComplete = () => false, onPage } = options;
   const found: Log[] = [];
-  for await (const { logs } of readPages()) {
+  for await (const page of readPages()) {
+    const { logs } = page;
+    onPage?.(page);
     found.push(...(newestFirst ? logs.toReversed() : logs));
     if (isComplete(found)) break;
   }

@@ -48,6 +48,16 @@ export const metricCatalogue = {
     "Duration of HTTP requests to RPC endpoints, without aborted requests.",
     [...["network", "chain"]],
   ),
+  lookupRequests: counter(
+    "lookup_requests_total",
+    "Requests to RPC endpoints that lookups of transfers have spent, by what they read.",
+    ["purpose"],
+  ),
+  budgetsExhausted: counter(
+    "budgets_exhausted_total",
+    "Lookups of transfers that were refused a request, by whose budget was spent: lookup, caller or process.",
+    ["budget"],
+  ),
   endpointState: maxGauge("endpoint_state", "1 for the current state of an RPC endpoint, 0 for the other states.", [
     ...["network", "chain", "endpoint", "state"],
   ]),

@@ -12,6 +12,10 @@ import { createRequestMetrics } from "./request-metrics.js";
 export interface Metrics {
   readonly onRequest: AccessLog;
   readonly onEndpointRequest: EndpointRequestObserver<ChainEndpointRequest>;
+  /** @param purpose what the request of a lookup reads */
+  readonly onLookupRequest: (purpose: string) => void;
+  /** @param budget whose budget a lookup has spent */
+  readonly onBudgetExhausted: (budget: string) => void;
   readonly onChainStateRead: (outcome: "ok" | "failed") => void;
   /** @param ageMs age of the chain state of a served quote */
   readonly observeQuoteAge: (ageMs: number) => void;
@@ -65,6 +69,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const requests = createRequestMetrics();
   const connectionErrors = createLabeledCounter(metricCatalogue.connectionErrors.labels);
   const rpcRequests = createLabeledCounter(metricCatalogue.upstreamRequests.labels);
+  const lookupRequests = createLabeledCounter(metricCatalogue.lookupRequests.labels);
+  const budgetsExhausted = createLabeledCounter(metricCatalogue.budgetsExhausted.labels);
   const rpcDurations = new Map<string, { readonly labels: MetricSample["labels"]; readonly histogram: Histogram }>();
   const quoteAges = new Histogram(QUOTE_AGE_BUCKETS);
   const quoteComparisons = createLabeledCounter(metricCatalogue.quoteComparisons.labels);
@@ -100,6 +106,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
       [...rpcDurations.values()].flatMap(({ labels, histogram }) =>
         histogram.toSamples(metricCatalogue.upstreamDuration.name, labels),
       ),
+    lookupRequests: lookupRequests.toSamples,
+    budgetsExhausted: budgetsExhausted.toSamples,
     endpointState: () =>
       getDependencyStatus().chains.flatMap(({ network, chain, endpoints }) =>
         endpoints.flatMap(({ endpoint, state: current }) =>
@@ -153,6 +161,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
         if (outcome !== "aborted") getRpcDurations(network, chain).observe((monotonicNow() - startedAt) / 1000);
       };
     },
+    onLookupRequest: (purpose) => lookupRequests.increment(purpose),
+    onBudgetExhausted: (budget) => budgetsExhausted.increment(budget),
     onChainStateRead: (outcome) => chainStateReads.increment(outcome),
     observeQuoteAge: (ageMs) => quoteAges.observe(ageMs / 1000),
     onQuoteComparison: (result) => quoteComparisons.increment(result),

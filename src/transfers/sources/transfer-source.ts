@@ -15,6 +15,8 @@ export interface TransferQuery {
 export interface LookupContext {
   readonly network: Network;
   readonly chains: NetworkChainClients;
+  /** Key that tells callers apart: they share limited resources fairly. */
+  readonly caller: string;
   /** Returns the time until the deadline, in milliseconds. */
   remainingMs(): number;
   /** Fires when no caller waits for the result any more. */

@@ -197,7 +197,8 @@ export function createTransferChainStub(
         return respondTo(method, params);
       },
       sendBatch: () => Promise.reject(new Error("transfers make no batches")),
-      async getLogs(_, { from, to }, newestFirst, signal) {
+      async getLogs(_, { from, to }, newestFirst, signal, onRequest) {
+        onRequest?.();
         await beginRequest("eth_getLogs", signal);
         const isWide = to - from + 1 > chain.maxLogBlocks;
         if (isWide && to === Number.POSITIVE_INFINITY) return undefined;
@@ -234,6 +235,7 @@ export function createLookupContext(more: Partial<LookupContext> = {}): LookupCo
   return {
     network: getNetwork("mainnet"),
     chains: createChainAccess([]),
+    caller: "a",
     remainingMs: () => 10_000,
     signal: new AbortController().signal,
     ...more,

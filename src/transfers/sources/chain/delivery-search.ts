@@ -45,7 +45,7 @@ export async function findDelivery(
   sentAt: Promise<number>,
   contracts: ContractRegistry,
   { blockTimes, logScanner }: SearchCaches,
-  { network, chains, signal, remainingMs }: LookupContext,
+  { network, chains, caller, signal, remainingMs }: LookupContext,
 ): Promise<DetectedDelivery | undefined> {
   const { slug, blockTimeMs } = sent.destination;
   const client = chains.getClient(slug);
@@ -62,6 +62,7 @@ export async function findDelivery(
     const key = isPrivate ? undefined : `${network.slug} ${slug} ${sent.source.slug} ${sent.token} ${sent.id}`;
     const options: LogScanOptions = {
       client,
+      caller,
       filter,
       findStartBlock: async (scanSignal) => blockTimes.findBlockAt(client, await sentAt, blockTimeMs, scanSignal),
       blockMs: blockTimeMs,

@@ -1,5 +1,4 @@
-import { type Log, type LogFilter, readLogPage } from "../../../chain/read/chain-reads.js";
-import { searchLogs } from "../../../chain/read/log-search.js";
+import { type BlockRange, type Log, type LogFilter, readLogPage } from "../../../chain/read/chain-reads.js";
 import type { Chain } from "../../../hop/networks.js";
 import {
   decodeReceivedEvent,
@@ -10,6 +9,7 @@ import {
   type L1CompletionFields,
 } from "../../../hop/transfer-events.js";
 import { type LookupContext, usesCustomEndpoints } from "../transfer-source.js";
+import type { LogScanOptions } from "./resumable-log-scanner.js";
 import { findBlockAfter, incompleteChainDataError, readLogTimestamp, type SearchCaches } from "./search-caches.js";
 
 // A completion event on an L2 carries no transfer ID, only the values of a transfer from L1. Several transfers may have
@@ -62,7 +62,7 @@ export async function findL1Completion(
   const client = context.chains.getClient(destination.slug);
   const filter = buildCompletionFilter(group);
   const [sends, newest] = await Promise.all([
-    findGroupSends(group, sent.blockNumber, () => sentAt, caches, context),
+    findGroupSends(group, { event: sent, to: sent.blockNumber, readTime: () => sentAt }, caches, context),
     readLogPage(client, filter, { from: 0, to: "latest" }, { newestFirst: true }, context.signal),
   ]);
   const order = findLogIndex(sent, sends.logs);
@@ -76,13 +76,12 @@ export async function findL1Completion(
   const from = await caches.blockTimes.findBlockAt(client, firstSentAt, destination.blockTimeMs, context.signal);
   if (from >= newest.range.from) return filterCompletions(newest.logs.filter(createMinBlockFilter(from)), group)[order];
   // The order and the start depend on how far back the source was searched, so both are part of the key.
-  const key = usesCustomEndpoints(context.chains, [source.slug, destination.slug])
-    ? undefined
-    : `${context.network.slug} ${sent.transactionHash} ${sent.logIndex} ${order} ${firstSend.transactionHash}`;
+  const key = createScanKey(group, sent, `${order} ${firstSend.transactionHash}`, context);
   const completions = await caches.logScanner.resume(
     key,
     {
       client,
+      caller: context.caller,
       filter,
       findStartBlock: async () => from,
       blockMs: destination.blockTimeMs,
@@ -110,7 +109,7 @@ export async function findSendOfL1Completion(
   const client = context.chains.getClient(destination.slug);
   const filter = buildCompletionFilter(group);
   const [sends, newest] = await Promise.all([
-    findGroupSends(group, "latest", readCompletionTime, caches, context),
+    findGroupSends(group, { event: completion, to: "latest", readTime: readCompletionTime }, caches, context),
     readLogPage(client, filter, { from: 0, to: completion.blockNumber }, { newestFirst: true }, context.signal),
   ]);
   const [firstSend] = sends.logs;
@@ -120,10 +119,9 @@ export async function findSendOfL1Completion(
     const firstSentAt = await readLogTimestamp(firstSend, source, context);
     const from = await caches.blockTimes.findBlockAt(client, firstSentAt, destination.blockTimeMs, context.signal);
     const earlier = { from, to: newest.range.from - 1 };
-    const earlierLogs =
-      earlier.from > earlier.to
-        ? []
-        : await searchLogs(client, filter, earlier, { newestFirst: false }, context.signal);
+    const key = createScanKey(group, completion, firstSend.transactionHash, context);
+    const options = { client, filter, blockMs: destination.blockTimeMs, isMatch: createCompletionMatcher(group) };
+    const earlierLogs = await scanRange(key, earlier, options, caches, context);
     logs = [...earlierLogs, ...logs].filter(createMinBlockFilter(from));
   }
   const order = findLogIndex(completion, filterCompletions(logs, group));
@@ -131,15 +129,23 @@ export async function findSendOfL1Completion(
   return sends.logs[order];
 }
 
+/** Which sends of a group are searched. */
+interface GroupSearch {
+  /** The send or completion in question. */
+  readonly event: LogPosition;
+  /** Last block. */
+  readonly to: number | "latest";
+  /** Reads the time of the event, in Unix seconds. */
+  readonly readTime: () => Promise<number>;
+}
+
 /**
  * Finds the sends of a group up to a block: all of them where the endpoint searches the whole chain, otherwise those since
  * `LOOKBACK_SECONDS` before the given time.
- * @param readTime reads the time of the send or completion in question, in Unix seconds
  */
 async function findGroupSends(
   group: EqualTransferGroup,
-  to: number | "latest",
-  readTime: () => Promise<number>,
+  { event, to, readTime }: GroupSearch,
   caches: SearchCaches,
   context: LookupContext,
 ): Promise<GroupSends> {
@@ -156,8 +162,8 @@ async function findGroupSends(
     ],
   };
   const isInGroup = (log: Log): boolean => {
-    const event = decodeSentEvent(log);
-    return event !== undefined && hasSameTransferFields(event, values);
+    const sentEvent = decodeSentEvent(log);
+    return sentEvent !== undefined && hasSameTransferFields(sentEvent, values);
   };
   const newest = await readLogPage(client, filter, { from: 0, to }, { newestFirst: true }, signal);
   const firstSearched = newest.range.from;
@@ -167,8 +173,35 @@ async function findGroupSends(
   const end = to === "latest" ? await findBlockAfter(source, time, caches, context) : to;
   const earlier = { from, to: Math.min(end, firstSearched - 1) };
   if (earlier.from > earlier.to) return { logs: newest.logs.filter(isInGroup), from: firstSearched };
-  const earlierLogs = await searchLogs(client, filter, earlier, { newestFirst: false }, signal);
+  const options = { client, filter, blockMs: source.blockTimeMs, isMatch: isInGroup };
+  const earlierLogs = await scanRange(createScanKey(group, event, "sends", context), earlier, options, caches, context);
   return { logs: [...earlierLogs, ...newest.logs].filter(isInGroup), from };
+}
+
+/** Scans a range such that the next lookup continues where this one stops. */
+async function scanRange(
+  key: string | undefined,
+  { from, to }: BlockRange,
+  options: Pick<LogScanOptions, "client" | "filter" | "blockMs" | "isMatch">,
+  { logScanner }: SearchCaches,
+  { caller, signal }: LookupContext,
+): Promise<readonly Log[]> {
+  if (from > to) return [];
+  const all = { caller, findStartBlock: async () => from, endBlock: to, targetCount: Number.POSITIVE_INFINITY };
+  const logs = await logScanner.resume(key, { ...options, ...all }, signal);
+  // An earlier lookup may have scanned further.
+  return logs.filter(({ blockNumber }) => blockNumber <= to);
+}
+
+/** Returns the key of a scan on behalf of an event; undefined: the scan is private. */
+function createScanKey(
+  { source, destination }: EqualTransferGroup,
+  { transactionHash, logIndex }: LogPosition,
+  purpose: string,
+  { network, chains }: LookupContext,
+): string | undefined {
+  if (usesCustomEndpoints(chains, [source.slug, destination.slug])) return undefined;
+  return `${network.slug} ${transactionHash} ${logIndex} ${purpose}`;
 }
 
 function buildCompletionFilter({ destinationBridge, values }: EqualTransferGroup): LogFilter {

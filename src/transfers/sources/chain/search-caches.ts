@@ -4,11 +4,13 @@ import { ServiceError } from "../../../errors.js";
 import type { Chain } from "../../../hop/networks.js";
 import type { LookupContext } from "../transfer-source.js";
 import type { ResumableLogScanner } from "./resumable-log-scanner.js";
+import type { SearchedBlocks } from "./searched-blocks.js";
 
 /** State that searches keep from one lookup to the next. */
 export interface SearchCaches {
   readonly blockTimes: BlockFinder;
   readonly logScanner: ResumableLogScanner;
+  readonly searchedBlocks: SearchedBlocks;
 }
 
 /** Largest assumed difference between the clocks of two chains. */

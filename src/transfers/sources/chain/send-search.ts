@@ -1,11 +1,24 @@
-import { type Log, type LogFilter, type Receipt, readLogPage, readReceipt } from "../../../chain/read/chain-reads.js";
+import {
+  type Log,
+  type LogFilter,
+  type LogPage,
+  type Receipt,
+  readLogPage,
+  readReceipt,
+} from "../../../chain/read/chain-reads.js";
 import { searchLogs } from "../../../chain/read/log-search.js";
 import type { ContractRegistry, SendingContract } from "../../../hop/contract-registry.js";
 import type { Chain } from "../../../hop/networks.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../hop/transfer-events.js";
 import { raceFirstDefined } from "../../../resilience/first-defined.js";
-import { ambiguousNonceError, type LastSearchedBlock, type LookupContext } from "../transfer-source.js";
+import {
+  ambiguousNonceError,
+  type LastSearchedBlock,
+  type LookupContext,
+  usesCustomEndpoints,
+} from "../transfer-source.js";
 import { findBlockAfter, type SearchCaches } from "./search-caches.js";
+import { getLastStableBlock } from "./searched-blocks.js";
 
 /** The log that sent a transfer, with its chain. */
 export interface LocatedSend {
@@ -55,7 +68,7 @@ export async function findSendByTransferId(
   const findOnChain = async (chain: Chain, signal: AbortSignal): Promise<LocatedSend | undefined> => {
     const address = listSenderAddresses(contracts, chain, "l2");
     const filter = { address, topics: [EVENT_TOPICS.transferSent, id] };
-    const [log] = await searchBackwards(chain, filter, caches, { ...context, signal }, hints);
+    const [log] = await searchBackwards(chain, { filter, id }, caches, { ...context, signal }, hints);
     return log && { chain, log };
   };
   return raceFirstDefined(sources, findOnChain, context.signal);
@@ -78,7 +91,7 @@ export async function findSendByNonce(
     sources.map(async (chain) => {
       const address = listSenderAddresses(contracts, chain, "cctp");
       const filter = { address, topics: [EVENT_TOPICS.cctpTransferSent, encodeTopic(nonce)] };
-      const logs = await searchBackwards(chain, filter, caches, context, hints);
+      const logs = await searchBackwards(chain, { filter, id: String(nonce) }, caches, context, hints);
       return logs.map((log) => ({ chain, log }));
     }),
   );
@@ -87,30 +100,50 @@ export async function findSendByNonce(
   return send;
 }
 
-/** Searches a chain backwards from its head until something is found; if the delivery time is known, from there first. */
+/** A filter and the ID among its topics. */
+interface SendSearch {
+  readonly filter: LogFilter;
+  readonly id: string;
+}
+
+/**
+ * Searches a chain backwards from its head until something is found; if the delivery time is known, from there first.
+ * Leaves out the blocks that earlier lookups have searched without a result.
+ */
 async function searchBackwards(
   chain: Chain,
-  filter: LogFilter,
+  { filter, id }: SendSearch,
   caches: SearchCaches,
   context: LookupContext,
   { readDeliveryTime, lastSearchedBlock = () => -1 }: SearchHints,
 ): Promise<readonly Log[]> {
   if (filter.address.length === 0) return [];
-  const { chains, signal } = context;
+  const { network, chains, signal } = context;
+  const { searchedBlocks } = caches;
   const client = chains.getClient(chain.slug);
-  const from = lastSearchedBlock(chain) + 1;
+  const key = usesCustomEndpoints(chains, network.chains.keys()) ? undefined : `${network.slug} ${chain.slug} ${id}`;
+  const first = lastSearchedBlock(chain) + 1;
+  const from = searchedBlocks.listUnsearched(key, { from: first, to: Number.POSITIVE_INFINITY }).at(-1)?.from ?? first;
   const { logs, range } = await readLogPage(client, filter, { from, to: "latest" }, { newestFirst: true }, signal);
   if (logs.length > 0 || range.from <= from) return logs;
+  const lastStable = getLastStableBlock(range.to, chain.blockTimeMs);
+  const recordPage = (page: LogPage): void => {
+    if (page.logs.length > 0) return;
+    searchedBlocks.record(key, { from: page.range.from, to: Math.min(page.range.to, lastStable) });
+  };
+  recordPage({ logs, range });
   const last = range.from - 1;
   const middle =
     readDeliveryTime === undefined ? last : await findBlockAfter(chain, await readDeliveryTime(), caches, context);
   // The block times are estimates, so the part after the delivery is searched last instead of being left out.
-  for (const part of [
+  const parts = [
     { from, to: Math.min(middle, last) },
     { from: middle + 1, to: last },
-  ]) {
+  ];
+  for (const part of parts.flatMap((each) => searchedBlocks.listUnsearched(key, each))) {
     const isComplete = (matches: readonly Log[]): boolean => matches.length > 0;
-    const matches = await searchLogs(client, filter, part, { newestFirst: true, isComplete }, signal);
+    const options = { newestFirst: true, isComplete, onPage: recordPage };
+    const matches = await searchLogs(client, filter, part, options, signal);
     if (matches.length > 0) return matches;
   }
   return [];

@@ -142,3 +142,14 @@ test("the process is watched once, however many services run in it", async () =>
     expect(await metrics.renderText()).toContain("\nnodejs_eventloop_lag_p99_seconds ");
   expect(watching.mock.calls.length).toBeLessThanOrEqual(1);
 });
+
+test("counts what lookups spend by purpose, and spent budgets by owner", async () => {
+  const { metrics, lines } = setup();
+  for (const purpose of ["logs", "logs", "receipt"]) metrics.onLookupRequest(purpose);
+  metrics.onBudgetExhausted("caller");
+  expect(await lines("lookup_requests_total")).toEqual([
+    'hop_gateway_lookup_requests_total{purpose="logs"} 2',
+    'hop_gateway_lookup_requests_total{purpose="receipt"} 1',
+  ]);
+  expect(await lines("budgets_exhausted_total")).toEqual(['hop_gateway_budgets_exhausted_total{budget="caller"} 1']);
+});

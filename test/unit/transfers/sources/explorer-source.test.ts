@@ -24,6 +24,7 @@ const chains: NetworkChainClients = {
 const createContext = (network: NetworkSlug = "mainnet"): LookupContext => ({
   network: getNetwork(network),
   chains,
+  caller: "a",
   remainingMs: () => 1_000,
   signal: new AbortController().signal,
 });

@@ -8,6 +8,7 @@ import { getNetwork } from "../../../../../src/hop/networks.js";
 import { EVENT_TOPICS, encodeIsTransferIdSpentCall } from "../../../../../src/hop/transfer-events.js";
 import { createChainSource } from "../../../../../src/transfers/sources/chain/chain-source.js";
 import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
 import { querySource, type TransferQuery } from "../../../../../src/transfers/sources/transfer-source.js";
 import golden from "../../../../golden/transfers.json" with { type: "json" };
 
@@ -86,10 +87,11 @@ async function find(query: Partial<TransferQuery>, overrides: Record<string, Res
   const source = createChainSource({
     blockTimes: createBlockFinder({ now: () => 0 }),
     finality: createFinalityTracker({ now: () => 0, wallNow: () => 0 }),
-    logScanner: createResumableLogScanner(closing.signal),
+    logScanner: createResumableLogScanner(closing.signal, () => 0),
+    searchedBlocks: createSearchedBlocks(() => 0),
     now: () => 12_345,
   });
-  const context = { network: mainnet, chains, remainingMs: () => 10_000, signal: closing.signal };
+  const context = { network: mainnet, chains, caller: "a", remainingMs: () => 10_000, signal: closing.signal };
   try {
     return await querySource(source, { transferId: undefined, transactionHash: undefined, ...query }, context);
   } finally {

@@ -4,6 +4,7 @@ import { createContractRegistry } from "../../../../../src/hop/contract-registry
 import { encodeUsedNoncesCall } from "../../../../../src/hop/transfer-events.js";
 import { findDelivery } from "../../../../../src/transfers/sources/chain/delivery-search.js";
 import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
 import type { SentTransfer } from "../../../../../src/transfers/transfer.js";
 import {
   createChainAccess,
@@ -43,7 +44,8 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
   const closing = new AbortController();
   const caches = {
     blockTimes: createBlockFinder({ now: () => 0 }),
-    logScanner: createResumableLogScanner(closing.signal),
+    logScanner: createResumableLogScanner(closing.signal, () => 0),
+    searchedBlocks: createSearchedBlocks(() => 0),
   };
   const send = (more: Partial<SentTransfer> = {}) =>
     createSentTransfer({ id: hashFromName("a"), timestamp: chain.timestampOf(50_000), ...more });

@@ -9,6 +9,7 @@ import {
   findSendOfL1Completion,
 } from "../../../../../src/transfers/sources/chain/l1-completion.js";
 import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
 import {
   type ChainEvent,
   createChainAccess,
@@ -42,7 +43,8 @@ function setup({
   const closing = new AbortController();
   const caches = {
     blockTimes: createBlockFinder({ now: () => 0 }),
-    logScanner: createResumableLogScanner(closing.signal),
+    logScanner: createResumableLogScanner(closing.signal, () => 0),
+    searchedBlocks: createSearchedBlocks(() => 0),
   };
   const values = decodeReceivedEvent(toLog(transferFromL1CompletedEvent("equal", "any", { to }), 1));
   if (values?.kind !== "l1") throw new Error("no completion");

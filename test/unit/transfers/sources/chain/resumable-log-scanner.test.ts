@@ -3,6 +3,8 @@ import {
   createResumableLogScanner,
   type LogScanOptions,
 } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { createLookupBudgets } from "../../../../../src/transfers/spend/lookup-budget.js";
+import { meterChains } from "../../../../../src/transfers/spend/metered-chains.js";
 import {
   createDeferred,
   createTransferChainStub,
@@ -21,7 +23,8 @@ const blockMs = 1_000;
 
 function setup({ head = 100_000, maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
   const closing = new AbortController();
-  const logScanner = createResumableLogScanner(closing.signal);
+  const clock = { now: 0 };
+  const logScanner = createResumableLogScanner(closing.signal, () => clock.now);
   const chain = createTransferChainStub("arbitrum", { head, maxLogBlocks });
   const starts: AbortSignal[] = [];
   const resume = (
@@ -35,6 +38,7 @@ function setup({ head = 100_000, maxLogBlocks = Number.POSITIVE_INFINITY } = {})
     };
     const options = {
       client: chain.client,
+      caller: "a",
       filter,
       findStartBlock,
       blockMs,
@@ -44,7 +48,7 @@ function setup({ head = 100_000, maxLogBlocks = Number.POSITIVE_INFINITY } = {})
     };
     return logScanner.resume(key, options, signal);
   };
-  return { chain, resume, closing, starts };
+  return { chain, resume, closing, starts, clock };
 }
 const unlimited = { targetCount: Number.POSITIVE_INFINITY };
 
@@ -268,5 +272,46 @@ describe("a log scan", () => {
     await expect(running).rejects.toMatchObject(unavailable);
     await expect(resume("b")).rejects.toBeDefined();
     expect(starts.every(({ aborted }) => aborted)).toBe(true);
+  });
+});
+
+describe("a log scan up to a block", () => {
+  test("reads no head, and is not repeated except for recent blocks", async () => {
+    const { chain, resume } = setup();
+    chain.events = [{ event, block: 60_000 }];
+    const bounded = { ...unlimited, endBlock: 80_000 };
+    expect(await resume("a", bounded)).toEqual([toLog(event, 60_000)]);
+    expect(chain.methods).toEqual(["eth_getLogs"]);
+    expect(await resume("a", bounded)).toEqual([toLog(event, 60_000)]);
+    expect(chain.searchedRanges).toEqual([
+      { from: 50_000, to: 80_000 },
+      { from: 78_201, to: 80_000 },
+    ]);
+  });
+});
+
+describe("a log scan that has spent the budget of its lookup", () => {
+  const budgets = createLookupBudgets({ now: () => 0 });
+  /** Returns the chain's client with the budget of a new lookup: 40 searches. */
+  const meter = ({ client }: ReturnType<typeof createTransferChainStub>) =>
+    meterChains({ getClient: () => client, hasCustomEndpoint: () => false }, budgets.open("a").spend).getClient(
+      "arbitrum",
+    );
+  const tooLong = { ...unavailable, budget: "lookup" };
+
+  test("pauses for 30 s and then goes on where it stopped, in the middle of a step", async () => {
+    const { chain, resume, clock } = setup({ head: 1_000_000, maxLogBlocks: 10_000 });
+    chain.events = [{ event, block: 700_000 }];
+    await expect(resume("a", { client: meter(chain) })).rejects.toMatchObject(tooLong);
+    const last = chain.searchedRanges.at(-1)?.to ?? 0;
+    expect(last).toBeGreaterThan(400_000);
+    const requests = chain.methods.length;
+    clock.now += 30_000 - 1;
+    await expect(resume("a", { client: meter(chain) })).rejects.toMatchObject(tooLong);
+    expect(chain.methods).toHaveLength(requests);
+    clock.now += 1;
+    chain.searchedRanges.length = 0;
+    expect(await resume("a", { client: meter(chain) })).toEqual([toLog(event, 700_000)]);
+    expect(chain.searchedRanges[0]?.from).toBe(last + 1);
   });
 });

@@ -3,6 +3,7 @@ import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js
 import { createContractRegistry } from "../../../../../src/hop/contract-registry.js";
 import type { Chain } from "../../../../../src/hop/networks.js";
 import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
 import {
   findSendByNonce,
   findSendByTransferId,
@@ -37,7 +38,8 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
   if (optimism === undefined || base === undefined || gnosis === undefined) throw new Error("three chains");
   const caches = {
     blockTimes: createBlockFinder({ now: () => 0 }),
-    logScanner: createResumableLogScanner(new AbortController().signal),
+    logScanner: createResumableLogScanner(new AbortController().signal, () => 0),
+    searchedBlocks: createSearchedBlocks(() => 0),
   };
   const context = createLookupContext({ chains: createChainAccess(chains) });
   const sources: Chain[] = slugs.map((slug) => getChain(slug));

@@ -1,0 +1,113 @@
+import { ServiceError } from "../../errors.js";
+import {
+  CALLER_RATE,
+  EXHAUSTED_PAUSE_MS,
+  FREE_REQUESTS_PER_LOOKUP,
+  MAX_REQUESTS_BEFORE_SEARCH,
+  MAX_REQUESTS_PER_CHAIN,
+  MAX_REQUESTS_PER_LOOKUP,
+  PROCESS_RATE,
+} from "./spend-limits.js";
+import { createTokenBuckets } from "./token-buckets.js";
+
+/** What a request reads. */
+export type RequestPurpose = "logs" | "receipt" | "transaction" | "block" | "call" | "other";
+
+/** Whose budget of requests is spent. */
+export type BudgetKind = "lookup" | "caller" | "process";
+
+/** Reports that a lookup may send no more requests. */
+export class BudgetExhaustedError extends ServiceError {
+  constructor(
+    readonly budget: BudgetKind,
+    ...args: ConstructorParameters<typeof ServiceError>
+  ) {
+    super(...args);
+  }
+}
+
+/** The requests that one lookup may send to the chains. */
+export interface LookupBudget {
+  /**
+   * Spends one request.
+   * @throws BudgetExhaustedError instead when the lookup, its caller or the process has spent its budget
+   */
+  spend(chain: string, purpose: RequestPurpose): void;
+  /** Returns the error of the first request that was refused; undefined: none was. */
+  getExhaustion(): BudgetExhaustedError | undefined;
+}
+
+export interface LookupBudgets {
+  /** Opens the budget of one lookup, which also spends the budgets of its caller and of the process. */
+  open(caller: string): LookupBudget;
+}
+
+export interface LookupBudgetsOptions {
+  /** Monotonic clock, in milliseconds. */
+  readonly now: () => number;
+  /** Called for each request that is spent. */
+  readonly onRequest?: ((purpose: RequestPurpose) => void) | undefined;
+  /** Called once for each lookup that was refused a request. */
+  readonly onExhausted?: ((budget: BudgetKind) => void) | undefined;
+}
+
+const REMEDY = "an index, or an endpoint that searches the whole chain, takes a few";
+/** Key of the only bucket of the process. */
+const PROCESS = "";
+
+export function createLookupBudgets({ now, onRequest, onExhausted }: LookupBudgetsOptions): LookupBudgets {
+  const callerBuckets = createTokenBuckets(CALLER_RATE, now);
+  const processBucket = createTokenBuckets(PROCESS_RATE, now);
+
+  function takeFromBuckets(caller: string): BudgetExhaustedError | undefined {
+    if (!callerBuckets.tryTake(caller)) {
+      const message = `this client's searches for transfers take too many requests; ${REMEDY}`;
+      const retryAfterSeconds = callerBuckets.secondsUntil(caller, MAX_REQUESTS_PER_LOOKUP);
+      return new BudgetExhaustedError("caller", "RATE_LIMITED", message, { retryAfterSeconds });
+    }
+    if (!processBucket.tryTake(PROCESS)) {
+      const message = `searches for transfers take too many requests; ${REMEDY}`;
+      const retryAfterSeconds = processBucket.secondsUntil(PROCESS, MAX_REQUESTS_PER_LOOKUP);
+      return new BudgetExhaustedError("process", "OVERLOADED", message, { retryAfterSeconds });
+    }
+    return undefined;
+  }
+
+  return {
+    open(caller) {
+      const spentByChain = new Map<string, number>();
+      let total = 0;
+      let exhaustion: BudgetExhaustedError | undefined;
+
+      return {
+        getExhaustion: () => exhaustion,
+        spend(chain, purpose) {
+          const spent = spentByChain.get(chain) ?? 0;
+          const chainLimit = purpose === "logs" ? MAX_REQUESTS_BEFORE_SEARCH : MAX_REQUESTS_PER_CHAIN;
+          const isOverLimit = total >= MAX_REQUESTS_PER_LOOKUP || spent >= chainLimit;
+          const isExpensive = total >= FREE_REQUESTS_PER_LOOKUP;
+          const refusal = isOverLimit ? searchTooLongError(chain) : isExpensive ? takeFromBuckets(caller) : undefined;
+          if (refusal !== undefined) {
+            if (exhaustion === undefined) onExhausted?.(refusal.budget);
+            exhaustion ??= refusal;
+            throw refusal;
+          }
+          total += 1;
+          spentByChain.set(chain, spent + 1);
+          onRequest?.(purpose);
+        },
+      };
+    },
+  };
+}
+
+/** Reports a search that takes more requests than one lookup may send. */
+export function searchTooLongError(chain: string): BudgetExhaustedError {
+  const message = `the search of ${chain} takes many requests: a lookup after ${EXHAUSTED_PAUSE_MS / 1000} s goes on with it; ${REMEDY}`;
+  return new BudgetExhaustedError("lookup", "UPSTREAM_UNAVAILABLE", message);
+}
+
+/** Returns whether a lookup failed because a budget was spent. */
+export function isBudgetExhausted(error: unknown, budget?: BudgetKind): error is BudgetExhaustedError {
+  return error instanceof BudgetExhaustedError && (budget === undefined || error.budget === budget);
+}

@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import type { LookupContext } from "../../../../src/transfers/sources/transfer-source.js";
+import { createBudgetedResolver } from "../../../../src/transfers/spend/budgeted-resolver.js";
+import { createLookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
+import {
+  createChainAccess,
+  createDeferred,
+  createLookupContext,
+  createTransferChainStub,
+  flushEventLoop,
+  repeatedByteHash,
+  unavailableError,
+} from "../../../support/stubs/transfer-fixtures.js";
+
+const query = { transferId: repeatedByteHash("1a"), transactionHash: undefined };
+const filter = { address: repeatedByteHash("b1"), topics: [] };
+
+/** Runs `work` as the lookup of a caller over the chain Optimism. */
+function setup() {
+  const chain = createTransferChainStub("optimism");
+  let work = async (_: LookupContext): Promise<unknown> => undefined;
+  const resolver = createBudgetedResolver(
+    { resolve: async (_, context) => (await work(context)) as undefined },
+    createLookupBudgets({ now: () => 0 }),
+  );
+  return {
+    chain,
+    resolve(caller: string, lookup: typeof work, custom: readonly string[] = [], signal?: AbortSignal) {
+      work = lookup;
+      const chains = createChainAccess([chain], custom);
+      return resolver.resolve(query, createLookupContext({ chains, caller, ...(signal && { signal }) }));
+    },
+    search: ({ chains, signal }: LookupContext) =>
+      chains.getClient("optimism").getLogs(filter, { from: 0, to: 9 }, false, signal),
+  };
+}
+
+describe("log searches", () => {
+  test("of one caller run sixteen at a time, and make no other caller wait", async () => {
+    const { chain, resolve, search } = setup();
+    const held = createDeferred<void>();
+    chain.beforeResponse = () => held.promise;
+    const flood = Array.from({ length: 100 }, () => resolve("a", search));
+    await flushEventLoop();
+    expect(chain.methods).toHaveLength(16);
+    const other = resolve("b", search);
+    await flushEventLoop();
+    expect(chain.methods).toHaveLength(17);
+    held.resolve();
+    await Promise.all([...flood, other]);
+    expect(chain.methods).toHaveLength(101);
+  });
+
+  test("on a caller's own endpoint take no turns", async () => {
+    const { chain, resolve, search } = setup();
+    const held = createDeferred<void>();
+    chain.beforeResponse = () => held.promise;
+    const searches = Array.from({ length: 40 }, () => resolve("a", search, ["optimism"]));
+    await flushEventLoop();
+    expect(chain.methods).toHaveLength(40);
+    held.resolve();
+    await Promise.all(searches);
+  });
+
+  test("whose turn does not come in time are unavailable", async () => {
+    const { chain, resolve, search } = setup();
+    chain.beforeResponse = () => createDeferred<void>().promise;
+    for (let at = 0; at < 16; at += 1) resolve("a", search).catch(() => {});
+    const caller = new AbortController();
+    const waiting = resolve("a", search, [], caller.signal);
+    await flushEventLoop();
+    caller.abort();
+    await expect(waiting).rejects.toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: "the logs of optimism could not be searched in time",
+    });
+  });
+});
+
+describe("a lookup that has spent its budget", () => {
+  const spendAll = async ({ chains, signal }: LookupContext): Promise<void> => {
+    for (;;) await chains.getClient("optimism").send("eth_call", [{ to: "", data: "" }], signal);
+  };
+  const tooLong = { reason: "UPSTREAM_UNAVAILABLE", budget: "lookup" };
+
+  test("fails with that, whatever failed afterwards", async () => {
+    const { chain, resolve } = setup();
+    await expect(resolve("a", spendAll)).rejects.toMatchObject(tooLong);
+    expect(chain.methods).toHaveLength(50);
+    const afterwards = async (context: LookupContext): Promise<void> => {
+      await spendAll(context).catch(() => {});
+      throw unavailableError("another chain");
+    };
+    await expect(resolve("a", afterwards)).rejects.toMatchObject(tooLong);
+  });
+
+  test("answers when it has an answer, and fails with other errors as they are", async () => {
+    const { resolve } = setup();
+    expect(await resolve("a", (context) => spendAll(context).catch(() => "a status"))).toBe("a status");
+    const wrong = new Error("wrong");
+    const failing = async (context: LookupContext): Promise<void> => {
+      await spendAll(context).catch(() => {});
+      throw wrong;
+    };
+    await expect(resolve("a", failing)).rejects.toBe(wrong);
+    await expect(resolve("a", () => Promise.reject(unavailableError("a chain")))).rejects.toThrow("a chain is down");
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test } from "vitest";
+import {
+  type BudgetKind,
+  createLookupBudgets,
+  type LookupBudget,
+  type RequestPurpose,
+} from "../../../../src/transfers/spend/lookup-budget.js";
+import { CALLER_RATE, FREE_REQUESTS_PER_LOOKUP, PROCESS_RATE } from "../../../../src/transfers/spend/spend-limits.js";
+
+const slugs = ["ethereum", "arbitrum", "base", "gnosis", "linea", "nova", "optimism", "polygon", "polygonzk"];
+
+function setup() {
+  const clock = { now: 0 };
+  const purposes: RequestPurpose[] = [];
+  const exhausted: BudgetKind[] = [];
+  const budgets = createLookupBudgets({
+    now: () => clock.now,
+    onRequest: (purpose) => purposes.push(purpose),
+    onExhausted: (budget) => exhausted.push(budget),
+  });
+  return { clock, purposes, exhausted, open: budgets.open };
+}
+
+/** Spends all that a lookup may; returns the number of requests. */
+function spendAll(budget: LookupBudget, purpose: RequestPurpose = "logs", chains = slugs): number {
+  let spent = 0;
+  for (const slug of chains) {
+    try {
+      for (;;) {
+        budget.spend(slug, purpose);
+        spent += 1;
+      }
+    } catch {}
+  }
+  return spent;
+}
+
+describe("the budget of a lookup", () => {
+  test("is 50 requests to a chain, of which logs are searched by the first 40, and 450 to all", () => {
+    const { open } = setup();
+    expect(spendAll(open("a"), "logs", ["base"])).toBe(40);
+    expect(spendAll(open("a"), "call", ["base"])).toBe(50);
+    const mixed = open("a");
+    spendAll(mixed, "logs", ["base"]);
+    expect(spendAll(mixed, "receipt", ["base"])).toBe(10);
+    expect(spendAll(open("a"), "call", [...slugs, "tenth"])).toBe(450);
+  });
+
+  test("refuses more with the remedy, and keeps the first refusal", () => {
+    const { open, exhausted, purposes } = setup();
+    const budget = open("a");
+    expect(budget.getExhaustion()).toBeUndefined();
+    spendAll(budget, "logs", ["base", "linea"]);
+    const message = expect.stringMatching(
+      /^the search of base .* after 30 s .*; an index, or an endpoint that searches/,
+    );
+    expect(budget.getExhaustion()).toMatchObject({ reason: "UPSTREAM_UNAVAILABLE", budget: "lookup", message });
+    expect(exhausted).toEqual(["lookup"]);
+    expect(purposes).toEqual(Array(80).fill("logs"));
+  });
+});
+
+describe("the budget of a caller", () => {
+  test("pays for expensive lookups; cheap ones cost nothing", () => {
+    const { open, exhausted } = setup();
+    const cheap = () => {
+      for (let request = 0; request < FREE_REQUESTS_PER_LOOKUP; request += 1) {
+        open("wallet").spend(slugs[request % slugs.length] ?? "", "receipt");
+      }
+    };
+    for (let lookup = 0; lookup < 10_000; lookup += 1) cheap();
+    let spent = 0;
+    for (let lookup = 0; lookup < 1_000; lookup += 1) {
+      spent += Math.max(0, spendAll(open("a")) - FREE_REQUESTS_PER_LOOKUP);
+    }
+    expect(spent).toBe(CALLER_RATE.capacity);
+    const budget = open("a");
+    expect(spendAll(budget)).toBe(FREE_REQUESTS_PER_LOOKUP);
+    expect(budget.getExhaustion()).toMatchObject({
+      reason: "RATE_LIMITED",
+      retryAfterSeconds: 5,
+      message: expect.stringContaining("an index, or an endpoint that searches the whole chain"),
+    });
+    expect(new Set(exhausted)).toEqual(new Set(["lookup", "caller"]));
+    cheap();
+    expect(spendAll(open("b"))).toBe(360);
+  });
+
+  test("is refilled", () => {
+    const { open, clock } = setup();
+    for (let lookup = 0; lookup < 40; lookup += 1) spendAll(open("a"));
+    expect(spendAll(open("a"))).toBe(FREE_REQUESTS_PER_LOOKUP);
+    clock.now += 1_000;
+    expect(spendAll(open("a"))).toBe(FREE_REQUESTS_PER_LOOKUP + CALLER_RATE.refillPerSecond);
+    clock.now += 24 * 60 * 60_000;
+    expect(spendAll(open("a"))).toBe(360);
+  });
+});
+
+describe("the budget of the process", () => {
+  test("bounds what ten thousand callers spend together", () => {
+    const { open, clock, exhausted } = setup();
+    let spent = 0;
+    for (let caller = 0; caller < 10_000; caller += 1) {
+      spent += Math.max(0, spendAll(open(`caller ${caller}`)) - FREE_REQUESTS_PER_LOOKUP);
+    }
+    expect(spent).toBe(PROCESS_RATE.capacity);
+    expect(exhausted.at(-1)).toBe("process");
+    const budget = open("another");
+    spendAll(budget);
+    expect(budget.getExhaustion()).toMatchObject({ reason: "OVERLOADED", retryAfterSeconds: 2 });
+    clock.now += 2_000;
+    expect(spendAll(open("another"))).toBe(360);
+  });
+});
