@@ -1,6 +1,9 @@
+import { ServiceError } from "../../../errors.js";
 import { getCctpDomain } from "../../../hop/cctp/cctp.js";
 import type { ContractRegistry } from "../../../hop/contract-registry.js";
 import type { Chain, Network } from "../../../hop/networks.js";
+import { limitOperatorRequests } from "../../spend/metered-chains.js";
+import { MAX_REQUESTS_FOR_UNTRUSTED_RECEIPT } from "../../spend/spend-limits.js";
 import type { TransferStatus } from "../../status.js";
 import { isUpstreamUnavailable, type LookupContext } from "../transfer-source.js";
 import { findSendOfL1Completion } from "./l1-completion.js";
@@ -27,6 +30,9 @@ export type DeliveredTransferFinder = (
   transferId: string | undefined,
   context: LookupContext,
 ) => Promise<TransferStatus | undefined>;
+
+/** Events of one receipt whose send is searched. Hop's own transactions deliver one or two transfers. */
+const MAX_FOLLOWED_EVENTS = 16;
 
 export function createDeliveredTransferFinder({
   getContracts,
@@ -60,14 +66,14 @@ export function createDeliveredTransferFinder({
     }
   }
 
-  /** Returns the ID of a sibling transfer; undefined also when its chain fails, since the response does not depend on it. */
+  /** Returns the ID of a sibling transfer from L1; undefined also when its chain fails, since the response does not depend on it. */
   async function findSiblingId(
     delivery: ParsedDelivery,
     chain: Chain,
     context: LookupContext,
   ): Promise<string | undefined> {
     try {
-      return getTransferIdOf(delivery) ?? (await findSendOf(delivery, chain, context))?.log.transactionHash;
+      return (await findSendOf(delivery, chain, context))?.log.transactionHash;
     } catch (error) {
       if (!isUpstreamUnavailable(error)) throw error;
       return undefined;
@@ -82,20 +88,43 @@ export function createDeliveredTransferFinder({
       ...deliveries.filter((delivery) => transferId === undefined || getTransferIdOf(delivery) === transferId),
       ...deliveries.filter((delivery) => transferId !== undefined && getTransferIdOf(delivery) === undefined),
     ];
-    for (const delivery of candidates) {
-      const send = await findSendOf(delivery, chain, context);
+    const searchContext = restrictUntrusted(chain, context);
+    let followedCount = 0;
+    for (const delivery of candidates.slice(0, MAX_FOLLOWED_EVENTS)) {
+      followedCount += 1;
+      const send = await findSendOf(delivery, chain, searchContext);
       const sent = send && parseSend(context.network, contracts, send.chain, send.log);
       if (send === undefined || sent?.destination !== chain) continue;
       if (delivery.event.kind !== "cctp" && sent.token !== delivery.token) continue;
       if (transferId !== undefined && sent.id !== transferId) continue;
       const siblings = deliveries.filter((other) => other !== delivery);
-      const siblingIds = await Promise.all(siblings.map((sibling) => findSiblingId(sibling, chain, context)));
+      const siblingIds = await Promise.all(
+        siblings.map((sibling) => {
+          const known = getTransferIdOf(sibling);
+          if (known !== undefined || followedCount >= MAX_FOLLOWED_EVENTS) return known;
+          followedCount += 1;
+          return findSiblingId(sibling, chain, searchContext);
+        }),
+      );
       const otherTransferIds = siblingIds.filter((id) => id !== undefined);
       const status = await resolveSend(send, context, { deliveryLog: delivery.log, otherTransferIds });
       return otherTransferIds.length === siblingIds.length ? status : { ...status, isFinal: false };
     }
+    if (candidates.length > MAX_FOLLOWED_EVENTS) {
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", `the transaction on ${chain.slug} has too many events to follow`);
+    }
     return undefined;
   };
+}
+
+/** Limits what a receipt from the caller's own endpoint, which may be forged, can start on the operator's endpoints. */
+function restrictUntrusted(chain: Chain, context: LookupContext): LookupContext {
+  if (!context.chains.hasCustomEndpoint(chain.slug)) return context;
+  const chains = limitOperatorRequests(context.chains, MAX_REQUESTS_FOR_UNTRUSTED_RECEIPT, (slug) => {
+    const message = `the search of ${slug} for the transfers of this transaction takes too many requests`;
+    return new ServiceError("UPSTREAM_UNAVAILABLE", message);
+  });
+  return { ...context, chains };
 }
 
 /** Returns the transfer ID or CCTP nonce that a delivery event carries; undefined for a completion from L1. */

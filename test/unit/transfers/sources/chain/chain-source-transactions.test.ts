@@ -3,6 +3,7 @@ import { createBlockFinder } from "../../../../../src/chain/read/block-finder.js
 import { createFinalityTracker } from "../../../../../src/chain/read/finality-tracker.js";
 import { createChainSource } from "../../../../../src/transfers/sources/chain/chain-source.js";
 import { createResumableLogScanner } from "../../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { createSearchedBlocks } from "../../../../../src/transfers/sources/chain/searched-blocks.js";
 import { type LookupContext, querySource } from "../../../../../src/transfers/sources/transfer-source.js";
 import {
   type ChainEvent,
@@ -33,7 +34,8 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
   const arbitrum = createTransferChainStub(to, { maxLogBlocks });
   const source = createChainSource({
     blockTimes: createBlockFinder({ now: () => 0 }),
-    logScanner: createResumableLogScanner(new AbortController().signal),
+    logScanner: createResumableLogScanner(new AbortController().signal, () => 0),
+    searchedBlocks: createSearchedBlocks(() => 0),
     finality: createFinalityTracker({ now: () => 0, wallNow: () => 0 }),
     now: () => 12_345,
   });
@@ -138,6 +140,24 @@ describe("a lookup by the delivering transaction", () => {
       sent: { id: hashFromName("a") },
       otherTransferIds: [],
     });
+  });
+
+  test("follows at most sixteen events, and is never not found because of that", async () => {
+    const { ethereum, optimism, arbitrum, find } = setup();
+    addTransaction(optimism, 100, transferSentEvent("a", { from: "optimism", to }));
+    const completions = Array.from({ length: 20 }, (_, at) => transferFromL1CompletedEvent(`x${at}`, "many", { to }));
+    const many = addTransaction(arbitrum, 500, ...completions, withdrawalBondedEvent("a", { to }));
+    const searches = () => ethereum.methods.filter((method) => method === "eth_getLogs").length;
+    await expect(find(many)).rejects.toMatchObject({
+      reason: "UPSTREAM_UNAVAILABLE",
+      message: "the transaction on arbitrum has too many events to follow",
+    });
+    expect(searches()).toBe(16);
+    expect(await find(many, hashFromName("a"))).toMatchObject({
+      sent: { id: hashFromName("a") },
+      otherTransferIds: [],
+    });
+    expect(searches()).toBe(16 + 15);
   });
 
   test("lists no sibling for two sends of one transaction on L1, which share an ID", async () => {
