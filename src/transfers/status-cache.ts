@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { Network } from "../hop/networks.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { SingleFlight } from "../resilience/single-flight.js";
 import type { TransferResolver } from "./resolver.js";
@@ -9,6 +10,8 @@ import {
   type TransferQuery,
   usesCustomEndpoints,
 } from "./sources/transfer-source.js";
+import { type BudgetExhaustedError, isBudgetExhausted } from "./spend/lookup-budget.js";
+import { EXHAUSTED_PAUSE_MS } from "./spend/spend-limits.js";
 import { isImmutableStatus, type TransferStatus } from "./status.js";
 
 /** Read-through cache of transfer statuses. */
@@ -18,12 +21,7 @@ export interface StatusCache {
    * status is cached or indexed.
    * @throws ServiceError as TransferResolver.resolve and AdaptiveLimiter.run do
    */
-  find(query: TransferQuery, context: StatusLookupContext): LookupResult | Promise<LookupResult>;
-}
-
-/** A lookup with the identity of its caller. */
-export interface StatusLookupContext extends LookupContext {
-  readonly caller: string;
+  find(query: TransferQuery, context: LookupContext): LookupResult | Promise<LookupResult>;
 }
 
 export interface StatusCacheOptions {
@@ -32,7 +30,7 @@ export interface StatusCacheOptions {
   readonly resolver: TransferResolver;
   /** Deduplicates lookups in flight. */
   readonly singleFlight: SingleFlight<LookupResult>;
-  /** Limits shared lookups. Lookups over custom endpoints are limited together with those endpoints. */
+  /** Limits lookups. */
   readonly limiter: AdaptiveLimiter;
   /** Time limit of a shared lookup, in milliseconds. */
   readonly timeoutMs: number;
@@ -46,6 +44,13 @@ const MAX_ENTRIES = 10_000;
 const IMMUTABLE_TTL_MS = 60 * 60_000;
 /** Limits how often the chains are queried for one transfer, however often callers ask. */
 const MIN_TTL_MS = 1_000;
+/** How long "not found" is kept at least. */
+const MIN_NOT_FOUND_TTL_MS = 5_000;
+
+/** A lookup that found no status: the transfer does not exist, or the lookup has spent its budget. */
+interface Miss {
+  readonly error: BudgetExhaustedError | undefined;
+}
 
 /** Returns how long a status that can still change may be served, in milliseconds: about one block of the destination. */
 export function getStatusTtlMs({ sent }: TransferStatus): number {
@@ -53,8 +58,18 @@ export function getStatusTtlMs({ sent }: TransferStatus): number {
 }
 
 /**
- * Creates a cache that deduplicates concurrent lookups and stores statuses only: it never stores "not found", errors or
- * anything read from a caller's custom endpoint.
+ * Returns how long "not found" is kept, in milliseconds: until the network's fastest chain has a new block, since the
+ * transfer may be in it.
+ */
+function getNotFoundTtlMs({ chains }: Network): number {
+  const blockTimesMs = [...chains.values()].map(({ blockTimeMs }) => blockTimeMs);
+  return Math.max(MIN_NOT_FOUND_TTL_MS, Math.min(...blockTimesMs));
+}
+
+/**
+ * Creates a cache that deduplicates concurrent lookups. It keeps statuses, for a short time "not found", and that a lookup
+ * has spent its budget; it never keeps other errors or anything read from a caller's custom endpoint. A lookup that has
+ * begun is finished even if all its callers leave: its result is kept for the next one.
  */
 export function createStatusCache({
   index,
@@ -64,38 +79,61 @@ export function createStatusCache({
   timeoutMs,
   now,
 }: StatusCacheOptions): StatusCache {
-  const cache = new LRUCache<string, TransferStatus>({ max: MAX_ENTRIES, perf: { now }, ttlResolution: 0 });
+  const clock = { perf: { now }, ttlResolution: 0 };
+  const cache = new LRUCache<string, TransferStatus>({ max: MAX_ENTRIES, ...clock });
+  const misses = new LRUCache<string, Miss>({ max: MAX_ENTRIES, ...clock });
 
-  function store(key: string, status: LookupResult): LookupResult {
-    if (status !== undefined)
-      cache.set(key, status, { ttl: isImmutableStatus(status) ? IMMUTABLE_TTL_MS : getStatusTtlMs(status) });
+  function store(key: string, status: TransferStatus): TransferStatus {
+    cache.set(key, status, { ttl: isImmutableStatus(status) ? IMMUTABLE_TTL_MS : getStatusTtlMs(status) });
     return status;
   }
 
-  function createSharedLookup(
-    query: TransferQuery,
-    context: StatusLookupContext,
-  ): (signal: AbortSignal) => Promise<LookupResult> {
-    // Not the first caller's deadline: callers that join later may have more time.
-    const deadline = now() + timeoutMs;
-    return (signal) =>
-      limiter.run(context.caller, signal, () =>
-        resolver.resolve(query, { ...context, signal, remainingMs: () => deadline - now() }),
-      );
+  async function resolveAndStore(key: string, query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+    try {
+      const status = await resolver.resolve(query, context);
+      if (status === undefined) misses.set(key, { error: undefined }, { ttl: getNotFoundTtlMs(context.network) });
+      return status && store(key, status);
+    } catch (error) {
+      if (isBudgetExhausted(error, "lookup")) misses.set(key, { error }, { ttl: EXHAUSTED_PAUSE_MS });
+      throw error;
+    }
+  }
+
+  async function findShared(key: string, query: TransferQuery, context: LookupContext): Promise<LookupResult> {
+    let isOwnLookup = false;
+    const run = (): Promise<LookupResult> =>
+      singleFlight.run(key, context.signal, (signal, detach) => {
+        isOwnLookup = true;
+        // Not the first caller's deadline: callers that join later may have more time.
+        const deadline = now() + timeoutMs;
+        return limiter.run(context.caller, signal, () => {
+          detach();
+          return resolveAndStore(key, query, { ...context, signal, remainingMs: () => deadline - now() });
+        });
+      });
+    try {
+      return await run();
+    } catch (error) {
+      // Another caller has spent its budget; this one has its own.
+      if (isOwnLookup || !isBudgetExhausted(error, "caller")) throw error;
+      return run();
+    }
   }
 
   return {
     find(query, context) {
-      if (usesCustomEndpoints(context.chains, context.network.chains.keys())) return resolver.resolve(query, context);
+      if (usesCustomEndpoints(context.chains, context.network.chains.keys()))
+        return limiter.run(context.caller, context.signal, () => resolver.resolve(query, context));
       const key = `${context.network.slug} ${query.transactionHash ?? ""} ${query.transferId ?? ""}`;
       const cached = cache.get(key);
       if (cached !== undefined) return cached;
       const indexed = index?.findKnownStatus(query, context);
       if (indexed !== undefined) return store(key, indexed);
+      const miss = misses.get(key);
+      if (miss?.error !== undefined) throw miss.error;
+      if (miss !== undefined) return undefined;
       if (!singleFlight.isInFlight(key)) limiter.assertCapacity(context.caller);
-      return singleFlight
-        .run(key, context.signal, createSharedLookup(query, context))
-        .then((status) => store(key, status));
+      return findShared(key, query, context);
     },
   };
 }

@@ -217,15 +217,26 @@ describe("a caller that leaves", () => {
     };
   }
 
-  test("ends the lookup that no other caller waits for", async () => {
-    const proxy = await startChainProxy("polygon", "hang");
+  test("leaves the lookup that has begun to the next caller, within its deadline", async () => {
+    const proxy = await startChainProxy("polygon", "latency");
     const gateway = await startTestGateway({ RPC_URL_POLYGON: proxy.url, REQUEST_TIMEOUT_MS: "60000" });
     const query = sendAbortable(gateway, statusPath);
     await expect.poll(() => proxy.requests).toBeGreaterThan(0);
     await query.leave();
-    await expect.poll(() => proxy.aborted).toBe(proxy.requests);
-    // The lookup is over, and not only an attempt, which another would follow.
+    expect(await gateway.get(statusPath)).toMatchObject({ status: 200, body: { state: "BONDED" } });
+    expect(proxy.aborted).toBe(0);
+  });
+
+  test("leaves no request behind after the deadline of its lookup", async () => {
+    const proxy = await startChainProxy("polygon", "hang");
+    const gateway = await startTestGateway({ RPC_URL_POLYGON: proxy.url });
+    const query = sendAbortable(gateway, statusPath);
+    await expect.poll(() => proxy.requests).toBeGreaterThan(0);
+    await query.leave();
+    // Joins the lookup, and is answered when that ends.
+    expect((await gateway.get(statusPath)).status).toBeGreaterThanOrEqual(503);
     const { requests } = proxy;
+    await expect.poll(() => proxy.aborted).toBe(requests);
     await gateway.get("/v1/available-routes");
     expect(proxy.requests).toBe(requests);
   });

@@ -1,9 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { ServiceError } from "../../../src/errors.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { createAdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
 import { createSingleFlight } from "../../../src/resilience/single-flight.js";
 import type { LookupContext, LookupResult, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
+import { BudgetExhaustedError } from "../../../src/transfers/spend/lookup-budget.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
 import { createStatusCache } from "../../../src/transfers/status-cache.js";
 import {
@@ -23,6 +24,15 @@ const pending = createStatus({ delivery: undefined });
 const pendingTo = (slug: string): StatusOverrides => ({ sent: { destination: getChain(slug) }, delivery: undefined });
 const timeoutMs = 10_000;
 
+/** Ends the lookups of a test. While one runs, its limiter keeps a timer, which would disturb the tests of other files. */
+const endLookups: (() => void)[] = [];
+afterEach(async () => {
+  while (endLookups.length > 0) {
+    for (const end of endLookups.splice(0)) end();
+    await flushEventLoop();
+  }
+});
+
 function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined } = {}) {
   let time = 1_000_000;
   const lookups: (ReturnType<typeof createDeferred<LookupResult>> & {
@@ -35,6 +45,7 @@ function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined
       resolve(query, context) {
         const lookup = { ...createDeferred<LookupResult>(), query, context };
         lookups.push(lookup);
+        endLookups.push(() => lookup.resolve(undefined));
         return lookup.promise;
       },
     },
@@ -44,7 +55,7 @@ function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined
     now: () => time,
   });
   const find = (transferId: string, more: Partial<LookupContext> = {}, transactionHash?: string) =>
-    cache.find({ transferId, transactionHash }, { ...createLookupContext(more), caller: "a" });
+    cache.find({ transferId, transactionHash }, createLookupContext(more));
   return {
     lookups,
     find,
@@ -89,15 +100,14 @@ describe("a status", () => {
     expect(find("1")).toBe(immutable);
   });
 
-  test.each<[string, LookupResult | ServiceError]>([
-    ["not found", undefined],
+  test.each<[string, ServiceError]>([
     ["an upstream failure", unavailableError("a chain")],
     ["an invalid parameter", new ServiceError("INVALID_PARAMETER", "ambiguous")],
+    ["a caller without budget", new BudgetExhaustedError("caller", "RATE_LIMITED", "too much")],
+    ["a process without budget", new BudgetExhaustedError("process", "OVERLOADED", "too much")],
   ])("is not cached: %s", async (_, result) => {
     const { resolveWith, find, lookups } = setup();
-    const first = resolveWith(result, "1");
-    if (result instanceof ServiceError) await expect(first).rejects.toBe(result);
-    else expect(await first).toBeUndefined();
+    await expect(resolveWith(result, "1")).rejects.toBe(result);
     expect(find("1")).toBeInstanceOf(Promise);
     expect(lookups).toHaveLength(2);
   });
@@ -108,6 +118,61 @@ describe("a status", () => {
     expect(find("0")).toBeInstanceOf(Promise);
     expect(find("1")).toBe(immutable);
     expect(find("10000")).toBe(immutable);
+  });
+});
+
+describe("a lookup without a status", () => {
+  const exhausted = new BudgetExhaustedError("lookup", "UPSTREAM_UNAVAILABLE", "takes many requests");
+
+  test("is not repeated for five seconds when nothing was found", async () => {
+    const { resolveWith, find, advanceTime, lookups } = setup();
+    expect(await resolveWith(undefined, "1")).toBeUndefined();
+    advanceTime(5_000);
+    expect(find("1")).toBeUndefined();
+    advanceTime(1);
+    expect(find("1")).toBeInstanceOf(Promise);
+    expect(lookups).toHaveLength(2);
+  });
+
+  test("is not repeated for thirty seconds when it has spent its budget", async () => {
+    const { resolveWith, find, advanceTime, lookups } = setup();
+    await expect(resolveWith(exhausted, "1")).rejects.toBe(exhausted);
+    advanceTime(30_000);
+    expect(() => find("1")).toThrow(exhausted);
+    advanceTime(1);
+    expect(find("1")).toBeInstanceOf(Promise);
+    expect(lookups).toHaveLength(2);
+  });
+
+  test("is remembered by network, ID and hash, and not for custom endpoints", async () => {
+    const { resolveWith, find } = setup();
+    await resolveWith(undefined, "1");
+    expect(find("1", {}, repeatedByteHash("2b"))).toBeInstanceOf(Promise);
+    expect(find("1", { network: getNetwork("goerli") })).toBeInstanceOf(Promise);
+    expect(find("1", { chains: createChainAccess([], ["gnosis"]) })).toBeInstanceOf(Promise);
+    expect(find("1", { caller: "b" })).toBeUndefined();
+  });
+
+  test("hides nothing that the index learns", async () => {
+    let indexed: TransferStatus | undefined;
+    const { resolveWith, find } = setup({ findIndexed: () => indexed });
+    await resolveWith(undefined, "1");
+    await expect(resolveWith(exhausted, "2")).rejects.toBe(exhausted);
+    indexed = immutable;
+    expect([find("1"), find("2")]).toEqual([immutable, immutable]);
+  });
+
+  test("is run for a caller that waited for it when only the first caller had spent its budget", async () => {
+    const { find, lookups } = setup();
+    const first = Promise.resolve(find("1"));
+    const second = Promise.resolve(find("1", { caller: "b" }));
+    const error = new BudgetExhaustedError("caller", "RATE_LIMITED", "too much");
+    lookups[0]?.reject(error);
+    await expect(first).rejects.toBe(error);
+    await flushEventLoop();
+    expect(lookups.map(({ context }) => context.caller)).toEqual(["a", "b"]);
+    lookups[1]?.resolve(pending);
+    expect(await second).toBe(pending);
   });
 });
 
@@ -150,17 +215,31 @@ describe("a shared lookup", () => {
     expect(find("1")).toBe(pending);
   });
 
-  test("is aborted when every caller has left", async () => {
+  test("that has begun is finished for the next caller when every caller has left", async () => {
     const { find, lookups } = setup();
     const caller = new AbortController();
     const abandoned = Promise.resolve(find("1", { signal: caller.signal }));
     abandoned.catch(() => {});
     caller.abort();
     await flushEventLoop();
-    expect(lookups[0]?.context.signal.aborted).toBe(true);
-    find("1");
-    expect(lookups).toHaveLength(2);
-    expect(lookups[1]?.context.signal.aborted).toBe(false);
+    expect(lookups[0]?.context.signal.aborted).toBe(false);
+    const next = find("1", { caller: "b" });
+    expect(lookups).toHaveLength(1);
+    lookups[0]?.resolve(immutable);
+    expect(await next).toBe(immutable);
+    expect(find("1")).toBe(immutable);
+  });
+
+  test("that waits for capacity is dropped when every caller has left", async () => {
+    const { find, lookups } = setup();
+    for (let id = 0; id < 64; id += 1) find(String(id));
+    const caller = new AbortController();
+    const abandoned = Promise.resolve(find("queued", { signal: caller.signal }));
+    caller.abort();
+    await expect(abandoned).rejects.toBe(caller.signal.reason);
+    lookups[0]?.resolve(undefined);
+    await flushEventLoop();
+    expect(lookups).toHaveLength(64);
   });
 });
 
@@ -201,7 +280,7 @@ describe("the index", () => {
 describe("too many lookups", () => {
   const overloaded = expect.objectContaining({ reason: "OVERLOADED", retryAfterSeconds: 1 });
 
-  test("are rejected at once, except cached, shared and custom-endpoint ones", async () => {
+  test("are rejected at once, also over custom endpoints, except cached and shared ones", async () => {
     const { find, resolveWith, lookups } = setup();
     await resolveWith(immutable, "cached");
     // 64 run, 64 wait.
@@ -213,7 +292,7 @@ describe("too many lookups", () => {
     lookups.at(-1)?.resolve(immutable);
     expect(await shared).toBe(immutable);
     find("129");
-    find("130", { chains: createChainAccess([], ["gnosis"]) });
-    expect(lookups).toHaveLength(1 + 64 + 1 + 1);
+    expect(lookups).toHaveLength(1 + 64 + 1);
+    await expect(find("130", { chains: createChainAccess([], ["gnosis"]) })).rejects.toEqual(overloaded);
   });
 });

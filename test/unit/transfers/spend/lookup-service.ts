@@ -1,0 +1,210 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type ChainClients, createChainClients, type NetworkChainClients } from "../../../../src/chain/chains.js";
+import { createBlockFinder } from "../../../../src/chain/read/block-finder.js";
+import { createFinalityTracker } from "../../../../src/chain/read/finality-tracker.js";
+import { createAdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
+import { createSingleFlight } from "../../../../src/resilience/single-flight.js";
+import { createTransferResolver } from "../../../../src/transfers/resolver.js";
+import { createChainSource } from "../../../../src/transfers/sources/chain/chain-source.js";
+import { createResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import { createSearchedBlocks } from "../../../../src/transfers/sources/chain/searched-blocks.js";
+import type { LookupResult, TransferQuery } from "../../../../src/transfers/sources/transfer-source.js";
+import { createBudgetedResolver } from "../../../../src/transfers/spend/budgeted-resolver.js";
+import { createLookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
+import { createStatusCache } from "../../../../src/transfers/status-cache.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
+import { readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
+import { type ChainEvent, createLookupContext } from "../../../support/stubs/transfer-fixtures.js";
+import { hashFromName, mainnetNetwork } from "../index/support/hop-events.js";
+
+// Transfer lookups over nodes that count their requests, with all that stands in between: cache, resolver, chain clients.
+
+interface Call {
+  readonly id: number;
+  readonly method: string;
+  readonly params: readonly [string & { topics: (string | string[] | null)[]; fromBlock: string; toBlock: string }];
+}
+
+/** A node that serves one chain. */
+export interface LookupNode {
+  head: number;
+  /** Wider log searches are rejected. */
+  maxLogBlocks: number;
+  /** Whether the rejection names the limit. */
+  namesLimit: boolean;
+  events: { readonly event: ChainEvent; readonly block: number }[];
+  /** HTTP requests so far, by the method of their last call. */
+  readonly methods: string[];
+  /** Blocks of the log searches so far, without rejected ones. */
+  readonly searched: { readonly from: number; readonly to: number }[];
+  /** Each response waits for this. */
+  beforeResponse: (method: string) => Promise<void> | void;
+}
+
+const quantity = (number: number): string => `0x${number.toString(16)}`;
+
+function createLookupNode(chainId: number, { head = 100_000, maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
+  const hashOf = (block: number): string => hashFromName(`${chainId} block ${block}`);
+
+  function header(block: number) {
+    if (block > node.head) return null;
+    return { number: quantity(block), hash: hashOf(block), timestamp: quantity(1_600_000_000 + block * 2) };
+  }
+
+  function toRpcLog({ event, block }: LookupNode["events"][number], index: number) {
+    const { from, ...log } = event;
+    return { ...log, blockNumber: quantity(block), blockHash: hashOf(block), logIndex: quantity(index) };
+  }
+
+  function searchLogs({ topics, fromBlock, toBlock }: Call["params"][0]) {
+    const [from, to] = [Number(fromBlock), toBlock === "latest" ? node.head : Number(toBlock)];
+    if (to - from >= node.maxLogBlocks) {
+      throw new Error(node.namesLimit ? `limited to a ${node.maxLogBlocks} blocks range` : "query is too large");
+    }
+    node.searched.push({ from, to });
+    return node.events.map(toRpcLog).filter(({ topics: actual, blockNumber }) => {
+      const isInRange = Number(blockNumber) >= from && Number(blockNumber) <= to;
+      return isInRange && topics.every((topic, at) => topic === null || [topic].flat().includes(actual[at] ?? ""));
+    });
+  }
+
+  function call({ method, params: [first] }: Call): unknown {
+    switch (method) {
+      case "eth_chainId":
+        return quantity(chainId);
+      case "eth_getBlockByNumber":
+        return header(first === "latest" ? node.head : first === "finalized" ? node.head - 100 : Number(first));
+      case "eth_getBlockByHash": {
+        const block = node.events.find((event) => hashOf(event.block) === first)?.block;
+        return block === undefined ? null : header(block);
+      }
+      case "eth_getTransactionReceipt": {
+        const logs = node.events.map(toRpcLog).filter(({ transactionHash }) => transactionHash === first);
+        const from = `0x${"f0".repeat(20)}`;
+        return logs[0] ? { transactionHash: first, blockHash: logs[0].blockHash, from, logs } : null;
+      }
+      case "eth_call":
+        return `0x${"0".repeat(64)}`;
+      case "eth_getLogs":
+        return searchLogs(first);
+      default:
+        throw new Error(`unexpected ${method}`);
+    }
+  }
+
+  const node: LookupNode & { serve(body: string, response: ServerResponse): Promise<void> } = {
+    head,
+    maxLogBlocks,
+    namesLimit: true,
+    events: [],
+    methods: [],
+    searched: [],
+    beforeResponse: () => {},
+    async serve(body, response) {
+      const message = JSON.parse(body) as Call | Call[];
+      const calls = [message].flat();
+      const method = calls.at(-1)?.method ?? "";
+      node.methods.push(method);
+      await node.beforeResponse(method);
+      const responses = calls.map((each) => {
+        try {
+          return { jsonrpc: "2.0", id: each.id, result: call(each) };
+        } catch (error) {
+          return { jsonrpc: "2.0", id: each.id, error: { code: -32005, message: (error as Error).message } };
+        }
+      });
+      sendJson(response, Array.isArray(message) ? responses : responses[0]);
+    },
+  };
+  return node;
+}
+
+/** Starts lookups on mainnet over one node for each chain, and nodes of a caller at `customUrlOf`. */
+export async function startLookupService(options: { readonly head?: number; readonly maxLogBlocks?: number } = {}) {
+  const clock = { now: 1_000_000 };
+  const now = () => clock.now;
+  const createNodes = () =>
+    new Map([...mainnetNetwork.chains].map(([slug, { chainId }]) => [slug, createLookupNode(chainId, options)]));
+  const [nodes, customNodes] = [createNodes(), createNodes()];
+  const server = closeAfterTest(
+    await startHttpStub((request: IncomingMessage, response: ServerResponse) => {
+      const [, kind, slug = ""] = request.url?.split("/") ?? [];
+      void readBody(request).then((body) => (kind === "custom" ? customNodes : nodes).get(slug)?.serve(body, response));
+    }),
+  );
+  const endpoints = [...mainnetNetwork.chains].map(
+    ([slug, { chainId }]) => [slug, { chainId, urls: [`${server.url}/configured/${slug}`] }] as const,
+  );
+  const clients: ChainClients = closeAfterTest(
+    createChainClients({
+      networks: { mainnet: new Map(endpoints) },
+      customUrlPolicy: "any",
+      onFailure: () => {},
+    }),
+  );
+  const closing = new AbortController();
+  closeAfterTest({ close: () => closing.abort() });
+  const source = createChainSource({
+    blockTimes: createBlockFinder({ now }),
+    logScanner: createResumableLogScanner(closing.signal, now),
+    searchedBlocks: createSearchedBlocks(now),
+    finality: createFinalityTracker({ now, wallNow: now }),
+    now,
+  });
+  const cache = createStatusCache({
+    index: undefined,
+    resolver: createBudgetedResolver(
+      createTransferResolver({ chain: source, index: undefined, explorer: undefined }),
+      createLookupBudgets({ now }),
+    ),
+    singleFlight: createSingleFlight(closing.signal),
+    limiter: createAdaptiveLimiter(now),
+    // Longer than any test: what ends a lookup here is its budget.
+    timeoutMs: 600_000,
+    now,
+  });
+
+  interface FindOptions {
+    readonly caller?: string;
+    readonly signal?: AbortSignal;
+    /** Chains for which the caller names its own node. */
+    readonly custom?: readonly string[];
+  }
+
+  async function find(
+    query: Partial<TransferQuery>,
+    { caller = "a", signal = closing.signal, custom = [] }: FindOptions = {},
+  ): Promise<LookupResult> {
+    const run = async (chains: NetworkChainClients): Promise<LookupResult> =>
+      cache.find(
+        { transferId: undefined, transactionHash: undefined, ...query },
+        createLookupContext({ chains, caller, signal, remainingMs: () => 600_000 }),
+      );
+    if (custom.length === 0) return run(clients.forNetwork("mainnet"));
+    const urls = new Map(custom.map((slug) => [slug, `${server.url}/custom/${slug}`]));
+    return clients.withCustomEndpoints("mainnet", urls, run, { caller, signal });
+  }
+
+  const getNode = (slug: string, all = nodes): LookupNode => {
+    const node = all.get(slug);
+    if (node === undefined) throw new Error(`no chain ${slug}`);
+    return node;
+  };
+  return {
+    clock,
+    find,
+    getNode,
+    getCustomNode: (slug: string) => getNode(slug, customNodes),
+    nodes: [...nodes.values()] as readonly LookupNode[],
+    /** Runs a lookup; returns the number of requests that the configured nodes got, and how the lookup ended. */
+    async measure(...args: Parameters<typeof find>) {
+      const count = (): number => [...nodes.values()].reduce((sum, { methods }) => sum + methods.length, 0);
+      const before = count();
+      const outcome = await find(...args).then(
+        (status) => status?.state ?? "not found",
+        (error: unknown) => error as { readonly reason?: string; readonly message: string },
+      );
+      return { requests: count() - before, outcome };
+    },
+  };
+}

@@ -1,0 +1,156 @@
+import { describe, expect, test } from "vitest";
+import { createDeferred, flushEventLoop } from "../../../support/stubs/transfer-fixtures.js";
+import {
+  hashFromName,
+  transferFromL1CompletedEvent,
+  transferSentEvent,
+  withdrawalBondedEvent,
+} from "../index/support/hop-events.js";
+import { startLookupService } from "./lookup-service.js";
+
+// What lookups cost at the chains, in HTTP requests.
+
+const unknownId = { transferId: hashFromName("unknown") };
+const unknownHash = { transactionHash: hashFromName("unknown") };
+const tooLong = { reason: "UPSTREAM_UNAVAILABLE", message: expect.stringMatching(/an index, or an endpoint that/) };
+const MAX_REQUESTS = 500;
+const MAX_REPEATED_REQUESTS = 20;
+const PAUSE_MS = 30_000;
+
+describe("a lookup over endpoints that search a part of the chain at once", () => {
+  test.each([
+    ["10 blocks, without naming the limit", 10, false],
+    ["500 blocks", 500, true],
+    ["10,000 blocks", 10_000, true],
+    ["1,000,000 blocks", 1_000_000, true],
+  ])("costs at most 500 requests, again none for 30 s: %s", async (_, maxLogBlocks, namesLimit) => {
+    const { nodes, measure, clock } = await startLookupService({ head: 120_000_000, maxLogBlocks });
+    for (const node of nodes) node.namesLimit = namesLimit;
+    const first = await measure(unknownId);
+    expect(first.outcome).toMatchObject(tooLong);
+    expect(first.requests).toBeGreaterThan(100);
+    expect(first.requests).toBeLessThanOrEqual(MAX_REQUESTS);
+    clock.now += PAUSE_MS;
+    const again = await measure(unknownId);
+    expect(again.outcome).toEqual(first.outcome);
+    expect(again.requests).toBeLessThanOrEqual(MAX_REPEATED_REQUESTS);
+    clock.now += 1;
+    expect((await measure(unknownId)).requests).toBeLessThanOrEqual(MAX_REQUESTS);
+  });
+
+  test("goes on where the last one stopped, newest blocks first, until it finds the transfer", async () => {
+    const { getNode, measure, find, clock } = await startLookupService({ head: 2_000_000, maxLogBlocks: 10_000 });
+    const base = getNode("base");
+    base.events = [{ event: transferSentEvent("deep", { from: "base", to: "arbitrum" }), block: 1_150_000 }];
+    const query = { transferId: hashFromName("deep") };
+    expect((await measure(query)).outcome).toMatchObject(tooLong);
+    const lowest = Math.min(...base.searched.map(({ from }) => from));
+    base.searched.length = 0;
+    clock.now += PAUSE_MS + 1;
+    expect((await measure(query)).outcome).toMatchObject(tooLong);
+    // The newest blocks again, which may have been reorged, then those below.
+    const [newest, next] = base.searched;
+    expect(newest?.to).toBe(2_000_000);
+    expect(next?.to).toBe(lowest - 1);
+    clock.now += PAUSE_MS + 1;
+    expect(await find(query)).toMatchObject({ state: "PENDING", sent: { blockNumber: 1_150_000 } });
+  });
+
+  test("of what was not found searches only new blocks", async () => {
+    const { getNode, nodes, measure, find, clock } = await startLookupService({ head: 200_000, maxLogBlocks: 10_000 });
+    expect((await measure(unknownId)).outcome).toBe("not found");
+    const optimism = getNode("optimism");
+    optimism.searched.length = 0;
+    for (const node of nodes) node.head += 3;
+    clock.now += 5_001;
+    const again = await measure(unknownId);
+    expect(again.outcome).toBe("not found");
+    expect(again.requests).toBeLessThanOrEqual(MAX_REPEATED_REQUESTS);
+    expect(optimism.searched).toHaveLength(1);
+    optimism.events = [{ event: transferSentEvent("unknown", { from: "optimism", to: "base" }), block: 200_003 }];
+    clock.now += 5_001;
+    expect(await find(unknownId)).toMatchObject({ state: "PENDING" });
+  });
+});
+
+describe("a lookup of what does not exist", () => {
+  test.each([
+    ["hash", unknownHash],
+    ["ID", unknownId],
+  ])("by %s costs nine requests, and none within five seconds", async (_, query) => {
+    const { measure, clock } = await startLookupService();
+    expect(await measure(query)).toEqual({ requests: 9, outcome: "not found" });
+    for (let round = 0; round < 2; round += 1) {
+      clock.now += 2_500;
+      expect(await measure(query, { caller: `b${round}` })).toEqual({ requests: 0, outcome: "not found" });
+    }
+    clock.now += 1;
+    expect((await measure(query)).requests).toBe(9);
+  });
+
+  test("hides a new transfer for no more than five seconds", async () => {
+    const { measure, getNode, clock } = await startLookupService();
+    const event = transferSentEvent("new", { from: "base", to: "arbitrum" });
+    const query = { transactionHash: event.transactionHash };
+    await measure(query);
+    getNode("base").events = [{ event, block: 99_000 }];
+    expect((await measure(query)).outcome).toBe("not found");
+    clock.now += 5_001;
+    expect((await measure(query)).outcome).toBe("PENDING");
+  });
+});
+
+describe("a receipt that a caller's endpoint has forged", () => {
+  const forgedHash = hashFromName("forged");
+  const query = { transactionHash: forgedHash };
+  const kinds = [
+    ["from L1", (at: number) => transferFromL1CompletedEvent(`fake ${at}`, "forged", { to: "arbitrum" })],
+    ["between L2s", (at: number) => withdrawalBondedEvent(`fake ${at}`, { to: "arbitrum" })],
+  ] as const;
+
+  test.each(kinds)("with 1,200 deliveries %s costs the operator at most 60 requests", async (_, create) => {
+    for (const maxLogBlocks of [Number.POSITIVE_INFINITY, 10_000]) {
+      const { measure, getCustomNode } = await startLookupService({ head: 2_000_000, maxLogBlocks });
+      getCustomNode("arbitrum").events = Array.from({ length: 1_200 }, (_, at) => ({
+        event: { ...create(at), transactionHash: forgedHash },
+        block: 90_000,
+      }));
+      const { requests, outcome } = await measure(query, { custom: ["arbitrum"] });
+      expect(requests).toBeLessThanOrEqual(60);
+      expect(outcome).toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    }
+  });
+});
+
+describe("a caller that leaves", () => {
+  const event = transferSentEvent("a", { from: "base", to: "arbitrum" });
+  const query = { transactionHash: event.transactionHash };
+
+  async function startAndLeave(custom: readonly string[]) {
+    const service = await startLookupService();
+    const base = service.getNode("base");
+    base.events = [{ event, block: 99_000 }];
+    const held = createDeferred<void>();
+    base.beforeResponse = () => held.promise;
+    const caller = new AbortController();
+    const abandoned = service.find(query, { signal: caller.signal, custom });
+    await expect.poll(() => base.methods.length).toBe(1);
+    caller.abort();
+    await expect(abandoned).rejects.toBeDefined();
+    held.resolve();
+    return { ...service, base };
+  }
+
+  test("leaves the lookup that has begun to the next caller", async () => {
+    const { base, measure } = await startAndLeave([]);
+    await expect.poll(async () => (await measure(query, { caller: "b" })).requests).toBe(0);
+    expect(await measure(query, { caller: "b" })).toEqual({ requests: 0, outcome: "PENDING" });
+    expect(base.methods.filter((method) => method === "eth_getTransactionReceipt")).toHaveLength(1);
+  });
+
+  test("ends a lookup over its own endpoint, which nobody else could use", async () => {
+    const { base } = await startAndLeave(["gnosis"]);
+    await flushEventLoop();
+    expect(base.methods).toEqual(["eth_getTransactionReceipt"]);
+  });
+});
