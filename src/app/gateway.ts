@@ -28,6 +28,7 @@ import { composeTransfers } from "./compose-transfers.js";
 import { createDependencyMonitor } from "./dependency-monitor.js";
 import { createOffChainSources } from "./off-chain-sources.js";
 import { findPackageRoot } from "./package-root.js";
+import { logStartupWarnings } from "./startup-warnings.js";
 import { collectStaticAssets } from "./static-assets.js";
 
 /** The whole service. */
@@ -180,6 +181,7 @@ export async function createGateway(
   return {
     async start() {
       await transfers.start();
+      if (!cluster.isWorker) logStartupWarnings(config, logger);
       const { url } = await server.listen();
       // After the main port: if that is taken, nothing is to be said about this one.
       const metricsUrl = await metricsListener?.listen().catch(async (error: unknown) => {

@@ -14,6 +14,7 @@ import { answerPings, createWorkerLiveness } from "../observability/worker-liven
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import type { Gateway, GatewayOptions } from "./gateway.js";
 import { describeStartupError, StartupError } from "./startup-error.js";
+import { logStartupWarnings } from "./startup-warnings.js";
 import { exitAfter } from "./stop-on-signals.js";
 
 /**
@@ -134,6 +135,7 @@ export function createWorkerSupervisor(config: Config): Gateway {
 
   return {
     async start() {
+      logStartupWarnings(config, logger);
       new RateLimiterClusterMaster();
       // Runs however this process exits: a busy worker would not notice that its primary is gone.
       process.once("exit", killAll);

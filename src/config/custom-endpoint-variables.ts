@@ -12,7 +12,7 @@ export const customEndpointVariables = {
       name: "CUSTOM_RPC_URLS",
       defaultValue: "public",
       description:
-        "RPC endpoints that callers may name with `rpcUrl[...]`: `public` (https and a public host), `any` (for development), `off`",
+        "RPC endpoints that callers may name with `rpcUrl[...]`: `public` (https and a public host), `any` (for development: any web page could then make the service call addresses on its network), `off`",
     },
     CUSTOM_URL_POLICIES,
   ),

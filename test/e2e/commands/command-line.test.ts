@@ -89,6 +89,18 @@ describe("hop-gateway", () => {
     expect(await service.exitCode).toBe(0);
   });
 
+  test.each([
+    ["any", "1", 1],
+    ["any", "2", 1],
+    ["public", "1", 0],
+  ])("with CUSTOM_RPC_URLS=%s and %s workers warns of it %i times", async (policy, workers, expected) => {
+    const service = await startServiceProcess(command, { CUSTOM_RPC_URLS: policy, WORKERS: workers });
+    service.signal("SIGTERM");
+    expect(await service.exitCode).toBe(0);
+    const warnings = service.output().stdout.match(/"level":40,[^\n]*any web page/g) ?? [];
+    expect(warnings).toHaveLength(expected);
+  });
+
   test("serves with several workers", async () => {
     const service = await startServiceProcess(command, { WORKERS: "2" }, ["serve"]);
     expect((await fetch(`${service.url}/v1/available-routes`)).status).toBe(200);

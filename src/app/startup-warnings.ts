@@ -1,0 +1,12 @@
+import type { Config } from "../config/config.js";
+import type { Logger } from "../observability/log.js";
+
+/** Logs what an operator should know about the configuration. For the process that the operator started: workers repeat it. */
+export function logStartupWarnings({ customRpcUrlPolicy }: Config, logger: Logger): void {
+  if (customRpcUrlPolicy !== "any") return;
+  // Answers allow every origin (CORS), and a request without a preflight is sent even where its answer may not be read.
+  const risk =
+    "CUSTOM_RPC_URLS=any: every caller can make this service call any address on its network, and so can any web page " +
+    "that is open in a browser which reaches the service; for development only";
+  logger.warn(risk);
+}
