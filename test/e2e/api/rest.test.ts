@@ -370,7 +370,6 @@ describe("HTTP", () => {
       ["/v1/quote", false],
       ["/nowhere", false],
       ["/v1/available-routes", true],
-      ["/", true],
       ["/openapi.json", true],
       ["/readyz", false],
     ] as const) {
