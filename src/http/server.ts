@@ -1,7 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import { createStreamQuota } from "../resilience/stream-quota.js";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
 import type { HttpProtocolError } from "./connection/http1-server.js";
 import { createHttpSocketListener } from "./connection/listener.js";
@@ -23,6 +22,7 @@ import {
 } from "./request/request-context.js";
 import { createRequestId } from "./request/request-id.js";
 import { formatRawErrorResponse, type HttpRoute } from "./request/response.js";
+import { createStreamQuota } from "./request/stream-quota.js";
 import { createRestRoutes } from "./rest/rest-routes.js";
 import { createConnectFastPath } from "./rpc/connect-fast-path.js";
 import { createGrpcFastPath } from "./rpc/grpc-fast-path.js";

@@ -1,5 +1,5 @@
-import { ServiceError } from "../errors.js";
-import { createFairQuota } from "./fair-quota.js";
+import { ServiceError } from "../../errors.js";
+import { createFairQuota } from "../../resilience/fair-quota.js";
 
 /** The number of streams that may be open at the same time. */
 export interface StreamLimits {
