@@ -21,14 +21,8 @@ test.each([
     "a: a vulnerability",
   ],
   ["fails for a critical severity", { a: { via: [vulnerability("a", "critical")] } }, 1, "a: a vulnerability"],
-  ["passes for a moderate severity", { a: { via: [vulnerability("a", "moderate")] } }, 0, "0 known"],
-  [
-    "passes for a package that is not used at run time",
-    { a: { via: [vulnerability("@openzeppelin/contracts", "high")] } },
-    0,
-    "1 known",
-  ],
-  ["passes without vulnerabilities", {}, 0, "0 known"],
+  ["passes for a moderate severity", { a: { via: [vulnerability("a", "moderate")] } }, 0, "none known"],
+  ["passes without vulnerabilities", {}, 0, "none known"],
 ])("%s", (_, vulnerabilities, status, output) => {
   expect(checkAudit(JSON.stringify({ vulnerabilities }))).toMatchObject({
     status,
