@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Creates the folder that is deployed: only what the service needs at run time. Requires Node.js and npm; also Python, make
-# and a C++ compiler if the prebuilt binary of the SQLite driver is unavailable.
+# and a C++ compiler if no hash of the SQLite driver's prebuilt binary is known (packaging/sqlite.js).
 #
 #   deploy/build.sh <folder>    then: node <folder>/dist/src/main.js
 set -euo pipefail
@@ -28,9 +28,9 @@ npm pack --silent --ignore-scripts --pack-destination "$packed" "$packed/package
 mkdir -p "$folder"
 tar -xzf "$packed"/*.tgz -C "$folder" --strip-components=1 --no-same-owner
 cp package-lock.json "$folder"
-cd "$folder"
-npm ci --omit=dev --ignore-scripts
-npm run --silent build:sqlite
+cp .npmrc "$folder"
+(cd "$folder" && npm ci --omit=dev --ignore-scripts)
+node packaging/sqlite.js "$folder"
 
 # The sources of the SQLite driver are not needed once it is built.
-rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/build/Release/obj*
+rm -rf "$folder"/node_modules/better-sqlite3/{deps,src,build/Release/obj*,build/Release/*.a} "$folder/.npmrc"
