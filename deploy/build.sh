@@ -31,6 +31,7 @@ cp package-lock.json "$folder"
 cp .npmrc "$folder"
 (cd "$folder" && npm ci --omit=dev --ignore-scripts)
 node packaging/sqlite.js "$folder"
+node packaging/licences.js "$folder"
 
 # The sources of the SQLite driver are not needed once it is built.
 rm -rf "$folder"/node_modules/better-sqlite3/{deps,src,build/Release/obj*,build/Release/*.a} "$folder/.npmrc"

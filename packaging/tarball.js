@@ -17,6 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { listShippedPackages } from "./shipped-packages.js";
 
 /** Bundled with all their dependencies. */
 const bundled = ["@hop-protocol/sdk", "ethers"];
@@ -36,9 +37,10 @@ try {
 
   const { scripts, devDependencies, overrides, ...manifest } = readJson("package.json");
   writeFileSync(join(stage, "package.json"), JSON.stringify({ ...manifest, bundleDependencies: bundled }, null, 2));
-  for (const [path, { dev, devOptional, optional }] of Object.entries(readJson("package-lock.json").packages)) {
-    if (path !== "" && !dev && !devOptional && !optional) copyPackage(path);
+  for (const { path, isOptional, isInPages } of listShippedPackages()) {
+    if (!isOptional && !isInPages) copyPackage(path);
   }
+  execFileSync(process.execPath, [join(project, "packaging/licences.js"), stage], { stdio: "inherit" });
 
   mkdirSync(target, { recursive: true });
   const packing = ["pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", target];

@@ -75,6 +75,32 @@ test("contains the files that it needs and no others", async () => {
   expect(files.filter((name) => /node_modules\/hardhat(\/|$)/.test(name))).toEqual([]);
 });
 
+test("lists the licences of what it bundles and leaves out contracts under copyleft licences", async () => {
+  const licences = await readFile(join(installed(), "THIRD_PARTY_LICENSES.txt"), "utf8");
+  const files = await readdir(join(installed(), "node_modules"), { recursive: true, encoding: "utf8" });
+  const manifests = files.filter((name) => /(^|\/node_modules\/)(@[^/]+\/)?[^/@]+\/package\.json$/.test(name));
+  expect(manifests.length).toBeGreaterThan(60);
+  for (const manifest of manifests) {
+    const { name, version } = JSON.parse(await readFile(join(installed(), "node_modules", manifest), "utf8"));
+    expect(licences).toContain(`${name} ${version}: `);
+  }
+  for (const name of ["swagger-ui-dist", "uplot"]) expect(licences).toContain(`${name} `);
+
+  const ofUniswap = files.filter((name) => /^@uniswap\/(?!sdk-core|v3-sdk)[^/]+\/(?!node_modules)/.test(name));
+  expect(ofUniswap.filter((name) => /\.sol$/.test(name) && !/^@uniswap\/[^/]+\/artifacts/.test(name))).toEqual([]);
+  const artifacts = ofUniswap.filter((name) => name.endsWith(".json") && name.includes("/artifacts/"));
+  expect(artifacts).toHaveLength(8);
+  for (const artifact of artifacts) {
+    const content = JSON.parse(await readFile(join(installed(), "node_modules", artifact), "utf8"));
+    expect(Object.keys(content)).toEqual(["abi"]);
+  }
+  // The SDK still loads.
+  const program =
+    'const { Hop, HopBridge } = await import("@hop-protocol/sdk"); console.log(typeof Hop, typeof HopBridge);';
+  const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: installed() });
+  expect(stdout).toBe("function function\n");
+});
+
 describe("in a project that has installed the package", () => {
   beforeAll(async () => {
     const compilerOptions = { module: "NodeNext", target: "ES2023", strict: true, types: ["node"], outDir: "out" };
