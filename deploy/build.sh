@@ -32,6 +32,7 @@ cp .npmrc "$folder"
 (cd "$folder" && npm ci --omit=dev --ignore-scripts)
 node packaging/sqlite.js "$folder"
 node packaging/licences.js "$folder"
+node packaging/sbom.js >"$folder/sbom.cdx.json"
 
 # The sources of the SQLite driver are not needed once it is built.
 rm -rf "$folder"/node_modules/better-sqlite3/{deps,src,build/Release/obj*,build/Release/*.a} "$folder/.npmrc"
