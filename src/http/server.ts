@@ -85,13 +85,25 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       : options.services.map((service) => decorateOperations(service, traceOperation));
   const begin = createBeginRequest(options.rateLimit && createRateLimiter(options.rateLimit));
 
-  const streamQuota = createStreamQuota({ total: limits.streamingCalls });
-  const { generalRoutes, fastPathMethods } = createRpcRoutes(services, limits, draining.signal, streamQuota);
+  const streamQuotas = {
+    fastPath: createStreamQuota({ total: limits.streamingCalls }),
+    generalPath: createStreamQuota({ total: limits.generalStreamingCalls }),
+  };
+  const { generalRoutes, fastPathMethods, streamHandlers } = createRpcRoutes(
+    services,
+    limits,
+    draining.signal,
+    streamQuotas,
+  );
   const routes = new Map<string, HttpRoute>(generalRoutes);
   for (const [path, method] of fastPaths ? fastPathMethods : []) {
     const general = generalRoutes.get(path);
     if (general === undefined) continue;
     routes.set(path, { ...general, handle: createConnectFastPath(method, limits, general.handle) });
+  }
+  for (const [path, handle] of fastPaths ? streamHandlers : []) {
+    const general = generalRoutes.get(path);
+    if (general !== undefined) routes.set(path, { ...general, handle });
   }
   for (const [path, route] of createRestRoutes(services, fastPaths)) routes.set(path, route);
   for (const [path, route] of createDocumentRoutes(options.documents ?? new Map())) {
@@ -154,7 +166,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     getLoad: () => ({
       connections: listener.countConnections(),
       requests: registry.count(),
-      streamingCalls: streamQuota.openCount(),
+      streamingCalls: streamQuotas.fastPath.openCount() + streamQuotas.generalPath.openCount(),
     }),
   };
 }

@@ -14,8 +14,10 @@ export interface HttpLimits {
   readonly responseBytes: number;
   /** Concurrent requests of one HTTP/2 connection, and pipelined requests of one HTTP/1.1 connection. */
   readonly concurrentStreams: number;
-  /** Streaming calls (health watches, reflection) that are open at the same time, of all callers together. */
+  /** Streaming calls of fast paths (health watches) that are open at the same time, of all callers together. */
   readonly streamingCalls: number;
+  /** The same for the general path: reflection, and watches in unusual forms. */
+  readonly generalStreamingCalls: number;
   /** From the first byte of a connection or request to the end of its headers. */
   readonly headersMs: number;
   /** From the start of a request to the end of its body. */
@@ -38,8 +40,9 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   requestBytes: 64 * 1024,
   responseBytes: 4 * 1024 * 1024,
   concurrentStreams: 250,
-  // One caller gets at most half. A stream takes about 60 KB: together they stay below 60 MB.
-  streamingCalls: 1_000,
+  // One caller gets at most half. At 15 KB and 60 KB each, all together stay below 60 MB.
+  streamingCalls: 2_000,
+  generalStreamingCalls: 250,
   headersMs: 10_000,
   requestMs: 30_000,
   // Above the 60 seconds of common load balancers: if the server closed first, their next request could be lost.

@@ -59,15 +59,48 @@ export function appendChunk(chunks: Buffer[], chunk: Buffer): void {
   if (chunks.length === MAX_PENDING_CHUNKS) chunks.splice(0, MAX_PENDING_CHUNKS, Buffer.concat(chunks));
 }
 
+/**
+ * Reads a body to its end without a promise. Calls `onDone` once, unless the request is aborted.
+ * @param onDone gets the whole body, or undefined if it is too large or too late; and what has been read
+ */
+export function collectBody(
+  req: HttpRequest,
+  { maxBytes, timeoutMs, remainingMs }: Pick<BodyLimits, "maxBytes" | "timeoutMs" | "remainingMs">,
+  onDone: (body: Buffer | undefined, buffered: BufferedBody) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const stopTimer = startBodyTimer(timeoutMs, remainingMs, fail);
+  function stop(): void {
+    stopTimer();
+    req.off("data", onData).off("end", onEnd).off("close", stop);
+  }
+  function fail(timeout?: BodyTimeout): void {
+    stop();
+    // Unread bytes would keep an HTTP/1.1 connection from its next request, and a stream from its end.
+    req.resume();
+    onDone(undefined, { chunks, timeout });
+  }
+  function onData(chunk: Buffer): void {
+    appendChunk(chunks, chunk);
+    size += chunk.length;
+    if (size > maxBytes) fail();
+  }
+  function onEnd(): void {
+    stop();
+    const [first] = chunks;
+    onDone(first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first, { chunks, timeout: undefined });
+  }
+  req.on("data", onData).on("end", onEnd).on("close", stop);
+}
+
 /** Yields the bytes of a buffered body. Throws the same errors as `readBody`. */
 export async function* replayBody({ chunks, timeout }: BufferedBody, maxBytes: number): AsyncGenerator<Uint8Array> {
   let size = 0;
-  for (const chunk of chunks) {
-    size += chunk.length;
-    if (size > maxBytes) throw createBodyTooLargeError(maxBytes);
-    yield chunk;
-  }
+  for (const chunk of chunks) size += chunk.length;
+  if (size > maxBytes) throw createBodyTooLargeError(maxBytes);
   if (timeout !== undefined) throw createBodyTimeoutError(timeout);
+  yield* chunks;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
-import { appendChunk, type BodyTimeout, startBodyTimer } from "../request/body.js";
+import { collectBody } from "../request/body.js";
 import { NO_STORE_HEADERS } from "../request/cache-headers.js";
 import { toConnectError } from "../request/error-mapping.js";
 import type { HttpRequest } from "../request/request-context.js";
@@ -101,36 +101,12 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
     const { req } = exchange;
     const call = parseCallHeaders(exchange, isBinaryContentType(req.headers["content-type"]));
     if (call === undefined || !hasUncompressedBody(req, limits)) return false;
-    const chunks: Buffer[] = [];
-    let size = 0;
-    let isRead = false;
-    const stopTimer = startBodyTimer(limits.requestMs, toRemainingMs(call.deadlineMs), fallBack);
-    function stopReading(): void {
-      isRead = true;
-      stopTimer();
-    }
-    function fallBack(timeout?: BodyTimeout): void {
-      stopReading();
-      general({ ...exchange, bufferedBody: { chunks, timeout } }, query);
-    }
-    req.on("data", (chunk: Buffer) => {
-      if (isRead) return;
-      appendChunk(chunks, chunk);
-      size += chunk.length;
-      if (size > limits.requestBytes) fallBack();
-    });
-    req.on("close", stopReading);
-    req.on("end", () => {
-      if (isRead) return;
-      const [first] = chunks;
-      const body = first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first;
-      const request = call.isBinary ? method.readBinary(body) : method.readJson(body.toString("latin1"));
-      if (request === undefined) {
-        fallBack();
-        return;
-      }
-      stopReading();
-      invoke(call, request);
+    const remainingMs = toRemainingMs(call.deadlineMs);
+    const bodyLimits = { maxBytes: limits.requestBytes, timeoutMs: limits.requestMs, remainingMs };
+    collectBody(req, bodyLimits, (body, bufferedBody) => {
+      const request = body && (call.isBinary ? method.readBinary(body) : method.readJson(body.toString("latin1")));
+      if (request === undefined) general({ ...exchange, bufferedBody }, query);
+      else invoke(call, request);
     });
     return true;
   }

@@ -8,7 +8,7 @@ import { COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import { toMalformedRequestError } from "../request/error-mapping.js";
 import { type AnyOperation, getOperation, type MountedService } from "../request/mounted-service.js";
-import type { HttpRoute } from "../request/response.js";
+import type { HttpRoute, PathHandler } from "../request/response.js";
 import type { StreamQuota } from "../request/stream-quota.js";
 import { createConnectAdapter, getAdapterCall } from "./connect-adapter.js";
 import { createFastPathMethod, type FastPathMethod } from "./fast-path-method.js";
@@ -16,12 +16,22 @@ import { createHealthService } from "./health-service.js";
 import { createReflectionHandler, serveReflectionStream } from "./reflection-service.js";
 import { gzipCompression, mapConnectError } from "./rpc-errors.js";
 import { sendRpcError } from "./send-rpc-error.js";
+import { createServerStreamHandler } from "./server-stream.js";
+
+/** Quotas of streaming calls, by the path that serves them. */
+export interface StreamQuotas {
+  readonly fastPath: StreamQuota;
+  /** Streams of Connect's adapter take four times the memory. */
+  readonly generalPath: StreamQuota;
+}
 
 export interface RpcRoutes {
   /** Routes by path that serve every request by Connect's adapter. */
   readonly generalRoutes: ReadonlyMap<string, HttpRoute>;
   /** The unary methods by path: fast paths may serve them in front of the adapter. */
   readonly fastPathMethods: ReadonlyMap<string, FastPathMethod>;
+  /** Fast paths of server-streaming methods by path. */
+  readonly streamHandlers: ReadonlyMap<string, PathHandler>;
 }
 
 /** Creates the routes of services over gRPC, gRPC-Web and Connect, with gRPC health checking and reflection. */
@@ -29,7 +39,7 @@ export function createRpcRoutes(
   services: readonly MountedService[],
   limits: HttpLimits,
   draining: AbortSignal,
-  streamQuota: StreamQuota,
+  quotas: StreamQuotas,
 ): RpcRoutes {
   const options = {
     readMaxBytes: limits.requestBytes,
@@ -68,18 +78,18 @@ export function createRpcRoutes(
   addUnaryMethod(Health.method.check, health.check, false);
   for (const router of [connect, grpc]) {
     router.rpc(Health.method.watch, (request, handlerContext) => {
-      admitStream(handlerContext, streamQuota);
+      admitStream(handlerContext, quotas.generalPath);
       return health.watch(request, handlerContext);
     });
     router.service(ServerReflection, {
       serverReflectionInfo(requests, handlerContext) {
-        admitStream(handlerContext, streamQuota);
+        admitStream(handlerContext, quotas.generalPath);
         return serveReflectionStream(requests, reflection);
       },
     });
     router.service(ServerReflectionAlpha, {
       serverReflectionInfo(requests, handlerContext) {
-        admitStream(handlerContext, streamQuota);
+        admitStream(handlerContext, quotas.generalPath);
         return serveReflectionStream(requests, reflection);
       },
     });
@@ -98,7 +108,13 @@ export function createRpcRoutes(
       reject: (exchange, error) => sendRpcError(exchange, error, service.file.proto.package),
     });
   }
-  return { generalRoutes, fastPathMethods };
+  const { watch } = Health.method;
+  const watchPath = `/${Health.typeName}/${watch.name}`;
+  const general = generalRoutes.get(watchPath)?.handle;
+  if (general === undefined) throw new Error(`no route for ${watchPath}`);
+  const watchOptions = { limits, quota: quotas.fastPath, general };
+  const streamHandlers = new Map([[watchPath, createServerStreamHandler(watch, health.watchStream, watchOptions)]]);
+  return { generalRoutes, fastPathMethods, streamHandlers };
 }
 
 // On the wire of gRPC a unary call is a stream of one message. Only streams show an interceptor why a request is

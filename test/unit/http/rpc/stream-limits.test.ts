@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { afterEach, describe, expect, test } from "vitest";
 import { openRawSocket, sendHttp1 } from "../support/raw-client.js";
-import { startTestServer, type TestServerOptions } from "../support/test-server.js";
+import { describeOnBothPaths, startTestServer, type TestServerOptions } from "../support/test-server.js";
 
 // Streaming calls are limited for each caller and in total, and release their place however they end.
 
@@ -16,6 +16,9 @@ afterEach(() => {
   for (const session of sessions) session.destroy();
   sessions.clear();
 });
+
+/** Limits of the fast path and of the general path. */
+const limitsOf = (count: number) => ({ streamingCalls: count, generalStreamingCalls: count });
 
 async function start(options: TestServerOptions = {}) {
   const server = await startTestServer({ trustProxy: true, ...options });
@@ -73,127 +76,130 @@ async function readAll(stream: ClientHttp2Stream) {
   return { fields, body };
 }
 
-describe("beyond its limit a stream is refused", () => {
-  const grpc = { "grpc-status": "8", "retry-after": "5" };
-  test.each([
-    ["gRPC", "application/grpc", EMPTY_MESSAGE, grpc, /^$/],
-    ["gRPC-Web", "application/grpc-web+proto", EMPTY_MESSAGE, {}, /grpc-status: 8\r\n.*retry-after: 5\r\n/s],
-    [
-      "Connect",
-      "application/connect+json",
-      JSON_MESSAGE,
-      { ":status": 200 },
-      /"code":"resource_exhausted".*"retry-after":\["5"\]/,
-    ],
-  ])("in the form of %s, with RATE_LIMITED and OVERLOADED", async (_, type, message, fields, body) => {
-    const { session, openCount, accessLines, waitForAccessLines } = await start({ limits: { streamingCalls: 2 } });
-    open(session, { type, message, caller: "192.0.2.1" });
-    await expect.poll(openCount).toBe(1);
-    const ofCaller = await readAll(open(session, { type, message, caller: "192.0.2.1" }));
-    open(session, { type, message, caller: "192.0.2.2" });
-    await expect.poll(openCount).toBe(2);
-    const ofProcess = await readAll(open(session, { type, message, caller: "192.0.2.3" }));
-    for (const refused of [ofCaller, ofProcess]) {
-      expect(refused.fields).toMatchObject(fields);
-      expect(refused.body).toMatch(body);
-    }
-    await waitForAccessLines(2);
-    expect(accessLines).toMatchObject([
-      { code: "resource_exhausted", reason: "RATE_LIMITED" },
-      { code: "resource_exhausted", reason: "OVERLOADED" },
-    ]);
-    expect(openCount()).toBe(2);
+describeOnBothPaths(() => {
+  describe("beyond its limit a stream is refused", () => {
+    const grpc = { "grpc-status": "8", "retry-after": "5" };
+    test.each([
+      ["gRPC", "application/grpc", EMPTY_MESSAGE, grpc, /^$/],
+      ["gRPC-Web", "application/grpc-web+proto", EMPTY_MESSAGE, {}, /grpc-status: 8\r\n.*retry-after: 5\r\n/s],
+      [
+        "Connect",
+        "application/connect+json",
+        JSON_MESSAGE,
+        { ":status": 200 },
+        /"code":"resource_exhausted".*"retry-after":\["5"\]/,
+      ],
+    ])("in the form of %s, with RATE_LIMITED and OVERLOADED", async (_, type, message, fields, body) => {
+      const { session, openCount, accessLines, waitForAccessLines } = await start({ limits: limitsOf(2) });
+      open(session, { type, message, caller: "192.0.2.1" });
+      await expect.poll(openCount).toBe(1);
+      const ofCaller = await readAll(open(session, { type, message, caller: "192.0.2.1" }));
+      open(session, { type, message, caller: "192.0.2.2" });
+      await expect.poll(openCount).toBe(2);
+      const ofProcess = await readAll(open(session, { type, message, caller: "192.0.2.3" }));
+      for (const refused of [ofCaller, ofProcess]) {
+        expect(refused.fields).toMatchObject(fields);
+        expect(refused.body).toMatch(body);
+      }
+      await waitForAccessLines(2);
+      expect(accessLines).toMatchObject([
+        { code: "resource_exhausted", reason: "RATE_LIMITED" },
+        { code: "resource_exhausted", reason: "OVERLOADED" },
+      ]);
+      expect(openCount()).toBe(2);
+    });
+
+    test("if Connect's adapter serves it, by a limit of its own", async () => {
+      const { session, openCount } = await start({ limits: { streamingCalls: 100, generalStreamingCalls: 2 } });
+      open(session, { path: REFLECTION, isOpenEnded: true });
+      await expect.poll(openCount).toBe(1);
+      expect((await readAll(open(session, { path: REFLECTION }))).fields["grpc-status"]).toBe("8");
+      const unusualWatch = open(session, { headers: { "grpc-encoding": "gzip" } });
+      expect((await readAll(unusualWatch)).fields["grpc-status"]).toBe("8");
+    });
+
+    test("also over HTTP/1.1", async () => {
+      const { port, session, openCount } = await start({ limits: limitsOf(2) });
+      open(session, { caller: "127.0.0.1" });
+      await expect.poll(openCount).toBe(1);
+      const headers = { "content-type": "application/connect+json" };
+      const { status, body } = await sendHttp1(port, WATCH, { method: "POST", headers, body: JSON_MESSAGE });
+      expect([status, body]).toEqual([200, expect.stringContaining("resource_exhausted")]);
+    });
   });
 
-  test("whether it is a watch or reflection", async () => {
-    const { session, openCount } = await start({ limits: { streamingCalls: 2 } });
-    open(session, { path: REFLECTION, isOpenEnded: true });
-    await expect.poll(openCount).toBe(1);
-    expect((await readAll(open(session))).fields["grpc-status"]).toBe("8");
-    expect((await readAll(open(session, { path: REFLECTION }))).fields["grpc-status"]).toBe("8");
+  test("a flood of watches from one caller holds half of the places", async () => {
+    const { session, openCount, waitForAccessLines } = await start({ limits: limitsOf(100) });
+    for (let index = 0; index < 200; index += 1) open(session);
+    await waitForAccessLines(150);
+    expect(openCount()).toBe(50);
+    // Another caller is still served.
+    open(session, { caller: "192.0.2.2" });
+    await expect.poll(openCount).toBe(51);
   });
 
-  test("also over HTTP/1.1", async () => {
-    const { port, session, openCount } = await start({ limits: { streamingCalls: 2 } });
-    open(session, { caller: "127.0.0.1" });
-    await expect.poll(openCount).toBe(1);
-    const headers = { "content-type": "application/connect+json" };
-    const { status, body } = await sendHttp1(port, WATCH, { method: "POST", headers, body: JSON_MESSAGE });
-    expect([status, body]).toEqual([200, expect.stringContaining("resource_exhausted")]);
-  });
-});
+  describe("a stream releases its place", () => {
+    test.each([
+      ["a watch", { path: WATCH }],
+      ["reflection", { path: REFLECTION, isOpenEnded: true }],
+    ])("when its caller resets %s", async (_, options) => {
+      const { session, openCount } = await start();
+      const streams = Array.from({ length: 20 }, () => open(session, options));
+      await expect.poll(openCount).toBe(20);
+      for (const stream of streams) stream.close(8);
+      await expect.poll(openCount).toBe(0);
+    });
 
-test("a flood of watches from one caller holds half of the places", async () => {
-  const { session, openCount, waitForAccessLines } = await start({ limits: { streamingCalls: 100 } });
-  for (let index = 0; index < 200; index += 1) open(session);
-  await waitForAccessLines(150);
-  expect(openCount()).toBe(50);
-  // Another caller is still served.
-  open(session, { caller: "192.0.2.2" });
-  await expect.poll(openCount).toBe(51);
-});
+    test("when its connection is lost", async () => {
+      const { port, session, openCount } = await start();
+      open(session);
+      open(session, { path: REFLECTION, isOpenEnded: true });
+      const socket = await openRawSocket(port);
+      socket.write(
+        `POST ${WATCH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/connect+json\r\nContent-Length: 7\r\n\r\n`,
+      );
+      socket.write(JSON_MESSAGE);
+      await expect.poll(openCount).toBe(3);
+      socket.destroy();
+      await expect.poll(openCount).toBe(2);
+      session.destroy();
+      await expect.poll(openCount).toBe(0);
+    });
 
-describe("a stream releases its place", () => {
-  test.each([
-    ["a watch", { path: WATCH }],
-    ["reflection", { path: REFLECTION, isOpenEnded: true }],
-  ])("when its caller resets %s", async (_, options) => {
-    const { session, openCount } = await start();
-    const streams = Array.from({ length: 20 }, () => open(session, options));
-    await expect.poll(openCount).toBe(20);
-    for (const stream of streams) stream.close(8);
-    await expect.poll(openCount).toBe(0);
-  });
+    test("when its caller leaves it unread and resets it", async () => {
+      const { url, openCount } = await start();
+      const session = connectHttp2(url, { settings: { initialWindowSize: 0 } });
+      sessions.add(session);
+      const stream = open(session);
+      await expect.poll(openCount).toBe(1);
+      stream.close(8);
+      await expect.poll(openCount).toBe(0);
+    });
 
-  test("when its connection is lost", async () => {
-    const { port, session, openCount } = await start();
-    open(session);
-    open(session, { path: REFLECTION, isOpenEnded: true });
-    const socket = await openRawSocket(port);
-    socket.write(
-      `POST ${WATCH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/connect+json\r\nContent-Length: 7\r\n\r\n`,
-    );
-    socket.write(JSON_MESSAGE);
-    await expect.poll(openCount).toBe(3);
-    socket.destroy();
-    await expect.poll(openCount).toBe(2);
-    session.destroy();
-    await expect.poll(openCount).toBe(0);
-  });
+    test("at its deadline", async () => {
+      const { session, openCount } = await start();
+      const { fields } = await readAll(open(session, { headers: { "grpc-timeout": "50m" } }));
+      expect(fields["grpc-status"]).toBe("4");
+      await expect.poll(openCount).toBe(0);
+    });
 
-  test("when its caller leaves it unread and resets it", async () => {
-    const { url, openCount } = await start();
-    const session = connectHttp2(url, { settings: { initialWindowSize: 0 } });
-    sessions.add(session);
-    const stream = open(session);
-    await expect.poll(openCount).toBe(1);
-    stream.close(8);
-    await expect.poll(openCount).toBe(0);
-  });
+    test("when it ends by itself", async () => {
+      const { session, openCount } = await start();
+      expect((await readAll(open(session, { path: REFLECTION }))).fields["grpc-status"]).toBe("0");
+      await expect.poll(openCount).toBe(0);
+    });
 
-  test("at its deadline", async () => {
-    const { session, openCount } = await start();
-    const { fields } = await readAll(open(session, { headers: { "grpc-timeout": "50m" } }));
-    expect(fields["grpc-status"]).toBe("4");
-    await expect.poll(openCount).toBe(0);
-  });
-
-  test("when it ends by itself", async () => {
-    const { session, openCount } = await start();
-    expect((await readAll(open(session, { path: REFLECTION }))).fields["grpc-status"]).toBe("0");
-    await expect.poll(openCount).toBe(0);
-  });
-
-  test("when the server drains", async () => {
-    const { session, server, openCount } = await start();
-    const watched = readAll(open(session));
-    const reflected = readAll(open(session, { path: REFLECTION, isOpenEnded: true }));
-    await expect.poll(openCount).toBe(2);
-    const closing = server.close(600_000);
-    expect((await watched).fields["grpc-status"]).toBe("0");
-    expect((await reflected).fields["grpc-status"]).toBe("0");
-    session.close();
-    await closing;
-    expect(openCount()).toBe(0);
+    test("when the server drains", async () => {
+      const { session, server, openCount } = await start();
+      const watched = readAll(open(session));
+      const reflected = readAll(open(session, { path: REFLECTION, isOpenEnded: true }));
+      await expect.poll(openCount).toBe(2);
+      const closing = server.close(600_000);
+      expect((await watched).fields["grpc-status"]).toBe("0");
+      expect((await reflected).fields["grpc-status"]).toBe("0");
+      session.close();
+      await closing;
+      expect(openCount()).toBe(0);
+    });
   });
 });
