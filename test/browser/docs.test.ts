@@ -1,25 +1,17 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openBrowserPage } from "../support/browser/browser-page.js";
-import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import type { openBrowserPage } from "../support/browser/browser-page.js";
+import { browserPath } from "../support/browser/launch-browser.js";
+import { usePages } from "../support/browser/use-pages.js";
 
 const operations = ["getQuote", "getTransferStatus", "listAvailableRoutes"] as const;
 type Operation = (typeof operations)[number];
 
 describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
-  let gateway: TestGateway;
-  let browser: Browser;
-  beforeAll(async () => {
-    [gateway, browser] = await Promise.all([startGateway({ CUSTOM_RPC_URLS: "public" }), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
+  const { gateway, open } = usePages({ CUSTOM_RPC_URLS: "public" });
 
   async function openDocs(options?: Parameters<typeof openBrowserPage>[3]) {
-    const opened = await openBrowserPage(browser, gateway.url, "/docs", options);
+    const opened = await open("/docs", options);
     await opened.page.locator(".opblock").first().waitFor();
     return opened;
   }
@@ -52,7 +44,7 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
     expect(await page.locator(".errors-wrapper").count()).toBe(0);
     expect(consoleProblems).toEqual([]);
     await page.locator("nav a").click();
-    await page.waitForURL(`${gateway.url}/`);
+    await page.waitForURL(`${gateway().url}/`);
     await close();
   });
 
@@ -73,9 +65,9 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
       ["slippage", "0.25"],
       ["network", "mainnet"],
     ]);
-    expect(url.origin).toBe(gateway.url);
+    expect(url.origin).toBe(gateway().url);
     expect(status).toContain("200");
-    const expected = (await gateway.get(`${url.pathname}${url.search}`)).body as Record<string, unknown>;
+    const expected = (await gateway().get(`${url.pathname}${url.search}`)).body as Record<string, unknown>;
     const { deadline, destinationDeadline, ...figures } = expected;
     expect(body).toMatchObject(figures);
     expect(Object.keys(body)).toEqual(Object.keys(expected));

@@ -1,26 +1,15 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openBrowserPage, setPageHidden } from "../support/browser/browser-page.js";
-import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { describe, expect, test } from "vitest";
+import { setPageHidden } from "../support/browser/browser-page.js";
+import { browserPath } from "../support/browser/launch-browser.js";
+import { usePages } from "../support/browser/use-pages.js";
 
 describe.skipIf(browserPath === undefined)("the chains view (needs chromium)", () => {
-  let gateway: TestGateway;
-  let browser: Browser;
-  beforeAll(async () => {
-    [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
-    openBrowserPage(browser, gateway.url, address, options);
+  const { gateway, open } = usePages();
 
   test("shows every chain of /readyz", async () => {
     const { page, close } = await open("/#chains");
     await page.locator("#chains-answer .cards .state[data-state=ok]").first().waitFor();
-    const { chains, sources } = (await gateway.get("/readyz")).body as {
+    const { chains, sources } = (await gateway().get("/readyz")).body as {
       chains: { chain: string; chainId: number; network: string; endpoints: { endpoint: string }[] }[];
       sources: unknown[];
     };

@@ -1,12 +1,13 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
 import { DEFAULT_ROUTE, getTypicalAmount } from "../../web/quote/default-quote.js";
 import { sampleAmounts } from "../../web/quote/rate-curve.js";
 import { parseAmount } from "../../web/shared/format/amounts.js";
 import { openBrowserPage } from "../support/browser/browser-page.js";
-import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
-import { ROUTE } from "./quote-page.js";
+import { browserPath } from "../support/browser/launch-browser.js";
+import { usePages } from "../support/browser/use-pages.js";
+import { startGateway } from "../support/service/in-process-gateway.js";
+import { fetchQuote, ROUTE } from "./quote-page.js";
 
 /** Counts the pixels of the curve that have a colour. */
 async function countPixels(page: Page, [red, green, blue]: readonly [number, number, number]): Promise<unknown> {
@@ -25,20 +26,7 @@ async function countPixels(page: Page, [red, green, blue]: readonly [number, num
 }
 
 describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", () => {
-  let gateway: TestGateway;
-  let browser: Browser;
-  beforeAll(async () => {
-    [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
-    openBrowserPage(browser, gateway.url, address, options);
-  const fetchQuote = async (amount: string) =>
-    (await gateway.get(`/v1/quote?amount=${amount}&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5`))
-      .body as Readonly<Record<string, string | number>>;
+  const { gateway, browser, open } = usePages();
 
   test("draws the curve and lists the API's quotes in its table", async () => {
     const { page, consoleProblems, close } = await open(`/#quote?${ROUTE}&amount=20000&slippage=0.5`);
@@ -58,7 +46,7 @@ describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", ()
         .allTextContents();
       const raw = (text: string): string => String(parseAmount(text.replaceAll(",", ""), 6));
       expect(raw(sent)).toBe(String(amounts[index]));
-      const expected = await fetchQuote(raw(sent));
+      const expected = await fetchQuote(gateway(), raw(sent));
       expect([raw(received), raw(fee)]).toEqual([expected.estimatedReceived, expected.bonderFee]);
     }
     // The largest amount moves the pools a lot, the quoted one hardly.
@@ -77,7 +65,7 @@ describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", ()
 
   test("completes the curve under a rate limit by waiting for Retry-After", async () => {
     const limited = await startGateway({ IP_RATE_LIMIT_REQ_PER_SEC: "8" });
-    const { page, close } = await openBrowserPage(browser, limited.url, `/#quote?${ROUTE}&amount=20000`, {
+    const { page, close } = await openBrowserPage(browser(), limited.url, `/#quote?${ROUTE}&amount=20000`, {
       mayFail: /429/,
     });
     await page.locator('#curve[aria-busy="false"]').waitFor();

@@ -1,26 +1,14 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openBrowserPage } from "../support/browser/browser-page.js";
-import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { describe, expect, test } from "vitest";
+import { browserPath } from "../support/browser/launch-browser.js";
+import { usePages } from "../support/browser/use-pages.js";
 import { ROUTE, readField, waitForQuote } from "./quote-page.js";
 
 describe.skipIf(browserPath === undefined)("a quote that fails or waits (needs chromium)", () => {
-  let gateway: TestGateway;
-  let browser: Browser;
-  beforeAll(async () => {
-    [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
-    openBrowserPage(browser, gateway.url, address, options);
+  const { gateway, open } = usePages();
 
   test("shows the service's message at the invalid field", async () => {
     const { page, close, consoleProblems } = await open(`/#quote?${ROUTE}&amount=25&slippage=100`, { mayFail: /400/ });
-    const { body } = await gateway.get(
+    const { body } = await gateway().get(
       "/v1/quote?amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=100",
     );
     const { message } = body as { message: string };

@@ -1,26 +1,12 @@
-import type { Browser, Request } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Request } from "playwright-core";
+import { describe, expect, test } from "vitest";
 import { parseAmount } from "../../web/shared/format/amounts.js";
-import { openBrowserPage } from "../support/browser/browser-page.js";
-import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
-import { ROUTE, readField, waitForQuote } from "./quote-page.js";
+import { browserPath } from "../support/browser/launch-browser.js";
+import { usePages } from "../support/browser/use-pages.js";
+import { fetchQuote, ROUTE, readField, waitForQuote } from "./quote-page.js";
 
 describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", () => {
-  let gateway: TestGateway;
-  let browser: Browser;
-  beforeAll(async () => {
-    [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
-    openBrowserPage(browser, gateway.url, address, options);
-  const fetchQuote = async (amount: string) =>
-    (await gateway.get(`/v1/quote?amount=${amount}&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5`))
-      .body as Readonly<Record<string, string | number>>;
+  const { gateway, open } = usePages();
 
   test("shows the values of the API in whole tokens and in the smallest unit", async () => {
     const requests: Request[] = [];
@@ -33,7 +19,7 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
     // A response from the browser's cache would be older than its Age header says.
     const quoteRequest = requests.find((request) => request.url().includes("/v1/quote"));
     expect(await quoteRequest?.allHeaders()).toMatchObject({ "cache-control": "no-cache" });
-    const expected = await fetchQuote("25000000");
+    const expected = await fetchQuote(gateway(), "25000000");
     for (const field of ["amountIn", "bonderFee", "amountOutMin", "destinationAmountOutMin"]) {
       const { whole, raw } = await readField(page, field);
       expect(raw).toBe(expected[field]);
@@ -127,7 +113,7 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
   test("offers exactly the routes that exist", async () => {
     const { page, close } = await open("/#quote?token=MATIC");
     await waitForQuote(page);
-    const routes = (await gateway.get("/v1/available-routes")).body as Readonly<Record<string, string>>[];
+    const routes = (await gateway().get("/v1/available-routes")).body as Readonly<Record<string, string>>[];
     const options = (id: string): Promise<(string | null)[]> =>
       page
         .locator(`#${id} option`)
@@ -144,7 +130,7 @@ describe.skipIf(browserPath === undefined)("the quote view (needs chromium)", ()
         .map((route) => route.destinationChainSlug);
       expect(await options("quote-to")).toEqual(destinations);
     }
-    await page.goto(`${gateway.url}/#quote?token=SNX`);
+    await page.goto(`${gateway().url}/#quote?token=SNX`);
     // SNX can be sent from Optimism only, so the route has no reverse.
     await expect.poll(() => page.locator("#quote-swap").isDisabled()).toBe(true);
     await close();

@@ -1,14 +1,8 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import {
-  findAccessibilityViolations,
-  measureHorizontalOverflow,
-  openBrowserPage,
-  VIEWPORTS,
-} from "../support/browser/browser-page.js";
-import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
+import { describe, expect, inject, test } from "vitest";
+import { findAccessibilityViolations, measureHorizontalOverflow, VIEWPORTS } from "../support/browser/browser-page.js";
+import { browserPath } from "../support/browser/launch-browser.js";
+import { usePages } from "../support/browser/use-pages.js";
 import { isFullEffort } from "../support/effort.js";
-import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 interface Route {
   readonly token: string;
@@ -17,17 +11,7 @@ interface Route {
 }
 
 describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
-  let gateway: TestGateway;
-  let browser: Browser;
-  beforeAll(async () => {
-    [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-  const open = (address: string, options?: Parameters<typeof openBrowserPage>[3]) =>
-    openBrowserPage(browser, gateway.url, address, options);
+  const { gateway, open } = usePages();
 
   const received = inject("network").transfers.find(({ expectedState }) => expectedState === "BONDED");
   /** 2^256-1 in the smallest unit of USDC. */
@@ -91,14 +75,14 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     const paths = await Promise.all(links.map((link) => link.getAttribute("href")));
     expect(paths).toEqual(expect.arrayContaining(["/", "/docs", "/openapi.json"]));
     for (const path of paths)
-      expect({ path, status: (await fetch(`${gateway.url}${path}`)).status }).toMatchObject({ status: 200 });
+      expect({ path, status: (await fetch(`${gateway().url}${path}`)).status }).toMatchObject({ status: 200 });
     await close();
   });
 
   test("lists every route once and links it to its quote", async () => {
     const { page, consoleProblems, close } = await open("/#routes");
     await page.locator("#routes-answer table").first().waitFor();
-    const routes = (await gateway.get("/v1/available-routes")).body as readonly Route[];
+    const routes = (await gateway().get("/v1/available-routes")).body as readonly Route[];
     const links = await page.locator("#routes-answer a").all();
     const shown = await Promise.all(links.map((link) => link.getAttribute("href")));
     const expected = routes.map(({ token, sourceChainSlug, destinationChainSlug }) => {
@@ -133,7 +117,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
           await request.continue();
         }),
     });
-    await page.goto(`${gateway.url}/#routes`);
+    await page.goto(`${gateway().url}/#routes`);
     await page.locator("#routes-summary", { hasText: /^240 routes of 11 tokens/ }).waitFor();
     release();
     // Goerli has routes, so its select appears.
@@ -202,10 +186,10 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     await page.getByRole("button", { name: "Copy the curl command" }).click();
     await page.locator("#quote-terminal [role=status]", { hasText: "was copied" }).waitFor();
     const query = "amount=25000000&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5";
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(`curl '${gateway.url}/v1/quote?${query}'`);
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(`curl '${gateway().url}/v1/quote?${query}'`);
     const message = '{"amount":"25000000","token":"USDT","fromChain":"polygon","toChain":"arbitrum","slippage":0.5}';
     expect(await page.locator("#quote-terminal code").last().textContent()).toBe(
-      `grpcurl -plaintext -d '${message}' ${new URL(gateway.url).host} hop.bridge.v1.BridgeService/GetQuote`,
+      `grpcurl -plaintext -d '${message}' ${new URL(gateway().url).host} hop.bridge.v1.BridgeService/GetQuote`,
     );
     await close();
   });
@@ -228,7 +212,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
   });
 
   test("is served with a content security policy that permits only its own origin", async () => {
-    const response = await fetch(`${gateway.url}/`);
+    const response = await fetch(`${gateway().url}/`);
     const policy = response.headers.get("content-security-policy") ?? "";
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("script-src 'self'");

@@ -1,4 +1,5 @@
 import type { Page } from "playwright-core";
+import type { TestGateway } from "../support/service/in-process-gateway.js";
 
 /** Parameters of the route that most tests quote. */
 export const ROUTE = "token=USDT&from=polygon&to=arbitrum";
@@ -12,4 +13,13 @@ export async function readField(page: Page, field: string) {
 /** Waits until the page shows a quote. */
 export async function waitForQuote(page: Page): Promise<void> {
   await page.locator('#quote-answer[aria-busy="false"] .details').waitFor();
+}
+
+/** Returns the API's quote for an amount of USDT in its smallest unit, on the same route. */
+export async function fetchQuote(
+  gateway: TestGateway,
+  amount: string,
+): Promise<Readonly<Record<string, string | number>>> {
+  const query = `amount=${amount}&token=USDT&fromChain=polygon&toChain=arbitrum&slippage=0.5`;
+  return (await gateway.get(`/v1/quote?${query}`)).body as Readonly<Record<string, string | number>>;
 }
