@@ -15,6 +15,7 @@ import type { StreamQuota } from "../request/stream-quota.js";
 import { toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
 import { mapConnectError, toNodeTrailers } from "./rpc-errors.js";
 import { parseConnectTimeoutMs, parseGrpcTimeoutMs } from "./rpc-headers.js";
+import { sendRpcError } from "./send-rpc-error.js";
 
 /** The open response of a server-streaming call. */
 export interface MessageStream<O> {
@@ -80,6 +81,31 @@ export function createServerStreamHandler<M extends DescMethodServerStreaming>(
     return isBinary ? readBinary(bytes) : readJson(bytes.toString("latin1"));
   }
 
+  /** Takes a place until the request ends, and returns the function that releases it earlier; or refuses the call. */
+  function admit(call: StreamCall): (() => void) | undefined {
+    const { exchange, format } = call;
+    const { req, context } = exchange;
+    let release: (() => void) | undefined;
+    try {
+      release = quota.acquire(context.caller);
+    } catch (error) {
+      req.resume();
+      if (format === GRPC || format === GRPC_WEB) {
+        sendRpcError(exchange, context.recordFailure(error), domain);
+      } else {
+        writeStreamHead(call);
+        finish(call, mapConnectError(context, error, domain));
+      }
+      return undefined;
+    }
+    const releaseOnce = (): void => {
+      release?.();
+      release = undefined;
+    };
+    context.onEnd(releaseOnce);
+    return releaseOnce;
+  }
+
   function start(call: StreamCall, request: Message): void {
     const { context } = call.exchange;
     const write = call.format.isBinary
@@ -99,7 +125,6 @@ export function createServerStreamHandler<M extends DescMethodServerStreaming>(
       },
     };
     try {
-      context.onEnd(quota.acquire(context.caller));
       const onEnd = operation(request as never, stream as never);
       const timer = startDeadline(call, () =>
         stream.end(new ConnectError("the operation timed out", Code.DeadlineExceeded)),
@@ -120,10 +145,15 @@ export function createServerStreamHandler<M extends DescMethodServerStreaming>(
       general(exchange, query);
       return;
     }
+    // Before the request is read: a stream takes its memory from the start, and a refusal should take little.
+    const release = admit(call);
+    if (release === undefined) return;
     collectBody(exchange.req, { ...bodyLimits, remainingMs: toRemainingMs(call.deadlineMs) }, (body, bufferedBody) => {
       const request = body && parse(call.format, body);
-      if (request === undefined) general({ ...exchange, bufferedBody }, query);
-      else start(call, request);
+      if (request === undefined) {
+        release();
+        general({ ...exchange, bufferedBody }, query);
+      } else start(call, request);
     });
   };
 }

@@ -81,7 +81,8 @@ describeOnBothPaths(() => {
     const grpc = { "grpc-status": "8", "retry-after": "5" };
     test.each([
       ["gRPC", "application/grpc", EMPTY_MESSAGE, grpc, /^$/],
-      ["gRPC-Web", "application/grpc-web+proto", EMPTY_MESSAGE, {}, /grpc-status: 8\r\n.*retry-after: 5\r\n/s],
+      // In the headers if there is no body, otherwise at the end of the body.
+      ["gRPC-Web", "application/grpc-web+proto", EMPTY_MESSAGE, {}, /^$|grpc-status: 8\r\n.*retry-after: 5\r\n/s],
       [
         "Connect",
         "application/connect+json",
@@ -100,6 +101,7 @@ describeOnBothPaths(() => {
       for (const refused of [ofCaller, ofProcess]) {
         expect(refused.fields).toMatchObject(fields);
         expect(refused.body).toMatch(body);
+        if (refused.body === "") expect(refused.fields).toMatchObject(grpc);
       }
       await waitForAccessLines(2);
       expect(accessLines).toMatchObject([
@@ -202,4 +204,15 @@ describeOnBothPaths(() => {
       expect(openCount()).toBe(0);
     });
   });
+});
+
+test("on the fast path a stream counts from its headers on, and an invalid one no longer", async () => {
+  const { session, openCount } = await start({ limits: { ...limitsOf(2), requestMs: 60_000 } });
+  const unfinished = open(session, { message: EMPTY_MESSAGE.subarray(0, 2), isOpenEnded: true });
+  await expect.poll(openCount).toBe(1);
+  expect((await readAll(open(session))).fields["grpc-status"]).toBe("8");
+  expect((await Promise.all([readAll(unfinished), unfinished.end()]))[0].fields["grpc-status"]).toBe("3");
+  await expect.poll(openCount).toBe(0);
+  open(session);
+  await expect.poll(openCount).toBe(1);
 });
