@@ -40,38 +40,60 @@ export function createHeadTracker<Peer>({ peers, fetchLatestBlock, now }: HeadTr
   const headByPeer = new Map<Peer, ObservedHead>();
   let lagging: ReadonlySet<Peer> = new Set();
   let refreshedAt = Number.NEGATIVE_INFINITY;
+  let isRefreshing = false;
 
-  async function readHeads(): Promise<void> {
-    const heads = await Promise.all(
-      peers.map((peer) =>
-        fetchLatestBlock(peer)
-          .then(parseHead)
-          .catch(() => undefined),
-      ),
-    );
-    for (const [index, peer] of peers.entries()) {
-      const head = heads[index];
-      if (head !== undefined) headByPeer.set(peer, { ...head, observedAt: now() });
-    }
-    // An endpoint that does not respond is neither behind nor ahead of the others.
-    const comparable = heads.filter((head) => head !== undefined).filter(isPlausible);
-    const highest = Math.max(...comparable.map(({ number }) => number));
-    const latest = Math.max(...comparable.map(({ timestamp }) => timestamp));
-    const isBehind = (head: ChainHead | undefined): boolean =>
-      head !== undefined &&
-      (highest - head.number >= MAX_BLOCKS_BEHIND || latest - head.timestamp >= MAX_SECONDS_BEHIND);
-    lagging = new Set(peers.filter((_, index) => isBehind(heads[index])));
+  async function readHeads(requestedAt: number): Promise<void> {
+    const heads = new Map<Peer, ObservedHead>();
+    const findLagging = (): readonly Peer[] => {
+      // An endpoint that does not respond is neither behind nor ahead of the others.
+      const known = [...heads.values()];
+      return peers.filter((peer) => {
+        const head = heads.get(peer);
+        return head !== undefined && isBehind(head, known, requestedAt);
+      });
+    };
+    const readHead = async (peer: Peer): Promise<void> => {
+      const head = parseHead(await fetchLatestBlock(peer));
+      if (head === undefined) return;
+      const observedHead = { ...head, observedAt: now() };
+      headByPeer.set(peer, observedHead);
+      heads.set(peer, observedHead);
+      // Nobody waits for an endpoint that hangs to learn that another one lags.
+      lagging = new Set([...lagging, ...findLagging()]);
+    };
+    await Promise.allSettled(peers.map(readHead));
+    lagging = new Set(findLagging());
   }
 
   return {
     refresh() {
-      if (now() - refreshedAt < HEAD_REFRESH_INTERVAL_MS) return;
+      if (isRefreshing || now() - refreshedAt < HEAD_REFRESH_INTERVAL_MS) return;
       refreshedAt = now();
-      void readHeads();
+      isRefreshing = true;
+      void readHeads(refreshedAt).finally(() => {
+        isRefreshing = false;
+      });
     },
     isLagging: (peer) => lagging.has(peer),
     getHead: (peer) => headByPeer.get(peer),
   };
+}
+
+/**
+ * Returns whether a head is behind others that were requested at the same time. Endpoints differ in their latency: blocks
+ * that the chain may have produced while the highest head was awaited do not count.
+ * @param requestedAt milliseconds on the monotonic clock
+ */
+export function isBehind(head: ChainHead, heads: readonly ObservedHead[], requestedAt: number): boolean {
+  const comparable = heads.filter(isPlausible);
+  const latest = Math.max(...comparable.map(({ timestamp }) => timestamp));
+  if (latest - head.timestamp >= MAX_SECONDS_BEHIND) return true;
+  return comparable.some(({ number, timestamp, observedAt }) => {
+    const awaitedSeconds = Math.floor((observedAt - requestedAt) / 1000);
+    // Timestamps are whole seconds.
+    const isExplained = awaitedSeconds > 0 && timestamp - head.timestamp <= awaitedSeconds + 1;
+    return number - head.number >= MAX_BLOCKS_BEHIND && !isExplained;
+  });
 }
 
 /** Returns the highest of several heads, and of equal ones the latest observed. Ignores heads from the future. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
 import { describe, expect, test, vi } from "vitest";
-import { createHeadTracker } from "../../../../src/chain/endpoints/head-tracker.js";
+import { createHeadTracker, isBehind } from "../../../../src/chain/endpoints/head-tracker.js";
 import { createPoolOn, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 const head = (number: number, timestamp: number) => ({
@@ -10,11 +10,13 @@ const head = (number: number, timestamp: number) => ({
 });
 const result = (value: string) => ({ respond: () => ({ result: value }) });
 
-/** Refreshes the heads of all endpoints, of which the first reports a valid one. */
-async function refreshHeads({ client, clock, send }: ReturnType<typeof createPoolOn>): Promise<void> {
+/** Refreshes the heads of all endpoints, some of which report a valid one. */
+async function refreshHeads({ client, clock, send }: ReturnType<typeof createPoolOn>, validHeads = 1): Promise<void> {
   clock.ms += 10_000;
   await send();
-  await vi.waitFor(() => expect(client.state().endpoints[0]?.head?.observedAt).toBe(clock.ms), { timeout: 60_000 });
+  const countHeads = (): number =>
+    client.state().endpoints.filter((endpoint) => endpoint.head?.observedAt === clock.ms).length;
+  await vi.waitFor(() => expect(countHeads()).toBe(validHeads), { timeout: 60_000 });
 }
 
 describe("an endpoint behind its peers", () => {
@@ -31,7 +33,7 @@ describe("an endpoint behind its peers", () => {
     ] as const;
     nodes[1].head = head(100, 1000);
     const pool = createPoolOn(nodes);
-    await refreshHeads(pool);
+    await refreshHeads(pool, 2);
     expect(await pool.send()).toBe(isPassedOver ? "0xb" : "0xa");
   });
 
@@ -42,10 +44,10 @@ describe("an endpoint behind its peers", () => {
     ] as const;
     nodes[1].head = head(100, 1000);
     const pool = createPoolOn(nodes);
-    await refreshHeads(pool);
+    await refreshHeads(pool, 2);
     expect(await pool.send()).toBe("0xb");
     nodes[0].head = head(200, 2000);
-    await refreshHeads(pool);
+    await refreshHeads(pool, 2);
     expect(await pool.send()).toBe("0xa");
   });
 
@@ -56,7 +58,7 @@ describe("an endpoint behind its peers", () => {
     ] as const;
     nodes[1].head = head(100, 1000);
     const pool = createPoolOn(nodes);
-    await refreshHeads(pool);
+    await refreshHeads(pool, 2);
     expect(await pool.send()).toBe("0xb");
     nodes[1].intercept = ({ response }) => Boolean(response.writeHead(500).end());
     expect(await pool.send()).toBe("0xa");
@@ -69,7 +71,7 @@ describe("an endpoint behind its peers", () => {
     ] as const;
     nodes[1].head = head(100, Math.floor(Date.now() / 1000) + 120);
     const pool = createPoolOn(nodes);
-    await refreshHeads(pool);
+    await refreshHeads(pool, 2);
     expect(await pool.send()).toBe("0xa");
   });
 
@@ -92,12 +94,12 @@ describe("an endpoint behind its peers", () => {
 });
 
 describe("head refresh", () => {
-  test("runs beside reads, at most every ten seconds, and blocks none", async () => {
-    const nodes = [await startRpcNodeStub(), await startRpcNodeStub()];
-    const [, second] = nodes as [RpcNodeStub, RpcNodeStub];
-    const { send, clock } = createPoolOn(nodes);
-    second.intercept = () => true;
+  test("runs beside reads, at most every ten seconds", async () => {
+    const nodes = [await startRpcNodeStub({ head: head(1, 1) }), await startRpcNodeStub({ head: head(1, 1) })];
+    const { client, send, clock } = createPoolOn(nodes);
     for (let round = 0; round < 5; round++) await send();
+    const heads = () => client.state().endpoints.map((endpoint) => endpoint.head?.number);
+    await vi.waitFor(() => expect(heads()).toEqual([1, 1]), { timeout: 60_000 });
     clock.ms += 9_999;
     await send();
     await sleep(20);
@@ -105,6 +107,19 @@ describe("head refresh", () => {
     clock.ms += 1;
     await send();
     await vi.waitFor(() => expect(nodes.map(({ headRequests }) => headRequests)).toEqual([2, 2]), { timeout: 60_000 });
+  });
+
+  test("blocks no read, and is not repeated while an endpoint has not answered", async () => {
+    const nodes = [await startRpcNodeStub({ head: head(1, 1) }), await startRpcNodeStub()];
+    const [first, second] = nodes as [RpcNodeStub, RpcNodeStub];
+    const pool = createPoolOn(nodes);
+    second.intercept = () => true;
+    await refreshHeads(pool);
+    for (let round = 0; round < 50; round++) {
+      pool.clock.ms += 10_000;
+      expect(await pool.send()).toBe("0x1");
+    }
+    expect([first.headRequests, second.headRequests]).toEqual([1, 1]);
   });
 
   test("does not run for a single endpoint", async () => {
@@ -169,5 +184,35 @@ describe("head refresh", () => {
     heads.refresh();
     await sleep(0);
     expect(heads.isLagging(1)).toBe(false);
+  });
+});
+
+describe("endpoints of different latency", () => {
+  const observed = (number: number, timestamp: number, observedAt: number) => ({ number, timestamp, observedAt });
+
+  test("are not behind by the blocks that the chain produces while the slower one responds", () => {
+    // Four blocks per second, as on Arbitrum; the second endpoint takes four seconds.
+    const [quick, slow] = [observed(1_000, 500, 50), observed(1_016, 504, 4_050)];
+    expect(isBehind(quick, [quick, slow], 0)).toBe(false);
+    expect(isBehind(slow, [quick, slow], 0)).toBe(false);
+  });
+
+  test("are behind by more than that", () => {
+    const [quick, slow] = [observed(980, 495, 50), observed(1_016, 504, 4_050)];
+    expect(isBehind(quick, [quick, slow], 0)).toBe(true);
+    const [ahead, behind] = [observed(1_016, 504, 50), observed(1_000, 500, 4_050)];
+    expect(isBehind(behind, [ahead, behind], 0)).toBe(true);
+  });
+
+  test("are compared as their heads arrive: nobody waits for one that hangs", async () => {
+    const heads = createHeadTracker({
+      peers: ["behind", "ahead", "hangs"],
+      fetchLatestBlock: async (peer) =>
+        peer === "hangs" ? new Promise(() => {}) : head(peer === "ahead" ? 100 : 1, 1),
+      now: () => 0,
+    });
+    heads.refresh();
+    await vi.waitFor(() => expect(heads.isLagging("behind")).toBe(true), { timeout: 60_000 });
+    expect(heads.isLagging("ahead")).toBe(false);
   });
 });
