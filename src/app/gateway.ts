@@ -90,6 +90,7 @@ export async function createGateway(
       if (failure.endpoint === CUSTOM_ENDPOINT_NAME) logger.debug(failure, "RPC endpoint failed");
       else logger.warn(failure, "RPC endpoint failed");
     },
+    callerTimeoutMs: config.requestTimeoutMs,
     onEndpointRequest:
       tracing === undefined
         ? metrics.onEndpointRequest

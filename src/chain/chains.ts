@@ -1,4 +1,5 @@
 import { Agent } from "undici";
+import { monotonicNow } from "../resilience/clock.js";
 import type { ChainClient } from "./chain-client.js";
 import {
   type CustomEndpointLimits,
@@ -14,6 +15,7 @@ import {
   type EndpointPool,
   type EndpointPoolState,
 } from "./endpoints/endpoint-pool.js";
+import { createEventLoopDelay } from "./endpoints/event-loop-delay.js";
 import type { ChainHead } from "./endpoints/head-tracker.js";
 
 /** The chains of one network, as one request reaches them. */
@@ -72,6 +74,8 @@ export interface ChainClientsOptions {
   readonly customEndpointLimits?: CustomEndpointLimits;
   /** Names the configured endpoints. Default: a namer with a random key. */
   readonly nameEndpoint?: EndpointNamer;
+  /** Longest time for which a caller waits for configured endpoints, in milliseconds. */
+  readonly callerTimeoutMs?: number;
   readonly onFailure: (failure: EndpointFailure) => void;
   readonly onEndpointRequest?: EndpointRequestObserver<ChainEndpointRequest>;
 }
@@ -84,12 +88,12 @@ export interface ChainEndpoints {
 
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 const KEEP_ALIVE_MS = 30_000;
-/** Limits how long undici tries to connect. Requests give up earlier. */
+/** Limits how long undici tries to connect. An endpoint that cannot be reached fails then, also while its callers wait. */
 const CONNECT_TIMEOUT_MS = 3_000;
 
 export function createChainClients(options: ChainClientsOptions): ChainClients {
   const { networks, customUrlPolicy: policy, customUrlPorts: allowedPorts, onFailure, onEndpointRequest } = options;
-  const { nameEndpoint = createEndpointNamer(), customEndpointLimits: limits } = options;
+  const { nameEndpoint = createEndpointNamer(), customEndpointLimits: limits, callerTimeoutMs } = options;
   const customEndpoints = createCustomEndpoints({
     policy,
     onFailure,
@@ -102,10 +106,19 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxResponseSize: MAX_RESPONSE_BYTES,
   });
+  const eventLoopDelay = createEventLoopDelay(monotonicNow);
   const pools = new Map<string, ReadonlyMap<string, EndpointPool>>();
   for (const [network, chains] of Object.entries(networks)) {
     const bySlug = [...chains].map(([slug, endpoints]) => {
-      const shared = { nameEndpoint, dispatcher, maxBytes: MAX_RESPONSE_BYTES, onFailure, closing: closing.signal };
+      const shared = {
+        nameEndpoint,
+        dispatcher,
+        maxBytes: MAX_RESPONSE_BYTES,
+        onFailure,
+        closing: closing.signal,
+        eventLoopDelay,
+        ...(callerTimeoutMs === undefined ? {} : { callerTimeoutMs }),
+      };
       return [
         slug,
         createEndpointPool({ slug, ...endpoints, ...shared, onEndpointRequest: createObserver(network, slug) }),

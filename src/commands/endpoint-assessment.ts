@@ -1,6 +1,6 @@
 import type { EndpointReport } from "../chain/diagnose/diagnose-endpoints.js";
+import { DEFAULT_HEDGE_DELAY_MS } from "../chain/endpoints/attempt-plan.js";
 import { MAX_BLOCKS_BEHIND, MAX_SECONDS_AHEAD, MAX_SECONDS_BEHIND } from "../chain/endpoints/head-tracker.js";
-import { DEFAULT_HEDGE_DELAY_MS } from "../resilience/circuit-breaker.js";
 
 /** Problems of an endpoint, most severe first. The values are public: `check --json` prints them. */
 export type EndpointProblem =

@@ -7,12 +7,16 @@ export interface CircuitBreaker {
   isCoolingDown(): boolean;
   /** Returns the time since the cooldown or the last attempt started, whichever is later, in milliseconds. */
   cooldownElapsedMs(): number;
-  /** Returns whether other upstreams are preferred because this one has failed too often. */
+  /** Returns whether this upstream has failed too often and may not be probed yet. */
   isOpen(): boolean;
+  /** Returns whether no other upstream is preferred: the breaker never opened, or a probe has succeeded since. */
+  isClosed(): boolean;
+  /** Returns whether the open time is over, so that the next attempt is the probe. */
+  isProbeDue(): boolean;
   /** Returns whether the last attempt failed. */
   hasRecentFailure(): boolean;
-  /** Returns how long to wait for a response before hedging, in milliseconds. */
-  hedgeDelayMs(): number;
+  /** Returns the 95th percentile of the last latencies, in milliseconds; undefined: none is known. */
+  latencyP95Ms(): number | undefined;
   /** Starts an attempt. When the open time is over, the first attempt is the probe that decides about closing. */
   beginAttempt(): CircuitBreakerAttempt;
   startCooldown(milliseconds: number): void;
@@ -21,7 +25,7 @@ export interface CircuitBreaker {
 }
 
 /**
- * failing: the breaker is open, or the last known result is a failure. cooldown: the upstream is cooling down. unknown:
+ * failing: failures have opened the breaker, or the last known result is a failure. cooldown: the upstream is cooling down. unknown:
  * there has been no attempt yet.
  */
 export type UpstreamHealth = "ok" | "failing" | "cooldown" | "unknown";
@@ -45,10 +49,6 @@ const MAX_WINDOW_FAILURES = 20;
 const MAX_CONSECUTIVE_FAILURES = 5;
 const MAX_COOLDOWN_MS = 30_000;
 const LATENCY_SAMPLES = 64;
-const MIN_HEDGE_DELAY_MS = 100;
-const MAX_HEDGE_DELAY_MS = 1_000;
-/** Hedge delay before any latency is known: enough to open a connection. */
-export const DEFAULT_HEDGE_DELAY_MS = 500;
 
 /** State of one breaker. All times are milliseconds on the clock that the transitions receive as `now`. */
 export interface CircuitBreakerState {
@@ -57,6 +57,8 @@ export interface CircuitBreakerState {
   readonly lastAttemptAt: number;
   /** When the next probe may start; undefined: the breaker is closed. */
   readonly openUntil: number | undefined;
+  /** Whether an attempt has failed since the last success, and was not only overtaken. */
+  readonly isOpenForFailures: boolean;
   /** Number of times the breaker has opened. Results of attempts from an earlier generation are outdated. */
   readonly generation: number;
   readonly consecutiveFailures: number;
@@ -79,6 +81,7 @@ export const INITIAL_CIRCUIT_BREAKER_STATE: CircuitBreakerState = {
   cooldownUntil: Number.NEGATIVE_INFINITY,
   lastAttemptAt: Number.NEGATIVE_INFINITY,
   openUntil: undefined,
+  isOpenForFailures: false,
   generation: 0,
   consecutiveFailures: 0,
   window: [],
@@ -97,15 +100,14 @@ export function isCoolingDown({ cooldownUntil }: CircuitBreakerState, now: numbe
 
 export function getUpstreamHealth(state: CircuitBreakerState, now: number): UpstreamHealth {
   if (isCoolingDown(state, now)) return "cooldown";
-  if (isOpen(state, now) || state.lastOutcome === "failure") return "failing";
+  if ((isOpen(state, now) && state.isOpenForFailures) || state.lastOutcome === "failure") return "failing";
   return state.lastOutcome === undefined ? "unknown" : "ok";
 }
 
-/** Returns the 95th percentile of the last latencies, within bounds. */
-export function computeHedgeDelayMs({ latenciesMs }: CircuitBreakerState): number {
+/** Returns the 95th percentile of the last latencies, in milliseconds; undefined: none is known. */
+export function computeLatencyP95({ latenciesMs }: CircuitBreakerState): number | undefined {
   const sorted = [...latenciesMs].sort((a, b) => a - b);
-  const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1] ?? DEFAULT_HEDGE_DELAY_MS;
-  return Math.min(Math.max(p95, MIN_HEDGE_DELAY_MS), MAX_HEDGE_DELAY_MS);
+  return sorted[Math.ceil(sorted.length * 0.95) - 1];
 }
 
 export function onCooldownRequested(
@@ -147,7 +149,13 @@ export function onAttemptSucceeded(
   };
   if (attempt.generation !== state.generation) return state;
   const window = state.openUntil === undefined ? state.window : [];
-  return { ...state, openUntil: undefined, consecutiveFailures: 0, window: addToWindow(window, false) };
+  return {
+    ...state,
+    openUntil: undefined,
+    isOpenForFailures: false,
+    consecutiveFailures: 0,
+    window: addToWindow(window, false),
+  };
 }
 
 export function onAttemptFailed(
@@ -167,7 +175,8 @@ export function onAttemptFailed(
     state.openUntil !== undefined ||
     consecutiveFailures >= MAX_CONSECUTIVE_FAILURES ||
     windowFailures >= MAX_WINDOW_FAILURES;
-  const counted = { ...state, consecutiveFailures, window };
+  const isOpenForFailures = state.isOpenForFailures || latencyMs === undefined;
+  const counted = { ...state, consecutiveFailures, window, isOpenForFailures };
   if (!opens) return { state: counted, hasOpened: false };
   return { state: { ...counted, generation: state.generation + 1, openUntil: now + OPEN_MS }, hasOpened: true };
 }
@@ -201,8 +210,10 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
     isCoolingDown: () => isCoolingDown(state, now()),
     cooldownElapsedMs: () => now() - Math.max(state.cooldownStartedAt, state.lastAttemptAt),
     isOpen: () => isOpen(state, now()),
+    isClosed: () => state.openUntil === undefined,
+    isProbeDue: () => state.openUntil !== undefined && !isOpen(state, now()),
     hasRecentFailure: () => state.consecutiveFailures > 0,
-    hedgeDelayMs: () => computeHedgeDelayMs(state),
+    latencyP95Ms: () => computeLatencyP95(state),
     startCooldown(milliseconds) {
       state = onCooldownRequested(state, milliseconds, now());
     },

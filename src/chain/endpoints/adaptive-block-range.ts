@@ -3,7 +3,8 @@ import { type BlockRange, type ChainClient, getRpcResult } from "../chain-client
 import { toQuantity } from "../hex.js";
 import { areLogsMatching } from "../json-rpc/parse-results.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
-import type { HedgedRequester, Upstream } from "./hedged-requests.js";
+import type { Upstream } from "./endpoint-attempt.js";
+import type { HedgedRequester } from "./hedged-requests.js";
 
 export interface AdaptiveLogReaderOptions {
   readonly upstreams: readonly Upstream[];

@@ -8,10 +8,13 @@ import { UpstreamError } from "../../resilience/upstream-error.js";
 import { type ChainClient, getRpcResult } from "../chain-client.js";
 import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
 import { createAdaptiveLogReader } from "./adaptive-block-range.js";
+import { computePatienceMs } from "./attempt-plan.js";
 import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
+import type { Upstream } from "./endpoint-attempt.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoint-name.js";
+import { createEventLoopDelay, type EventLoopDelay } from "./event-loop-delay.js";
 import { type ChainHead, createHeadTracker, type ObservedHead, parseHead, selectHighestHead } from "./head-tracker.js";
-import { createHedgedRequester, type Upstream } from "./hedged-requests.js";
+import { createHedgedRequester, type Sleep } from "./hedged-requests.js";
 
 export interface EndpointPoolOptions {
   readonly slug: string;
@@ -29,14 +32,15 @@ export interface EndpointPoolOptions {
   readonly onFailure: (failure: EndpointFailure) => void;
   /** Ends background work. Once it aborts, nothing is retried and no failure counts. */
   readonly closing: AbortSignal;
-  /** Timeout of one attempt at methods that do not search, in milliseconds. */
-  readonly attemptTimeoutMs?: number;
+  /** Longest time for which a caller waits, in milliseconds. A request ends a little earlier, to say which chain failed. */
+  readonly callerTimeoutMs?: number;
+  readonly eventLoopDelay?: EventLoopDelay;
   /** Monotonic clock, in milliseconds. */
   readonly now?: () => number;
   /** Returns a random number from 0 up to 1. */
   readonly random?: () => number;
-  /** Waits before a hedge or a retry: resolves after a time in milliseconds, or when the signal aborts. */
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Waits before another attempt: resolves after a time in milliseconds, or when the signal aborts. */
+  readonly sleep?: Sleep;
 }
 
 /** A failed attempt. Contains no secret. */
@@ -73,7 +77,12 @@ export interface EndpointState {
   readonly head: ObservedHead | undefined;
 }
 
-const DEFAULT_ATTEMPT_TIMEOUT_MS = 1_500;
+const DEFAULT_CALLER_TIMEOUT_MS = 10_000;
+/** Share of the callers' time that a request may take. */
+const REQUEST_TIME_SHARE = 0.95;
+/** Bounds of the timeout of background probes. The upper one is below the interval at which heads are read. */
+const MIN_PROBE_TIMEOUT_MS = 5_000;
+const MAX_PROBE_TIMEOUT_MS = 9_000;
 /** Concurrent log searches of all callers. Lookups share them fairly among callers: see src/transfers/spend/. */
 const MAX_CONCURRENT_LOG_SEARCHES = 32;
 /** How often a cooling-down endpoint is probed while no other is healthy. */
@@ -89,7 +98,8 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     onFailure,
     closing,
     nameEndpoint = createEndpointNamer(),
-    attemptTimeoutMs = DEFAULT_ATTEMPT_TIMEOUT_MS,
+    callerTimeoutMs = DEFAULT_CALLER_TIMEOUT_MS,
+    eventLoopDelay = createEventLoopDelay(monotonicNow),
     now = monotonicNow,
     random = Math.random,
     sleep = sleepReal,
@@ -105,7 +115,8 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     isHealthy,
     onFailure: ({ endpoint }, method, error) => onFailure({ chain: slug, endpoint: endpoint.name, method, error }),
     closing,
-    attemptTimeoutMs,
+    requestTimeoutMs: callerTimeoutMs * REQUEST_TIME_SHARE,
+    eventLoopDelay,
     now,
     random,
     sleep,
@@ -113,12 +124,14 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
 
   let lastUsedAt: number | undefined;
   let recordedHead: ObservedHead | undefined;
+  /** Endpoints in cooldown that are being probed. */
+  const cooldownProbes = new Set<Upstream["endpoint"]>();
   const searchSemaphore = createSemaphore(MAX_CONCURRENT_LOG_SEARCHES);
   const readLogs = createAdaptiveLogReader({ upstreams, isHealthy, request, now });
 
   async function fetchLatestBlock({ endpoint, breaker }: Upstream): Promise<unknown> {
     if (breaker.isCoolingDown()) return undefined;
-    const scope = createAbortScope(closing, attemptTimeoutMs);
+    const scope = createAbortScope(closing, computeProbeTimeoutMs(breaker.latencyP95Ms()));
     try {
       const [outcome] = await endpoint.sendBatch([LATEST_BLOCK_CALL], scope.signal);
       const block = getRpcResult(outcome);
@@ -135,7 +148,7 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
   }
 
   function rank(upstream: Upstream): number {
-    return (headTracker.isLagging(upstream) ? 2 : 0) + (upstream.breaker.isOpen() ? 1 : 0);
+    return (headTracker.isLagging(upstream) ? 2 : 0) + (upstream.breaker.isClosed() ? 0 : 1);
   }
 
   function isHealthy(upstream: Upstream): boolean {
@@ -159,8 +172,10 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
 
   /** Sends no calls, so that only the chain id is read. */
   async function probeChainId({ endpoint, breaker }: Upstream): Promise<void> {
+    if (cooldownProbes.has(endpoint)) return;
+    cooldownProbes.add(endpoint);
     const attempt = breaker.beginAttempt();
-    const scope = createAbortScope(closing, attemptTimeoutMs);
+    const scope = createAbortScope(closing, computeProbeTimeoutMs(breaker.latencyP95Ms()));
     try {
       await endpoint.sendBatch([], scope.signal);
       attempt.recordSuccess(undefined);
@@ -168,6 +183,7 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
       attempt.ignore();
       if (error instanceof UpstreamError && error.retryAfterMs !== undefined) breaker.startCooldown(error.retryAfterMs);
     } finally {
+      cooldownProbes.delete(endpoint);
       scope.cancel();
     }
   }
@@ -222,4 +238,8 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
       }
     },
   };
+}
+
+function computeProbeTimeoutMs(latencyMs: number | undefined): number {
+  return Math.min(Math.max(computePatienceMs(latencyMs), MIN_PROBE_TIMEOUT_MS), MAX_PROBE_TIMEOUT_MS);
 }

@@ -1,26 +1,31 @@
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
-import type { CircuitBreaker, CircuitBreakerAttempt } from "../../resilience/circuit-breaker.js";
 import { UpstreamError } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
 import {
   type AttemptEvent,
+  computePatienceMs,
+  computeWaitMs,
   createAttemptPlan,
   decideNextAttempt,
   excludeUpstream,
   onHedgeDecided,
   recordAttemptEnd,
   recordAttemptStart,
+  recordProbeEnd,
+  recordProbeStart,
   type UpstreamCandidate,
+  type WaitLimit,
 } from "./attempt-plan.js";
-import type { Endpoint } from "./endpoint.js";
-
-/** One endpoint of a pool and its health. */
-export interface Upstream {
-  readonly endpoint: Endpoint;
-  readonly breaker: CircuitBreaker;
-}
+import {
+  type AttemptResult,
+  concludeProbe,
+  type EndpointAttempt,
+  startAttempt,
+  type Upstream,
+} from "./endpoint-attempt.js";
+import { type EventLoopDelay, sleepOnTime, startStopwatch } from "./event-loop-delay.js";
 
 export interface HedgedRequesterOptions {
   /** Slug of the chain, for error messages. */
@@ -32,15 +37,19 @@ export interface HedgedRequesterOptions {
   readonly onFailure: (upstream: Upstream, method: string, error: string) => void;
   /** Once it aborts, nothing is retried and no failure counts. */
   readonly closing: AbortSignal;
-  /** Timeout of one attempt at methods that do not search, in milliseconds. */
-  readonly attemptTimeoutMs: number;
+  /** Longest duration of a request with all its attempts, in milliseconds. */
+  readonly requestTimeoutMs: number;
+  readonly eventLoopDelay: EventLoopDelay;
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
   /** Returns a random number from 0 up to 1. */
   readonly random: () => number;
-  /** Waits before a hedge or a retry: resolves after a time in milliseconds, or when the signal aborts. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Waits before another attempt: resolves after a time in milliseconds, or when the signal aborts. */
+  readonly sleep: Sleep;
 }
+
+/** @param purpose retry: after a failure. The others: beside an attempt that is running. */
+export type Sleep = (ms: number, signal: AbortSignal, purpose: NonNullable<WaitLimit> | "retry") => Promise<void>;
 
 /** Extra rules for log searches: endpoints differ in how many blocks they search at once. */
 export interface LogSearchPolicy {
@@ -66,39 +75,35 @@ export type HedgedRequester = (
   policy?: LogSearchPolicy,
 ) => Promise<readonly RpcCallResult[]>;
 
-interface RunningAttempt {
-  readonly upstream: Upstream;
-  readonly attempt: CircuitBreakerAttempt;
-  readonly startedAt: number;
-  readonly isHedge: boolean;
-  /** Never rejects. */
-  readonly result: Promise<AttemptResult>;
-}
-
-type AttemptResult =
-  | { readonly outcomes: readonly RpcCallResult[] }
-  | { readonly error: unknown; readonly isLate: boolean };
-
-/** Methods that search, with the timeout of one attempt in milliseconds. */
+/** Methods that search, with the timeout of one attempt in milliseconds where the endpoint's latency is low. */
 const SEARCH_TIMEOUTS_MS: ReadonlyMap<string, number> = new Map([["eth_getLogs", 5_000]]);
 /** Maximum delay before the second attempt at the same endpoint. It doubles for the third. */
 const RETRY_JITTER_MS = 100;
 
 /**
  * Creates a requester that asks the best endpoint, hedges with the next one when the first is slow, and fails over to
- * other endpoints, or retries, when one fails.
+ * other endpoints, or retries, when one fails. A slow attempt is not cut off: others begin beside it, and the first
+ * response is used. The request ends with the caller's signal or after the request timeout; an attempt that has had no
+ * response by then, although its endpoint had more time than it usually takes, counts as failed.
  */
 export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRequester {
-  const { slug, listCandidates, isHealthy, onFailure, closing, attemptTimeoutMs, now, random, sleep } = options;
+  const { slug, listCandidates, isHealthy, closing, requestTimeoutMs, eventLoopDelay, now, random, sleep } = options;
 
   return async (calls, signal, policy) => {
     const method = [...new Set(calls.map((call) => call.method))].join(",");
     const searchTimeoutMs = Math.max(0, ...calls.map((call) => SEARCH_TIMEOUTS_MS.get(call.method) ?? 0));
     const isSearch = searchTimeoutMs > 0;
-    const scope = createAbortScope(signal);
-    const running = new Set<RunningAttempt>();
+    const scope = createAbortScope(signal, requestTimeoutMs);
+    const endMeasurement = eventLoopDelay.measure();
+    const startTimer = (): (() => number) => startStopwatch(now, eventLoopDelay);
+    const requestAgeMs = startTimer();
+    /** Oldest first. */
+    const running = new Set<EndpointAttempt>();
     let plan = createAttemptPlan<Upstream>(isSearch);
+    let started = 0;
     let failure: UpstreamError | undefined;
+
+    const onFailure = (upstream: Upstream, error: string): void => options.onFailure(upstream, method, error);
 
     function toCandidates(): UpstreamCandidate<Upstream>[] {
       return listCandidates()
@@ -107,49 +112,56 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
           upstream,
           isHealthy: isHealthy(upstream),
           hasRecentFailure: upstream.breaker.hasRecentFailure(),
+          isProbeDue: upstream.breaker.isProbeDue(),
         }));
     }
 
-    async function send({ endpoint }: Upstream): Promise<AttemptResult> {
-      const attemptScope = createAbortScope(scope.signal, Math.max(attemptTimeoutMs, searchTimeoutMs));
-      try {
-        return { outcomes: await endpoint.sendBatch(calls, attemptScope.signal) };
-      } catch (error) {
-        return { error, isLate: attemptScope.signal.aborted };
-      } finally {
-        attemptScope.cancel();
-      }
-    }
-
-    function start(upstream: Upstream, isHedge: boolean): void {
+    function start(upstream: Upstream, isProbe = false): void {
       policy?.onAttempt?.();
-      plan = recordAttemptStart(plan, upstream);
-      const attempt = upstream.breaker.beginAttempt();
-      running.add({ upstream, attempt, startedAt: now(), isHedge, result: send(upstream) });
+      const timeoutMs = isSearch ? searchTimeoutMs + (upstream.breaker.latencyP95Ms() ?? 0) : undefined;
+      running.add(
+        startAttempt({
+          upstream,
+          calls,
+          isProbe,
+          order: started++,
+          ageMs: startTimer(),
+          signal: isProbe ? closing : scope.signal,
+          timeoutMs: isProbe ? requestTimeoutMs : timeoutMs,
+        }),
+      );
     }
 
-    /** Returns the first attempt to end; undefined when the hedge delay is over. */
-    function waitForAttempt(
-      untilHedge: boolean,
-    ): Promise<{ ended: RunningAttempt; result: AttemptResult } | undefined> {
+    /** Returns the first attempt to end; undefined when the time is over. */
+    function waitForAttempt(until: WaitLimit): Promise<{ ended: EndpointAttempt; result: AttemptResult } | undefined> {
       const results = [...running].map(async (ended) => ({ ended, result: await ended.result }));
-      const [slowest] = running;
-      if (!untilHedge || slowest === undefined) return Promise.race(results);
-      const hedgeDelay = sleep(slowest.upstream.breaker.hedgeDelayMs(), scope.signal).then(() => undefined);
-      return Promise.race([...results, hedgeDelay]);
+      const attempts = [...running].filter(({ isProbe }) => !isProbe);
+      // Another attempt is due a while after the latest one, and a hedge after the first.
+      const awaited = until === "hedge" ? attempts[0] : attempts.at(-1);
+      const remainingMs = requestTimeoutMs - requestAgeMs();
+      const waitMs = computeWaitMs(until, awaited?.upstream.breaker.latencyP95Ms(), requestTimeoutMs, remainingMs);
+      if (awaited === undefined || waitMs === undefined || until === undefined) return Promise.race(results);
+      const sleepFor = (ms: number, sleepSignal: AbortSignal): Promise<void> => sleep(ms, sleepSignal, until);
+      const delay = sleepOnTime(Math.max(1, waitMs - awaited.ageMs()), scope.signal, sleepFor, eventLoopDelay);
+      return Promise.race([...results, delay.then(() => undefined)]);
     }
 
-    function recordSuccess({ attempt, startedAt, isHedge }: RunningAttempt): void {
-      attempt.recordSuccess(isSearch ? undefined : now() - startedAt);
-      if (!isHedge) return;
+    function recordSuccess({ upstream, attempt, order, ageMs }: EndpointAttempt): void {
+      attempt.recordSuccess(isSearch ? undefined : ageMs());
       // Being overtaken by a later attempt counts as a failure. Otherwise an endpoint that hangs would stay the first.
       for (const overtaken of running) {
-        const hasOpened = overtaken.attempt.recordFailure(now() - overtaken.startedAt);
-        if (hasOpened) onFailure(overtaken.upstream, method, "is repeatedly slower than the next endpoint");
+        if (overtaken.isProbe || overtaken.upstream === upstream || overtaken.order > order) continue;
+        const hasOpened = overtaken.attempt.recordFailure(overtaken.ageMs());
+        if (hasOpened) onFailure(overtaken.upstream, "is repeatedly slower than the next endpoint");
+        running.delete(overtaken);
       }
     }
 
-    function recordFailure({ upstream, attempt }: RunningAttempt, error: UpstreamError, isLate: boolean): void {
+    function recordFailure(
+      { upstream, attempt, isProbe }: EndpointAttempt,
+      error: UpstreamError,
+      isLate: boolean,
+    ): void {
       const { status, retryAfterMs, message } = error;
       if (policy?.isRangeTooWide(upstream, error, isLate)) {
         attempt.ignore();
@@ -158,11 +170,25 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
       }
       if (retryAfterMs !== undefined) upstream.breaker.startCooldown(retryAfterMs);
       // A rejected call says nothing about other calls, and neither does a search that is too long for the endpoint.
-      const countsAsFailure = !(error instanceof RpcError) && (!isSearch || status === undefined);
+      const countsAsFailure = isProbe || (!(error instanceof RpcError) && (!isSearch || status === undefined));
       if (countsAsFailure) attempt.recordFailure();
       else attempt.ignore();
       if (isSearch || (status !== undefined && status >= 400 && status < 429)) plan = excludeUpstream(plan, upstream);
-      onFailure(upstream, method, message);
+      onFailure(upstream, message);
+    }
+
+    /** Ends the attempts of a request that gets no response any more, because its time is over or its caller has left. */
+    function recordSilence(): void {
+      const silent = new Set<Upstream>();
+      for (const each of running) {
+        const { upstream, attempt, isProbe, ageMs } = each;
+        const patienceMs = Math.min(computePatienceMs(upstream.breaker.latencyP95Ms()), 0.9 * requestTimeoutMs);
+        if (closing.aborted || isSearch || isProbe || silent.has(upstream) || ageMs() < patienceMs) continue;
+        silent.add(upstream);
+        running.delete(each);
+        attempt.recordFailure();
+        onFailure(upstream, "did not answer in time");
+      }
     }
 
     try {
@@ -171,44 +197,53 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
         if (event === "hedge_delay_elapsed") plan = onHedgeDecided(plan);
         event = undefined;
         if (step.type === "fail" || step.type === "give_up") break;
-        if (step.type === "start") {
-          const { upstream, previousAttempts } = step;
-          if (previousAttempts > 0) await sleep(random() * RETRY_JITTER_MS * 2 ** (previousAttempts - 1), scope.signal);
-          if (scope.signal.aborted) event = "aborted";
-          else start(upstream, false);
+        if (step.type === "wait") {
+          const first = await waitForAttempt(step.until);
+          if (first === undefined) {
+            if (scope.signal.aborted) event = "aborted";
+            else event = step.until === "hedge" ? "hedge_delay_elapsed" : "patience_elapsed";
+            continue;
+          }
+          const { ended, result } = first;
+          if ("error" in result && (scope.signal.aborted || closing.aborted)) {
+            event = "aborted";
+            continue;
+          }
+          running.delete(ended);
+          plan = ended.isProbe ? recordProbeEnd(plan) : recordAttemptEnd(plan);
+          if ("outcomes" in result) {
+            recordSuccess(ended);
+            return result.outcomes;
+          }
+          if (!(result.error instanceof UpstreamError)) throw result.error;
+          // A rejection by a node tells more than the failures of unreachable ones.
+          if (!(failure instanceof RpcError)) failure = result.error;
+          recordFailure(ended, result.error, result.isLate);
           continue;
         }
-        if (step.type === "hedge") {
-          start(step.upstream, true);
-          continue;
+        const { type, upstream } = step;
+        if (type === "start" && step.previousAttempts > 0) {
+          const jitterMs = random() * RETRY_JITTER_MS * 2 ** (step.previousAttempts - 1);
+          await sleep(jitterMs, scope.signal, "retry");
         }
-        const first = await waitForAttempt(step.untilHedge);
-        if (first === undefined) {
-          event = "hedge_delay_elapsed";
-          continue;
+        if (scope.signal.aborted) event = "aborted";
+        else {
+          plan =
+            type === "probe" ? recordProbeStart(plan, upstream) : recordAttemptStart(plan, upstream, type === "repeat");
+          start(upstream, type === "probe");
         }
-        const { ended, result } = first;
-        running.delete(ended);
-        plan = recordAttemptEnd(plan);
-        if ("outcomes" in result) {
-          recordSuccess(ended);
-          return result.outcomes;
-        }
-        if (!(result.error instanceof UpstreamError)) throw result.error;
-        // The caller has left or its deadline has passed, or the process is closing: not the endpoint's failure.
-        if (signal.aborted || closing.aborted) {
-          ended.attempt.ignore();
-          event = "aborted";
-          continue;
-        }
-        // A rejection by a node tells more than the failures of unreachable ones.
-        if (!(failure instanceof RpcError)) failure = result.error;
-        recordFailure(ended, result.error, result.isLate);
       }
+      recordSilence();
     } finally {
+      const answeredMs = requestAgeMs();
       scope.cancel();
-      for (const { attempt } of running) attempt.ignore();
+      endMeasurement();
+      for (const attempt of running) {
+        if (attempt.isProbe) void concludeProbe(attempt, answeredMs, closing);
+        else attempt.attempt.ignore();
+      }
     }
-    throw new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} responded`, { cause: failure });
+    const cause = failure ?? new UpstreamError("did not answer in time", { kind: "timeout" });
+    throw new ServiceError("UPSTREAM_UNAVAILABLE", `no RPC endpoint of ${slug} responded`, { cause });
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   type CircuitBreakerState,
-  computeHedgeDelayMs,
+  computeLatencyP95,
   createCircuitBreaker,
   getUpstreamHealth,
   INITIAL_CIRCUIT_BREAKER_STATE,
@@ -140,17 +140,26 @@ test.each<[string, CircuitBreakerState, number]>([
   expect(getUpstreamHealth(state, now)).toBe(expected);
 });
 
-test("computes the hedge delay as the 95th percentile within bounds", () => {
+test("computes the 95th percentile of the last 64 latencies", () => {
   const withLatencies = (...latenciesMs: number[]): CircuitBreakerState => ({
     ...INITIAL_CIRCUIT_BREAKER_STATE,
     latenciesMs,
   });
-  expect(computeHedgeDelayMs(INITIAL_CIRCUIT_BREAKER_STATE)).toBe(500);
-  expect(computeHedgeDelayMs(withLatencies(3, 2, 1))).toBe(100);
-  expect(computeHedgeDelayMs(withLatencies(5_000))).toBe(1_000);
-  expect(computeHedgeDelayMs(withLatencies(...Array.from({ length: 60 }, (_, index) => 600 - index)))).toBe(597);
+  expect(computeLatencyP95(INITIAL_CIRCUIT_BREAKER_STATE)).toBeUndefined();
+  expect(computeLatencyP95(withLatencies(3, 2, 1))).toBe(3);
+  expect(computeLatencyP95(withLatencies(...Array.from({ length: 60 }, (_, index) => 600 - index)))).toBe(597);
   const many = repeat(100, INITIAL_CIRCUIT_BREAKER_STATE, (state) => succeed(state, 0, 200));
   expect(many.latenciesMs).toHaveLength(64);
+});
+
+test("is not failing because faster upstreams have opened it", () => {
+  const overtaken = repeat(5, succeed(INITIAL_CIRCUIT_BREAKER_STATE), (state) => fail(state, 0, 900).state);
+  expect(isOpen(overtaken, 0)).toBe(true);
+  expect(getUpstreamHealth(overtaken, 0)).toBe("ok");
+  expect(getUpstreamHealth(onProbed(fail(overtaken, OPEN_MS).state, true, OPEN_MS), OPEN_MS)).toBe("failing");
+  const closed = succeed(fail(overtaken, OPEN_MS).state, 3 * OPEN_MS);
+  const again = repeat(5, closed, (state) => fail(state, 3 * OPEN_MS, 900).state);
+  expect(getUpstreamHealth(again, 3 * OPEN_MS)).toBe("ok");
 });
 
 describe("a breaker", () => {

@@ -1,9 +1,10 @@
 import { Agent } from "undici";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { BlockRange } from "../../../../src/chain/chain-client.js";
 import { createAdaptiveLogReader } from "../../../../src/chain/endpoints/adaptive-block-range.js";
 import type { Endpoint } from "../../../../src/chain/endpoints/endpoint.js";
-import { createHedgedRequester, type Upstream } from "../../../../src/chain/endpoints/hedged-requests.js";
+import type { Upstream } from "../../../../src/chain/endpoints/endpoint-attempt.js";
+import { createHedgedRequester } from "../../../../src/chain/endpoints/hedged-requests.js";
 import { searchLogs } from "../../../../src/chain/read/log-search.js";
 import { ServiceError } from "../../../../src/errors.js";
 import { createCircuitBreaker } from "../../../../src/resilience/circuit-breaker.js";
@@ -11,6 +12,7 @@ import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
 import { blockNumbersOf, createHeader, createRpcLog, logFilter } from "../support/log-chain-stub.js";
 import {
   createPoolOn,
+  NO_DELAY,
   type NodeCall,
   type RpcNodeStub,
   startRpcNodeStub,
@@ -325,7 +327,8 @@ describe("endpoints that time out", () => {
   });
 });
 
-test("the requester distinguishes timeouts from failures", async () => {
+test("the requester distinguishes searches that time out from those that fail", async () => {
+  vi.useFakeTimers();
   const endpoints = [
     (signal: AbortSignal) => new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(late))),
     () => Promise.reject(new UpstreamError("answered 500", { status: 500 })),
@@ -341,7 +344,8 @@ test("the requester distinguishes timeouts from failures", async () => {
     isHealthy: () => false,
     onFailure: () => {},
     closing: never,
-    attemptTimeoutMs: 20,
+    requestTimeoutMs: 60_000,
+    eventLoopDelay: NO_DELAY,
     now: () => 0,
     random: () => 0,
     sleep: async () => {},
@@ -353,7 +357,10 @@ test("the requester distinguishes timeouts from failures", async () => {
       return true;
     },
   };
-  await expect(read([{ method: "a", params: [] }], never, rules)).rejects.toMatchObject(UNAVAILABLE_ERROR);
+  const search = read([{ method: "eth_getLogs", params: [] }], never, rules);
+  search.catch(() => {});
+  await vi.advanceTimersByTimeAsync(5_000);
+  await expect(search).rejects.toMatchObject(UNAVAILABLE_ERROR);
   expect(isLate).toEqual([true, false]);
 });
 

@@ -103,8 +103,8 @@ describe("a hedged request", () => {
 });
 
 describe("a circuit breaker of an endpoint", () => {
-  test("opens after five failures in a row and probes with one request", async () => {
-    const { first, second, send, clock } = await pair();
+  test("opens after five failures in a row and probes with one request, beside that of a caller", async () => {
+    const { first, second, send, clock, client } = await pair();
     await send();
     first.intercept = failing;
     for (let round = 0; round < 8; round++) expect(await send()).toBe("0xb");
@@ -119,8 +119,9 @@ describe("a circuit breaker of an endpoint", () => {
 
     clock.ms += 30_000;
     first.intercept = healthy;
-    first.delayMs = 20;
-    expect((await Promise.all([send(), send(), send()])).sort()).toEqual(["0xa", "0xb", "0xb"]);
+    await send();
+    expect(methods(first)).toHaveLength(8);
+    await until(() => expect(client.state().endpoints[0]?.state).toBe("ok"));
     expect(await Promise.all([send(), send()])).toEqual(["0xa", "0xa"]);
     // The failure count starts again: one more failure does not open the breaker.
     first.intercept = failing;
@@ -183,38 +184,63 @@ describe("a circuit breaker of an endpoint", () => {
     expect(methods(second)).toHaveLength(6);
   });
 
-  test("is not kept open by a probe whose caller leaves", async () => {
-    const { first, send, clock } = await pair();
+  test("probes without delaying a caller, and is not kept open by a probe whose caller has its answer", async () => {
+    const { first, send, clock, client } = await pair();
     await send();
     first.intercept = failing;
     for (let round = 0; round < 5; round++) await send();
     clock.ms += 30_000;
-    first.intercept = hang;
-    const leaving = new AbortController();
-    const left = send("eth_call", leaving.signal);
-    setTimeout(() => leaving.abort(), 20);
-    await expect(left).rejects.toMatchObject(UNAVAILABLE_ERROR);
     first.intercept = healthy;
+    let respond = (): void => {};
+    first.ready = new Promise<void>((resolve) => {
+      respond = resolve;
+    });
+    // Its request would wait for the probe, which does not end yet.
+    expect(await send()).toBe("0xb");
+    await until(() => expect(methods(first)).toHaveLength(1 + 5 + 1));
+    expect(await send()).toBe("0xb");
+    expect([methods(first).length, first.abortedRequests]).toEqual([1 + 5 + 1, 0]);
+    respond();
+    await until(() => expect(client.state().endpoints[0]?.state).toBe("ok"));
     expect(await send()).toBe("0xa");
   });
 
-  test("is not kept open by a probe that another endpoint has overtaken", async () => {
-    const { first, second, send, clock, failures, hedges } = await pair();
+  test("stays open after a probe that responds much later than the other endpoint", async () => {
+    let ended = 0;
+    const { first, send, clock, failures } = await pair({ onEndpointRequest: () => () => (ended += 1) });
     await send();
     first.intercept = failing;
-    second.intercept = failing;
-    for (let round = 0; round < 5; round++) await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    for (let round = 0; round < 5; round++) await send();
     clock.ms += 30_000;
     first.intercept = healthy;
-    second.intercept = hang;
-    hedges.areDue = true;
-    expect(await send()).toBe("0xa");
     failures.length = 0;
-    first.intercept = hang;
-    second.intercept = healthy;
-    // The request is hedged, not only sent after a failure of the first.
+    let respond = (): void => {};
+    first.ready = new Promise<void>((resolve) => {
+      respond = resolve;
+    });
+    await send();
+    await until(() => expect(methods(first)).toHaveLength(1 + 5 + 1));
+    clock.ms += 2_000;
+    const before = ended;
+    respond();
+    await until(() => expect(ended).toBeGreaterThan(before));
+    await send();
+    // The next probe is due 30 seconds after this one has ended.
+    clock.ms += 28_000;
     expect(await send()).toBe("0xb");
-    expect(failures).toEqual([]);
+    expect([methods(first).length, failures]).toEqual([1 + 5 + 1, []]);
+  });
+
+  test("uses the answer of a probe when the other endpoint fails", async () => {
+    const { first, second, send, clock } = await pair();
+    await send();
+    first.intercept = failing;
+    for (let round = 0; round < 5; round++) await send();
+    clock.ms += 30_000;
+    first.intercept = healthy;
+    second.intercept = failing;
+    first.ready = until(() => expect(methods(second).length).toBe(5 + 2));
+    expect(await send()).toBe("0xa");
   });
 
   test("always leaves an endpoint to try", async () => {

@@ -40,7 +40,6 @@ describe("an endpoint pool", () => {
   test.each<[string, Partial<RpcNodeStub>, string]>([
     ["answers 500", answering(500), "answered 500"],
     ["answers 429", answering(429), "answered 429"],
-    ["hangs", hang, "did not answer in time"],
     ["returns no JSON-RPC", { intercept: saying([]) }, "returned no valid JSON-RPC response"],
     ["responds to another call", { intercept: saying({ id: 0, result: 1 }) }, "returned no valid JSON-RPC response"],
     [
@@ -56,7 +55,7 @@ describe("an endpoint pool", () => {
     ["serves another chain", { chainId: 10 }, "serves another chain"],
   ])("fails over to the next endpoint when one %s", async (_, behaviour, problem) => {
     const nodes = [await startRpcNodeStub(behaviour), await startRpcNodeStub(result("0xb"))];
-    const { send, failures } = createPoolOn(nodes, behaviour === hang ? { attemptTimeoutMs: 1_000 } : {});
+    const { send, failures } = createPoolOn(nodes);
     expect(await send()).toBe("0xb");
     expect(failures).toMatchObject([{ chain: "optimism", method: "eth_call", error: problem }]);
     expect(JSON.stringify(failures)).not.toContain("secret-key");
@@ -126,14 +125,16 @@ describe("a read", () => {
     const delays: number[] = [];
     const { send } = createPoolOn([node], {
       random: () => 0.9,
-      sleep: async (ms) => void delays.push(ms),
+      async sleep(ms, signal, purpose) {
+        if (purpose === "retry") delays.push(ms);
+        else await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      },
     });
     await send();
     Object.assign(node, answering(500));
     await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
     expect(methods(node)).toHaveLength(4);
-    // The others are for a hedge.
-    expect(delays.filter((ms) => ms !== 100 && ms !== 500)).toEqual([90, 180]);
+    expect(delays).toEqual([90, 180]);
   });
 
   test("succeeds when the retry does", async () => {
@@ -154,10 +155,11 @@ describe("a read", () => {
     expect(methods(node)).toHaveLength(2);
   });
 
-  test("that searches has a longer timeout, no hedge and no retry at the same endpoint", async () => {
+  test("that searches has no other attempt beside it, and no retry at the same endpoint", async () => {
     const [slow, other] = [await startRpcNodeStub({ respond: () => ({ result: [] }) }), await startRpcNodeStub()];
-    const { send, hedges } = createPoolOn([slow, other], { attemptTimeoutMs: 50 });
+    const { send, hedges } = createPoolOn([slow, other]);
     hedges.areDue = true;
+    hedges.isPatienceOver = true;
     await send("eth_getLogs");
     slow.delayMs = 150;
     expect(await send("eth_getLogs")).toEqual([]);
@@ -203,6 +205,46 @@ describe("a read", () => {
     expect(first.abortedRequests).toBe(6);
   });
 
+  test.each([
+    ["counts as a failure when the endpoint had more time than it needs", 0, ["did not answer in time"]],
+    ["counts as none when the event loop was late meanwhile", 1_000, []],
+  ])("that ends without a response %s", async (_, lateMs, expected) => {
+    let totalMs = 0;
+    const node = await startRpcNodeStub();
+    const { client, send, clock, failures } = createPoolOn([node], {
+      eventLoopDelay: { measure: () => () => {}, totalMs: () => totalMs },
+    });
+    await send();
+    Object.assign(node, hang);
+    const leaving = new AbortController();
+    const request = send("eth_call", leaving.signal);
+    await vi.waitFor(() => expect(node.requests).toHaveLength(2), { timeout: 60_000 });
+    clock.ms += 1_500;
+    totalMs += lateMs;
+    leaving.abort();
+    await expect(request).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    expect(failures.map(({ error }) => error)).toEqual(expected);
+    expect(client.state().endpoints[0]?.state).toBe(expected.length > 0 ? "failing" : "ok");
+  });
+
+  test("is repeated beside the late attempt, which is not cut off", async () => {
+    const node = await startRpcNodeStub();
+    const { send, hedges, failures } = createPoolOn([node]);
+    await send();
+    const late: (() => void)[] = [];
+    node.intercept = ({ calls: [call], response }) =>
+      Boolean(late.push(() => sendJson(response, { id: call?.id, result: "0xa" })));
+    hedges.areDue = true;
+    hedges.isPatienceOver = true;
+    const repeated = send();
+    await vi.waitFor(() => expect(late).toHaveLength(5), { timeout: 60_000 });
+    expect(node.abortedRequests).toBe(0);
+    late[0]?.();
+    expect(await repeated).toBe("0xa");
+    await vi.waitFor(() => expect(node.abortedRequests).toBe(4), { timeout: 60_000 });
+    expect(failures).toEqual([]);
+  });
+
   test("of a caller that has already left is not sent", async () => {
     const node = await startRpcNodeStub();
     await expect(createPoolOn([node]).send("a", AbortSignal.abort())).rejects.toMatchObject(UNAVAILABLE_ERROR);
@@ -211,12 +253,14 @@ describe("a read", () => {
 
   test("times out when no connection is made", async () => {
     const unreachable = new Agent({ connect: () => {} });
-    const { send, failures } = createPoolOn([await startRpcNodeStub()], {
+    const { send, failures, clock } = createPoolOn([await startRpcNodeStub()], {
       dispatcher: unreachable,
-      attemptTimeoutMs: 50,
+      callerTimeoutMs: 50,
     });
-    await expect(send()).rejects.toMatchObject(UNAVAILABLE_ERROR);
-    expect(failures).toMatchObject(Array(3).fill({ error: "did not answer in time" }));
+    const request = send();
+    clock.ms += 50;
+    await expect(request).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    expect(failures).toMatchObject([{ error: "did not answer in time" }]);
   });
 
   test("is neither retried nor counted as a failure once the pool closes", async () => {

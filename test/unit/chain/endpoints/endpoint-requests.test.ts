@@ -47,7 +47,7 @@ describe("the observer of HTTP requests", () => {
     ["network_error", { intercept: ({ response }) => Boolean(response.destroy()) }, "batch network_error"],
     ["rpc_error", { respond: () => ({ error: { code: -32005, message: "rate limit" } }) }, "batch rpc_error"],
   ])("%s: %j", async (_, behaviour, expected) => {
-    const options = expected === "batch timeout" ? { attemptTimeoutMs: 50 } : {};
+    const options = expected === "batch timeout" ? { callerTimeoutMs: 50 } : {};
     const { outcomes, send } = createObservedPool([await startRpcNodeStub(behaviour)], options);
     await expect(send("eth_gasPrice")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
     expect(outcomes()[0]).toBe(expected);

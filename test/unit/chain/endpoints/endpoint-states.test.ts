@@ -6,6 +6,7 @@ import {
   createManualHedges,
   type ManualClock,
   type ManualHedges,
+  NO_DELAY,
   type RpcNodeStub,
   startRpcNodeStub,
 } from "../support/rpc-node-stub.js";
@@ -31,7 +32,8 @@ function createProbedPool(
     urls: nodes.map(({ url }) => url),
     dispatcher,
     maxBytes: 10_000,
-    attemptTimeoutMs: 60_000,
+    callerTimeoutMs: 60_000,
+    eventLoopDelay: NO_DELAY,
     onFailure: () => {},
     closing: closing.signal,
     now: () => clock.ms,

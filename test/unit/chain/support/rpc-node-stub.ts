@@ -7,6 +7,8 @@ import {
   type EndpointPool,
   type EndpointPoolOptions,
 } from "../../../../src/chain/endpoints/endpoint-pool.js";
+import type { EventLoopDelay } from "../../../../src/chain/endpoints/event-loop-delay.js";
+import type { Sleep } from "../../../../src/chain/endpoints/hedged-requests.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { readBody, sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 
@@ -86,31 +88,36 @@ export interface ManualClock {
   ms: number;
 }
 
-/** The waits before hedges, which never end by time: a slow machine must not cause a hedge. */
+/** An event loop that is never late, however busy the machine is. */
+export const NO_DELAY: EventLoopDelay = { measure: () => () => {}, totalMs: () => 0 };
+
+/** The waits before hedges and other attempts, which never end by time: a slow machine must not cause one. */
 export interface ManualHedges {
-  /** Whether the waits that begin from now on end at once. */
+  /** Whether the waits for a hedge that begin from now on end at once. */
   areDue: boolean;
-  /** The times of all waits so far. */
+  /** Whether the waits with a late attempt that begin from now on end at once. */
+  isPatienceOver: boolean;
+  /** The times of all waits for hedges so far. */
   readonly delaysMs: number[];
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly sleep: Sleep;
 }
 
 export function createManualHedges(): ManualHedges {
   const hedges: ManualHedges = {
     areDue: false,
+    isPatienceOver: false,
     delaysMs: [],
-    async sleep(ms, signal) {
-      // A retry, which has no delay since `random` returns 0.
-      if (ms === 0) return;
-      hedges.delaysMs.push(ms);
-      if (hedges.areDue || signal.aborted) return;
+    async sleep(ms, signal, purpose) {
+      if (purpose === "retry") return;
+      if (purpose === "hedge") hedges.delaysMs.push(ms);
+      if (signal.aborted || (purpose === "hedge" ? hedges.areDue : hedges.isPatienceOver)) return;
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
   };
   return hedges;
 }
 
-/** Creates a pool on nodes with a manual clock and manual hedges. No attempt times out unless a test sets a timeout. */
+/** Creates a pool on nodes with a manual clock and manual hedges. No request times out unless a test sets a timeout. */
 export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<EndpointPoolOptions> = {}) {
   const failures: EndpointFailure[] = [];
   const clock: ManualClock = { ms: 1_000_000 };
@@ -120,7 +127,8 @@ export function createPoolOn(nodes: readonly RpcNodeStub[], options: Partial<End
     chainId: 1,
     urls: nodes.map(({ url }) => `${url}/secret-key`),
     dispatcher,
-    attemptTimeoutMs: 60_000,
+    callerTimeoutMs: 60_000,
+    eventLoopDelay: NO_DELAY,
     maxBytes: 10_000,
     onFailure: (failure) => failures.push(failure),
     closing: new AbortController().signal,

@@ -1,0 +1,82 @@
+import { createAbortScope } from "../../resilience/abort-scope.js";
+import type { CircuitBreaker, CircuitBreakerAttempt } from "../../resilience/circuit-breaker.js";
+import { UpstreamError } from "../../resilience/upstream-error.js";
+import type { RpcCall, RpcCallResult } from "../chain-client.js";
+import { MAX_HEDGE_DELAY_MS } from "./attempt-plan.js";
+import type { Endpoint } from "./endpoint.js";
+
+/** One endpoint of a pool and its health. */
+export interface Upstream {
+  readonly endpoint: Endpoint;
+  readonly breaker: CircuitBreaker;
+}
+
+/** One attempt of a request at one endpoint. */
+export interface EndpointAttempt {
+  readonly upstream: Upstream;
+  readonly attempt: CircuitBreakerAttempt;
+  /** Number of attempts of the request before this one. */
+  readonly order: number;
+  /** A probe goes on when the request has ended: no caller waits for it. */
+  readonly isProbe: boolean;
+  /** Returns for how long the endpoint has had the chance to respond, in milliseconds. */
+  readonly ageMs: () => number;
+  /** Never rejects. */
+  readonly result: Promise<AttemptResult>;
+}
+
+/** The outcomes of all calls; or the error, and whether the attempt's time was over. */
+export type AttemptResult =
+  | { readonly outcomes: readonly RpcCallResult[] }
+  | { readonly error: unknown; readonly isLate: boolean };
+
+export interface AttemptOptions {
+  readonly upstream: Upstream;
+  readonly calls: readonly RpcCall[];
+  readonly order: number;
+  readonly isProbe: boolean;
+  readonly ageMs: () => number;
+  /** Ends the attempt. */
+  readonly signal: AbortSignal;
+  /** Timeout of this attempt in milliseconds; undefined: only the signal ends it. */
+  readonly timeoutMs: number | undefined;
+}
+
+export function startAttempt({ calls, signal, timeoutMs, ...rest }: AttemptOptions): EndpointAttempt {
+  const { upstream } = rest;
+  const send = async (): Promise<AttemptResult> => {
+    const scope = createAbortScope(signal, timeoutMs);
+    try {
+      return { outcomes: await upstream.endpoint.sendBatch(calls, scope.signal) };
+    } catch (error) {
+      return { error, isLate: scope.signal.aborted };
+    } finally {
+      // Also aborts what the attempt has still in flight when one of its requests fails.
+      scope.cancel();
+    }
+  };
+  return { ...rest, attempt: upstream.breaker.beginAttempt(), result: send() };
+}
+
+/**
+ * Concludes a probe after its request has been answered by another endpoint.
+ * @param answeredMs latency of that answer; a probe that takes much longer leaves its endpoint behind the other
+ */
+export async function concludeProbe(
+  { upstream, attempt, ageMs, result }: EndpointAttempt,
+  answeredMs: number,
+  closing: AbortSignal,
+): Promise<void> {
+  const outcome = await result;
+  if ("outcomes" in outcome) {
+    const latencyMs = ageMs();
+    if (latencyMs > Math.max(MAX_HEDGE_DELAY_MS, 2 * answeredMs)) attempt.recordFailure(latencyMs);
+    else attempt.recordSuccess(latencyMs);
+    return;
+  }
+  if (closing.aborted) return attempt.ignore();
+  const { error } = outcome;
+  if (error instanceof UpstreamError && error.retryAfterMs !== undefined)
+    upstream.breaker.startCooldown(error.retryAfterMs);
+  attempt.recordFailure();
+}
