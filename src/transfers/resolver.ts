@@ -54,6 +54,7 @@ export function createTransferResolver({ chain, index, explorer }: TransferResol
     const chainContext: LookupContext = {
       ...context,
       signal: chainScope.signal,
+      elapsedMs: () => availableMs - remainingMs(),
       lastSearchedBlock: index?.getLastSearchedBlock(context),
     };
     let explorerStatus: TransferStatus | undefined;

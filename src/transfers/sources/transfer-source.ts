@@ -19,6 +19,11 @@ export interface LookupContext {
   readonly caller: string;
   /** Returns the time until the deadline, in milliseconds. */
   remainingMs(): number;
+  /**
+   * Returns how long the lookup has taken so far, in milliseconds; absent: unknown. Details that are not worth failing are
+   * waited for as long: where the chains are slow, they come late too.
+   */
+  readonly elapsedMs?: () => number;
   /** Fires when no caller waits for the result any more. */
   readonly signal: AbortSignal;
   /** Lets a log search skip blocks; absent when every block has to be searched. */

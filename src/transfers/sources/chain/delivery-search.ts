@@ -29,8 +29,8 @@ interface NewestLogs {
   readonly isCompleteHistory: boolean;
 }
 
-/** Longest wait for the delivering log once the contract has confirmed the delivery, in milliseconds. */
-const DELIVERY_LOG_TIMEOUT_MS = 2_000;
+/** Longest wait for the delivering log where the chains are fast, after the contract has confirmed the delivery. */
+const MIN_LOG_TIMEOUT_MS = 2_000;
 
 /**
  * Finds out whether a transfer over an L2 bridge or CCTP has been delivered, and by which log. Reads the contract's flag
@@ -45,7 +45,7 @@ export async function findDelivery(
   sentAt: Promise<number>,
   contracts: ContractRegistry,
   { blockTimes, logScanner }: SearchCaches,
-  { network, chains, caller, signal, remainingMs }: LookupContext,
+  { network, chains, caller, signal, remainingMs, elapsedMs }: LookupContext,
 ): Promise<DetectedDelivery | undefined> {
   const { slug, blockTimeMs } = sent.destination;
   const client = chains.getClient(slug);
@@ -90,7 +90,7 @@ export async function findDelivery(
       const log = newest?.logs.find(isDelivery);
       return log && { log };
     }
-    const timeoutMs = Math.min(DELIVERY_LOG_TIMEOUT_MS, remainingMs() / 2);
+    const timeoutMs = Math.min(Math.max(MIN_LOG_TIMEOUT_MS, elapsedMs?.() ?? 0), remainingMs() / 2);
     return { log: await withTimeout<Log | undefined>(searchLog(newestLogs, timeoutMs), timeoutMs, undefined) };
   } finally {
     scope.cancel();

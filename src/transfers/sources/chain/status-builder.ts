@@ -24,14 +24,14 @@ export type StatusBuilder = (
   context: LookupContext,
 ) => Promise<TransferStatus>;
 
-/** Longest wait for the bonder and the finality of a delivery, in milliseconds. */
-const DELIVERY_DETAILS_TIMEOUT_MS = 1_000;
+/** Longest wait for the bonder and the finality of a delivery where the chains are fast, in milliseconds. */
+const MIN_DETAILS_TIMEOUT_MS = 1_000;
 
 /** The delivery of a transfer whose delivering log has not been found. */
 const UNKNOWN_DELIVERY: TransferDelivery = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };
 
 export function createStatusBuilder({ finality, now }: StatusBuilderOptions): StatusBuilder {
-  return async (sent, delivery, otherTransferIds, { chains, signal, remainingMs }) => {
+  return async (sent, delivery, otherTransferIds, { chains, signal, remainingMs, elapsedMs }) => {
     const log = delivery?.log;
     const details: Omit<StatusDetails, "isFinal"> = {
       otherTransferIds,
@@ -47,7 +47,7 @@ export function createStatusBuilder({ finality, now }: StatusBuilderOptions): St
     const event = decodeReceivedEvent(log);
     const isBond = event?.kind === "l2" && event.isBond;
     // The delivery itself is certain: its details are not worth failing or delaying the response.
-    const timeoutMs = Math.min(DELIVERY_DETAILS_TIMEOUT_MS, remainingMs() / 2);
+    const timeoutMs = Math.min(Math.max(MIN_DETAILS_TIMEOUT_MS, elapsedMs?.() ?? 0), remainingMs() / 2);
     const [bonder, isSendFinal, isDeliveryFinal] = await Promise.all([
       isBond ? withTimeout(readSender(destination, transactionHash, signal), timeoutMs, undefined) : undefined,
       withTimeout(

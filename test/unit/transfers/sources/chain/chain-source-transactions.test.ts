@@ -256,18 +256,21 @@ describe("a delivery", () => {
   });
 
   test.each([
-    ["the bonder", "eth_getTransactionByHash", 10_000, 1_000],
-    ["the finality", "eth_getBlockByNumber", 10_000, 1_000],
-    ["the finality", "eth_getBlockByNumber", 600, 300],
+    ["the bonder", "eth_getTransactionByHash", 10_000, 50, 1_000],
+    ["the finality", "eth_getBlockByNumber", 10_000, 50, 1_000],
+    ["the finality", "eth_getBlockByNumber", 600, 50, 300],
+    // Where everything takes long, the details do too.
+    ["the bonder", "eth_getTransactionByHash", 6_000, 2_500, 2_500],
+    ["the finality", "eth_getBlockByNumber", 6_000, 4_000, 3_000],
   ])(
-    "is returned without %s when %s hangs: deadline %i ms, timeout %i ms",
-    async (_, method, remainingMs, timeoutMs) => {
+    "is returned without %s when %s hangs: deadline %i ms, %i ms so far, timeout %i ms",
+    async (_, method, remainingMs, elapsedMs, timeoutMs) => {
       vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
       const { optimism, arbitrum, findSent } = setupDelivered();
       [optimism.finalized, arbitrum.finalized] = [100, 500];
       arbitrum.beforeResponse = hangOn(method);
       let isSettled = false;
-      const status = findSent({ remainingMs: () => remainingMs }).finally(() => {
+      const status = findSent({ remainingMs: () => remainingMs, elapsedMs: () => elapsedMs }).finally(() => {
         isSettled = true;
       });
       await vi.advanceTimersByTimeAsync(timeoutMs - 1);

@@ -227,13 +227,18 @@ describe("over CCTP", () => {
 
 describe("the wait for the delivering log", () => {
   test.each([
-    [2_000, 10_000],
-    [500, 1_000],
-  ])("takes at most %i ms of %i remaining ms", async (timeoutMs, remainingMs) => {
+    [2_000, 10_000, 50],
+    [500, 1_000, 50],
+    [3_000, 7_000, 3_000],
+  ])("takes at most %i ms of %i remaining ms after %i ms", async (timeoutMs, remainingMs, elapsedMs) => {
     const { chain, send, caches } = setup({ maxLogBlocks: 2_000 });
     chain.contractResult = () => 1n;
     chain.beforeResponse = onLogs(hang);
-    const context = createLookupContext({ chains: createChainAccess([chain]), remainingMs: () => remainingMs });
+    const context = createLookupContext({
+      chains: createChainAccess([chain]),
+      remainingMs: () => remainingMs,
+      elapsedMs: () => elapsedMs,
+    });
     let isSettled = false;
     const delivery = findDelivery(send(), Promise.resolve(0), contracts, caches, context).finally(() => {
       isSettled = true;
