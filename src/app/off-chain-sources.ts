@@ -14,6 +14,7 @@ import {
 } from "../prices/token-prices.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { fetchJson } from "../resilience/fetch-json.js";
+import { repeatWhileSilent } from "../resilience/repeat-while-silent.js";
 import {
   createStaleWhileRevalidateCache,
   type SourceHealth,
@@ -36,7 +37,9 @@ export interface OffChainSources {
   close(): Promise<void>;
 }
 
-const FETCH_TIMEOUT_MS = 3_000;
+const FETCH_TIMEOUT_MS = 8_000;
+/** A fetch that takes longer is repeated beside the first: its connection may be dead. */
+const FETCH_REPEAT_MS = 3_000;
 const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 /** A document is refreshed after this time. The SDK caches settings for one minute and prices for five. */
 const FRESH_MS = 60_000;
@@ -51,7 +54,14 @@ export function createOffChainSources(config: Config, logger: Logger): OffChainS
   const documents: StaleWhileRevalidateCache<unknown>[] = [];
   const shutdown = new AbortController();
   const fetchDocument = (url: string, signal: AbortSignal): Promise<unknown> =>
-    fetchJson(url, { dispatcher, timeoutMs: FETCH_TIMEOUT_MS, maxBytes: MAX_DOCUMENT_BYTES, signal });
+    repeatWhileSilent(
+      (fetchSignal) => fetchJson(url, { dispatcher, maxBytes: MAX_DOCUMENT_BYTES, signal: fetchSignal }),
+      {
+        intervalMs: FETCH_REPEAT_MS,
+        timeoutMs: FETCH_TIMEOUT_MS,
+        signal,
+      },
+    );
 
   function createDocumentCache<T>(
     name: string,

@@ -30,7 +30,7 @@ export interface ExplorerClientOptions {
   readonly now: () => number;
 }
 
-const TIMEOUT_MS = 3_000;
+const TIMEOUT_MS = 8_000;
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 /** Maximum number of connections; more requests wait, within their timeout. */
 const MAX_CONCURRENT_REQUESTS = 4;
