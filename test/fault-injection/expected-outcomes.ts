@@ -67,6 +67,8 @@ const harmlessNode = byUpstream(ALWAYS_CORRECT, ALWAYS_CORRECT, ALWAYS_CORRECT, 
 export const expectedOutcomes: Readonly<Record<FaultName, Readonly<Record<Upstream, WarmAndColdOutcome | undefined>>>> =
   {
     latency: harmlessEverywhere,
+    "2 s of latency": harmlessEverywhere,
+    "4 s of latency": harmlessEverywhere,
     hang: disablesUpstream,
     "connection refused": disablesUpstream,
     "connection reset": disablesUpstream,

@@ -5,7 +5,6 @@ import type { Fault, InterceptedRequest } from "./fault-proxy.js";
 
 // The faults, by the names under which expected-outcomes.ts has their outcomes.
 
-const LATENCY_MS = 150;
 const DRIP_INTERVAL_MS = 100;
 /** Blocks by which a node lags; the tests need older ones only. */
 const LAG_BLOCKS = 2;
@@ -105,12 +104,19 @@ function sendEndlessly({ response }: InterceptedRequest): void {
   response.on("close", () => clearInterval(timer));
 }
 
-export const faults = {
-  latency: anyProtocolFault(async ({ response, forward }) => {
+/** Delays every response by a time in milliseconds. */
+export function respondAfter(latencyMs: number): Fault {
+  return anyProtocolFault(async ({ response, forward }) => {
     const { status, text } = await forward();
-    await sleep(LATENCY_MS);
+    await sleep(latencyMs);
     response.writeHead(status, JSON_HEADERS).end(text);
-  }),
+  });
+}
+
+export const faults = {
+  latency: respondAfter(150),
+  "2 s of latency": respondAfter(2_000),
+  "4 s of latency": respondAfter(4_000),
   hang: anyProtocolFault(() => {}),
   "connection refused": anyProtocolFault(undefined),
   "connection reset": anyProtocolFault(({ response }) => {

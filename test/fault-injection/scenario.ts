@@ -17,7 +17,7 @@ const MAX_AGE_MS = 400;
  */
 const LIMITS = isUpdatingDocument
   ? { maxAgeMs: MAX_AGE_MS, maxStaleMs: 3_000, timeoutMs: 2_000, correctTimeoutMs: 10_000 }
-  : { maxAgeMs: MAX_AGE_MS, maxStaleMs: 6_000, timeoutMs: 30_000, correctTimeoutMs: 30_000 };
+  : { maxAgeMs: MAX_AGE_MS, maxStaleMs: 6_000, timeoutMs: 15_000, correctTimeoutMs: 30_000 };
 /** Only a hang takes longer. */
 const HANG_MS = 60_000;
 const POLL_INTERVAL_MS = 100;

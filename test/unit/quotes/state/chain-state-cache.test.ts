@@ -180,6 +180,26 @@ describe("while the chain does not respond", () => {
     cache.close();
   });
 
+  test("has one read at a time where reads take four seconds, however often it is requested", async () => {
+    const { state, cache } = setup();
+    const subscription = cache.subscribe("a", READ_SET, POLICY);
+    state.latencyMs = 4_000;
+    await resolveGasPrice(subscription.get(), 4_100);
+    const readsBefore = state.reads;
+    const ages: number[] = [];
+    for (let ms = 0; ms < 60_000; ms += 100) {
+      const served = Promise.resolve(subscription.get()).then(({ readAt }) => ages.push(Date.now() - readAt));
+      await vi.advanceTimersByTimeAsync(100);
+      void served;
+    }
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(ages).toHaveLength(600);
+    // The state is four seconds old when it arrives, and the next one comes four seconds later.
+    expect(Math.max(...ages)).toBeLessThanOrEqual(9_100);
+    expect(state.reads - readsBefore).toBeLessThanOrEqual(16);
+    cache.close();
+  });
+
   test("backs off: many requests cause few reads", async () => {
     const { state, cache } = setup();
     state.isDown = true;
