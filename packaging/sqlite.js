@@ -2,8 +2,9 @@
 // `node packaging/sqlite.js <folder>`.
 //
 // The driver's package offers prebuilt binaries, which npm does not verify: they are not in the registry. Such a binary is
-// used only if its archive has the SHA-256 of sqlite-hashes.json. Otherwise the driver is compiled from the sources in its
-// package, whose hash is in the lock file; that takes a minute, Python, make and a C++ compiler.
+// used only if its archive has the SHA-256 of sqlite-hashes.json: file name -> hash, as the driver's page of releases shows
+// it. Otherwise the driver is compiled from the sources in its package, whose hash is in the lock file; that takes a
+// minute, Python, make and a C++ compiler.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -19,7 +20,9 @@ const driver = join(folder, "node_modules/better-sqlite3");
 
 if (!loads()) {
   const isPrebuilt = (await installPrebuilt()) && loads();
-  if (!isPrebuilt) execFileSync("npm", ["run", "build-release"], { cwd: driver, stdio: "inherit" });
+  if (!isPrebuilt) {
+    execFileSync("npm", ["run", "--silent", "build-release"], { cwd: driver, stdio: ["ignore", "ignore", "inherit"] });
+  }
 }
 
 function loads() {
