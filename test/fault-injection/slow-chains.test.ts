@@ -5,9 +5,10 @@ import { startGateway } from "../support/service/in-process-gateway.js";
 import { startServiceProcess } from "../support/service/service-process.js";
 import { isExpectedBody } from "./baseline.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
-import { respondAfter } from "./faults.js";
+import { faults, respondAfter } from "./faults.js";
 
-// The only endpoint of every chain always takes seconds: slow, but alive. Everything is answered within the deadline.
+// The only endpoint of every chain always takes seconds: slow, but alive. Everything is answered within the deadline. One
+// that never answers is found out, and costs little.
 
 /** Long enough for a busy machine; the tests of the process use the default. */
 const LONG_TIMEOUT = { REQUEST_TIMEOUT_MS: "60000" };
@@ -126,6 +127,31 @@ describe("while every response of a chain takes 2 s, with the default deadline",
       expect(countRequests() - before).toBeLessThanOrEqual(2 * (1 + elapsedMs / 2_000) + heads);
     } finally {
       await gateway.stop();
+    }
+  });
+});
+
+describe("while a chain hangs", () => {
+  test("a burst of callers gets 503 or 504 in the end, and shares a few requests", async () => {
+    const proxy = proxies.get("polygon");
+    await setLatency(0);
+    await proxy?.setFault(faults.hang);
+    const gateway = await startGateway({ ...environment, REQUEST_TIMEOUT_MS: "4000" });
+    try {
+      const before = proxy?.requests ?? 0;
+      const startedAt = performance.now();
+      const paths = Array.from({ length: 100 }, (_, index) => [
+        quote("ETH", "polygon", "arbitrum", `${index + 1}000000000000000000`),
+        statuses["status by hash of usdt-polygon-arbitrum"] ?? "",
+      ]).flat();
+      const answers = await Promise.all(paths.map((path) => gateway.get(path)));
+      const seconds = (performance.now() - startedAt) / 1_000;
+      expect(new Set(answers.map(({ status }) => status > 502))).toEqual(new Set([true]));
+      // One read and one lookup at a time, each with one request in 3 s; the background refresh goes on meanwhile.
+      expect((proxy?.requests ?? 0) - before).toBeLessThanOrEqual(4 * (1 + seconds / 3));
+    } finally {
+      await gateway.stop();
+      await proxy?.setFault(undefined);
     }
   });
 });
