@@ -8,6 +8,11 @@ export interface RpcCall {
    * as a failure of the endpoint, and the next endpoint is tried.
    */
   readonly validate?: ((result: unknown) => boolean) | undefined;
+  /**
+   * Called before each HTTP request with this call, or with the read of the chain id that goes with it; what it throws
+   * prevents the request and fails the call.
+   */
+  readonly onRequest?: (() => void) | undefined;
 }
 
 /** Outcome of one call of a batch: the node's result, or the revert of the contract. */
@@ -39,6 +44,7 @@ export interface ChainClient {
   /**
    * Calls one method and returns its result.
    * @param validate as in RpcCall
+   * @param onRequest as in RpcCall; called for retries and hedges too
    * @throws RevertError when the call itself reverts
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain responds
    */
@@ -47,6 +53,7 @@ export interface ChainClient {
     params: readonly unknown[],
     signal: AbortSignal,
     validate?: RpcCall["validate"],
+    onRequest?: RpcCall["onRequest"],
   ): Promise<unknown>;
   /**
    * Calls several methods on one endpoint, in one HTTP request where the endpoint accepts batches, and returns their
@@ -58,7 +65,7 @@ export interface ChainClient {
    * Searches logs in a range of blocks, or in as much of it as an endpoint accepts at once: the beginning of the range, or
    * its end with `newestFirst`. The result names the blocks that were searched.
    * @param range not empty; `to` is Infinity for a search up to the endpoint's head
-   * @param onRequest called before each request, retries included; what it throws ends the search
+   * @param onRequest as in RpcCall; called for requests that are rejected too
    * @returns undefined when no endpoint accepts a range without an end
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no endpoint of the chain responds
    */
@@ -67,7 +74,7 @@ export interface ChainClient {
     range: BlockRange,
     newestFirst: boolean,
     signal: AbortSignal,
-    onRequest?: () => void,
+    onRequest?: RpcCall["onRequest"],
   ): Promise<LogsResult | undefined>;
 }
 

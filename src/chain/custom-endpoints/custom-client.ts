@@ -17,8 +17,11 @@ export interface CustomClientOptions extends Omit<EndpointOptions, "name" | "isT
   readonly timeoutMs: number;
 }
 
-/** Requests of one log search, which tries smaller block ranges: enough for endpoints that search 200 blocks at a time. */
-const MAX_SEARCH_REQUESTS = 8;
+/**
+ * Requests of one log search, which tries smaller block ranges: enough for endpoints that search 200 blocks at a time. One
+ * of them may read the chain id.
+ */
+const MAX_SEARCH_REQUESTS = 9;
 
 /**
  * Creates a client on a caller's endpoint. A read is one attempt: the host need not be the caller's, so a call must not
@@ -31,7 +34,6 @@ export function createCustomClient(options: CustomClientOptions): ChainClient {
   const upstream: Upstream = { endpoint, breaker: createCircuitBreaker(now) };
 
   const request: HedgedRequester = async (calls, signal, policy) => {
-    policy?.onAttempt?.();
     try {
       return await endpoint.sendBatch(calls, signal);
     } catch (error) {
@@ -63,9 +65,9 @@ export function createCustomClient(options: CustomClientOptions): ChainClient {
 
   return {
     slug,
-    send: (method, params, outer, validate) =>
+    send: (method, params, outer, validate, onRequest) =>
       runBounded(outer, async (signal) => {
-        const [outcome] = await request([{ method, params, validate }], signal);
+        const [outcome] = await request([{ method, params, validate, onRequest }], signal);
         if (outcome === undefined) throw new Error("the request has no outcome");
         if ("revert" in outcome) throw outcome.revert;
         return outcome.result;

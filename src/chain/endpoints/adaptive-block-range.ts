@@ -86,10 +86,10 @@ export function createAdaptiveLogReader({
           params: [{ ...filter, ...encodeBlockRange(part) }],
           // An endpoint that returns other logs has not searched for the requested ones.
           validate: (result: unknown) => areLogsMatching(result, filter, part),
+          onRequest,
         };
         const [outcome] = await request([call], signal, {
           isEligible: (upstream) => eligible.has(upstream),
-          onAttempt: onRequest,
           isRangeTooWide(upstream, error, isLate) {
             hasFailed = true;
             const isRejection = isBlockRangeError(error);

@@ -52,6 +52,6 @@ export function assertChainId(
   [call]: readonly RpcCall[],
   [outcome]: readonly (RpcCallResult | undefined)[],
 ): void {
-  if (call !== CHAIN_ID_CALL || Number(getRpcResult(outcome)) === chainId) return;
+  if (call?.method !== CHAIN_ID_CALL.method || Number(getRpcResult(outcome)) === chainId) return;
   throw new UpstreamError("serves another chain", { kind: "wrong_chain", retryAfterMs: WRONG_CHAIN_COOLDOWN_MS });
 }

@@ -74,9 +74,8 @@ export async function concludeProbe(
     else attempt.recordSuccess(latencyMs);
     return;
   }
-  if (closing.aborted) return attempt.ignore();
   const { error } = outcome;
-  if (error instanceof UpstreamError && error.retryAfterMs !== undefined)
-    upstream.breaker.startCooldown(error.retryAfterMs);
+  if (closing.aborted || !(error instanceof UpstreamError)) return attempt.ignore();
+  if (error.retryAfterMs !== undefined) upstream.breaker.startCooldown(error.retryAfterMs);
   attempt.recordFailure();
 }

@@ -216,9 +216,9 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     recordHead(head) {
       recordedHead = { ...head, observedAt: now() };
     },
-    async send(method, params, signal, validate) {
+    async send(method, params, signal, validate, onRequest) {
       runBackgroundProbes();
-      const [outcome] = await request([{ method, params, validate }], signal);
+      const [outcome] = await request([{ method, params, validate, onRequest }], signal);
       if (outcome === undefined) throw new Error("the request has no outcome");
       if ("revert" in outcome) throw outcome.revert;
       return outcome.result;

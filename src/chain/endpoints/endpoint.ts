@@ -110,6 +110,7 @@ export function createEndpoint({
     signal: AbortSignal,
     parse: (response: unknown, firstId: number) => T,
   ): Promise<T> {
+    calls.find(({ onRequest }) => onRequest !== undefined)?.onRequest?.();
     await acquireCalls?.(calls.length, signal);
     const firstId = lastRpcId + 1;
     lastRpcId += calls.length;
@@ -138,7 +139,7 @@ export function createEndpoint({
         return outcome;
       });
     } catch (error) {
-      if (!isThrifty || call !== CHAIN_ID_CALL || !(error instanceof UpstreamError)) throw error;
+      if (!isThrifty || call.method !== CHAIN_ID_CALL.method || !(error instanceof UpstreamError)) throw error;
       // Without status and classification: it says nothing about the other calls, such as that a range is too wide.
       throw new UpstreamError(error.message, { kind: error.kind, cause: error });
     }
@@ -201,8 +202,9 @@ export function createEndpoint({
     calls: readonly RpcCall[],
     signal: AbortSignal,
   ): Promise<readonly RpcCallResult[]> {
-    if (shouldBatchChainId(verification, calls)) return dispatch([CHAIN_ID_CALL, ...calls], signal);
-    return (await Promise.all([sendSeparately([CHAIN_ID_CALL], signal), dispatch(calls, signal)])).flat();
+    const chainIdCall = { ...CHAIN_ID_CALL, onRequest: calls[0]?.onRequest };
+    if (shouldBatchChainId(verification, calls)) return dispatch([chainIdCall, ...calls], signal);
+    return (await Promise.all([sendSeparately([chainIdCall], signal), dispatch(calls, signal)])).flat();
   }
 
   return {

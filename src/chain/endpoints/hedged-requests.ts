@@ -61,8 +61,6 @@ export interface LogSearchPolicy {
    * @param isLate whether the attempt timed out
    */
   readonly isRangeTooWide: (upstream: Upstream, error: UpstreamError, isLate: boolean) => boolean;
-  /** Called before each attempt; what it throws ends the request. */
-  readonly onAttempt?: (() => void) | undefined;
 }
 
 /**
@@ -117,7 +115,6 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
     }
 
     function start(upstream: Upstream, isProbe = false): void {
-      policy?.onAttempt?.();
       const timeoutMs = isSearch ? searchTimeoutMs + (upstream.breaker.latencyP95Ms() ?? 0) : undefined;
       running.add(
         startAttempt({
@@ -215,7 +212,11 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
             recordSuccess(ended);
             return result.outcomes;
           }
-          if (!(result.error instanceof UpstreamError)) throw result.error;
+          if (!(result.error instanceof UpstreamError)) {
+            // Thrown before the request was sent: it says nothing about the endpoint.
+            ended.attempt.ignore();
+            throw result.error;
+          }
           // A rejection by a node tells more than the failures of unreachable ones.
           if (!(failure instanceof RpcError)) failure = result.error;
           recordFailure(ended, result.error, result.isLate);

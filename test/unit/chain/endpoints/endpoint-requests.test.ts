@@ -97,3 +97,60 @@ describe("the observer of HTTP requests", () => {
     expect(node.requests.flat().filter((method, place) => method === "eth_gasPrice" && place > 1)).toEqual([]);
   });
 });
+
+describe("the observer of one call", () => {
+  const rejectingBatches = {
+    intercept: ({ isBatch, response }) => {
+      if (isBatch) sendJson(response, { jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } });
+      return isBatch;
+    },
+  } satisfies Partial<RpcNodeStub>;
+  const never = new AbortController().signal;
+
+  test.each<[string, Partial<RpcNodeStub>]>([
+    ["in a batch with the chain id", {}],
+    ["beside the read of the chain id", rejectingBatches],
+    ["with retries", failing(503)],
+  ])("is called before each HTTP request: %s", async (_, behaviour) => {
+    const node = await startRpcNodeStub(behaviour);
+    const { client } = createPoolOn([node]);
+    for (const round of [1, 2]) {
+      let count = 0;
+      await client.send("eth_gasPrice", [], never, undefined, () => count++).catch(() => {});
+      expect(count, `round ${round}`).toBeGreaterThan(0);
+      expect(node.requests).toHaveLength(count);
+      node.requests.length = 0;
+    }
+  });
+
+  test("prevents the request by throwing, which is no failure of the endpoint", async () => {
+    const node = await startRpcNodeStub();
+    const { client, failures, send } = createPoolOn([node]);
+    const refusal = new Error("refused");
+    const refuse = () => {
+      throw refusal;
+    };
+    for (let round = 0; round < 10; round += 1) {
+      await expect(client.send("eth_gasPrice", [], never, undefined, refuse)).rejects.toBe(refusal);
+    }
+    expect(node.requests).toEqual([]);
+    expect(failures).toEqual([]);
+    expect(await send("eth_gasPrice")).toBe("0x1");
+    expect(client.state().endpoints).toMatchObject([{ state: "ok" }]);
+  });
+
+  test("that refuses the probe of an open circuit breaker leaves it to the next request", async () => {
+    const node = await startRpcNodeStub(failing(503));
+    const { client, clock, send } = createPoolOn([node]);
+    for (let round = 0; round < 5; round += 1) await send("eth_gasPrice").catch(() => {});
+    expect(client.state().endpoints).toMatchObject([{ state: "failing" }]);
+    node.intercept = () => false;
+    clock.ms += 60_000;
+    const refuse = () => {
+      throw new Error("refused");
+    };
+    await expect(client.send("eth_gasPrice", [], never, undefined, refuse)).rejects.toThrow("refused");
+    await send("eth_gasPrice");
+    expect(client.state().endpoints).toMatchObject([{ state: "ok" }]);
+  });
+});
