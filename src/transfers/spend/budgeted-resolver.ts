@@ -1,6 +1,6 @@
 import { ServiceError } from "../../errors.js";
 import type { TransferResolver } from "../resolver.js";
-import { isUpstreamUnavailable } from "../sources/transfer-source.js";
+import { isUpstreamUnavailable, usesCustomEndpoints } from "../sources/transfer-source.js";
 import { createFairSemaphore, type FairSemaphore } from "./fair-semaphore.js";
 import { isBudgetExhausted, type LookupBudgets } from "./lookup-budget.js";
 import { meterChains, type SearchTurn } from "./metered-chains.js";
@@ -22,7 +22,7 @@ export function createBudgetedResolver(resolver: TransferResolver, budgets: Look
   return {
     async resolve(query, context) {
       const { network, chains, caller } = context;
-      const budget = budgets.open(caller);
+      const budget = budgets.open(caller, usesCustomEndpoints(chains, network.chains.keys()));
       const takeTurn: SearchTurn = async (chain, signal, search) => {
         if (chains.hasCustomEndpoint(chain)) return search();
         try {

@@ -3,10 +3,10 @@ import {
   CALLER_RATE,
   EXHAUSTED_PAUSE_MS,
   FREE_REQUESTS_PER_LOOKUP,
-  MAX_REQUESTS_BEFORE_SEARCH,
   MAX_REQUESTS_PER_CHAIN,
   MAX_REQUESTS_PER_LOOKUP,
   PROCESS_RATE,
+  REQUESTS_AFTER_SEARCH,
 } from "./spend-limits.js";
 import { createTokenBuckets } from "./token-buckets.js";
 
@@ -38,8 +38,11 @@ export interface LookupBudget {
 }
 
 export interface LookupBudgets {
-  /** Opens the budget of one lookup, which also spends the budgets of its caller and of the process. */
-  open(caller: string): LookupBudget;
+  /**
+   * Opens the budget of one lookup, which also spends the budgets of its caller and of the process.
+   * @param isPrivate whether the lookup uses custom endpoints, whose data may be made to cost much
+   */
+  open(caller: string, isPrivate: boolean): LookupBudget;
 }
 
 export interface LookupBudgetsOptions {
@@ -74,26 +77,45 @@ export function createLookupBudgets({ now, onRequest, onExhausted }: LookupBudge
   }
 
   return {
-    open(caller) {
+    open(caller, isPrivate) {
       const spentByChain = new Map<string, number>();
+      const searchedChains = new Set<string>();
       let total = 0;
       let exhaustion: BudgetExhaustedError | undefined;
+
+      /** Returns how many requests are kept for the other chains that are searched. */
+      function countReserved(chain: string): number {
+        let reserved = 0;
+        for (const other of searchedChains) {
+          if (other !== chain) reserved += Math.max(0, MAX_REQUESTS_PER_CHAIN - (spentByChain.get(other) ?? 0));
+        }
+        return reserved;
+      }
+
+      function isOverLimit(chain: string, purpose: RequestPurpose): boolean {
+        const left = purpose === "logs" ? REQUESTS_AFTER_SEARCH : 0;
+        if (total >= MAX_REQUESTS_PER_LOOKUP - left) return true;
+        if ((spentByChain.get(chain) ?? 0) < MAX_REQUESTS_PER_CHAIN - left) return false;
+        return isPrivate || total + countReserved(chain) >= MAX_REQUESTS_PER_LOOKUP - left;
+      }
 
       return {
         getExhaustion: () => exhaustion,
         spend(chain, purpose) {
-          const spent = spentByChain.get(chain) ?? 0;
-          const chainLimit = purpose === "logs" ? MAX_REQUESTS_BEFORE_SEARCH : MAX_REQUESTS_PER_CHAIN;
-          const isOverLimit = total >= MAX_REQUESTS_PER_LOOKUP || spent >= chainLimit;
+          if (purpose === "logs") searchedChains.add(chain);
           const isExpensive = total >= FREE_REQUESTS_PER_LOOKUP;
-          const refusal = isOverLimit ? searchTooLongError(chain) : isExpensive ? takeFromBuckets(caller) : undefined;
+          const refusal = isOverLimit(chain, purpose)
+            ? searchTooLongError(chain)
+            : isExpensive
+              ? takeFromBuckets(caller)
+              : undefined;
           if (refusal !== undefined) {
             if (exhaustion === undefined) onExhausted?.(refusal.budget);
             exhaustion ??= refusal;
             throw refusal;
           }
           total += 1;
-          spentByChain.set(chain, spent + 1);
+          spentByChain.set(chain, (spentByChain.get(chain) ?? 0) + 1);
           onRequest?.(purpose);
         },
       };

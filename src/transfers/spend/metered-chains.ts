@@ -1,4 +1,4 @@
-import { type ChainClient, getCacheKey } from "../../chain/chain-client.js";
+import { type ChainClient, getCacheKey, type RpcCall } from "../../chain/chain-client.js";
 import type { NetworkChainClients } from "../../chain/chains.js";
 import type { RequestPurpose } from "./lookup-budget.js";
 
@@ -16,10 +16,7 @@ const PURPOSES: ReadonlyMap<string, RequestPurpose> = new Map<string, RequestPur
   ["eth_getTransactionReceipt", "receipt"],
 ]);
 
-/**
- * Decorates the clients of chains: every request has to be spent first, and log searches take turns. Retries of a log
- * search count; the few of other reads do not.
- */
+/** Decorates the clients of chains: every HTTP request has to be spent first, and log searches take turns. */
 export function meterChains(
   chains: NetworkChainClients,
   spend: SpendRequest,
@@ -36,14 +33,15 @@ function meterClient(client: ChainClient, spend: SpendRequest, takeTurn: SearchT
   return {
     slug,
     cacheKey: getCacheKey(client),
-    async send(method, params, signal, validate) {
-      spend(slug, PURPOSES.get(method) ?? "other");
-      return client.send(method, params, signal, validate);
+    send(method, params, signal, validate, onRequest) {
+      const call = meterCall(slug, { method, params, onRequest }, spend);
+      return client.send(method, params, signal, validate, call.onRequest);
     },
-    async sendBatch(calls, signal) {
-      for (const { method } of calls) spend(slug, PURPOSES.get(method) ?? "other");
-      return client.sendBatch(calls, signal);
-    },
+    sendBatch: (calls, signal) =>
+      client.sendBatch(
+        calls.map((call) => meterCall(slug, call, spend)),
+        signal,
+      ),
     getLogs: (filter, range, newestFirst, signal, onRequest) =>
       takeTurn(slug, signal, () =>
         client.getLogs(filter, range, newestFirst, signal, () => {
@@ -51,6 +49,16 @@ function meterClient(client: ChainClient, spend: SpendRequest, takeTurn: SearchT
           spend(slug, "logs");
         }),
       ),
+  };
+}
+
+function meterCall(slug: string, call: RpcCall, spend: SpendRequest): RpcCall {
+  return {
+    ...call,
+    onRequest() {
+      call.onRequest?.();
+      spend(slug, PURPOSES.get(call.method) ?? "other");
+    },
   };
 }
 

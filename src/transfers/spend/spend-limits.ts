@@ -2,18 +2,21 @@ import type { TokenBucketRate } from "./token-buckets.js";
 
 // What lookups may spend. A unit is one HTTP request to an RPC endpoint. docs/limits.md lists these values.
 
-/** Requests of one lookup to one chain. With nine chains a lookup sends at most 450. */
-export const MAX_REQUESTS_PER_CHAIN = 50;
-/** After so many no more logs are searched. The rest is kept for the reads that follow once the transfer is found. */
-export const MAX_REQUESTS_BEFORE_SEARCH = 40;
-/** Requests of one lookup, should a network have more chains. */
+/** Requests of one lookup to all chains. */
 export const MAX_REQUESTS_PER_LOOKUP = 450;
+/**
+ * Requests of one lookup to one chain. Beyond them a chain gets only what the lookup need not keep for the other chains that
+ * it searches, so that a fast chain leaves the slow ones their share; nothing over custom endpoints.
+ */
+export const MAX_REQUESTS_PER_CHAIN = 50;
+/** Part of both limits that log searches leave for the reads that follow once the transfer is found. */
+export const REQUESTS_AFTER_SEARCH = 10;
 
 /**
- * Requests of a lookup that cost nothing: one that finds its transfer at once takes 9 to 15. Only those beyond are
- * expensive and count against the caller and the process.
+ * Requests of a lookup that cost nothing. One that finds its transfer at once takes 9 to 15, or twice as many where chain ids
+ * are read separately. Only those beyond are expensive and count against the caller and the process.
  */
-export const FREE_REQUESTS_PER_LOOKUP = 20;
+export const FREE_REQUESTS_PER_LOOKUP = 40;
 /** Expensive requests of one caller: 25 complete searches at once, and then 100 requests per second. */
 export const CALLER_RATE: TokenBucketRate = { capacity: 10_000, refillPerSecond: 100 };
 /** Expensive requests of all callers. */

@@ -192,7 +192,8 @@ export function createTransferChainStub(
     timestampOf,
     client: {
       slug,
-      async send(method, params, signal) {
+      async send(method, params, signal, _, onRequest) {
+        onRequest?.();
         await beginRequest(method, signal);
         return respondTo(method, params);
       },

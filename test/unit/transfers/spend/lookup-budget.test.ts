@@ -18,7 +18,8 @@ function setup() {
     onRequest: (purpose) => purposes.push(purpose),
     onExhausted: (budget) => exhausted.push(budget),
   });
-  return { clock, purposes, exhausted, open: budgets.open };
+  const open = (caller: string, isPrivate = false) => budgets.open(caller, isPrivate);
+  return { clock, purposes, exhausted, open };
 }
 
 /** Spends all that a lookup may; returns the number of requests. */
@@ -36,19 +37,35 @@ function spendAll(budget: LookupBudget, purpose: RequestPurpose = "logs", chains
 }
 
 describe("the budget of a lookup", () => {
-  test("is 50 requests to a chain, of which logs are searched by the first 40, and 450 to all", () => {
+  test("is 450 requests, of which the last ten search no logs", () => {
     const { open } = setup();
-    expect(spendAll(open("a"), "logs", ["base"])).toBe(40);
-    expect(spendAll(open("a"), "call", ["base"])).toBe(50);
-    const mixed = open("a");
-    spendAll(mixed, "logs", ["base"]);
-    expect(spendAll(mixed, "receipt", ["base"])).toBe(10);
+    const budget = open("a");
+    expect(spendAll(budget, "logs", ["base"])).toBe(440);
+    expect(spendAll(budget, "receipt", ["base"])).toBe(10);
     expect(spendAll(open("a"), "call", [...slugs, "tenth"])).toBe(450);
+  });
+
+  test("keeps forty searches and ten other reads for each chain that is searched", () => {
+    const { open } = setup();
+    const budget = open("a");
+    for (const slug of slugs) budget.spend(slug, "logs");
+    expect(spendAll(budget, "logs", ["base"])).toBe(39);
+    for (const slug of slugs.filter((other) => other !== "base")) {
+      expect(spendAll(budget, "logs", [slug])).toBeGreaterThanOrEqual(39);
+    }
+  });
+
+  test("over custom endpoints is 50 requests to a chain, of which the last ten search no logs", () => {
+    const { open } = setup();
+    const budget = open("a", true);
+    expect(spendAll(budget, "logs", ["base"])).toBe(40);
+    expect(spendAll(budget, "receipt", ["base"])).toBe(10);
+    expect(spendAll(budget, "call", slugs)).toBe(400);
   });
 
   test("refuses more with the remedy, and keeps the first refusal", () => {
     const { open, exhausted, purposes } = setup();
-    const budget = open("a");
+    const budget = open("a", true);
     expect(budget.getExhaustion()).toBeUndefined();
     spendAll(budget, "logs", ["base", "linea"]);
     const message = expect.stringMatching(
@@ -83,7 +100,7 @@ describe("the budget of a caller", () => {
     });
     expect(new Set(exhausted)).toEqual(new Set(["lookup", "caller"]));
     cheap();
-    expect(spendAll(open("b"))).toBe(360);
+    expect(spendAll(open("b"))).toBe(440);
   });
 
   test("is refilled", () => {
@@ -93,7 +110,7 @@ describe("the budget of a caller", () => {
     clock.now += 1_000;
     expect(spendAll(open("a"))).toBe(FREE_REQUESTS_PER_LOOKUP + CALLER_RATE.refillPerSecond);
     clock.now += 24 * 60 * 60_000;
-    expect(spendAll(open("a"))).toBe(360);
+    expect(spendAll(open("a"))).toBe(440);
   });
 });
 
@@ -110,6 +127,6 @@ describe("the budget of the process", () => {
     spendAll(budget);
     expect(budget.getExhaustion()).toMatchObject({ reason: "OVERLOADED", retryAfterSeconds: 2 });
     clock.now += 2_000;
-    expect(spendAll(open("another"))).toBe(360);
+    expect(spendAll(open("another"))).toBe(440);
   });
 });

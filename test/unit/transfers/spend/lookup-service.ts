@@ -83,6 +83,10 @@ function createLookupNode(chainId: number, { head = 100_000, maxLogBlocks = Numb
         const from = `0x${"f0".repeat(20)}`;
         return logs[0] ? { transactionHash: first, blockHash: logs[0].blockHash, from, logs } : null;
       }
+      case "eth_getTransactionByHash":
+        return node.events.some(({ event }) => event.transactionHash === first)
+          ? { from: `0x${"f0".repeat(20)}` }
+          : null;
       case "eth_call":
         return `0x${"0".repeat(64)}`;
       case "eth_getLogs":

@@ -4,6 +4,7 @@ import {
   hashFromName,
   transferFromL1CompletedEvent,
   transferSentEvent,
+  transferSentToL2Event,
   withdrawalBondedEvent,
 } from "../index/support/hop-events.js";
 import { startLookupService } from "./lookup-service.js";
@@ -38,10 +39,22 @@ describe("a lookup over endpoints that search a part of the chain at once", () =
     expect((await measure(unknownId)).requests).toBeLessThanOrEqual(MAX_REQUESTS);
   });
 
+  test("costs at most 500 requests also where the chain id is read with every search", async () => {
+    const { nodes, measure } = await startLookupService({ head: 120_000_000, maxLogBlocks: 10_000 });
+    // Longer than a chain id is valid.
+    for (const node of nodes) node.beforeResponse = () => new Promise((resolve) => setTimeout(resolve, 260));
+    const { requests, outcome } = await measure(unknownId);
+    expect(outcome).toMatchObject(tooLong);
+    expect(requests).toBeLessThanOrEqual(MAX_REQUESTS);
+    expect(nodes.flatMap(({ methods }) => methods).filter((method) => method === "eth_chainId").length).toBeGreaterThan(
+      100,
+    );
+  });
+
   test("goes on where the last one stopped, newest blocks first, until it finds the transfer", async () => {
     const { getNode, measure, find, clock } = await startLookupService({ head: 2_000_000, maxLogBlocks: 10_000 });
     const base = getNode("base");
-    base.events = [{ event: transferSentEvent("deep", { from: "base", to: "arbitrum" }), block: 1_150_000 }];
+    base.events = [{ event: transferSentEvent("deep", { from: "base", to: "arbitrum" }), block: 50_000 }];
     const query = { transferId: hashFromName("deep") };
     expect((await measure(query)).outcome).toMatchObject(tooLong);
     const lowest = Math.min(...base.searched.map(({ from }) => from));
@@ -52,8 +65,29 @@ describe("a lookup over endpoints that search a part of the chain at once", () =
     const [newest, next] = base.searched;
     expect(newest?.to).toBe(2_000_000);
     expect(next?.to).toBe(lowest - 1);
-    clock.now += PAUSE_MS + 1;
-    expect(await find(query)).toMatchObject({ state: "PENDING", sent: { blockNumber: 1_150_000 } });
+    await expect
+      .poll(async () => {
+        clock.now += PAUSE_MS + 1;
+        return (await measure(query)).outcome;
+      })
+      .toBe("PENDING");
+    expect(await find(query)).toMatchObject({ sent: { blockNumber: 50_000 } });
+  });
+
+  test("goes on in the same way among transfers from L1 with equal values", async () => {
+    const { getNode, measure, clock } = await startLookupService({ head: 2_000_000, maxLogBlocks: 500 });
+    const event = transferSentToL2Event("a", "sent", { to: "arbitrum" });
+    // Seven days before it are searched, which are 302,400 blocks.
+    getNode("ethereum").events = [{ event, block: 1_900_000 }];
+    const outcomes: unknown[] = [];
+    for (let lookup = 0; lookup < 5 && outcomes.at(-1) !== "PENDING"; lookup += 1) {
+      const { requests, outcome } = await measure({ transactionHash: event.transactionHash });
+      expect(requests).toBeLessThanOrEqual(MAX_REQUESTS);
+      outcomes.push(outcome);
+      clock.now += PAUSE_MS + 1;
+    }
+    expect(outcomes[0]).toMatchObject(tooLong);
+    expect(outcomes.at(-1)).toBe("PENDING");
   });
 
   test("of what was not found searches only new blocks", async () => {

@@ -292,9 +292,9 @@ describe("a log scan up to a block", () => {
 
 describe("a log scan that has spent the budget of its lookup", () => {
   const budgets = createLookupBudgets({ now: () => 0 });
-  /** Returns the chain's client with the budget of a new lookup: 40 searches. */
+  /** Returns the chain's client with the budget of a new private lookup: 40 searches. */
   const meter = ({ client }: ReturnType<typeof createTransferChainStub>) =>
-    meterChains({ getClient: () => client, hasCustomEndpoint: () => false }, budgets.open("a").spend).getClient(
+    meterChains({ getClient: () => client, hasCustomEndpoint: () => false }, budgets.open("a", true).spend).getClient(
       "arbitrum",
     );
   const tooLong = { ...unavailable, budget: "lookup" };
