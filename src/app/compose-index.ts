@@ -63,7 +63,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
       sync = syncIndex({
         index: handle,
         network,
-        chains: chains.forNetwork(network.slug),
+        chains: chains.forBackground(network.slug),
         blockAt: blockTimes.findBlockAt,
         from: config.from,
         wallNow: Date.now,

@@ -78,11 +78,15 @@ export async function createGateway(
     countLostLogLines: logOutput.lostLines,
     ...clocks,
   });
+  // Each worker is a process of its own, and the endpoints see all of them.
+  const callsPerSecond = config.rpcBudget === undefined ? undefined : config.rpcBudget / config.workerCount;
   const chains = createChainClients({
     networks: { mainnet: selectEndpoints(config, "mainnet"), goerli: selectEndpoints(config, "goerli") },
     customUrlPolicy: config.customRpcUrlPolicy,
     customUrlPorts: config.customRpcPorts,
     customEndpointLimits: { perCaller: config.customRpcMaxPerCaller, total: config.customRpcMaxEndpoints },
+    callsPerSecond,
+    onBudgetLimited: metrics.onBudgetLimited,
     // One namer for all chains: names in the log, the metrics and /readyz agree.
     nameEndpoint: createEndpointNamer(endpointNameKey),
     onFailure(failure) {
@@ -167,6 +171,7 @@ export async function createGateway(
       limiter: limiter.load(),
       pendingRequests: callerQuota.heldCount(),
       customEndpoints: chains.countCustomEndpoints(),
+      callsPerSecond: callsPerSecond ?? 0,
       activeRoutes: quotes.countActiveRoutes(),
     };
   }

@@ -13,6 +13,8 @@ export interface RpcCall {
    * prevents the request and fails the call.
    */
   readonly onRequest?: (() => void) | undefined;
+  /** Whether nobody waits for the result: within a budget of calls it comes last. */
+  readonly isBackground?: boolean;
 }
 
 /** Outcome of one call of a batch: the node's result, or the revert of the contract. */
@@ -41,6 +43,8 @@ export interface ChainClient {
   readonly slug: string;
   /** Identifies chain and endpoints in caches; absent: the client itself. A client that decorates another has its key. */
   readonly cacheKey?: object;
+  /** Returns a client for calls that nobody waits for; absent: the client makes no difference. */
+  asBackground?(): ChainClient;
   /**
    * Calls one method and returns its result.
    * @param validate as in RpcCall

@@ -7,6 +7,7 @@ import {
   type EndpointCaller,
 } from "./custom-endpoints/custom-endpoints.js";
 import type { CustomUrlPolicy } from "./custom-endpoints/ssrf-guard.js";
+import type { BudgetOutcome } from "./endpoints/call-budget.js";
 import type { EndpointRequest, EndpointRequestObserver } from "./endpoints/endpoint.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoints/endpoint-name.js";
 import {
@@ -29,6 +30,8 @@ export interface NetworkChainClients {
 export interface ChainClients {
   /** Returns a network's chains on the configured endpoints. */
   forNetwork(network: string): NetworkChainClients;
+  /** Returns the same for work that no caller waits for: within the budget of calls it comes last. */
+  forBackground(network: string): NetworkChainClients;
   /**
    * Runs `work` with the network's chains. The endpoints that the caller names serve only this work and are closed
    * afterwards.
@@ -78,6 +81,18 @@ export interface ChainClientsOptions {
   readonly callerTimeoutMs?: number;
   readonly onFailure: (failure: EndpointFailure) => void;
   readonly onEndpointRequest?: EndpointRequestObserver<ChainEndpointRequest>;
+  /** Calls per second to each configured endpoint; undefined: no limit. */
+  readonly callsPerSecond?: number | undefined;
+  /** Called when this limit makes calls wait or refuses them. */
+  readonly onBudgetLimited?: (event: BudgetEvent) => void;
+}
+
+/** What the budget of calls did to a request. */
+export interface BudgetEvent {
+  readonly network: string;
+  readonly chain: string;
+  readonly endpoint: string;
+  readonly outcome: BudgetOutcome;
 }
 
 export interface ChainEndpoints {
@@ -93,7 +108,13 @@ const CONNECT_TIMEOUT_MS = 3_000;
 
 export function createChainClients(options: ChainClientsOptions): ChainClients {
   const { networks, customUrlPolicy: policy, customUrlPorts: allowedPorts, onFailure, onEndpointRequest } = options;
-  const { nameEndpoint = createEndpointNamer(), customEndpointLimits: limits, callerTimeoutMs } = options;
+  const {
+    nameEndpoint = createEndpointNamer(),
+    customEndpointLimits: limits,
+    callerTimeoutMs,
+    callsPerSecond,
+    onBudgetLimited,
+  } = options;
   const customEndpoints = createCustomEndpoints({
     policy,
     onFailure,
@@ -119,10 +140,15 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
         eventLoopDelay,
         ...(callerTimeoutMs === undefined ? {} : { callerTimeoutMs }),
       };
-      return [
+      const pool = createEndpointPool({
         slug,
-        createEndpointPool({ slug, ...endpoints, ...shared, onEndpointRequest: createObserver(network, slug) }),
-      ] as const;
+        ...endpoints,
+        ...shared,
+        onEndpointRequest: createObserver(network, slug),
+        callsPerSecond,
+        onBudgetLimited: (endpoint, outcome) => onBudgetLimited?.({ network, chain: slug, endpoint, outcome }),
+      });
+      return [slug, pool] as const;
     });
     pools.set(network, new Map(bySlug));
   }
@@ -139,6 +165,10 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
 
   return {
     forNetwork: (network) => ({ getClient: (slug) => getPool(network, slug), hasCustomEndpoint: () => false }),
+    forBackground: (network) => ({
+      getClient: (slug) => getPool(network, slug).asBackground(),
+      hasCustomEndpoint: () => false,
+    }),
     async withCustomEndpoints(network, customUrls, work, caller) {
       const session = customEndpoints.startSession(caller);
       const opened = new Map<string, ChainClient>();

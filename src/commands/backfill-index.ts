@@ -22,7 +22,7 @@ function parseFromOption(text: string): IndexStart {
 
 /** @returns whether the backfill is complete */
 async function backfillUntilAborted(
-  { rpcUrls }: Config,
+  { rpcUrls, rpcBudget }: Config,
   file: string,
   from: IndexStart,
   signal: AbortSignal,
@@ -33,6 +33,7 @@ async function backfillUntilAborted(
   );
   const chains = createChainClients({
     networks: { mainnet: new Map(endpoints) },
+    callsPerSecond: rpcBudget,
     customUrlPolicy: "off",
     onFailure: () => {},
   });

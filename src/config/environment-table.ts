@@ -41,6 +41,17 @@ export const environmentTable = {
     "RPC endpoints of a mainnet chain (`RPC_URL_OPTIMISM`), comma-separated, in order of preference",
   ),
   goerliRpcUrls: createRpcUrlsVariable("goerli", "GOERLI_RPC_URL_", "the same for Goerli"),
+  /** undefined: no limit. */
+  rpcBudget: createIntegerVariable(
+    {
+      name: "RPC_BUDGET",
+      defaultValue: undefined,
+      defaultText: "off",
+      description:
+        "calls per second to each of these endpoints (a batch counts as the calls in it), shared by the processes of `WORKERS`; `hop-gateway check` suggests a value",
+    },
+    { min: 1, max: 1_000_000 },
+  ),
   /** Base URL of the fee settings and the token prices; undefined: they are not fetched. */
   assetsUrl: createUrlOrOffVariable({
     name: "ASSETS_URL",

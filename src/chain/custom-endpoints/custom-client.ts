@@ -9,6 +9,7 @@ import type { Upstream } from "../endpoints/endpoint-attempt.js";
 import { CUSTOM_ENDPOINT_NAME } from "../endpoints/endpoint-name.js";
 import type { EndpointFailure } from "../endpoints/endpoint-pool.js";
 import type { HedgedRequester } from "../endpoints/hedged-requests.js";
+import { createRequesterClient } from "../requester-client.js";
 
 export interface CustomClientOptions extends Omit<EndpointOptions, "name" | "isThrifty"> {
   readonly slug: string;
@@ -63,21 +64,16 @@ export function createCustomClient(options: CustomClientOptions): ChainClient {
     }
   }
 
+  const client = createRequesterClient({ slug, request, readLogs });
   return {
     slug,
     send: (method, params, outer, validate, onRequest) =>
-      runBounded(outer, async (signal) => {
-        const [outcome] = await request([{ method, params, validate, onRequest }], signal);
-        if (outcome === undefined) throw new Error("the request has no outcome");
-        if ("revert" in outcome) throw outcome.revert;
-        return outcome.result;
-      }),
-    sendBatch: (calls, outer) =>
-      calls.length === 0 ? Promise.resolve([]) : runBounded(outer, (signal) => request(calls, signal)),
+      runBounded(outer, (signal) => client.send(method, params, signal, validate, onRequest)),
+    sendBatch: (calls, outer) => runBounded(outer, (signal) => client.sendBatch(calls, signal)),
     getLogs: (filter, range, newestFirst, outer, onRequest) =>
       runBounded(outer, (signal) => {
         let requests = 0;
-        return readLogs(filter, range, newestFirst, signal, () => {
+        return client.getLogs(filter, range, newestFirst, signal, () => {
           requests += 1;
           if (requests > MAX_SEARCH_REQUESTS) throw unavailable(undefined);
           onRequest?.();

@@ -1,3 +1,5 @@
+import { ServiceError } from "../../errors.js";
+import { createSemaphore } from "../../resilience/semaphore.js";
 import type { UpstreamError } from "../../resilience/upstream-error.js";
 import { type BlockRange, type ChainClient, getRpcResult } from "../chain-client.js";
 import { toQuantity } from "../hex.js";
@@ -5,6 +7,11 @@ import { areLogsMatching } from "../json-rpc/parse-results.js";
 import { RpcError } from "../json-rpc/rpc-codec.js";
 import type { Upstream } from "./endpoint-attempt.js";
 import type { HedgedRequester } from "./hedged-requests.js";
+
+/** Reads logs as ChainClient.getLogs does. `isBackground`: as in RpcCall. */
+export type AdaptiveLogReader = (
+  ...args: [...parameters: Parameters<ChainClient["getLogs"]>, isBackground?: boolean]
+) => ReturnType<ChainClient["getLogs"]>;
 
 export interface AdaptiveLogReaderOptions {
   readonly upstreams: readonly Upstream[];
@@ -20,6 +27,8 @@ interface BlockRangeLimit {
   readonly expiresAt: number;
 }
 
+/** Concurrent log searches of all callers. Lookups share them fairly among callers: see src/transfers/spend/. */
+const MAX_CONCURRENT_LOG_SEARCHES = 32;
 /** Block range that is tried after a rejection which names no limit. */
 export const DEFAULT_MAX_BLOCK_RANGE = 10_000;
 /** Smallest block range that is tried. A rejection of so few blocks has another reason. */
@@ -40,7 +49,7 @@ export function createAdaptiveLogReader({
   isHealthy,
   request,
   now,
-}: AdaptiveLogReaderOptions): ChainClient["getLogs"] {
+}: AdaptiveLogReaderOptions): AdaptiveLogReader {
   const limits = new Map<Upstream, BlockRangeLimit>();
 
   function getMaxBlocks(upstream: Upstream): number {
@@ -65,7 +74,7 @@ export function createAdaptiveLogReader({
     });
   }
 
-  return async (filter, range, newestFirst, signal, onRequest) => {
+  return async (filter, range, newestFirst, signal, onRequest, isBackground = false) => {
     /** Endpoints that failed for other reasons than the block range. */
     const failed = new Set<Upstream>();
     let failure: unknown = new Error("the chain has no endpoints");
@@ -84,6 +93,7 @@ export function createAdaptiveLogReader({
         const call = {
           method: "eth_getLogs",
           params: [{ ...filter, ...encodeBlockRange(part) }],
+          isBackground,
           // An endpoint that returns other logs has not searched for the requested ones.
           validate: (result: unknown) => areLogsMatching(result, filter, part),
           onRequest,
@@ -110,6 +120,22 @@ export function createAdaptiveLogReader({
         // No attempt was made: the endpoints are cooling down, or the caller has left.
         if (!hasFailed) for (const upstream of eligible) failed.add(upstream);
       }
+    }
+  };
+}
+
+/**
+ * Decorates a reader: limits its concurrent searches.
+ * @param slug slug of the chain, for error messages
+ */
+export function limitConcurrentSearches(slug: string, readLogs: AdaptiveLogReader): AdaptiveLogReader {
+  const semaphore = createSemaphore(MAX_CONCURRENT_LOG_SEARCHES);
+  return async (filter, range, newestFirst, signal, ...options) => {
+    try {
+      return await semaphore.acquire(signal, () => readLogs(filter, range, newestFirst, signal, ...options));
+    } catch (error) {
+      if (error !== signal.reason) throw error;
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", `the logs of ${slug} could not be searched in time`);
     }
   };
 }

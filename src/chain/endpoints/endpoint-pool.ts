@@ -1,20 +1,20 @@
 import type { Dispatcher } from "undici";
-import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
 import { createCircuitBreaker, type UpstreamHealth } from "../../resilience/circuit-breaker.js";
 import { monotonicNow, sleep as sleepReal } from "../../resilience/clock.js";
-import { createSemaphore } from "../../resilience/semaphore.js";
 import { UpstreamError } from "../../resilience/upstream-error.js";
 import { type ChainClient, getRpcResult } from "../chain-client.js";
 import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
-import { createAdaptiveLogReader } from "./adaptive-block-range.js";
+import { createRequesterClient } from "../requester-client.js";
+import { createAdaptiveLogReader, limitConcurrentSearches } from "./adaptive-block-range.js";
 import { computePatienceMs } from "./attempt-plan.js";
+import { type BudgetOutcome, createCallBudgets } from "./call-budget.js";
 import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
 import type { Upstream } from "./endpoint-attempt.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoint-name.js";
 import { createEventLoopDelay, type EventLoopDelay } from "./event-loop-delay.js";
 import { type ChainHead, createHeadTracker, type ObservedHead, parseHead, selectHighestHead } from "./head-tracker.js";
-import { createHedgedRequester, type Sleep } from "./hedged-requests.js";
+import { createHedgedRequester, type HedgedRequester, type Sleep } from "./hedged-requests.js";
 
 export interface EndpointPoolOptions {
   readonly slug: string;
@@ -24,6 +24,10 @@ export interface EndpointPoolOptions {
   readonly urls: readonly string[];
   /** Default: a namer of its own. */
   readonly nameEndpoint?: EndpointNamer;
+  /** Calls per second to each endpoint; undefined: no limit. */
+  readonly callsPerSecond?: number | undefined;
+  /** Called when this limit makes calls wait or refuses them. */
+  readonly onBudgetLimited?: ((endpoint: string, outcome: BudgetOutcome) => void) | undefined;
   readonly dispatcher: Dispatcher;
   /** Maximum size of a response. */
   readonly maxBytes: number;
@@ -53,6 +57,7 @@ export interface EndpointFailure {
 
 /** One client for all endpoints of a chain, which also reports their state. */
 export interface EndpointPool extends ChainClient {
+  asBackground(): ChainClient;
   state(): EndpointPoolState;
   /** Reads the heads of the endpoints in the background, at most once in ten seconds. */
   probe(): void;
@@ -83,8 +88,6 @@ const REQUEST_TIME_SHARE = 0.95;
 /** Bounds of the timeout of background probes. The upper one is below the interval at which heads are read. */
 const MIN_PROBE_TIMEOUT_MS = 5_000;
 const MAX_PROBE_TIMEOUT_MS = 9_000;
-/** Concurrent log searches of all callers. Lookups share them fairly among callers: see src/transfers/spend/. */
-const MAX_CONCURRENT_LOG_SEARCHES = 32;
 /** How often a cooling-down endpoint is probed while no other is healthy. */
 const COOLDOWN_PROBE_INTERVAL_MS = 2_000;
 
@@ -104,12 +107,15 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     random = Math.random,
     sleep = sleepReal,
   } = options;
+  const { callsPerSecond, onBudgetLimited: onLimited } = options;
+  const budgets = createCallBudgets({ slug, callsPerSecond, onLimited, now, sleep: sleepReal });
   const upstreams = options.urls.map((url, index): Upstream => {
     const name = nameEndpoint(slug, index + 1, url);
-    return { endpoint: createEndpoint({ ...options, name, url, now }), breaker: createCircuitBreaker(now) };
+    const endpoint = createEndpoint({ ...options, name, url, acquireCalls: budgets.add(name), now });
+    return { endpoint, breaker: createCircuitBreaker(now) };
   });
   const headTracker = createHeadTracker({ peers: upstreams, fetchLatestBlock, now });
-  const request = createHedgedRequester({
+  const requestHedged = createHedgedRequester({
     slug,
     listCandidates,
     isHealthy,
@@ -122,18 +128,18 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     sleep,
   });
 
+  const request = budgets.limit(requestHedged, () => listUsable().map(({ endpoint }) => endpoint.name));
+
   let lastUsedAt: number | undefined;
   let recordedHead: ObservedHead | undefined;
   /** Endpoints in cooldown that are being probed. */
   const cooldownProbes = new Set<Upstream["endpoint"]>();
-  const searchSemaphore = createSemaphore(MAX_CONCURRENT_LOG_SEARCHES);
-  const readLogs = createAdaptiveLogReader({ upstreams, isHealthy, request, now });
 
   async function fetchLatestBlock({ endpoint, breaker }: Upstream): Promise<unknown> {
-    if (breaker.isCoolingDown()) return undefined;
+    if (breaker.isCoolingDown() || budgets.hasToWait(endpoint.name, true)) return undefined;
     const scope = createAbortScope(closing, computeProbeTimeoutMs(breaker.latencyP95Ms()));
     try {
-      const [outcome] = await endpoint.sendBatch([LATEST_BLOCK_CALL], scope.signal);
+      const [outcome] = await endpoint.sendBatch([{ ...LATEST_BLOCK_CALL, isBackground: true }], scope.signal);
       const block = getRpcResult(outcome);
       breaker.recordProbe(parseHead(block) !== undefined);
       return block;
@@ -148,15 +154,20 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
   }
 
   function rank(upstream: Upstream): number {
-    return (headTracker.isLagging(upstream) ? 2 : 0) + (upstream.breaker.isClosed() ? 0 : 1);
+    const waitRank = budgets.hasToWait(upstream.endpoint.name, false) ? 0.5 : 0;
+    return (headTracker.isLagging(upstream) ? 2 : 0) + (upstream.breaker.isClosed() ? 0 : 1) + waitRank;
   }
 
   function isHealthy(upstream: Upstream): boolean {
     return rank(upstream) === 0;
   }
 
+  function listUsable(): Upstream[] {
+    return upstreams.filter(({ breaker }) => !breaker.isCoolingDown());
+  }
+
   function listCandidates(): readonly Upstream[] {
-    return upstreams.filter(({ breaker }) => !breaker.isCoolingDown()).sort((a, b) => rank(a) - rank(b));
+    return listUsable().sort((a, b) => rank(a) - rank(b));
   }
 
   /** Probes cooling-down endpoints in the background while no other is healthy: they may recover early. */
@@ -206,8 +217,18 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     };
   }
 
-  return {
+  const requester = {
     slug,
+    request: (async (calls, signal, policy) => {
+      runBackgroundProbes();
+      return request(calls, signal, policy);
+    }) satisfies HedgedRequester,
+    readLogs: limitConcurrentSearches(slug, createAdaptiveLogReader({ upstreams, isHealthy, request, now })),
+  };
+
+  const pool: EndpointPool = {
+    ...createRequesterClient(requester),
+    asBackground: () => ({ ...createRequesterClient({ ...requester, isBackground: true }), cacheKey: pool }),
     state() {
       const endpoints = upstreams.map(stateOf);
       return { head: selectHighestHead([recordedHead, ...endpoints.map(({ head }) => head)]), endpoints, lastUsedAt };
@@ -216,28 +237,8 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     recordHead(head) {
       recordedHead = { ...head, observedAt: now() };
     },
-    async send(method, params, signal, validate, onRequest) {
-      runBackgroundProbes();
-      const [outcome] = await request([{ method, params, validate, onRequest }], signal);
-      if (outcome === undefined) throw new Error("the request has no outcome");
-      if ("revert" in outcome) throw outcome.revert;
-      return outcome.result;
-    },
-    async sendBatch(calls, signal) {
-      if (calls.length === 0) return [];
-      runBackgroundProbes();
-      return request(calls, signal);
-    },
-    async getLogs(filter, range, newestFirst, signal, onRequest) {
-      runBackgroundProbes();
-      try {
-        return await searchSemaphore.acquire(signal, () => readLogs(filter, range, newestFirst, signal, onRequest));
-      } catch (error) {
-        if (error !== signal.reason) throw error;
-        throw new ServiceError("UPSTREAM_UNAVAILABLE", `the logs of ${slug} could not be searched in time`);
-      }
-    },
   };
+  return pool;
 }
 
 function computeProbeTimeoutMs(latencyMs: number | undefined): number {

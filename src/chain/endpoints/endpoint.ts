@@ -72,8 +72,8 @@ export interface EndpointOptions {
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
   readonly onEndpointRequest?: EndpointRequestObserver | undefined;
-  /** Waits until a request with this number of calls may be sent. Default: at once. */
-  readonly acquireCalls?: ((calls: number, signal: AbortSignal) => Promise<void>) | undefined;
+  /** Waits until a request with these calls may be sent. Default: at once. */
+  readonly acquireCalls?: ((calls: readonly RpcCall[], signal: AbortSignal) => Promise<void>) | undefined;
   /** As in FetchJsonOptions. */
   readonly openMemory?: () => BodyMemory;
   /** Whether to send as few requests as possible: verifies the chain id once, and takes a server error as a failure. */
@@ -111,7 +111,7 @@ export function createEndpoint({
     parse: (response: unknown, firstId: number) => T,
   ): Promise<T> {
     calls.find(({ onRequest }) => onRequest !== undefined)?.onRequest?.();
-    await acquireCalls?.(calls.length, signal);
+    await acquireCalls?.(calls, signal);
     const firstId = lastRpcId + 1;
     lastRpcId += calls.length;
     const body = encodeRequest(calls, firstId);

@@ -3,8 +3,11 @@
  * that a piece of work that is larger than the burst is possible too, and the average stays within the rate.
  */
 export interface TokenBucket {
-  /** Returns how long a taker has to wait until there is a token, in milliseconds. */
-  waitMs(): number;
+  /**
+   * Returns how long a taker has to wait until there is a token, in milliseconds.
+   * @param reserved tokens that it leaves to others; default: none
+   */
+  waitMs(reserved?: number): number;
   /** Takes tokens, whether there are as many or not. */
   take(tokens: number): void;
   /** Returns the number of tokens; negative: the debt. */
@@ -25,7 +28,7 @@ export function createTokenBucket({ perSecond, burst, now }: TokenBucketOptions)
   let fullAt = now();
   const missingMs = (): number => Math.max(0, fullAt - now());
   return {
-    waitMs: () => Math.ceil(Math.max(0, missingMs() - (burst - 1) * msPerToken)),
+    waitMs: (reserved = 0) => Math.ceil(Math.max(0, missingMs() - (burst - 1 - reserved) * msPerToken)),
     take(tokens) {
       fullAt = now() + missingMs() + tokens * msPerToken;
     },

@@ -43,6 +43,20 @@ export const metricCatalogue = {
   upstreamRequests: counter("upstream_requests_total", "HTTP requests to RPC endpoints, by outcome.", [
     ...["network", "chain", "endpoint", "method", "outcome"],
   ]),
+  upstreamCalls: counter(
+    "upstream_calls_total",
+    "Calls to RPC endpoints, those in batches included: what counts against RPC_BUDGET.",
+    ["network", "chain", "endpoint"],
+  ),
+  rpcBudget: summedGauge(
+    "rpc_budget_calls_per_second",
+    "Calls per second to each RPC endpoint (RPC_BUDGET); 0: no limit.",
+  ),
+  rpcBudgetLimited: counter(
+    "rpc_budget_limited_total",
+    "Requests to RPC endpoints that waited or were refused because of RPC_BUDGET.",
+    ["network", "chain", "endpoint", "outcome"],
+  ),
   upstreamDuration: histogram(
     "upstream_request_duration_seconds",
     "Duration of HTTP requests to RPC endpoints, without aborted requests.",

@@ -46,21 +46,25 @@ export class Histogram {
 export interface LabeledCounter {
   /** @param values label values, in the order of the labels */
   increment(...values: readonly string[]): void;
+  /** Adds a number instead of 1. */
+  add(amount: number, ...values: readonly string[]): void;
   toSamples(): MetricSample[];
 }
 
 export function createLabeledCounter(labelNames: readonly string[]): LabeledCounter {
   const counts = new Map<string, { readonly labels: MetricSample["labels"]; value: number }>();
+  function add(amount: number, ...values: readonly string[]): void {
+    const key = values.join("\n");
+    const count = counts.get(key);
+    if (count !== undefined) count.value += amount;
+    else {
+      const labels = Object.fromEntries(labelNames.map((label, index) => [label, values[index] ?? ""]));
+      counts.set(key, { labels, value: amount });
+    }
+  }
   return {
-    increment(...values) {
-      const key = values.join("\n");
-      const count = counts.get(key);
-      if (count !== undefined) count.value += 1;
-      else {
-        const labels = Object.fromEntries(labelNames.map((label, index) => [label, values[index] ?? ""]));
-        counts.set(key, { labels, value: 1 });
-      }
-    },
+    add,
+    increment: (...values) => add(1, ...values),
     toSamples: () => [...counts.values()].map((count) => ({ ...count })),
   };
 }

@@ -1,4 +1,4 @@
-import type { ChainEndpointRequest } from "../../chain/chains.js";
+import type { BudgetEvent, ChainEndpointRequest } from "../../chain/chains.js";
 import type { EndpointRequestObserver } from "../../chain/endpoints/endpoint.js";
 import type { AccessLog } from "../../http/request/request-context.js";
 import type { LimiterLoad } from "../../resilience/adaptive-limiter.js";
@@ -12,6 +12,7 @@ import { createRequestMetrics } from "./request-metrics.js";
 export interface Metrics {
   readonly onRequest: AccessLog;
   readonly onEndpointRequest: EndpointRequestObserver<ChainEndpointRequest>;
+  readonly onBudgetLimited: (event: BudgetEvent) => void;
   /** @param purpose what the request of a lookup reads */
   readonly onLookupRequest: (purpose: string) => void;
   /** @param budget whose budget a lookup has spent */
@@ -37,6 +38,8 @@ export interface ServiceLoad {
   readonly pendingRequests: number;
   readonly customEndpoints: number;
   readonly activeRoutes: number;
+  /** Calls per second that this process may send to each endpoint; 0: no limit. */
+  readonly callsPerSecond: number;
 }
 
 export interface MetricsOptions {
@@ -71,6 +74,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const rpcRequests = createLabeledCounter(metricCatalogue.upstreamRequests.labels);
   const lookupRequests = createLabeledCounter(metricCatalogue.lookupRequests.labels);
   const budgetsExhausted = createLabeledCounter(metricCatalogue.budgetsExhausted.labels);
+  const rpcCalls = createLabeledCounter(metricCatalogue.upstreamCalls.labels);
+  const rpcBudgetLimited = createLabeledCounter(metricCatalogue.rpcBudgetLimited.labels);
   const rpcDurations = new Map<string, { readonly labels: MetricSample["labels"]; readonly histogram: Histogram }>();
   const quoteAges = new Histogram(QUOTE_AGE_BUCKETS);
   const quoteComparisons = createLabeledCounter(metricCatalogue.quoteComparisons.labels);
@@ -102,6 +107,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
     connections: () => gauge(getLoad().connections),
     connectionErrors: connectionErrors.toSamples,
     upstreamRequests: rpcRequests.toSamples,
+    upstreamCalls: rpcCalls.toSamples,
+    rpcBudget: () => gauge(getLoad().callsPerSecond),
+    rpcBudgetLimited: rpcBudgetLimited.toSamples,
     upstreamDuration: () =>
       [...rpcDurations.values()].flatMap(({ labels, histogram }) =>
         histogram.toSamples(metricCatalogue.upstreamDuration.name, labels),
@@ -154,13 +162,16 @@ export function createMetrics(options: MetricsOptions): Metrics {
       requests.record(entry, reason);
       if (entry.errorCode !== undefined) connectionErrors.increment(String(entry.errorCode));
     },
-    onEndpointRequest({ network, chain, endpoint, method }) {
+    onEndpointRequest({ network, chain, endpoint, method, calls }) {
       const startedAt = monotonicNow();
+      rpcCalls.add(calls, network, chain, endpoint);
       return (outcome) => {
         rpcRequests.increment(network, chain, endpoint, LABELED_RPC_METHODS.has(method) ? method : "other", outcome);
         if (outcome !== "aborted") getRpcDurations(network, chain).observe((monotonicNow() - startedAt) / 1000);
       };
     },
+    onBudgetLimited: ({ network, chain, endpoint, outcome }) =>
+      rpcBudgetLimited.increment(network, chain, endpoint, outcome),
     onLookupRequest: (purpose) => lookupRequests.increment(purpose),
     onBudgetExhausted: (budget) => budgetsExhausted.increment(budget),
     onChainStateRead: (outcome) => chainStateReads.increment(outcome),

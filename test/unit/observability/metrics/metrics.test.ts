@@ -40,6 +40,7 @@ function setup() {
         pendingRequests: 5,
         customEndpoints: 6,
         activeRoutes: 7,
+        callsPerSecond: 9.5,
       };
     },
     countLostLogLines: () => ({ reader_too_slow: 0, write_failed: 9 }),
@@ -63,11 +64,12 @@ test("reads the current load only at a scrape", async () => {
     "custom_endpoints",
     "active_routes",
     "streaming_calls",
+    "rpc_budget_calls_per_second",
   ];
   const shown = (await Promise.all(names.map(lines))).flat();
   expect(shown.map((line) => line.replace("hop_gateway_", ""))).toEqual([
     ...["connections 1", "requests_in_progress 2", "concurrency_limit 3", "in_flight 4", "requests_pending 5"],
-    ...["custom_endpoints 6", "active_routes 7", "streaming_calls 8"],
+    ...["custom_endpoints 6", "active_routes 7", "streaming_calls 8", "rpc_budget_calls_per_second 9.5"],
   ]);
   expect(loads()).toBeGreaterThan(0);
 });
@@ -118,6 +120,21 @@ test("counts RPC requests by method and outcome and measures those that were not
   expect(times.find((line) => line.includes('le="0.025"'))).toMatch(/ 0$/);
   expect(times.find((line) => line.includes('le="0.05"'))).toMatch(/ 2$/);
   expect(times.find((line) => line.includes("_count"))).toMatch(/ 2$/);
+});
+
+test("counts calls to endpoints, and what the budget of calls did to them", async () => {
+  const { metrics, lines } = setup();
+  const target = { network: "mainnet", chain: "optimism", endpoint: "optimism[1]#a1b2c3" };
+  metrics.onEndpointRequest({ ...target, method: "batch", calls: 30 })("ok");
+  metrics.onEndpointRequest({ ...target, method: "eth_call", calls: 1 })("rpc_error");
+  metrics.onBudgetLimited({ ...target, outcome: "waited" });
+  metrics.onBudgetLimited({ ...target, outcome: "refused" });
+  const labels = 'network="mainnet",chain="optimism",endpoint="optimism[1]#a1b2c3"';
+  expect(await lines("upstream_calls_total")).toEqual([`hop_gateway_upstream_calls_total{${labels}} 31`]);
+  expect(await lines("rpc_budget_limited_total")).toEqual([
+    `hop_gateway_rpc_budget_limited_total{${labels},outcome="waited"} 1`,
+    `hop_gateway_rpc_budget_limited_total{${labels},outcome="refused"} 1`,
+  ]);
 });
 
 test("counts closed connections by error code", async () => {
