@@ -20,9 +20,7 @@ const driver = join(folder, "node_modules/better-sqlite3");
 
 if (!loads()) {
   const isPrebuilt = (await installPrebuilt()) && loads();
-  if (!isPrebuilt) {
-    execFileSync("npm", ["run", "--silent", "build-release"], { cwd: driver, stdio: ["ignore", "ignore", "inherit"] });
-  }
+  if (!isPrebuilt) compile();
 }
 
 function loads() {
@@ -56,6 +54,17 @@ async function installPrebuilt() {
   } catch (error) {
     return report(`${archive} cannot be downloaded: ${error.cause?.code ?? error.message}`);
   }
+}
+
+function compile() {
+  // The warnings are not about our code.
+  const env = {
+    ...process.env,
+    CFLAGS: `${process.env.CFLAGS ?? ""} -w`,
+    CXXFLAGS: `${process.env.CXXFLAGS ?? ""} -w`,
+  };
+  const stdio = ["ignore", "ignore", "inherit"];
+  execFileSync("npm", ["run", "--silent", "build-release"], { cwd: driver, env, stdio });
 }
 
 function report(problem) {
