@@ -27,13 +27,13 @@ let checkout: string;
 let count = 0;
 
 const PAGE_SCRIPT = `
-import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, copyFileSync, existsSync, mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 const project = new URL("..", import.meta.url);
 appendFileSync(new URL("page-builds", project), "x");
 for (let n = 0; n < 1_200 && existsSync(new URL("wait", project)); n++) await sleep(50);
 mkdirSync(process.argv[2], { recursive: true });
-writeFileSync(process.argv[2] + "/index.html", "a page");
+copyFileSync(new URL("web/index.html", project), process.argv[2] + "/index.html");
 `;
 
 beforeEach(async () => {
@@ -50,6 +50,7 @@ beforeEach(async () => {
   await put("tsconfig.build.json", JSON.stringify({ extends: "./tsconfig.json", compilerOptions, include: ["src"] }));
   await put("src/main.ts", 'export const version: string = "first";\n');
   await put("web/build.js", PAGE_SCRIPT);
+  await put("web/index.html", "a page");
 });
 
 const put = (file: string, content: string) => writeFile(join(checkout, file), content);
@@ -104,7 +105,7 @@ test("compiles what has changed, and the pages only if they have", async () => {
   expect(await read("dist/src/main.js")).toContain('"second"');
   expect(await read("dist/web/index.html")).toBe("a page");
   expect(await read("page-builds")).toBe("x");
-  await put("web/build.js", PAGE_SCRIPT.replace("a page", "another page"));
+  await put("web/index.html", "another page");
   await build();
   expect(await read("dist/web/index.html")).toBe("another page");
 });
@@ -152,15 +153,19 @@ test("builds once if two builds start at the same time", async () => {
   expect(await readdir(join(checkout, ".dist"))).toEqual([basename(await realpath(join(checkout, "dist")))]);
 });
 
-test("builds again what changes during the build", async () => {
+test("builds again what changes during the build, and never takes that for the earlier state", async () => {
   const { resume, code } = await startPausedBuild();
   await put("src/main.ts", 'export const version: string = "second";\n');
+  await put("web/index.html", "another page");
   await resume();
   expect(await code).toBe(0);
   expect(await read("dist/src/main.js")).toContain('"second"');
-  const before = await listChanges();
+  expect(await read("dist/web/index.html")).toBe("another page");
+  await put("src/main.ts", 'export const version: string = "first";\n');
+  await put("web/index.html", "a page");
   await build();
-  expect(await listChanges()).toEqual(before);
+  expect(await read("dist/src/main.js")).toContain('"first"');
+  expect(await read("dist/web/index.html")).toBe("a page");
 });
 
 test("a killed build leaves the last one, and the next build succeeds", async () => {
