@@ -14,6 +14,7 @@ import {
   sendError,
   writeHead,
 } from "./request/response.js";
+import { noteSharedBody } from "./request/shared-body.js";
 
 /** A document with the same bytes for every caller, such as a page or its assets. */
 export interface StaticDocument {
@@ -115,6 +116,16 @@ function memoizeSuccess<T>(load: () => Promise<T>): () => Promise<T> {
 function createDynamicHandler(
   read: () => DynamicDocument | Promise<DynamicDocument>,
 ): (exchange: HttpExchange) => void {
+  let text = "";
+  let bytes = Buffer.alloc(0);
+  /** Callers with the same document share its bytes. */
+  function encode(body: string): Buffer {
+    if (body !== text) {
+      text = body;
+      bytes = Buffer.from(body);
+    }
+    return bytes;
+  }
   return (exchange) => {
     Promise.resolve()
       .then(read)
@@ -122,7 +133,7 @@ function createDynamicHandler(
         ({ status, contentType, body }) => {
           exchange.context.code = status < 400 ? "ok" : "unavailable";
           const headers = ["content-type", contentType, ...NO_STORE_HEADERS];
-          writeDocument(exchange, status, Buffer.from(body), buildCommonHeaders(exchange.context), headers);
+          writeDocument(exchange, status, encode(body), buildCommonHeaders(exchange.context), headers);
         },
         (error: unknown) => sendError(exchange, exchange.context.recordFailure(error)),
       );
@@ -138,5 +149,8 @@ function writeDocument(
 ): void {
   writeHead(res, status, [...commonHeaders, "content-length", String(body.length), ...headers]);
   if (req.method === "HEAD") res.end();
-  else res.end(body);
+  else {
+    noteSharedBody(res, body.length);
+    res.end(body);
+  }
 }

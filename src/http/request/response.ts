@@ -5,6 +5,7 @@ import type { BufferedBody } from "./body.js";
 import { NO_STORE_HEADERS } from "./cache-headers.js";
 import { toCodeName, toErrorBody, toErrorHeaders, toHttpStatus } from "./error-mapping.js";
 import type { HttpRequest, HttpResponse, RequestContext } from "./request-context.js";
+import { noteSharedBody } from "./shared-body.js";
 
 /** A request, its response and its context. */
 export interface HttpExchange {
@@ -106,6 +107,8 @@ export function writeChunk(res: HttpResponse, chunk: Uint8Array): boolean {
 /** A JSON text with what its headers need. */
 export interface JsonBody {
   readonly text: string;
+  /** The text in UTF-8, if it is long and sent repeatedly. */
+  readonly bytes?: Buffer | undefined;
   /** Length of the text in UTF-8. */
   readonly byteLength: number;
   /** Strong validator, with its quotes, of a text that is sent repeatedly. */
@@ -221,7 +224,7 @@ export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string
 function writeJson(
   { req, res }: HttpExchange,
   status: number,
-  { text, byteLength }: Pick<JsonBody, "text" | "byteLength">,
+  { text, byteLength, bytes }: Omit<JsonBody, "etag">,
   headers: string[],
   extraHeaders: HeaderList,
 ): void {
@@ -229,6 +232,10 @@ function writeJson(
   for (const text of extraHeaders) headers.push(text);
   writeHead(res, status, headers);
   if (req.method === "HEAD") res.end();
+  else if (bytes !== undefined) {
+    noteSharedBody(res, byteLength);
+    res.end(bytes);
+  }
   // If every character is one byte, the text needs no conversion.
   else res.end(text, byteLength === text.length ? "latin1" : "utf8");
 }

@@ -12,6 +12,7 @@ import {
   sendError,
   sendJson,
 } from "../request/response.js";
+import { MIN_SHARED_BODY_BYTES } from "../request/shared-body.js";
 import { readGetRoutes } from "./get-routes.js";
 import { createRestJsonPrinter } from "./json-printer.js";
 import { createQueryBinder, type QueryBinder } from "./query-binder.js";
@@ -41,10 +42,13 @@ export function createRestRoutes(services: readonly MountedService[], fastPath: 
   return routes;
 }
 
-/** Hashes only texts that are sent repeatedly: others do not need a validator. */
+/** Encodes and hashes only texts that are sent repeatedly: others need neither. */
 function toJsonBody(text: string, isMemoized: boolean): JsonBody {
-  const etag = isMemoized ? `"${createHash("sha256").update(text).digest("base64url")}"` : undefined;
-  return { text, byteLength: Buffer.byteLength(text), etag };
+  const byteLength = Buffer.byteLength(text);
+  if (!isMemoized) return { text, byteLength, etag: undefined };
+  const etag = `"${createHash("sha256").update(text).digest("base64url")}"`;
+  // Short texts are faster to send as part of the headers.
+  return { text, byteLength, etag, bytes: byteLength < MIN_SHARED_BODY_BYTES ? undefined : Buffer.from(text) };
 }
 
 function createRestHandler(

@@ -16,6 +16,7 @@ import {
   type PathHandler,
   writeHead,
 } from "../request/response.js";
+import { noteSharedBody } from "../request/shared-body.js";
 import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
 import { gzipCompression, mapConnectError } from "./rpc-errors.js";
 import { parseConnectTimeoutMs } from "./rpc-headers.js";
@@ -70,6 +71,7 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
       return;
     }
     context.code = "ok";
+    if (!call.shouldGzip && Object.isFrozen(message)) noteSharedBody(call.exchange.res, bytes.length);
     const type = call.isBinary ? "application/proto" : "application/json";
     sendResponse(call, 200, ["content-type", type, ...context.buildResponseHeaders()], bytes);
   }

@@ -8,6 +8,7 @@ import { appendChunk, type BodyTimeout, type BufferedBody, ENVELOPE_BYTES, start
 import type { InFlightRegistry } from "../request/in-flight-registry.js";
 import type { StreamRequestContext } from "../request/request-context.js";
 import { buildCommonHeaders } from "../request/response.js";
+import { noteSharedBody } from "../request/shared-body.js";
 import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
 import { gzipCompression, mapConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
 import { parseGrpcTimeoutMs } from "./rpc-headers.js";
@@ -62,6 +63,7 @@ export function createGrpcFastPath(
     }
     const extraHeaders = context.buildResponseHeaders();
     if (!shouldGzip || bytes.length - ENVELOPE_BYTES < COMPRESS_MIN_BYTES) {
+      if (Object.isFrozen(message)) noteSharedBody(stream, bytes.length);
       sendMessage(call, bytes, extraHeaders);
       return;
     }
