@@ -3,11 +3,12 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
 import type { HttpProtocolError } from "./connection/http1-server.js";
-import { createHttpSocketListener } from "./connection/listener.js";
+import { type ConnectionLoad, createHttpSocketListener } from "./connection/listener.js";
 import { toHttpProtocolErrorResponse } from "./connection/protocol-errors.js";
 import { createDispatcher, exceedsHeaderLimits, type StreamFallback } from "./dispatch.js";
 import { createDocumentRoutes, type Documents } from "./documents.js";
 import { createBeginRequest } from "./request/begin.js";
+import { identifyCaller } from "./request/caller.js";
 import { toCodeName } from "./request/error-mapping.js";
 import { createInFlightRegistry } from "./request/in-flight-registry.js";
 import { type AnyOperation, decorateOperations, type MountedService } from "./request/mounted-service.js";
@@ -59,8 +60,8 @@ export interface HttpServer {
    * `graceMs` milliseconds, then closes their connections. Further calls wait for the first.
    */
   close(graceMs: number): Promise<void>;
-  /** Returns the number of open connections, of requests without a complete response, and of streaming calls. */
-  getLoad(): { readonly connections: number; readonly requests: number; readonly streamingCalls: number };
+  /** Returns what the connections hold, the number of requests without a complete response, and of streaming calls. */
+  getLoad(): ConnectionLoad & { readonly requests: number; readonly streamingCalls: number };
 }
 
 /**
@@ -153,6 +154,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     onRequest,
     onStream,
     onProtocolError,
+    identifyCaller: (address, headers) =>
+      identifyCaller(address, options.trustProxy ? headers["x-forwarded-for"]?.toString() : undefined),
   });
   return {
     async listen() {
@@ -164,7 +167,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       return listener.close(graceMs);
     },
     getLoad: () => ({
-      connections: listener.countConnections(),
+      ...listener.getLoad(),
       requests: registry.count(),
       streamingCalls: streamQuotas.fastPath.openCount() + streamQuotas.generalPath.openCount(),
     }),

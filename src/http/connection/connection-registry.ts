@@ -3,6 +3,8 @@ import { identifyCaller } from "../request/caller.js";
 
 /** The accepted connections of a server. */
 export interface ConnectionRegistry extends Iterable<Socket> {
+  /** The connections with the identities of their callers. */
+  readonly callers: ReadonlyMap<Socket, string>;
   /**
    * Adds a connection. If the registry is full, it closes another connection to make room, or else this one and returns
    * false.
@@ -80,6 +82,7 @@ export function createConnectionRegistry(
       socket.once("close", () => forget(socket));
       return true;
     },
+    callers,
     count: () => callers.size,
     [Symbol.iterator]: () => callers.keys(),
   };

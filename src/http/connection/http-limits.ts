@@ -12,12 +12,20 @@ export interface HttpLimits {
   readonly requestBytes: number;
   /** One response message. */
   readonly responseBytes: number;
-  /** Concurrent requests of one HTTP/2 connection, and pipelined requests of one HTTP/1.1 connection. */
+  /** Concurrent requests of one HTTP/2 connection. */
   readonly concurrentStreams: number;
   /** Streaming calls of fast paths (health watches) that are open at the same time, of all callers together. */
   readonly streamingCalls: number;
   /** The same for the general path: reflection, and watches in unusual forms. */
   readonly generalStreamingCalls: number;
+  /** Concurrent requests of all HTTP/2 connections; at most half of them for one caller. */
+  readonly totalStreams: number;
+  /** Unanswered requests of one HTTP/1.1 connection. Further ones stay unread. */
+  readonly pipelinedRequests: number;
+  /** Unanswered requests of all HTTP/1.1 connections beyond the first of each. */
+  readonly totalPipelinedRequests: number;
+  /** Bytes of all connections that their peers have not read yet. */
+  readonly unsentBytes: number;
   /** From the first byte of a connection or request to the end of its headers. */
   readonly headersMs: number;
   /** From the start of a request to the end of its body. */
@@ -28,8 +36,10 @@ export interface HttpLimits {
   readonly idleMs: number;
   /** Interval of PINGs on an HTTP/2 connection. Each must be answered before the next. */
   readonly pingIntervalMs: number;
-  /** How long a caller may leave a response unread. */
-  readonly stallMs: number;
+  /** How long a caller may take to read a response, or longer if it reads `minBytesPerSecond`. */
+  readonly responseMs: number;
+  /** Lowest rate at which a large response must be read. */
+  readonly minBytesPerSecond: number;
 }
 
 export const DEFAULT_HTTP_LIMITS: HttpLimits = {
@@ -43,11 +53,17 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   // One caller gets at most half. At 15 KB and 60 KB each, all together stay below 60 MB.
   streamingCalls: 2_000,
   generalStreamingCalls: 250,
+  // An open stream takes about 12 KiB, whether it waits for its response or for its caller.
+  totalStreams: 4000,
+  pipelinedRequests: 8,
+  totalPipelinedRequests: 4000,
+  unsentBytes: 32 * 1024 * 1024,
   headersMs: 10_000,
   requestMs: 30_000,
   // Above the 60 seconds of common load balancers: if the server closed first, their next request could be lost.
   keepAliveMs: 65_000,
   idleMs: 300_000,
   pingIntervalMs: 30_000,
-  stallMs: 60_000,
+  responseMs: 60_000,
+  minBytesPerSecond: 16 * 1024,
 };

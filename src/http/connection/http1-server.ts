@@ -2,7 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { removeItem } from "../request/remove-item.js";
-import type { HttpLimits } from "./http-limits.js";
+import type { PipelineThrottle } from "./pipeline-throttle.js";
+import type { ResponseMonitor } from "./response-monitor.js";
 
 /** How long the peer of a rejected connection may take to close. Closing at once would often lose the response. */
 const LINGER_MS = 1000;
@@ -19,7 +20,8 @@ export interface HttpProtocolError {
 export const HTTP_CONNECT_METHOD = "CONNECT";
 
 export interface Http1Options {
-  readonly limits: HttpLimits;
+  readonly throttle: PipelineThrottle;
+  readonly monitor: ResponseMonitor;
   isDraining(): boolean;
   onRequest(req: IncomingMessage, res: ServerResponse): void;
   /**
@@ -37,14 +39,19 @@ interface PendingResponses {
   latest: ServerResponse | undefined;
 }
 
-/**
- * Accepts the requests of an HTTP/1.1 server and rejects invalid input.
- * @returns a function that returns the incomplete responses of a connection, in the order of their requests
- */
+/** What a server knows of its HTTP/1.1 connections. */
+export interface Http1Connections {
+  /** Prepares a connection that the server has just accepted. `start` is what it has sent so far. */
+  adopt(socket: Socket, start: Buffer): void;
+  /** Returns the incomplete responses of a connection, in the order of their requests. */
+  getPendingResponses(socket: Duplex): readonly ServerResponse[];
+}
+
+/** Accepts the requests of an HTTP/1.1 server and rejects invalid input. */
 export function serveHttp1(
   http1: Server,
-  { limits, isDraining, onRequest, onProtocolError }: Http1Options,
-): (socket: Duplex) => readonly ServerResponse[] {
+  { throttle, monitor, isDraining, onRequest, onProtocolError }: Http1Options,
+): Http1Connections {
   const responsesBySocket = new WeakMap<Duplex, PendingResponses>();
   function getResponses(socket: Duplex): PendingResponses {
     const existing = responsesBySocket.get(socket);
@@ -53,28 +60,37 @@ export function serveHttp1(
     responsesBySocket.set(socket, responses);
     return responses;
   }
+  function adopt(socket: Socket, start: Buffer): void {
+    const { pending } = getResponses(socket);
+    // Pipelined responses are not told of the end of their connection.
+    socket.once("close", () => {
+      for (const res of [...pending]) removeResponse(socket, pending, res);
+    });
+    throttle.adopt(socket, pending, start);
+  }
+  function removeResponse(socket: Socket, pending: ServerResponse[], res: ServerResponse): void {
+    if (!removeItem(pending, res)) return;
+    throttle.requestEnded(socket);
+    monitor.requestEnded();
+  }
   function serve(req: IncomingMessage, res: ServerResponse): void {
     const { socket } = req;
     const responses = getResponses(socket);
     const { pending } = responses;
-    // Pipelined requests take as much memory as those of one HTTP/2 connection.
-    if (pending.length >= limits.concurrentStreams) socket.destroy();
     // After a response with `Connection: close` no further request is served.
     if (socket.destroyed || responses.latest?.shouldKeepAlive === false) return;
     pending.push(res);
     responses.latest = res;
+    throttle.requestStarted(socket);
+    monitor.requestStarted();
     res.on("close", () => {
-      removeItem(pending, res);
+      removeResponse(socket, pending, res);
       // A response that began before the drain did not announce the close.
       if (isDraining()) socket.destroySoon();
     });
     if (isDraining()) res.setHeader("Connection", "close");
     onRequest(req, res);
   }
-  // A caller that waits for a response is not stalled; one that leaves it unread or sends nothing is.
-  http1.on("timeout", (socket) => {
-    if (socket.writableLength > 0 || getResponses(socket).pending.length === 0) socket.destroy();
-  });
   http1.on("request", serve);
   // RFC 9110 10.1.1: an unknown expectation may be ignored.
   http1.on("checkExpectation", serve);
@@ -82,6 +98,7 @@ export function serveHttp1(
   const rejected = new WeakSet<Duplex>();
   function reject(socket: Duplex, response: string | undefined): void {
     rejected.add(socket);
+    throttle.discard(socket);
     if (response === undefined || !socket.writable) {
       socket.destroy();
       return;
@@ -92,6 +109,7 @@ export function serveHttp1(
   /** Closes an unreadable connection once the responses to earlier requests are complete. */
   function closeAfter(socket: Duplex, responses: readonly ServerResponse[]): void {
     rejected.add(socket);
+    throttle.discard(socket);
     let remaining = responses.length;
     for (const response of responses) {
       response.once("close", () => {
@@ -121,5 +139,8 @@ export function serveHttp1(
     else reject(socket, onProtocolError({ code: HTTP_CONNECT_METHOD, rawPacket: Buffer.alloc(0) }, socket as Socket));
   });
 
-  return (socket) => getResponses(socket).pending;
+  return {
+    adopt,
+    getPendingResponses: (socket) => getResponses(socket).pending,
+  };
 }

@@ -1,19 +1,46 @@
-import { constants, type ServerHttp2Session } from "node:http2";
+import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import { createFairQuota } from "../../resilience/fair-quota.js";
+import { removeItem } from "../request/remove-item.js";
 import type { HttpLimits } from "./http-limits.js";
+import type { ResponseMonitor } from "./response-monitor.js";
 
 /** The open HTTP/2 sessions. */
 export interface Http2SessionMonitor extends Iterable<ServerHttp2Session> {
   /** @param socket the connection itself, which outlives the session and its proxy for it */
   add(session: ServerHttp2Session, socket: Socket): void;
+  /**
+   * Admits a new stream and returns its place among the open streams of the session, from 1. Returns 0 if it refuses the
+   * stream, which tells the caller that it may try again (RFC 9113 8.7).
+   */
+  addStream(session: ServerHttp2Session, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): number;
+  /** Returns the open streams of a session, the oldest first. */
+  getStreams(session: ServerHttp2Session): readonly OpenStream[];
   /** Returns whether a session has no open request. */
   isIdle(session: ServerHttp2Session): boolean;
+  /** Returns the number of open streams of all sessions. */
+  countStreams(): number;
+  /** Returns the number of streams that were refused so far because too many were open. */
+  countRefused(): number;
+}
+
+export interface OpenStream {
+  readonly stream: ServerHttp2Stream;
+  /** Gives its place to another stream. */
+  readonly release: () => void;
+}
+
+export interface Http2SessionMonitorOptions {
+  readonly limits: HttpLimits;
+  readonly monitor: ResponseMonitor;
+  /** Returns the identity of the caller of a request. */
+  identifyCaller(session: ServerHttp2Session, headers: IncomingHttpHeaders): string;
 }
 
 interface SessionState {
   readonly socket: Socket;
-  /** Requests that are open, and all requests so far. */
-  openStreams: number;
+  /** Requests that are open, and the number of all requests so far. */
+  readonly openStreams: OpenStream[];
   totalStreams: number;
   /** Level of the token bucket of resets: requests that ended before their responses, minus the refill. */
   recentResets: number;
@@ -59,8 +86,14 @@ const EXCESS_BYTES_PER_SECOND = 16 * 1024;
  * and empty DATA frames, window overflows, oversized frames and header lists, and too many streams. A session that the
  * monitor ends has an error with one of SESSION_ERROR_CODES.
  */
-export function createHttp2SessionMonitor(limits: HttpLimits): Http2SessionMonitor {
+export function createHttp2SessionMonitor({
+  limits,
+  monitor,
+  identifyCaller,
+}: Http2SessionMonitorOptions): Http2SessionMonitor {
   const states = new Map<ServerHttp2Session, SessionState>();
+  const streamQuota = createFairQuota(() => limits.totalStreams);
+  let refusedStreams = 0;
   let checkTimer: NodeJS.Timeout | undefined;
 
   function endSession(session: ServerHttp2Session, code: (typeof SESSION_ERROR_CODES)[number]): void {
@@ -93,7 +126,7 @@ export function createHttp2SessionMonitor(limits: HttpLimits): Http2SessionMonit
   /** Closes the connection of a session that has ended: at once after a failure, after the last response otherwise. */
   function checkDestroyed(session: ServerHttp2Session, state: SessionState, now: number): void {
     state.destroyedAt ??= now;
-    const lingerMs = session.closed ? limits.stallMs : FAILED_LINGER_MS;
+    const lingerMs = session.closed ? limits.responseMs : FAILED_LINGER_MS;
     if (now - state.destroyedAt >= lingerMs) state.socket.destroy();
   }
 
@@ -108,7 +141,7 @@ export function createHttp2SessionMonitor(limits: HttpLimits): Http2SessionMonit
     const isQuiet = state.totalStreams === state.checkedStreams;
     state.checkedStreams = state.totalStreams;
     if (bytesRead > allowed) endSession(session, "EXCESS_BYTES");
-    else if (state.openStreams === 0 && now - state.idleSince >= limits.idleMs) session.destroy();
+    else if (state.openStreams.length === 0 && now - state.idleSince >= limits.idleMs) session.destroy();
     else if (now - state.pingedAt >= limits.pingIntervalMs) {
       // Unanswered if the peer sends half a frame, for example.
       if (state.isPingPending) endSession(session, "KEEPALIVE_TIMEOUT");
@@ -127,12 +160,25 @@ export function createHttp2SessionMonitor(limits: HttpLimits): Http2SessionMonit
     }
   }
 
+  function removeStream(state: SessionState, open: OpenStream): void {
+    if (!removeItem(state.openStreams, open)) return;
+    if (state.openStreams.length === 0) state.idleSince = performance.now();
+    open.release();
+    monitor.requestEnded();
+  }
+
+  /** Counts a stream that ended before its response. */
+  function countReset(session: ServerHttp2Session, state: SessionState): void {
+    state.recentResets += 1;
+    if (state.recentResets > MAX_RESET_BURST) session.close();
+  }
+
   return {
     add(session, socket) {
       const now = performance.now();
       const state: SessionState = {
         socket,
-        openStreams: 0,
+        openStreams: [],
         totalStreams: 0,
         recentResets: 0,
         idleSince: now,
@@ -145,25 +191,45 @@ export function createHttp2SessionMonitor(limits: HttpLimits): Http2SessionMonit
       };
       states.set(session, state);
       checkTimer ??= setInterval(checkSessions, CHECK_INTERVAL_MS).unref();
-      session.on("stream", (stream) => {
-        state.openStreams += 1;
-        state.totalStreams += 1;
-        stream.once("close", () => {
-          state.openStreams -= 1;
-          if (state.openStreams === 0) state.idleSince = performance.now();
-          if (stream.rstCode === constants.NGHTTP2_NO_ERROR) return;
-          state.recentResets += 1;
-          if (state.recentResets > MAX_RESET_BURST) session.close();
-        });
-      });
       session.once("close", () => {
+        // Streams with unread data are not told of the end of their session.
+        for (const open of [...state.openStreams]) removeStream(state, open);
         states.delete(session);
         if (states.size > 0) return;
         clearInterval(checkTimer);
         checkTimer = undefined;
       });
     },
-    isIdle: (session) => states.get(session)?.openStreams === 0,
+    addStream(session, stream, headers) {
+      const state = states.get(session);
+      // The session is already closed.
+      if (state === undefined) return 0;
+      state.totalStreams += 1;
+      // Reset before Node.js announced it: it only has to be logged.
+      if (stream.destroyed) {
+        countReset(session, state);
+        return 1;
+      }
+      const release = streamQuota.tryAcquire(identifyCaller(session, headers));
+      if (release === undefined) {
+        refusedStreams += 1;
+        countReset(session, state);
+        stream.close(constants.NGHTTP2_REFUSED_STREAM);
+        return 0;
+      }
+      const open: OpenStream = { stream, release };
+      state.openStreams.push(open);
+      monitor.requestStarted();
+      stream.once("close", () => {
+        removeStream(state, open);
+        if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) countReset(session, state);
+      });
+      return state.openStreams.length;
+    },
+    getStreams: (session) => states.get(session)?.openStreams ?? [],
+    countStreams: streamQuota.heldCount,
+    countRefused: () => refusedStreams,
+    isIdle: (session) => states.get(session)?.openStreams.length === 0,
     [Symbol.iterator]: () => states.keys(),
   };
 }

@@ -1,6 +1,5 @@
 import { createServer as createHttp1Server } from "node:http";
 import {
-  constants,
   createServer as createHttp2Server,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
@@ -9,14 +8,20 @@ import {
 import type { AddressInfo, Socket } from "node:net";
 import type { HttpRequest, HttpResponse } from "../request/request-context.js";
 import { capToFileDescriptorLimit, createConnectionRegistry } from "./connection-registry.js";
+import { createFairScheduler } from "./fair-scheduler.js";
 import { type ShutdownTargets, shutDownGracefully } from "./graceful-shutdown.js";
 import type { HttpLimits } from "./http-limits.js";
 import { type Http1Options, serveHttp1 } from "./http1-server.js";
 import { createHttp2SessionMonitor, SESSION_ERROR_CODES } from "./http2-session-monitor.js";
+import { createPipelineThrottle } from "./pipeline-throttle.js";
 import { sniffProtocol } from "./protocol-sniffer.js";
+import { createResponseMonitor, type ResponseCutCause } from "./response-monitor.js";
 
 /** How long a connection is silent before TCP keep-alive probes its peer. */
 const TCP_KEEP_ALIVE_DELAY_MS = 60_000;
+
+/** Open streams of a session beyond which further ones wait for their turn. */
+const MAX_IMMEDIATE_STREAMS = 8;
 
 /** Interval of the timeout checks of HTTP/1.1 connections. */
 const TIMEOUT_CHECK_INTERVAL_MS = 1000;
@@ -47,6 +52,20 @@ export interface HttpSocketListenerOptions {
    * Called once for a connection whose input is invalid or late, and which ends. Over HTTP/1.1 it returns the response.
    */
   onProtocolError: Http1Options["onProtocolError"];
+  /** Returns the identity of the caller of a request, given the address of its peer. */
+  identifyCaller(address: string | undefined, headers: IncomingHttpHeaders): string;
+}
+
+/** The memory that callers occupy. */
+export interface ConnectionLoad {
+  readonly connections: number;
+  /** Open requests over HTTP/2, and unanswered requests over HTTP/1.1 beyond the first of each connection. */
+  readonly openStreams: number;
+  readonly pipelinedRequests: number;
+  /** Response bytes that are not read yet. */
+  readonly unsentBytes: number;
+  /** How many connections and streams have been refused or closed at a limit so far, by cause. */
+  readonly cuts: Readonly<Record<ResponseCutCause | "open_streams", number>>;
 }
 
 export interface HttpSocketListener {
@@ -56,8 +75,7 @@ export interface HttpSocketListener {
    * Accepts no more connections and requests, waits up to `graceMs` for those in progress, then closes what is left.
    */
   close(graceMs: number): Promise<void>;
-  /** Returns the number of open connections. */
-  countConnections(): number;
+  getLoad(): ConnectionLoad;
 }
 
 /** Listens for HTTP/1.1 and for cleartext HTTP/2 with prior knowledge on one port. */
@@ -68,11 +86,30 @@ export function createHttpSocketListener({
   onRequest,
   onStream,
   onProtocolError,
+  identifyCaller,
 }: HttpSocketListenerOptions): HttpSocketListener {
   const unsniffed = new Set<Socket>();
-  const sessions = createHttp2SessionMonitor(limits);
-  const sessionBySocket = new WeakMap<Socket, ServerHttp2Session>();
   let accepted = 0;
+  const schedule = createFairScheduler(
+    () => accepted,
+    () => performance.now(),
+  );
+  const throttle = createPipelineThrottle(limits, schedule);
+  const monitor = createResponseMonitor(limits, {
+    getCallers: () => sockets.callers,
+    getStreams(socket) {
+      const session = sessionBySocket.get(socket);
+      return session && sessions.getStreams(session);
+    },
+    getPendingResponses: (socket) => http1Connections.getPendingResponses(socket),
+    countHeldBytes: throttle.countHeldBytes,
+  });
+  const sessions = createHttp2SessionMonitor({
+    limits,
+    monitor,
+    identifyCaller: (session, headers) => identifyCaller(session.socket.remoteAddress, headers),
+  });
+  const sessionBySocket = new WeakMap<Socket, ServerHttp2Session>();
   let isDraining = false;
   let closed: Promise<void> | undefined;
 
@@ -88,7 +125,6 @@ export function createHttpSocketListener({
     // Node.js would respond without a body; the dispatcher checks the header.
     requireHostHeader: false,
   });
-  http1.timeout = limits.stallMs;
 
   const http2 = createHttp2Server({
     settings: { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes },
@@ -106,10 +142,11 @@ export function createHttpSocketListener({
     if (!sockets.tryAdd(socket)) return;
     unsniffed.add(socket);
     socket.once("close", () => unsniffed.delete(socket));
-    sniffProtocol(socket, limits.headersMs, (isHttp2) => {
+    sniffProtocol(socket, limits.headersMs, (isHttp2, start) => {
       unsniffed.delete(socket);
       if (!isHttp2) {
         acceptHttp1.call(http1, socket);
+        http1Connections.adopt(socket, start);
         return;
       }
       // Sockets of an HTTP/1.1 server may be half-open, which would hide from HTTP/2 that the caller is gone.
@@ -117,6 +154,7 @@ export function createHttpSocketListener({
       const storeSession = (session: ServerHttp2Session): void => {
         sessionBySocket.set(socket, session);
         if (!session.destroyed) sessions.add(session, socket);
+        session.on("stream", (...event) => onSessionStream(session, ...event));
       };
       http2.once("session", storeSession);
       http2.emit("connection", socket);
@@ -124,21 +162,37 @@ export function createHttpSocketListener({
     });
   });
 
-  const getPendingResponses = serveHttp1(http1, { limits, isDraining: () => isDraining, onRequest, onProtocolError });
+  const http1Connections = serveHttp1(http1, {
+    ...{ throttle, monitor, onRequest, onProtocolError },
+    isDraining: () => isDraining,
+  });
+  const { getPendingResponses } = http1Connections;
   http2.on("request", onRequest);
   // Node.js turns streams into requests by a listener. It gets the streams that no fast path serves.
-  const [emitRequest] = http2.listeners("stream");
+  const emitRequest = http2.listeners("stream")[0];
   if (emitRequest === undefined) throw new Error("this version of Node.js has no stream listener for HTTP/2");
   http2.removeAllListeners("stream");
-  http2.on("stream", (stream, headers, flags, ...extra: string[][]) => {
+  function onSessionStream(
+    session: ServerHttp2Session,
+    ...[stream, headers, flags, ...extra]: [ServerHttp2Stream, IncomingHttpHeaders, number, ...string[][]]
+  ): void {
     const [rawHeaders = []] = extra;
-    const fallBack = () => void emitRequest.call(http2, stream, headers, flags, rawHeaders);
-    if (!onStream(stream, headers, rawHeaders, fallBack)) fallBack();
-  });
+    function serve(): void {
+      const fallBack = () => void emitRequest?.call(http2, stream, headers, flags, rawHeaders);
+      if (!onStream(stream, headers, rawHeaders, fallBack)) fallBack();
+    }
+    const place = sessions.addStream(session, stream, headers);
+    if (place > 0 && place <= MAX_IMMEDIATE_STREAMS) {
+      serve();
+      return;
+    }
+    // A stream that is not served at once has no other listener.
+    stream.on("error", ignoreError);
+    if (place > 0) schedule(() => !stream.destroyed && serve());
+  }
   http2.on("connect", onRequest);
   http2.on("checkExpectation", onRequest);
   http2.on("session", (session) => {
-    session.on("stream", (stream) => resetStalledStream(stream, limits.stallMs));
     if (isDraining) session.close();
   });
   http2.on("sessionError", ({ code = "" }: NodeJS.ErrnoException, session) => {
@@ -178,13 +232,14 @@ export function createHttpSocketListener({
       }
       return closed;
     },
-    countConnections: sockets.count,
+    getLoad: () => ({
+      connections: sockets.count(),
+      openStreams: sessions.countStreams(),
+      pipelinedRequests: throttle.countPipelined(),
+      unsentBytes: monitor.countUnsentBytes(),
+      cuts: { ...monitor.getCuts(), open_streams: sessions.countRefused() },
+    }),
   };
 }
 
-/** Resets a stream whose caller leaves the response unread. A stream that is merely silent continues. */
-function resetStalledStream(stream: ServerHttp2Stream, stallMs: number): void {
-  stream.setTimeout(stallMs, () => {
-    if (stream.writableLength > 0) stream.close(constants.NGHTTP2_CANCEL);
-  });
-}
+function ignoreError(): void {}

@@ -6,9 +6,13 @@ const HTTP2_PREFACE_START = "PRI";
 /**
  * Detects the protocol of a new connection and puts the bytes it has read back. Closes a connection that ends earlier
  * or sends too little within `timeoutMs`.
- * @param onDetected called once, unless the connection closes first
+ * @param onDetected called once, unless the connection closes first; `start` is what the connection has sent so far
  */
-export function sniffProtocol(socket: Socket, timeoutMs: number, onDetected: (isHttp2: boolean) => void): void {
+export function sniffProtocol(
+  socket: Socket,
+  timeoutMs: number,
+  onDetected: (isHttp2: boolean, start: Buffer) => void,
+): void {
   let start: Buffer = Buffer.alloc(0);
   const timer = setTimeout(destroy, timeoutMs);
 
@@ -19,7 +23,7 @@ export function sniffProtocol(socket: Socket, timeoutMs: number, onDetected: (is
     if (start.length < HTTP2_PREFACE_START.length) return;
     end();
     socket.unshift(start);
-    onDetected(start.toString("latin1", 0, HTTP2_PREFACE_START.length) === HTTP2_PREFACE_START);
+    onDetected(start.toString("latin1", 0, HTTP2_PREFACE_START.length) === HTTP2_PREFACE_START, start);
   }
   function end(): void {
     clearTimeout(timer);

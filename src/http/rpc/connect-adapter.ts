@@ -68,14 +68,12 @@ export function createConnectAdapter(
   };
 
   async function serve(exchange: HttpExchange, handler: UniversalHandler, query: string): Promise<void> {
-    const { req, res, context } = exchange;
+    const { req, context } = exchange;
     const header = toFetchHeaders(req.headers);
     if (header === undefined) {
       sendError(exchange, new ServiceError("INVALID_PARAMETER", "invalid header value"));
       return;
     }
-    // Streams may be silent for long. Only an unread response ends the connection.
-    if (!isUnary) res.on("timeout", () => res.writableLength > 0 && abortResponse(res));
     const call: AdapterCall = { context, hasStarted: false };
     const { bufferedBody } = exchange;
     const body =

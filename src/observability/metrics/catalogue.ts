@@ -35,6 +35,15 @@ export const metricCatalogue = {
   requestsInProgress: summedGauge("requests_in_progress", "Requests that have not been answered yet."),
   streamingCalls: summedGauge("streaming_calls", "Open streaming calls: health watches and reflection."),
   connections: summedGauge("connections", "Open client connections."),
+  http2Streams: summedGauge("http2_streams", "Open requests over HTTP/2."),
+  pipelinedRequests: summedGauge(
+    "pipelined_requests",
+    "Unanswered HTTP/1.1 requests beyond the first of each connection.",
+  ),
+  unsentBytes: summedGauge("unsent_bytes", "Bytes of responses that callers have not read, without shared ones."),
+  limitCuts: counter("limit_cuts_total", "Requests refused, and streams and connections closed, at a limit.", [
+    ...["cause"],
+  ]),
   connectionErrors: counter(
     "connection_errors_total",
     "Connections closed because of malformed, excessive or missing data, by error code.",

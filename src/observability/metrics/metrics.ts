@@ -34,6 +34,10 @@ export interface ServiceLoad {
   readonly connections: number;
   readonly requests: number;
   readonly streamingCalls: number;
+  readonly openStreams: number;
+  readonly pipelinedRequests: number;
+  readonly unsentBytes: number;
+  readonly cuts: Readonly<Record<string, number>>;
   readonly limiter: LimiterLoad;
   readonly pendingRequests: number;
   readonly customEndpoints: number;
@@ -105,6 +109,10 @@ export function createMetrics(options: MetricsOptions): Metrics {
     requestsInProgress: () => gauge(getLoad().requests),
     streamingCalls: () => gauge(getLoad().streamingCalls),
     connections: () => gauge(getLoad().connections),
+    http2Streams: () => gauge(getLoad().openStreams),
+    pipelinedRequests: () => gauge(getLoad().pipelinedRequests),
+    unsentBytes: () => gauge(getLoad().unsentBytes),
+    limitCuts: () => Object.entries(getLoad().cuts).map(([cause, value]) => ({ labels: { cause }, value })),
     connectionErrors: connectionErrors.toSamples,
     upstreamRequests: rpcRequests.toSamples,
     upstreamCalls: rpcCalls.toSamples,

@@ -123,7 +123,7 @@ describe("a slow or silent connection is closed", () => {
   test("with an unread response over HTTP/1.1", async () => {
     const amountIn = "9".repeat(30_000_000);
     const { port, accessLines, waitForAccessLines } = await startTestServer({
-      limits: { stallMs: 200 },
+      limits: { responseMs: 200, minBytesPerSecond: Number.POSITIVE_INFINITY },
       getQuote: async () => create(GetQuoteResponseSchema, { amountIn }),
     });
     const socket = await openRawSocket(port);
@@ -136,7 +136,7 @@ describe("a slow or silent connection is closed", () => {
 
   test("with an unread response over HTTP/2", async () => {
     const amount = "9".repeat(8000);
-    const { url, accessLines, waitForAccessLines } = await startTestServer({ limits: { stallMs: 200 } });
+    const { url, accessLines, waitForAccessLines } = await startTestServer({ limits: { responseMs: 200 } });
     const session = connectHttp2(url, { settings: { initialWindowSize: 100 } });
     const stream = session.request({ ":path": `/v1/quote?amount=${amount}` });
     stream.on("error", () => {});

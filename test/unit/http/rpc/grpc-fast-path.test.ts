@@ -95,7 +95,7 @@ describeOnBothPaths(() => {
     test("whose response is left unread is ended", async () => {
       const amountIn = "9".repeat(1_000_000);
       const { stream, accessLines, waitForAccessLines } = await startCall({
-        limits: { stallMs: 200 },
+        limits: { responseMs: 200 },
         getQuote: () => create(GetQuoteResponseSchema, { amountIn }),
       });
       stream.pause();

@@ -111,7 +111,7 @@ describeOnBothPaths(() => {
     });
 
     test("Watch works over HTTP/1.1, however long nothing changes", async () => {
-      const { port, server } = await startTestServer({ limits: { stallMs: 100 } });
+      const { port, server } = await startTestServer({ limits: { responseMs: 100 } });
       const headers = { "content-type": "application/connect+json" };
       const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
       const answer = sendHttp1(port, "/grpc.health.v1.Health/Watch", { method: "POST", headers, body });

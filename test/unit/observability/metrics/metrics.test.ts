@@ -36,6 +36,10 @@ function setup() {
         connections: 1,
         requests: 2,
         streamingCalls: 8,
+        openStreams: 9,
+        pipelinedRequests: 10,
+        unsentBytes: 11,
+        cuts: { open_streams: 12, unsent_bytes: 13 },
         limiter: { limit: 3, inFlight: 4 },
         pendingRequests: 5,
         customEndpoints: 6,
@@ -65,11 +69,17 @@ test("reads the current load only at a scrape", async () => {
     "active_routes",
     "streaming_calls",
     "rpc_budget_calls_per_second",
+    "http2_streams",
+    "pipelined_requests",
+    "unsent_bytes",
+    "limit_cuts_total",
   ];
   const shown = (await Promise.all(names.map(lines))).flat();
   expect(shown.map((line) => line.replace("hop_gateway_", ""))).toEqual([
     ...["connections 1", "requests_in_progress 2", "concurrency_limit 3", "in_flight 4", "requests_pending 5"],
     ...["custom_endpoints 6", "active_routes 7", "streaming_calls 8", "rpc_budget_calls_per_second 9.5"],
+    ...["http2_streams 9", "pipelined_requests 10", "unsent_bytes 11"],
+    ...['limit_cuts_total{cause="open_streams"} 12', 'limit_cuts_total{cause="unsent_bytes"} 13'],
   ]);
   expect(loads()).toBeGreaterThan(0);
 });

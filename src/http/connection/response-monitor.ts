@@ -1,0 +1,207 @@
+import type { ServerResponse } from "node:http";
+import { constants, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import { countSharedBytes } from "../request/shared-body.js";
+import type { HttpLimits } from "./http-limits.js";
+
+/** The connections that a monitor watches. */
+export interface MonitoredConnections {
+  /** Returns all connections, each with the identity of its caller. */
+  getCallers(): Iterable<readonly [Socket, string]>;
+  /** Returns the open streams of an HTTP/2 connection; undefined for other connections. */
+  getStreams(socket: Socket): readonly { readonly stream: ServerHttp2Stream }[] | undefined;
+  /** Returns the incomplete responses of an HTTP/1.1 connection. */
+  getPendingResponses(socket: Socket): readonly ServerResponse[];
+  /** Returns the bytes of an HTTP/1.1 connection that are received and not parsed yet. */
+  countHeldBytes(socket: Socket): number;
+}
+
+/** Limits the memory and the time that responses take which their callers do not read. */
+export interface ResponseMonitor {
+  /** Called when a request begins and when it ends. */
+  requestStarted(): void;
+  requestEnded(): void;
+  /** Returns the unsent bytes at the latest check. */
+  countUnsentBytes(): number;
+  /** Returns how many connections and streams were closed so far, by cause. */
+  getCuts(): Readonly<Record<ResponseCutCause, number>>;
+}
+
+export type ResponseCutCause = "unsent_bytes" | "response_deadline";
+
+/** Bytes that were waiting for the peer at one time. */
+interface Backlog {
+  readonly bytes: number;
+  /** The bytes that the connection had sent when it had sent the backlog too; 0 on a stream. */
+  readonly sentAfter: number;
+  /** When the backlog has to be sent. */
+  readonly deadline: number;
+}
+
+/** What one connection holds. */
+interface Holding {
+  readonly socket: Socket;
+  readonly bytes: number;
+}
+
+/** Interval of the checks of all connections. */
+const CHECK_INTERVAL_MS = 1000;
+
+/** New open requests that cause a check before the interval ends. */
+const REQUESTS_PER_CHECK = 256;
+
+/** Share of the budget that remains in use after connections are closed: otherwise the next response closes another. */
+const TARGET_SHARE = 0.75;
+
+/**
+ * Creates a monitor. It checks all connections once per second, and whenever many requests were added: requests that
+ * are answered and read at once cost it nothing.
+ *
+ * Socket timeouts do not serve this purpose: single bytes, PINGs and window updates of the peer count as progress.
+ * Here only sent bytes do.
+ */
+export function createResponseMonitor(limits: HttpLimits, connections: MonitoredConnections): ResponseMonitor {
+  const backlogs = new WeakMap<Socket | ServerHttp2Stream, Backlog>();
+  const cuts: Record<ResponseCutCause, number> = { unsent_bytes: 0, response_deadline: 0 };
+  let openRequests = 0;
+  let checkAt = REQUESTS_PER_CHECK;
+  let unsentBytes = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** Returns whether bytes have been waiting for too long. Bytes that wait behind them get a deadline of their own. */
+  function isOverdue(
+    owner: Socket | ServerHttp2Stream,
+    waiting: number,
+    sent: number,
+    isSent: (backlog: Backlog) => boolean,
+    now: number,
+  ): boolean {
+    if (waiting === 0) {
+      backlogs.delete(owner);
+      return false;
+    }
+    const backlog = backlogs.get(owner);
+    if (backlog !== undefined && !isSent(backlog)) return now >= backlog.deadline;
+    const allowedMs = Math.max(limits.responseMs, (waiting / limits.minBytesPerSecond) * 1000);
+    backlogs.set(owner, { bytes: waiting, sentAfter: sent + waiting, deadline: now + allowedMs });
+    return false;
+  }
+
+  /** @param sent bytes that the connection has sent so far, of all responses */
+  function isConnectionOverdue(socket: Socket, waiting: number, sent: number, now: number): boolean {
+    return isOverdue(socket, waiting, sent, (backlog) => sent >= backlog.sentAfter, now);
+  }
+
+  /** A stream tells only how many bytes wait: a complete response has one deadline, an endless one must make progress. */
+  function isStreamOverdue(stream: ServerHttp2Stream, now: number): boolean {
+    const waiting = stream.writableLength;
+    return isOverdue(stream, waiting, 0, (backlog) => !stream.writableEnded && waiting < backlog.bytes, now);
+  }
+
+  function checkStreams(
+    socket: Socket,
+    streams: readonly { readonly stream: ServerHttp2Stream }[],
+    now: number,
+  ): number {
+    let bytes = countQueuedBytes(socket);
+    if (isConnectionOverdue(socket, bytes, countWrittenBytes(socket) - bytes, now)) {
+      cut(socket, "response_deadline");
+      return 0;
+    }
+    // A copy: streams that are closed leave the list.
+    for (const { stream } of [...streams]) {
+      const waiting = stream.writableLength;
+      if (waiting === 0 && !backlogs.has(stream)) continue;
+      if (isStreamOverdue(stream, now)) {
+        cuts.response_deadline += 1;
+        stream.close(constants.NGHTTP2_CANCEL);
+      } else bytes += Math.max(0, waiting - countSharedBytes(stream));
+    }
+    return bytes;
+  }
+
+  function checkHttp1(socket: Socket, now: number): number {
+    const responses = connections.getPendingResponses(socket);
+    const waiting = socket.writableLength;
+    if (isConnectionOverdue(socket, waiting, socket.bytesWritten - waiting, now)) {
+      cut(socket, "response_deadline");
+      return 0;
+    }
+    let bytes = connections.countHeldBytes(socket);
+    for (const response of responses) bytes += Math.max(0, response.writableLength - countSharedBytes(response));
+    return bytes;
+  }
+
+  function cut(socket: Socket, cause: ResponseCutCause): void {
+    cuts[cause] += 1;
+    socket.destroy();
+  }
+
+  /** Closes the largest connection of the caller that holds most, until enough is free. */
+  function reduce(byCaller: Map<string, { total: number; holdings: Holding[] }>): void {
+    for (const { holdings } of byCaller.values()) holdings.sort((a, b) => a.bytes - b.bytes);
+    while (unsentBytes > limits.unsentBytes * TARGET_SHARE) {
+      let largest: { total: number; holdings: Holding[] } | undefined;
+      for (const caller of byCaller.values()) if (caller.total > (largest?.total ?? 0)) largest = caller;
+      const holding = largest?.holdings.pop();
+      if (largest === undefined || holding === undefined) return;
+      largest.total -= holding.bytes;
+      unsentBytes -= holding.bytes;
+      cut(holding.socket, "unsent_bytes");
+    }
+  }
+
+  function check(): void {
+    const now = performance.now();
+    const byCaller = new Map<string, { total: number; holdings: Holding[] }>();
+    unsentBytes = 0;
+    let isEmpty = true;
+    for (const [socket, caller] of connections.getCallers()) {
+      isEmpty = false;
+      const streams = connections.getStreams(socket);
+      const bytes = streams === undefined ? checkHttp1(socket, now) : checkStreams(socket, streams, now);
+      if (bytes === 0) continue;
+      const holder = byCaller.get(caller) ?? { total: 0, holdings: [] };
+      byCaller.set(caller, holder);
+      holder.total += bytes;
+      holder.holdings.push({ socket, bytes });
+      unsentBytes += bytes;
+    }
+    if (unsentBytes > limits.unsentBytes) reduce(byCaller);
+    checkAt = openRequests + REQUESTS_PER_CHECK;
+    if (!isEmpty) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  return {
+    requestStarted() {
+      openRequests += 1;
+      timer ??= setInterval(check, CHECK_INTERVAL_MS).unref();
+      if (openRequests >= checkAt) check();
+    },
+    requestEnded() {
+      openRequests -= 1;
+    },
+    countUnsentBytes: () => unsentBytes,
+    getCuts: () => cuts,
+  };
+}
+
+/** HTTP/2 writes to the handle of its connection, below the counters of the socket. Node.js uses both for its timeouts. */
+interface SocketHandle {
+  readonly bytesWritten?: number;
+  readonly writeQueueSize?: number;
+}
+
+function getHandle(socket: Socket): SocketHandle | undefined {
+  return (socket as { _handle?: SocketHandle | null })._handle ?? undefined;
+}
+
+function countQueuedBytes(socket: Socket): number {
+  return getHandle(socket)?.writeQueueSize ?? 0;
+}
+
+function countWrittenBytes(socket: Socket): number {
+  return getHandle(socket)?.bytesWritten ?? 0;
+}

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { createFairScheduler } from "../../../../src/http/connection/fair-scheduler.js";
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("works a few milliseconds per turn, in order, and re-queued work waits for the others", async () => {
+  let now = 0;
+  const done: string[] = [];
+  const schedule = createFairScheduler(
+    () => 0,
+    () => now,
+  );
+  const work = (name: string, pieces: number) => (): void => {
+    now += 2;
+    done.push(name);
+    if (pieces > 1) schedule(work(name, pieces - 1));
+  };
+  schedule(work("a", 3));
+  schedule(work("b", 1));
+  schedule(work("c", 2));
+  expect(done).toEqual([]);
+  await nextTurn();
+  expect(done).toEqual(["a", "b", "c"]);
+  await nextTurn();
+  expect(done).toEqual(["a", "b", "c", "a", "c"]);
+  await nextTurn();
+  expect(done).toEqual(["a", "b", "c", "a", "c", "a"]);
+  for (const name of ["d", "e", "f", "g"]) schedule(work(name, 1));
+  await nextTurn();
+  expect(done.slice(6)).toEqual(["d", "e", "f"]);
+  await nextTurn();
+  expect(done.slice(6)).toEqual(["d", "e", "f", "g"]);
+});
+
+test("leaves turns to new connections first, but not for ever", async () => {
+  let accepted = 0;
+  let isDone = false;
+  const schedule = createFairScheduler(
+    () => accepted,
+    () => 0,
+  );
+  accepted += 1;
+  schedule(() => {
+    isDone = true;
+  });
+  await nextTurn();
+  accepted += 1;
+  await nextTurn();
+  expect(isDone).toBe(false);
+  await nextTurn();
+  expect(isDone).toBe(true);
+  isDone = false;
+  schedule(() => {
+    isDone = true;
+  });
+  for (let turns = 0; turns < 100; turns++) {
+    accepted += 1;
+    await nextTurn();
+  }
+  expect(isDone).toBe(true);
+});
