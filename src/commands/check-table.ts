@@ -1,5 +1,5 @@
 import type { EndpointReport } from "../chain/diagnose/diagnose-endpoints.js";
-import { PROBED_BATCH_SIZES } from "../chain/diagnose/endpoint-capabilities.js";
+import { BURST_CALLS, PROBED_BATCH_SIZES } from "../chain/diagnose/endpoint-capabilities.js";
 import type { EndpointAssessment } from "./endpoint-assessment.js";
 
 /** A chain with the reports of its endpoints. */
@@ -18,6 +18,7 @@ const COLUMN_HEADERS = ["chain", "endpoint", "chain id", "head", "age", "lag", "
 /** Indexes of the numeric columns. */
 const RIGHT_ALIGNED_COLUMNS = new Set([2, 3, 4, 5, 6, 7, 8]);
 const COLUMN_GAP = "  ";
+const BUDGET_SHARE = 0.8;
 const UNKNOWN_CELL = "-";
 const LARGEST_PROBED_BATCH = Math.max(...PROBED_BATCH_SIZES);
 
@@ -74,13 +75,41 @@ function formatSummary(chains: readonly CheckedChain[], variablePrefix: string):
   const okCount = count(({ problems }) => problems.length === 0);
   const unusableCount = count(({ isUsable }) => !isUsable);
   const unservedSlugs = chains.filter((chain) => !isChainServed(chain)).map(({ slug }) => slug);
+  const budget = suggestRpcBudget(chains);
   const lines = [
     `${chains.length} chains, ${assessments.length} endpoints: ${okCount} ok, ${assessments.length - okCount - unusableCount} with warnings, ${unusableCount} unusable.`,
     ...unservedSlugs.map(
       (slug) => `${slug} has no usable endpoint: add one to ${variablePrefix}${slug.toUpperCase()}.`,
     ),
+    ...(budget === undefined
+      ? []
+      : [
+          `${budget.endpoint} throttles: it answered ${budget.callsAtOnce} of ${BURST_CALLS} calls at once. RPC_BUDGET=${budget.callsPerSecond} stays below that.`,
+        ]),
   ];
   return lines.join("\n");
+}
+
+/** A value for RPC_BUDGET, and the endpoint that needs it. */
+export interface RpcBudgetSuggestion {
+  readonly callsPerSecond: number;
+  readonly endpoint: string;
+  readonly callsAtOnce: number;
+}
+
+/**
+ * Suggests a value for RPC_BUDGET: four fifths of what the usable endpoint that throttles first answers at once, since the
+ * budget permits a burst of half a second's worth. Returns undefined when none throttles.
+ */
+export function suggestRpcBudget(chains: readonly CheckedChain[]): RpcBudgetSuggestion | undefined {
+  const throttling = chains
+    .flatMap(({ endpoints }) => endpoints)
+    .filter(({ assessment }) => assessment.isUsable)
+    .map(({ report: { name, callsAtOnce } }) => ({ endpoint: name, callsAtOnce: callsAtOnce ?? BURST_CALLS }))
+    .filter(({ callsAtOnce }) => callsAtOnce < BURST_CALLS)
+    .sort((a, b) => a.callsAtOnce - b.callsAtOnce);
+  const [lowest] = throttling;
+  return lowest && { ...lowest, callsPerSecond: Math.max(1, Math.floor(lowest.callsAtOnce * BUDGET_SHARE)) };
 }
 
 /** Returns whether the chain has a usable endpoint. */

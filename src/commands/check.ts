@@ -7,7 +7,13 @@ import { type Chain, getNetwork, type NetworkSlug } from "../hop/networks.js";
 import { EVENT_TOPICS } from "../hop/transfer-events.js";
 import { createAbortScope } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
-import { type CheckedChain, type CheckedEndpoint, formatCheckTable, isChainServed } from "./check-table.js";
+import {
+  type CheckedChain,
+  type CheckedEndpoint,
+  formatCheckTable,
+  isChainServed,
+  suggestRpcBudget,
+} from "./check-table.js";
 import { assessEndpoint } from "./endpoint-assessment.js";
 
 export interface CheckOptions {
@@ -99,6 +105,7 @@ function formatCheckJson(network: NetworkSlug, chains: readonly CheckedChain[]):
   const report = {
     network,
     ok: hasPassed(chains),
+    suggestedRpcBudget: suggestRpcBudget(chains)?.callsPerSecond,
     chains: chains.map((chain) => ({
       chain: chain.slug,
       chainId: chain.chainId,
@@ -124,6 +131,7 @@ function toEndpointJson({ report, assessment }: CheckedEndpoint): object {
     contracts: report.contracts,
     batch: report.batch,
     // JSON has no infinity.
+    callsAtOnce: report.callsAtOnce,
     logBlocks: report.logBlocks === Number.POSITIVE_INFINITY ? "all" : report.logBlocks,
   };
 }

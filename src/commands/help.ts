@@ -33,6 +33,8 @@ The endpoints are those of RPC_URL_<CHAIN> and GOERLI_RPC_URL_<CHAIN>, or else t
   batch       largest batch of calls that the endpoint accepts (at most 50 are tried)
   logs        largest block range in which the endpoint searches logs, as a transfer lookup does; all: the whole chain
 
+An endpoint that throttles 40 calls at the same time is named below the table, with a value for RPC_BUDGET.
+
 Exit code: 0 every chain has a usable endpoint, 1 a chain has none or an endpoint serves another chain, 2 invalid option or configuration.
 `,
   index: `Fills the transfer index with the past transfers of mainnet's chains.

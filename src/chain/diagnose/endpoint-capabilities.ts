@@ -23,6 +23,8 @@ export interface EndpointCapabilities {
   readonly batch: number | undefined;
   /** Largest accepted block range of a log search; Infinity: the whole chain; 0: no log searches. */
   readonly logBlocks: number | undefined;
+  /** How many of BURST_CALLS calls at the same time are not throttled. */
+  readonly callsAtOnce: number | undefined;
 }
 
 export interface DetectCapabilitiesOptions {
@@ -34,6 +36,8 @@ export interface DetectCapabilitiesOptions {
 }
 
 const LATENCY_SAMPLES = 3;
+/** Calls that are sent at the same time to see whether the endpoint throttles them. */
+export const BURST_CALLS = 40;
 /** Batch sizes to try, up to the first that is rejected. */
 export const PROBED_BATCH_SIZES = [2, 5, 10, 20, 50];
 /** Block ranges to try, down to the first that is accepted, unless a rejection names another. */
@@ -60,7 +64,24 @@ export async function detectCapabilities(
     contracts: await detectContracts(),
     batch: await detectBatchSize(),
     logBlocks: await detectBlockRange(),
+    // Last: an endpoint that throttles would seem to lack what is tried after it.
+    callsAtOnce: await countCallsAtOnce(),
   };
+
+  async function countCallsAtOnce(): Promise<number | undefined> {
+    const send = async (): Promise<"answered" | "throttled" | "failed"> => {
+      try {
+        await probe.send(BLOCK_NUMBER_CALL, signal);
+        return "answered";
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error;
+        const isThrottled = error.status === 429 || (error instanceof RpcError && isRateLimited(error));
+        return isThrottled ? "throttled" : "failed";
+      }
+    };
+    const results = await Promise.all(Array.from({ length: BURST_CALLS }, send));
+    return results.includes("failed") ? undefined : results.filter((result) => result === "answered").length;
+  }
 
   async function measureLatency(): Promise<number | undefined> {
     const latencies: number[] = [];

@@ -106,6 +106,7 @@ describe("hop-gateway check", () => {
           latencyMs: expect.any(Number),
           contracts: "together",
           batch: 50,
+          callsAtOnce: 40,
           logBlocks: "all",
         },
         expect.objectContaining({ usable: false, problems: ["wrong chain"], chainId: 42170 }),

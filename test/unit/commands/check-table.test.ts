@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { EndpointReport } from "../../../src/chain/diagnose/diagnose-endpoints.js";
-import { formatCheckTable } from "../../../src/commands/check-table.js";
+import { formatCheckTable, suggestRpcBudget } from "../../../src/commands/check-table.js";
 import { assessEndpoint } from "../../../src/commands/endpoint-assessment.js";
 
 const healthyReport: EndpointReport = {
@@ -66,4 +66,20 @@ test.each([
 ])("formats an age of %d seconds as %s", (ageSeconds, text) => {
   const report = { ...healthyReport, head: { number: 1, ageSeconds } };
   expect(formatCheckTable([chain("optimism", 10, [report])], "")).toContain(`  ${text}  `);
+});
+
+test("suggests a budget of calls for the endpoint that throttles first, unless it is unusable", () => {
+  const throttled = (name: string, callsAtOnce: number): EndpointReport => ({ ...healthyReport, name, callsAtOnce });
+  const unusable = { ...throttled("optimism[3]#ffffff", 1), chainId: 1 };
+  const chains = [
+    chain("optimism", 10, [throttled("optimism[1]#a1b2c3", 30), throttled("optimism[2]#123456", 12), unusable]),
+  ];
+  expect(suggestRpcBudget(chains)).toEqual({ endpoint: "optimism[2]#123456", callsAtOnce: 12, callsPerSecond: 9 });
+  expect(formatCheckTable(chains, "RPC_URL_")).toContain(
+    "optimism[2]#123456 throttles: it answered 12 of 40 calls at once. RPC_BUDGET=9 stays below that.\n",
+  );
+  expect(
+    suggestRpcBudget([chain("optimism", 10, [throttled("optimism[1]#a1b2c3", 40), healthyReport])]),
+  ).toBeUndefined();
+  expect(suggestRpcBudget([chain("optimism", 10, [throttled("optimism[1]#a1b2c3", 0)])])?.callsPerSecond).toBe(1);
 });

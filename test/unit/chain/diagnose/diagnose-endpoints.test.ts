@@ -146,6 +146,7 @@ describe("an endpoint with all capabilities", () => {
       latencyMs: expect.any(Number),
       contracts: "together",
       batch: 50,
+      callsAtOnce: 40,
       logBlocks: Number.POSITIVE_INFINITY,
     });
     expect(report.head?.ageSeconds).toBeGreaterThanOrEqual(2);
@@ -327,5 +328,28 @@ describe("a timeout", () => {
     const report = await one({ before }, { signal: over.signal });
     expect(report.batch).toBe(50);
     expect(report.logBlocks).toBeUndefined();
+  });
+});
+
+describe("an endpoint that throttles", () => {
+  test("is reported with the number of calls at once that it answers", async () => {
+    let hasSearched = false;
+    let calls = 0;
+    const before = (method: string): void => {
+      // The burst comes last, after the log searches.
+      if (method === "eth_getLogs") hasSearched = true;
+      else if (hasSearched && ++calls > 12) throw new NodeError(-32005, "rate limit exceeded");
+    };
+    expect(await one({ before })).toMatchObject({ callsAtOnce: 12, batch: 50, logBlocks: Number.POSITIVE_INFINITY });
+    expect(calls).toBe(40);
+  });
+
+  test("is not suspected when calls fail for another reason", async () => {
+    let hasSearched = false;
+    const before = (method: string): void => {
+      if (method === "eth_getLogs") hasSearched = true;
+      else if (hasSearched) throw new NodeError(-32603, "internal error");
+    };
+    expect((await one({ before })).callsAtOnce).toBeUndefined();
   });
 });
