@@ -105,7 +105,7 @@ export function createLookupBudgets({ now, onRequest, onExhausted }: LookupBudge
           if (purpose === "logs") searchedChains.add(chain);
           const isExpensive = total >= FREE_REQUESTS_PER_LOOKUP;
           const refusal = isOverLimit(chain, purpose)
-            ? searchTooLongError(chain)
+            ? searchTooLongError(chain, isPrivate)
             : isExpensive
               ? takeFromBuckets(caller)
               : undefined;
@@ -123,9 +123,13 @@ export function createLookupBudgets({ now, onRequest, onExhausted }: LookupBudge
   };
 }
 
-/** Reports a search that takes more requests than one lookup may send. */
-export function searchTooLongError(chain: string): BudgetExhaustedError {
-  const message = `the search of ${chain} takes many requests: a lookup after ${EXHAUSTED_PAUSE_MS / 1000} s goes on with it; ${REMEDY}`;
+/**
+ * Reports a search that takes more requests than one lookup may send.
+ * @param isPrivate whether nothing of it is kept for the next lookup
+ */
+export function searchTooLongError(chain: string, isPrivate: boolean): BudgetExhaustedError {
+  const next = isPrivate ? "" : `: a lookup after ${EXHAUSTED_PAUSE_MS / 1000} s goes on with it`;
+  const message = `the search of ${chain} takes many requests${next}; ${REMEDY}`;
   return new BudgetExhaustedError("lookup", "UPSTREAM_UNAVAILABLE", message);
 }
 

@@ -80,7 +80,7 @@ export function createResumableLogScanner(closing: AbortSignal, now: () => numbe
     } catch (error) {
       if (isBudgetExhausted(error, "lookup")) scan.pausedUntil = now() + EXHAUSTED_PAUSE_MS;
       // Other lookups may wait for the scan: the budget is not that of their callers.
-      throw isBudgetExhausted(error) ? searchTooLongError(client.slug) : error;
+      throw isBudgetExhausted(error) ? searchTooLongError(client.slug, false) : error;
     } finally {
       scope.cancel();
     }
@@ -93,7 +93,7 @@ export function createResumableLogScanner(closing: AbortSignal, now: () => numbe
       scans.set(key, scan);
       if (scan.logs.length >= options.targetCount) return scan.logs;
       if (scan.running === undefined) {
-        if (now() < scan.pausedUntil) throw searchTooLongError(options.client.slug);
+        if (now() < scan.pausedUntil) throw searchTooLongError(options.client.slug, false);
         scan.running = runInBackground(scan, options).finally(() => {
           scan.running = undefined;
         });

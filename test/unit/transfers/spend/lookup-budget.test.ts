@@ -65,7 +65,7 @@ describe("the budget of a lookup", () => {
 
   test("refuses more with the remedy, and keeps the first refusal", () => {
     const { open, exhausted, purposes } = setup();
-    const budget = open("a", true);
+    const budget = open("a");
     expect(budget.getExhaustion()).toBeUndefined();
     spendAll(budget, "logs", ["base", "linea"]);
     const message = expect.stringMatching(
@@ -73,7 +73,11 @@ describe("the budget of a lookup", () => {
     );
     expect(budget.getExhaustion()).toMatchObject({ reason: "UPSTREAM_UNAVAILABLE", budget: "lookup", message });
     expect(exhausted).toEqual(["lookup"]);
-    expect(purposes).toEqual(Array(80).fill("logs"));
+    expect(purposes).toEqual(Array(440).fill("logs"));
+    const privateBudget = open("a", true);
+    spendAll(privateBudget, "logs", ["base"]);
+    const privateMessage = expect.stringMatching(/^the search of base takes many requests; an index, or an endpoint/);
+    expect(privateBudget.getExhaustion()).toMatchObject({ message: privateMessage });
   });
 });
 
