@@ -7,6 +7,7 @@ import { RateLimiterClusterMaster } from "rate-limiter-flexible";
 import { generateEndpointNameKey } from "../chain/endpoints/endpoint-name.js";
 import type { Config } from "../config/config.js";
 import { createLogger } from "../observability/log.js";
+import { openNonBlocking } from "../observability/log-descriptor.js";
 import { createClusterMetrics } from "../observability/metrics/cluster-metrics.js";
 import { PROMETHEUS_MEDIA_TYPE } from "../observability/metrics/media-type.js";
 import { createLivenessReport } from "../observability/probes.js";
@@ -135,6 +136,8 @@ export function createWorkerSupervisor(config: Config): Gateway {
 
   return {
     async start() {
+      // Before the workers: when one exits, Node.js sets a socket that all share back to the mode it had at its start.
+      openNonBlocking(1);
       logStartupWarnings(config, logger);
       new RateLimiterClusterMaster();
       // Runs however this process exits: a busy worker would not notice that its primary is gone.

@@ -258,8 +258,11 @@ describe("METRICS_PORT", () => {
 
 test.runIf(process.platform === "linux")("counts the log lines that a full disk loses", async () => {
   const file = openSync("/dev/full", "w");
+  const logOutput = createLogOutput(file);
+  // Fills the buffer.
+  logOutput.write(`${"x".repeat(4 * 1024 * 1024 - 1)}\n`);
   const configured = { ...environment, HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0" };
-  const gateway = await createGateway(loadConfig(configured), undefined, { logOutput: createLogOutput(file) });
+  const gateway = await createGateway(loadConfig(configured), undefined, { logOutput });
   closing.push(() => gateway.stop());
   const { url, metricsUrl = "" } = await gateway.start();
   for (let n = 0; n < 3; n++) await (await fetch(`${url}/v1/available-routes`)).arrayBuffer();

@@ -1,108 +1,198 @@
 import fs from "node:fs";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createLogOutput } from "../../../src/observability/log-output.js";
 
-// A stub of node:fs takes the writes: a real full disk shows no recovery. test/process/log-output.test.ts uses real outputs.
+// Stubs take the writes: a real full disk shows no recovery. test/process/log-output.test.ts uses real outputs.
 
-type Outcome = "ENOSPC" | "EPIPE" | number | undefined;
+type Outcome = "ENOSPC" | "EPIPE" | "EAGAIN" | number | undefined;
+type WriteCallback = (error: NodeJS.ErrnoException | null, count: number) => void;
 
-const stub = vi.hoisted(() => ({
-  /** What becomes of the next writes: an error code, a number of bytes, or undefined for all bytes. */
-  outcomes: [] as Outcome[],
-  written: "",
-}));
-
-vi.mock("node:fs", async (importOriginal) => {
-  const actual = await importOriginal<typeof fs>();
-  const write = (
-    _file: number,
-    bytes: Buffer,
-    _offset: number,
-    _length: number,
-    _position: null,
-    onWritten: (error: NodeJS.ErrnoException | null, count: number) => void,
-  ): void => {
-    const outcome = stub.outcomes.shift();
-    setImmediate(() => {
-      if (typeof outcome === "string") {
-        onWritten(Object.assign(new Error(outcome), { code: outcome }), 0);
-        return;
-      }
-      const count = outcome ?? bytes.length;
-      stub.written += bytes.subarray(0, count).toString();
-      onWritten(null, count);
-    });
-  };
-  const mocked = { ...actual, write };
-  return { ...mocked, default: mocked };
+const pipe = vi.hoisted(() => ({ descriptor: 1_000, isBlocking: false, isPipe: true }));
+vi.mock("../../../src/observability/log-descriptor.js", async (importOriginal) => {
+  const actual = await importOriginal<typeof import("../../../src/observability/log-descriptor.js")>();
+  const openNonBlocking = (output: number) => (output === pipe.descriptor ? pipe : actual.openNonBlocking(output));
+  return { openNonBlocking };
 });
 
+/** What becomes of the next writes: an error code, a number of bytes, or undefined for all bytes. */
+let outcomes: Outcome[];
+/** What becomes of the writes after those. */
+let laterOutcome: Outcome;
+let writes: string[];
 let exitHooks: readonly unknown[];
+
+function takeWrite(bytes: Buffer): number {
+  const outcome = outcomes.length > 0 ? outcomes.shift() : laterOutcome;
+  if (typeof outcome === "string") throw Object.assign(new Error(outcome), { code: outcome });
+  const count = outcome ?? bytes.length;
+  writes.push(bytes.subarray(0, count).toString());
+  return count;
+}
+
 beforeEach(() => {
   vi.useFakeTimers();
-  stub.outcomes = [];
-  stub.written = "";
+  [outcomes, laterOutcome, writes] = [[], undefined, []];
   exitHooks = process.listeners("exit");
+  vi.spyOn(fs, "writeSync").mockImplementation(((_file: number, bytes: Buffer) => takeWrite(bytes)) as never);
+  vi.spyOn(fs, "write").mockImplementation(((_file: number, bytes: Buffer, onWritten: WriteCallback) => {
+    setImmediate(() => {
+      let [error, count]: [NodeJS.ErrnoException | null, number] = [null, 0];
+      try {
+        count = takeWrite(bytes);
+      } catch (failure) {
+        error = failure as NodeJS.ErrnoException;
+      }
+      onWritten(error, count);
+    });
+  }) as never);
 });
 afterEach(() => {
+  vi.restoreAllMocks();
   vi.useRealTimers();
   for (const hook of process.listeners("exit")) if (!exitHooks.includes(hook)) process.off("exit", hook);
 });
 
-/** Creates an output to a regular file, so that its writes are asynchronous. */
-function create() {
-  return createLogOutput(fs.openSync("/dev/null", "w"));
-}
+/** Creates an output to a file, whose writes are asynchronous. */
+const createFileOutput = () => createLogOutput(fs.openSync("/dev/null", "w"));
 
 /** Lets the flush interval pass, and the writes end that begin then. */
 const flush = (): Promise<unknown> => vi.advanceTimersByTimeAsync(1_000);
 
-test("counts the lines of a chunk that a full disk loses, and writes and reports the next ones", async () => {
-  const output = create();
-  stub.outcomes = ["ENOSPC"];
-  for (let index = 0; index < 3; index++) output.write(`{"index":${index}}\n`);
-  await flush();
-  expect(output.lostLines()).toEqual({ reader_too_slow: 0, write_failed: 3, output_closed: 0 });
-  expect(stub.written).toBe("");
+const NOTHING_LOST = { reader_too_slow: 0, write_failed: 0, output_closed: 0 };
+const MIB = 1024 * 1024;
 
-  output.write('{"index":3}\n');
-  await flush();
-  const [line = "", report = ""] = stub.written.split("\n");
-  expect(line).toBe('{"index":3}');
-  expect(JSON.parse(report)).toMatchObject({
-    level: 40,
-    droppedLines: 3,
-    msg: expect.stringContaining("write failed"),
+function parseReport(line: string | undefined): number {
+  const report = JSON.parse(line ?? "");
+  expect(report).toMatchObject({ level: 40, msg: "log reader too slow or write failed; lines dropped" });
+  expect(new Date(report.time).toISOString()).toBe(report.time);
+  return report.droppedLines;
+}
+
+describe("on a full disk", () => {
+  test("keeps the lines and writes them when there is room again, none of them torn", async () => {
+    const output = createFileOutput();
+    outcomes = ["ENOSPC", "first\nsec".length, "ENOSPC", "ENOSPC"];
+    for (const line of ["first\n", "second\n", "third\n"]) output.write(line);
+    await flush();
+    output.write("fourth\n");
+    await flush();
+    expect(writes.join("")).toBe("first\nsecond\nthird\nfourth\n");
+    expect(output.lostLines()).toEqual(NOTHING_LOST);
   });
-  expect(output.lostLines()).toMatchObject({ write_failed: 3 });
+
+  test("counts the lines beyond the buffer, and reports them in the log when there is room again", async () => {
+    const output = createFileOutput();
+    const line = `${"x".repeat(MIB - 1)}\n`;
+    laterOutcome = "ENOSPC";
+    output.write("first\n");
+    await flush();
+    for (let index = 0; index < 6; index++) output.write(line);
+    await flush();
+    expect(output.lostLines()).toEqual({ ...NOTHING_LOST, write_failed: 3 });
+    expect(writes).toEqual([]);
+
+    laterOutcome = undefined;
+    await flush();
+    const written = writes.join("").split("\n");
+    expect(written.slice(0, 4).map((text) => text.length)).toEqual([5, MIB - 1, MIB - 1, MIB - 1]);
+    expect(parseReport(written[4])).toBe(3);
+    expect(written.slice(5)).toEqual([""]);
+    output.write("last\n");
+    await flush();
+    expect(writes.at(-1)).toBe("last\n");
+    expect(output.lostLines()).toEqual({ ...NOTHING_LOST, write_failed: 3 });
+  });
 });
 
-test("counts the lines that are not completely written when the disk fills up during a write", async () => {
-  const output = create();
-  stub.outcomes = ["first\nsec".length, "ENOSPC"];
-  output.write("first\n");
-  output.write("second\n");
-  output.write("third\n");
+describe("when the reader is gone", () => {
+  test("counts the lines that were waiting, and every line after that", async () => {
+    const output = createFileOutput();
+    outcomes = ["EPIPE"];
+    const line = `${"x".repeat(2_999)}\n`;
+    for (let index = 0; index < 5; index++) output.write(line);
+    await flush();
+    expect(output.lostLines()).toEqual({ ...NOTHING_LOST, output_closed: 5 });
+    output.write(line);
+    await flush();
+    expect(output.lostLines()).toEqual({ ...NOTHING_LOST, output_closed: 6 });
+    expect(writes).toEqual([]);
+  });
+
+  test("counts each line once, also those of a partial write and those lost before", async () => {
+    const output = createFileOutput();
+    laterOutcome = "ENOSPC";
+    output.write("first\n");
+    await flush();
+    for (let index = 0; index < 2; index++) output.write(`${"x".repeat(3 * MIB)}\n`);
+    await flush();
+    outcomes = ["first\n".length];
+    laterOutcome = "EPIPE";
+    await flush();
+    expect(output.lostLines()).toEqual({ ...NOTHING_LOST, write_failed: 1, output_closed: 1 });
+  });
+});
+
+test("counts the lines beyond the buffer of 4 MiB while the reader is too slow", async () => {
+  const output = createFileOutput();
+  for (let index = 0; index < 20; index++) output.write(`${"x".repeat(MIB / 2 - 1)}\n`);
+  expect(output.lostLines()).toEqual({ ...NOTHING_LOST, reader_too_slow: 12 });
   await flush();
-  expect(stub.written).toBe("first\nsec");
-  expect(output.lostLines()).toEqual({ reader_too_slow: 0, write_failed: 2, output_closed: 0 });
+  expect(parseReport(writes.join("").split("\n").at(-2))).toBe(12);
 });
 
-test("counts the lines that were waiting when the reader went away, and every line after that", async () => {
-  const output = create();
-  stub.outcomes = ["EPIPE"];
-  const line = `${"x".repeat(2_999)}\n`;
-  for (let index = 0; index < 5; index++) output.write(line);
+test("combines lines into writes of 32 to 64 KiB, and writes the remainder at the flush interval", async () => {
+  const output = createFileOutput();
+  const line = `${"x".repeat(999)}\n`;
+  for (let index = 0; index < 166; index++) output.write(line);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(writes.map((text) => text.length / 1_000)).toEqual([33, 65, 65]);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(writes.map((text) => text.length / 1_000)).toEqual([33, 65, 65, 3]);
+});
+
+test("writes nothing and has no timer while there are no lines", async () => {
+  const output = createFileOutput();
+  output.write("line\n");
   await flush();
-  expect(output.lostLines()).toEqual({ reader_too_slow: 0, write_failed: 0, output_closed: 5 });
-  output.write(line);
-  expect(output.lostLines()).toEqual({ reader_too_slow: 0, write_failed: 0, output_closed: 6 });
-  expect(stub.written).toBe("");
+  expect(writes).toEqual(["line\n"]);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
-test("counts the lines beyond the buffer of 16 MB", () => {
-  const output = create();
-  const line = `${"x".repeat(1024 * 1024 - 1)}\n`;
-  for (let index = 0; index < 20; index++) output.write(line);
-  expect(output.lostLines()).toEqual({ reader_too_slow: 4, write_failed: 0, output_closed: 0 });
+describe("to a pipe", () => {
+  const createPipeOutput = () => createLogOutput(pipe.descriptor);
+
+  test("writes whole lines of at most 4096 bytes at once, whatever their characters", async () => {
+    const output = createPipeOutput();
+    const lines = Array.from({ length: 100 }, (_, index) => `${index} ${"\u20ac".repeat(100 + index)}\n`);
+    for (const line of lines) output.write(line);
+    await flush();
+    expect(writes.join("")).toBe(lines.join(""));
+    for (const text of writes) expect(text).toMatch(/\n$/);
+    for (const text of writes) expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4096);
+    expect(writes.length).toBeLessThan(20);
+  });
+
+  test("tries again after 5 ms when the pipe is full", async () => {
+    const output = createPipeOutput();
+    outcomes = ["EAGAIN"];
+    output.write(`${"x".repeat(3_500)}\n`);
+    expect(writes).toEqual([]);
+    await vi.advanceTimersByTimeAsync(5);
+    expect(writes.join("")).toHaveLength(3_501);
+    expect(output.lostLines()).toEqual(NOTHING_LOST);
+  });
+
+  test("writes a full buffer at once when its reader reads again", async () => {
+    const output = createPipeOutput();
+    laterOutcome = "EAGAIN";
+    const line = `${"x".repeat(249)}\n`;
+    for (let index = 0; index < 20_000; index++) output.write(line);
+    const { reader_too_slow: lost } = output.lostLines();
+    expect(lost).toBe(20_000 - Math.floor((4 * MIB) / line.length));
+    laterOutcome = undefined;
+    await flush();
+    const written = writes.join("").split("\n");
+    expect(written.filter((text) => text.startsWith("x"))).toHaveLength(20_000 - lost);
+    expect(parseReport(written.at(-2))).toBe(lost);
+  });
 });
