@@ -152,9 +152,7 @@ export async function createGateway(
     fastPaths,
     log(entry, reason) {
       metrics.onRequest(entry, reason);
-      // Requests for documents are frequent and of little interest: probes are among them.
-      if (entry.operation.startsWith("/")) logger.debug(entry, "request");
-      else logger.info(entry, "request");
+      logger.logRequest(entry);
     },
     tracer: tracing?.callTracer,
     trustProxy: config.trustProxy,

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { pino } from "pino";
 import { expect, inject, test } from "vitest";
 import { createGateway } from "../../../src/app/gateway.js";
 import { loadConfig } from "../../../src/config/config.js";
+import { createLogger } from "../../../src/observability/log.js";
 
 test("logs that quotes equal those of the SDK at the same blocks", async () => {
   const lines: Record<string, unknown>[] = [];
-  const logger = pino({ level: "debug" }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const logger = createLogger("debug", { write: (line) => void lines.push(JSON.parse(line)) });
   const defaults = { HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0" };
   const environment = { ...inject("network").environment, ...defaults, QUOTE_VERIFY_RATE: "1" };
   const gateway = await createGateway(loadConfig(environment), logger);

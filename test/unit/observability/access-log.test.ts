@@ -1,0 +1,66 @@
+import fc from "fast-check";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { AccessLogEntry } from "../../../src/http/request/request-context.js";
+import { createIsoClock, formatAccessLine } from "../../../src/observability/access-log.js";
+import { createLogger } from "../../../src/observability/log.js";
+
+beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 0, 2, 3, 4, 5, 6) }));
+afterEach(() => void vi.useRealTimers());
+
+// Well-formed: pino passes a lone surrogate on, which its output then replaces.
+const text = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.string({ unit: "grapheme", maxLength: 200 }),
+  fc.base64String(),
+);
+// pino fails for fields like toString.
+const name = text.filter((key) => !(key in {}));
+const value = fc.oneof(text, fc.double(), fc.integer(), fc.boolean());
+const entries = fc
+  .record({
+    requestId: text,
+    protocol: fc.constantFrom("grpc" as const, "rest" as const),
+    operation: text,
+    code: text,
+    durationMs: fc.double(),
+  })
+  .chain((fixed) => fc.dictionary(name, value).map((more): AccessLogEntry => ({ ...more, ...fixed })));
+
+test("prints an entry byte for byte as pino does", () => {
+  let expected = "";
+  const stream = {
+    write(line: string) {
+      expected = line;
+    },
+  };
+  const logger = pino({ level: "debug", base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream);
+  fc.assert(
+    fc.property(entries, fc.boolean(), (entry, isInfo) => {
+      if (isInfo) logger.info(entry, "request");
+      else logger.debug(entry, "request");
+      expect(formatAccessLine(isInfo ? 30 : 20, "2026-01-02T03:04:05.006Z", entry)).toBe(expected);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("formats the time of each line", () => {
+  const formatTime = createIsoClock(() => Date.now());
+  expect([formatTime(), formatTime()]).toEqual(["2026-01-02T03:04:05.006Z", "2026-01-02T03:04:05.006Z"]);
+  vi.advanceTimersByTime(1);
+  expect(formatTime()).toBe("2026-01-02T03:04:05.007Z");
+});
+
+test.each([
+  ["silent", []],
+  ["warn", []],
+  ["info", ["hop.bridge.v1.BridgeService/GetQuote"]],
+  ["debug", ["hop.bridge.v1.BridgeService/GetQuote", "/livez"]],
+] as const)("at level %s logs the requests of %j", (level, logged) => {
+  const lines: string[] = [];
+  const logger = createLogger(level, { write: (line) => void lines.push(line) });
+  for (const operation of ["hop.bridge.v1.BridgeService/GetQuote", "/livez"])
+    logger.logRequest({ requestId: "a", protocol: "rest", operation, code: "ok", durationMs: 1.5 });
+  expect(lines.map((line) => JSON.parse(line).operation)).toEqual(logged);
+});
