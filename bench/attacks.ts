@@ -143,12 +143,12 @@ const measureSlowReaders = (): Promise<Row[]> =>
     ),
   );
 
-const measureUnknownId = (): Promise<Row> =>
-  withService({ maxLogBlocks: 10_000 }, async (service, chains) => {
+const measureUnknownId = (latencyMs: number) => (): Promise<Row> =>
+  withService({ maxLogBlocks: 10_000, latencyMs }, async (service, chains) => {
     const costs = await lookUpUnknownId(service.port, chains);
     const [first, again] = costs.map(({ requests }) => requests) as [number, number];
     return {
-      title: "one unknown transferId, endpoints search 10,000 blocks at a time; again",
+      title: `one unknown transferId, endpoints search 10,000 blocks at a time, in ${latencyMs} ms; again`,
       result: costs.map(({ requests, status, reason }) => `${requests} requests (${status} ${reason})`).join(", "),
       goal: "<= 500; <= 20",
       isReached: first <= 500 && again <= 20,
@@ -286,7 +286,8 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Row | Row[]>>> = {
   livez: measureLiveness((service) => service.port, "public"),
   "livez-metrics": measureLiveness((service) => service.metricsPort(), "metrics"),
   "slow-readers": measureSlowReaders,
-  "unknown-id": measureUnknownId,
+  "unknown-id": measureUnknownId(0),
+  "unknown-id-slow": measureUnknownId(300),
   "unknown-hash": measureUnknownHash,
   "forged-receipt": measureForgedReceipt,
   "one-host-errors": measureOneHost("answers 500", { errorStatus: 500 }),

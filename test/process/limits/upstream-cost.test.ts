@@ -39,7 +39,8 @@ async function startService(chains: AttackedChains): Promise<AttackedService> {
 
 describe("look-ups", () => {
   test("of an unknown transfer ID stay within a budget where endpoints search 10,000 blocks at a time", async () => {
-    const chains = await startChains({ maxLogBlocks: 10_000 });
+    // So slow that each response is too late to verify the chain of the next request.
+    const chains = await startChains({ maxLogBlocks: 10_000, latencyMs: 300 });
     const { port } = await startService(chains);
     const [first, again] = await lookUpUnknownId(port, chains);
     expect(first).toMatchObject({ status: 503, reason: "UPSTREAM_UNAVAILABLE" });
