@@ -1,6 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
+import type { Writable } from "node:stream";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
@@ -11,6 +12,8 @@ export interface ResourceUsage {
   /** Used bytes of the JavaScript heap. */
   readonly heapBytes: number;
   readonly residentBytes: number;
+  /** Most that was resident at any time. */
+  readonly peakResidentBytes: number;
   readonly sockets: number;
   readonly timers: number;
   /** Open file descriptors; NaN where /proc is missing. */
@@ -45,9 +48,9 @@ export async function runBench(measure: () => Promise<void>, servers: Readonly<R
 
 /**
  * Starts a server in a child process.
- * @param stdout file descriptor for its standard output. Default: inherited
+ * @param stdout file descriptor, or stream that has one, for its standard output. Default: inherited
  */
-export async function startServer(role: string, input: unknown, stdout?: number): Promise<ServerProcess> {
+export async function startServer(role: string, input: unknown, stdout?: number | Writable): Promise<ServerProcess> {
   const child = fork(process.argv[1] ?? "", [role], { stdio: ["ignore", stdout ?? "inherit", "inherit", "ipc"] });
   const exited = once(child, "exit");
   async function sendCommand(command: ServerCommand): Promise<ServerReply> {
@@ -100,6 +103,7 @@ function measureResourceUsage(): ResourceUsage {
   return {
     heapBytes: heapUsed,
     residentBytes: rss,
+    peakResidentBytes: process.resourceUsage().maxRSS * 1024,
     sockets: count(/^TCPSocketWrap$/),
     timers: count(/^Timeout$/),
     descriptors: process.platform === "linux" ? readdirSync("/proc/self/fd").length : Number.NaN,
