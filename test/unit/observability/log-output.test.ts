@@ -80,6 +80,16 @@ describe("on a full disk", () => {
     expect(output.lostLines()).toEqual(NOTHING_LOST);
   });
 
+  test("tries again five times per second, however many lines are logged", async () => {
+    const output = createFileOutput();
+    laterOutcome = "ENOSPC";
+    for (let turn = 0; turn < 100; turn++) {
+      output.write(`${"x".repeat(MIB / 32)}\n`);
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    expect(vi.mocked(fs.write).mock.calls.length).toBeLessThanOrEqual(6);
+  });
+
   test("counts the lines beyond the buffer, and reports them in the log when there is room again", async () => {
     const output = createFileOutput();
     const line = `${"x".repeat(MIB - 1)}\n`;
@@ -161,8 +171,12 @@ test("writes nothing and has no timer while there are no lines", async () => {
 describe("to a pipe", () => {
   const createPipeOutput = () => createLogOutput(pipe.descriptor);
 
-  test("writes whole lines of at most 4096 bytes at once, whatever their characters", async () => {
+  test.each([
+    ["as they come", undefined],
+    ["after the pipe was full", "EAGAIN" as const],
+  ])("writes whole lines of at most 4096 bytes at once, whatever their characters: %s", async (_, first) => {
     const output = createPipeOutput();
+    outcomes = [first];
     const lines = Array.from({ length: 100 }, (_, index) => `${index} ${"\u20ac".repeat(100 + index)}\n`);
     for (const line of lines) output.write(line);
     await flush();
