@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import {
   createFrameReader,
@@ -30,7 +31,11 @@ export const readHttp1Slowly: SlowReader = (port, maxSeconds) =>
     });
     socket.on("error", () => {}).once("close", onEnd);
     socket.write(`GET ${LARGE_PATH} HTTP/1.1\r\nHost: attacked\r\n\r\n`.repeat(240));
-    const timer = setInterval(() => socket.resume(), INTERVAL_MS);
+    const timer = setInterval(() => {
+      socket.resume();
+      // The end would reach this reader only after all bytes before it.
+      if (socket.localPort !== undefined && !isEstablished(port, socket.localPort)) onEnd();
+    }, INTERVAL_MS);
     return () => {
       clearInterval(timer);
       socket.destroy();
@@ -67,6 +72,14 @@ function holdStream(port: number, maxSeconds: number, everySecond: () => Buffer)
       socket.destroy();
     };
   });
+}
+
+/** Returns whether a server holds a connection open, where the kernel tells (Linux). */
+function isEstablished(serverPort: number, clientPort: number): boolean {
+  if (process.platform !== "linux") return true;
+  const [server, client] = [serverPort, clientPort].map((port) => port.toString(16).toUpperCase().padStart(4, "0"));
+  const line = new RegExp(`^ *\\d+: [0-9A-F]+:${server} [0-9A-F]+:${client} 01 `, "m");
+  return line.test(readFileSync("/proc/net/tcp", "utf8"));
 }
 
 /** @param begin starts the reader and returns a function that stops it */
