@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../errors.js";
+import type { BeginRequest } from "./admission/begin.js";
 import type { HttpLimits } from "./connection/http-limits.js";
 import { createHeadersTooLargeError, createUrlTooLongError } from "./connection/protocol-errors.js";
-import type { BeginRequest } from "./request/begin.js";
 import type { BufferedBody } from "./request/body.js";
 import { toCodeName } from "./request/error-mapping.js";
 import type { InFlightRegistry } from "./request/in-flight-registry.js";

@@ -1,18 +1,19 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import { createBeginRequest } from "./admission/begin.js";
+import { createRateLimiter, type RateLimitOptions } from "./admission/rate-limiter.js";
+import { createStreamQuota } from "./admission/stream-quota.js";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
 import type { HttpProtocolError } from "./connection/http1-server.js";
 import { type ConnectionLoad, createHttpSocketListener } from "./connection/listener.js";
 import { toHttpProtocolErrorResponse } from "./connection/protocol-errors.js";
 import { createDispatcher, exceedsHeaderLimits, type StreamFallback } from "./dispatch.js";
 import { createDocumentRoutes, type Documents } from "./documents.js";
-import { createBeginRequest } from "./request/begin.js";
 import { identifyCaller } from "./request/caller.js";
 import { toCodeName } from "./request/error-mapping.js";
 import { createInFlightRegistry } from "./request/in-flight-registry.js";
 import { type AnyOperation, decorateOperations, type MountedService } from "./request/mounted-service.js";
-import { createRateLimiter, type RateLimitOptions } from "./request/rate-limiter.js";
 import {
   type AccessLog,
   type HttpRequest,
@@ -23,7 +24,6 @@ import {
 } from "./request/request-context.js";
 import { createRequestId } from "./request/request-id.js";
 import { formatRawErrorResponse, type HttpRoute } from "./request/response.js";
-import { createStreamQuota } from "./request/stream-quota.js";
 import { createRestRoutes } from "./rest/rest-routes.js";
 import { createConnectFastPath } from "./rpc/connect-fast-path.js";
 import { createGrpcFastPath } from "./rpc/grpc-fast-path.js";

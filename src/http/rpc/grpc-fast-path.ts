@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import type { BeginRequest } from "../admission/begin.js";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
-import type { BeginRequest } from "../request/begin.js";
 import { appendChunk, type BodyTimeout, type BufferedBody, ENVELOPE_BYTES, startBodyTimer } from "../request/body.js";
 import type { InFlightRegistry } from "../request/in-flight-registry.js";
 import type { StreamRequestContext } from "../request/request-context.js";

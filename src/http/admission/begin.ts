@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../errors.js";
+import type { Protocol, RequestContext } from "../request/request-context.js";
 import type { RateLimiter } from "./rate-limiter.js";
-import type { Protocol, RequestContext } from "./request-context.js";
 
 /**
  * Begins a request on every serving path: names its protocol and operation for the log and counts it against the rate

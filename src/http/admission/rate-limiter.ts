@@ -1,7 +1,7 @@
 import cluster from "node:cluster";
 import { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { ServiceError } from "../../errors.js";
-import type { RequestContext } from "./request-context.js";
+import type { RequestContext } from "../request/request-context.js";
 
 /** The number of calls that each caller may make per window. */
 export interface RateLimitOptions {

@@ -12,7 +12,7 @@ import {
   GetQuoteResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../../src/errors.js";
-import { createRateLimiter } from "../../../../src/http/request/rate-limiter.js";
+import { createRateLimiter } from "../../../../src/http/admission/rate-limiter.js";
 import type { RequestContext } from "../../../../src/http/request/request-context.js";
 import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
 import { type RawResponse, sendHttp1, sendHttp2 } from "../support/raw-client.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createStreamQuota, type StreamQuota } from "../../../../src/http/request/stream-quota.js";
+import { createStreamQuota, type StreamQuota } from "../../../../src/http/admission/stream-quota.js";
 
 const fill = (quota: StreamQuota, caller: string, count: number): (() => void)[] =>
   Array.from({ length: count }, () => quota.acquire(caller));
