@@ -170,13 +170,17 @@ function parseCall(exchange: HttpExchange): StreamCall | undefined {
   const requestEncoding = headers[isConnect ? "connect-content-encoding" : "grpc-encoding"] ?? "identity";
   if (requestEncoding !== "identity") return undefined;
   const accepted = headers[isConnect ? "connect-accept-encoding" : "grpc-accept-encoding"];
-  if (isConnect && accepted !== undefined && accepted !== "gzip") return undefined;
-  const encoding = acceptsGzip(accepted?.toString()) ? "gzip" : undefined;
+  const encoding = (isConnect ? listsGzip : acceptsGzip)(accepted?.toString()) ? "gzip" : undefined;
   const timeout = headers[isConnect ? "connect-timeout-ms" : "grpc-timeout"];
   if (timeout === undefined) return { exchange, format, encoding, deadlineMs: undefined };
   const timeoutMs = isConnect ? parseConnectTimeoutMs(timeout.toString()) : parseGrpcTimeoutMs(timeout.toString());
   if (timeoutMs === undefined || timeoutMs <= 0) return undefined;
   return { exchange, format, encoding, deadlineMs: toDeadlineMs(timeoutMs) };
+}
+
+/** Connect's own header lists names without weights and wildcards. Its Node.js client sends `gzip,br`. */
+function listsGzip(accepted: string | undefined): boolean {
+  return accepted?.split(",").some((name) => name.trim() === "gzip") === true;
 }
 
 function startDeadline({ deadlineMs }: StreamCall, onDeadline: () => void): NodeJS.Timeout | undefined {

@@ -216,3 +216,30 @@ test("on the fast path a stream counts from its headers on, and an invalid one n
   open(session);
   await expect.poll(openCount).toBe(1);
 });
+
+describe("only the fast path counts a watch", () => {
+  const connect = { type: "application/connect+json", message: JSON_MESSAGE };
+  test.each([
+    [
+      "in gRPC of a client that accepts every encoding",
+      { headers: { "grpc-accept-encoding": "identity,deflate,gzip" } },
+    ],
+    ["of Connect's Node.js client", { ...connect, headers: { "connect-accept-encoding": "gzip,br" } }],
+    ["of a client of Connect that accepts brotli alone", { ...connect, headers: { "connect-accept-encoding": "br" } }],
+  ])("%s", async (_, options) => {
+    const { session, openCount } = await start({ limits: { streamingCalls: 2, generalStreamingCalls: 0 } });
+    const stream = open(session, options);
+    expect((await once(stream, "response"))[0]).toMatchObject({ ":status": 200 });
+    await once(stream, "data");
+    expect(openCount()).toBe(1);
+  });
+});
+
+test("the general path alone counts a watch that the fast path hands over", async () => {
+  const { session, openCount } = await start();
+  // A name beyond ASCII.
+  const message = Buffer.from('\0\0\0\0\x10{"service":"\u00fc"}');
+  const stream = open(session, { type: "application/connect+json", message });
+  expect((await once(stream, "data")).toString()).toContain("SERVICE_UNKNOWN");
+  expect(openCount()).toBe(1);
+});
