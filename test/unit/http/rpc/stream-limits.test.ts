@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openRawSocket, sendHttp1 } from "../support/raw-client.js";
 import { describeOnBothPaths, startTestServer, type TestServerOptions } from "../support/test-server.js";
 
@@ -176,6 +176,19 @@ describeOnBothPaths(() => {
       await expect.poll(openCount).toBe(1);
       stream.close(8);
       await expect.poll(openCount).toBe(0);
+    });
+
+    test("and its timer, when it ends long before its deadline", async () => {
+      const { session, openCount } = await start();
+      await once(session, "connect");
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      onTestFinished(() => void vi.useRealTimers());
+      const stream = open(session, { headers: { "grpc-timeout": "99999999H" } });
+      await once(stream, "data");
+      expect(vi.getTimerCount()).toBe(1);
+      stream.close(8);
+      await expect.poll(openCount).toBe(0);
+      expect(vi.getTimerCount()).toBe(0);
     });
 
     test("at its deadline", async () => {
