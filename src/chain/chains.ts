@@ -7,7 +7,7 @@ import {
   type EndpointCaller,
 } from "./custom-endpoints/custom-endpoints.js";
 import type { CustomUrlPolicy } from "./custom-endpoints/ssrf-guard.js";
-import type { BudgetOutcome } from "./endpoints/call-budget.js";
+import type { BudgetOutcome } from "./endpoints/budget/call-budget.js";
 import type { EndpointRequest, EndpointRequestObserver } from "./endpoints/endpoint.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoints/endpoint-name.js";
 import {

@@ -3,13 +3,13 @@ import { Agent } from "undici";
 import { ServiceError } from "../../errors.js";
 import { monotonicNow, sleep } from "../../resilience/clock.js";
 import type { ChainClient } from "../chain-client.js";
+import { createResponseMemory } from "../endpoints/budget/response-memory.js";
 import type { EndpointRequestObserver } from "../endpoints/endpoint.js";
 import type { EndpointFailure } from "../endpoints/endpoint-pool.js";
 import { createLimitedConnector } from "./connector.js";
 import { createCustomClient } from "./custom-client.js";
 import { type CustomHost, createHostLimits } from "./host-limits.js";
 import { type ResolvedAddress, resolveHost } from "./resolve-host.js";
-import { createResponseMemory } from "./response-memory.js";
 import { createSsrfGuard, type SsrfGuardOptions } from "./ssrf-guard.js";
 
 /** The caller that names an endpoint. */

@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { LRUCache } from "lru-cache";
 import { ServiceError } from "../../errors.js";
 import { createFairQuota, type FairQuota } from "../../resilience/fair-quota.js";
-import { createTokenBucket, type TokenBucket } from "../endpoints/token-bucket.js";
+import { createTokenBucket, type TokenBucket } from "../endpoints/budget/token-bucket.js";
 
 /** A host that callers name: its name and, if it was resolved here, its addresses. */
 export interface CustomHost {

@@ -8,7 +8,7 @@ import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
 import { createRequesterClient } from "../requester-client.js";
 import { createAdaptiveLogReader, limitConcurrentSearches } from "./adaptive-block-range.js";
 import { computePatienceMs } from "./attempt-plan.js";
-import { type BudgetOutcome, createCallBudgets } from "./call-budget.js";
+import { type BudgetOutcome, createCallBudgets } from "./budget/call-budget.js";
 import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
 import type { Upstream } from "./endpoint-attempt.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoint-name.js";

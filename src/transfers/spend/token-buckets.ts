@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { createTokenBucket, type TokenBucket } from "../../chain/endpoints/token-bucket.js";
+import { createTokenBucket, type TokenBucket } from "../../chain/endpoints/budget/token-bucket.js";
 
 /** Capacity and refill rate of a token bucket. */
 export interface TokenBucketRate {

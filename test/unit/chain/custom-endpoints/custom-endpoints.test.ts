@@ -12,7 +12,7 @@ import {
 } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import { MAX_CONNECTIONS_PER_NAME } from "../../../../src/chain/custom-endpoints/host-limits.js";
 import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
-import { MAX_RESPONSE_MEMORY_BYTES } from "../../../../src/chain/custom-endpoints/response-memory.js";
+import { MAX_RESPONSE_MEMORY_BYTES } from "../../../../src/chain/endpoints/budget/response-memory.js";
 import { sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 import { type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 import { createSingleEndpoints } from "../support/single-endpoints.js";

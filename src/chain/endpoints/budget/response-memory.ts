@@ -1,6 +1,6 @@
-import { ServiceError } from "../../errors.js";
-import { createFairQuota } from "../../resilience/fair-quota.js";
-import type { BodyMemory } from "../../resilience/fetch-json.js";
+import { ServiceError } from "../../../errors.js";
+import { createFairQuota } from "../../../resilience/fair-quota.js";
+import type { BodyMemory } from "../../../resilience/fetch-json.js";
 
 /** One memory budget for the responses of all custom endpoints. */
 export interface ResponseMemory {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import {
   createResponseMemory,
   MAX_RESPONSE_MEMORY_BYTES,
-} from "../../../../src/chain/custom-endpoints/response-memory.js";
+} from "../../../../../src/chain/endpoints/budget/response-memory.js";
 
 const MEBIBYTE = 1024 * 1024;
 const overloaded = expect.objectContaining({ reason: "OVERLOADED", retryAfterSeconds: 1 });

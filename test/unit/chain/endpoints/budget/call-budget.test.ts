@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
-import type { RpcCall } from "../../../../src/chain/chain-client.js";
-import { createCallBudgets } from "../../../../src/chain/endpoints/call-budget.js";
-import { createPoolOn, startRpcNodeStub } from "../support/rpc-node-stub.js";
+import type { RpcCall } from "../../../../../src/chain/chain-client.js";
+import { createCallBudgets } from "../../../../../src/chain/endpoints/budget/call-budget.js";
+import { createPoolOn, startRpcNodeStub } from "../../support/rpc-node-stub.js";
 
 const never = new AbortController().signal;
 const flush = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

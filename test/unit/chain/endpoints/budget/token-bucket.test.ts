@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTokenBucket } from "../../../../src/chain/endpoints/token-bucket.js";
+import { createTokenBucket } from "../../../../../src/chain/endpoints/budget/token-bucket.js";
 
 function create(perSecond: number, burst: number) {
   const clock = { ms: 0 };

@@ -1,7 +1,7 @@
-import { ServiceError } from "../../errors.js";
-import { createSemaphore } from "../../resilience/semaphore.js";
-import type { RpcCall } from "../chain-client.js";
-import type { HedgedRequester } from "./hedged-requests.js";
+import { ServiceError } from "../../../errors.js";
+import { createSemaphore } from "../../../resilience/semaphore.js";
+import type { RpcCall } from "../../chain-client.js";
+import type { HedgedRequester } from "../hedged-requests.js";
 import { createTokenBucket, type TokenBucket } from "./token-bucket.js";
 
 /** What happened to a request that the budget did not permit at once. */
