@@ -4,7 +4,7 @@ import type { ChainSource } from "./sources/chain/chain-source.js";
 import type { IndexLookup } from "./sources/index-source.js";
 import {
   isCctpNonce,
-  isUpstreamUnavailable,
+  isSourceUnavailable,
   type LookupContext,
   type LookupResult,
   querySource,
@@ -17,7 +17,8 @@ import type { TransferStatus } from "./status.js";
 export interface TransferResolver {
   /**
    * Returns the status of a transfer, or undefined when it certainly does not exist.
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when no source knows the transfer and the chains did not answer
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when no source knows the transfer and the chains did not answer; OVERLOADED
+   * when they could not be asked
    * @throws ServiceError INVALID_PARAMETER as the sources do
    */
   resolve(query: TransferQuery, context: LookupContext): Promise<LookupResult>;
@@ -69,7 +70,7 @@ export function createTransferResolver({ chain, index, explorer }: TransferResol
         : findOnChains(query, explorerLookup, chainContext));
       return status && addPrice(status, explorerStatus);
     } catch (error) {
-      if (!isUpstreamUnavailable(error)) throw error;
+      if (!isSourceUnavailable(error)) throw error;
       // The margin leaves time to report which chain failed, which is more useful than a bare timeout.
       const status = await withTimeout(explorerLookup, Math.max(0, remainingMs() - DEADLINE_MARGIN_MS), undefined);
       if (status !== undefined) return status;

@@ -41,7 +41,7 @@ export type LookupResult = TransferStatus | undefined;
 
 /**
  * A source that can tell whether a transfer exists. Both methods throw ServiceError UPSTREAM_UNAVAILABLE, naming the
- * upstream that did not answer, when the source cannot know, and INVALID_PARAMETER for a CCTP nonce that several source
+ * upstream that did not answer, or OVERLOADED, when the source cannot know, and INVALID_PARAMETER for a CCTP nonce that several source
  * chains use.
  */
 export interface TransferSource {
@@ -83,7 +83,10 @@ export function ambiguousNonceError(): ServiceError {
   return new ServiceError("INVALID_PARAMETER", message, { field: "transferId" });
 }
 
-/** Returns whether an error means that a source cannot know the answer, while other sources may. */
-export function isUpstreamUnavailable(error: unknown): boolean {
-  return error instanceof ServiceError && error.reason === "UPSTREAM_UNAVAILABLE";
+/**
+ * Returns whether an error means that a source cannot know the answer, while other sources may: it did not answer, or a
+ * budget of this process (RPC_BUDGET, requests in flight) does not permit to ask it.
+ */
+export function isSourceUnavailable(error: unknown): boolean {
+  return error instanceof ServiceError && (error.reason === "UPSTREAM_UNAVAILABLE" || error.reason === "OVERLOADED");
 }

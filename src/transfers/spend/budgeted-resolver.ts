@@ -1,6 +1,6 @@
 import { ServiceError } from "../../errors.js";
 import type { TransferResolver } from "../resolver.js";
-import { isUpstreamUnavailable, usesCustomEndpoints } from "../sources/transfer-source.js";
+import { isSourceUnavailable, usesCustomEndpoints } from "../sources/transfer-source.js";
 import { createFairSemaphore, type FairSemaphore } from "./fair-semaphore.js";
 import { isBudgetExhausted, type LookupBudgets } from "./lookup-budget.js";
 import { meterChains, type SearchTurn } from "./metered-chains.js";
@@ -35,7 +35,7 @@ export function createBudgetedResolver(resolver: TransferResolver, budgets: Look
       try {
         return await resolver.resolve(query, { ...context, chains: meterChains(chains, budget.spend, takeTurn) });
       } catch (error) {
-        if (!isUpstreamUnavailable(error) && !isBudgetExhausted(error)) throw error;
+        if (!isSourceUnavailable(error) && !isBudgetExhausted(error)) throw error;
         throw budget.getExhaustion() ?? error;
       }
     },

@@ -21,9 +21,9 @@ afterEach(() => {
 });
 
 /** How a source behaves; a number is the milliseconds after which it finds the transfer. */
-type Behavior = "found" | "none" | "down" | "rejects" | "hangs" | number;
+type Behavior = "found" | "none" | "down" | "overloaded" | "rejects" | "hangs" | number;
 
-const behaviors = ["found", "none", "down", "rejects", "hangs"] as const;
+const behaviors = ["found", "none", "down", "overloaded", "rejects", "hangs"] as const;
 const rejection = new ServiceError("INVALID_PARAMETER", "two transfers have this nonce");
 
 const onChain = createStatus({ source: "chain" });
@@ -40,6 +40,7 @@ async function behave(
   if (behavior === "found") return status;
   if (behavior === "none") return undefined;
   if (behavior === "down") throw unavailableError(source);
+  if (behavior === "overloaded") throw new ServiceError("OVERLOADED", "RPC_BUDGET is used up");
   if (behavior === "rejects") throw rejection;
   return new Promise((resolve, reject) => {
     signal.addEventListener("abort", () => reject(unavailableError(source)));
@@ -138,6 +139,7 @@ const expected: Readonly<Record<(typeof behaviors)[number], (explorer: Behavior 
   none: () => "none",
   rejects: () => "INVALID_PARAMETER",
   down: (explorer) => (explorer === "found" ? "explorer" : "UPSTREAM_UNAVAILABLE"),
+  overloaded: (explorer) => (explorer === "found" ? "explorer" : "OVERLOADED"),
   hangs: (explorer) => (explorer === "found" ? "explorer" : "UPSTREAM_UNAVAILABLE"),
 };
 

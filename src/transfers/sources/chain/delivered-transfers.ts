@@ -5,7 +5,7 @@ import type { Chain, Network } from "../../../hop/networks.js";
 import { limitOperatorRequests } from "../../spend/metered-chains.js";
 import { MAX_REQUESTS_FOR_UNTRUSTED_RECEIPT } from "../../spend/spend-limits.js";
 import type { TransferStatus } from "../../status.js";
-import { isUpstreamUnavailable, type LookupContext } from "../transfer-source.js";
+import { isSourceUnavailable, type LookupContext } from "../transfer-source.js";
 import { findSendOfL1Completion } from "./l1-completion.js";
 import { readLogTimestamp, type SearchCaches } from "./search-caches.js";
 import { findSendByNonce, findSendByTransferId, type LocatedSend, type LocatedTransaction } from "./send-search.js";
@@ -75,7 +75,7 @@ export function createDeliveredTransferFinder({
     try {
       return (await findSendOf(delivery, chain, context))?.log.transactionHash;
     } catch (error) {
-      if (!isUpstreamUnavailable(error)) throw error;
+      if (!isSourceUnavailable(error)) throw error;
       return undefined;
     }
   }
