@@ -1,7 +1,10 @@
 /** A limited number of slots that callers share. The more slots a caller holds, the more it must leave free. */
 export interface FairQuota {
-  /** Takes a slot and returns the function that releases it, to be called once; undefined: no slot for this caller. */
-  tryAcquire(caller: string): (() => void) | undefined;
+  /**
+   * Takes a slot and returns the function that releases it, to be called once; undefined: no slot for this caller.
+   * @param amount slots to take at once, all or none. Default: 1
+   */
+  tryAcquire(caller: string, amount?: number): (() => void) | undefined;
   /** Returns whether tryAcquire would succeed. */
   hasCapacityFor(caller: string): boolean;
   /** Returns the number of slots in use. */
@@ -18,17 +21,19 @@ export function createFairQuota(capacity: () => number, maxPerCaller = Number.PO
   const heldByCaller = new Map<string, number>();
   let total = 0;
   const countFor = (caller: string): number => heldByCaller.get(caller) ?? 0;
-  const hasCapacityFor = (caller: string): boolean => countFor(caller) < Math.min(maxPerCaller, capacity() - total);
+  // The same as for one slot after the other: the last of them too is taken of as many free ones as the caller holds by then.
+  const hasCapacityFor = (caller: string, amount = 1): boolean =>
+    countFor(caller) + amount <= Math.min(maxPerCaller, capacity() - total - (amount - 1));
   return {
-    hasCapacityFor,
+    hasCapacityFor: (caller) => hasCapacityFor(caller),
     heldCount: () => total,
-    tryAcquire(caller) {
-      if (!hasCapacityFor(caller)) return undefined;
-      heldByCaller.set(caller, countFor(caller) + 1);
-      total += 1;
+    tryAcquire(caller, amount = 1) {
+      if (!hasCapacityFor(caller, amount)) return undefined;
+      heldByCaller.set(caller, countFor(caller) + amount);
+      total += amount;
       return () => {
-        total -= 1;
-        const remaining = countFor(caller) - 1;
+        total -= amount;
+        const remaining = countFor(caller) - amount;
         if (remaining > 0) heldByCaller.set(caller, remaining);
         else heldByCaller.delete(caller);
       };

@@ -61,6 +61,8 @@ export interface CustomEndpointsOptions extends SsrfGuardOptions {
 /** A caller may have more endpoints open than a network has chains. */
 export const DEFAULT_CUSTOM_ENDPOINT_LIMITS: CustomEndpointLimits = { perCaller: 16, total: 64 };
 const MAX_RESPONSE_BYTES = 1024 * 1024;
+/** Bytes of responses that are being read, of all callers together; one caller gets at most half. */
+export const MAX_RESPONSE_MEMORY_BYTES = 16 * 1024 * 1024;
 /** Time limit of one read and the DNS lookup before it, in milliseconds. */
 const READ_TIMEOUT_MS = 3_000;
 /** Connections of one call to one origin. */
@@ -71,7 +73,13 @@ const KEEP_ALIVE_MS = 200;
 export function createCustomEndpoints(options: CustomEndpointsOptions): CustomEndpoints {
   const { onFailure, policy, limits = DEFAULT_CUSTOM_ENDPOINT_LIMITS, resolveHost: resolve = resolveHost } = options;
   const hostLimits = createHostLimits({ now: monotonicNow, sleep });
-  const responseMemory = createResponseMemory();
+  const responseMemory = createResponseMemory({
+    maxBytes: MAX_RESPONSE_MEMORY_BYTES,
+    createError() {
+      const message = "too many long responses of custom endpoints are being read: try again later";
+      return new ServiceError("OVERLOADED", message, { retryAfterSeconds: 1 });
+    },
+  });
   const openByCaller = new Map<string, number>();
   let openCount = 0;
 

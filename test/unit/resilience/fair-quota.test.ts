@@ -24,6 +24,24 @@ describe("fair quota", () => {
     expect(counts).toEqual({ a: 33, b: 33 });
   });
 
+  test.each([1, 2, 7, 50, 51, 100])("grants %i slots at once exactly if it would one after the other", (amount) => {
+    const [atOnce, oneByOne] = [createFairQuota(() => 100), createFairQuota(() => 100)];
+    for (let round = 0; round < 5; round += 1) {
+      const release = atOnce.tryAcquire("a", amount);
+      const isGranted = fill(oneByOne, "a", amount) === amount;
+      expect(release !== undefined).toBe(isGranted);
+      if (!isGranted) break;
+      expect(atOnce.heldCount()).toBe(oneByOne.heldCount());
+    }
+  });
+
+  test("releases at once what was taken at once", () => {
+    const quota = createFairQuota(() => 100);
+    quota.tryAcquire("a", 30)?.();
+    expect(quota.heldCount()).toBe(0);
+    expect(fill(quota, "a")).toBe(50);
+  });
+
   test("reuses released slots", () => {
     const quota = createFairQuota(() => 4);
     const [first, second] = [quota.tryAcquire("a"), quota.tryAcquire("a")];

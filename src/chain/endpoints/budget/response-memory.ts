@@ -1,39 +1,43 @@
-import { ServiceError } from "../../../errors.js";
 import { createFairQuota } from "../../../resilience/fair-quota.js";
 import type { BodyMemory } from "../../../resilience/fetch-json.js";
 
-/** One memory budget for the responses of all custom endpoints. */
+/** One memory budget for the responses of several endpoints. */
 export interface ResponseMemory {
-  /** Returns the memory of one response of a caller's endpoint. */
-  open(caller: string): BodyMemory;
+  /**
+   * Returns the memory of one response.
+   * @param holder who shares the budget fairly: a caller, or an endpoint
+   */
+  open(holder: string): BodyMemory;
   /** Returns the number of bytes that are reserved. */
   reservedBytes(): number;
 }
 
-/** Bytes of responses that are being read, of all callers together. */
-export const MAX_RESPONSE_MEMORY_BYTES = 16 * 1024 * 1024;
-const BLOCK_BYTES = 64 * 1024;
+export interface ResponseMemoryOptions {
+  /** Bytes of responses that are being read, of all holders together. */
+  readonly maxBytes: number;
+  /** Creates the error of a response for which there is no memory. */
+  readonly createError: () => Error;
+}
 
-/** Creates the budget. A caller may hold as much of it as it leaves free: at most half. */
-export function createResponseMemory(): ResponseMemory {
-  const quota = createFairQuota(() => MAX_RESPONSE_MEMORY_BYTES / BLOCK_BYTES);
+/** Creates the budget. A holder may reserve as much of it as it leaves free: at most half. */
+export function createResponseMemory({ maxBytes, createError }: ResponseMemoryOptions): ResponseMemory {
+  const quota = createFairQuota(() => maxBytes);
   return {
-    reservedBytes: () => quota.heldCount() * BLOCK_BYTES,
-    open(caller) {
+    reservedBytes: quota.heldCount,
+    open(holder) {
+      let reserved = 0;
       const releases: (() => void)[] = [];
       return {
         grow(bytes) {
-          while (releases.length * BLOCK_BYTES < bytes) {
-            const release = quota.tryAcquire(caller);
-            if (release === undefined) {
-              const message = "too many long responses of custom endpoints are being read: try again later";
-              throw new ServiceError("OVERLOADED", message, { retryAfterSeconds: 1 });
-            }
-            releases.push(release);
-          }
+          if (bytes <= reserved) return;
+          const release = quota.tryAcquire(holder, bytes - reserved);
+          if (release === undefined) throw createError();
+          releases.push(release);
+          reserved = bytes;
         },
         release() {
           for (const release of releases.splice(0)) release();
+          reserved = 0;
         },
       };
     },

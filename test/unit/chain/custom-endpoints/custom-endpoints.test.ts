@@ -9,10 +9,10 @@ import { createChainClients } from "../../../../src/chain/chains.js";
 import {
   type CustomEndpointsOptions,
   createCustomEndpoints,
+  MAX_RESPONSE_MEMORY_BYTES,
 } from "../../../../src/chain/custom-endpoints/custom-endpoints.js";
 import { MAX_CONNECTIONS_PER_NAME } from "../../../../src/chain/custom-endpoints/host-limits.js";
 import type { ResolvedAddress } from "../../../../src/chain/custom-endpoints/resolve-host.js";
-import { MAX_RESPONSE_MEMORY_BYTES } from "../../../../src/chain/endpoints/budget/response-memory.js";
 import { sendJson, startHttpStub } from "../../../support/stubs/http-stub.js";
 import { type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 import { createSingleEndpoints } from "../support/single-endpoints.js";
