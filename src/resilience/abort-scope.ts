@@ -3,6 +3,8 @@ import { setMaxListeners } from "node:events";
 /** A derived signal: aborts with an outer signal or after a timeout. */
 export interface AbortScope {
   readonly signal: AbortSignal;
+  /** Replaces the timeout by one that begins now, in milliseconds. */
+  setTimeout(timeoutMs: number): void;
   /** Aborts the signal, clears the timer and removes the listener on the outer signal. Call it in every case. */
   cancel(): void;
 }
@@ -17,7 +19,8 @@ const TIMEOUT_REASON = new DOMException("the timeout has elapsed", "TimeoutError
 export function createAbortScope(outer: AbortSignal, timeoutMs?: number): AbortScope {
   const controller = new AbortController();
   const abort = (): void => controller.abort(outer.reason);
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => controller.abort(TIMEOUT_REASON), timeoutMs);
+  const startTimer = (ms: number): NodeJS.Timeout => setTimeout(() => controller.abort(TIMEOUT_REASON), ms);
+  let timer = timeoutMs === undefined ? undefined : startTimer(timeoutMs);
   if (outer.aborted) abort();
 
   // Any number of requests may share one signal. That is no leak, but Node would warn about it.
@@ -25,6 +28,10 @@ export function createAbortScope(outer: AbortSignal, timeoutMs?: number): AbortS
   outer.addEventListener("abort", abort);
   return {
     signal: controller.signal,
+    setTimeout(ms) {
+      clearTimeout(timer);
+      if (!controller.signal.aborted) timer = startTimer(ms);
+    },
     cancel() {
       clearTimeout(timer);
       outer.removeEventListener("abort", abort);

@@ -11,6 +11,18 @@ export interface Upstream {
   readonly breaker: CircuitBreaker;
 }
 
+/** Extra rules for log searches: endpoints differ in how many blocks they search at once. */
+export interface LogSearchPolicy {
+  /** Returns whether an endpoint may get the request. */
+  readonly isEligible: (upstream: Upstream) => boolean;
+  /**
+   * Called for every failure. Returns whether it only means that the block range is too wide for the endpoint, which
+   * does not count as a failure.
+   * @param isLate whether the attempt timed out
+   */
+  readonly isRangeTooWide: (upstream: Upstream, error: UpstreamError, isLate: boolean) => boolean;
+}
+
 /** One attempt of a request at one endpoint. */
 export interface EndpointAttempt {
   readonly upstream: Upstream;
@@ -19,7 +31,7 @@ export interface EndpointAttempt {
   readonly order: number;
   /** A probe goes on when the request has ended: no caller waits for it. */
   readonly isProbe: boolean;
-  /** Returns for how long the endpoint has had the chance to respond, in milliseconds. */
+  /** Returns for how long the endpoint has had the chance to respond, in milliseconds. 0 while a request waits for its turn. */
   readonly ageMs: () => number;
   /** Never rejects. */
   readonly result: Promise<AttemptResult>;
@@ -35,6 +47,7 @@ export interface AttemptOptions {
   readonly calls: readonly RpcCall[];
   readonly order: number;
   readonly isProbe: boolean;
+  /** Returns the time since the attempt started, in milliseconds. */
   readonly ageMs: () => number;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
@@ -44,10 +57,15 @@ export interface AttemptOptions {
 
 export function startAttempt({ calls, signal, timeoutMs, ...rest }: AttemptOptions): EndpointAttempt {
   const { upstream } = rest;
+  let permittedAtAgeMs = 0;
   const send = async (): Promise<AttemptResult> => {
     const scope = createAbortScope(signal, timeoutMs);
+    const onWait = (waitMs: number): void => {
+      permittedAtAgeMs = Math.max(permittedAtAgeMs, rest.ageMs() + waitMs);
+      if (timeoutMs !== undefined) scope.setTimeout(waitMs + timeoutMs);
+    };
     try {
-      return { outcomes: await upstream.endpoint.sendBatch(calls, scope.signal) };
+      return { outcomes: await upstream.endpoint.sendBatch(calls, scope.signal, onWait) };
     } catch (error) {
       return { error, isLate: scope.signal.aborted };
     } finally {
@@ -55,7 +73,8 @@ export function startAttempt({ calls, signal, timeoutMs, ...rest }: AttemptOptio
       scope.cancel();
     }
   };
-  return { ...rest, attempt: upstream.breaker.beginAttempt(), result: send() };
+  const ageMs = (): number => Math.max(0, rest.ageMs() - permittedAtAgeMs);
+  return { ...rest, ageMs, attempt: upstream.breaker.beginAttempt(), result: send() };
 }
 
 /**

@@ -6,9 +6,8 @@ import { extractBasicAuth } from "../json-rpc/basic-auth.js";
 import { CHAIN_ID_CALL } from "../json-rpc/common-calls.js";
 import {
   encodeRequest,
-  InvalidResultError,
   isBatchRejected,
-  parseBatchResponse,
+  parseBatchUnlessMixedUp,
   parseResponse,
   RpcError,
 } from "../json-rpc/rpc-codec.js";
@@ -40,9 +39,14 @@ export interface Endpoint {
   /**
    * Sends calls, in one HTTP request where the endpoint accepts batches, and returns their outcomes in order. Returns
    * outcomes only if the endpoint has just confirmed its chain id, which is read along with the calls.
+   * @param onWait called before a request waits for its turn: see AcquireCalls
    * @throws UpstreamError when one of the calls has no valid response
    */
-  sendBatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcCallResult[]>;
+  sendBatch(
+    calls: readonly RpcCall[],
+    signal: AbortSignal,
+    onWait?: (ms: number) => void,
+  ): Promise<readonly RpcCallResult[]>;
 }
 
 /** One HTTP request to an endpoint. */
@@ -61,6 +65,22 @@ export type EndpointRequestObserver<Request = EndpointRequest> = (
   request: Request,
 ) => (outcome: EndpointRequestOutcome) => void;
 
+/**
+ * Waits until a request with these calls may be sent.
+ * @param onWait called before it waits, with the time in milliseconds: the endpoint is not slow because of that
+ */
+export type AcquireCalls = (
+  calls: readonly RpcCall[],
+  signal: AbortSignal,
+  onWait?: (ms: number) => void,
+) => Promise<void>;
+
+/** What one call of `sendBatch` passes to each of its requests. */
+interface SendContext {
+  readonly signal: AbortSignal;
+  readonly onWait: ((ms: number) => void) | undefined;
+}
+
 export interface EndpointOptions {
   readonly name: string;
   readonly url: string;
@@ -72,8 +92,8 @@ export interface EndpointOptions {
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
   readonly onEndpointRequest?: EndpointRequestObserver | undefined;
-  /** Waits until a request with these calls may be sent. Default: at once. */
-  readonly acquireCalls?: ((calls: readonly RpcCall[], signal: AbortSignal) => Promise<void>) | undefined;
+  /** Default: requests are sent at once. */
+  readonly acquireCalls?: AcquireCalls | undefined;
   /** As in FetchJsonOptions. */
   readonly openMemory?: () => BodyMemory;
   /** Whether to send as few requests as possible: verifies the chain id once, and takes a server error as a failure. */
@@ -107,11 +127,12 @@ export function createEndpoint({
    */
   async function post<T>(
     calls: readonly RpcCall[],
-    signal: AbortSignal,
+    context: SendContext,
     parse: (response: unknown, firstId: number) => T,
   ): Promise<T> {
+    const { signal, onWait } = context;
     calls.find(({ onRequest }) => onRequest !== undefined)?.onRequest?.();
-    await acquireCalls?.(calls, signal);
+    await acquireCalls?.(calls, signal, onWait);
     const firstId = lastRpcId + 1;
     lastRpcId += calls.length;
     const body = encodeRequest(calls, firstId);
@@ -131,9 +152,9 @@ export function createEndpoint({
     }
   }
 
-  async function sendOne(call: RpcCall, signal: AbortSignal): Promise<RpcCallResult> {
+  async function sendOne(call: RpcCall, context: SendContext): Promise<RpcCallResult> {
     try {
-      return await post([call], signal, (response, firstId) => {
+      return await post([call], context, (response, firstId) => {
         const outcome = parseResponse(response, call, firstId);
         assertChainId(chainId, [call], [outcome]);
         return outcome;
@@ -145,12 +166,12 @@ export function createEndpoint({
     }
   }
 
-  async function sendSeparately(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcCallResult[]> {
+  async function sendSeparately(calls: readonly RpcCall[], context: SendContext): Promise<readonly RpcCallResult[]> {
     const outcomes: RpcCallResult[] = [];
     const queue = calls.entries();
     // The first failure ends the attempt, and the attempt's signal then aborts the other requests.
     const work = async (): Promise<void> => {
-      for (const [index, call] of queue) outcomes[index] = await sendOne(call, signal);
+      for (const [index, call] of queue) outcomes[index] = await sendOne(call, context);
     };
     await Promise.all(Array.from({ length: Math.min(MAX_PARALLEL_REQUESTS, calls.length) }, work));
     return outcomes;
@@ -159,16 +180,16 @@ export function createEndpoint({
   /** Returns the outcomes of a batch; undefined when the endpoint does not support a batch of this size. */
   async function sendBatched(
     calls: readonly RpcCall[],
-    signal: AbortSignal,
+    context: SendContext,
   ): Promise<readonly RpcCallResult[] | undefined> {
     const isUntried = isUntriedSize(batchSupport, calls.length);
-    const outcomes = await post(calls, signal, (response, firstId) => {
+    const outcomes = await post(calls, context, (response, firstId) => {
       batchSupport = onBatchResponse(batchSupport);
       if (isBatchRejected(response)) {
         batchSupport = onBatchRejected(batchSupport, isUntried);
         if (isUntried) return undefined;
       }
-      const parsed = parseUnlessMixedUp(response, calls, firstId);
+      const parsed = parseBatchUnlessMixedUp(response, calls, firstId);
       if (parsed === undefined) batchSupport = onBatchMixedUp(batchSupport);
       else assertChainId(chainId, calls, parsed);
       return parsed;
@@ -183,15 +204,15 @@ export function createEndpoint({
     return outcomes;
   }
 
-  async function dispatch(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcCallResult[]> {
-    if (calls.length === 1 || !shouldBatch(batchSupport, calls.length, now())) return sendSeparately(calls, signal);
-    const outcomes = await sendBatched(calls, signal);
+  async function dispatch(calls: readonly RpcCall[], context: SendContext): Promise<readonly RpcCallResult[]> {
+    if (calls.length === 1 || !shouldBatch(batchSupport, calls.length, now())) return sendSeparately(calls, context);
+    const outcomes = await sendBatched(calls, context);
     if (outcomes !== undefined) return outcomes;
     // The node may be failing, not the batch: one call goes ahead of the others to find out.
     const [first, ...others] = calls;
     const separate = [
-      ...(await sendSeparately(first === undefined ? [] : [first], signal)),
-      ...(await sendSeparately(others, signal)),
+      ...(await sendSeparately(first === undefined ? [] : [first], context)),
+      ...(await sendSeparately(others, context)),
     ];
     batchSupport = onRejectionConfirmed(batchSupport, calls.length, now());
     return separate;
@@ -200,21 +221,22 @@ export function createEndpoint({
   /** Dispatches calls and, as the first of them, the one for the chain id. */
   async function dispatchWithChainId(
     calls: readonly RpcCall[],
-    signal: AbortSignal,
+    context: SendContext,
   ): Promise<readonly RpcCallResult[]> {
     const chainIdCall = { ...CHAIN_ID_CALL, onRequest: calls[0]?.onRequest };
-    if (shouldBatchChainId(verification, calls)) return dispatch([chainIdCall, ...calls], signal);
-    return (await Promise.all([sendSeparately([chainIdCall], signal), dispatch(calls, signal)])).flat();
+    if (shouldBatchChainId(verification, calls)) return dispatch([chainIdCall, ...calls], context);
+    return (await Promise.all([sendSeparately([chainIdCall], context), dispatch(calls, context)])).flat();
   }
 
   return {
     name,
-    async sendBatch(calls, signal) {
+    async sendBatch(calls, signal, onWait) {
       const requestedAt = now();
+      const context = { signal, onWait };
       try {
-        if (isChainIdVerified(verification, requestedAt, isThrifty)) return await dispatch(calls, signal);
+        if (isChainIdVerified(verification, requestedAt, isThrifty)) return await dispatch(calls, context);
         // Concurrent requests each verify for themselves: none has to wait for another, or fails with it.
-        const [, ...outcomes] = await dispatchWithChainId(calls, signal);
+        const [, ...outcomes] = await dispatchWithChainId(calls, context);
         verification = onChainIdVerified(requestedAt);
         return outcomes;
       } catch (error) {
@@ -223,18 +245,4 @@ export function createEndpoint({
       }
     },
   };
-}
-
-/** Parses the response to a batch. Returns undefined when it is a list in which the ids are mixed up. */
-function parseUnlessMixedUp(
-  response: unknown,
-  calls: readonly RpcCall[],
-  firstId: number,
-): readonly RpcCallResult[] | undefined {
-  try {
-    return parseBatchResponse(Array.isArray(response) ? response : [], calls, firstId);
-  } catch (error) {
-    if (!Array.isArray(response) || error instanceof RpcError || error instanceof InvalidResultError) throw error;
-    return undefined;
-  }
 }

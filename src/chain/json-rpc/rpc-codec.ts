@@ -85,6 +85,20 @@ export function parseBatchResponse(
   return calls.map((call, index) => parseResponse(byId.get(firstId + index), call, firstId + index));
 }
 
+/** Parses the response to a batch. Returns undefined when it is a list in which the ids are mixed up. */
+export function parseBatchUnlessMixedUp(
+  response: unknown,
+  calls: readonly RpcCall[],
+  firstId: number,
+): readonly RpcCallResult[] | undefined {
+  try {
+    return parseBatchResponse(Array.isArray(response) ? response : [], calls, firstId);
+  } catch (error) {
+    if (!Array.isArray(response) || error instanceof RpcError || error instanceof InvalidResultError) throw error;
+    return undefined;
+  }
+}
+
 /** Returns whether a response rejects a batch as a whole: no list, or a list of only errors that are not reverts. */
 export function isBatchRejected(response: unknown): boolean {
   if (!Array.isArray(response)) return true;

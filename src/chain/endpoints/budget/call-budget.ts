@@ -1,6 +1,6 @@
 import { ServiceError } from "../../../errors.js";
 import { createSemaphore } from "../../../resilience/semaphore.js";
-import type { RpcCall } from "../../chain-client.js";
+import type { AcquireCalls } from "../endpoint.js";
 import type { HedgedRequester } from "../hedged-requests.js";
 import { createTokenBucket, type TokenBucket } from "./token-bucket.js";
 
@@ -23,7 +23,7 @@ export interface CallBudgetsOptions {
 /** The budgets of the endpoints of one chain, by their names: a provider throttles or bills each separately. */
 export interface CallBudgets {
   /** Adds an endpoint. Returns a function that takes calls from its budget and waits until they may be sent. */
-  add(endpoint: string): (calls: readonly RpcCall[], signal: AbortSignal) => Promise<void>;
+  add(endpoint: string): AcquireCalls;
   /** Returns whether calls to an endpoint would have to wait. */
   hasToWait(endpoint: string, isBackground: boolean): boolean;
   /**
@@ -129,12 +129,14 @@ export function createCallBudgets({ slug, callsPerSecond, onLimited, now, sleep 
       if (callsPerSecond === undefined) return async () => {};
       const bucket = createTokenBucket({ perSecond: callsPerSecond, burst, now });
       buckets.set(endpoint, bucket);
-      return async (calls, signal) => {
+      return async (calls, signal, onWait) => {
         if (signal.aborted) return;
         // Another attempt, or a call that is sent separately: these have not waited in the queue.
         const waitMs = bucket.waitMs();
         bucket.take(calls.length);
-        if (waitMs > 0) await sleep(waitMs, signal);
+        if (waitMs === 0) return;
+        onWait?.(waitMs);
+        await sleep(waitMs, signal);
       };
     },
     hasToWait: (endpoint, isBackground) => getWaitMs(endpoint, isBackground) > 0,
