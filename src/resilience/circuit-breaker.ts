@@ -20,8 +20,8 @@ export interface CircuitBreaker {
   /** Starts an attempt. When the open time is over, the first attempt is the probe that decides about closing. */
   beginAttempt(): CircuitBreakerAttempt;
   startCooldown(milliseconds: number): void;
-  /** Records the result of a background probe. Affects only `state()`. */
-  recordProbe(isSuccess: boolean): void;
+  /** Records the result of a background probe. Affects only `state()` and, where the probe succeeded, the known latency. */
+  recordProbe(isSuccess: boolean, latencyMs?: number): void;
 }
 
 /**
@@ -217,8 +217,8 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
     startCooldown(milliseconds) {
       state = onCooldownRequested(state, milliseconds, now());
     },
-    recordProbe(isSuccess) {
-      state = onProbed(state, isSuccess, now());
+    recordProbe(isSuccess, latencyMs) {
+      state = onProbed(addLatency(state, latencyMs), isSuccess, now());
     },
     beginAttempt() {
       const started = onAttemptStarted(state, now());

@@ -127,12 +127,32 @@ function findLeastAttempted<U>(plan: AttemptPlan<U>, candidates: readonly Upstre
   return next?.upstream;
 }
 
+/** What a wait depends on, in milliseconds. Latencies are the 95th percentile of the last ones; undefined: none is known. */
+export interface WaitConditions {
+  /** Of the upstream that is waited for. */
+  readonly latencyMs: number | undefined;
+  /** Of the upstream that would get the hedge. */
+  readonly peerLatencyMs?: number | undefined;
+  /** Longest duration of the request. */
+  readonly requestTimeoutMs: number;
+  /** Time until the request ends. */
+  readonly remainingMs: number;
+}
+
 /**
- * Returns how long to wait for a response before hedging, in milliseconds.
- * @param latencyMs the 95th percentile of the upstream's last latencies; undefined: none is known
+ * Returns how long to wait for a response before hedging, in milliseconds. It is limited so that an endpoint is left behind
+ * by a faster one. A peer that is not expected to respond earlier is asked only when the response is later than usual:
+ * where all endpoints are slow, hedging would double their load and help nobody.
  */
-export function computeHedgeDelayMs(latencyMs: number | undefined): number {
-  return Math.min(Math.max(latencyMs ?? DEFAULT_HEDGE_DELAY_MS, MIN_HEDGE_DELAY_MS), MAX_HEDGE_DELAY_MS);
+export function computeHedgeDelayMs({
+  latencyMs,
+  peerLatencyMs,
+  requestTimeoutMs,
+}: Omit<WaitConditions, "remainingMs">): number {
+  const delayMs = Math.min(Math.max(latencyMs ?? DEFAULT_HEDGE_DELAY_MS, MIN_HEDGE_DELAY_MS), MAX_HEDGE_DELAY_MS);
+  if (latencyMs === undefined || peerLatencyMs === undefined || delayMs + peerLatencyMs < latencyMs) return delayMs;
+  // The peer needs its time too.
+  return Math.max(delayMs, Math.min(latencyMs, requestTimeoutMs - 1.5 * peerLatencyMs));
 }
 
 /**
@@ -143,20 +163,11 @@ export function computePatienceMs(latencyMs: number | undefined): number {
   return Math.max(PATIENCE_FACTOR * (latencyMs ?? 0), MIN_PATIENCE_MS);
 }
 
-/**
- * Returns for how long to wait, in milliseconds; undefined: until the request ends.
- * @param latencyMs the 95th percentile of the last latencies of the upstream that is waited for; undefined: none is known
- * @param requestTimeoutMs longest duration of the request
- * @param remainingMs time until the request ends
- */
-export function computeWaitMs(
-  until: WaitLimit,
-  latencyMs: number | undefined,
-  requestTimeoutMs: number,
-  remainingMs: number,
-): number | undefined {
+/** Returns for how long to wait, in milliseconds; undefined: until the request ends. */
+export function computeWaitMs(until: WaitLimit, conditions: WaitConditions): number | undefined {
   if (until === undefined) return undefined;
-  if (until === "hedge") return computeHedgeDelayMs(latencyMs);
+  if (until === "hedge") return computeHedgeDelayMs(conditions);
+  const { latencyMs, requestTimeoutMs, remainingMs } = conditions;
   const patienceMs = computePatienceMs(latencyMs);
   if (until === "failover") return patienceMs;
   const repeatMs = Math.max(patienceMs, MIN_REPEAT_MS, requestTimeoutMs / (MAX_REPEATS + 1));

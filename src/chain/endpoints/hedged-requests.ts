@@ -22,6 +22,7 @@ import {
   type AttemptResult,
   concludeProbe,
   type EndpointAttempt,
+  type LogSearchPolicy,
   startAttempt,
   type Upstream,
 } from "./endpoint-attempt.js";
@@ -50,18 +51,6 @@ export interface HedgedRequesterOptions {
 
 /** @param purpose retry: after a failure. The others: beside an attempt that is running. */
 export type Sleep = (ms: number, signal: AbortSignal, purpose: NonNullable<WaitLimit> | "retry") => Promise<void>;
-
-/** Extra rules for log searches: endpoints differ in how many blocks they search at once. */
-export interface LogSearchPolicy {
-  /** Returns whether an endpoint may get the request. */
-  readonly isEligible: (upstream: Upstream) => boolean;
-  /**
-   * Called for every failure. Returns whether it only means that the block range is too wide for the endpoint, which
-   * does not count as a failure.
-   * @param isLate whether the attempt timed out
-   */
-  readonly isRangeTooWide: (upstream: Upstream, error: UpstreamError, isLate: boolean) => boolean;
-}
 
 /**
  * Gets the outcomes of all calls from one endpoint.
@@ -103,8 +92,8 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
 
     const onFailure = (upstream: Upstream, error: string): void => options.onFailure(upstream, method, error);
 
-    function toCandidates(): UpstreamCandidate<Upstream>[] {
-      return listCandidates()
+    const toCandidates = (): UpstreamCandidate<Upstream>[] =>
+      listCandidates()
         .filter((upstream) => policy?.isEligible(upstream) !== false)
         .map((upstream) => ({
           upstream,
@@ -112,7 +101,6 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
           hasRecentFailure: upstream.breaker.hasRecentFailure(),
           isProbeDue: upstream.breaker.isProbeDue(),
         }));
-    }
 
     function start(upstream: Upstream, isProbe = false): void {
       const timeoutMs = isSearch ? searchTimeoutMs + (upstream.breaker.latencyP95Ms() ?? 0) : undefined;
@@ -135,9 +123,16 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
       const attempts = [...running].filter(({ isProbe }) => !isProbe);
       // Another attempt is due a while after the latest one, and a hedge after the first.
       const awaited = until === "hedge" ? attempts[0] : attempts.at(-1);
-      const remainingMs = requestTimeoutMs - requestAgeMs();
-      const waitMs = computeWaitMs(until, awaited?.upstream.breaker.latencyP95Ms(), requestTimeoutMs, remainingMs);
-      if (awaited === undefined || waitMs === undefined || until === undefined) return Promise.race(results);
+      if (awaited === undefined || until === undefined) return Promise.race(results);
+      const { upstream } = awaited;
+      const peer = toCandidates().find((candidate) => candidate.isHealthy && candidate.upstream !== upstream)?.upstream;
+      const waitMs = computeWaitMs(until, {
+        latencyMs: upstream.breaker.latencyP95Ms(),
+        peerLatencyMs: peer?.breaker.latencyP95Ms(),
+        requestTimeoutMs,
+        remainingMs: requestTimeoutMs - requestAgeMs(),
+      });
+      if (waitMs === undefined) return Promise.race(results);
       const sleepFor = (ms: number, sleepSignal: AbortSignal): Promise<void> => sleep(ms, sleepSignal, until);
       const delay = sleepOnTime(Math.max(1, waitMs - awaited.ageMs()), scope.signal, sleepFor, eventLoopDelay);
       return Promise.race([...results, delay.then(() => undefined)]);
@@ -213,9 +208,11 @@ export function createHedgedRequester(options: HedgedRequesterOptions): HedgedRe
             return result.outcomes;
           }
           if (!(result.error instanceof UpstreamError)) {
-            // Thrown before the request was sent: it says nothing about the endpoint.
+            // Thrown before the request was sent: it says nothing about the endpoint, or the attempts that are running.
             ended.attempt.ignore();
-            throw result.error;
+            if (plan.runningAttempts === 0) throw result.error;
+            plan = excludeUpstream(plan, ended.upstream);
+            continue;
           }
           // A rejection by a node tells more than the failures of unreachable ones.
           if (!(failure instanceof RpcError)) failure = result.error;

@@ -147,7 +147,26 @@ describe("with an upstream whose probe is due", () => {
 
 describe("times follow the latency of the endpoint", () => {
   test("the hedge delay: within bounds", () => {
-    expect([undefined, 3, 597, 5_000].map(computeHedgeDelayMs)).toEqual([500, 100, 597, 1_000]);
+    const delays = [undefined, 3, 597, 5_000].map((latencyMs) =>
+      computeHedgeDelayMs({ latencyMs, requestTimeoutMs: 10_000 }),
+    );
+    expect(delays).toEqual([500, 100, 597, 1_000]);
+  });
+
+  test.each([
+    // A faster peer, also one that is faster only after the delay.
+    [2_000, 50, 1_000],
+    [2_000, 999, 1_000],
+    // A peer that would respond later.
+    [2_000, 1_000, 2_000],
+    [2_000, 2_000, 2_000],
+    [200, 2_000, 200],
+    [20, 2_000, 100],
+    // The hedge must still end in time.
+    [5_000, 5_000, 2_500],
+    [9_000, 9_000, 1_000],
+  ])("the hedge delay: at %i ms with a peer at %i ms it is %i ms", (latencyMs, peerLatencyMs, expected) => {
+    expect(computeHedgeDelayMs({ latencyMs, peerLatencyMs, requestTimeoutMs: 10_000 })).toBe(expected);
   });
 
   test("the patience: twice the latency, at least 1.5 seconds", () => {
@@ -166,9 +185,13 @@ describe("times follow the latency of the endpoint", () => {
     ["repeat", 50, 10_000, 4_500, 3_000],
     ["repeat", 50, 10_000, 4_499, undefined],
     ["repeat", 4_000, 10_000, 10_000, undefined],
-  ])("the wait %s with %s ms of latency, in %i ms of which %i are left", (until, latency, timeout, left, expected) => {
-    expect(computeWaitMs(until, latency, timeout, left)).toBe(expected);
-  });
+  ])(
+    "the wait %s with %s ms of latency, in %i ms of which %i are left",
+    (until, latencyMs, timeout, left, expected) => {
+      const conditions = { latencyMs, requestTimeoutMs: timeout, remainingMs: left };
+      expect(computeWaitMs(until, conditions)).toBe(expected);
+    },
+  );
 });
 
 test("gives up when the request is aborted", () => {
