@@ -168,6 +168,7 @@ export async function createGateway(
       ...server.getLoad(),
       limiter: limiter.load(),
       pendingRequests: callerQuota.heldCount(),
+      upstreamRequests: chains.countRequestsInFlight(),
       customEndpoints: chains.countCustomEndpoints(),
       callsPerSecond: callsPerSecond ?? 0,
       activeRoutes: quotes.countActiveRoutes(),

@@ -8,6 +8,7 @@ import {
 } from "./custom-endpoints/custom-endpoints.js";
 import type { CustomUrlPolicy } from "./custom-endpoints/ssrf-guard.js";
 import type { BudgetOutcome } from "./endpoints/budget/call-budget.js";
+import { createUpstreamBudget } from "./endpoints/budget/upstream-budget.js";
 import type { EndpointRequest, EndpointRequestObserver } from "./endpoints/endpoint.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoints/endpoint-name.js";
 import {
@@ -52,6 +53,8 @@ export interface ChainClients {
   recordHead(network: string, slug: string, head: ChainHead): void;
   /** Returns the number of open custom endpoints. */
   countCustomEndpoints(): number;
+  /** Returns the number of requests to configured endpoints that wait for a response. */
+  countRequestsInFlight(): number;
   close(): Promise<void>;
 }
 
@@ -128,6 +131,7 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
     maxResponseSize: MAX_RESPONSE_BYTES,
   });
   const eventLoopDelay = createEventLoopDelay(monotonicNow);
+  const upstreamBudget = createUpstreamBudget();
   const pools = new Map<string, ReadonlyMap<string, EndpointPool>>();
   for (const [network, chains] of Object.entries(networks)) {
     const bySlug = [...chains].map(([slug, endpoints]) => {
@@ -138,6 +142,7 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
         onFailure,
         closing: closing.signal,
         eventLoopDelay,
+        upstreamBudget,
         ...(callerTimeoutMs === undefined ? {} : { callerTimeoutMs }),
       };
       const pool = createEndpointPool({
@@ -200,6 +205,7 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
     probe: (network, slug) => getPool(network, slug).probe(),
     recordHead: (network, slug, head) => getPool(network, slug).recordHead(head),
     countCustomEndpoints: customEndpoints.count,
+    countRequestsInFlight: upstreamBudget.inFlight,
     async close() {
       closing.abort();
       await dispatcher.destroy();

@@ -14,7 +14,7 @@ export interface FetchJsonOptions {
   readonly body?: string;
   /** Value of the Authorization header. */
   readonly authorization?: string;
-  /** Accounts for the memory of the response body. Default: nobody does. */
+  /** Begins to account for the request and the memory of its response body; may throw. Default: nobody does. */
   readonly openMemory?: () => BodyMemory;
 }
 
@@ -22,7 +22,7 @@ export interface FetchJsonOptions {
 export interface BodyMemory {
   /**
    * Reserves this number of bytes in all.
-   * @throws ServiceError OVERLOADED when the budget does not have them
+   * @throws ServiceError, UpstreamError when the budget does not have them
    */
   grow(bytes: number): void;
   /** Releases everything. */
@@ -41,8 +41,9 @@ const UNDICI_MAX_SIZE_CODE = "UND_ERR_RES_EXCEEDED_MAX_SIZE";
 export async function fetchJson(url: string, options: FetchJsonOptions): Promise<unknown> {
   const scope = createAbortScope(options.signal, options.timeoutMs);
   const { signal } = scope;
-  const memory = options.openMemory?.();
+  let memory: BodyMemory | undefined;
   try {
+    memory = options.openMemory?.();
     return await fetchWithin(url, options, signal, memory);
   } finally {
     memory?.release();

@@ -1,19 +1,18 @@
 import type { Dispatcher } from "undici";
-import { createAbortScope } from "../../resilience/abort-scope.js";
 import { createCircuitBreaker, type UpstreamHealth } from "../../resilience/circuit-breaker.js";
 import { monotonicNow, sleep as sleepReal } from "../../resilience/clock.js";
-import { UpstreamError } from "../../resilience/upstream-error.js";
-import { type ChainClient, getRpcResult } from "../chain-client.js";
-import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
+import type { BodyMemory } from "../../resilience/fetch-json.js";
+import type { ChainClient } from "../chain-client.js";
 import { createRequesterClient } from "../requester-client.js";
 import { createAdaptiveLogReader, limitConcurrentSearches } from "./adaptive-block-range.js";
-import { computePatienceMs } from "./attempt-plan.js";
+import { createBackgroundProbes } from "./background-probes.js";
 import { type BudgetOutcome, createCallBudgets } from "./budget/call-budget.js";
+import { createUpstreamBudget, tooManyRequestsError, type UpstreamBudget } from "./budget/upstream-budget.js";
 import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
 import type { Upstream } from "./endpoint-attempt.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoint-name.js";
 import { createEventLoopDelay, type EventLoopDelay } from "./event-loop-delay.js";
-import { type ChainHead, createHeadTracker, type ObservedHead, parseHead, selectHighestHead } from "./head-tracker.js";
+import { type ChainHead, createHeadTracker, type ObservedHead, selectHighestHead } from "./head-tracker.js";
 import { createHedgedRequester, type HedgedRequester, type Sleep } from "./hedged-requests.js";
 
 export interface EndpointPoolOptions {
@@ -28,6 +27,8 @@ export interface EndpointPoolOptions {
   readonly callsPerSecond?: number | undefined;
   /** Called when this limit makes calls wait or refuses them. */
   readonly onBudgetLimited?: ((endpoint: string, outcome: BudgetOutcome) => void) | undefined;
+  /** Default: a budget of its own. */
+  readonly upstreamBudget?: UpstreamBudget;
   readonly dispatcher: Dispatcher;
   /** Maximum size of a response. */
   readonly maxBytes: number;
@@ -85,9 +86,6 @@ export interface EndpointState {
 const DEFAULT_CALLER_TIMEOUT_MS = 10_000;
 /** Share of the callers' time that a request may take. */
 const REQUEST_TIME_SHARE = 0.95;
-/** Bounds of the timeout of background probes. The upper one is below the interval at which heads are read. */
-const MIN_PROBE_TIMEOUT_MS = 5_000;
-const MAX_PROBE_TIMEOUT_MS = 9_000;
 /** How often a cooling-down endpoint is probed while no other is healthy. */
 const COOLDOWN_PROBE_INTERVAL_MS = 2_000;
 
@@ -103,6 +101,7 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     nameEndpoint = createEndpointNamer(),
     callerTimeoutMs = DEFAULT_CALLER_TIMEOUT_MS,
     eventLoopDelay = createEventLoopDelay(monotonicNow),
+    upstreamBudget = createUpstreamBudget(),
     now = monotonicNow,
     random = Math.random,
     sleep = sleepReal,
@@ -111,10 +110,17 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
   const budgets = createCallBudgets({ slug, callsPerSecond, onLimited, now, sleep: sleepReal });
   const upstreams = options.urls.map((url, index): Upstream => {
     const name = nameEndpoint(slug, index + 1, url);
-    const endpoint = createEndpoint({ ...options, name, url, acquireCalls: budgets.add(name), now });
+    const openMemory = (): BodyMemory => upstreamBudget.openRequest(name);
+    const endpoint = createEndpoint({ ...options, name, url, acquireCalls: budgets.add(name), openMemory, now });
     return { endpoint, breaker: createCircuitBreaker(now) };
   });
-  const headTracker = createHeadTracker({ peers: upstreams, fetchLatestBlock, now });
+  const probes = createBackgroundProbes({
+    isBusy: ({ endpoint }) => budgets.hasToWait(endpoint.name, true),
+    closing,
+    eventLoopDelay,
+    now,
+  });
+  const headTracker = createHeadTracker({ peers: upstreams, fetchLatestBlock: probes.readLatestBlock, now });
   const requestHedged = createHedgedRequester({
     slug,
     listCandidates,
@@ -132,26 +138,6 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
 
   let lastUsedAt: number | undefined;
   let recordedHead: ObservedHead | undefined;
-  /** Endpoints in cooldown that are being probed. */
-  const cooldownProbes = new Set<Upstream["endpoint"]>();
-
-  async function fetchLatestBlock({ endpoint, breaker }: Upstream): Promise<unknown> {
-    if (breaker.isCoolingDown() || budgets.hasToWait(endpoint.name, true)) return undefined;
-    const scope = createAbortScope(closing, computeProbeTimeoutMs(breaker.latencyP95Ms()));
-    try {
-      const [outcome] = await endpoint.sendBatch([{ ...LATEST_BLOCK_CALL, isBackground: true }], scope.signal);
-      const block = getRpcResult(outcome);
-      breaker.recordProbe(parseHead(block) !== undefined);
-      return block;
-    } catch (error) {
-      if (!closing.aborted) breaker.recordProbe(false);
-      // Only a requested cooldown counts: a failed head read says little about other calls.
-      if (error instanceof UpstreamError && error.retryAfterMs !== undefined) breaker.startCooldown(error.retryAfterMs);
-      throw error;
-    } finally {
-      scope.cancel();
-    }
-  }
 
   function rank(upstream: Upstream): number {
     const waitRank = budgets.hasToWait(upstream.endpoint.name, false) ? 0.5 : 0;
@@ -166,8 +152,14 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     return upstreams.filter(({ breaker }) => !breaker.isCoolingDown());
   }
 
+  function hasCapacity({ endpoint }: Upstream): boolean {
+    return upstreamBudget.hasCapacityFor(endpoint.name);
+  }
+
   function listCandidates(): readonly Upstream[] {
-    return listUsable().sort((a, b) => rank(a) - rank(b));
+    return listUsable()
+      .filter(hasCapacity)
+      .sort((a, b) => rank(a) - rank(b));
   }
 
   /** Probes cooling-down endpoints in the background while no other is healthy: they may recover early. */
@@ -177,25 +169,7 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     for (const upstream of upstreams) {
       const { breaker } = upstream;
       if (breaker.isCoolingDown() && breaker.cooldownElapsedMs() >= COOLDOWN_PROBE_INTERVAL_MS)
-        void probeChainId(upstream);
-    }
-  }
-
-  /** Sends no calls, so that only the chain id is read. */
-  async function probeChainId({ endpoint, breaker }: Upstream): Promise<void> {
-    if (cooldownProbes.has(endpoint)) return;
-    cooldownProbes.add(endpoint);
-    const attempt = breaker.beginAttempt();
-    const scope = createAbortScope(closing, computeProbeTimeoutMs(breaker.latencyP95Ms()));
-    try {
-      await endpoint.sendBatch([], scope.signal);
-      attempt.recordSuccess(undefined);
-    } catch (error) {
-      attempt.ignore();
-      if (error instanceof UpstreamError && error.retryAfterMs !== undefined) breaker.startCooldown(error.retryAfterMs);
-    } finally {
-      cooldownProbes.delete(endpoint);
-      scope.cancel();
+        void probes.readChainId(upstream);
     }
   }
 
@@ -221,6 +195,8 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     slug,
     request: (async (calls, signal, policy) => {
       runBackgroundProbes();
+      const usable = listUsable();
+      if (usable.length > 0 && !usable.some(hasCapacity)) throw tooManyRequestsError();
       return request(calls, signal, policy);
     }) satisfies HedgedRequester,
     readLogs: limitConcurrentSearches(slug, createAdaptiveLogReader({ upstreams, isHealthy, request, now })),
@@ -239,8 +215,4 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     },
   };
   return pool;
-}
-
-function computeProbeTimeoutMs(latencyMs: number | undefined): number {
-  return Math.min(Math.max(computePatienceMs(latencyMs), MIN_PROBE_TIMEOUT_MS), MAX_PROBE_TIMEOUT_MS);
 }

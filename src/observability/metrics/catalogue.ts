@@ -108,6 +108,10 @@ export const metricCatalogue = {
   ),
   inFlight: summedGauge("in_flight", "Expensive operations in progress or queued."),
   requestsPending: summedGauge("requests_pending", "Requests that wait for an upstream."),
+  upstreamRequestsInFlight: summedGauge(
+    "upstream_requests_in_flight",
+    "HTTP requests to configured RPC endpoints that wait for a response.",
+  ),
   customEndpoints: summedGauge("custom_endpoints", "Open RPC endpoints that were named by callers."),
   logLinesLost: counter("log_lines_lost_total", "Log lines that could not be written, by reason.", ["reason"]),
   buildInfo: maxGauge("build_info", "1, labeled with the version of the service and of Node.js.", [
@@ -120,6 +124,6 @@ export const REQUEST_DURATION_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;
 /** Upper bounds in seconds for requests to RPC endpoints, which always cross a network. */
-export const RPC_DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5, 5] as const;
+export const RPC_DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5, 5, 10] as const;
 /** Upper bounds in seconds for the age of chain state: beyond 30 s quotes are refused by default. */
 export const QUOTE_AGE_BUCKETS = [0.5, 1, 2, 4, 8, 12, 16, 24, 30, 60] as const;

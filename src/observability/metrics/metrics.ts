@@ -40,6 +40,8 @@ export interface ServiceLoad {
   readonly cuts: Readonly<Record<string, number>>;
   readonly limiter: LimiterLoad;
   readonly pendingRequests: number;
+  /** HTTP requests to configured RPC endpoints that wait for a response. */
+  readonly upstreamRequests: number;
   readonly customEndpoints: number;
   readonly activeRoutes: number;
   /** Calls per second that this process may send to each endpoint; 0: no limit. */
@@ -149,6 +151,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     concurrencyLimit: () => gauge(getLoad().limiter.limit),
     inFlight: () => gauge(getLoad().limiter.inFlight),
     requestsPending: () => gauge(getLoad().pendingRequests),
+    upstreamRequestsInFlight: () => gauge(getLoad().upstreamRequests),
     customEndpoints: () => gauge(getLoad().customEndpoints),
     logLinesLost: () => Object.entries(countLostLogLines()).map(([reason, value]) => ({ labels: { reason }, value })),
     buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],

@@ -76,6 +76,25 @@ describe("a hedged request", () => {
     expect(hedges.delaysMs).toEqual([500, 200, 200, 200, 200]);
   });
 
+  test("does not double the load of endpoints that are equally slow: reads of the head tell", async () => {
+    const { first, second, client, send, clock, hedges } = await pair();
+    const head = { number: "0x1", timestamp: "0x1" };
+    let respond = (): void => {};
+    const ready = new Promise<void>((resolve) => {
+      respond = resolve;
+    });
+    Object.assign(first, { head, ready });
+    Object.assign(second, { head, ready });
+    const read = send();
+    await until(() => expect([first.headRequests, second.headRequests, methods(first).length]).toEqual([1, 1, 1]));
+    clock.ms += 2_000;
+    respond();
+    await read;
+    await until(() => expect(client.state().endpoints.every((endpoint) => endpoint.head !== undefined)).toBe(true));
+    await send();
+    expect(hedges.delaysMs).toEqual([500, 2_000]);
+  });
+
   test("needs a healthy second endpoint", async () => {
     const { first, second, send, failures, hedges } = await pair();
     await send();

@@ -42,6 +42,7 @@ function setup() {
         cuts: { open_streams: 12, unsent_bytes: 13 },
         limiter: { limit: 3, inFlight: 4 },
         pendingRequests: 5,
+        upstreamRequests: 5,
         customEndpoints: 6,
         activeRoutes: 7,
         callsPerSecond: 9.5,
@@ -65,6 +66,7 @@ test("reads the current load only at a scrape", async () => {
     "concurrency_limit",
     "in_flight",
     "requests_pending",
+    "upstream_requests_in_flight",
     "custom_endpoints",
     "active_routes",
     "streaming_calls",
@@ -77,6 +79,7 @@ test("reads the current load only at a scrape", async () => {
   const shown = (await Promise.all(names.map(lines))).flat();
   expect(shown.map((line) => line.replace("hop_gateway_", ""))).toEqual([
     ...["connections 1", "requests_in_progress 2", "concurrency_limit 3", "in_flight 4", "requests_pending 5"],
+    "upstream_requests_in_flight 5",
     ...["custom_endpoints 6", "active_routes 7", "streaming_calls 8", "rpc_budget_calls_per_second 9.5"],
     ...["http2_streams 9", "pipelined_requests 10", "unsent_bytes 11"],
     ...['limit_cuts_total{cause="open_streams"} 12', 'limit_cuts_total{cause="unsent_bytes"} 13'],
