@@ -123,7 +123,12 @@ describe("a hedged request", () => {
 
 describe("a circuit breaker of an endpoint", () => {
   test("opens after five failures in a row and probes with one request, beside that of a caller", async () => {
-    const { first, second, send, clock, client } = await pair();
+    let open = 0;
+    const onEndpointRequest = (): (() => void) => {
+      open += 1;
+      return () => (open -= 1);
+    };
+    const { first, second, send, clock, client } = await pair({ onEndpointRequest });
     await send();
     first.intercept = failing;
     for (let round = 0; round < 8; round++) expect(await send()).toBe("0xb");
@@ -131,15 +136,18 @@ describe("a circuit breaker of an endpoint", () => {
 
     clock.ms += 29_999;
     await send();
+    await until(() => expect(open).toBe(0));
     expect(methods(first)).toHaveLength(6);
     clock.ms += 1;
     expect(await Promise.all([send(), send(), send()])).toEqual(["0xb", "0xb", "0xb"]);
+    // Nobody waits for the probe.
+    await until(() => expect(open).toBe(0));
     expect(methods(first)).toHaveLength(7);
 
     clock.ms += 30_000;
     first.intercept = healthy;
     await send();
-    expect(methods(first)).toHaveLength(8);
+    await until(() => expect(methods(first)).toHaveLength(8));
     await until(() => expect(client.state().endpoints[0]?.state).toBe("ok"));
     expect(await Promise.all([send(), send()])).toEqual(["0xa", "0xa"]);
     // The failure count starts again: one more failure does not open the breaker.
