@@ -7,6 +7,7 @@ import { createMetricsListener, type MetricsListener } from "../../../../src/obs
 const listeners: MetricsListener[] = [];
 const sockets: Socket[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
   for (const socket of sockets.splice(0)) socket.destroy();
   await Promise.all(listeners.splice(0).map((listener) => listener.close()));
 });
@@ -77,12 +78,14 @@ test("renders one document at a time for a connection: pipelined requests close 
   expect(read).toHaveBeenCalledTimes(20);
 });
 
-test("serves several requests of one connection one after the other", async () => {
+test("serves several requests of one connection one after the other, without a timer left of them", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const url = await listen(() => text("1"));
   const { socket } = await openConnection(url);
   for (let count = 0; count < 3; count++) {
     socket.write("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
     expect(String((await once(socket, "data"))[0])).toContain("200 OK");
+    await expect.poll(() => vi.getTimerCount()).toBe(0);
   }
 });
 
@@ -97,7 +100,7 @@ test("closes the oldest connection for a new one beyond 64", async () => {
   expect(callers.filter(({ isClosed }) => isClosed())).toHaveLength(1);
 });
 
-test("closes a connection whose response is not finished after ten seconds", async () => {
+test("closes a connection whose response is not finished after ten seconds, though its peer keeps sending", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const read = vi.fn(() => new Promise<DynamicDocument>(() => {}));
   const url = await listen(read);
@@ -105,8 +108,9 @@ test("closes a connection whose response is not finished after ten seconds", asy
   const closed = once(socket, "close");
   socket.write("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
   while (read.mock.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const sending = setInterval(() => socket.write("\r\n"), 1000);
   vi.advanceTimersByTime(10_000);
-  await closed;
+  await closed.finally(() => clearInterval(sending));
 });
 
 test("rejects with the system error when the port is in use, and can listen on another one then", async () => {
