@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { createBeginRequest } from "./admission/begin.js";
+import { createBodyBudget } from "./admission/body-budget.js";
 import { createRateLimiter, type RateLimitOptions } from "./admission/rate-limiter.js";
 import { createStreamQuota } from "./admission/stream-quota.js";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
@@ -52,6 +53,17 @@ export interface HttpServerOptions {
   readonly fastPaths?: boolean;
 }
 
+/** What the connections hold, and what their requests do. */
+export interface HttpLoad extends Omit<ConnectionLoad, "cuts"> {
+  /** Requests without a complete response. */
+  readonly requests: number;
+  readonly streamingCalls: number;
+  /** What incomplete request bodies take. */
+  readonly receivedBytes: number;
+  /** How many requests, connections and streams have been refused or closed at a limit so far, by cause. */
+  readonly cuts: ConnectionLoad["cuts"] & { readonly received_bytes: number };
+}
+
 export interface HttpServer {
   /** Starts to serve. Rejects if the address is not available. */
   listen(): Promise<{ url: string; port: number }>;
@@ -60,8 +72,8 @@ export interface HttpServer {
    * `graceMs` milliseconds, then closes their connections. Further calls wait for the first.
    */
   close(graceMs: number): Promise<void>;
-  /** Returns what the connections hold, the number of requests without a complete response, and of streaming calls. */
-  getLoad(): ConnectionLoad & { readonly requests: number; readonly streamingCalls: number };
+  /** Returns what callers occupy at present. */
+  getLoad(): HttpLoad;
 }
 
 /**
@@ -90,17 +102,19 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     fastPath: createStreamQuota({ total: limits.streamingCalls }),
     generalPath: createStreamQuota({ total: limits.generalStreamingCalls }),
   };
+  const budget = createBodyBudget(limits.receivedBytes);
   const { generalRoutes, fastPathMethods, streamHandlers } = createRpcRoutes(
     services,
     limits,
     draining.signal,
     streamQuotas,
+    budget,
   );
   const routes = new Map<string, HttpRoute>(generalRoutes);
   for (const [path, method] of fastPaths ? fastPathMethods : []) {
     const general = generalRoutes.get(path);
     if (general === undefined) continue;
-    routes.set(path, { ...general, handle: createConnectFastPath(method, limits, general.handle) });
+    routes.set(path, { ...general, handle: createConnectFastPath(method, limits, budget, general.handle) });
   }
   for (const [path, handle] of fastPaths ? streamHandlers : []) {
     const general = generalRoutes.get(path);
@@ -112,7 +126,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     routes.set(path, route);
   }
   const dispatch = createDispatcher(routes, limits, registry, begin);
-  const serveGrpc = fastPaths ? createGrpcFastPath(fastPathMethods, limits, registry, begin) : undefined;
+  const serveGrpc = fastPaths ? createGrpcFastPath(fastPathMethods, limits, registry, begin, budget) : undefined;
   const fallbacks = new WeakMap<ServerHttp2Stream, StreamFallback>();
 
   function onRequest(req: HttpRequest, res: HttpResponse): void {
@@ -166,11 +180,16 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       draining.abort();
       return listener.close(graceMs);
     },
-    getLoad: () => ({
-      ...listener.getLoad(),
-      requests: registry.count(),
-      streamingCalls: streamQuotas.fastPath.openCount() + streamQuotas.generalPath.openCount(),
-    }),
+    getLoad() {
+      const load = listener.getLoad();
+      return {
+        ...load,
+        requests: registry.count(),
+        streamingCalls: streamQuotas.fastPath.openCount() + streamQuotas.generalPath.openCount(),
+        receivedBytes: budget.countBytes(),
+        cuts: { ...load.cuts, received_bytes: budget.countRefused() },
+      };
+    },
   };
 }
 

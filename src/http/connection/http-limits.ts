@@ -26,6 +26,10 @@ export interface HttpLimits {
   readonly totalPipelinedRequests: number;
   /** Bytes of all connections that their peers have not read yet. */
   readonly unsentBytes: number;
+  /** Memory of all request bodies that are not complete. */
+  readonly receivedBytes: number;
+  /** Flow-control window of an HTTP/2 stream: what its caller may send before anybody reads it. */
+  readonly streamWindowBytes: number;
   /** From the first byte of a connection or request to the end of its headers. */
   readonly headersMs: number;
   /** From the start of a request to the end of its body. */
@@ -58,6 +62,8 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   pipelinedRequests: 8,
   totalPipelinedRequests: 4000,
   unsentBytes: 32 * 1024 * 1024,
+  receivedBytes: 16 * 1024 * 1024,
+  streamWindowBytes: 16 * 1024,
   headersMs: 10_000,
   requestMs: 30_000,
   // Above the 60 seconds of common load balancers: if the server closed first, their next request could be lost.

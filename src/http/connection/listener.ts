@@ -127,7 +127,11 @@ export function createHttpSocketListener({
   });
 
   const http2 = createHttp2Server({
-    settings: { maxConcurrentStreams: limits.concurrentStreams, maxHeaderListSize: limits.headerBytes },
+    settings: {
+      maxConcurrentStreams: limits.concurrentStreams,
+      maxHeaderListSize: limits.headerBytes,
+      initialWindowSize: limits.streamWindowBytes,
+    },
     // Node.js resets streams above it; up to it the dispatcher responds with an error.
     maxHeaderListPairs: 4 * limits.headers,
   });

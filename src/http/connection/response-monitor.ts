@@ -21,7 +21,7 @@ export interface ResponseMonitor {
   /** Called when a request begins and when it ends. */
   requestStarted(): void;
   requestEnded(): void;
-  /** Returns the unsent bytes at the latest check. */
+  /** Returns the bytes that wait at the latest check: for callers to read them, or for this process to read them. */
   countUnsentBytes(): number;
   /** Returns how many connections and streams were closed so far, by cause. */
   getCuts(): Readonly<Record<ResponseCutCause, number>>;
@@ -111,6 +111,7 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     // A copy: streams that are closed leave the list.
     for (const { stream } of [...streams]) {
       const waiting = stream.writableLength;
+      bytes += stream.readableLength;
       if (waiting === 0 && !backlogs.has(stream)) continue;
       if (isStreamOverdue(stream, now)) {
         cuts.response_deadline += 1;
@@ -127,7 +128,7 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
       cut(socket, "response_deadline");
       return 0;
     }
-    let bytes = connections.countHeldBytes(socket);
+    let bytes = connections.countHeldBytes(socket) + (responses.at(-1)?.req.readableLength ?? 0);
     for (const response of responses) bytes += Math.max(0, response.writableLength - countSharedBytes(response));
     return bytes;
   }

@@ -1,27 +1,42 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { HttpRequest } from "./request-context.js";
+import { ServiceError } from "../../errors.js";
+import type { BodyBudget } from "../admission/body-budget.js";
+import { toConnectError } from "./error-mapping.js";
+import type { HttpRequest, HttpResponse, RequestContext } from "./request-context.js";
+
+/** A request, its response and its context. */
+export interface IncomingCall {
+  readonly req: HttpRequest;
+  readonly res: HttpResponse;
+  readonly context: RequestContext;
+}
 
 export interface BodyLimits {
-  /** Whether the body is an unbounded sequence of messages, each in its envelope. */
-  readonly isStreaming: boolean;
-  /** Largest size of a body, or of each message of a streaming body, envelope included. */
+  /** Largest size of a body, or of each message of a stream, envelope included. */
   readonly maxBytes: number;
-  /** Longest wait for the end of the body; for a streaming body, for its next bytes. */
+  /** Longest wait for the end of the body; for a stream of messages, for its next bytes. */
   readonly timeoutMs: number;
   /** Time until the deadline of the caller, in milliseconds; undefined: none given. */
   readonly remainingMs?: number | undefined;
-  /** Ends streaming bodies. */
+  /** Ends streams of messages. */
   readonly draining: AbortSignal;
+  /** Counts the body while it is incomplete. */
+  readonly budget: BodyBudget;
+  /** Package that defines the reasons of errors. */
+  readonly errorDomain: string;
 }
 
-/** Why the remainder of a body is missing: it took too long, or the deadline of the caller passed before it came. */
+/** Why a body that took too long is not read to its end: the limit of the server, or the deadline of the caller. */
 export type BodyTimeout = "timeout" | "deadline";
 
-/** The part of a body that a fast path read before it fell back. */
+/** Why a body is not read to its end; `overloaded`: incomplete bodies take too much memory. */
+export type BodyFailure = BodyTimeout | "overloaded";
+
+/** A body, or the part of it that was read. */
 export interface BufferedBody {
   readonly chunks: readonly Uint8Array[];
-  /** Set if the remainder did not arrive in time. */
-  readonly timeout: BodyTimeout | undefined;
+  /** Set if the remainder did not arrive in time, or was not accepted. */
+  readonly failure: BodyFailure | undefined;
 }
 
 /**
@@ -50,109 +65,105 @@ export function startBodyTimer(
 /** Size of the prefix of each message in gRPC and in Connect streams: one byte of flags and the length. */
 export const ENVELOPE_BYTES = 5;
 
-/** Each chunk takes about 300 bytes of memory, however small it is. */
-const MAX_PENDING_CHUNKS = 64;
-
-/** Appends a chunk, and joins many chunks into one to bound their overhead. */
-export function appendChunk(chunks: Buffer[], chunk: Buffer): void {
-  chunks.push(chunk);
-  if (chunks.length === MAX_PENDING_CHUNKS) chunks.splice(0, MAX_PENDING_CHUNKS, Buffer.concat(chunks));
-}
-
 /**
  * Reads a body to its end without a promise. Calls `onDone` once, unless the request is aborted.
  * @param onDone gets the whole body, or undefined if it is too large or too late; and what has been read
  */
 export function collectBody(
-  req: HttpRequest,
-  { maxBytes, timeoutMs, remainingMs }: Pick<BodyLimits, "maxBytes" | "timeoutMs" | "remainingMs">,
+  { req, res, context }: IncomingCall,
+  { maxBytes, timeoutMs, remainingMs, budget }: Pick<BodyLimits, "maxBytes" | "timeoutMs" | "remainingMs" | "budget">,
   onDone: (body: Buffer | undefined, buffered: BufferedBody) => void,
 ): void {
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const body = budget.receive(context, () => {
+    closeAfterResponse(res);
+    fail("overloaded");
+  });
+  const { chunks } = body;
   const stopTimer = startBodyTimer(timeoutMs, remainingMs, fail);
   function stop(): void {
     stopTimer();
+    body.end();
     req.off("data", onData).off("end", onEnd).off("close", stop);
   }
-  function fail(timeout?: BodyTimeout): void {
+  function fail(failure?: BodyFailure): void {
     stop();
     // Unread bytes would keep an HTTP/1.1 connection from its next request, and a stream from its end.
     req.resume();
-    onDone(undefined, { chunks, timeout });
+    onDone(undefined, { chunks, failure });
   }
   function onData(chunk: Buffer): void {
-    appendChunk(chunks, chunk);
-    size += chunk.length;
-    if (size > maxBytes) fail();
+    body.append(chunk);
+    if (body.size > maxBytes) fail();
   }
   function onEnd(): void {
     stop();
     const [first] = chunks;
-    onDone(first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first, { chunks, timeout: undefined });
+    onDone(first === undefined || chunks.length > 1 ? Buffer.concat(chunks) : first, { chunks, failure: undefined });
   }
   req.on("data", onData).on("end", onEnd).on("close", stop);
 }
 
-/** Yields the bytes of a buffered body. Throws the same errors as `readBody`. */
-export async function* replayBody({ chunks, timeout }: BufferedBody, maxBytes: number): AsyncGenerator<Uint8Array> {
+/** Yields the bytes of a buffered body. Throws a ConnectError if it is too large, or was not read to its end. */
+export async function* replayBody(
+  { chunks, failure }: BufferedBody,
+  context: RequestContext,
+  { maxBytes, errorDomain }: Pick<BodyLimits, "maxBytes" | "errorDomain">,
+): AsyncGenerator<Uint8Array> {
   let size = 0;
   for (const chunk of chunks) size += chunk.length;
   if (size > maxBytes) throw createBodyTooLargeError(maxBytes);
-  if (timeout !== undefined) throw createBodyTimeoutError(timeout);
+  if (failure !== undefined) throw createBodyError(failure, context, errorDomain);
   yield* chunks;
 }
 
 /**
- * Yields the bytes of a request body: at once, or message by message if it is streaming.
+ * Yields the bytes of a stream of messages, each in its envelope, message by message.
  *
  * Unlike Node's own iterator it keeps the connection usable when reading stops early, so that the response can still be
  * sent, and it joins small chunks.
  */
 export async function* readBody(
-  req: HttpRequest,
-  { isStreaming, maxBytes, timeoutMs, remainingMs = Number.POSITIVE_INFINITY, draining }: BodyLimits,
+  { req, context }: Omit<IncomingCall, "res">,
+  { maxBytes, timeoutMs, remainingMs = Number.POSITIVE_INFINITY, draining, budget, errorDomain }: BodyLimits,
 ): AsyncGenerator<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  /** Number of bytes that wake the reader. More than the limit for a whole body, which is read to its end. */
-  let wanted = isStreaming ? ENVELOPE_BYTES : maxBytes + 1;
-  let end: "end" | "stop" | "deadline" | "break" | undefined;
+  /** Number of bytes that wake the reader. */
+  let wanted = ENVELOPE_BYTES;
+  let end: "end" | "stop" | "deadline" | "overloaded" | "break" | undefined;
   let wakeReader = (): void => {};
   const endBy = (cause: typeof end) => (): void => {
     end ??= cause;
     wakeReader();
   };
   const [onEnd, onStop, onBreak] = [endBy("end"), endBy("stop"), endBy("break")];
+  const body = budget.receive(context, endBy("overloaded"));
   const timer = setTimeout(onStop, timeoutMs);
   const stopDeadline =
     remainingMs < Number.POSITIVE_INFINITY
       ? startBodyTimer(Number.POSITIVE_INFINITY, remainingMs, endBy("deadline"))
       : undefined;
   function onData(chunk: Buffer): void {
-    size += chunk.length;
-    appendChunk(chunks, chunk);
-    if (isStreaming) timer.refresh();
-    if (size < wanted) return;
+    body.append(chunk);
+    timer.refresh();
+    if (body.size < wanted) return;
     req.pause();
     wakeReader();
   }
   req.on("data", onData).on("end", onEnd).on("close", onBreak);
-  if (isStreaming) draining.addEventListener("abort", onStop);
+  draining.addEventListener("abort", onStop);
   if (req.destroyed) onBreak();
-  if (isStreaming && draining.aborted) onStop();
+  if (draining.aborted) onStop();
   try {
     for (;;) {
-      if (size >= wanted) {
-        if (!isStreaming) throw createBodyTooLargeError(maxBytes);
-        const bytes = Buffer.concat(chunks);
+      if (body.size >= wanted) {
+        const bytes = Buffer.concat(body.chunks);
         const { complete, next } = measureEnvelopes(bytes);
         // The decoder reports a message that is too large.
-        const ready = next > maxBytes ? size : complete;
-        chunks.splice(0, chunks.length, bytes.subarray(ready));
-        size -= ready;
+        const ready = next > maxBytes ? body.size : complete;
         wanted = next;
-        if (ready > 0) yield bytes.subarray(0, ready);
+        if (ready > 0) {
+          body.consume(ready);
+          yield bytes.subarray(0, ready);
+        }
       } else if (end === undefined) {
         const wakeUp = new Promise<void>((resolve) => {
           wakeReader = resolve;
@@ -160,15 +171,17 @@ export async function* readBody(
         req.resume();
         await wakeUp;
       } else if (end === "end") {
-        if (size > 0) yield Buffer.concat(chunks);
+        body.end();
+        if (body.size > 0) yield Buffer.concat(body.chunks);
         return;
-      } else if (end === "stop" && isStreaming) return;
+      } else if (end === "stop") return;
       else if (end === "break") throw new ConnectError("the request was aborted", Code.Canceled);
-      else throw createBodyTimeoutError(end === "stop" ? "timeout" : "deadline");
+      else throw createBodyError(end, context, errorDomain);
     }
   } finally {
     clearTimeout(timer);
     stopDeadline?.();
+    body.end();
     draining.removeEventListener("abort", onStop);
     req.off("data", onData).off("end", onEnd).off("close", onBreak);
     // Unread bytes would keep an HTTP/1.1 connection from its next request, and a stream from its end.
@@ -187,8 +200,20 @@ function measureEnvelopes(bytes: Buffer): { complete: number; next: number } {
   }
 }
 
-function createBodyTimeoutError(cause: BodyTimeout): ConnectError {
-  if (cause === "deadline") {
+export function createBodyOverloadError(): ServiceError {
+  return new ServiceError("OVERLOADED", "too many request bodies are being received here", { retryAfterSeconds: 1 });
+}
+
+/** Frees what the connection takes as well. Over HTTP/2 it has other requests, and the remainder is discarded. */
+function closeAfterResponse(res: HttpResponse): void {
+  if (!("stream" in res)) res.shouldKeepAlive = false;
+}
+
+function createBodyError(failure: BodyFailure, context: RequestContext, errorDomain: string): ConnectError {
+  if (failure === "overloaded") {
+    return toConnectError(context.recordFailure(createBodyOverloadError()), errorDomain);
+  }
+  if (failure === "deadline") {
     return new ConnectError("the deadline passed before the call arrived", Code.DeadlineExceeded);
   }
   return new ConnectError("the request body did not arrive in time", Code.InvalidArgument);

@@ -71,6 +71,8 @@ export function toConnectError(error: ServiceError, domain: string): ConnectErro
  */
 export function toMalformedRequestError(error: unknown, domain: string): ConnectError {
   const connectError = error instanceof ConnectError ? error : undefined;
+  // The request is not at fault.
+  if (connectError?.cause instanceof ServiceError) return connectError;
   // Connect uses this message for errors that it cannot explain. It would blame the server.
   const description =
     connectError === undefined || connectError.rawMessage === "internal error" ? undefined : connectError.rawMessage;

@@ -3,8 +3,16 @@ import { Code, ConnectError, type ContextValues, createContextKey, createContext
 import { createAsyncIterable, type UniversalHandler, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { ServiceError } from "../../errors.js";
+import type { BodyBudget } from "../admission/body-budget.js";
 import type { HttpLimits } from "../connection/http-limits.js";
-import { ENVELOPE_BYTES, readBody, replayBody } from "../request/body.js";
+import {
+  type BufferedBody,
+  collectBody,
+  createBodyOverloadError,
+  ENVELOPE_BYTES,
+  readBody,
+  replayBody,
+} from "../request/body.js";
 import { toConnectError, toMalformedRequestError } from "../request/error-mapping.js";
 import type { HttpResponse, RequestContext } from "../request/request-context.js";
 import {
@@ -20,6 +28,7 @@ import {
 } from "../request/response.js";
 import { recordConnectError, setInternalErrorTrailers, toNodeTrailers } from "./rpc-errors.js";
 import { parseConnectTimeoutMs, parseGrpcTimeoutMs, toFetchHeaders } from "./rpc-headers.js";
+import { sendRpcError } from "./send-rpc-error.js";
 
 /** Connect's handlers of one method. */
 export interface ProtocolHandlers {
@@ -37,6 +46,9 @@ interface AdapterCall {
 }
 
 const adapterCallKey = createContextKey<AdapterCall | undefined>(undefined);
+
+/** The body of a request that has none. */
+const NO_BODY: BufferedBody = { chunks: [], failure: undefined };
 
 /** Statuses for malformed requests. Those of the Connect protocol would blame the server or a rate limit. */
 const MALFORMED_REQUEST_STATUS: Readonly<Partial<Record<Code, number>>> = {
@@ -56,15 +68,18 @@ export function createConnectAdapter(
   handlers: ProtocolHandlers,
   limits: HttpLimits,
   draining: AbortSignal,
+  budget: BodyBudget,
 ): PathHandler {
   const { method, service, requestPath } = handlers.connect;
+  const errorDomain = service.file.proto.package;
   const isUnary = method.methodKind === "unary";
   const isStreaming = method.methodKind === "bidi_streaming";
   const bodyLimits = {
-    isStreaming,
     maxBytes: limits.requestBytes + ENVELOPE_BYTES,
     timeoutMs: isStreaming ? limits.idleMs : limits.requestMs,
     draining,
+    budget,
+    errorDomain,
   };
 
   async function serve(exchange: HttpExchange, handler: UniversalHandler, query: string): Promise<void> {
@@ -75,11 +90,10 @@ export function createConnectAdapter(
       return;
     }
     const call: AdapterCall = { context, hasStarted: false };
-    const { bufferedBody } = exchange;
-    const body =
-      bufferedBody === undefined
-        ? readBody(req, { ...bodyLimits, remainingMs: readTimeoutMs(exchange) })
-        : replayBody(bufferedBody, limits.requestBytes + ENVELOPE_BYTES);
+    const { bufferedBody = NO_BODY } = exchange;
+    const body = isStreaming
+      ? readBody(exchange, { ...bodyLimits, remainingMs: readTimeoutMs(exchange) })
+      : replayBody(bufferedBody, context, bodyLimits);
     try {
       const response = await handler({
         httpVersion: req.httpVersion,
@@ -91,17 +105,14 @@ export function createConnectAdapter(
         contextValues: createContextValues().set(adapterCallKey, call),
       });
       if (response.body === undefined) {
-        sendError(
-          exchange,
-          new ServiceError("INVALID_PARAMETER", "unsupported Content-Type or encoding: use JSON or binary Protobuf"),
-          { status: 415 },
-        );
+        const message = "unsupported Content-Type or encoding: use JSON or binary Protobuf";
+        sendError(exchange, new ServiceError("INVALID_PARAMETER", message), { status: 415 });
         return;
       }
       const isFailure = handler === handlers.connect && isUnary && response.status !== 200;
       await sendUniversalResponse(
         exchange,
-        isFailure ? await correctErrorResponse(response, call, service.file.proto.package) : response,
+        isFailure ? await correctErrorResponse(response, call, errorDomain) : response,
       );
     } finally {
       // Connect does not always finish the iteration that it starts.
@@ -110,13 +121,28 @@ export function createConnectAdapter(
   }
 
   return (exchange, query) => {
-    const { res, context } = exchange;
+    const { req, res, context } = exchange;
     const handler = context.protocol.startsWith("connect") ? handlers.connect : handlers.grpc;
     if (!checkRequest(handler, exchange, isStreaming)) return;
-    serve(exchange, handler, query).catch((error: unknown) => {
-      const publicError = context.recordFailure(error);
-      if (res.headersSent) abortResponse(res);
-      else sendError(exchange, publicError);
+    function start(complete: HttpExchange): void {
+      const isOverloaded = complete.bufferedBody?.failure === "overloaded";
+      if (isOverloaded && (isUnary || handler === handlers.grpc)) {
+        sendRpcError(exchange, createBodyOverloadError(), errorDomain);
+        return;
+      }
+      serve(complete, handler, query).catch((error: unknown) => {
+        const publicError = context.recordFailure(error);
+        if (res.headersSent) abortResponse(res);
+        else sendError(exchange, publicError);
+      });
+    }
+    if (isStreaming || exchange.bufferedBody !== undefined || req.method !== "POST") {
+      start(exchange);
+      return;
+    }
+    // A call takes twenty times the memory once Connect has it.
+    collectBody(exchange, { ...bodyLimits, remainingMs: readTimeoutMs(exchange) }, (_, bufferedBody) => {
+      start({ ...exchange, bufferedBody });
     });
   };
 }

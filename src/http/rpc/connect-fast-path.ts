@@ -2,6 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import type { ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import type { BodyBudget } from "../admission/body-budget.js";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import { collectBody } from "../request/body.js";
@@ -36,7 +37,12 @@ const VISIBLE_ASCII_QUERY = /^[\x21\x22\x24-\x7e]*$/;
  * Creates the fast path for uncompressed unary calls of one method over the Connect protocol, by POST or GET. Other
  * requests fall back to `general`, with the part of the body that has been read.
  */
-export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits, general: PathHandler): PathHandler {
+export function createConnectFastPath(
+  method: FastPathMethod,
+  limits: HttpLimits,
+  budget: BodyBudget,
+  general: PathHandler,
+): PathHandler {
   function sendResponse(
     { exchange: { res, context }, shouldGzip }: FastPathCall,
     status: number,
@@ -104,8 +110,8 @@ export function createConnectFastPath(method: FastPathMethod, limits: HttpLimits
     const call = parseCallHeaders(exchange, isBinaryContentType(req.headers["content-type"]));
     if (call === undefined || !hasUncompressedBody(req, limits)) return false;
     const remainingMs = toRemainingMs(call.deadlineMs);
-    const bodyLimits = { maxBytes: limits.requestBytes, timeoutMs: limits.requestMs, remainingMs };
-    collectBody(req, bodyLimits, (body, bufferedBody) => {
+    const bodyLimits = { maxBytes: limits.requestBytes, timeoutMs: limits.requestMs, remainingMs, budget };
+    collectBody(exchange, bodyLimits, (body, bufferedBody) => {
       const request = body && (call.isBinary ? method.readBinary(body) : method.readJson(body.toString("latin1")));
       if (request === undefined) general({ ...exchange, bufferedBody }, query);
       else invoke(call, request);

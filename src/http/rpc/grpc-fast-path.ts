@@ -2,9 +2,10 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { BeginRequest } from "../admission/begin.js";
+import type { BodyBudget } from "../admission/body-budget.js";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
-import { appendChunk, type BodyTimeout, type BufferedBody, ENVELOPE_BYTES, startBodyTimer } from "../request/body.js";
+import { type BodyFailure, type BufferedBody, ENVELOPE_BYTES, startBodyTimer } from "../request/body.js";
 import type { InFlightRegistry } from "../request/in-flight-registry.js";
 import type { StreamRequestContext } from "../request/request-context.js";
 import { buildCommonHeaders } from "../request/response.js";
@@ -45,6 +46,7 @@ export function createGrpcFastPath(
   limits: HttpLimits,
   registry: InFlightRegistry,
   begin: BeginRequest,
+  budget: BodyBudget,
 ): GrpcFastPath {
   const maxBodyBytes = limits.requestBytes + ENVELOPE_BYTES;
 
@@ -80,26 +82,26 @@ export function createGrpcFastPath(
 
   function receive(call: FastPathCall, fallBack: Parameters<GrpcFastPath>[2]): void {
     const { stream, context, method } = call;
-    const chunks: Buffer[] = [];
-    let size = 0;
+    const body = budget.receive(context, () => stopReading("overloaded"));
+    const { chunks } = body;
     let isRead = false;
     const stopTimer = startBodyTimer(limits.requestMs, toRemainingMs(call.deadlineMs), stopReading);
-    function stopReading(timeout?: BodyTimeout): void {
-      if (isRead) return;
+    function stop(): void {
       isRead = true;
       stopTimer();
-      fallBack(context, { chunks, timeout });
+      body.end();
+    }
+    function stopReading(failure?: BodyFailure): void {
+      if (isRead) return;
+      stop();
+      fallBack(context, { chunks, failure });
     }
     stream.on("data", (chunk: Buffer) => {
       if (isRead) return;
-      appendChunk(chunks, chunk);
-      size += chunk.length;
-      if (size > maxBodyBytes) stopReading();
+      body.append(chunk);
+      if (body.size > maxBodyBytes) stopReading();
     });
-    stream.on("close", () => {
-      isRead = true;
-      stopTimer();
-    });
+    stream.on("close", stop);
     stream.on("end", () => {
       if (isRead || stream.destroyed) return;
       const request = parseSingleMessage(method, chunks);
@@ -107,8 +109,7 @@ export function createGrpcFastPath(
         stopReading();
         return;
       }
-      isRead = true;
-      stopTimer();
+      stop();
       invokeOperation(
         method.operation,
         request,

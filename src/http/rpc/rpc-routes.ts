@@ -4,6 +4,7 @@ import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import type { CallContext } from "../../operations/operation.js";
+import type { BodyBudget } from "../admission/body-budget.js";
 import type { StreamQuota } from "../admission/stream-quota.js";
 import { COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
@@ -40,6 +41,7 @@ export function createRpcRoutes(
   limits: HttpLimits,
   draining: AbortSignal,
   quotas: StreamQuotas,
+  budget: BodyBudget,
 ): RpcRoutes {
   const options = {
     readMaxBytes: limits.requestBytes,
@@ -104,7 +106,7 @@ export function createRpcRoutes(
       operation: `${service.typeName}/${method.name}`,
       isRpc: true,
       isRateLimited: fastPathMethods.get(requestPath)?.isRateLimited ?? false,
-      handle: createConnectAdapter(handlers, limits, draining),
+      handle: createConnectAdapter(handlers, limits, draining, budget),
       reject: (exchange, error) => sendRpcError(exchange, error, service.file.proto.package),
     });
   }
@@ -112,7 +114,7 @@ export function createRpcRoutes(
   const watchPath = `/${Health.typeName}/${watch.name}`;
   const general = generalRoutes.get(watchPath)?.handle;
   if (general === undefined) throw new Error(`no route for ${watchPath}`);
-  const watchOptions = { limits, quota: quotas.fastPath, general };
+  const watchOptions = { limits, quota: quotas.fastPath, budget, general };
   const streamHandlers = new Map([[watchPath, createServerStreamHandler(watch, health.watchStream, watchOptions)]]);
   return { generalRoutes, fastPathMethods, streamHandlers };
 }

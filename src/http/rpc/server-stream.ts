@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { endStreamFlag, endStreamToJson } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
+import type { BodyBudget } from "../admission/body-budget.js";
 import type { StreamQuota } from "../admission/stream-quota.js";
 import { acceptsGzip } from "../codec/compression.js";
 import { createFastPathBinaryReader } from "../codec/read-binary.js";
@@ -64,14 +65,19 @@ interface StreamCall {
 export function createServerStreamHandler<M extends DescMethodServerStreaming>(
   method: M,
   operation: ServerStreamOperation<MessageShape<M["input"]>, MessageShape<M["output"]>>,
-  { limits, quota, general }: { limits: HttpLimits; quota: StreamQuota; general: PathHandler },
+  {
+    limits,
+    quota,
+    budget,
+    general,
+  }: { limits: HttpLimits; quota: StreamQuota; budget: BodyBudget; general: PathHandler },
 ): PathHandler {
   const readBinary = createFastPathBinaryReader(method.input);
   const readJson = createFastPathJsonReader(method.input);
   const writeBinary = createBinaryWriter(method.output);
   const writeJson = createJsonWriter(method.output);
   const domain = method.parent.file.proto.package;
-  const bodyLimits = { maxBytes: limits.requestBytes + ENVELOPE_BYTES, timeoutMs: limits.requestMs };
+  const bodyLimits = { maxBytes: limits.requestBytes + ENVELOPE_BYTES, timeoutMs: limits.requestMs, budget };
 
   function parse({ isBinary }: Format, body: Buffer): Message | undefined {
     if (body.length < ENVELOPE_BYTES || body[0] !== 0 || body.readUInt32BE(1) !== body.length - ENVELOPE_BYTES) {
@@ -148,7 +154,7 @@ export function createServerStreamHandler<M extends DescMethodServerStreaming>(
     // Before the request is read: a stream takes its memory from the start, and a refusal should take little.
     const release = admit(call);
     if (release === undefined) return;
-    collectBody(exchange.req, { ...bodyLimits, remainingMs: toRemainingMs(call.deadlineMs) }, (body, bufferedBody) => {
+    collectBody(exchange, { ...bodyLimits, remainingMs: toRemainingMs(call.deadlineMs) }, (body, bufferedBody) => {
       const request = body && parse(call.format, body);
       if (request === undefined) {
         release();

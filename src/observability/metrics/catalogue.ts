@@ -41,6 +41,7 @@ export const metricCatalogue = {
     "Unanswered HTTP/1.1 requests beyond the first of each connection.",
   ),
   unsentBytes: summedGauge("unsent_bytes", "Bytes of responses that callers have not read, without shared ones."),
+  receivedBytes: summedGauge("received_bytes", "Memory that incomplete request bodies take, in bytes."),
   limitCuts: counter("limit_cuts_total", "Requests refused, and streams and connections closed, at a limit.", [
     ...["cause"],
   ]),

@@ -37,6 +37,7 @@ export interface ServiceLoad {
   readonly openStreams: number;
   readonly pipelinedRequests: number;
   readonly unsentBytes: number;
+  readonly receivedBytes: number;
   readonly cuts: Readonly<Record<string, number>>;
   readonly limiter: LimiterLoad;
   readonly pendingRequests: number;
@@ -114,6 +115,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     http2Streams: () => gauge(getLoad().openStreams),
     pipelinedRequests: () => gauge(getLoad().pipelinedRequests),
     unsentBytes: () => gauge(getLoad().unsentBytes),
+    receivedBytes: () => gauge(getLoad().receivedBytes),
     limitCuts: () => Object.entries(getLoad().cuts).map(([cause, value]) => ({ labels: { cause }, value })),
     connectionErrors: connectionErrors.toSamples,
     upstreamRequests: rpcRequests.toSamples,

@@ -77,6 +77,24 @@ describe("the budget of unsent bytes", () => {
     for (const session of sessions) session.destroy();
   });
 
+  test("counts the body of a request that nobody reads", async () => {
+    const { url, server } = await startTestServer({ limits: { unsentBytes: 100_000 } });
+    const session = openUnreadSession(url);
+    for (let index = 0; index < 10; index++) {
+      // The response that the method is not allowed cannot be sent.
+      const stream = session.request({ ":path": path, ":method": "POST" });
+      stream.on("error", () => {}).write(Buffer.alloc(64_000));
+    }
+    await expect.poll(() => server.getLoad().openStreams).toBe(10);
+    await expect
+      .poll(() => {
+        vi.advanceTimersByTime(CHECK_INTERVAL_MS);
+        return server.getLoad().cuts.unsent_bytes;
+      })
+      .toBe(1);
+    session.destroy();
+  });
+
   test("does not count a body that all callers share", async () => {
     const response = Object.freeze(create(GetQuoteResponseSchema, { amountIn: "9".repeat(100_000) }));
     const { url, server } = await startTestServer({ limits: { unsentBytes: 300_000 }, getQuote: () => response });
@@ -237,6 +255,6 @@ test("an HTTP/2 client gets all of 1000 requests, 100 at a time", async () => {
     const responses = await Promise.all(Array.from({ length: 100 }, () => sendHttp2On(session, path)));
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   }
-  expect(server.getLoad().cuts).toEqual({ open_streams: 0, response_deadline: 0, unsent_bytes: 0 });
+  expect(new Set(Object.values(server.getLoad().cuts))).toEqual(new Set([0]));
   session.destroy();
 });

@@ -39,6 +39,7 @@ function setup() {
         openStreams: 9,
         pipelinedRequests: 10,
         unsentBytes: 11,
+        receivedBytes: 12,
         cuts: { open_streams: 12, unsent_bytes: 13 },
         limiter: { limit: 3, inFlight: 4 },
         pendingRequests: 5,

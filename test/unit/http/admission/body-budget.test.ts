@@ -1,0 +1,149 @@
+import { connect as connectHttp2 } from "node:http2";
+import type { Socket } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { type BodyBudget, createBodyBudget } from "../../../../src/http/admission/body-budget.js";
+import { openRawSocket, sendHttp1, sendHttp2 } from "../support/raw-client.js";
+import { describeOnBothPaths, QUOTE_PATH, startTestServer } from "../support/test-server.js";
+
+/** What an open request is counted with beside its bytes. */
+const OPEN_BYTES = 4096;
+const nextTick = () => new Promise<void>((resolve) => process.nextTick(() => process.nextTick(resolve)));
+
+const ending: (() => void)[] = [];
+afterEach(() => {
+  for (const end of ending.splice(0)) end();
+});
+
+describe("a budget of incomplete bodies", () => {
+  /** Receives a body of one chunk. */
+  function receive(budget: BodyBudget, caller: string, bytes: number, refused: string[], name = caller) {
+    const body = budget.receive({ caller }, () => refused.push(name));
+    body.append(Buffer.alloc(bytes));
+    return body;
+  }
+
+  test("refuses the largest bodies of the caller that holds most, until a quarter is free", async () => {
+    const budget = createBodyBudget(1_000_000);
+    const refused: string[] = [];
+    receive(budget, "b", 200_000, refused);
+    receive(budget, "a", 50_000, refused, "a small");
+    receive(budget, "a", 190_000, refused, "a large");
+    receive(budget, "a", 180_000, refused, "a second");
+    await nextTick();
+    expect(refused).toEqual([]);
+    receive(budget, "c", 400_000, refused);
+    await nextTick();
+    expect(refused).toEqual(["a large", "c"]);
+    expect(budget.countBytes()).toBeLessThan(750_000);
+    expect(budget.countRefused()).toBe(2);
+  });
+
+  test("counts a request without any bytes", async () => {
+    const budget = createBodyBudget(10 * OPEN_BYTES);
+    const refused: string[] = [];
+    for (let index = 0; index < 11; index++) budget.receive({ caller: "a" }, () => refused.push("a"));
+    await nextTick();
+    expect(refused).toHaveLength(4);
+    expect(budget.countBytes()).toBe(7 * OPEN_BYTES);
+  });
+
+  test("counts what small chunks take, and nothing once a body has ended", () => {
+    const budget = createBodyBudget(1_000_000);
+    const body = receive(budget, "a", 1, []);
+    for (let index = 0; index < 30; index++) body.append(Buffer.alloc(1));
+    expect(budget.countBytes()).toBeGreaterThan(OPEN_BYTES + 30 * 250);
+    for (let index = 0; index < 1000; index++) body.append(Buffer.alloc(1));
+    expect(budget.countBytes()).toBeLessThan(OPEN_BYTES + 1031 + 64 * 300);
+    expect(Buffer.concat(body.chunks)).toEqual(Buffer.alloc(1031));
+    body.end();
+    body.end();
+    body.append(Buffer.alloc(1));
+    expect(budget.countBytes()).toBe(0);
+  });
+
+  test("keeps no buffer of which a body uses a small part", () => {
+    const read = Buffer.alloc(65_536, 7);
+    const body = createBodyBudget(1_000_000).receive({ caller: "a" }, () => {});
+    body.append(read.subarray(100, 103));
+    expect(body.chunks).toEqual([Buffer.from([7, 7, 7])]);
+    expect(body.chunks[0]?.buffer.byteLength).toBe(3);
+  });
+});
+
+describeOnBothPaths(() => {
+  describe("requests whose bodies stop are refused once all of them take too much", () => {
+    const limits = { receivedBytes: 500_000 };
+    const BODY_BYTES = 30_000;
+
+    test.each([
+      [
+        "Connect with JSON",
+        "application/json",
+        '{"amount":"',
+        /^HTTP\/1\.1 429 .*retry-after: 1\r\n.*"reason":"OVERLOADED"/is,
+      ],
+      [
+        "Connect with gzip",
+        "application/proto\r\nContent-Encoding: gzip",
+        "",
+        /^HTTP\/1\.1 429 .*resource_exhausted/is,
+      ],
+      ["gRPC-Web", "application/grpc-web+proto", "\0\0\0\xff\0", /^HTTP\/1\.1 200 .*grpc-status: 8\r\n/is],
+    ])("over HTTP/1.1 with %s", async (_, type, start, expected) => {
+      const { port, server, waitForAccessLines, accessLines, internalErrors } = await startTestServer({ limits });
+      const head = `POST ${QUOTE_PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\nContent-Type: ${type}\r\n\r\n`;
+      const sockets: Socket[] = [];
+      const responses: string[] = [];
+      for (let index = 0; index < 20; index++) {
+        const socket = await openRawSocket(port);
+        ending.push(() => socket.destroy());
+        socket.on("data", (bytes: Buffer) => responses.push(bytes.toString("latin1")));
+        socket.write(Buffer.concat([Buffer.from(head + start, "latin1"), Buffer.alloc(BODY_BYTES, 0x61)]));
+        sockets.push(socket);
+      }
+      await expect.poll(() => server.getLoad().cuts.received_bytes).toBeGreaterThan(0);
+      const { received_bytes: refused } = server.getLoad().cuts;
+      await waitForAccessLines(refused);
+      expect(accessLines[0]).toMatchObject({ code: "resource_exhausted" });
+      await expect.poll(() => responses.length).toBeGreaterThan(0);
+      expect(responses[0]).toMatch(expected);
+      // The refused connections are closed, the others stay.
+      await expect.poll(() => server.getLoad().connections).toBe(20 - refused);
+      expect(server.getLoad().receivedBytes).toBeLessThan(500_000);
+      expect((await sendHttp1(port, "/v1/quote?amount=1")).status).toBe(200);
+      for (const socket of sockets) socket.destroy();
+      await expect.poll(() => server.getLoad().receivedBytes).toBe(0);
+      expect(internalErrors).toEqual([]);
+    });
+
+    test.each([
+      ["a unary call", QUOTE_PATH],
+      ["a watch", "/grpc.health.v1.Health/Watch"],
+      ["reflection", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"],
+    ])("over HTTP/2 with gRPC: %s", async (_, path) => {
+      const { url, port, server, internalErrors } = await startTestServer({ limits });
+      const session = connectHttp2(url);
+      ending.push(() => session.destroy());
+      const outcomes: unknown[] = [];
+      for (let index = 0; index < 20; index++) {
+        const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+        const note = (headers: Record<string, unknown>) => {
+          if ("grpc-status" in headers) outcomes.push([headers["grpc-status"], headers["grpc-message"]]);
+        };
+        stream
+          .on("error", () => {})
+          .on("response", note)
+          .on("trailers", note)
+          .resume();
+        stream.write(Buffer.concat([Buffer.from([0, 0, 0, 0xff, 0]), Buffer.alloc(BODY_BYTES)]));
+      }
+      await expect.poll(() => outcomes.length).toBeGreaterThan(0);
+      expect(outcomes[0]).toEqual(["8", "too many request bodies are being received here"]);
+      await expect.poll(() => server.getLoad().cuts.received_bytes).toBe(outcomes.length);
+      expect((await sendHttp2(port, "/v1/quote?amount=1")).status).toBe(200);
+      session.destroy();
+      await expect.poll(() => server.getLoad().receivedBytes).toBe(0);
+      expect(internalErrors).toEqual([]);
+    });
+  });
+});
