@@ -1,4 +1,4 @@
-import { createAbortScope } from "./abort-scope.js";
+import { createAbortScope } from "../../../resilience/abort-scope.js";
 
 /**
  * Looks in all sources at the same time, returns the first defined result and aborts the other lookups. Returns

@@ -10,13 +10,13 @@ import { searchLogs } from "../../../chain/read/log-search.js";
 import type { ContractRegistry, SendingContract } from "../../../hop/contract-registry.js";
 import type { Chain } from "../../../hop/networks.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../hop/transfer-events.js";
-import { raceFirstDefined } from "../../../resilience/first-defined.js";
 import {
   ambiguousNonceError,
   type LastSearchedBlock,
   type LookupContext,
   usesCustomEndpoints,
 } from "../transfer-source.js";
+import { raceFirstDefined } from "./first-defined.js";
 import { findBlockAfter, type SearchCaches } from "./search-caches.js";
 import { getLastStableBlock } from "./searched-blocks.js";
 

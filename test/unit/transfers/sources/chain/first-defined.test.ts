@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { raceFirstDefined } from "../../../src/resilience/first-defined.js";
-import { createDeferred, flushEventLoop, unavailableError } from "../../support/stubs/transfer-fixtures.js";
+import { raceFirstDefined } from "../../../../../src/transfers/sources/chain/first-defined.js";
+import { createDeferred, flushEventLoop, unavailableError } from "../../../../support/stubs/transfer-fixtures.js";
 
 /** Starts a race of sources that the test settles. */
 function startRace(count: number, outer = new AbortController().signal) {
