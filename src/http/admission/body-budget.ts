@@ -32,8 +32,12 @@ const CHUNK_BYTES = 300;
 /** Number of chunks that are joined into one to bound their overhead. */
 const MAX_PENDING_CHUNKS = 64;
 
-/** Chunks of HTTP/2 are parts of what one read returned, up to 64 KiB. Beyond this waste a chunk is copied. */
-const MAX_WASTED_BYTES = 1024;
+/**
+ * Chunks of HTTP/2 are parts of what one read returned, up to 64 KiB, and keep all of it. A chunk is copied if that is
+ * larger by more than this factor. Other copies would only add to the work of the garbage collector.
+ */
+const MAX_READ_FACTOR = 4;
+const MAX_READ_EXCESS_BYTES = 1024;
 
 /** Share of the budget that remains in use after requests are refused: otherwise the next chunk refuses another. */
 const TARGET_SHARE = 0.75;
@@ -63,7 +67,7 @@ class CountedBody implements IncomingBody {
 
   append(chunk: Buffer): void {
     const { chunks } = this;
-    const isWasteful = chunk.buffer.byteLength > 2 * chunk.length + MAX_WASTED_BYTES;
+    const isWasteful = chunk.buffer.byteLength > MAX_READ_FACTOR * chunk.length + MAX_READ_EXCESS_BYTES;
     chunks.push(isWasteful ? copyBytes(chunk) : chunk);
     this.size += chunk.length;
     if (chunks.length === MAX_PENDING_CHUNKS) chunks.splice(0, MAX_PENDING_CHUNKS, Buffer.concat(chunks));

@@ -5,7 +5,13 @@ import type { BeginRequest } from "../admission/begin.js";
 import type { BodyBudget } from "../admission/body-budget.js";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
-import { type BodyFailure, type BufferedBody, ENVELOPE_BYTES, startBodyTimer } from "../request/body.js";
+import {
+  type BodyFailure,
+  type BufferedBody,
+  createBodyOverloadError,
+  ENVELOPE_BYTES,
+  startBodyTimer,
+} from "../request/body.js";
 import type { InFlightRegistry } from "../request/in-flight-registry.js";
 import type { StreamRequestContext } from "../request/request-context.js";
 import { buildCommonHeaders } from "../request/response.js";
@@ -35,6 +41,9 @@ interface FastPathCall {
 
 /** The flag of a compressed length-prefixed message. */
 const COMPRESSED_FLAG = 1;
+
+/** How long a caller whose request is refused may continue to send it. */
+const LINGER_MS = 1000;
 const OK_TRAILERS = { "grpc-status": "0" };
 
 /**
@@ -82,7 +91,7 @@ export function createGrpcFastPath(
 
   function receive(call: FastPathCall, fallBack: Parameters<GrpcFastPath>[2]): void {
     const { stream, context, method } = call;
-    const body = budget.receive(context, () => stopReading("overloaded"));
+    const body = budget.receive(context, refuse);
     const { chunks } = body;
     let isRead = false;
     const stopTimer = startBodyTimer(limits.requestMs, toRemainingMs(call.deadlineMs), stopReading);
@@ -90,6 +99,13 @@ export function createGrpcFastPath(
       isRead = true;
       stopTimer();
       body.end();
+    }
+    function refuse(): void {
+      stop();
+      fail(call, createBodyOverloadError());
+      // The remainder of the request is discarded. Closing the stream at once would drop the trailers.
+      const linger = setTimeout(() => stream.close(), LINGER_MS).unref();
+      stream.once("close", () => clearTimeout(linger));
     }
     function stopReading(failure?: BodyFailure): void {
       if (isRead) return;
