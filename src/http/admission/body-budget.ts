@@ -130,6 +130,8 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
       if (body.weight === 0) continue;
       refused += 1;
       body.end();
+      // Until its caller has read the refusal the request stays, but not its bytes.
+      body.chunks.length = 0;
       body.refuse();
     }
     isReducing = false;

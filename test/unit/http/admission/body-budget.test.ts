@@ -26,14 +26,15 @@ describe("a budget of incomplete bodies", () => {
     const budget = createBodyBudget(1_000_000);
     const refused: string[] = [];
     receive(budget, "b", 200_000, refused);
-    receive(budget, "a", 50_000, refused, "a small");
-    receive(budget, "a", 190_000, refused, "a large");
+    const small = receive(budget, "a", 50_000, refused, "a small");
+    const large = receive(budget, "a", 190_000, refused, "a large");
     receive(budget, "a", 180_000, refused, "a second");
     await nextTick();
     expect(refused).toEqual([]);
     receive(budget, "c", 400_000, refused);
     await nextTick();
     expect(refused).toEqual(["a large", "c"]);
+    expect([small.chunks.length, large.chunks.length]).toEqual([1, 0]);
     expect(budget.countBytes()).toBeLessThan(750_000);
     expect(budget.countRefused()).toBe(2);
   });
