@@ -245,6 +245,22 @@ describe("a read", () => {
     expect(failures).toEqual([]);
   });
 
+  test("that is repeated at an endpoint which stays silent counts as one failure", async () => {
+    const node = await startRpcNodeStub();
+    const { send, clock, hedges, failures } = createPoolOn([node]);
+    await send();
+    Object.assign(node, hang);
+    hedges.areDue = true;
+    hedges.isPatienceOver = true;
+    const leaving = new AbortController();
+    const read = send("eth_call", leaving.signal);
+    await vi.waitFor(() => expect(methods(node)).toHaveLength(1 + 5), { timeout: 60_000 });
+    clock.ms += 2_000;
+    leaving.abort();
+    await expect(read).rejects.toMatchObject(UNAVAILABLE_ERROR);
+    expect(failures).toMatchObject([{ error: "did not answer in time" }]);
+  });
+
   test("of a caller that has already left is not sent", async () => {
     const node = await startRpcNodeStub();
     await expect(createPoolOn([node]).send("a", AbortSignal.abort())).rejects.toMatchObject(UNAVAILABLE_ERROR);
