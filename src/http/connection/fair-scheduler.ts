@@ -45,3 +45,16 @@ export function createFairScheduler(countAccepted: () => number, now: () => numb
     if (queue.length === 1) setImmediate(runTurn);
   };
 }
+
+/** Creates a queue that runs one piece of work per turn of the event loop, in order. */
+export function createTurnQueue(): FairScheduler {
+  const queue: (() => unknown)[] = [];
+  function runTurn(): void {
+    queue.shift()?.();
+    if (queue.length > 0) setImmediate(runTurn);
+  }
+  return (work) => {
+    queue.push(work);
+    if (queue.length === 1) setImmediate(runTurn);
+  };
+}

@@ -8,7 +8,7 @@ import {
 import type { AddressInfo, Socket } from "node:net";
 import type { HttpRequest, HttpResponse } from "../request/request-context.js";
 import { capToFileDescriptorLimit, createConnectionRegistry } from "./connection-registry.js";
-import { createFairScheduler } from "./fair-scheduler.js";
+import { createFairScheduler, createTurnQueue } from "./fair-scheduler.js";
 import { type ShutdownTargets, shutDownGracefully } from "./graceful-shutdown.js";
 import type { HttpLimits } from "./http-limits.js";
 import { type Http1Options, serveHttp1 } from "./http1-server.js";
@@ -94,6 +94,8 @@ export function createHttpSocketListener({
     () => accepted,
     () => performance.now(),
   );
+  // A session begins with all that its peer has sent, up to 64 KiB of requests: one per turn of the event loop.
+  const startInTurn = createTurnQueue();
   const throttle = createPipelineThrottle(limits, schedule);
   const monitor = createResponseMonitor(limits, {
     getCallers: () => sockets.callers,
@@ -147,24 +149,28 @@ export function createHttpSocketListener({
     unsniffed.add(socket);
     socket.once("close", () => unsniffed.delete(socket));
     sniffProtocol(socket, limits.headersMs, (isHttp2, start) => {
-      unsniffed.delete(socket);
       if (!isHttp2) {
+        unsniffed.delete(socket);
         acceptHttp1.call(http1, socket);
         http1Connections.adopt(socket, start);
         return;
       }
-      // Sockets of an HTTP/1.1 server may be half-open, which would hide from HTTP/2 that the caller is gone.
-      socket.allowHalfOpen = false;
-      const storeSession = (session: ServerHttp2Session): void => {
-        sessionBySocket.set(socket, session);
-        if (!session.destroyed) sessions.add(session, socket);
-        session.on("stream", (...event) => onSessionStream(session, ...event));
-      };
-      http2.once("session", storeSession);
-      http2.emit("connection", socket);
-      http2.off("session", storeSession);
+      startInTurn(() => !socket.destroyed && startSession(socket));
     });
   });
+  function startSession(socket: Socket): void {
+    unsniffed.delete(socket);
+    // Sockets of an HTTP/1.1 server may be half-open, which would hide from HTTP/2 that the caller is gone.
+    socket.allowHalfOpen = false;
+    const storeSession = (session: ServerHttp2Session): void => {
+      sessionBySocket.set(socket, session);
+      if (!session.destroyed) sessions.add(session, socket);
+      session.on("stream", (...event) => onSessionStream(session, ...event));
+    };
+    http2.once("session", storeSession);
+    http2.emit("connection", socket);
+    http2.off("session", storeSession);
+  }
 
   const http1Connections = serveHttp1(http1, {
     ...{ throttle, monitor, onRequest, onProtocolError },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createFairScheduler } from "../../../../src/http/connection/fair-scheduler.js";
+import { createFairScheduler, createTurnQueue } from "../../../../src/http/connection/fair-scheduler.js";
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -58,4 +58,18 @@ test("leaves turns to new connections first, but not for ever", async () => {
     await nextTurn();
   }
   expect(isDone).toBe(true);
+});
+
+test("a turn queue runs one piece of work per turn, in order", async () => {
+  const done: number[] = [];
+  const runInTurn = createTurnQueue();
+  for (const piece of [1, 2, 3]) runInTurn(() => done.push(piece));
+  expect(done).toEqual([]);
+  for (const expected of [[1], [1, 2], [1, 2, 3]]) {
+    await nextTurn();
+    expect(done).toEqual(expected);
+  }
+  runInTurn(() => done.push(4));
+  await nextTurn();
+  expect(done).toEqual([1, 2, 3, 4]);
 });
