@@ -58,9 +58,9 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   streamingCalls: 2_000,
   generalStreamingCalls: 250,
   // An open stream takes about 12 KiB, whether it waits for its response or for its caller.
-  totalStreams: 4000,
+  totalStreams: 2000,
   pipelinedRequests: 8,
-  totalPipelinedRequests: 4000,
+  totalPipelinedRequests: 2000,
   unsentBytes: 32 * 1024 * 1024,
   receivedBytes: 16 * 1024 * 1024,
   streamWindowBytes: 16 * 1024,

@@ -42,6 +42,8 @@ interface SessionState {
   /** Requests that are open, and the number of all requests so far. */
   readonly openStreams: OpenStream[];
   totalStreams: number;
+  /** Streams that were refused since one was admitted. */
+  refusedInRow: number;
   /** Level of the token bucket of resets: requests that ended before their responses, minus the refill. */
   recentResets: number;
   idleSince: number;
@@ -58,10 +60,10 @@ interface SessionState {
 }
 
 /**
- * Codes of the errors of sessions that the monitor ends: too many bytes beyond requests, no answer to a PING, and an
- * error of the protocol, for which Node.js has the same code where it reports it.
+ * Codes of the errors of sessions that the monitor ends: too many bytes beyond requests, too many refused requests, no
+ * answer to a PING, and an error of the protocol, for which Node.js has the same code where it reports it.
  */
-export const SESSION_ERROR_CODES = ["EXCESS_BYTES", "KEEPALIVE_TIMEOUT", "ERR_HTTP2_ERROR"] as const;
+export const SESSION_ERROR_CODES = ["EXCESS_BYTES", "REFUSED_STREAMS", "KEEPALIVE_TIMEOUT", "ERR_HTTP2_ERROR"] as const;
 
 /** Interval of the checks of all sessions. */
 const CHECK_INTERVAL_MS = 1000;
@@ -76,6 +78,9 @@ const FAILED_LINGER_MS = 1000;
  */
 const MAX_RESET_BURST = 500;
 const RESET_REFILL_PER_SECOND = 33;
+
+/** Refused streams in a row that end a session without open streams: refusing one costs as much as ending it. */
+const MAX_REFUSED_IN_ROW = 32;
 
 /** Bytes that a session may send beyond its requests: in total, and per second. */
 const EXCESS_BYTES_BURST = 1024 * 1024;
@@ -180,6 +185,7 @@ export function createHttp2SessionMonitor({
         socket,
         openStreams: [],
         totalStreams: 0,
+        refusedInRow: 0,
         recentResets: 0,
         idleSince: now,
         pingedAt: now,
@@ -202,8 +208,7 @@ export function createHttp2SessionMonitor({
     },
     addStream(session, stream, headers) {
       const state = states.get(session);
-      // The session is already closed.
-      if (state === undefined) return 0;
+      if (state === undefined || (session.destroyed && state.refusedInRow > MAX_REFUSED_IN_ROW)) return 0;
       state.totalStreams += 1;
       // Reset before Node.js announced it: it only has to be logged.
       if (stream.destroyed) {
@@ -213,10 +218,14 @@ export function createHttp2SessionMonitor({
       const release = streamQuota.tryAcquire(identifyCaller(session, headers));
       if (release === undefined) {
         refusedStreams += 1;
+        state.refusedInRow += 1;
         countReset(session, state);
-        stream.close(constants.NGHTTP2_REFUSED_STREAM);
+        const isFlood = state.refusedInRow > MAX_REFUSED_IN_ROW && state.openStreams.length === 0;
+        if (isFlood) endSession(session, "REFUSED_STREAMS");
+        else stream.close(constants.NGHTTP2_REFUSED_STREAM);
         return 0;
       }
+      state.refusedInRow = 0;
       const open: OpenStream = { stream, release };
       state.openStreams.push(open);
       monitor.requestStarted();

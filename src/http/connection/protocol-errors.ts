@@ -10,7 +10,11 @@ export interface HttpProtocolErrorResponse {
 }
 
 /** Errors of HTTP/2 sessions that sent too much. All others are malformed input. */
-const FLOOD_ERROR_CODES: ReadonlySet<string> = new Set(["ERR_HTTP2_TOO_MANY_INVALID_FRAMES", "EXCESS_BYTES"]);
+const FLOOD_ERROR_CODES: ReadonlySet<string> = new Set([
+  "ERR_HTTP2_TOO_MANY_INVALID_FRAMES",
+  "EXCESS_BYTES",
+  "REFUSED_STREAMS",
+]);
 
 /** Maps input that Node.js did not accept as a request to a response. */
 export function toHttpProtocolErrorResponse(

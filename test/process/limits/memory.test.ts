@@ -76,6 +76,16 @@ describe.runIf(process.platform === "linux")("resident memory", () => {
     expect((await sendGet(service.port, "/livez", POLITE_ADDRESS)).status).toBe(200);
   });
 
+  // The heap is mostly garbage then: refused requests and closed connections.
+  test.each(["http2-unread", "watches"] as const)(
+    "stays below 256 MB while forty callers open connections again and again: %s",
+    async (name) => {
+      attack(name, { callers: 40, isPersistent: true });
+      expect(await measurePeak()).toBeLessThan(MAX_RESIDENT_MB);
+      expect((await sendGet(service.port, "/livez", POLITE_ADDRESS)).status).toBe(200);
+    },
+  );
+
   test("stays below 256 MB through all attacks at once, and quotes at hand are answered", async () => {
     const path = (index: number): string => `${QUOTE_PATH}${25_000_000 + index}`;
     expect((await sendGet(service.port, path(0))).status).toBe(200);

@@ -1,4 +1,4 @@
-import { connect as connectHttp2 } from "node:http2";
+import { connect as connectHttp2, constants } from "node:http2";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { encodeClientPreface, encodeFrame, FRAME_TYPES } from "../../../../bench/support/http2-frames.js";
@@ -231,6 +231,24 @@ describe("the limit of open HTTP/2 streams", () => {
     expect(started).toBe(20);
     expect(server.getLoad().openStreams).toBe(0);
     for (const session of sessions) session.destroy();
+  });
+
+  test("ends a session of which it refuses every stream", async () => {
+    const { url, server, accessLines } = await startTestServer({
+      limits: { totalStreams: 2 },
+      getQuote: () => new Promise(() => {}),
+    });
+    const [busy, refused] = [connectHttp2(url), connectHttp2(url)];
+    busy.on("error", () => {});
+    busy.request({ ":path": path }).on("error", () => {});
+    await expect.poll(() => server.getLoad().openStreams).toBe(1);
+    const failed = new Promise((resolve) => refused.once("goaway", resolve));
+    refused.on("error", () => {});
+    for (let index = 0; index < 100; index++) refused.request({ ":path": path }).on("error", () => {});
+    expect(await failed).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    expect(accessLines.map(({ errorCode }) => errorCode)).toEqual(["REFUSED_STREAMS"]);
+    expect(server.getLoad()).toMatchObject({ openStreams: 1, cuts: { open_streams: 33 } });
+    busy.destroy();
   });
 
   test("gives the places of a closed connection back, also those of unfinished requests", async () => {
