@@ -34,6 +34,9 @@ interface ThrottledConnection {
   isThrottled: boolean;
   /** Received bytes that are not parsed yet. */
   held: Buffer | undefined;
+  /** Requests since the connection last had neither an unanswered one nor held bytes. */
+  burst: number;
+  /** Whether the input has ended and Node.js does not know it yet. */
   hasEnded: boolean;
   isDiscarding: boolean;
   isScheduled: boolean;
@@ -93,9 +96,16 @@ export function createPipelineThrottle(limits: HttpLimits, schedule: FairSchedul
     finish(connection);
   }
 
-  /** Passes on the end of the input once all requests are answered: Node.js would abort those in progress. */
-  function finish({ socket, pending, hasEnded, held, isDiscarding, parseEnd }: ThrottledConnection): void {
-    if (hasEnded && held === undefined && pending.length === 0 && !isDiscarding && !socket.destroyed) parseEnd();
+  /**
+   * Passes on the end of the input, for which Node.js aborts the requests in progress: pipelined ones are all answered
+   * first. The caller of a single one is gone, and its response may be a stream without an end.
+   */
+  function finish(connection: ThrottledConnection): void {
+    const { socket, pending, burst, hasEnded, held, isDiscarding, parseEnd } = connection;
+    if (!hasEnded || held !== undefined || isDiscarding || socket.destroyed) return;
+    if (pending.length > 0 && burst > 1) return;
+    connection.hasEnded = false;
+    parseEnd();
   }
 
   function continueLater(connection: ThrottledConnection): void {
@@ -122,6 +132,7 @@ export function createPipelineThrottle(limits: HttpLimits, schedule: FairSchedul
         connection.held = Buffer.concat([connection.held, chunk]);
         return;
       }
+      if (connection.pending.length === 0) connection.burst = 0;
       connection.held = chunk;
       // A single request needs no turn.
       parseHeld(connection, isPipelined(chunk) ? 0 : 1);
@@ -163,7 +174,7 @@ export function createPipelineThrottle(limits: HttpLimits, schedule: FairSchedul
       }
       const connection: ThrottledConnection = {
         ...{ socket, pending, parse, parseEnd, isThrottled: false, held: undefined },
-        ...{ hasEnded: false, isDiscarding: false, isScheduled: false },
+        ...{ burst: 0, hasEnded: false, isDiscarding: false, isScheduled: false },
       };
       connections.set(socket, connection);
       socket.once("close", () => {
@@ -174,7 +185,10 @@ export function createPipelineThrottle(limits: HttpLimits, schedule: FairSchedul
     },
     requestStarted(socket) {
       const connection = connections.get(socket);
-      if (connection === undefined || connection.pending.length < 2) return;
+      if (connection === undefined) return;
+      const isPipelining = connection.pending.length > 1;
+      connection.burst = connection.isThrottled || isPipelining ? connection.burst + 1 : 1;
+      if (!isPipelining) return;
       pipelined += 1;
       if (connection.isThrottled || connection.pending.length !== limits.pipelinedRequests + 1) return;
       // Not while Node.js parses the burst.

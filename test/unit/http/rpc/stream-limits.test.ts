@@ -168,6 +168,16 @@ describeOnBothPaths(() => {
       await expect.poll(openCount).toBe(0);
     });
 
+    test("when its caller closes an HTTP/1.1 connection that sent its request in chunks", async () => {
+      const { port, openCount } = await start();
+      const socket = await openRawSocket(port);
+      const headers = "Host: a\r\nContent-Type: application/connect+json\r\nTransfer-Encoding: chunked";
+      socket.write(`POST ${WATCH} HTTP/1.1\r\n${headers}\r\n\r\n7\r\n${JSON_MESSAGE.toString("latin1")}\r\n0\r\n\r\n`);
+      await expect.poll(openCount).toBe(1);
+      socket.end();
+      await expect.poll(openCount).toBe(0);
+    });
+
     test("when its caller leaves it unread and resets it", async () => {
       const { url, openCount } = await start();
       const session = connectHttp2(url, { settings: { initialWindowSize: 0 } });
