@@ -94,7 +94,7 @@ export function createHttpSocketListener({
     () => accepted,
     () => performance.now(),
   );
-  // A session begins with all that its peer has sent, up to 64 KiB of requests: one per turn of the event loop.
+  // A session begins with up to 64 KiB of requests.
   const startInTurn = createTurnQueue();
   const throttle = createPipelineThrottle(limits, schedule);
   const monitor = createResponseMonitor(limits, {
@@ -149,13 +149,13 @@ export function createHttpSocketListener({
     unsniffed.add(socket);
     socket.once("close", () => unsniffed.delete(socket));
     sniffProtocol(socket, limits.headersMs, (isHttp2, start) => {
-      if (!isHttp2) {
-        unsniffed.delete(socket);
-        acceptHttp1.call(http1, socket);
-        http1Connections.adopt(socket, start);
+      if (isHttp2) {
+        startInTurn(() => !socket.destroyed && startSession(socket));
         return;
       }
-      startInTurn(() => !socket.destroyed && startSession(socket));
+      unsniffed.delete(socket);
+      acceptHttp1.call(http1, socket);
+      http1Connections.adopt(socket, start);
     });
   });
   function startSession(socket: Socket): void {
@@ -176,7 +176,6 @@ export function createHttpSocketListener({
     ...{ throttle, monitor, onRequest, onProtocolError },
     isDraining: () => isDraining,
   });
-  const { getPendingResponses } = http1Connections;
   http2.on("request", onRequest);
   // Node.js turns streams into requests by a listener. It gets the streams that no fast path serves.
   const emitRequest = http2.listeners("stream")[0];
@@ -211,7 +210,7 @@ export function createHttpSocketListener({
 
   const isIdle = (socket: Socket): boolean => {
     const session = sessionBySocket.get(socket);
-    return session === undefined ? getPendingResponses(socket).length === 0 : sessions.isIdle(session);
+    return session === undefined ? http1Connections.getPendingResponses(socket).length === 0 : sessions.isIdle(session);
   };
   const sockets = createConnectionRegistry(capToFileDescriptorLimit(limits.connections), isIdle);
   const targets: ShutdownTargets = {
@@ -220,7 +219,7 @@ export function createHttpSocketListener({
     sessions,
     unsniffed,
     getSession: (socket) => sessionBySocket.get(socket),
-    getPendingResponses,
+    getPendingResponses: http1Connections.getPendingResponses,
     countAccepted: () => accepted,
   };
 
