@@ -219,13 +219,15 @@ describe("METRICS_PORT", () => {
 
   // An address of this machine that no other test uses: the default port is free there.
   const METRICS_HOST = `127.${1 + (process.pid >> 16)}.${(process.pid >> 8) & 255}.${process.pid & 255}`;
+  // Nothing else to warn of.
+  const byDefault = { METRICS_PORT: "", METRICS_HOST, CUSTOM_RPC_URLS: "public" };
 
   test.runIf(process.platform === "linux")("is 9464 by default, and a free port if that is taken", async () => {
     const [firstLog, secondLog]: [string[], string[]] = [[], []];
-    const first = await start({ METRICS_PORT: "", METRICS_HOST }, firstLog);
+    const first = await start(byDefault, firstLog);
     expect(first.metricsUrl).toBe(`http://${METRICS_HOST}:9464/metrics`);
     expect(firstLog).toEqual([]);
-    const second = await start({ METRICS_PORT: "", METRICS_HOST }, secondLog);
+    const second = await start(byDefault, secondLog);
     expect(second.metricsUrl).not.toBe(first.metricsUrl);
     expect((await second.scrape()).value("hop_gateway_connections")).toBe(0);
     expect(secondLog.map((line) => JSON.parse(line))).toEqual([
@@ -239,8 +241,8 @@ describe("METRICS_PORT", () => {
 
   test.runIf(process.platform === "linux")("is not mentioned when the main port is taken too", async () => {
     const [lines, { port }] = [[] as string[], await listenAnywhere()];
-    await start({ METRICS_PORT: "", METRICS_HOST });
-    const failing = start({ PORT: `${port}`, METRICS_PORT: "", METRICS_HOST }, lines);
+    await start(byDefault);
+    const failing = start({ ...byDefault, PORT: `${port}` }, lines);
     await expect(failing).rejects.toMatchObject({ code: "EADDRINUSE", port });
     expect(lines).toEqual([]);
   });
