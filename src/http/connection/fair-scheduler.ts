@@ -11,9 +11,9 @@ const MAX_ACCEPTING_TURNS = 32;
  * Creates a first-come, first-served queue of short pieces of work. A connection that queues its next piece from within
  * a piece gets its turn after all others: no connection holds up the process, however much it sends at once.
  * @param countAccepted returns the number of connections accepted so far
- * @param now returns the time in milliseconds
+ * @param now returns the time in milliseconds. Default: a monotonic clock
  */
-export function createFairScheduler(countAccepted: () => number, now: () => number): FairScheduler {
+export function createFairScheduler(countAccepted: () => number, now = () => performance.now()): FairScheduler {
   let queue: (() => unknown)[] = [];
   let accepted = 0;
   let acceptingTurns = 0;

@@ -90,10 +90,7 @@ export function createHttpSocketListener({
 }: HttpSocketListenerOptions): HttpSocketListener {
   const unsniffed = new Set<Socket>();
   let accepted = 0;
-  const schedule = createFairScheduler(
-    () => accepted,
-    () => performance.now(),
-  );
+  const schedule = createFairScheduler(() => accepted);
   // A session begins with up to 64 KiB of requests.
   const startInTurn = createTurnQueue();
   const throttle = createPipelineThrottle(limits, schedule);
@@ -138,8 +135,7 @@ export function createHttpSocketListener({
     maxHeaderListPairs: 4 * limits.headers,
   });
 
-  // The HTTP/1.1 server listens: its timeouts run only then. A connection returns to it once it is known to be
-  // HTTP/1.1.
+  // The HTTP/1.1 server listens: its timeouts run only then. It gets connections back that are known to be HTTP/1.1.
   const [acceptHttp1] = http1.listeners("connection");
   if (acceptHttp1 === undefined) throw new Error("this version of Node.js has no connection listener for HTTP/1.1");
   http1.removeAllListeners("connection");
