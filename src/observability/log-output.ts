@@ -63,8 +63,9 @@ function formatLossReport({ unreportedLines, obstacle }: LossState): string | un
  * Writes lines to a file descriptor without blocking requests or the exit of the process, whatever the reader does. A
  * write that fails is tried again from where it stopped; a closed output discards all further lines. Lost lines are
  * counted. Used instead of pino's destination, which blocks the exit forever after a failed write.
+ * @param openDescriptor returns what to write to
  */
-export function createLogOutput(output: number): CountingLogOutput {
+export function createLogOutput(output: number, openDescriptor = openNonBlocking): CountingLogOutput {
   const state: LossState = {
     lostLines: { reader_too_slow: 0, write_failed: 0, output_closed: 0 },
     unreportedLines: 0,
@@ -77,7 +78,7 @@ export function createLogOutput(output: number): CountingLogOutput {
   let flushTimer: NodeJS.Timeout | undefined;
 
   function open(): BufferStream {
-    const { descriptor, isBlocking, isPipe } = openNonBlocking(output);
+    const { descriptor, isBlocking, isPipe } = openDescriptor(output);
     const { min, max } = isPipe ? PIPE_WRITE_BYTES : WRITE_BYTES;
     const opened = new sonicBoom.SonicBoom({
       fd: descriptor,

@@ -7,13 +7,6 @@ import { createLogOutput } from "../../../src/observability/log-output.js";
 type Outcome = "ENOSPC" | "EPIPE" | "EAGAIN" | number | undefined;
 type WriteCallback = (error: NodeJS.ErrnoException | null, count: number) => void;
 
-const pipe = vi.hoisted(() => ({ descriptor: 1_000, isBlocking: false, isPipe: true }));
-vi.mock("../../../src/observability/log-descriptor.js", async (importOriginal) => {
-  const actual = await importOriginal<typeof import("../../../src/observability/log-descriptor.js")>();
-  const openNonBlocking = (output: number) => (output === pipe.descriptor ? pipe : actual.openNonBlocking(output));
-  return { openNonBlocking };
-});
-
 /** What becomes of the next writes: an error code, a number of bytes, or undefined for all bytes. */
 let outcomes: Outcome[];
 /** What becomes of the writes after those. */
@@ -169,7 +162,8 @@ test("writes nothing and has no timer while there are no lines", async () => {
 });
 
 describe("to a pipe", () => {
-  const createPipeOutput = () => createLogOutput(pipe.descriptor);
+  const createPipeOutput = () =>
+    createLogOutput(1_000, (descriptor) => ({ descriptor, isBlocking: false, isPipe: true }));
 
   test.each([
     ["as they come", undefined],
