@@ -402,16 +402,19 @@ describe("upstream failures", () => {
     }
   });
 
-  test("returns 504 at the deadline if a chain hangs", async () => {
+  test("names the chain in time if it hangs", async () => {
     const hanging = await startHttpStub(() => {});
     const slow = await startGateway({ RPC_URL_OPTIMISM: hanging.url, REQUEST_TIMEOUT_MS: "300" });
     try {
       const started = performance.now();
       const { status, body } = await send(QUOTE, "GET", slow.url);
-      expect({ status, body }).toMatchObject({
-        status: 504,
-        body: { code: "deadline_exceeded", reason: "DEADLINE_EXCEEDED" },
-      });
+      // 503 a little before the deadline, so that the answer says which chain; 504 if this process was late.
+      expect(body).toMatchObject(
+        status === 504
+          ? { code: "deadline_exceeded", reason: "DEADLINE_EXCEEDED" }
+          : { code: "unavailable", reason: "UPSTREAM_UNAVAILABLE", message: expect.stringContaining("optimism") },
+      );
+      expect([503, 504]).toContain(status);
       expect(performance.now() - started).toBeLessThan(60_000);
     } finally {
       await slow.stop();
