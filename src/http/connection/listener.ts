@@ -8,6 +8,7 @@ import {
 import type { AddressInfo, Socket } from "node:net";
 import type { HttpRequest, HttpResponse } from "../request/request-context.js";
 import { capToFileDescriptorLimit, createConnectionRegistry } from "./connection-registry.js";
+import { serveInTurn } from "./deferred-stream.js";
 import { createFairScheduler, createTurnQueue } from "./fair-scheduler.js";
 import { type ShutdownTargets, shutDownGracefully } from "./graceful-shutdown.js";
 import type { HttpLimits } from "./http-limits.js";
@@ -193,7 +194,7 @@ export function createHttpSocketListener({
     }
     // A stream that is not served at once has no other listener.
     stream.on("error", ignoreError);
-    if (place > 0) schedule(() => !stream.destroyed && serve());
+    if (place > 0) serveInTurn(stream, schedule, serve);
   }
   http2.on("connect", onRequest);
   http2.on("checkExpectation", onRequest);

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect as connectHttp2, constants } from "node:http2";
 import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -264,6 +265,24 @@ describe("the limit of open HTTP/2 streams", () => {
     session.destroy();
     await expect.poll(() => server.getLoad().openStreams).toBe(0);
   });
+});
+
+test("an HTTP/2 connection gets the responses to many requests whose bodies end empty", async () => {
+  const { url } = await startTestServer();
+  const session = connectHttp2(url);
+  const headers = { ":method": "POST", ":path": "/hop.bridge.v1.BridgeService/ListAvailableRoutes" };
+  for (const type of ["application/proto", "application/grpc-web+proto", "application/grpc"]) {
+    const statuses = Array.from({ length: 40 }, async () => {
+      const stream = session.request({ ...headers, "content-type": type, te: "trailers" });
+      // An empty DATA frame ends the request, after its headers.
+      stream.end(Buffer.alloc(0));
+      const [head] = await once(stream, "response");
+      stream.close();
+      return head[":status"];
+    });
+    expect(new Set(await Promise.all(statuses))).toEqual(new Set([200]));
+  }
+  session.destroy();
 });
 
 test("an HTTP/2 client gets all of 1000 requests, 100 at a time", async () => {
