@@ -4,6 +4,7 @@ import { createFairQuota } from "../../resilience/fair-quota.js";
 import { removeItem } from "../request/remove-item.js";
 import type { HttpLimits } from "./http-limits.js";
 import type { ResponseMonitor } from "./response-monitor.js";
+import { countQueuedBytes } from "./socket-handle.js";
 
 /** The open HTTP/2 sessions. */
 export interface Http2SessionMonitor extends Iterable<ServerHttp2Session> {
@@ -122,7 +123,7 @@ export function createHttp2SessionMonitor({
     // Node.js sends in the next turn of the event loop, or after the write in progress.
     setImmediate(() =>
       setImmediate(() => {
-        const hasFailed = socket.bytesWritten === bytesWritten && isFlushed(socket);
+        const hasFailed = socket.bytesWritten === bytesWritten && countQueuedBytes(socket) === 0;
         if (hasFailed && !session.destroyed && !session.closed) endSession(session, "ERR_HTTP2_ERROR");
       }),
     );
@@ -241,10 +242,4 @@ export function createHttp2SessionMonitor({
     isIdle: (session) => states.get(session)?.openStreams.length === 0,
     [Symbol.iterator]: () => states.keys(),
   };
-}
-
-/** Returns whether all bytes were passed to the system. False if this version of Node.js does not tell. */
-function isFlushed(socket: Socket): boolean {
-  const { _handle: handle } = socket as { _handle?: { readonly writeQueueSize?: number } | null };
-  return handle?.writeQueueSize === 0;
 }

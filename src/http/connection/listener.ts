@@ -146,10 +146,7 @@ export function createHttpSocketListener({
     unsniffed.add(socket);
     socket.once("close", () => unsniffed.delete(socket));
     sniffProtocol(socket, limits.headersMs, (isHttp2, start) => {
-      if (isHttp2) {
-        startInTurn(() => !socket.destroyed && startSession(socket));
-        return;
-      }
+      if (isHttp2) return startInTurn(() => !socket.destroyed && startSession(socket));
       unsniffed.delete(socket);
       acceptHttp1.call(http1, socket);
       http1Connections.adopt(socket, start);

@@ -3,6 +3,7 @@ import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { countSharedBytes } from "../request/shared-body.js";
 import type { HttpLimits } from "./http-limits.js";
+import { countQueuedBytes, countWrittenBytes } from "./socket-handle.js";
 
 /** The connections that a monitor watches. */
 export interface MonitoredConnections {
@@ -103,7 +104,7 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     streams: readonly { readonly stream: ServerHttp2Stream }[],
     now: number,
   ): number {
-    let bytes = countQueuedBytes(socket);
+    let bytes = countQueuedBytes(socket) ?? 0;
     if (isConnectionOverdue(socket, bytes, countWrittenBytes(socket) - bytes, now)) {
       cut(socket, "response_deadline");
       return 0;
@@ -187,22 +188,4 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     countUnsentBytes: () => unsentBytes,
     getCuts: () => cuts,
   };
-}
-
-/** HTTP/2 writes to the handle of its connection, below the counters of the socket. Node.js uses both for its timeouts. */
-interface SocketHandle {
-  readonly bytesWritten?: number;
-  readonly writeQueueSize?: number;
-}
-
-function getHandle(socket: Socket): SocketHandle | undefined {
-  return (socket as { _handle?: SocketHandle | null })._handle ?? undefined;
-}
-
-function countQueuedBytes(socket: Socket): number {
-  return getHandle(socket)?.writeQueueSize ?? 0;
-}
-
-function countWrittenBytes(socket: Socket): number {
-  return getHandle(socket)?.bytesWritten ?? 0;
 }
