@@ -1,6 +1,6 @@
 import { startLocalNetwork } from "../../devnet/network.js";
 import type { SeededTransfer } from "../../devnet/seed/seeded-transfer.js";
-import { parseUrl } from "../../src/resilience/parse-url.js";
+import { parseUrl } from "../../src/chain/parse-url.js";
 import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../../test/support/stubs/rpc-proxy.js";
 
 type Environment = Readonly<Record<string, string>>;

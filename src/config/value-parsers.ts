@@ -1,4 +1,4 @@
-import { parseUrl } from "../resilience/parse-url.js";
+import { parseUrl } from "../chain/parse-url.js";
 
 /** A parser returns undefined for an invalid text. The wrapper allows undefined as a value. */
 export type Parser<T> = (text: string) => { readonly value: T } | undefined;

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { ServiceError } from "../../errors.js";
 import { createAbortScope } from "../../resilience/abort-scope.js";
-import { parseUrl } from "../../resilience/parse-url.js";
+import { parseUrl } from "../parse-url.js";
 import { type ResolvedAddress, resolveHost } from "./resolve-host.js";
 import { containsIpAddress, createIpRangeList, isPublicAddress } from "./special-purpose-addresses.js";
 
