@@ -1,35 +1,9 @@
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import {
-  type AttackedChains,
-  type ChainBehaviour,
-  startAttackedChains,
-} from "../../support/attacks/attacked-chains.js";
-import { startAttackedService } from "../../support/attacks/attacked-service.js";
+import { describe, expect, test } from "vitest";
 import { addPendingTransfer } from "../../support/attacks/attacked-transfers.js";
 import { askSlowChains } from "../../support/attacks/upstream-attacks.js";
-import { buildService } from "../../support/service/build-service.js";
+import { setUpAttacks } from "./attack-setup.js";
 
-let main: string;
-const stops: (() => Promise<void>)[] = [];
-
-beforeAll(async () => {
-  main = await buildService();
-});
-afterEach(async () => {
-  for (const stop of stops.splice(0).reverse()) await stop();
-});
-
-async function startChains(behaviour: Partial<ChainBehaviour> = {}): Promise<AttackedChains> {
-  const chains = await startAttackedChains(behaviour);
-  stops.push(chains.close);
-  return chains;
-}
-
-async function startService(chains: AttackedChains): Promise<{ readonly port: number }> {
-  const service = await startAttackedService(main, chains.environment);
-  stops.push(service.stop);
-  return service;
-}
+const { startChains, startService } = setUpAttacks();
 
 describe("chains whose only endpoint is slow", () => {
   test("answer quotes and statuses after 2 s per response as they do without latency", async () => {

@@ -1,41 +1,15 @@
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import {
-  type AttackedChains,
-  type ChainBehaviour,
-  startAttackedChains,
-} from "../../support/attacks/attacked-chains.js";
-import { type AttackedService, startAttackedService } from "../../support/attacks/attacked-service.js";
+import { describe, expect, test } from "vitest";
 import {
   lookUpForgedReceipt,
   lookUpUnknownHash,
   lookUpUnknownId,
   nameOneHost,
 } from "../../support/attacks/upstream-attacks.js";
-import { buildService } from "../../support/service/build-service.js";
+import { setUpAttacks } from "./attack-setup.js";
 
 const CHAINS = 9;
 
-let main: string;
-const stops: (() => Promise<void>)[] = [];
-
-beforeAll(async () => {
-  main = await buildService();
-});
-afterEach(async () => {
-  for (const stop of stops.splice(0).reverse()) await stop();
-});
-
-async function startChains(behaviour: Partial<ChainBehaviour> = {}): Promise<AttackedChains> {
-  const chains = await startAttackedChains(behaviour);
-  stops.push(chains.close);
-  return chains;
-}
-
-async function startService(chains: AttackedChains): Promise<AttackedService> {
-  const service = await startAttackedService(main, chains.environment);
-  stops.push(service.stop);
-  return service;
-}
+const { startChains, startService } = setUpAttacks();
 
 describe("look-ups", () => {
   test("of an unknown transfer ID stay within a budget where endpoints search 10,000 blocks at a time", async () => {
