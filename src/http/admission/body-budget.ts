@@ -1,3 +1,5 @@
+import { takeLargestFirst } from "./largest-first.js";
+
 /** The memory that incomplete request bodies take, of all callers together. */
 export interface BodyBudget {
   /**
@@ -112,21 +114,13 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
   };
 
   function reduce(): void {
-    const byCaller = new Map<string, { total: number; readonly bodies: CountedBody[] }>();
-    for (const body of totals.open) {
-      const { caller } = body.context;
-      const holder = byCaller.get(caller) ?? { total: 0, bodies: [] };
-      byCaller.set(caller, holder);
-      holder.total += body.weight;
-      holder.bodies.push(body);
-    }
-    for (const { bodies } of byCaller.values()) bodies.sort((a, b) => a.weight - b.weight);
-    while (totals.bytes > maxBytes * TARGET_SHARE) {
-      let largest: { total: number; readonly bodies: CountedBody[] } | undefined;
-      for (const holder of byCaller.values()) if (holder.total > (largest?.total ?? 0)) largest = holder;
-      const body = largest?.bodies.pop();
-      if (largest === undefined || body === undefined) break;
-      largest.total -= body.weight;
+    const holdings = Array.from(totals.open, (body) => ({
+      caller: body.context.caller,
+      item: body,
+      bytes: body.weight,
+    }));
+    for (const { item: body } of takeLargestFirst(holdings)) {
+      if (totals.bytes <= maxBytes * TARGET_SHARE) break;
       if (body.weight === 0) continue;
       refused += 1;
       body.end();

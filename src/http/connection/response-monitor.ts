@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import { type Holding, takeLargestFirst } from "../admission/largest-first.js";
 import { countSharedBytes } from "../request/shared-body.js";
 import type { HttpLimits } from "./http-limits.js";
 import { countQueuedBytes, countWrittenBytes } from "./socket-handle.js";
@@ -37,12 +38,6 @@ interface Backlog {
   readonly sentAfter: number;
   /** When the backlog has to be sent. */
   readonly deadline: number;
-}
-
-/** What one connection holds. */
-interface Holding {
-  readonly socket: Socket;
-  readonly bytes: number;
 }
 
 /** Interval of the checks of all connections. */
@@ -139,23 +134,17 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     socket.destroy();
   }
 
-  /** Closes the largest connection of the caller that holds most, until enough is free. */
-  function reduce(byCaller: Map<string, { total: number; holdings: Holding[] }>): void {
-    for (const { holdings } of byCaller.values()) holdings.sort((a, b) => a.bytes - b.bytes);
-    while (unsentBytes > limits.unsentBytes * TARGET_SHARE) {
-      let largest: { total: number; holdings: Holding[] } | undefined;
-      for (const caller of byCaller.values()) if (caller.total > (largest?.total ?? 0)) largest = caller;
-      const holding = largest?.holdings.pop();
-      if (largest === undefined || holding === undefined) return;
-      largest.total -= holding.bytes;
-      unsentBytes -= holding.bytes;
-      cut(holding.socket, "unsent_bytes");
+  function reduce(holdings: readonly Holding<Socket>[]): void {
+    for (const { item: socket, bytes } of takeLargestFirst(holdings)) {
+      if (unsentBytes <= limits.unsentBytes * TARGET_SHARE) break;
+      unsentBytes -= bytes;
+      cut(socket, "unsent_bytes");
     }
   }
 
   function check(): void {
     const now = performance.now();
-    const byCaller = new Map<string, { total: number; holdings: Holding[] }>();
+    const holdings: Holding<Socket>[] = [];
     unsentBytes = 0;
     let isEmpty = true;
     for (const [socket, caller] of connections.getCallers()) {
@@ -163,13 +152,10 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
       const streams = connections.getStreams(socket);
       const bytes = streams === undefined ? checkHttp1(socket, now) : checkStreams(socket, streams, now);
       if (bytes === 0) continue;
-      const holder = byCaller.get(caller) ?? { total: 0, holdings: [] };
-      byCaller.set(caller, holder);
-      holder.total += bytes;
-      holder.holdings.push({ socket, bytes });
+      holdings.push({ caller, item: socket, bytes });
       unsentBytes += bytes;
     }
-    if (unsentBytes > limits.unsentBytes) reduce(byCaller);
+    if (unsentBytes > limits.unsentBytes) reduce(holdings);
     checkAt = openRequests + REQUESTS_PER_CHECK;
     if (!isEmpty) return;
     clearInterval(timer);
