@@ -29,6 +29,9 @@ const mayRevert = (bits: number): fc.Arbitrary<bigint | "reverts"> =>
   fc.option(magnitude(bits), { nil: "reverts" as const, freq: 4 });
 
 /** Realistic balances, so that most swaps succeed. */
+/** Amounts that overflow the arithmetic of pools, so that each run has swaps that revert. */
+const REVERTING_AMOUNT = fc.bigInt({ min: 1n << 254n, max: (1n << 256n) - 1n });
+
 const anyPool = fc.record({
   balances: fc.tuple(fc.bigInt({ min: 10n ** 3n, max: 10n ** 7n }), fc.bigInt({ min: 10n ** 3n, max: 10n ** 7n })),
   aPrecise: fc.bigInt({ min: 100n, max: 100_000n }),
@@ -85,7 +88,7 @@ function anyRequest(slug: NetworkSlug): fc.Arbitrary<QuoteRequest> {
   return fc
     .record({
       route: fc.constantFrom(...routes),
-      amountIn: fc.oneof(magnitude(100), fc.bigInt({ min: 1n, max: 10n ** 24n }), magnitude(255)),
+      amountIn: fc.oneof(magnitude(100), fc.bigInt({ min: 1n, max: 10n ** 24n }), magnitude(255), REVERTING_AMOUNT),
       slippagePercent: fc.oneof(
         fc.constantFrom(0, 0.1, 0.5, 1, 3, 99.99),
         fc.double({ min: 0, max: 99.999, noNaN: true }),
