@@ -159,6 +159,12 @@ module.exports = {
         dependencyTypesNot: ["type-only"],
       },
     ),
+    forbid(
+      "packages-load-in-part-or-on-demand",
+      "the service starts faster with the parts of undici in src/resilience/undici.ts, and without what few operators use",
+      { path: "^src/", pathNot: "^src/resilience/undici\\.ts$" },
+      { path: "node_modules/(undici|rate-limiter-flexible)/", dynamic: false, dependencyTypesNot: ["type-only"] },
+    ),
 
     // Packages and other folders.
     forbid(

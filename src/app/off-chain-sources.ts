@@ -1,4 +1,3 @@
-import { Agent } from "undici";
 import type { Config } from "../config/config.js";
 import { getErrorMessage } from "../errors.js";
 import { type AttestationClient, createAttestationClient } from "../hop/cctp/attestation-client.js";
@@ -20,6 +19,7 @@ import {
   type SourceHealth,
   type StaleWhileRevalidateCache,
 } from "../resilience/stale-while-revalidate.js";
+import { Agent } from "../resilience/undici.js";
 
 /** The data that does not come from a chain: fee settings, token prices and CCTP attestations. */
 export interface OffChainSources {

@@ -1,4 +1,3 @@
-import { Agent } from "undici";
 import { diagnoseEndpoints } from "../chain/diagnose/diagnose-endpoints.js";
 import { createEndpointNamer } from "../chain/endpoints/endpoint-name.js";
 import { type Config, loadConfig } from "../config/config.js";
@@ -7,6 +6,7 @@ import { type Chain, getNetwork, type NetworkSlug } from "../hop/networks.js";
 import { EVENT_TOPICS } from "../hop/transfer-events.js";
 import { createAbortScope } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
+import { Agent } from "../resilience/undici.js";
 import {
   type CheckedChain,
   type CheckedEndpoint,

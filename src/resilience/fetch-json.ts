@@ -1,6 +1,7 @@
-import { type Dispatcher, request } from "undici";
+import type { Dispatcher } from "undici";
 import { ServiceError } from "../errors.js";
 import { createAbortScope, isTimedOut, raceAbort } from "./abort-scope.js";
+import { request } from "./undici.js";
 import { UpstreamError } from "./upstream-error.js";
 
 export interface FetchJsonOptions {
@@ -61,8 +62,7 @@ async function fetchWithin(
   let text: string;
   try {
     signal.throwIfAborted();
-    const response = request(url, {
-      dispatcher: options.dispatcher,
+    const response = request(options.dispatcher, url, {
       method: options.body === undefined ? "GET" : "POST",
       headers: {
         accept: "application/json",

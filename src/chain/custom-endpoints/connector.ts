@@ -1,5 +1,6 @@
 import type { LookupFunction } from "node:net";
-import { buildConnector } from "undici";
+import type { buildConnector as BuildConnector } from "undici";
+import { buildConnector } from "../../resilience/undici.js";
 import type { ResolvedAddress } from "./resolve-host.js";
 
 export interface LimitedConnectorOptions {
@@ -19,7 +20,7 @@ export function createLimitedConnector({
   timeoutMs,
   validated,
   acquire,
-}: LimitedConnectorOptions): buildConnector.connector {
+}: LimitedConnectorOptions): BuildConnector.connector {
   const connect = buildConnector({
     timeout: timeoutMs,
     ...(validated && { lookup: createPinnedLookup(validated) }),

@@ -108,6 +108,10 @@ const VIOLATIONS: Readonly<Record<string, readonly (readonly [from: string, to: 
     ["src/app/a.ts", "src/observability/tracing.ts"],
     ["src/observability/metrics/b.ts", "src/observability/metrics/exposition.ts"],
   ],
+  "packages-load-in-part-or-on-demand": [
+    ["src/chain/a.ts", "undici"],
+    ["src/http/b.ts", "rate-limiter-flexible"],
+  ],
   "service-imports-no-tooling": [
     ["src/app/a.ts", "devnet/network.ts"],
     ["src/app/b.ts", "test/support/stub.ts"],
@@ -120,7 +124,14 @@ const VIOLATIONS: Readonly<Record<string, readonly (readonly [from: string, to: 
   "service-imports-no-dev-package": [["src/app/a.ts", "dev-tool"]],
 };
 
-const DEPENDENCIES = ["@bufbuild/protobuf", "@connectrpc/connect", "@hop-protocol/sdk", "ethers"];
+const DEPENDENCIES = [
+  "@bufbuild/protobuf",
+  "@connectrpc/connect",
+  "@hop-protocol/sdk",
+  "ethers",
+  "rate-limiter-flexible",
+  "undici",
+];
 const folder = useTemporaryFolder();
 
 function put(project: string, file: string, text: string): void {
