@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { RateLimiterClusterMaster } from "rate-limiter-flexible";
 import { generateEndpointNameKey } from "../chain/endpoints/endpoint-name.js";
 import type { Config } from "../config/config.js";
 import { createLogger } from "../observability/log.js";
@@ -139,7 +138,7 @@ export function createWorkerSupervisor(config: Config): Gateway {
       // Before the workers: when one exits, Node.js sets a socket that all share back to the mode it had at its start.
       openNonBlocking(1);
       logStartupWarnings(config, logger);
-      new RateLimiterClusterMaster();
+      if (config.rateLimit !== undefined) new (await import("rate-limiter-flexible")).RateLimiterClusterMaster();
       // Runs however this process exits: a busy worker would not notice that its primary is gone.
       process.once("exit", killAll);
       const port = config.port === 0 ? await findFreePort(config.host) : config.port;

@@ -1,5 +1,6 @@
 import cluster from "node:cluster";
-import { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
+import { createRequire } from "node:module";
+import type * as rateLimiterFlexible from "rate-limiter-flexible";
 import { ServiceError } from "../../errors.js";
 import type { RequestContext } from "../request/request-context.js";
 
@@ -37,6 +38,10 @@ const MAX_TRACKED_CALLERS = 100_000;
  * clients and gateways read. Later drafts use one structured field whose syntax changed from draft to draft.
  */
 export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOptions): RateLimiter {
+  // Loaded on demand: most operators limit requests in their proxy, and the package costs 20 ms and 7 MB.
+  const { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } = createRequire(import.meta.url)(
+    "rate-limiter-flexible",
+  ) as typeof rateLimiterFlexible;
   const options = { points: requests, duration: windowMs / 1000 };
   // Worker processes that share a port count together, in the primary.
   const limiter = cluster.isWorker
@@ -58,7 +63,7 @@ export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOp
 
   return async (context) => {
     const { caller } = context;
-    let result: RateLimiterRes;
+    let result: rateLimiterFlexible.RateLimiterRes;
     let isRejected = false;
     try {
       result = await limiter.consume(caller);
