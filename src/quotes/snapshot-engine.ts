@@ -5,10 +5,11 @@ import { catchMaybeAsync, isPromise, type MaybePromise, mapMaybeAsync } from "..
 import type { Quote } from "./math/quote.js";
 import { SwapRevertError } from "./math/swap-revert-error.js";
 import type { QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
-import { type ChainState, readChainState } from "./state/chain-state.js";
+import type { ChainState } from "./state/chain-state.js";
 import { type ChainStateSubscription, captureReadTimestamps } from "./state/chain-state-cache.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 import type { ReadSet } from "./state/read-set.js";
+import { readChainState } from "./state/reading/read-chain-state.js";
 import { type CachedRoute, createQuoterFromPlan, createRouteCache, type RouteCacheDeps } from "./state/route-cache.js";
 import { createUsdcSwapQuoter, type TimestampedAmount } from "./state/usdc-swap-quoter.js";
 

@@ -11,7 +11,8 @@ import { type Chain, getNetwork } from "../../src/hop/networks.js";
 import { findUsdcSwapPool, type UsdcSwapPool } from "../../src/hop/usdc-swap-pools.js";
 import { SwapRevertError } from "../../src/quotes/math/swap-revert-error.js";
 import { getSqrtPriceAtTick, type UniswapV3Pool } from "../../src/quotes/math/uniswap-v3.js";
-import { type ChainState, readChainState } from "../../src/quotes/state/chain-state.js";
+import type { ChainState } from "../../src/quotes/state/chain-state.js";
+import { readChainState } from "../../src/quotes/state/reading/read-chain-state.js";
 import { createUniswapTickWindow, type UniswapTickWindow } from "../../src/quotes/state/uniswap-tick-window.js";
 import { swapInSteps } from "../support/reference/uniswap-v3.js";
 

@@ -3,8 +3,7 @@ import type { Chain } from "../../hop/networks.js";
 import type { Clocks } from "../../resilience/clock.js";
 import type { MaybePromise } from "../../resilience/maybe-async.js";
 import { withTimeout } from "../../resilience/with-timeout.js";
-import { createBatchLoader } from "./batch-loader.js";
-import { assertStateCovers, type ChainState, type ReadTimestamps, readChainState } from "./chain-state.js";
+import { assertStateCovers, type ChainState, type ReadTimestamps } from "./chain-state.js";
 import {
   type ChainStateEntry,
   computeRefreshDelayMs,
@@ -19,6 +18,8 @@ import {
   storeIfNewer,
 } from "./chain-state-entry.js";
 import type { ReadSet } from "./read-set.js";
+import { createBatchLoader } from "./reading/batch-loader.js";
+import { readChainState } from "./reading/read-chain-state.js";
 import { createRefreshScheduler } from "./refresh-scheduler.js";
 
 /** Chain state of one read set, refreshed as long as it is requested. */

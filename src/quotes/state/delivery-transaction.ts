@@ -44,13 +44,10 @@ export function buildBondTransaction(
   return {
     from: bonder?.toLowerCase(),
     to: requireAddress(bridge.l1Bridge ?? bridge.l2Bridge),
-    encodeCalldata: (nowSeconds) =>
-      distributes
-        ? bondWithdrawalAndDistributeSelector +
-          SAMPLE_TRANSFER_WORDS +
-          encodeWord(0n) +
-          encodeWord(BigInt(nowSeconds + SEVEN_DAYS_SECONDS))
-        : bondWithdrawalSelector + SAMPLE_TRANSFER_WORDS,
+    calldata: distributes
+      ? bondWithdrawalAndDistributeSelector + SAMPLE_TRANSFER_WORDS + encodeWord(0n)
+      : bondWithdrawalSelector + SAMPLE_TRANSFER_WORDS,
+    deadlineSeconds: distributes ? SEVEN_DAYS_SECONDS : undefined,
     fallbackGas: getBondFallbackGas(destination.slug),
     gasMargin: 0n,
     hasL1Fee: L1_FEE_SLUGS.has(destination.slug),
@@ -62,11 +59,11 @@ export function buildMintTransaction(route: QuoteRoute, attestation: string): De
   const { destination } = route;
   const message = buildSampleCctpMessage(destination.slug);
   if (message === undefined || !/^0x([0-9a-f]{2})*$/i.test(attestation)) return undefined;
-  const data = receiveMessageSelector + encodeWithOffsets([encodeBytes(message.bytes), encodeBytes(attestation)]);
   return {
     from: undefined,
     to: requireAddress(getTokenContracts(route, destination).cctpMessageTransmitter),
-    encodeCalldata: () => data,
+    calldata: receiveMessageSelector + encodeWithOffsets([encodeBytes(message.bytes), encodeBytes(attestation)]),
+    deadlineSeconds: undefined,
     fallbackGas: CCTP_FALLBACK_GAS,
     gasMargin: CCTP_GAS_MARGIN,
     hasL1Fee: false,

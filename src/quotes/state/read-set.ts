@@ -1,3 +1,4 @@
+import { encodeWord } from "../../chain/abi/abi-encoding.js";
 import type { ContractCall } from "../../chain/abi/multicall.js";
 import type { UniswapTickWindow } from "./uniswap-tick-window.js";
 
@@ -5,8 +6,10 @@ import type { UniswapTickWindow } from "./uniswap-tick-window.js";
 export interface DeliveryTransaction {
   readonly from: string | undefined;
   readonly to: string;
-  /** Returns the calldata as 0x-prefixed hex. @param nowSeconds Unix seconds */
-  encodeCalldata(nowSeconds: number): string;
+  /** Calldata as 0x-prefixed hex, without the deadline. */
+  readonly calldata: string;
+  /** Time until the deadline, which is the last word of the calldata; undefined: it has none. */
+  readonly deadlineSeconds: number | undefined;
   /** Gas if the estimate reverts. */
   readonly fallbackGas: bigint;
   /** Gas added to the node's estimate. */
@@ -22,7 +25,10 @@ export interface PoolRef {
   readonly decimals: number;
 }
 
-/** What one route reads on one chain, by key. Equal reads of several routes have equal keys and are sent once. */
+/**
+ * What one route reads on one chain, by key. Equal reads of several routes have equal keys and are sent once. Plain data
+ * except for the tick windows: another process can read it.
+ */
 export interface ReadSet {
   readonly pools: ReadonlyMap<string, PoolRef>;
   /** Contract functions that return one uint256. */
@@ -81,7 +87,12 @@ export function getCallKey({ to, data }: ContractCall): string {
 }
 
 export function getDeliveryKey(delivery: DeliveryTransaction): string {
-  return `${delivery.from ?? ""} ${delivery.to} ${delivery.encodeCalldata(0)}`;
+  return `${delivery.from ?? ""} ${delivery.to} ${encodeDeliveryCalldata(delivery, 0)}`;
+}
+
+/** Returns the calldata of a delivery that is sent at this time, as 0x-prefixed hex. @param nowSeconds Unix seconds */
+export function encodeDeliveryCalldata({ calldata, deadlineSeconds }: DeliveryTransaction, nowSeconds: number): string {
+  return deadlineSeconds === undefined ? calldata : calldata + encodeWord(BigInt(nowSeconds + deadlineSeconds));
 }
 
 function toSingleEntryMap<T>(value: T | undefined, getKey: (value: T) => string): ReadonlyMap<string, T> {

@@ -1,15 +1,13 @@
 import { decodeUintAt, encodeWord, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
 import type { ContractCall } from "../../chain/abi/multicall.js";
 import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
-import {
-  createUniswapSwapCalculator,
-  getSqrtPriceAtTick,
-  MAX_TICK,
-  type UniswapSwapCalculator,
-} from "../math/uniswap-v3.js";
+import { getSqrtPriceAtTick, MAX_TICK, type UniswapV3Pool } from "../math/uniswap-v3.js";
 
 /** The part of a Uniswap v3 pool around its price, which suffices to swap usual amounts. */
 export interface UniswapTickWindow {
+  readonly pool: UsdcSwapPool;
+  /** Centers the next read on the price of a state, which this process or another one has read. */
+  follow(state: SwapPoolState): void;
   /** Plans the next read. Each decoded read tells the next one where the price is and which ticks exist. */
   planRead(): TickWindowRead;
 }
@@ -18,10 +16,17 @@ export interface TickWindowRead {
   /** Calls to read in one block, by key. */
   readonly calls: ReadonlyMap<string, ContractCall>;
   /**
+   * Decodes the state, and centers the next read on its price.
    * @param getReturnData return data of a call as 0x-prefixed hex; undefined if it reverted
    * @returns undefined for responses that an initialized pool cannot return
    */
-  decodeSwap(getReturnData: (key: string) => string | undefined): UniswapSwapCalculator | undefined;
+  decodePool(getReturnData: (key: string) => string | undefined): SwapPoolState | undefined;
+}
+
+/** The known part of a pool that swaps USDC.e, as plain data. */
+export interface SwapPoolState extends UniswapV3Pool {
+  /** Whether USDC.e is token 0. */
+  readonly zeroForOne: boolean;
 }
 
 /** Bitmap words to read ahead of the price, and behind it, where it may be one block later. */
@@ -46,12 +51,8 @@ const LIQUIDITY_NET_WORD_INDEX = 1;
  * next tick. Later reads cover everything, in one block; if the pool has changed since the previous read, more is unknown
  * until the next one. Only the choice of calls is a guess, never a result.
  */
-export function createUniswapTickWindow({
-  address: to,
-  bridgedUsdc,
-  nativeUsdc,
-  feePips,
-}: UsdcSwapPool): UniswapTickWindow {
+export function createUniswapTickWindow(swapPool: UsdcSwapPool): UniswapTickWindow {
+  const { address: to, bridgedUsdc, nativeUsdc, feePips } = swapPool;
   const zeroForOne = BigInt(bridgedUsdc) < BigInt(nativeUsdc);
   const direction = zeroForOne ? -1 : 1;
   const next: { centerWord: number; ticks: readonly number[] } = { centerWord: zeroForOne ? 0 : -1, ticks: [] };
@@ -73,7 +74,7 @@ export function createUniswapTickWindow({
     ]);
     return {
       calls,
-      decodeSwap(getReturnData) {
+      decodePool(getReturnData) {
         const findUint = (key: string, wordIndex = 0): bigint | undefined =>
           decodeUintAt(getReturnData(`${to} ${key}`) ?? "0x", wordIndex);
         const findInt = (key: string, wordIndex: number): bigint | undefined => {
@@ -90,7 +91,8 @@ export function createUniswapTickWindow({
           getSqrtPriceAtTick(Number(tick) + 1),
         );
         if (sqrtPriceX96 === undefined) return undefined;
-        const pool = {
+        const state: SwapPoolState = {
+          zeroForOne,
           sqrtPriceX96,
           tick: Number(tick),
           liquidity,
@@ -99,19 +101,23 @@ export function createUniswapTickWindow({
           bitmapWords: collectDefined(wordPositions, (position) => findUint(`word ${position}`)),
           liquidityNet: collectDefined(ticks, (index) => findInt(`tick ${index}`, LIQUIDITY_NET_WORD_INDEX)),
         };
-        const currentTick = Math.floor(pool.tick / pool.tickSpacing);
-        next.centerWord = Math.floor(currentTick / TICKS_PER_WORD);
-        next.ticks = findInitializedTicks(pool.bitmapWords)
-          .filter((usableTick) => (usableTick - currentTick) * direction >= -TICKS_BEHIND)
-          .sort((a, b) => (a - b) * direction)
-          .slice(0, MAX_TICKS)
-          .map((usableTick) => usableTick * pool.tickSpacing);
-        return createUniswapSwapCalculator(pool, zeroForOne);
+        follow(state);
+        return state;
       },
     };
   }
 
-  return { planRead };
+  function follow({ tick, tickSpacing, bitmapWords }: SwapPoolState): void {
+    const currentTick = Math.floor(tick / tickSpacing);
+    next.centerWord = Math.floor(currentTick / TICKS_PER_WORD);
+    next.ticks = findInitializedTicks(bitmapWords)
+      .filter((usableTick) => (usableTick - currentTick) * direction >= -TICKS_BEHIND)
+      .sort((a, b) => (a - b) * direction)
+      .slice(0, MAX_TICKS)
+      .map((usableTick) => usableTick * tickSpacing);
+  }
+
+  return { pool: swapPool, follow, planRead };
 }
 
 /** Returns the initialized ticks in multiples of the spacing. */

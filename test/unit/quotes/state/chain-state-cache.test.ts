@@ -224,7 +224,8 @@ function createDeliveryReadSet(key: string): ReadSet {
   const delivery = {
     from: undefined,
     to: "0x",
-    encodeCalldata: () => "0xbad",
+    calldata: "0xbad",
+    deadlineSeconds: undefined,
     fallbackGas: 1n,
     gasMargin: 0n,
     hasL1Fee: false,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { encodeWord } from "../../../../src/chain/abi/abi-encoding.js";
 import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
-import { getSqrtPriceAtTick } from "../../../../src/quotes/math/uniswap-v3.js";
+import { createUniswapSwapCalculator, getSqrtPriceAtTick } from "../../../../src/quotes/math/uniswap-v3.js";
 import { createUniswapTickWindow, type TickWindowRead } from "../../../../src/quotes/state/uniswap-tick-window.js";
 
 const [down, up] = [findUsdcSwapPool("polygon"), findUsdcSwapPool("optimism")];
@@ -28,8 +28,10 @@ function createPool(tick: number, lower: number, upper: number) {
 /** Returns the call keys without the address. */
 const getCallKeys = ({ calls }: TickWindowRead): string[] =>
   [...calls.keys()].map((key) => key.slice(key.indexOf(" ") + 1));
-const decode = (windowRead: TickWindowRead, pool: (key: string) => string | undefined) =>
-  windowRead.decodeSwap((key) => pool(key.slice(key.indexOf(" ") + 1)));
+function decode(windowRead: TickWindowRead, pool: (key: string) => string | undefined) {
+  const state = windowRead.decodePool((key) => pool(key.slice(key.indexOf(" ") + 1)));
+  return state && createUniswapSwapCalculator(state, state.zeroForOne);
+}
 
 describe("createUniswapTickWindow", () => {
   test.each([
@@ -59,6 +61,15 @@ describe("createUniswapTickWindow", () => {
     const next = window.planRead();
     expect(getCallKeys(next)).toEqual(expect.arrayContaining(["word -11", "word -12", "word -13", "word -14"]));
     expect(decode(next, pool)?.(10n ** 6n)).toBeTypeOf("bigint");
+  });
+
+  test("continues where another process has read", () => {
+    const [reader, follower] = [createUniswapTickWindow(down), createUniswapTickWindow(down)];
+    const pool = createPool(-3000, -3010, -2000);
+    const state = reader.planRead().decodePool((key) => pool(key.slice(key.indexOf(" ") + 1)));
+    if (state === undefined) throw new Error("the pool is valid");
+    follower.follow(state);
+    expect(getCallKeys(follower.planRead())).toEqual(getCallKeys(reader.planRead()));
   });
 
   test("reads at most 64 ticks", () => {

@@ -1,5 +1,5 @@
-import { RpcError } from "../../chain/json-rpc/rpc-codec.js";
-import { ServiceError } from "../../errors.js";
+import { RpcError } from "../../../chain/json-rpc/rpc-codec.js";
+import { ServiceError } from "../../../errors.js";
 
 /** Joins the loads of one event-loop turn into one batch. */
 export interface BatchLoader<Key, Value> {
