@@ -51,7 +51,7 @@ module.exports = {
       "integrations-import-no-domain",
       "hop, chain and prices do not depend on what uses them",
       { path: INTEGRATIONS },
-      { path: ["^src/(http|operations)/", DOMAIN, "^gen/"] },
+      { path: ["^src/(http|operations)/", DOMAIN, "^gen/(?!hop/sdk-config\\.ts$)"] },
     ),
     forbid(
       "chain-imports-no-hop",

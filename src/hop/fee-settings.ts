@@ -1,4 +1,4 @@
-import { sdkConfig } from "@hop-protocol/sdk/config";
+import { sdkConfig } from "../../gen/hop/sdk-config.js";
 import type { NetworkSlug } from "./networks.js";
 
 type ByToken<T> = Readonly<Record<string, T>>;
@@ -54,9 +54,7 @@ const SETTING_VALIDATORS: Readonly<Record<keyof FeeSettings, Validator>> = {
 
 /** Returns the settings that are built into the SDK. */
 export function getBuiltInFeeSettings(network: NetworkSlug): FeeSettings {
-  return withUsdcDefaults(
-    pickSettings(sdkConfig[network] as unknown as Record<string, unknown>) as unknown as FeeSettings,
-  );
+  return withUsdcDefaults(pickSettings(sdkConfig[network].settings) as unknown as FeeSettings);
 }
 
 /**

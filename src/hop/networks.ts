@@ -1,4 +1,4 @@
-import { sdkConfig } from "@hop-protocol/sdk/config";
+import { sdkConfig } from "../../gen/hop/sdk-config.js";
 
 /** The supported networks. The SDK's `sepolia` has no bridges. */
 export const NETWORK_SLUGS = ["mainnet", "goerli"] as const;
@@ -28,17 +28,6 @@ export interface Network {
   readonly chains: ReadonlyMap<string, Chain>;
   /** Contracts by token symbol and chain slug, in the SDK's order. */
   readonly contracts: ReadonlyMap<string, ReadonlyMap<string, TokenContracts>>;
-}
-
-/** The part of the SDK's chain configuration in use; the SDK's own types do not describe it. */
-interface SdkChainConfig {
-  readonly slug: string;
-  readonly chainId: string;
-  readonly isL1: boolean;
-  readonly nativeTokenSymbol: string;
-  readonly publicRpcUrl: string;
-  readonly fallbackPublicRpcUrls?: readonly string[];
-  readonly multicall?: string;
 }
 
 const BLOCK_TIMES_MS: Readonly<Record<string, number>> = {
@@ -73,13 +62,13 @@ export function findChain(network: Network, name: string): Chain | undefined {
 }
 
 function loadNetwork(slug: NetworkSlug): Network {
-  const addresses: Record<string, Record<string, TokenContracts>> = sdkConfig[slug].addresses;
+  const { addresses, chains: sdkChains } = sdkConfig[slug];
   const contracts = new Map(
     Object.entries(addresses).map(([token, byChain]) => [token, new Map(Object.entries(byChain))] as const),
   );
   const usedSlugs = new Set([...contracts.values()].flatMap((byChain) => [...byChain.keys()]));
   const chains = new Map<string, Chain>();
-  for (const chain of Object.values<SdkChainConfig>(sdkConfig[slug].chains)) {
+  for (const chain of sdkChains) {
     if (!usedSlugs.has(chain.slug)) continue;
     chains.set(chain.slug, {
       slug: chain.slug,
