@@ -138,8 +138,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[],
     fallBack: () => void,
-  ): boolean {
-    if (serveGrpc === undefined || exceedsHeaderLimits(rawHeaders, limits)) return false;
+  ): (() => void) | undefined {
+    if (serveGrpc === undefined || exceedsHeaderLimits(rawHeaders, limits)) return undefined;
     return serveGrpc(stream, headers, (context, bufferedBody) => {
       fallbacks.set(stream, { context, bufferedBody });
       fallBack();

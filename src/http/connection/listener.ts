@@ -21,7 +21,7 @@ import { createResponseMonitor, type ResponseCutCause } from "./response-monitor
 /** How long a connection is silent before TCP keep-alive probes its peer. */
 const TCP_KEEP_ALIVE_DELAY_MS = 60_000;
 
-/** Open streams of a session beyond which further ones wait for their turn. */
+/** Open streams of a session beyond which further ones wait for their turn. Plain gRPC calls always do. */
 const MAX_IMMEDIATE_STREAMS = 8;
 
 /** Interval of the timeout checks of HTTP/1.1 connections. */
@@ -40,15 +40,15 @@ export interface HttpSocketListenerOptions {
   readonly limits: HttpLimits;
   onRequest(req: HttpRequest, res: HttpResponse): void;
   /**
-   * Serves an HTTP/2 stream below Node's requests and responses, or returns false. If it returns false, or calls
-   * `fallBack` later, the stream reaches `onRequest`.
+   * Begins an HTTP/2 stream below Node's requests and responses and returns the work of its turn, or returns undefined.
+   * If it returns undefined, or calls `fallBack` later, the stream reaches `onRequest`.
    */
   onStream(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[],
     fallBack: () => void,
-  ): boolean;
+  ): (() => void) | undefined;
   /**
    * Called once for a connection whose input is invalid or late, and which ends. Over HTTP/1.1 it returns the response.
    */
@@ -180,18 +180,17 @@ export function createHttpSocketListener({
     ...[stream, headers, flags, ...extra]: [ServerHttp2Stream, IncomingHttpHeaders, number, ...string[][]]
   ): void {
     const [rawHeaders = []] = extra;
-    function serve(): void {
-      const fallBack = () => void emitRequest?.call(http2, stream, headers, flags, rawHeaders);
-      if (!onStream(stream, headers, rawHeaders, fallBack)) fallBack();
-    }
+    const serve = () => void emitRequest?.call(http2, stream, headers, flags, rawHeaders);
     const place = sessions.addStream(session, stream, headers);
-    if (place > 0 && place <= MAX_IMMEDIATE_STREAMS) {
-      serve();
-      return;
+    const work = place > 0 ? onStream(stream, headers, rawHeaders, serve) : undefined;
+    // All streams that one read returns are served after it, when most of their bodies are complete.
+    if (work !== undefined) schedule(work);
+    else if (place > 0 && place <= MAX_IMMEDIATE_STREAMS) serve();
+    else {
+      // A stream that is not served at once has no other listener.
+      stream.on("error", ignoreError);
+      if (place > 0) serveInTurn(stream, schedule, serve);
     }
-    // A stream that is not served at once has no other listener.
-    stream.on("error", ignoreError);
-    if (place > 0) serveInTurn(stream, schedule, serve);
   }
   http2.on("connect", onRequest);
   http2.on("checkExpectation", onRequest);

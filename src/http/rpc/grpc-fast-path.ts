@@ -21,14 +21,17 @@ import { gzipCompression, mapConnectError, setInternalErrorTrailers, toNodeTrail
 import { parseGrpcTimeoutMs } from "./rpc-headers.js";
 
 /**
- * Serves an HTTP/2 stream if it is a plain gRPC call; returns false if it is not. Calls `fallBack` for a call that turns
- * out not to be plain later: the general path then serves the stream as if it were new, with the body read so far.
+ * Begins an HTTP/2 stream if it is a plain gRPC call, and returns the work of its turn; returns undefined if it is not.
+ * Calls `fallBack` for a call that turns out not to be plain later: the general path then serves the stream as if it were
+ * new, with the body read so far.
  */
 export type GrpcFastPath = (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  fallBack: (context: StreamRequestContext, bufferedBody: BufferedBody) => void,
-) => boolean;
+  fallBack: FallBack,
+) => (() => void) | undefined;
+
+type FallBack = (context: StreamRequestContext, bufferedBody: BufferedBody) => void;
 
 interface FastPathCall {
   readonly stream: ServerHttp2Stream;
@@ -37,6 +40,7 @@ interface FastPathCall {
   readonly shouldGzip: boolean;
   /** When the deadline of the caller expires, in milliseconds since the epoch. */
   readonly deadlineMs: number | undefined;
+  readonly fallBack: FallBack;
 }
 
 /** The flag of a compressed length-prefixed message. */
@@ -89,8 +93,38 @@ export function createGrpcFastPath(
     );
   }
 
-  function receive(call: FastPathCall, fallBack: Parameters<GrpcFastPath>[2]): void {
-    const { stream, context, method } = call;
+  /** Serves an admitted call, at once if its body is complete: a whole body takes neither a timer nor a budget. */
+  function serve(call: FastPathCall): void {
+    const { stream } = call;
+    if (stream.destroyed) return;
+    const hasEnded = stream.readableEnded || stream.state.remoteClose === 1;
+    if (!hasEnded || stream.readableLength > maxBodyBytes) {
+      receive(call);
+      return;
+    }
+    const body = stream.read() as Buffer | null;
+    invoke(call, body === null ? [] : [body]);
+  }
+
+  /** Serves a call whose body is complete. */
+  function invoke(call: FastPathCall, chunks: readonly Buffer[]): void {
+    const { context, method } = call;
+    const request = parseSingleMessage(method, chunks);
+    if (request === undefined) call.fallBack(context, { chunks, failure: undefined });
+    else {
+      invokeOperation(
+        method.operation,
+        request,
+        context.toCallContext(toRemainingMs(call.deadlineMs)),
+        (message) => succeed(call, message),
+        (error) => fail(call, error),
+      );
+    }
+  }
+
+  /** Waits for the remainder of a body. */
+  function receive(call: FastPathCall): void {
+    const { stream, context } = call;
     const body = budget.receive(context, refuse);
     const { chunks } = body;
     let isRead = false;
@@ -110,7 +144,7 @@ export function createGrpcFastPath(
     function stopReading(failure?: BodyFailure): void {
       if (isRead) return;
       stop();
-      fallBack(context, { chunks, failure });
+      call.fallBack(context, { chunks, failure });
     }
     stream.on("data", (chunk: Buffer) => {
       if (isRead) return;
@@ -120,46 +154,37 @@ export function createGrpcFastPath(
     stream.on("close", stop);
     stream.on("end", () => {
       if (isRead || stream.destroyed) return;
-      const request = parseSingleMessage(method, chunks);
-      if (request === undefined) {
-        stopReading();
-        return;
-      }
       stop();
-      invokeOperation(
-        method.operation,
-        request,
-        context.toCallContext(toRemainingMs(call.deadlineMs)),
-        (message) => succeed(call, message),
-        (error) => fail(call, error),
-      );
+      invoke(call, chunks);
     });
   }
 
   return (stream, headers, fallBack) => {
     const method = methods.get(headers[":path"] ?? "");
-    if (method === undefined || !isFastPathEligible(headers) || stream.endAfterHeaders) return false;
+    if (method === undefined || !isFastPathEligible(headers) || stream.endAfterHeaders) return undefined;
     const timeout = headers["grpc-timeout"];
     const timeoutMs = typeof timeout === "string" ? parseGrpcTimeoutMs(timeout) : undefined;
-    if (timeout !== undefined && timeoutMs === undefined) return false;
+    if (timeout !== undefined && timeoutMs === undefined) return undefined;
     const call: FastPathCall = {
       stream,
       context: registry.registerStream(stream, headers),
       method,
       shouldGzip: acceptsGzip(headers["grpc-accept-encoding"]),
       deadlineMs: toDeadlineMs(timeoutMs),
+      fallBack,
     };
     const admission = begin(call.context, "grpc", method.name, method.isRateLimited);
     // The stream has no data listener until the call is admitted: its body waits unread.
-    if (admission === undefined) receive(call, fallBack);
-    else {
-      void admission.then((rejection) => {
-        if (call.context.isAborted) return;
-        if (rejection === undefined) receive(call, fallBack);
-        else fail(call, rejection);
-      });
-    }
-    return true;
+    return () => {
+      if (admission === undefined) serve(call);
+      else {
+        void admission.then((rejection) => {
+          if (call.context.isAborted) return;
+          if (rejection === undefined) serve(call);
+          else fail(call, rejection);
+        });
+      }
+    };
   };
 }
 

@@ -1,8 +1,15 @@
 import { once } from "node:events";
 import { type ClientHttp2Stream, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { create } from "@bufbuild/protobuf";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import {
+  encodeClientPreface,
+  encodeFrame,
+  encodeHeaders,
+  FRAME_TYPES,
+} from "../../../../bench/support/http2-frames.js";
 import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { openRawSocket } from "../support/raw-client.js";
 import {
   describeOnBothPaths,
   QUOTE,
@@ -117,4 +124,36 @@ test("the fast path creates no signal for an operation that does not read it", a
   stream.end(EMPTY);
   expect(await statusOf(stream)).toBe("0");
   expect(Object.values(seen).filter((value) => value instanceof AbortController)).toEqual([]);
+});
+
+const END_STREAM = 1;
+const END_HEADERS = 4;
+
+test.each([
+  ["whole", true],
+  ["in parts", false],
+])("a call that arrives %s waits for its body only as far as it has to", async (_, isWhole) => {
+  const requestMs = 23_456;
+  const { port, accessLines, waitForAccessLines } = await startTestServer({ limits: { requestMs } });
+  const setTimer = vi.spyOn(globalThis, "setTimeout");
+  ending.push(() => setTimer.mockRestore());
+  const socket = await openRawSocket(port);
+  ending.push(() => socket.destroy());
+  const block = encodeHeaders(Object.entries({ ":scheme": "http", ":authority": "test", ...HEADERS })).first;
+  const data = encodeFrame(FRAME_TYPES.data, END_STREAM, 1, EMPTY);
+  socket.write(
+    Buffer.concat([
+      encodeClientPreface(),
+      encodeFrame(FRAME_TYPES.headers, END_HEADERS, 1, block),
+      isWhole ? data : Buffer.alloc(0),
+    ]),
+  );
+  const countBodyTimers = () => setTimer.mock.calls.filter(([, ms]) => ms === requestMs).length;
+  if (!isWhole) {
+    await vi.waitFor(() => expect(countBodyTimers()).toBe(1));
+    socket.write(data);
+  }
+  await waitForAccessLines(1);
+  expect(accessLines).toMatchObject([{ protocol: "grpc", code: "ok" }]);
+  expect(countBodyTimers()).toBe(isWhole ? 0 : 1);
 });
