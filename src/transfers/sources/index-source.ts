@@ -1,6 +1,7 @@
 import { getCctpDomain } from "../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../hop/networks.js";
-import type { IndexCoverage, IndexedTransfer, TransferIndexReader } from "../index/store/transfer-index.js";
+import type { CoverageTimes } from "../index/store/index-coverage.js";
+import type { IndexedTransfer, TransferIndexReader } from "../index/store/transfer-index.js";
 import { buildTransferStatus, type TransferStatus } from "../status.js";
 import type { SentTransfer } from "../transfer.js";
 import {
@@ -74,7 +75,7 @@ export function createIndexLookup({ getIndex, network, getPollIntervalMs, now }:
   }
 
   /** Returns whether the index has followed a chain up to the present. */
-  function isCurrent(chain: Chain, coverage: IndexCoverage | undefined): boolean {
+  function isCurrent(chain: Chain, coverage: CoverageTimes | undefined): boolean {
     // After the wall clock was set back, an observation lies in the future and is as unreliable as an old one.
     return (
       coverage !== undefined && Math.abs(now() - coverage.observedAtMs) <= MAX_MISSED_POLLS * getPollIntervalMs(chain)

@@ -1,57 +1,94 @@
 import type { Chain } from "../../../hop/networks.js";
 import type { SentTransfer, TransferDelivery } from "../../transfer.js";
 import { decodeCctpNonce } from "./correlation-key.js";
-import { bytesToHex } from "./hex.js";
-import type { DeliveryRow, SendRow } from "./schema.js";
+import { hexToBytes } from "./hex.js";
+import type { EventPosition } from "./schema.js";
+import type { DeliverySummary, TransferRow } from "./transfer-statements.js";
 
 // Maps rows to the types of the service.
 
-export function toSentTransfer(row: SendRow, source: Chain, destination: Chain): SentTransfer {
+export function toSentTransfer(row: TransferRow, source: Chain, destination: Chain): SentTransfer {
   return {
     kind: row.kind,
     id: toTransferId(row),
     token: row.token,
     source,
     destination,
-    transactionHash: bytesToHex(row.transaction_hash),
+    transactionHash: row.transaction_hash,
     blockNumber: row.block_number,
     timestamp: row.timestamp,
     logIndex: row.log_index,
-    account: bytesToHex(row.account),
+    account: row.account,
     event: {
       transferId: toEventTransferId(row),
       destinationChainId: row.destination_chain_id,
-      recipient: bytesToHex(row.recipient),
+      recipient: row.recipient,
       amount: BigInt(row.amount),
       amountOutMin: BigInt(row.amount_out_min),
       deadline: BigInt(row.deadline),
       bonderFee: BigInt(row.bonder_fee),
-      relayer: row.relayer === null ? undefined : bytesToHex(row.relayer),
+      relayer: row.relayer ?? undefined,
     },
   };
 }
 
-export function toDelivery(row: DeliveryRow): TransferDelivery {
+/** A delivery that belongs to a certain send. */
+export type FoundDelivery = EventPosition & Pick<DeliverySummary, "transaction_hash" | "bonder">;
+
+export function toDelivery(row: FoundDelivery): TransferDelivery {
   return {
-    transactionHash: bytesToHex(row.transaction_hash),
+    transactionHash: row.transaction_hash,
     blockNumber: row.block_number,
-    bonder: row.bonder === null ? undefined : bytesToHex(row.bonder),
+    bonder: row.bonder ?? undefined,
   };
 }
 
 /** Returns the ID as in SentTransfer. */
-export function toTransferId(row: SendRow): string {
-  return toEventTransferId(row) ?? bytesToHex(row.transaction_hash);
+export function toTransferId(row: TransferRow): string {
+  return toEventTransferId(row) ?? row.transaction_hash;
 }
 
 /** Returns the ID as in TransferSentEvent: undefined for a transfer from L1. */
-function toEventTransferId({ kind, arrival_key }: SendRow): string | undefined {
+function toEventTransferId({ kind, arrival_key }: TransferRow): string | undefined {
   switch (kind) {
     case "l1":
       return undefined;
     case "l2":
-      return bytesToHex(arrival_key);
+      return arrival_key;
     case "cctp":
-      return String(decodeCctpNonce(arrival_key));
+      return String(decodeCctpNonce(hexToBytes(arrival_key)));
   }
+}
+
+/** Returns the delivery that a row was joined with. */
+export function getJoinedDelivery(send: TransferRow): FoundDelivery | undefined {
+  const { delivery_hash, delivery_block, delivery_log_index, destination_chain_id, bonder } = send;
+  if (delivery_hash === null || delivery_block === null || delivery_log_index === null) return undefined;
+  const position = { chain_id: destination_chain_id, block_number: delivery_block, log_index: delivery_log_index };
+  return { ...position, transaction_hash: delivery_hash, bonder };
+}
+
+/** Returns each send once, with its first delivery, in the order of chains and logs. */
+export function toSends(rows: readonly TransferRow[]): readonly TransferRow[] {
+  if (rows.length < 2) return rows;
+  const sorted = rows.toSorted(
+    (a, b) =>
+      a.chain_id - b.chain_id ||
+      a.block_number - b.block_number ||
+      a.log_index - b.log_index ||
+      (a.delivery_block ?? 0) - (b.delivery_block ?? 0) ||
+      (a.delivery_log_index ?? 0) - (b.delivery_log_index ?? 0),
+  );
+  return sorted.filter((row, i) => {
+    const previous = sorted[i - 1];
+    return previous === undefined || !isSamePosition(row, previous);
+  });
+}
+
+export function isBlockFinal(blockNumber: number, finalTo: number | null): boolean {
+  return finalTo !== null && blockNumber <= finalTo;
+}
+
+export function isSamePosition(a: EventPosition, b: EventPosition): boolean {
+  return a.chain_id === b.chain_id && a.block_number === b.block_number && a.log_index === b.log_index;
 }

@@ -1,5 +1,5 @@
 import type { Database, Options } from "better-sqlite3";
-import { type ColumnDataType, Kysely, SqliteDialect, sql } from "kysely";
+import { type ColumnDataType, Kysely, type RawBuilder, SqliteDialect, sql } from "kysely";
 
 // Everything specific to SQLite connections: another database needs a counterpart of this file.
 
@@ -56,6 +56,31 @@ export function enableWriteAheadLog(connection: SqliteConnection): void {
 
 export function createKysely<Tables>(connection: SqliteConnection): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }) });
+}
+
+/**
+ * Returns an expression for the bytes of a column as lower-case hex with 0x, null for null. As text they reach JavaScript
+ * several times faster than as a buffer.
+ */
+export function toHexText(column: string): RawBuilder<string> {
+  const ref = sql.ref(column);
+  return sql<string>`case when ${ref} is not null then '0x' || lower(hex(${ref})) end`;
+}
+
+/** Prepares a query once; the function that it returns runs it. */
+export function prepareQuery<Row>(
+  connection: SqliteConnection,
+  query: string,
+): (...parameters: readonly (Uint8Array | number)[]) => Row[] {
+  const statement = connection.prepare<unknown[], readonly unknown[]>(query).raw(true);
+  const names = statement.columns().map(({ name }) => name);
+  // The driver's own objects are dictionaries, which are slow to create and to read.
+  const toRow = (values: readonly unknown[]): Row => {
+    const row: Record<string, unknown> = {};
+    for (let i = 0; i < names.length; i++) row[names[i] ?? ""] = values[i];
+    return row as Row;
+  };
+  return (...parameters) => statement.all(...parameters).map(toRow);
 }
 
 /**

@@ -5,9 +5,19 @@ import type { SentTransfer, TransferDelivery } from "../../transfer.js";
 import { canMatchCompletions, hasCompleteHistory, matchCompletions } from "./completion-matching.js";
 import { encodeCctpKey } from "./correlation-key.js";
 import { hexToBytes } from "./hex.js";
-import { toDelivery, toSentTransfer, toTransferId } from "./row-mapping.js";
-import type { CursorRow, DeliveryRow, EventPosition, IndexTables, SendRow } from "./schema.js";
-import { createKysely, type SqliteConnection } from "./sqlite.js";
+import { type CoverageTimes, type IndexCoverage, toCoverage, toCoverageTimes } from "./index-coverage.js";
+import {
+  type FoundDelivery,
+  getJoinedDelivery,
+  isBlockFinal,
+  isSamePosition,
+  toDelivery,
+  toSends,
+  toSentTransfer,
+  toTransferId,
+} from "./row-mapping.js";
+import type { SqliteConnection } from "./sqlite.js";
+import { type DeliverySummary, prepareTransferStatements, type TransferRow } from "./transfer-statements.js";
 
 /** An indexed transfer with its delivery. */
 export interface IndexedTransfer {
@@ -23,26 +33,12 @@ export interface IndexedTransfer {
    */
   readonly otherTransferIds: readonly string[];
   /** undefined when the source chain is not indexed. */
-  readonly sourceCoverage: IndexCoverage | undefined;
+  readonly sourceCoverage: CoverageTimes | undefined;
   /** undefined when the destination chain is not indexed. */
-  readonly destinationCoverage: IndexCoverage | undefined;
+  readonly destinationCoverage: CoverageTimes | undefined;
 }
 
-/** The contiguous range of a chain's blocks whose events are indexed. */
-export interface IndexCoverage {
-  /** The first block; 0 for the chain's beginning. */
-  readonly fromBlock: number;
-  /** Time of that block, Unix seconds; 0 for the chain's beginning. All later deliveries are indexed. */
-  readonly fromTimestamp: number;
-  /** The last block. */
-  readonly toBlock: number;
-  /** When that block was observed as the chain's latest, in milliseconds since 1970. */
-  readonly observedAtMs: number;
-  /** The last block that was read when it was final. */
-  readonly finalizedBlock: number;
-}
-
-/** Reads the index. Every method is a few local reads of microseconds. IDs and hashes may be in upper or lower case. */
+/** Reads the index. Most lookups are one statement of microseconds. IDs and hashes may be in upper or lower case. */
 export interface TransferIndexReader {
   /** Returns the transfers that a transaction sent, in log order; if it sent none, those that it delivered. */
   findByTransactionHash(hash: string): readonly IndexedTransfer[];
@@ -57,26 +53,17 @@ export interface TransferIndexReader {
 }
 
 export function createTransferIndex(connection: SqliteConnection, network: Network): TransferIndexReader {
-  const statements = prepareStatements(connection);
   const chains = new Map([...network.chains.values()].map((chain) => [chain.chainId, chain]));
   const domains = [...network.chains.values()].flatMap((chain) => getCctpDomain(chain) ?? []);
+  const statements = prepareTransferStatements(connection, [...new Set([1, domains.length])]);
 
-  /** The cursors of all chains, by chain ID. */
-  type Cursors = ReadonlyMap<number, CursorRow>;
-  const readCursors = (): Cursors => new Map(statements.cursors().map((row) => [row.chain_id, row]));
-
-  function isRowFinal(row: SendRow | DeliveryRow, cursors: Cursors): boolean {
-    const cursor = cursors.get(row.chain_id);
-    return cursor !== undefined && row.block_number <= cursor.final_to;
-  }
-
-  /** Finds the delivery of a transfer. */
-  function findOutcome(send: SendRow, cursors: Cursors): DeliveryOutcome {
-    const deliveries = statements.deliveriesByKey(send.arrival_key).filter((row) => isDeliveryOf(row, send));
-    if (send.kind !== "l1") return { delivery: deliveries[0], isUnambiguous: true };
-    const source = cursors.get(send.chain_id);
-    const destination = cursors.get(send.destination_chain_id);
-    const equalSends = statements.sendsByKey(send.arrival_key).filter(({ kind }) => kind === "l1");
+  /** Matches the delivery of a transfer from L1. */
+  function findL1Outcome(send: TransferRow): DeliveryOutcome {
+    const key = hexToBytes(send.arrival_key);
+    const deliveries = statements.deliveriesByKey(key).filter((row) => isDeliveryOf(row, send));
+    const source = statements.cursor(send.chain_id);
+    const destination = statements.cursor(send.destination_chain_id);
+    const equalSends = statements.equalL1Sends(key);
     // The very object of the list, since the matches are keyed by identity.
     const listed = equalSends.find((row) => isSamePosition(row, send));
     if (!listed || !source || !destination || !canMatchCompletions(listed, equalSends, source, destination))
@@ -87,8 +74,12 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
     return { delivery: matchCompletions(equalSends, completions).get(listed), isUnambiguous: true };
   }
 
+  function findOutcome(send: TransferRow): DeliveryOutcome {
+    return send.kind === "l1" ? findL1Outcome(send) : { delivery: getJoinedDelivery(send), isUnambiguous: true };
+  }
+
   /** Creates a function that returns the IDs of the siblings of a send among the sends of a transaction. */
-  function createSiblingLookup(sends: readonly SendRow[]): (send: SendRow) => readonly string[] {
+  function createSiblingLookup(sends: readonly TransferRow[]): (send: TransferRow) => readonly string[] {
     const knownSends = sends.filter((send) => chains.has(send.destination_chain_id));
     const ids = knownSends.map(toTransferId);
     return (send) =>
@@ -98,128 +89,127 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
       );
   }
 
-  function toIndexedTransfer(send: SendRow, otherTransferIds: readonly string[], cursors: Cursors): IndexedTransfer[] {
+  function toIndexedTransfer(
+    send: TransferRow,
+    { delivery, isUnambiguous }: DeliveryOutcome,
+    otherTransferIds: readonly string[],
+  ): IndexedTransfer[] {
     const source = chains.get(send.chain_id);
     const destination = chains.get(send.destination_chain_id);
     if (source === undefined || destination === undefined) return [];
-    const { delivery, isUnambiguous } = findOutcome(send, cursors);
     const transfer: IndexedTransfer = {
       sent: toSentTransfer(send, source, destination),
       delivery: delivery && toDelivery(delivery),
-      isFinal: isRowFinal(send, cursors) && (delivery === undefined || isRowFinal(delivery, cursors)),
+      isFinal:
+        isBlockFinal(send.block_number, send.source_final_to) &&
+        (delivery === undefined || isBlockFinal(delivery.block_number, send.destination_final_to)),
       isUnambiguous,
       otherTransferIds,
-      sourceCoverage: toCoverage(cursors.get(source.chainId)),
-      destinationCoverage: toCoverage(cursors.get(destination.chainId)),
+      sourceCoverage: toCoverageTimes(send.source_from_timestamp, send.source_observed_at),
+      destinationCoverage: toCoverageTimes(send.destination_from_timestamp, send.destination_observed_at),
     };
     return [transfer];
   }
 
+  /** Returns a transfer that one statement has read completely; undefined if it takes further statements. */
+  function toLoneTransfer(rows: readonly TransferRow[]): IndexedTransfer[] | undefined {
+    const [send] = rows;
+    if (send === undefined || rows.length > 1 || send.sends_in_transaction > 1 || send.kind === "l1") return undefined;
+    return toIndexedTransfer(send, findOutcome(send), NO_IDS);
+  }
+
   /** Returns the sends that a transaction delivered; none unless the send of every delivery is certain. */
-  function findDeliveredSends(hash: Buffer, cursors: Cursors): readonly SendRow[] {
-    const deliveries = statements.deliveriesByHash(hash);
+  function findDeliveredSends(deliveries: readonly DeliverySummary[]): readonly TransferRow[] {
     const sends = deliveries.flatMap((delivery) => {
-      const isDeliveredHere = (send: SendRow): boolean => {
-        const outcome = findOutcome(send, cursors);
+      const rows = toSends(statements.transfersByKeys([hexToBytes(delivery.arrival_key)]));
+      const isDeliveredHere = (send: TransferRow): boolean => {
+        const outcome = findOutcome(send);
         return outcome.delivery !== undefined && isSamePosition(outcome.delivery, delivery);
       };
-      return (
-        statements
-          .sendsByKey(delivery.arrival_key)
-          .find((send) => isDeliveryOf(delivery, send) && isDeliveredHere(send)) ?? []
-      );
+      return rows.find((send) => isDeliveryOf(delivery, send) && isDeliveredHere(send)) ?? [];
     });
     return sends.length === deliveries.length ? sends : [];
   }
 
-  function findSendsById(id: string): readonly SendRow[] {
-    if (/^[0-9]{1,20}$/.test(id)) {
-      const keys = domains.flatMap((domain) => encodeCctpKey(domain, BigInt(id)) ?? []);
-      return keys.flatMap((key) => statements.sendsByKey(key));
-    }
-    if (!isBytes32(id)) return [];
-    const key = hexToBytes(id);
-    const l2Sends = statements.sendsByKey(key).filter(({ kind }) => kind === "l2");
-    return l2Sends.length > 0 ? l2Sends : statements.sendsByHash(key).filter(({ kind }) => kind === "l1");
+  // One transaction for several statements reads a consistent state.
+  const findByHashInSnapshot = connection.transaction((hash: Buffer): IndexedTransfer[] => {
+    const sent = toSends(statements.transfersByHash(hash));
+    const sends = sent.length > 0 ? sent : findDeliveredSends(statements.deliveriesByHash(hash));
+    const getSiblingIds = createSiblingLookup(sends);
+    return sends.flatMap((send) => toIndexedTransfer(send, findOutcome(send), getSiblingIds(send)));
+  });
+
+  const findByKeysInSnapshot = connection.transaction((keys: readonly Buffer[], kind: SendKind): IndexedTransfer[] =>
+    toSends(statements.transfersByKeys(keys))
+      .filter((send) => send.kind === kind)
+      .flatMap((send) => {
+        const siblings = statements.transfersByHash(hexToBytes(send.transaction_hash));
+        return toIndexedTransfer(send, findOutcome(send), createSiblingLookup(toSends(siblings))(send));
+      }),
+  );
+
+  const findL1SendsInSnapshot = connection.transaction((hash: Buffer): IndexedTransfer[] => {
+    const sends = toSends(statements.transfersByHash(hash));
+    const getSiblingIds = createSiblingLookup(sends);
+    return sends
+      .filter(({ kind }) => kind === "l1")
+      .flatMap((send) => toIndexedTransfer(send, findOutcome(send), getSiblingIds(send)));
+  });
+
+  function findByKeys(keys: readonly Buffer[], kind: SendKind): readonly IndexedTransfer[] {
+    const rows = statements.transfersByKeys(keys).filter((row) => row.kind === kind);
+    if (rows.length === 0) return [];
+    return toLoneTransfer(rows) ?? findByKeysInSnapshot(keys, kind);
+  }
+
+  /** Finds the transfer that a transaction delivered, if it delivered one. */
+  function findLoneDelivery(hash: string, deliveries: readonly DeliverySummary[]): IndexedTransfer[] | undefined {
+    const [delivery] = deliveries;
+    if (delivery === undefined || deliveries.length > 1) return undefined;
+    const transfers = toLoneTransfer(statements.transfersByKeys([hexToBytes(delivery.arrival_key)]));
+    return transfers?.[0]?.delivery?.transactionHash === hash ? transfers : undefined;
   }
 
   return {
-    // One transaction for all statements is faster than one for each, and reads a consistent state.
-    findByTransactionHash: connection.transaction((hash: string) => {
+    findByTransactionHash(hash) {
       if (!isBytes32(hash)) return [];
-      const cursors = readCursors();
       const key = hexToBytes(hash);
-      const sent = statements.sendsByHash(key);
-      const sends = sent.length > 0 ? sent : findDeliveredSends(key, cursors);
-      const getSiblingIds = createSiblingLookup(sends);
-      return sends.flatMap((send) => toIndexedTransfer(send, getSiblingIds(send), cursors));
-    }),
-    findByTransferId: connection.transaction((id: string) => {
-      const cursors = readCursors();
-      let last: { readonly hash: Uint8Array; readonly getSiblingIds: (send: SendRow) => readonly string[] } | undefined;
-      return findSendsById(id).flatMap((send) => {
-        const hash = send.transaction_hash;
-        // All transfers from L1 with one ID belong to one transaction.
-        if (last === undefined || Buffer.compare(last.hash, hash) !== 0)
-          last = { hash, getSiblingIds: createSiblingLookup(statements.sendsByHash(hash)) };
-        return toIndexedTransfer(send, last.getSiblingIds(send), cursors);
-      });
-    }),
+      const rows = statements.transfersByHash(key);
+      const alone = toLoneTransfer(rows);
+      if (alone !== undefined) return alone;
+      if (rows.length > 0) return findByHashInSnapshot(key);
+      const deliveries = statements.deliveriesByHash(key);
+      if (deliveries.length === 0) return [];
+      return findLoneDelivery(hash.toLowerCase(), deliveries) ?? findByHashInSnapshot(key);
+    },
+    findByTransferId(id) {
+      if (/^[0-9]{1,20}$/.test(id)) {
+        const keys = domains.flatMap((domain) => encodeCctpKey(domain, BigInt(id)) ?? []);
+        return keys.length === 0 ? [] : findByKeys(keys, "cctp");
+      }
+      if (!isBytes32(id)) return [];
+      const key = hexToBytes(id);
+      const transfers = findByKeys([key], "l2");
+      if (transfers.length > 0) return transfers;
+      return statements.transfersByHash(key).length === 0 ? [] : findL1SendsInSnapshot(key);
+    },
     getCoverage(slug) {
       const chain: Chain | undefined = network.chains.get(slug);
-      return chain && toCoverage(statements.cursors().find((row) => row.chain_id === chain.chainId));
+      return chain && toCoverage(statements.cursor(chain.chainId));
     },
     close: () => connection.close(),
   };
 }
 
+type SendKind = TransferRow["kind"];
+const NO_IDS: readonly string[] = Object.freeze([]);
+
 /** The delivery of a transfer, if there is one, and whether the index can tell. */
 interface DeliveryOutcome {
-  readonly delivery: DeliveryRow | undefined;
+  readonly delivery: FoundDelivery | undefined;
   readonly isUnambiguous: boolean;
 }
 
-function toCoverage(cursor: CursorRow | undefined): IndexCoverage | undefined {
-  return cursor === undefined
-    ? undefined
-    : {
-        fromBlock: cursor.from_block,
-        fromTimestamp: cursor.from_timestamp,
-        toBlock: cursor.to_block,
-        observedAtMs: cursor.observed_at,
-        finalizedBlock: cursor.final_to,
-      };
-}
-
-function isSamePosition(a: EventPosition, b: EventPosition): boolean {
-  return a.chain_id === b.chain_id && a.block_number === b.block_number && a.log_index === b.log_index;
-}
-
-function isDeliveryOf(delivery: DeliveryRow, send: SendRow): boolean {
+function isDeliveryOf(delivery: DeliverySummary, send: TransferRow): boolean {
   return delivery.chain_id === send.destination_chain_id && delivery.token === send.token;
-}
-
-/** Prepares the statements once, because building their SQL takes longer than running them. */
-function prepareStatements(connection: SqliteConnection) {
-  const db = createKysely<IndexTables>(connection);
-  const placeholder = new Uint8Array();
-  const sends = db.selectFrom("sends").selectAll().orderBy("chain_id").orderBy("block_number").orderBy("log_index");
-  const deliveries = db
-    .selectFrom("deliveries")
-    .selectAll()
-    .orderBy("chain_id")
-    .orderBy("block_number")
-    .orderBy("log_index");
-  const prepare = <Row>(query: { compile(): { readonly sql: string } }): ((key: Uint8Array) => Row[]) => {
-    const statement = connection.prepare<[Uint8Array], Row>(query.compile().sql);
-    return (key) => statement.all(key);
-  };
-  const cursors = connection.prepare<[], CursorRow>(db.selectFrom("cursors").selectAll().compile().sql);
-  return {
-    sendsByHash: prepare<SendRow>(sends.where("transaction_hash", "=", placeholder)),
-    sendsByKey: prepare<SendRow>(sends.where("arrival_key", "=", placeholder)),
-    deliveriesByHash: prepare<DeliveryRow>(deliveries.where("transaction_hash", "=", placeholder)),
-    deliveriesByKey: prepare<DeliveryRow>(deliveries.where("arrival_key", "=", placeholder)),
-    cursors: () => cursors.all(),
-  };
 }

@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { getNetwork } from "../../../../src/hop/networks.js";
-import type {
-  IndexCoverage,
-  IndexedTransfer,
-  TransferIndexReader,
-} from "../../../../src/transfers/index/store/transfer-index.js";
+import type { IndexCoverage } from "../../../../src/transfers/index/store/index-coverage.js";
+import type { IndexedTransfer, TransferIndexReader } from "../../../../src/transfers/index/store/transfer-index.js";
 import { createIndexLookup } from "../../../../src/transfers/sources/index-source.js";
 import type { LookupContext } from "../../../../src/transfers/sources/transfer-source.js";
 import {

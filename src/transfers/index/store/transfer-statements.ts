@@ -1,0 +1,159 @@
+import { type Kysely, sql } from "kysely";
+import type { CursorRow, EventPosition, IndexTables, SendRow } from "./schema.js";
+import { createKysely, prepareQuery, type SqliteConnection, toHexText } from "./sqlite.js";
+
+/** Everything that a status needs of a send, of one of its deliveries and of both chains. Bytes are hex with 0x. */
+export interface TransferRow extends EventPosition {
+  readonly transaction_hash: string;
+  readonly kind: SendRow["kind"];
+  readonly token: string;
+  readonly arrival_key: string;
+  readonly destination_chain_id: number;
+  readonly recipient: string;
+  readonly amount: string;
+  readonly amount_out_min: string;
+  readonly deadline: string;
+  readonly bonder_fee: string;
+  readonly relayer: string | null;
+  readonly account: string;
+  readonly timestamp: number;
+  /** Number of sends of the same transaction, this one included. */
+  readonly sends_in_transaction: number;
+  /** null without a delivery, and always for a transfer from L1, whose deliveries are matched by order. */
+  readonly delivery_hash: string | null;
+  readonly delivery_block: number | null;
+  readonly delivery_log_index: number | null;
+  readonly bonder: string | null;
+  /** The columns of the cursors are null for a chain that is not indexed yet. */
+  readonly source_final_to: number | null;
+  readonly source_from_timestamp: number | null;
+  readonly source_observed_at: number | null;
+  readonly destination_final_to: number | null;
+  readonly destination_from_timestamp: number | null;
+  readonly destination_observed_at: number | null;
+}
+
+/** A delivery without the values that only its key hashes. Bytes are hex with 0x. */
+export interface DeliverySummary extends EventPosition {
+  readonly transaction_hash: string;
+  readonly token: string;
+  readonly arrival_key: string;
+  readonly bonder: string | null;
+  readonly timestamp: number | null;
+}
+
+/** What decides which of several equal sends from L1 a completion belongs to. */
+export interface EqualSend extends EventPosition {
+  readonly timestamp: number;
+  readonly deadline: string;
+}
+
+/** The statements of a reader of the index. Each reads a consistent state by itself. */
+export interface TransferStatements {
+  /** Reads sends by their correlation keys, each once per delivery, in no order. */
+  transfersByKeys(keys: readonly Uint8Array[]): readonly TransferRow[];
+  /** Reads sends by their transaction, each once per delivery, in no order. */
+  transfersByHash(hash: Uint8Array): readonly TransferRow[];
+  /** Reads the deliveries of a transaction in log order. */
+  deliveriesByHash(hash: Uint8Array): readonly DeliverySummary[];
+  /** Reads deliveries by their correlation key in the order of their chains. */
+  deliveriesByKey(key: Uint8Array): readonly DeliverySummary[];
+  /** Reads equal sends from L1 in the order of the chain. */
+  equalL1Sends(key: Uint8Array): readonly EqualSend[];
+  cursor(chainId: number): CursorRow | undefined;
+}
+
+/**
+ * Prepares the statements once, because building their SQL takes longer than running them.
+ * @param keysPerQuery numbers of keys that `transfersByKeys` can be called with
+ */
+export function prepareTransferStatements(
+  connection: SqliteConnection,
+  keysPerQuery: readonly number[],
+): TransferStatements {
+  const db = createKysely<IndexTables>(connection);
+  const placeholder = new Uint8Array();
+  const prepare = <Row>(query: { compile(): { readonly sql: string } }) =>
+    prepareQuery<Row>(connection, query.compile().sql);
+  const byKeys = new Map(
+    keysPerQuery.map((count) => {
+      const keys = Array.from({ length: count }, () => placeholder);
+      return [count, prepare<TransferRow>(selectTransfers(db).where("s.arrival_key", "in", keys))];
+    }),
+  );
+  const byHash = prepare<TransferRow>(selectTransfers(db).where("s.transaction_hash", "=", placeholder));
+  const deliveriesByHash = prepare<DeliverySummary>(selectDeliveries(db).where("transaction_hash", "=", placeholder));
+  const deliveriesByKey = prepare<DeliverySummary>(selectDeliveries(db).where("arrival_key", "=", placeholder));
+  const equalL1Sends = prepare<EqualSend>(
+    db
+      .selectFrom("sends")
+      .select(["chain_id", "block_number", "log_index", "timestamp", "deadline"])
+      .where("arrival_key", "=", placeholder)
+      .where(sql.ref("kind"), "=", sql.lit("l1"))
+      .orderBy("chain_id")
+      .orderBy("block_number")
+      .orderBy("log_index"),
+  );
+  const cursor = prepare<CursorRow>(db.selectFrom("cursors").selectAll().where("chain_id", "=", 0));
+  return {
+    transfersByKeys(keys) {
+      const query = byKeys.get(keys.length);
+      if (query === undefined) throw new Error(`no statement takes ${keys.length} keys`);
+      return query(...keys);
+    },
+    transfersByHash: byHash,
+    deliveriesByHash,
+    deliveriesByKey,
+    equalL1Sends,
+    cursor: (chainId) => cursor(chainId)[0],
+  };
+}
+
+function selectTransfers(db: Kysely<IndexTables>) {
+  return db
+    .selectFrom("sends as s")
+    .leftJoin("deliveries as d", (join) =>
+      join
+        .onRef("d.arrival_key", "=", "s.arrival_key")
+        .onRef("d.token", "=", "s.token")
+        // The sum keeps planners without statistics from walking the primary key, which begins with the chain.
+        .on(sql`d.chain_id + 0`, "=", sql.ref("s.destination_chain_id"))
+        // Any number of equal transfers from L1 has one key.
+        .on("s.kind", "<>", sql.lit("l1")),
+    )
+    .leftJoin("cursors as sc", "sc.chain_id", "s.chain_id")
+    .leftJoin("cursors as dc", "dc.chain_id", "s.destination_chain_id")
+    .select(["s.chain_id", "s.block_number", "s.log_index", "s.kind", "s.token", "s.destination_chain_id"])
+    .select(["s.amount", "s.amount_out_min", "s.deadline", "s.bonder_fee", "s.timestamp"])
+    .select(({ selectFrom, fn }) => [
+      toHexText("s.transaction_hash").as("transaction_hash"),
+      toHexText("s.arrival_key").as("arrival_key"),
+      toHexText("s.recipient").as("recipient"),
+      toHexText("s.relayer").as("relayer"),
+      toHexText("s.account").as("account"),
+      selectFrom("sends as t")
+        .whereRef("t.transaction_hash", "=", "s.transaction_hash")
+        .select(fn.countAll<number>().as("count"))
+        .as("sends_in_transaction"),
+      toHexText("d.transaction_hash").as("delivery_hash"),
+      toHexText("d.bonder").as("bonder"),
+    ])
+    .select(["d.block_number as delivery_block", "d.log_index as delivery_log_index"])
+    .select(["sc.final_to as source_final_to", "sc.from_timestamp as source_from_timestamp"])
+    .select(["sc.observed_at as source_observed_at", "dc.final_to as destination_final_to"])
+    .select(["dc.from_timestamp as destination_from_timestamp", "dc.observed_at as destination_observed_at"]);
+}
+
+function selectDeliveries(db: Kysely<IndexTables>) {
+  return db
+    .selectFrom("deliveries")
+    .select(["chain_id", "block_number", "log_index", "token", "timestamp"])
+    .select([
+      toHexText("transaction_hash").as("transaction_hash"),
+      toHexText("arrival_key").as("arrival_key"),
+      toHexText("bonder").as("bonder"),
+    ])
+    .orderBy("chain_id")
+    .orderBy("block_number")
+    .orderBy("log_index");
+}

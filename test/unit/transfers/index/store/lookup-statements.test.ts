@@ -1,0 +1,151 @@
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { encodeCctpKey } from "../../../../../src/transfers/index/store/correlation-key.js";
+import { hexToBytes } from "../../../../../src/transfers/index/store/hex.js";
+import { openIndex } from "../../../../../src/transfers/index/store/open-index.js";
+import type { DeliveryRow, SendRow } from "../../../../../src/transfers/index/store/schema.js";
+import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
+import {
+  createTransferIndex,
+  type TransferIndexReader,
+} from "../../../../../src/transfers/index/store/transfer-index.js";
+import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
+import { addressFromName, hashFromName, mainnetNetwork } from "../support/hop-events.js";
+
+const OPTIMISM = 10;
+const ARBITRUM = 42161;
+const folder = useTemporaryFolder();
+let file: string;
+beforeAll(async () => {
+  file = `${folder()}/index`;
+  await fillIndex();
+});
+
+/** The statements that the reader has run, with their values. */
+let executed: string[] = [];
+const close: (() => void)[] = [];
+afterEach(() => {
+  for (const end of close.splice(0)) end();
+});
+
+async function openReader(): Promise<TransferIndexReader> {
+  const connection = await openSqlite(file, { readonly: true, verbose: (sql) => executed.push(String(sql)) });
+  const reader = createTransferIndex(connection, mainnetNetwork);
+  close.push(() => reader.close());
+  executed = [];
+  return reader;
+}
+
+const bytes = (name: string): Buffer => hexToBytes(hashFromName(name));
+
+let logIndex = 0;
+function createSend(key: Buffer, transaction: string, more: Partial<SendRow> = {}): SendRow {
+  return {
+    chain_id: OPTIMISM,
+    block_number: 1,
+    log_index: logIndex++,
+    transaction_hash: bytes(transaction),
+    kind: "l2",
+    token: "USDT",
+    arrival_key: key,
+    destination_chain_id: ARBITRUM,
+    recipient: hexToBytes(addressFromName("to")),
+    amount: "1000",
+    amount_out_min: "900",
+    deadline: "1800000000",
+    bonder_fee: "10",
+    relayer: null,
+    account: hexToBytes(addressFromName("by")),
+    timestamp: 1_700_000_000,
+    ...more,
+  };
+}
+
+function createDelivery(key: Buffer, transaction: string): DeliveryRow {
+  return {
+    chain_id: ARBITRUM,
+    block_number: 1,
+    log_index: logIndex++,
+    transaction_hash: bytes(transaction),
+    token: "USDT",
+    arrival_key: key,
+    bonder: hexToBytes(addressFromName("bonder")),
+    timestamp: null,
+  };
+}
+
+async function fillIndex(): Promise<void> {
+  const index = await openIndex(file, mainnetNetwork);
+  const nonce = encodeCctpKey(2, 77n) ?? Buffer.alloc(0);
+  const sends = [
+    createSend(bytes("pending"), "sends pending"),
+    createSend(bytes("bonded"), "sends bonded"),
+    createSend(bytes("first of two"), "sends two"),
+    createSend(bytes("second of two"), "sends two"),
+    createSend(nonce, "burns", { kind: "cctp" }),
+    createSend(bytes("values"), "sends from L1", { kind: "l1" }),
+  ];
+  const deliveries = [
+    createDelivery(bytes("bonded"), "bonds one"),
+    createDelivery(bytes("first of two"), "bonds two"),
+    createDelivery(bytes("second of two"), "bonds two"),
+  ];
+  for (const [chainId, rows] of [
+    [OPTIMISM, { sends, deliveries: [] }],
+    [ARBITRUM, { sends: [], deliveries }],
+  ] as const) {
+    const block = { number: 0, hash: hashFromName("block 0"), timestamp: 1_700_000_000 };
+    await index.store.initializeCursor(chainId, block);
+    const cursor = await index.store.readCursor(chainId);
+    if (cursor === undefined) throw new Error("the index has no cursor");
+    const to = { number: 1, hash: hashFromName("block 1"), timestamp: 1_700_000_002 };
+    await index.store.advance(cursor, rows, { to, isFinal: true, observedAtMs: 0 });
+  }
+  index.close();
+}
+
+const byId = (name: string) => (reader: TransferIndexReader) => reader.findByTransferId(hashFromName(name));
+const byHash = (name: string) => (reader: TransferIndexReader) => reader.findByTransactionHash(hashFromName(name));
+const lookups: readonly [string, number, (reader: TransferIndexReader) => readonly unknown[], number][] = [
+  ["a bonded transfer by ID", 1, byId("bonded"), 1],
+  ["a pending transfer by ID", 1, byId("pending"), 1],
+  ["a transfer by its sending transaction", 1, byHash("sends bonded"), 1],
+  ["a transfer by its delivering transaction", 3, byHash("bonds one"), 1],
+  ["a CCTP transfer by nonce", 1, (reader) => reader.findByTransferId("77"), 1],
+  ["an unknown nonce", 1, (reader) => reader.findByTransferId("78"), 0],
+  ["an unknown ID", 2, byId("unknown"), 0],
+  ["an unknown transaction", 2, byHash("unknown"), 0],
+  // A transaction around them, so that they read one state.
+  ["one of two transfers of a transaction", 1 + 4, byId("second of two"), 1],
+  ["two transfers by their sending transaction", 1 + 3, byHash("sends two"), 2],
+  ["two transfers by their delivering transaction", 2 + 6, byHash("bonds two"), 2],
+  ["a transfer from L1 by its transaction", 1 + 7, byHash("sends from L1"), 1],
+  ["a transfer from L1 by ID", 2 + 7, byId("sends from L1"), 1],
+];
+
+test.each(lookups)("%s takes %i statements", async (_, statements, find, found) => {
+  const reader = await openReader();
+  expect(find(reader)).toHaveLength(found);
+  expect(executed, executed.join("\n")).toHaveLength(statements);
+});
+
+test("the coverage of a chain takes one statement", async () => {
+  const reader = await openReader();
+  expect(reader.getCoverage("optimism")).toMatchObject({ toBlock: 1 });
+  expect(executed).toHaveLength(1);
+});
+
+test("no statement reads more rows than those of its key", async () => {
+  const reader = await openReader();
+  for (const [, , find] of lookups) find(reader);
+  reader.getCoverage("optimism");
+  const connection = await openSqlite(file, { readonly: true });
+  close.push(() => connection.close());
+  const steps = [...new Set(executed)]
+    .filter((statement) => statement.startsWith("select"))
+    .flatMap((statement) => connection.prepare<[], { detail: string }>(`explain query plan ${statement}`).all())
+    .map(({ detail }) => detail)
+    .filter((detail) => !detail.startsWith("USE TEMP B-TREE") && !detail.startsWith("CORRELATED"));
+  expect(steps.length).toBeGreaterThan(0);
+  const keyed = /^SEARCH .* USING (COVERING )?INDEX ((sends|deliveries)_(arrival_key|transaction_hash)|\S*cursors\S*) /;
+  expect(steps.filter((detail) => !keyed.test(detail))).toEqual([]);
+});
