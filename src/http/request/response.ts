@@ -5,7 +5,7 @@ import type { BufferedBody } from "./body.js";
 import { NO_STORE_HEADERS } from "./cache-headers.js";
 import { toCodeName, toErrorBody, toErrorHeaders, toHttpStatus } from "./error-mapping.js";
 import type { HttpRequest, HttpResponse, RequestContext } from "./request-context.js";
-import { noteSharedBody } from "./shared-body.js";
+import { formatHeaderLines } from "./single-write.js";
 
 /** A request, its response and its context. */
 export interface HttpExchange {
@@ -38,7 +38,7 @@ export type HeaderList = readonly string[];
 /** The methods that some path allows: what OPTIONS for the server as a whole returns (RFC 9110 9.3.7). */
 export const ALL_METHODS = "GET, HEAD, POST, OPTIONS";
 const GET_METHODS = "GET, HEAD, OPTIONS";
-const JSON_CONTENT_TYPE = "application/json; charset=utf-8";
+export const JSON_CONTENT_TYPE = "application/json; charset=utf-8";
 /** Response metadata of operations, and the validator that scripts send back. */
 const METADATA_HEADERS = ["Source", "Observed-At", "ETag"];
 const EXPOSED_HEADERS = ["X-Request-Id", "Retry-After", "Age", ...METADATA_HEADERS, ...cors.exposedHeaders].join(", ");
@@ -104,49 +104,25 @@ export function writeChunk(res: HttpResponse, chunk: Uint8Array): boolean {
   return "stream" in res ? res.write(chunk) : res.write(chunk);
 }
 
-/** A JSON text with what its headers need. */
-export interface JsonBody {
-  readonly text: string;
-  /** The text in UTF-8, if it is long and sent repeatedly. */
-  readonly bytes?: Buffer | undefined;
-  /** Length of the text in UTF-8. */
-  readonly byteLength: number;
-  /** Strong validator, with its quotes, of a text that is sent repeatedly. */
-  readonly etag: string | undefined;
-}
-
-/**
- * Sends a JSON text with status 200, or its headers alone for HEAD. Sends 304 if the response is cacheable and the
- * caller has it already.
- */
-export function sendJson(exchange: HttpExchange, body: JsonBody): void {
-  const { req, res, context } = exchange;
-  context.code = "ok";
-  if (body.etag === undefined || !context.isCacheable) {
-    writeJson(exchange, 200, body, buildSuccessHeaders(context), context.buildResponseHeaders());
-    return;
-  }
-  const headers = ["etag", body.etag, ...context.buildResponseHeaders()];
-  if (matchesIfNoneMatch(req.headers["if-none-match"], body.etag)) {
-    writeHead(res, 304, [...buildSuccessHeaders(context), ...headers]);
-    res.end();
-  } else writeJson(exchange, 200, body, buildSuccessHeaders(context), headers);
-}
-
 /** Sends the JSON form of an error. `status` overrides the status of its reason. */
 export function sendError(
   exchange: HttpExchange,
   error: ServiceError,
   { status = toHttpStatus(error.reason), headers = [] }: { status?: number; headers?: HeaderList } = {},
 ): void {
-  exchange.context.code = toCodeName(error.reason);
-  exchange.context.reason = error.reason;
-  const text = toErrorBody(error);
-  writeJson(exchange, status, { text, byteLength: Buffer.byteLength(text) }, buildCommonHeaders(exchange.context), [
+  const { req, res, context } = exchange;
+  context.code = toCodeName(error.reason);
+  context.reason = error.reason;
+  const body = toErrorBody(error);
+  writeHead(res, status, [
+    ...buildCommonHeaders(context),
+    ...["content-type", JSON_CONTENT_TYPE, "content-length", String(Buffer.byteLength(body))],
     ...NO_STORE_HEADERS,
     ...Object.entries(toErrorHeaders(error)).flat(),
     ...headers,
   ]);
+  if (req.method === "HEAD") res.end();
+  else res.end(body);
 }
 
 /** Answers OPTIONS, including the CORS preflights of browsers. */
@@ -205,8 +181,7 @@ export function formatRawErrorResponse(
     "close",
     ...headers,
   ];
-  const lines = headerList.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n${body}`;
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${formatHeaderLines(headerList)}\r\n${body}`;
 }
 
 /**
@@ -219,23 +194,4 @@ export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string
     ifNoneMatch.trim() === "*" ||
     ifNoneMatch.split(",").some((validator) => validator.trim().replace(/^W\//, "") === etag)
   );
-}
-
-function writeJson(
-  { req, res }: HttpExchange,
-  status: number,
-  { text, byteLength, bytes }: Omit<JsonBody, "etag">,
-  headers: string[],
-  extraHeaders: HeaderList,
-): void {
-  headers.push("content-type", JSON_CONTENT_TYPE, "content-length", String(byteLength));
-  for (const text of extraHeaders) headers.push(text);
-  writeHead(res, status, headers);
-  if (req.method === "HEAD") res.end();
-  else if (bytes !== undefined) {
-    noteSharedBody(res, byteLength);
-    res.end(bytes);
-  }
-  // If every character is one byte, the text needs no conversion.
-  else res.end(text, byteLength === text.length ? "latin1" : "utf8");
 }

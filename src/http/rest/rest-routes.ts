@@ -7,19 +7,18 @@ import {
   createGetHandler,
   type HttpExchange,
   type HttpRoute,
-  type JsonBody,
   type PathHandler,
   sendError,
-  sendJson,
 } from "../request/response.js";
 import { MIN_SHARED_BODY_BYTES } from "../request/shared-body.js";
 import { readGetRoutes } from "./get-routes.js";
 import { createRestJsonPrinter } from "./json-printer.js";
 import { createQueryBinder, type QueryBinder } from "./query-binder.js";
+import { type JsonBody, sendJson } from "./send-json.js";
 
 /**
  * Creates the routes, by path, of the methods that google.api.http serves under GET.
- * @param fastPath whether plain queries are bound without the general binder
+ * @param fastPath whether plain queries are bound without the general binder, and ordinary responses sent in one write
  */
 export function createRestRoutes(services: readonly MountedService[], fastPath: boolean): Map<string, HttpRoute> {
   const routes = new Map<string, HttpRoute>();
@@ -34,7 +33,7 @@ export function createRestRoutes(services: readonly MountedService[], fastPath: 
         operation: `${method.parent.typeName}/${method.name}`,
         isRpc: false,
         isRateLimited: true,
-        handle: createRestHandler(operation, bind, write),
+        handle: createRestHandler(operation, bind, write, fastPath),
         reject: sendError,
       });
     }
@@ -55,6 +54,7 @@ function createRestHandler(
   operation: AnyOperation,
   bind: QueryBinder,
   write: (message: Message) => JsonBody,
+  fastPath: boolean,
 ): PathHandler {
   function succeed(exchange: HttpExchange, message: Message): void {
     let body: JsonBody;
@@ -64,7 +64,7 @@ function createRestHandler(
       fail(exchange, error);
       return;
     }
-    sendJson(exchange, body);
+    sendJson(exchange, body, fastPath);
   }
   function fail(exchange: HttpExchange, error: unknown): void {
     sendError(exchange, exchange.context.recordFailure(error));

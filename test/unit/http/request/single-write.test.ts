@@ -1,0 +1,75 @@
+import { Socket } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import { expect, test, vi } from "vitest";
+import { type GetQuoteResponse, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { openRawSocket, sendRawBytes } from "../support/raw-client.js";
+import { describeOnBothPaths, startTestServer } from "../support/test-server.js";
+
+const LARGE = "9".repeat(20_000);
+const MORE_THAN_SOCKETS_BUFFER = 32 * 1024 * 1024;
+const frozen = new Map(["small", LARGE].map((bonderFee) => [bonderFee, createQuote(bonderFee, true)]));
+
+function createQuote(bonderFee: string, isFrozen: boolean): GetQuoteResponse {
+  const quote = create(GetQuoteResponseSchema, { amountIn: "1", bonderFee });
+  return isFrozen ? Object.freeze(quote) : quote;
+}
+
+const startServer = (fastPaths?: boolean, responseBytes = 1) =>
+  startTestServer({
+    ...(fastPaths !== undefined && { fastPaths }),
+    getQuote({ token, amount }, context) {
+      if (amount !== "2") context.setCachePolicy({ ageSeconds: 1, maxAgeSeconds: 4 });
+      if (token === "huge") return createQuote("9".repeat(responseBytes), true);
+      return frozen.get(token === "large" ? LARGE : token) ?? createQuote(token, false);
+    },
+  });
+
+const get = (token: string, more = "", version = "1.1") =>
+  `GET /v1/quote?amount=1&token=${token} HTTP/${version}\r\nHost: a\r\n${more}\r\n`;
+const LAST = "Connection: close\r\n";
+
+test.each<[string, readonly string[]]>([
+  ["a text", [get("USDC"), get("USDC", LAST)]],
+  ["a frozen message", [get("small"), get("small"), get("small", LAST)]],
+  ["a shared buffer", [get("large"), get("large", LAST)]],
+  ["characters of several bytes", [get("%C3%A9"), get("%E2%82%AC", LAST)]],
+  ["a validator of the caller", [get("small", "If-None-Match: *\r\n"), get("small", LAST)]],
+  ["HTTP/1.0", [get("USDC", "Connection: keep-alive\r\n", "1.0"), get("USDC", "", "1.0")]],
+  ["HEAD", [get("large").replace("GET", "HEAD"), get("USDC", LAST)]],
+  ["a response that is not cacheable", [get("USDC").replace("amount=1", "amount=2"), get("USDC", LAST)]],
+  ["pipelined requests", [get("USDC") + get("large") + get("small") + get("%C3%A9") + get("USDC", LAST)]],
+  ["a request body", [get("USDC", "Content-Length: 3\r\n"), `abc${get("USDC", LAST)}`]],
+])("the bytes of %s are those that Node.js sends", async (_, requests) => {
+  const [fast, general] = await Promise.all([startServer(true), startServer(false)]);
+  const withoutVolatile = (bytes: string) => bytes.replace(/^(Date|x-request-id): .*$/gm, "$1");
+  const [actual, expected] = await Promise.all([
+    sendRawBytes(fast.port, ...requests),
+    sendRawBytes(general.port, ...requests),
+  ]);
+  expect(withoutVolatile(actual)).toBe(withoutVolatile(expected));
+  expect(actual.match(/^Date: .* GMT\r$/gm)?.length).toBe(actual.match(/HTTP\/1\.1 /g)?.length);
+});
+
+test("a cacheable response takes one write to its connection", async () => {
+  const { port } = await startServer(true);
+  const write = vi.spyOn(Socket.prototype, "write");
+  await sendRawBytes(port, get("USDC"), get("USDC", LAST));
+  const texts = write.mock.calls.map(([chunk]) => String(chunk)).filter((text) => !text.startsWith("GET"));
+  expect(texts[0]).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n\{.*\}$/s);
+  // The second closes its connection, so that Node.js writes it: in two parts.
+  expect(texts).toHaveLength(3);
+});
+
+describeOnBothPaths(() => {
+  test("logs a response that its caller does not read as canceled", async () => {
+    const { port, server, accessLines, waitForAccessLines } = await startServer(undefined, MORE_THAN_SOCKETS_BUFFER);
+    const socket = await openRawSocket(port);
+    socket.pause();
+    socket.write(get("huge"));
+    await vi.waitFor(() => expect(server.getLoad().requests).toBe(1));
+    socket.destroy();
+    await waitForAccessLines(1);
+    expect(accessLines.map(({ code }) => code)).toEqual(["canceled"]);
+    expect(server.getLoad().requests).toBe(0);
+  });
+});
