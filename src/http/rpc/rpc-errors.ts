@@ -1,7 +1,8 @@
+import { promisify } from "node:util";
+import { gunzip, gzip, type ZlibOptions } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
-import { compressionGzip } from "@connectrpc/connect-node";
 import { ServiceError } from "../../errors.js";
 import { toConnectError } from "../request/error-mapping.js";
 import type { RequestContext } from "../request/request-context.js";
@@ -10,13 +11,19 @@ import type { RequestContext } from "../request/request-context.js";
 
 /** Gzip that reports broken input as such. Brotli would cost far more time than it saves bytes. */
 export const gzipCompression: Compression = {
-  ...compressionGzip,
+  name: "gzip",
+  compress: promisify<Uint8Array, Buffer<ArrayBuffer>>(gzip),
   async decompress(bytes, readMaxBytes) {
+    if (bytes.length === 0) return new Uint8Array(0);
     try {
-      return await compressionGzip.decompress(bytes, readMaxBytes);
+      return await promisify<Uint8Array, ZlibOptions, Buffer<ArrayBuffer>>(gunzip)(bytes, {
+        maxOutputLength: readMaxBytes,
+      });
     } catch (error) {
-      if (error instanceof ConnectError && error.code === Code.ResourceExhausted) throw error;
-      throw new ConnectError("the request is not valid gzip", Code.InvalidArgument);
+      if ((error as NodeJS.ErrnoException).code !== "ERR_BUFFER_TOO_LARGE")
+        throw new ConnectError("the request is not valid gzip", Code.InvalidArgument);
+      const message = `message is larger than configured readMaxBytes ${readMaxBytes} after decompression`;
+      throw new ConnectError(message, Code.ResourceExhausted, undefined, undefined, error);
     }
   },
 };
