@@ -14,7 +14,7 @@ interface ResponseState {
 const date = { seconds: Number.NaN, line: "" };
 
 /**
- * Sends a complete response to GET with status 200 over HTTP/1.1: in a single write, the bytes that `writeHead` and `end`
+ * Sends a complete response to GET or POST with status 200 over HTTP/1.1: in a single write, the bytes that `writeHead` and `end`
  * would send. Those check each header again and pass head, body and the end of the message on as separate chunks, which
  * takes three times as long.
  *
@@ -28,7 +28,8 @@ export function trySendInOneWrite(res: ServerResponse, headerLines: string, body
   const { req, socket } = res;
   if (socket === null || socket.destroyed || !res.shouldKeepAlive) return false;
   // A server that shuts down has set a header of its own.
-  if (req.method !== "GET" || req.httpVersion !== "1.1" || res.hasHeader("connection")) return false;
+  if (req.httpVersion !== "1.1" || res.hasHeader("connection")) return false;
+  if (req.method !== "GET" && !(req.method === "POST" && req.complete)) return false;
   const state = res as unknown as ResponseState;
   const { _header, _headerSent, finished, _keepAliveTimeout } = state;
   if (_header !== null || _headerSent !== false || finished !== false || !(_keepAliveTimeout >= 1000)) return false;

@@ -18,6 +18,7 @@ import {
   writeHead,
 } from "../request/response.js";
 import { noteSharedBody } from "../request/shared-body.js";
+import { formatHeaderLines, trySendInOneWrite } from "../request/single-write.js";
 import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
 import { gzipCompression, mapConnectError } from "./rpc-errors.js";
 import { parseConnectTimeoutMs } from "./rpc-headers.js";
@@ -47,39 +48,46 @@ export function createConnectFastPath(
     { exchange: { res, context }, shouldGzip }: FastPathCall,
     status: number,
     headers: HeaderList,
-    bytes: Buffer,
+    body: Buffer | string,
   ): void {
-    if (!shouldGzip || bytes.length < COMPRESS_MIN_BYTES) {
-      send(bytes, headers);
+    if (!shouldGzip || body.length < COMPRESS_MIN_BYTES) {
+      send(body, headers);
       return;
     }
-    gzipCompression.compress(bytes).then(
+    gzipCompression.compress(Buffer.from(body)).then(
       (compressed) => send(compressed, [...headers, "content-encoding", "gzip"]),
       () => res.destroy(),
     );
-    function send(body: Uint8Array, extraHeaders: HeaderList): void {
+    function send(sentBody: Uint8Array | string, extraHeaders: HeaderList): void {
       const list = status === 200 ? buildSuccessHeaders(context) : buildCommonHeaders(context);
-      list.push("content-length", String(body.length));
+      list.push("content-length", String(sentBody.length));
       for (const text of extraHeaders) list.push(text);
+      const isPlain = status === 200 && !("stream" in res);
+      if (isPlain && trySendInOneWrite(res, formatHeaderLines(list), sentBody)) return;
       writeHead(res, status, list);
-      res.end(body);
+      if (typeof sentBody === "string") res.end(sentBody, "latin1");
+      else res.end(sentBody);
     }
   }
 
   function succeed(call: FastPathCall, message: Message): void {
     const { context } = call.exchange;
-    let bytes: Buffer;
+    let body: Buffer | string;
     try {
-      bytes = call.isBinary ? method.writeBinary(message) : method.writeJson(message);
-      if (bytes.length > limits.responseBytes) throw new Error("the response is too large");
+      body = call.isBinary ? method.writeBinary(message) : method.writeJson(message);
+      if (body.length > limits.responseBytes) throw new Error("the response is too large");
     } catch (error) {
       sendFailure(call, toConnectError(context.recordFailure(error), method.errorDomain));
       return;
     }
     context.code = "ok";
-    if (!call.shouldGzip && Object.isFrozen(message)) noteSharedBody(call.exchange.res, bytes.length);
+    if (!call.shouldGzip && Object.isFrozen(message)) noteSharedBody(call.exchange.res, body.length);
     const type = call.isBinary ? "application/proto" : "application/json";
-    sendResponse(call, 200, ["content-type", type, ...context.buildResponseHeaders()], bytes);
+    sendResponse(call, 200, ["content-type", type, ...context.buildResponseHeaders()], body);
+  }
+
+  function fail(call: FastPathCall, error: unknown): void {
+    sendFailure(call, mapConnectError(call.exchange.context, error, method.errorDomain));
   }
 
   function sendFailure(call: FastPathCall, error: ConnectError): void {
@@ -94,14 +102,8 @@ export function createConnectFastPath(
   }
 
   function invoke(call: FastPathCall, request: Message): void {
-    const { context } = call.exchange;
-    invokeOperation(
-      method.operation,
-      request,
-      context.toCallContext(toRemainingMs(call.deadlineMs)),
-      (message) => succeed(call, message),
-      (error) => sendFailure(call, mapConnectError(context, error, method.errorDomain)),
-    );
+    const callContext = call.exchange.context.toCallContext(toRemainingMs(call.deadlineMs));
+    invokeOperation(method.operation, request, callContext, call, succeed, fail);
   }
 
   /** Returns false if the request is not eligible. */

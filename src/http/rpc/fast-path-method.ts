@@ -1,7 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { CallContext } from "../../operations/operation.js";
-import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
+import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
 import { memoizeFrozen } from "../codec/memoize-frozen.js";
 import { createFastPathBinaryReader, type FastPathBinaryReader } from "../codec/read-binary.js";
 import { createFastPathJsonReader, type FastPathJsonReader } from "../codec/read-json.js";
@@ -26,7 +26,8 @@ export interface FastPathMethod {
   readonly writeBinary: (message: Message) => Buffer;
   /** Binary, after the prefix of an uncompressed length-prefixed message of gRPC. */
   readonly writeEnveloped: (message: Message) => Buffer;
-  readonly writeJson: (message: Message) => Buffer;
+  /** As a text if it is sent once and each of its characters is one byte. */
+  readonly writeJson: (message: Message) => Buffer | string;
 }
 
 export function createFastPathMethod(
@@ -51,26 +52,38 @@ export function createFastPathMethod(
       bytes.writeUInt32BE(bytes.length - ENVELOPE_BYTES, 1);
       return bytes;
     }),
-    writeJson: memoizeFrozen((message) => Buffer.from(writeJson(message))),
+    writeJson: memoizeFrozen((message, isMemoized) => {
+      const text = writeJson(message);
+      return isMemoized || Buffer.byteLength(text) !== text.length ? Buffer.from(text) : text;
+    }),
   };
 }
 
-/** Runs an operation and passes on its outcome: synchronously if the operation is synchronous. */
-export function invokeOperation(
+/**
+ * Runs an operation and passes on its outcome: synchronously if the operation is synchronous.
+ * @param call passed on with the outcome, so that a call needs no functions of its own
+ */
+export function invokeOperation<Call>(
   operation: AnyOperation,
   request: Message,
   context: CallContext,
-  succeed: (message: Message) => void,
-  fail: (error: unknown) => void,
+  call: Call,
+  succeed: (call: Call, message: Message) => void,
+  fail: (call: Call, error: unknown) => void,
 ): void {
   let result: MaybePromise<Message>;
   try {
     result = operation(request as never, context);
   } catch (error) {
-    fail(error);
+    fail(call, error);
     return;
   }
-  void mapMaybeAsync(result, succeed, fail);
+  if (isPromise(result)) {
+    void result.then(
+      (message) => succeed(call, message),
+      (error) => fail(call, error),
+    );
+  } else succeed(call, result);
 }
 
 /** Returns the end of a timeout in whole milliseconds since the epoch, as Connect computes it. */

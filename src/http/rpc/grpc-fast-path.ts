@@ -112,13 +112,8 @@ export function createGrpcFastPath(
     const request = parseSingleMessage(method, chunks);
     if (request === undefined) call.fallBack(context, { chunks, failure: undefined });
     else {
-      invokeOperation(
-        method.operation,
-        request,
-        context.toCallContext(toRemainingMs(call.deadlineMs)),
-        (message) => succeed(call, message),
-        (error) => fail(call, error),
-      );
+      const callContext = context.toCallContext(toRemainingMs(call.deadlineMs));
+      invokeOperation(method.operation, request, callContext, call, succeed, fail);
     }
   }
 

@@ -2,8 +2,9 @@ import { Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { expect, test, vi } from "vitest";
 import { type GetQuoteResponse, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
 import { openRawSocket, sendRawBytes } from "../support/raw-client.js";
-import { describeOnBothPaths, startTestServer } from "../support/test-server.js";
+import { describeOnBothPaths, QUOTE_PATH, startTestServer } from "../support/test-server.js";
 
 const LARGE = "9".repeat(20_000);
 const MORE_THAN_SOCKETS_BUFFER = 32 * 1024 * 1024;
@@ -26,7 +27,14 @@ const startServer = (fastPaths?: boolean, responseBytes = 1) =>
 
 const get = (token: string, more = "", version = "1.1") =>
   `GET /v1/quote?amount=1&token=${token} HTTP/${version}\r\nHost: a\r\n${more}\r\n`;
+const withoutVolatile = (bytes: string) => bytes.replace(/^(Date|x-request-id): .*$/gm, "$1");
 const LAST = "Connection: close\r\n";
+function post(token: string, more = "", type = "application/json"): string {
+  const body = JSON.stringify({ amount: "1", token });
+  const length = Buffer.byteLength(body);
+  const headers = `Host: a\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n${more}`;
+  return `POST ${QUOTE_PATH} HTTP/1.1\r\n${headers}\r\n${body}`;
+}
 
 test.each<[string, readonly string[]]>([
   ["a text", [get("USDC"), get("USDC", LAST)]],
@@ -41,7 +49,6 @@ test.each<[string, readonly string[]]>([
   ["a request body", [get("USDC", "Content-Length: 3\r\n"), `abc${get("USDC", LAST)}`]],
 ])("the bytes of %s are those that Node.js sends", async (_, requests) => {
   const [fast, general] = await Promise.all([startServer(true), startServer(false)]);
-  const withoutVolatile = (bytes: string) => bytes.replace(/^(Date|x-request-id): .*$/gm, "$1");
   const [actual, expected] = await Promise.all([
     sendRawBytes(fast.port, ...requests),
     sendRawBytes(general.port, ...requests),
@@ -50,11 +57,37 @@ test.each<[string, readonly string[]]>([
   expect(actual.match(/^Date: .* GMT\r$/gm)?.length).toBe(actual.match(/HTTP\/1\.1 /g)?.length);
 });
 
-test("a cacheable response takes one write to its connection", async () => {
+// The general path has the same headers in another order.
+test.each<[string, readonly string[]]>([
+  ["a Connect call", [post("USDC"), post("small"), post("large", LAST)]],
+  ["a Connect call with characters of several bytes", [post("\u00e9"), post("\u20ac", LAST)]],
+  ["a Connect call with a malformed body", [post("USDC", "", "application/proto"), post("USDC", LAST)]],
+  ["a Connect call in parts", [post("USDC").slice(0, -5), post("USDC").slice(-5), post("USDC", LAST)]],
+  ["pipelined Connect calls", [post("USDC") + post("large") + post("small") + post("USDC", LAST)]],
+])("the lines of %s are those that Node.js sends", async (_, requests) => {
+  const [fast, general] = await Promise.all([startServer(true), startServer(false)]);
+  const [actual, expected] = await Promise.all([
+    sendRawBytes(fast.port, ...requests),
+    sendRawBytes(general.port, ...requests),
+  ]);
+  expect(sortLines(actual)).toEqual(sortLines(expected));
+});
+
+/** Sorts the lines of each response. */
+function sortLines(bytes: string): string[][] {
+  const responses = withoutVolatile(bytes).split(/(?=HTTP\/1\.1 )/);
+  return responses.map((response) => response.split("\r\n").sort());
+}
+
+test.each([
+  ["a cacheable response", get],
+  ["a response to a Connect call", post],
+])("%s takes one write to its connection", async (_, request) => {
   const { port } = await startServer(true);
   const write = vi.spyOn(Socket.prototype, "write");
-  await sendRawBytes(port, get("USDC"), get("USDC", LAST));
-  const texts = write.mock.calls.map(([chunk]) => String(chunk)).filter((text) => !text.startsWith("GET"));
+  closeAfterTest({ close: async () => write.mockRestore() });
+  await sendRawBytes(port, request("USDC"), request("USDC", LAST));
+  const texts = write.mock.calls.map(([chunk]) => String(chunk)).filter((text) => !/^(?:GET|POST) /.test(text));
   expect(texts[0]).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n\{.*\}$/s);
   // The second closes its connection, so that Node.js writes it: in two parts.
   expect(texts).toHaveLength(3);
