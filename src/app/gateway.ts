@@ -20,7 +20,7 @@ import { createListAvailableRoutes } from "../operations/list-available-routes.j
 import type { Operation } from "../operations/operation.js";
 import { withDeadline } from "../operations/with-deadline.js";
 import { createAdaptiveLimiter } from "../resilience/adaptive-limiter.js";
-import { monotonicNow } from "../resilience/clock.js";
+import { createTurnClock, monotonicNow } from "../resilience/clock.js";
 import { createFairQuota } from "../resilience/fair-quota.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import { composeQuotes } from "./compose-quotes.js";
@@ -67,6 +67,7 @@ export async function createGateway(
   const logger = givenLogger ?? createLogger(config.logLevel, logOutput);
   const { url: root, version } = findPackageRoot();
   const clocks = { now: () => Date.now(), monotonicNow };
+  const turnClocks = { now: createTurnClock(clocks.now), monotonicNow: createTurnClock(monotonicNow) };
   let isDraining = false;
   const tracing = config.isTracingEnabled
     ? (await import("../observability/tracing.js")).createTracing(version)
@@ -100,10 +101,13 @@ export async function createGateway(
         ? metrics.onEndpointRequest
         : combineObservers(metrics.onEndpointRequest, tracing.onEndpointRequest),
   });
-  const offChainSources = createOffChainSources(config, logger);
+  const offChainSources = createOffChainSources(config, logger, turnClocks);
   const { settings, prices } = offChainSources;
   const limiter = createAdaptiveLimiter(monotonicNow);
-  const quotes = composeQuotes({ config, chains, offChainSources, limiter, clocks, metrics, tracing, logger });
+  const quotes = composeQuotes({
+    ...{ config, chains, offChainSources, limiter, metrics, tracing, logger },
+    clocks: turnClocks,
+  });
   const maxTimeoutMs = config.requestTimeoutMs;
   const transfers = composeTransfers({ config, chains, limiter, metrics, logger });
   const callerQuota = createFairQuota(() => MAX_PENDING_REQUESTS);

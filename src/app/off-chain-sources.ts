@@ -11,7 +11,7 @@ import {
   parsePriceDocument,
   type TokenPrices,
 } from "../prices/token-prices.js";
-import { monotonicNow } from "../resilience/clock.js";
+import type { Clocks } from "../resilience/clock.js";
 import { fetchJson } from "../resilience/fetch-json.js";
 import { repeatWhileSilent } from "../resilience/repeat-while-silent.js";
 import {
@@ -48,7 +48,7 @@ const MAX_STALE_MS = 5 * 60_000;
 /** No new attempt is made for this long after a failure. */
 const ERROR_TTL_MS = 1_000;
 
-export function createOffChainSources(config: Config, logger: Logger): OffChainSources {
+export function createOffChainSources(config: Config, logger: Logger, { now, monotonicNow }: Clocks): OffChainSources {
   const { assetsUrl, attestationApiUrl } = config;
   const dispatcher = new Agent({ maxResponseSize: MAX_DOCUMENT_BYTES });
   const documents: StaleWhileRevalidateCache<unknown>[] = [];
@@ -101,7 +101,7 @@ export function createOffChainSources(config: Config, logger: Logger): OffChainS
 
   return {
     settings: createFeeSettingsSource(settings),
-    prices: createTokenPrices({ fixedPricesUsd: config.tokenPrices, document: prices, now: Date.now }),
+    prices: createTokenPrices({ fixedPricesUsd: config.tokenPrices, document: prices, now }),
     attestations,
     warmUp() {
       for (const document of documents) document.peek();
@@ -113,7 +113,7 @@ export function createOffChainSources(config: Config, logger: Logger): OffChainS
     health: () => ({
       settings_mainnet: settings?.mainnet.health(),
       settings_goerli: settings?.goerli.health(),
-      prices: prices && getPriceSourceHealth(prices, Date.now),
+      prices: prices && getPriceSourceHealth(prices, now),
       attestations: attestations?.health(),
     }),
     async close() {

@@ -1,6 +1,7 @@
 import { type Logger as PinoLogger, pino } from "pino";
 import type { LogLevel } from "../config/environment-table.js";
 import type { AccessLogEntry } from "../http/request/request-context.js";
+import { createTurnClock } from "../resilience/clock.js";
 import { createIsoClock, formatAccessLine } from "./access-log.js";
 import { createLogOutput, type LogOutput } from "./log-output.js";
 
@@ -16,7 +17,7 @@ export type Logger = PinoLogger & {
 export function createLogger(level: LogLevel, output: LogOutput = createLogOutput(1)): Logger {
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, output);
   const [logsDebug, logsInfo] = [logger.isLevelEnabled("debug"), logger.isLevelEnabled("info")];
-  const formatTime = createIsoClock(() => Date.now());
+  const formatTime = createIsoClock(createTurnClock(() => Date.now()));
   return Object.assign(logger, {
     logRequest(entry: AccessLogEntry): void {
       const isDocument = entry.operation.startsWith("/");

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { ErrorReason, ServiceError } from "../../errors.js";
 import type { CachePolicy, CallContext } from "../../operations/operation.js";
+import { createTurnClock } from "../../resilience/clock.js";
 import { buildCacheHeaders } from "./cache-headers.js";
 import { identifyCaller } from "./caller.js";
 import { toCodeName, toServiceError } from "./error-mapping.js";
@@ -27,7 +28,7 @@ export interface AccessLogEntry extends LogFields {
   readonly operation: string;
   /** `ok` or the name of a Connect code; `canceled` if the caller left before the response was complete. */
   readonly code: string;
-  /** Milliseconds from the request headers to the end of the response. */
+  /** Milliseconds from the turn of the event loop that found the request to the end of the response. */
   readonly durationMs: number;
 }
 
@@ -95,6 +96,8 @@ export type StreamRequestContext = HttpRequestContext;
 
 const NO_HEADERS: readonly string[] = [];
 
+const readTurnTime = createTurnClock(() => performance.now());
+
 /** Options that all requests share. */
 export interface RequestContextOptions {
   readonly log: AccessLog;
@@ -129,7 +132,7 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
   private trace: RequestSpan | undefined = undefined;
   private hasEnded = false;
   private endListener: (() => void) | undefined = undefined;
-  readonly startedAt = performance.now();
+  readonly startedAt = readTurnTime();
 
   constructor(
     readonly headers: IncomingHttpHeaders,

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { createTurnClock } from "../../resilience/clock.js";
 
 /** What Node's responses keep their state in, beneath their public methods. */
 interface ResponseState {
@@ -9,6 +10,8 @@ interface ResponseState {
   finished: boolean;
   readonly _keepAliveTimeout: number;
 }
+
+const readTurnTime = createTurnClock(() => Date.now());
 
 /** The Date header, and the second that it is for. */
 const date = { seconds: Number.NaN, line: "" };
@@ -60,7 +63,7 @@ export function formatHeaderLines(headers: readonly string[]): string {
 }
 
 function formatDateLine(): string {
-  const now = Date.now();
+  const now = readTurnTime();
   const seconds = Math.floor(now / 1000);
   if (seconds !== date.seconds) {
     date.seconds = seconds;

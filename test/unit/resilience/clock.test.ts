@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { createTurnClock } from "../../../src/resilience/clock.js";
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("reads the clock once per turn of the event loop", async () => {
+  let time = 0;
+  const now = createTurnClock(() => ++time);
+  expect([now(), now()]).toEqual([1, 1]);
+  await Promise.resolve();
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  expect(now()).toBe(1);
+  await nextTurn();
+  expect([now(), now()]).toEqual([2, 2]);
+});
+
+test("forgets the time before the process waits for events", async () => {
+  let time = 0;
+  const now = createTurnClock(() => ++time);
+  now();
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(now()).toBe(2);
+});
