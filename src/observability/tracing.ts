@@ -154,10 +154,10 @@ function hasActiveSpan(active: Context): boolean {
 
 /** Sets only attributes with few distinct values, and never text from a caller or an upstream. */
 function setResponseAttributes(span: Span, entry: AccessLogEntry, reason: string, res: HttpResponse | undefined): void {
-  const { protocol, code } = entry;
+  const { protocol, code, fields = {} } = entry;
   span.setAttribute(`${ATTRIBUTE_PREFIX}request_id`, entry.requestId);
   for (const name of COPIED_LOG_FIELDS)
-    if (entry[name] !== undefined) span.setAttribute(ATTRIBUTE_PREFIX + name, entry[name]);
+    if (fields[name] !== undefined) span.setAttribute(ATTRIBUTE_PREFIX + name, fields[name]);
   if (reason !== "") span.setAttribute(`${ATTRIBUTE_PREFIX}reason`, reason);
   if (protocol === "rest") {
     const method = res?.req.method ?? "";

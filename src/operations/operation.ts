@@ -8,7 +8,7 @@ export type CachePolicy =
   | "private"
   | { readonly ageSeconds: number; readonly maxAgeSeconds: number; readonly staleWhileRevalidateSeconds?: number };
 
-/** The call that an operation serves, independent of the transport. */
+/** The call that an operation serves, independent of the transport. Its methods must be called on it. */
 export interface CallContext {
   /** Request id for the log. */
   readonly requestId: string;

@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { ServiceError } from "../errors.js";
 import type { FairQuota } from "../resilience/fair-quota.js";
 import { isPromise } from "../resilience/maybe-async.js";
-import type { CallContext, Operation } from "./operation.js";
+import type { CachePolicy, CallContext, Operation } from "./operation.js";
 
 export interface DeadlineOptions {
   /** Maximum duration of any call, in milliseconds. */
@@ -68,50 +68,58 @@ async function raceDeadline<Response>(
  * getters cost nothing.
  */
 class DeadlineContext implements CallContext {
-  readonly requestId: string;
-  readonly timeoutMs: number | undefined;
   private controller: AbortController | undefined = undefined;
+  private onCallerAbort: (() => void) | undefined = undefined;
   private isEnded = false;
 
-  constructor(private readonly innerContext: CallContext) {
-    this.requestId = innerContext.requestId;
-    this.timeoutMs = innerContext.timeoutMs;
+  constructor(private readonly innerContext: CallContext) {}
+
+  get requestId(): string {
+    return this.innerContext.requestId;
+  }
+
+  get timeoutMs(): number | undefined {
+    return this.innerContext.timeoutMs;
   }
 
   get caller(): string {
     return this.innerContext.caller;
   }
 
-  get addLogFields(): CallContext["addLogFields"] {
-    return this.innerContext.addLogFields;
+  addLogFields(fields: Parameters<CallContext["addLogFields"]>[0]): void {
+    this.innerContext.addLogFields(fields);
   }
 
-  get setCachePolicy(): CallContext["setCachePolicy"] {
-    return this.innerContext.setCachePolicy;
+  setCachePolicy(policy: CachePolicy): void {
+    this.innerContext.setCachePolicy(policy);
   }
 
-  get setResponseMetadata(): CallContext["setResponseMetadata"] {
-    return this.innerContext.setResponseMetadata;
+  setResponseMetadata(entries: Parameters<CallContext["setResponseMetadata"]>[0]): void {
+    this.innerContext.setResponseMetadata(entries);
   }
 
   get signal(): AbortSignal {
     if (this.controller === undefined) {
-      this.controller = new AbortController();
+      const controller = new AbortController();
+      this.controller = controller;
       // One call starts many requests, each of which adds a listener.
-      setMaxListeners(0, this.controller.signal);
+      setMaxListeners(0, controller.signal);
       // Not AbortSignal.any: on Node.js 20, its signal is never collected while a listener is attached.
-      if (this.isEnded || this.innerContext.signal.aborted) this.controller.abort();
-      else this.innerContext.signal.addEventListener("abort", this.onCallerAbort);
+      if (this.isEnded || this.innerContext.signal.aborted) controller.abort();
+      else {
+        this.onCallerAbort = () => controller.abort();
+        this.innerContext.signal.addEventListener("abort", this.onCallerAbort);
+      }
     }
     return this.controller.signal;
   }
 
   end(): void {
     this.isEnded = true;
-    if (this.controller === undefined) return;
-    this.innerContext.signal.removeEventListener("abort", this.onCallerAbort);
-    this.controller.abort();
+    if (this.onCallerAbort !== undefined) {
+      this.innerContext.signal.removeEventListener("abort", this.onCallerAbort);
+      this.onCallerAbort = undefined;
+    }
+    this.controller?.abort();
   }
-
-  private readonly onCallerAbort = (): void => this.controller?.abort();
 }

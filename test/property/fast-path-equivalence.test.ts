@@ -23,6 +23,7 @@ import type { CallContext } from "../../src/operations/operation.js";
 import { withDeadline } from "../../src/operations/with-deadline.js";
 import { createFairQuota } from "../../src/resilience/fair-quota.js";
 import { isFullEffort } from "../support/effort.js";
+import { type AccessLine, flattenEntry } from "../unit/http/support/test-server.js";
 
 // Two servers with the same operations, one with fast paths and one without. Both must send equal responses to any
 // request (status, headers, trailers, every byte of the body) and log equal entries.
@@ -116,7 +117,7 @@ const services: readonly MountedService[] = [
 
 interface Server {
   readonly port: number;
-  readonly lines: AccessLogEntry[];
+  readonly lines: AccessLine[];
   readonly session: ClientHttp2Session;
   readonly agent: Agent;
   close(): Promise<void>;
@@ -128,8 +129,8 @@ async function open(
     close(graceMs: number): Promise<void>;
   },
 ): Promise<Server> {
-  const lines: AccessLogEntry[] = [];
-  const server = start((line) => lines.push(line));
+  const lines: AccessLine[] = [];
+  const server = start((line) => lines.push(flattenEntry(line)));
   const { port } = await server.listen();
   const session = connectHttp2(`http://127.0.0.1:${port}`).setMaxListeners(0);
   const agent = new Agent({ keepAlive: true });

@@ -120,7 +120,7 @@ export function createInFlightRegistry(options: RequestContextOptions): InFlight
     },
     logRejected(requestId, reason, errorCode) {
       options.log(
-        { requestId, protocol: "rest", operation: "", code: toCodeName(reason), durationMs: 0, errorCode },
+        { requestId, protocol: "rest", operation: "", code: toCodeName(reason), durationMs: 0, fields: { errorCode } },
         reason,
       );
     },

@@ -18,7 +18,7 @@ export type Protocol = "grpc" | "grpc-web" | "connect" | "connect-get" | "rest";
 type LogFields = Readonly<Record<string, string | number | boolean>>;
 
 /** The access log entry of a request. It holds no URL and no query, since those can carry API keys. */
-export interface AccessLogEntry extends LogFields {
+export interface AccessLogEntry {
   readonly requestId: string;
   readonly protocol: Protocol;
   /**
@@ -30,6 +30,8 @@ export interface AccessLogEntry extends LogFields {
   readonly code: string;
   /** Milliseconds from the turn of the event loop that found the request to the end of the response. */
   readonly durationMs: number;
+  /** What the operation added. It is not logged under the names above. Memoizable if it is frozen. */
+  readonly fields?: LogFields | undefined;
 }
 
 /** @param reason public reason of the rejection or failure; empty for none */
@@ -111,8 +113,7 @@ export interface RequestContextOptions {
  * The context of one request, which is also the call context of its operation. A class because there is one for each
  * request: its getters create what few requests need on first access, at no cost for the others.
  */
-export class HttpRequestContext implements RequestContext, CallContext, TracedRequest {
-  readonly requestId: string;
+export class HttpRequestContext implements RequestContext, CallContext, TracedRequest, AccessLogEntry {
   protocol: Protocol = "rest";
   operation = "";
   code = "unknown";
@@ -127,7 +128,9 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
   timeoutMs: number | undefined = undefined;
   private cachePolicy: CachePolicy | undefined = undefined;
   private responseMetadata: Readonly<Record<string, string>> | undefined = undefined;
-  private logFields: LogFields | undefined = undefined;
+  fields: LogFields | undefined = undefined;
+  durationMs = 0;
+  private id: string | undefined = undefined;
   private abortController: AbortController | undefined = undefined;
   private trace: RequestSpan | undefined = undefined;
   private hasEnded = false;
@@ -138,8 +141,11 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
     readonly headers: IncomingHttpHeaders,
     private readonly socket: { readonly remoteAddress?: string | undefined } | undefined,
     private readonly options: RequestContextOptions,
-  ) {
-    this.requestId = resolveRequestId(headers["x-request-id"]);
+  ) {}
+
+  get requestId(): string {
+    this.id ??= resolveRequestId(this.headers["x-request-id"]);
+    return this.id;
   }
 
   get caller(): string {
@@ -157,25 +163,17 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
     return this.abortController.signal;
   }
 
-  // Bound functions, since operations may destructure the context.
-
-  get addLogFields(): CallContext["addLogFields"] {
-    return (fields) => {
-      this.logFields = this.logFields === undefined ? fields : { ...this.logFields, ...fields };
-    };
+  addLogFields(fields: LogFields): void {
+    this.fields = this.fields === undefined ? fields : { ...this.fields, ...fields };
   }
 
-  get setCachePolicy(): CallContext["setCachePolicy"] {
-    return (policy) => {
-      this.cachePolicy = policy;
-    };
+  setCachePolicy(policy: CachePolicy): void {
+    this.cachePolicy = policy;
   }
 
-  get setResponseMetadata(): CallContext["setResponseMetadata"] {
-    return (entries) => {
-      assertValidMetadata(entries);
-      this.responseMetadata = this.responseMetadata === undefined ? entries : { ...this.responseMetadata, ...entries };
-    };
+  setResponseMetadata(entries: Readonly<Record<string, string>>): void {
+    assertValidMetadata(entries);
+    this.responseMetadata = this.responseMetadata === undefined ? entries : { ...this.responseMetadata, ...entries };
   }
 
   get isCacheable(): boolean {
@@ -232,21 +230,11 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
     }
     this.hasEnded = true;
     this.endListener?.();
-    const { requestId, protocol, operation, logFields } = this;
-    const durationMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000;
-    const code = isFinished || this.isMalformed ? this.code : "canceled";
-    const entry: AccessLogEntry & Record<string, string | number | boolean> = {
-      requestId,
-      protocol,
-      operation,
-      code,
-      durationMs,
-    };
-    // Not by spread, which would cost more than the remainder of this function.
-    for (const name in logFields) if (!(name in entry)) entry[name] = logFields[name] ?? "";
-    this.options.log(entry, this.reason);
-    const { tracer } = this.options;
+    this.durationMs = Math.round((performance.now() - this.startedAt) * 1000) / 1000;
+    if (!isFinished && !this.isMalformed) this.code = "canceled";
+    const { log, tracer } = this.options;
+    log(this, this.reason);
     // A call may be rejected before its operation starts its trace.
-    if (tracer !== undefined) (this.trace ?? tracer.startTrace(this))?.end(entry, this.reason, this.res);
+    if (tracer !== undefined) (this.trace ?? tracer.startTrace(this))?.end(this, this.reason, this.res);
   }
 }

@@ -173,7 +173,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
   return {
     onRequest(entry, reason) {
       requests.record(entry, reason);
-      if (entry.errorCode !== undefined) connectionErrors.increment(String(entry.errorCode));
+      const errorCode = entry.fields?.errorCode;
+      if (errorCode !== undefined) connectionErrors.increment(String(errorCode));
     },
     onEndpointRequest({ network, chain, endpoint, method, calls }) {
       const startedAt = monotonicNow();

@@ -110,10 +110,10 @@ describe("withDeadline", () => {
       addLogFields: (fields) => calls.push(fields),
       setCachePolicy: (policy) => calls.push(policy),
     });
-    const operation = (_: null, { addLogFields, setCachePolicy, caller }: CallContext) => {
-      addLogFields({ token: "ETH" });
-      setCachePolicy("private");
-      return caller;
+    const operation = (_: null, context: CallContext) => {
+      context.addLogFields({ token: "ETH" });
+      context.setCachePolicy("private");
+      return context.caller;
     };
     expect(withDeadline(operation, createOptions(1000))(null, context)).toBe("127.0.0.1");
     expect(calls).toEqual([{ token: "ETH" }, "private"]);

@@ -72,8 +72,8 @@ describeOnBothPaths(() => {
       const answer = Object.freeze(create(GetQuoteResponseSchema, { amountIn: "1" }));
       const { port } = await startTestServer({
         rateLimit: { requests: 9, ...MINUTE },
-        getQuote: (_, { setCachePolicy }) => {
-          setCachePolicy({ ageSeconds: 0, maxAgeSeconds: 5 });
+        getQuote: (_, context) => {
+          context.setCachePolicy({ ageSeconds: 0, maxAgeSeconds: 5 });
           return answer;
         },
       });

@@ -16,9 +16,8 @@ const EXPECTED_HEADERS = { source: "chain", "observed-at": "2026-07-01T12:00:00.
 const startServerWithMetadata = (error?: ServiceError) =>
   startTestServer({
     getQuote: (request, context) => {
-      const { setResponseMetadata } = context;
-      setResponseMetadata({ source: "index" });
-      setResponseMetadata(EXPECTED_HEADERS);
+      context.setResponseMetadata({ source: "index" });
+      context.setResponseMetadata(EXPECTED_HEADERS);
       if (error !== undefined) throw error;
       return echoQuote(request, context);
     },

@@ -20,12 +20,20 @@ import { createTestService } from "./test-contract.js";
 export const QUOTE_PATH = "/hop.bridge.v1.BridgeService/GetQuote";
 export const QUOTE = "hop.bridge.v1.BridgeService/GetQuote";
 
+/** An entry as the log prints it. */
+export type AccessLine = Omit<AccessLogEntry, "fields"> & Readonly<Record<string, string | number | boolean>>;
+
+/** Returns the members of an entry's line in the log. */
+export function flattenEntry({ requestId, protocol, operation, code, durationMs, fields }: AccessLogEntry): AccessLine {
+  return { ...fields, requestId, protocol, operation, code, durationMs };
+}
+
 export interface TestServer {
   readonly server: HttpServer;
   readonly url: string;
   readonly port: number;
   /** The access log. */
-  readonly accessLines: AccessLogEntry[];
+  readonly accessLines: AccessLine[];
   /** Reported internal errors. */
   readonly internalErrors: unknown[];
   /** Waits until `count` requests are logged. */
@@ -65,9 +73,9 @@ export function describeOnBothPaths(declareSuite: () => void): void {
 /** Returns a quote that contains only values of its request. */
 export const echoQuote: Operation<GetQuoteRequest, GetQuoteResponse> = async (
   { amount, slippage, rpcUrl },
-  { addLogFields },
+  context,
 ) => {
-  addLogFields({ token: "USDC", requestId: "an operation cannot change the id" });
+  context.addLogFields({ token: "USDC", requestId: "an operation cannot change the id" });
   return create(GetQuoteResponseSchema, {
     amountIn: amount,
     slippage: slippage ?? 0,
@@ -96,7 +104,7 @@ export async function startTestServer({
   rateLimit,
   ...options
 }: TestServerOptions = {}): Promise<TestServer> {
-  const accessLines: AccessLogEntry[] = [];
+  const accessLines: AccessLine[] = [];
   const internalErrors: unknown[] = [];
   let onLine = () => {};
   const server = createHttpServer({
@@ -104,7 +112,7 @@ export async function startTestServer({
     port: 0,
     services: [bridge(getQuote), kinds],
     log: (line) => {
-      accessLines.push(line);
+      accessLines.push(flattenEntry(line));
       onLine();
     },
     onInternalError: (error) => internalErrors.push(error),

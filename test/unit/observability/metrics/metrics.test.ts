@@ -160,7 +160,7 @@ test("counts closed connections by error code", async () => {
     code: "invalid_argument",
     durationMs: 0,
   };
-  metrics.onRequest({ ...line, errorCode: "EXCESS_BYTES" }, "RATE_LIMITED");
+  metrics.onRequest({ ...line, fields: { errorCode: "EXCESS_BYTES" } }, "RATE_LIMITED");
   metrics.onRequest(line, "INVALID_PARAMETER");
   expect(await lines("connection_errors_total")).toEqual([
     'hop_gateway_connection_errors_total{error_code="EXCESS_BYTES"} 1',
