@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
 
 /** IANA's special-purpose registries, multicast, and addresses that are public only by their number. */
-const SPECIAL_PURPOSE_BLOCKS = createBlockList([
+const SPECIAL_PURPOSE_BLOCKS = [
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
@@ -29,19 +29,20 @@ const SPECIAL_PURPOSE_BLOCKS = createBlockList([
   "2002::/16",
   "2620:4f:8000::/48",
   "3fff::/20",
-]);
+];
 
 /** The only global unicast range of IPv6. IPv4 in IPv6, NAT64, link-local and private ranges are all outside. */
-const GLOBAL_UNICAST_V6 = createBlockList(["2000::/3"]);
+const GLOBAL_UNICAST_V6 = "2000::/3";
+
+/** The lists of the blocks above. Created on first use: few operators admit custom endpoints. */
+let lists: { readonly special: BlockList; readonly globalV6: BlockList } | undefined;
 
 /** Returns whether an address is global unicast by its number. */
 export function isPublicAddress(address: string): boolean {
   // A zone id names a local interface. A public address has none.
   if (isIP(address) === 0 || address.includes("%")) return false;
-  return (
-    !containsIpAddress(SPECIAL_PURPOSE_BLOCKS, address) &&
-    (!isIPv6(address) || containsIpAddress(GLOBAL_UNICAST_V6, address))
-  );
+  lists ??= { special: createBlockList(SPECIAL_PURPOSE_BLOCKS), globalV6: createBlockList([GLOBAL_UNICAST_V6]) };
+  return !containsIpAddress(lists.special, address) && (!isIPv6(address) || containsIpAddress(lists.globalV6, address));
 }
 
 export function containsIpAddress(list: BlockList, address: string): boolean {

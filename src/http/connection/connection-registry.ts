@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { identifyCaller } from "../request/caller.js";
 
@@ -19,13 +20,22 @@ const FILE_DESCRIPTOR_SHARE = 0.8;
 /** Most connections to check for an idle one per eviction. */
 const MAX_EVICTION_SCAN = 64;
 
-/** Caps a number of connections to what the limit of open files of the process allows. Takes about ten milliseconds. */
+/** Caps a number of connections to what the limit of open files of the process allows. */
 export function capToFileDescriptorLimit(requested: number): number {
-  // Without this, the report resolves the host names of all peers, which can take long.
-  const report = Object.assign(process.report, { excludeNetwork: true });
-  const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
-  const openFiles = Number(userLimits?.open_files?.soft);
+  const openFiles = readFileLimit();
   return openFiles > 0 ? Math.min(requested, Math.floor(openFiles * FILE_DESCRIPTOR_SHARE)) : requested;
+}
+
+/** Returns the soft limit of open files of the process; not a positive number: there is none, or it is unknown. */
+function readFileLimit(): number {
+  try {
+    return Number(/^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1]);
+  } catch {
+    // Not Linux. The report takes ten milliseconds; without this, it would also resolve the host names of all peers.
+    const report = Object.assign(process.report, { excludeNetwork: true });
+    const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
+    return Number(userLimits?.open_files?.soft);
+  }
 }
 
 /**
