@@ -200,7 +200,6 @@ export async function createGateway(
       if (tracing?.isSdkRegistered() === false)
         logger.warn("tracing is enabled but no OpenTelemetry SDK is registered");
       offChainSources.warmUp();
-      metrics.loadRegistry().catch((err: unknown) => logger.error({ err }, "metrics failed to load"));
       return { url, metricsUrl };
     },
     stop,
