@@ -33,6 +33,7 @@ export interface CallContext {
 /**
  * An operation of the contract. Returns a response message or throws a ServiceError; returns synchronously if it does not
  * have to wait. An operation that returns the same message repeatedly freezes it deeply, so that transports can memoize
- * its serialized form.
+ * its serialized form. One that returns equal messages for as long as nothing changes makes them non-extensible at least:
+ * transports then send a validator, such as an ETag.
  */
 export type Operation<Request, Response> = (request: Request, context: CallContext) => MaybePromise<Response>;

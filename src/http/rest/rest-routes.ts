@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
 import { memoizeFrozen } from "../codec/memoize-frozen.js";
@@ -28,7 +28,9 @@ export function createRestRoutes(services: readonly MountedService[], fastPath: 
       const operation = getOperation(mounted, method.localName);
       const bind = createQueryBinder(method.input, { fastPath });
       const print = createRestJsonPrinter(method.output, responseBody);
-      const write = memoizeFrozen((message, isMemoized) => toJsonBody(print(message), isMemoized));
+      const write = memoizeFrozen((message, isMemoized) =>
+        toJsonBody(print(message), !Object.isExtensible(message), isMemoized),
+      );
       routes.set(path, {
         operation: `${method.parent.typeName}/${method.name}`,
         isRpc: false,
@@ -41,13 +43,14 @@ export function createRestRoutes(services: readonly MountedService[], fastPath: 
   return routes;
 }
 
-/** Encodes and hashes only texts that are sent repeatedly: others need neither. */
-function toJsonBody(text: string, isMemoized: boolean): JsonBody {
+/** @param hasValidator whether callers can ask again with the hash of the text */
+function toJsonBody(text: string, hasValidator: boolean, isMemoized: boolean): JsonBody {
   const byteLength = Buffer.byteLength(text);
-  if (!isMemoized) return { text, byteLength, etag: undefined };
-  const etag = `"${createHash("sha256").update(text).digest("base64url")}"`;
-  // Short texts are faster to send as part of the headers.
-  return { text, byteLength, etag, bytes: byteLength < MIN_SHARED_BODY_BYTES ? undefined : Buffer.from(text) };
+  if (!hasValidator) return { text, byteLength, etag: undefined };
+  const etag = `"${hash("sha256", text, "base64url")}"`;
+  // Only texts that are sent repeatedly are encoded, and short ones are faster to send as part of the headers.
+  const isEncoded = isMemoized && byteLength >= MIN_SHARED_BODY_BYTES;
+  return { text, byteLength, etag, bytes: isEncoded ? Buffer.from(text) : undefined };
 }
 
 function createRestHandler(

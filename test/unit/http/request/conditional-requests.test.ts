@@ -25,6 +25,8 @@ async function startCachingServer(policy: CachePolicy | "silent" = POLICY) {
           return otherResponse;
         case "equal":
           return frozen("fee");
+        case "unchanging":
+          return Object.preventExtensions(create(GetQuoteResponseSchema, { amountIn: "1", bonderFee: "fee" }));
         case "loose":
           return { ...response };
         case "failed":
@@ -52,6 +54,7 @@ describe("a cacheable response that is sent repeatedly", () => {
     const etagOf = async (path: string) => (await sendHttp1(port, path)).headers.etag;
     expect(await etagOf(PATH)).toBe(etag);
     expect(await etagOf(`${PATH}&token=equal`)).toBe(etag);
+    expect(await etagOf(`${PATH}&token=unchanging`)).toBe(etag);
     expect(await etagOf(`${PATH}&token=other`)).toMatch(/^"[A-Za-z0-9_-]{43}"$/);
     expect(await etagOf(`${PATH}&token=other`)).not.toBe(etag);
   });
