@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { Network } from "../hop/networks.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { SingleFlight } from "../resilience/single-flight.js";
+import { createRepeatFilter } from "./repeat-filter.js";
 import type { TransferResolver } from "./resolver.js";
 import type { IndexLookup } from "./sources/index-source.js";
 import {
@@ -18,7 +19,7 @@ import { isImmutableStatus, type TransferStatus } from "./status.js";
 export interface StatusCache {
   /**
    * Returns the status of a transfer, or undefined when it certainly does not exist. Answers synchronously when the
-   * status is cached or indexed.
+   * status is cached or indexed. A status that is cached is frozen: the next caller gets the same object.
    * @throws ServiceError as TransferResolver.resolve and AdaptiveLimiter.run do
    */
   find(query: TransferQuery, context: LookupContext): LookupResult | Promise<LookupResult>;
@@ -38,8 +39,14 @@ export interface StatusCacheOptions {
   readonly now: () => number;
 }
 
-/** About ten megabytes. */
 const MAX_ENTRIES = 10_000;
+/** Estimated, for all statuses together with the messages and texts that are made of them. */
+const MAX_BYTES = 64 * 1024 * 1024;
+const BYTES_PER_STATUS = 6_000;
+/** Each is an ID in the status, in its messages and in their texts. */
+const BYTES_PER_OTHER_TRANSFER = 400;
+/** An indexed transfer that is asked for again before about as many others is cached. 64 KiB. */
+const REPEAT_FILTER_SLOTS = 16_384;
 /** Immutable statuses are read again after this time as well, in case a source was wrong. */
 const IMMUTABLE_TTL_MS = 60 * 60_000;
 /** Limits how often the chains are queried for one transfer, however often callers ask. */
@@ -68,7 +75,7 @@ function getNotFoundTtlMs({ chains }: Network): number {
 
 /**
  * Creates a cache that deduplicates concurrent lookups. It keeps statuses, for a short time "not found", and that a lookup
- * has spent its budget; it never keeps other errors or anything read from a caller's custom endpoint. A lookup that has
+ * has spent its budget; of indexed statuses only those that are asked for repeatedly; it never keeps other errors or anything read from a caller's custom endpoint. A lookup that has
  * begun is finished even if all its callers leave: its result is kept for the next one.
  */
 export function createStatusCache({
@@ -80,10 +87,17 @@ export function createStatusCache({
   now,
 }: StatusCacheOptions): StatusCache {
   const clock = { perf: { now }, ttlResolution: 0 };
-  const cache = new LRUCache<string, TransferStatus>({ max: MAX_ENTRIES, ...clock });
+  const cache = new LRUCache<string, TransferStatus>({
+    max: MAX_ENTRIES,
+    maxSize: MAX_BYTES,
+    sizeCalculation: ({ otherTransferIds }) => BYTES_PER_STATUS + otherTransferIds.length * BYTES_PER_OTHER_TRANSFER,
+    ...clock,
+  });
+  const repeated = createRepeatFilter(REPEAT_FILTER_SLOTS);
   const misses = new LRUCache<string, Miss>({ max: MAX_ENTRIES, ...clock });
 
   function store(key: string, status: TransferStatus): TransferStatus {
+    Object.freeze(status);
     cache.set(key, status, { ttl: isImmutableStatus(status) ? IMMUTABLE_TTL_MS : getStatusTtlMs(status) });
     return status;
   }
@@ -128,7 +142,8 @@ export function createStatusCache({
       const cached = cache.get(key);
       if (cached !== undefined) return cached;
       const indexed = index?.findKnownStatus(query, context);
-      if (indexed !== undefined) return store(key, indexed);
+      // Reading the index again is cheap, and cheaper than keeping a status that nobody asks for again.
+      if (indexed !== undefined) return repeated.record(key) ? store(key, indexed) : indexed;
       const miss = misses.get(key);
       if (miss?.error !== undefined) throw miss.error;
       if (miss !== undefined) return undefined;

@@ -343,8 +343,8 @@ describe("the price", () => {
     },
   );
 
-  test("changes the message of a status; the message is memoized while the price is the same", () => {
-    const { call, state } = setup();
+  test("changes the message of a cached status; the message is memoized while the price is the same", () => {
+    const { call, state } = setup({ status: Object.freeze(createStatus()) });
     const first = call() as GetTransferStatusResponse;
     expect(Object.isFrozen(first) && Object.isFrozen(first.otherTransferIds)).toBe(true);
     expect(call()).toBe(first);
@@ -353,6 +353,15 @@ describe("the price", () => {
     expect(call()).not.toBe(first);
     state.usd = 2;
     expect(call()).toEqual(first);
+  });
+
+  test("is in an equal message of a status that is not cached, which transports validate but do not memoize", () => {
+    const { call } = setup({ status: createStatus() });
+    const first = call() as GetTransferStatusResponse;
+    expect([Object.isFrozen(first), Object.isExtensible(first)]).toEqual([false, false]);
+    expect(call()).not.toBe(first);
+    expect(call()).toEqual(first);
+    expect(setup({ status: Object.freeze(createStatus()) }).call()).toEqual(first);
   });
 });
 

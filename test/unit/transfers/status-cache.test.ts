@@ -121,6 +121,16 @@ describe("a status", () => {
   });
 });
 
+test("statuses of transactions with many transfers are evicted for their size", async () => {
+  const { resolveWith, find } = setup();
+  const otherTransferIds = Array.from({ length: 10_000 }, () => repeatedByteHash("77"));
+  const large = createStatus({ otherTransferIds });
+  // About 4 MB each, of 64 MiB.
+  for (let id = 0; id < 20; id += 1) await resolveWith(large, String(id));
+  expect(find("0")).toBeInstanceOf(Promise);
+  expect(find("19")).toBe(large);
+});
+
 describe("a lookup without a status", () => {
   const exhausted = new BudgetExhaustedError("lookup", "UPSTREAM_UNAVAILABLE", "takes many requests");
 
@@ -244,7 +254,7 @@ describe("a shared lookup", () => {
 });
 
 describe("the index", () => {
-  test("is queried first, answers synchronously, and its statuses are cached as any other", () => {
+  test("is queried first, answers synchronously, and its statuses are cached once they are asked for again", () => {
     let [indexed, queryCount]: [TransferStatus, number] = [pending, 0];
     const { find, lookups, advanceTime } = setup({
       findIndexed: () => {
@@ -252,13 +262,28 @@ describe("the index", () => {
         return indexed;
       },
     });
-    expect(find("1")).toBe(pending);
+    expect([find("1"), find("1")]).toEqual([pending, pending]);
+    expect(queryCount).toBe(2);
     indexed = immutable;
     expect(find("1")).toBe(pending);
-    expect(queryCount).toBe(1);
+    expect(queryCount).toBe(2);
     advanceTime(1_001);
     expect(find("1")).toBe(immutable);
     expect(lookups).toEqual([]);
+  });
+
+  test("is queried for each of the transfers that nobody asks for again, and none of them is kept", () => {
+    const statuses: TransferStatus[] = [];
+    const { find } = setup({
+      findIndexed: () => {
+        statuses.push(createStatus());
+        return statuses.at(-1);
+      },
+    });
+    for (let id = 0; id < 20_000; id += 1) find(String(id));
+    expect(statuses).toHaveLength(20_000);
+    // Statuses that are kept are frozen. Two of a thousand IDs may have equal hashes.
+    expect(statuses.filter((status) => Object.isFrozen(status)).length).toBeLessThan(20);
   });
 
   test("leaves transfers that it does not know to the resolver", async () => {

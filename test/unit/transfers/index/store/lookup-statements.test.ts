@@ -1,18 +1,21 @@
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { encodeCctpKey } from "../../../../../src/transfers/index/store/correlation-key.js";
-import { hexToBytes } from "../../../../../src/transfers/index/store/hex.js";
 import { openIndex } from "../../../../../src/transfers/index/store/open-index.js";
-import type { DeliveryRow, SendRow } from "../../../../../src/transfers/index/store/schema.js";
 import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
 import {
   createTransferIndex,
   type TransferIndexReader,
 } from "../../../../../src/transfers/index/store/transfer-index.js";
 import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
-import { addressFromName, hashFromName, mainnetNetwork } from "../support/hop-events.js";
+import { hashFromName, mainnetNetwork } from "../support/hop-events.js";
+import {
+  ARBITRUM_CHAIN_ID,
+  bytesFromName,
+  createDeliveryRow,
+  createSendRow,
+  OPTIMISM_CHAIN_ID,
+} from "../support/index-rows.js";
 
-const OPTIMISM = 10;
-const ARBITRUM = 42161;
 const folder = useTemporaryFolder();
 let file: string;
 beforeAll(async () => {
@@ -35,63 +38,25 @@ async function openReader(): Promise<TransferIndexReader> {
   return reader;
 }
 
-const bytes = (name: string): Buffer => hexToBytes(hashFromName(name));
-
-let logIndex = 0;
-function createSend(key: Buffer, transaction: string, more: Partial<SendRow> = {}): SendRow {
-  return {
-    chain_id: OPTIMISM,
-    block_number: 1,
-    log_index: logIndex++,
-    transaction_hash: bytes(transaction),
-    kind: "l2",
-    token: "USDT",
-    arrival_key: key,
-    destination_chain_id: ARBITRUM,
-    recipient: hexToBytes(addressFromName("to")),
-    amount: "1000",
-    amount_out_min: "900",
-    deadline: "1800000000",
-    bonder_fee: "10",
-    relayer: null,
-    account: hexToBytes(addressFromName("by")),
-    timestamp: 1_700_000_000,
-    ...more,
-  };
-}
-
-function createDelivery(key: Buffer, transaction: string): DeliveryRow {
-  return {
-    chain_id: ARBITRUM,
-    block_number: 1,
-    log_index: logIndex++,
-    transaction_hash: bytes(transaction),
-    token: "USDT",
-    arrival_key: key,
-    bonder: hexToBytes(addressFromName("bonder")),
-    timestamp: null,
-  };
-}
-
 async function fillIndex(): Promise<void> {
   const index = await openIndex(file, mainnetNetwork);
   const nonce = encodeCctpKey(2, 77n) ?? Buffer.alloc(0);
   const sends = [
-    createSend(bytes("pending"), "sends pending"),
-    createSend(bytes("bonded"), "sends bonded"),
-    createSend(bytes("first of two"), "sends two"),
-    createSend(bytes("second of two"), "sends two"),
-    createSend(nonce, "burns", { kind: "cctp" }),
-    createSend(bytes("values"), "sends from L1", { kind: "l1" }),
+    createSendRow(bytesFromName("pending"), "sends pending"),
+    createSendRow(bytesFromName("bonded"), "sends bonded"),
+    createSendRow(bytesFromName("first of two"), "sends two"),
+    createSendRow(bytesFromName("second of two"), "sends two"),
+    createSendRow(nonce, "burns", { kind: "cctp" }),
+    createSendRow(bytesFromName("values"), "sends from L1", { kind: "l1" }),
   ];
   const deliveries = [
-    createDelivery(bytes("bonded"), "bonds one"),
-    createDelivery(bytes("first of two"), "bonds two"),
-    createDelivery(bytes("second of two"), "bonds two"),
+    createDeliveryRow(bytesFromName("bonded"), "bonds one"),
+    createDeliveryRow(bytesFromName("first of two"), "bonds two"),
+    createDeliveryRow(bytesFromName("second of two"), "bonds two"),
   ];
   for (const [chainId, rows] of [
-    [OPTIMISM, { sends, deliveries: [] }],
-    [ARBITRUM, { sends: [], deliveries }],
+    [OPTIMISM_CHAIN_ID, { sends, deliveries: [] }],
+    [ARBITRUM_CHAIN_ID, { sends: [], deliveries }],
   ] as const) {
     const block = { number: 0, hash: hashFromName("block 0"), timestamp: 1_700_000_000 };
     await index.store.initializeCursor(chainId, block);
