@@ -24,6 +24,8 @@ export interface LoadResult {
 }
 
 const TICK_MS = 5;
+/** All connections read into it: a buffer for each read would cost more than the rest. */
+const readBuffer = Buffer.alloc(65_536);
 const lastChunkBytes = Buffer.from("0\r\n\r\n");
 
 /** Builds a GET request for {@link HttpLoadOptions}. */
@@ -107,11 +109,17 @@ async function openConnection(
   fail: (error: Error) => void,
   onResponse: (connection: ClientConnection, status: number, tookMs: number) => void,
 ): Promise<ClientConnection> {
-  const socket: Socket = connect(port, host);
+  const onread = {
+    buffer: readBuffer,
+    callback(bytes: number): boolean {
+      read(readBuffer.subarray(0, bytes));
+      return true;
+    },
+  };
+  const socket: Socket = connect({ host, port, onread });
   socket.setNoDelay(true);
   await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
   let isClosed = false;
-  let received: Buffer = Buffer.alloc(0);
   let sentAt = 0;
   const connection: ClientConnection = {
     send(bytes) {
@@ -127,24 +135,31 @@ async function openConnection(
   socket.on("close", () => {
     if (!isClosed) fail(new Error("the server closed a connection"));
   });
-  socket.on("data", (chunk) => {
-    received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
+
+  let received: Buffer = Buffer.alloc(0);
+  let status = 0;
+  /** Bytes of the body that are missing, once its length is known. */
+  let missing = 0;
+  function read(chunk: Buffer): void {
+    if (missing > 0) missing -= chunk.length;
+    else if (!readHeaders(chunk)) return;
+    if (missing < 0) fail(new Error("more bytes than the response has"));
+    if (missing === 0) onResponse(connection, status, performance.now() - sentAt);
+  }
+
+  /** Returns whether the end of the response is known. */
+  function readHeaders(chunk: Buffer): boolean {
+    received = Buffer.concat([received, chunk]);
     const headersEnd = received.indexOf("\r\n\r\n");
-    if (headersEnd < 0) return;
+    if (headersEnd < 0) return false;
     const headers = received.toString("latin1", 0, headersEnd);
+    status = Number(headers.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length));
     const length = /content-length: (\d+)/i.exec(headers)?.[1];
+    if (length !== undefined) missing = headersEnd + 4 + Number(length) - received.length;
     // Only one response is in flight, so bytes that end like the last chunk are the end of it.
-    const isWhole =
-      length === undefined
-        ? received.subarray(-5).equals(lastChunkBytes)
-        : received.length === headersEnd + 4 + Number(length);
-    if (!isWhole) return;
+    else if (!received.subarray(-5).equals(lastChunkBytes)) return false;
     received = Buffer.alloc(0);
-    onResponse(
-      connection,
-      Number(headers.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length)),
-      performance.now() - sentAt,
-    );
-  });
+    return true;
+  }
   return connection;
 }
