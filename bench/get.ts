@@ -1,39 +1,28 @@
-import { openSync } from "node:fs";
-import { devNull } from "node:os";
 import { compareServers } from "./support/compare-servers.js";
-import { buildGetRequest, runHttpLoad } from "./support/http-load-generator.js";
+import { describeGetRequests } from "./support/http-requests.js";
+import { createHttpLoads } from "./support/loads.js";
 import { withLocalNetwork } from "./support/local-network.js";
-import { recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
-import { buildQuotePath, FULL_ROUTE } from "./support/routes.js";
-import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
+import { openTemporaryFile, recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
+import { buildQuotePath, describeQuotes, FULL_ROUTE } from "./support/routes.js";
+import { runBench, startServer } from "./support/server-process.js";
 
-// Measures GET /v1/quote per second of one process on a warm route, with distinct amounts and with a single amount,
-// against a bare node:http server that sends the same response; and the cost of one access log line per request.
-
-const CONNECTIONS = 32;
-let nextAmount = 0;
+// Measures GET /v1/quote per second of one process on a warm route: with distinct amounts, with a single amount, and with
+// the default log into a file. Against a bare node:http server that sends the same response.
 
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
   const path = buildQuotePath(FULL_ROUTE, 0);
   const gateway = await startServer("gateway", environment);
-  const loggingGateway = await startServer("gateway", { ...environment, LOG_LEVEL: "info" }, openSync(devNull, "w"));
+  const loggingGateway = await startServer("gateway", { ...environment, LOG_LEVEL: "info" }, openTemporaryFile());
   await recordResponse(`${loggingGateway.url}${path}`);
   const raw = await startServer("raw", await recordResponse(`${gateway.url}${path}`));
 
-  const distinct = ({ url }: ServerProcess, seconds: number) =>
-    runHttpLoad({
-      url,
-      connections: CONNECTIONS,
-      seconds,
-      request: () => buildGetRequest(buildQuotePath(FULL_ROUTE, nextAmount++)),
-    });
-  const same = ({ url }: ServerProcess, seconds: number) =>
-    runHttpLoad({ url, connections: CONNECTIONS, seconds, request: () => buildGetRequest(path) });
-  await compareServers(`GET /v1/quote, ${CONNECTIONS} connections`, [
-    { name: "bare node:http", server: raw, load: distinct },
-    { name: "hop-gateway, distinct amounts", server: gateway, load: distinct },
-    { name: "hop-gateway, one amount", server: gateway, load: same },
-    { name: "hop-gateway, distinct amounts, access log on", server: loggingGateway, load: distinct },
+  const distinct = createHttpLoads(describeQuotes());
+  const same = createHttpLoads(describeGetRequests(path));
+  await compareServers("GET /v1/quote", [
+    { name: "bare node:http", server: raw, loads: distinct },
+    { name: "hop-gateway, distinct amounts", server: gateway, loads: distinct },
+    { name: "hop-gateway, one amount", server: gateway, loads: same },
+    { name: "hop-gateway, distinct amounts, default log into a file", server: loggingGateway, loads: distinct },
   ]);
   for (const server of [gateway, loggingGateway, raw]) await server.stop();
 }

@@ -5,21 +5,20 @@ import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { buildGetRequest, runHttpLoad } from "./support/http-load-generator.js";
+import type { Load } from "./support/load.js";
+import { createHttpLoads } from "./support/loads.js";
 import { withLocalNetwork } from "./support/local-network.js";
 import { recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
-import { buildQuotePath, FULL_ROUTE } from "./support/routes.js";
+import { buildQuotePath, describeQuotes, FULL_ROUTE } from "./support/routes.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
 // Sends quotes with distinct amounts at full load, and counts the lines of the access log that arrive at each kind of
 // output: a file, a device, a pipe and a socket, with readers that keep up.
 
-const CONNECTIONS = 32;
 const ROUND_SECONDS = 2;
 /** Longer than the flush interval of the log. */
 const FLUSH_WAIT_MS = 1_000;
 const requestCount = Number(process.env.LOG_REQUESTS ?? 150_000);
-let nextAmount = 0;
 
 /** An output of a server, and the lines that arrive there. */
 interface CountedOutput {
@@ -69,32 +68,39 @@ function createSocketOutput(): CountedOutput {
   return { stdout: stdin as Writable, release: () => void stdin?.destroy(), countLines: () => count };
 }
 
-/** Returns the CPU time per request, in microseconds, and the number of responses. */
-async function load({
-  url,
-  cpuMicros,
-}: ServerProcess): Promise<{ readonly micros: number; readonly completed: number }> {
-  const send = (seconds: number) =>
-    runHttpLoad({
-      url,
-      connections: CONNECTIONS,
-      seconds,
-      request: () => buildGetRequest(buildQuotePath(FULL_ROUTE, nextAmount++)),
-    });
-  let { completed } = await send(ROUND_SECONDS);
-  const [warmUp, before] = [completed, await cpuMicros()];
-  while (completed - warmUp < requestCount) completed += (await send(ROUND_SECONDS)).completed;
-  return { micros: ((await cpuMicros()) - before) / (completed - warmUp), completed };
+/** CPU time of a server per request, in microseconds. */
+interface Cpu {
+  readonly user: number;
+  readonly total: number;
+}
+
+/** Sends at least `requestCount` requests after a warm-up. Returns the CPU time of one, and the number of responses. */
+async function sendRequests({ url, cpuUsage }: ServerProcess, load: Load): Promise<{ cpu: Cpu; completed: number }> {
+  const { completed: warmUp } = await load.run(url, ROUND_SECONDS);
+  const before = await cpuUsage();
+  let measured = 0;
+  while (measured < requestCount) measured += (await load.run(url, ROUND_SECONDS)).completed;
+  const after = await cpuUsage();
+  const user = (after.user - before.user) / measured;
+  return { cpu: { user, total: user + (after.system - before.system) / measured }, completed: warmUp + measured };
 }
 
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
-  const path = buildQuotePath(FULL_ROUTE, nextAmount++);
+  const path = buildQuotePath(FULL_ROUTE, 0);
   const quiet = await startServer("gateway", environment);
   const raw = await startServer("raw", await recordResponse(`${quiet.url}${path}`));
-  const [bareMicros, quietMicros] = [(await load(raw)).micros, (await load(quiet)).micros];
+  const [load] = createHttpLoads(describeQuotes());
+  if (load === undefined) throw new Error("there is no load generator");
+  const bare = (await sendRequests(raw, load)).cpu;
+  const { cpu } = await sendRequests(quiet, load);
   for (const server of [quiet, raw]) await server.stop();
-  console.log(`GET /v1/quote, ${CONNECTIONS} connections, at least ${requestCount} requests each; CPU per request:`);
-  console.log(`  bare node:http ${bareMicros.toFixed(1)} us, hop-gateway without log ${quietMicros.toFixed(1)} us`);
+  console.log(`GET /v1/quote by ${load.generator}, at least ${requestCount} requests each\n`);
+  console.log(
+    "| log | user CPU | ratio to bare node:http | user + system CPU | ratio | lines lost | most memory resident |",
+  );
+  console.log("|---|---|---|---|---|---|---|");
+  printRow("(bare node:http)", bare, bare, "", "");
+  printRow("none", cpu, bare, "", "");
 
   const folder = mkdtempSync(join(tmpdir(), "hop-gateway-log-"));
   const outputs = {
@@ -104,7 +110,9 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
     socket: createSocketOutput,
   };
   try {
-    for (const [name, create] of Object.entries(outputs)) await measureOutput(name, create(), environment, quietMicros);
+    for (const [name, create] of Object.entries(outputs)) {
+      await measureOutput(name, create(), environment, load, bare);
+    }
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -114,22 +122,26 @@ async function measureOutput(
   name: string,
   { stdout, release, countLines }: CountedOutput,
   environment: Readonly<Record<string, string>>,
-  quietMicros: number,
+  load: Load,
+  bare: Cpu,
 ): Promise<void> {
   const server = await startServer("gateway", { ...environment, LOG_LEVEL: "info" }, stdout);
   release();
-  await recordResponse(`${server.url}${buildQuotePath(FULL_ROUTE, nextAmount++)}`);
-  const { micros, completed } = await load(server);
+  await recordResponse(`${server.url}${buildQuotePath(FULL_ROUTE, 0)}`);
+  const { cpu, completed } = await sendRequests(server, load);
   await sleep(FLUSH_WAIT_MS);
   const { peakResidentBytes } = await server.resourceUsage();
   await server.stop();
   const lines = await countLines();
   // Requests that were in progress when the load ended have a line, too.
-  const lost = lines === undefined ? "lines not counted" : `${Math.max(0, completed + 1 - lines)} lines lost`;
-  console.log(
-    `  log to ${name.padEnd(9)} ${micros.toFixed(1)} us (a line: ${(micros - quietMicros).toFixed(1)} us), ${lost} of ` +
-      `${completed + 1}, at most ${Math.round(peakResidentBytes / 2 ** 20)} MiB resident`,
-  );
+  const lost = lines === undefined ? "not counted" : `${Math.max(0, completed + 1 - lines)} of ${completed + 1}`;
+  printRow(name, cpu, bare, lost, `${Math.round(peakResidentBytes / 1e6)} MB`);
+}
+
+function printRow(name: string, { user, total }: Cpu, bare: Cpu, lost: string, memory: string): void {
+  const ratios = [user / bare.user, total / bare.total].map((ratio) => ratio.toFixed(2));
+  const cells = [name, `${user.toFixed(1)} us`, ratios[0], `${total.toFixed(1)} us`, ratios[1], lost, memory];
+  console.log(`| ${cells.join(" | ")} |`);
 }
 
 await runBench(() => withLocalNetwork(measure), { gateway: serveGateway, raw: serveRecordedResponse });

@@ -1,27 +1,29 @@
 import { compareServers } from "./support/compare-servers.js";
-import { buildGetRequest, runHttpLoad } from "./support/http-load-generator.js";
-import { recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
+import { describeGetRequests } from "./support/http-requests.js";
+import { createHttpLoads } from "./support/loads.js";
+import { openTemporaryFile, recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
 import { runBench, startServer } from "./support/server-process.js";
 
 // Measures GET /v1/available-routes per second of one process, unfiltered and filtered, against a bare node:http server
 // that sends the same response.
 
-const CONNECTIONS = 32;
 const PATHS = ["/v1/available-routes", "/v1/available-routes?token=ETH&fromChain=base"];
 
 async function measure(): Promise<void> {
-  const gateway = await startServer("gateway", { ASSETS_URL: "off" });
+  const environment = { ASSETS_URL: "off" };
+  const gateway = await startServer("gateway", environment);
+  const loggingGateway = await startServer("gateway", { ...environment, LOG_LEVEL: "info" }, openTemporaryFile());
   for (const path of PATHS) {
     const raw = await startServer("raw", await recordResponse(`${gateway.url}${path}`));
-    const load = ({ url }: { readonly url: string }, seconds: number) =>
-      runHttpLoad({ url, connections: CONNECTIONS, seconds, request: () => buildGetRequest(path) });
+    const loads = createHttpLoads(describeGetRequests(path));
     await compareServers(`GET ${path}`, [
-      { name: "bare node:http", server: raw, load },
-      { name: "hop-gateway", server: gateway, load },
+      { name: "bare node:http", server: raw, loads },
+      { name: "hop-gateway", server: gateway, loads },
+      { name: "hop-gateway, default log into a file", server: loggingGateway, loads },
     ]);
     await raw.stop();
   }
-  await gateway.stop();
+  for (const server of [gateway, loggingGateway]) await server.stop();
 }
 
 await runBench(measure, { gateway: serveGateway, raw: serveRecordedResponse });

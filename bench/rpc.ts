@@ -11,80 +11,72 @@ import {
   GetQuoteResponseSchema,
 } from "../gen/hop/bridge/v1/bridge_pb.js";
 import { compareServers } from "./support/compare-servers.js";
-import { runGrpcLoad } from "./support/grpc-load-generator.js";
-import { buildPostRequest, runHttpLoad } from "./support/http-load-generator.js";
+import { frameMessage } from "./support/grpc-load-generator.js";
+import { describePostRequests, VALUE } from "./support/http-requests.js";
+import { createGrpcLoads, createHttpLoads } from "./support/loads.js";
 import { withLocalNetwork } from "./support/local-network.js";
 import { listenOnFreePort, recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
-// Measures quotes per second of one process over gRPC, against bare servers of @grpc/grpc-js and Connect, and over
-// Connect JSON, against bare servers of node:http and Connect. The bare servers send a fixed response of the same size.
+// Measures quotes per second of one process over gRPC, against bare servers of @grpc/grpc-js, node:http2 and Connect, and
+// over Connect JSON, against bare servers of node:http and Connect. The bare servers send a fixed response of the same size.
 
 const GET_QUOTE_PATH = "/hop.bridge.v1.BridgeService/GetQuote";
 const JSON_TYPE = "application/json";
 /** 25 USDT, counted up from there: no amount repeats, and all responses have the same length. */
 const FIRST_AMOUNT = 25_000_000;
+const QUOTE = { token: "USDT", fromChain: "polygon", toChain: "arbitrum", slippage: 0.5 };
 
 let amounts = 0;
 
 function nextRequest(): GetQuoteRequest {
-  const amount = String(FIRST_AMOUNT + amounts++);
-  return create(GetQuoteRequestSchema, {
-    amount,
-    token: "USDT",
-    fromChain: "polygon",
-    toChain: "arbitrum",
-    slippage: 0.5,
-  });
+  return create(GetQuoteRequestSchema, { ...QUOTE, amount: String(FIRST_AMOUNT + amounts++) });
 }
 
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
   const gateway = await startServer("gateway", environment);
   const quote = await fetchQuoteOverGrpc(gateway.url);
-  const response = toBinary(GetQuoteResponseSchema, quote);
-  const input = { response: Buffer.from(response).toString("base64") };
+  const input = { response: Buffer.from(toBinary(GetQuoteResponseSchema, quote)).toString("base64") };
+  await measureGrpc(gateway, input);
+  await measureConnectJson(gateway, input);
+  await gateway.stop();
+}
 
+async function measureGrpc(gateway: ServerProcess, input: FixedResponse): Promise<void> {
   const bareGrpc = await startServer("grpc-js", input);
+  const bareHttp2 = await startServer("http2", input);
   const bareConnect = await startServer("connect-h2", input);
-  for (const { url } of [bareGrpc, bareConnect]) await fetchQuoteOverGrpc(url);
-  const grpc = ({ url }: ServerProcess, seconds: number) =>
-    runGrpcLoad({
-      url,
-      path: GET_QUOTE_PATH,
-      connections: 4,
-      concurrency: 16,
-      seconds,
-      message: () => toBinary(GetQuoteRequestSchema, nextRequest()),
-      responseBytes: response.length,
-    });
-  await compareServers("GetQuote over gRPC, 4 connections of 16 calls", [
-    { name: "bare @grpc/grpc-js", server: bareGrpc, load: grpc },
-    { name: "bare connect-node", server: bareConnect, load: grpc },
-    { name: "hop-gateway, distinct amounts", server: gateway, load: grpc },
+  for (const { url } of [bareGrpc, bareHttp2, bareConnect]) await fetchQuoteOverGrpc(url);
+  const loads = createGrpcLoads({
+    path: GET_QUOTE_PATH,
+    message: () => toBinary(GetQuoteRequestSchema, nextRequest()),
+    responseBytes: Buffer.from(input.response, "base64").length,
+  });
+  await compareServers("GetQuote over gRPC", [
+    { name: "bare @grpc/grpc-js", server: bareGrpc, loads },
+    { name: "bare node:http2", server: bareHttp2, loads },
+    { name: "bare connect-node", server: bareConnect, loads: loads.slice(0, 1) },
+    { name: "hop-gateway", server: gateway, loads },
   ]);
-  await bareGrpc.stop();
-  await bareConnect.stop();
+  for (const server of [bareGrpc, bareHttp2, bareConnect]) await server.stop();
+}
 
+async function measureConnectJson(gateway: ServerProcess, input: FixedResponse): Promise<void> {
   const body = toJsonString(GetQuoteRequestSchema, nextRequest());
   const headers = { "content-type": JSON_TYPE };
   const raw = await startServer(
     "raw",
     await recordResponse(`${gateway.url}${GET_QUOTE_PATH}`, { method: "POST", headers, body }),
   );
-  const bareConnectJson = await startServer("connect-h1", input);
-  const connectJson = ({ url }: ServerProcess, seconds: number) =>
-    runHttpLoad({
-      url,
-      connections: 32,
-      seconds,
-      request: () => buildPostRequest(GET_QUOTE_PATH, JSON_TYPE, toJsonString(GetQuoteRequestSchema, nextRequest())),
-    });
-  await compareServers("GetQuote over Connect JSON and HTTP/1.1, 32 connections", [
-    { name: "bare node:http", server: raw, load: connectJson },
-    { name: "bare connect-node", server: bareConnectJson, load: connectJson },
-    { name: "hop-gateway, distinct amounts", server: gateway, load: connectJson },
+  const bareConnect = await startServer("connect-h1", input);
+  const template = toJsonString(GetQuoteRequestSchema, create(GetQuoteRequestSchema, { ...QUOTE, amount: VALUE }));
+  const loads = createHttpLoads(describePostRequests(GET_QUOTE_PATH, JSON_TYPE, template, FIRST_AMOUNT));
+  await compareServers("GetQuote over Connect JSON and HTTP/1.1, distinct amounts", [
+    { name: "bare node:http", server: raw, loads },
+    { name: "bare connect-node", server: bareConnect, loads: loads.slice(0, 1) },
+    { name: "hop-gateway", server: gateway, loads },
   ]);
-  for (const server of [gateway, raw, bareConnectJson]) await server.stop();
+  for (const server of [raw, bareConnect]) await server.stop();
 }
 
 /** Gets a quote with an ordinary client, which proves that the server answers what the load generator will send. */
@@ -128,10 +120,25 @@ async function serveGrpcJs(input: FixedResponse): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
+/** Serves gRPC with nothing but node:http2: the least that a gRPC server on Node.js costs. */
+function serveHttp2({ response }: FixedResponse): Promise<string> {
+  const message = frameMessage(Buffer.from(response, "base64"));
+  const server = createHttp2Server();
+  server.on("stream", (stream) => {
+    stream.resume().once("end", () => {
+      stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true });
+      stream.end(message);
+    });
+  });
+  return listenOnFreePort(server);
+}
+
 await runBench(() => withLocalNetwork(measure), {
   gateway: serveGateway,
   raw: serveRecordedResponse,
   "grpc-js": serveGrpcJs,
+  http2: serveHttp2,
   "connect-h1": (input: FixedResponse) =>
     listenOnFreePort(createServer(connectNodeAdapter({ routes: connectRoutes(input) }))),
   "connect-h2": (input: FixedResponse) =>

@@ -1,18 +1,14 @@
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { buildGetRequest, runHttpLoad } from "./support/http-load-generator.js";
+import { runHttpLoad } from "./support/http-load-generator.js";
+import { buildGetRequest } from "./support/http-requests.js";
 import { withLocalNetwork } from "./support/local-network.js";
 import { buildQuotePath, FULL_ROUTE, fetchRoutes, type Route } from "./support/routes.js";
 import { runBench } from "./support/server-process.js";
+import { startService } from "./support/service-process.js";
 import { timedGet } from "./support/timed-get.js";
 
 // Measures the time from process start to listening and to the first quote, and resident memory: idle, with every route
 // warm, and after a million distinct quotes.
 
-const main = fileURLToPath(new URL("../src/main.js", import.meta.url));
 const STARTS = 7;
 const QUOTES = 1_000_000;
 const CONNECTIONS = 32;
@@ -21,38 +17,6 @@ const BATCH_SECONDS = 5;
 const MAX_SECONDS = 75;
 
 type Environment = Readonly<Record<string, string>>;
-
-async function startService(environment: Environment) {
-  const began = performance.now();
-  const child = spawn(process.execPath, [main], {
-    env: { ...process.env, ...environment, HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0", LOG_LEVEL: "silent" },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const kill = (): void => void child.kill("SIGKILL");
-  process.once("exit", kill);
-  const exited = once(child, "exit");
-  const [line] = (await Promise.race([
-    once(createInterface(child.stdout), "line"),
-    exited.then(() => Promise.reject(new Error("the service exited"))),
-  ])) as [string];
-  const url = /http:\S+/.exec(line)?.[0] ?? "";
-  return {
-    url,
-    began,
-    listeningMs: performance.now() - began,
-    memoryMb: () => readResidentMb(child.pid ?? 0),
-    async stop() {
-      process.off("exit", kill);
-      kill();
-      await exited;
-    },
-  };
-}
-
-async function readResidentMb(pid: number): Promise<number> {
-  const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", `${pid}`]);
-  return Number(stdout) / 1024;
-}
 
 async function measure(environment: Environment): Promise<void> {
   await measureStarts(environment);

@@ -1,4 +1,5 @@
-import { buildGetRequest, runHttpLoad } from "./support/http-load-generator.js";
+import { runHttpLoad } from "./support/http-load-generator.js";
+import { buildGetRequest } from "./support/http-requests.js";
 import { enableIntervalMining } from "./support/interval-mining.js";
 import { type ProxiedUpstreams, proxyUpstreams, withLocalNetwork } from "./support/local-network.js";
 import { serveGateway } from "./support/recorded-server.js";

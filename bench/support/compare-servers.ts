@@ -1,70 +1,110 @@
-import type { LoadResult } from "./http-load-generator.js";
+import { cpus } from "node:os";
+import type { Load } from "./load.js";
 import type { ServerProcess } from "./server-process.js";
 
-/** A server under comparison and the load it gets. */
+/** A server under comparison and the load it gets, by one or several generators. */
 export interface ServerUnderLoad {
   readonly name: string;
   readonly server: ServerProcess;
-  load(server: ServerProcess, seconds: number): Promise<LoadResult>;
+  readonly loads: readonly Load[];
 }
 
-export interface Measurement {
+/** One round. CPU times are those of the server per request, in microseconds. */
+interface Measurement {
   readonly perSecond: number;
-  /** CPU time of the server per request, in microseconds. */
+  readonly userMicros: number;
   readonly cpuMicros: number;
   readonly generatorUtilization: number;
+  /** Cores that neither the server nor the generator used. */
+  readonly otherCores: number;
 }
 
-export interface RoundOptions {
-  readonly rounds: number;
-  readonly seconds: number;
+interface Series {
+  readonly name: string;
+  readonly server: ServerProcess;
+  readonly load: Load;
+  readonly rounds: Measurement[];
 }
 
-const WARM_UP_SECONDS = 1.5;
+const ROUNDS = 5;
+const ROUND_SECONDS = 2;
+/** By then V8 has optimized a server: its first 20,000 requests can take five times the CPU. */
+const WARM_UP_REQUESTS = 40_000;
+const MAX_WARM_UPS = 3;
 
 /**
- * Loads the servers in turn, round after round, so that noise of the machine affects all of them. Prints medians and the
- * ratios to the first server.
+ * Loads the servers in turn, round after round, so that noise of the machine affects all of them. Prints a table of
+ * medians, and of ratios to the first server under load by the same generator.
  */
-export async function compareServers(
-  title: string,
-  servers: readonly ServerUnderLoad[],
-  { rounds, seconds }: RoundOptions = { rounds: 5, seconds: 1.5 },
-): Promise<void> {
-  const results = new Map<ServerUnderLoad, Measurement[]>(servers.map((candidate) => [candidate, []]));
-  for (const { server, load } of servers) await load(server, WARM_UP_SECONDS);
-  for (let round = 0; round < rounds; round++) {
-    for (const [candidate, measured] of results) measured.push(await measure(candidate, seconds));
+export async function compareServers(title: string, servers: readonly ServerUnderLoad[]): Promise<void> {
+  const all: readonly Series[] = servers.flatMap(({ name, server, loads }) =>
+    loads.map((load) => ({ name, server, load, rounds: [] })),
+  );
+  for (const series of all) await warmUp(series);
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const series of all) series.rounds.push(await measure(series));
   }
-  console.log(`${title}: median of ${rounds} rounds of ${seconds} s`);
-  const width = Math.max(...servers.map(({ name }) => name.length));
-  const medians = [...results].map(([{ name }, measured]) => ({ name, ...computeMedian(measured) }));
-  const baseline = medians[0];
-  for (const { name, perSecond, cpuMicros, generatorUtilization } of medians) {
-    const rate = `${Math.round(perSecond).toString().padStart(7)} per second`;
-    const cpu = `${cpuMicros.toFixed(1).padStart(7)} us CPU per request`;
-    const isBaseline = baseline === undefined || name === baseline.name;
-    const ratio = isBaseline
-      ? "(baseline)"
-      : `ratio ${(perSecond / baseline.perSecond).toFixed(2)}, CPU ratio ${(baseline.cpuMicros / cpuMicros).toFixed(2)}`;
-    const busy = `  generator ${Math.round(generatorUtilization * 100)} % busy`;
-    console.log(`  ${name.padEnd(width)} ${rate} ${cpu}  ${ratio.padEnd(25)}${busy}`);
+  const others = computeMedian(all.flatMap(({ rounds }) => rounds.map(({ otherCores }) => otherCores)));
+  console.log(`\n${title}: medians of ${ROUNDS} rounds of ${ROUND_SECONDS} s`);
+  console.log(`(other processes used ${others.toFixed(1)} of ${cpus().length} cores)\n`);
+  console.log("| server | generator (busy) | requests/s | ratio | user CPU | ratio | user + system CPU | ratio |");
+  console.log("|---|---|---|---|---|---|---|---|");
+  for (const series of all) {
+    const baseline = all.find(({ load }) => load.generator === series.load.generator) ?? series;
+    console.log(formatRow(series, baseline));
   }
 }
 
-async function measure({ server, load }: ServerUnderLoad, seconds: number): Promise<Measurement> {
-  const before = await server.cpuMicros();
-  const result = await load(server, seconds);
-  const cpu = (await server.cpuMicros()) - before;
+async function warmUp({ server, load }: Series): Promise<void> {
+  let completed = 0;
+  for (let runs = 0; runs < MAX_WARM_UPS && completed < WARM_UP_REQUESTS; runs++) {
+    completed += (await load.run(server.url, ROUND_SECONDS)).completed;
+  }
+}
+
+async function measure({ server, load }: Series): Promise<Measurement> {
+  const machineBefore = readMachineMicros();
+  const before = await server.cpuUsage();
+  const began = performance.now();
+  const { completed, seconds, generatorUtilization } = await load.run(server.url, ROUND_SECONDS);
+  const tookMicros = (performance.now() - began) * 1000;
+  const after = await server.cpuUsage();
+  const [user, system] = [after.user - before.user, after.system - before.system];
+  const measuredMicros = user + system + generatorUtilization * seconds * 1e6;
   return {
-    perSecond: result.completed / result.seconds,
-    cpuMicros: cpu / result.completed,
-    generatorUtilization: result.generatorUtilization,
+    perSecond: completed / seconds,
+    userMicros: user / completed,
+    cpuMicros: (user + system) / completed,
+    generatorUtilization,
+    otherCores: Math.max(0, (readMachineMicros() - machineBefore - measuredMicros) / tookMicros),
   };
 }
 
-function computeMedian(measurements: readonly Measurement[]): Measurement {
-  const middle = [...measurements].sort((a, b) => a.perSecond - b.perSecond)[Math.floor(measurements.length / 2)];
-  if (middle === undefined) throw new Error("no measurements");
-  return middle;
+/** Returns the time that all cores have worked so far. */
+function readMachineMicros(): number {
+  return cpus().reduce((sum, { times }) => sum + (times.user + times.nice + times.sys + times.irq) * 1000, 0);
+}
+
+function formatRow(series: Series, baseline: Series): string {
+  const median = (key: keyof Measurement): number => computeMedian(series.rounds.map((round) => round[key]));
+  const cells = (key: keyof Measurement, text: string): readonly string[] => [
+    text,
+    series === baseline
+      ? ""
+      : computeMedian(series.rounds.map((round, i) => round[key] / (baseline.rounds[i]?.[key] ?? Number.NaN))).toFixed(
+          2,
+        ),
+  ];
+  return `| ${[
+    series.name,
+    `${series.load.generator} (${Math.round(median("generatorUtilization") * 100)} %)`,
+    ...cells("perSecond", Math.round(median("perSecond")).toLocaleString("en")),
+    ...cells("userMicros", `${median("userMicros").toFixed(1)} us`),
+    ...cells("cpuMicros", `${median("cpuMicros").toFixed(1)} us`),
+  ].join(" | ")} |`;
+}
+
+/** Returns the median, the upper one of two. */
+export function computeMedian(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

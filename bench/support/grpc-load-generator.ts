@@ -1,5 +1,4 @@
 import { connect } from "node:net";
-import type { LoadResult } from "./http-load-generator.js";
 import {
   createFrameReader,
   encodeClientPreface,
@@ -8,6 +7,7 @@ import {
   FRAME_FLAGS,
   FRAME_TYPES,
 } from "./http2-frames.js";
+import type { LoadResult } from "./load.js";
 
 export interface GrpcLoadOptions {
   readonly url: string;
@@ -17,8 +17,8 @@ export interface GrpcLoadOptions {
   /** Concurrent calls on each connection. */
   readonly concurrency: number;
   readonly seconds: number;
-  /** Returns the encoded request message with this index. */
-  message(index: number): Uint8Array;
+  /** Returns the next encoded request message. */
+  message(): Uint8Array;
   /** Length of every encoded response message; any other length fails the run. */
   readonly responseBytes: number;
 }
@@ -29,6 +29,14 @@ const GRPC_PREFIX_BYTES = 5;
 const HPACK_STATUS_200 = 0x88;
 /** HPACK dynamic table size update to 0, at the start of the first header block (RFC 7541 6.3). */
 const HPACK_TABLE_SIZE_ZERO = 0x20;
+
+/** Prepends the prefix of a message that is not compressed. */
+export function frameMessage(message: Uint8Array): Buffer {
+  const framed = Buffer.alloc(GRPC_PREFIX_BYTES + message.length);
+  framed.writeUInt32BE(message.length, 1);
+  framed.set(message, GRPC_PREFIX_BYTES);
+  return framed;
+}
 
 /** Makes unary gRPC calls over cleartext HTTP/2. Rejects on any unexpected response. */
 export async function runGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult> {
@@ -85,15 +93,12 @@ async function open(
   function call(): void {
     const stream = nextStream;
     nextStream += 2;
-    const body = message(state.sent++);
-    const prefixed = Buffer.alloc(GRPC_PREFIX_BYTES + body.length);
-    prefixed.writeUInt32BE(body.length, 1);
-    prefixed.set(body, GRPC_PREFIX_BYTES);
+    state.sent += 1;
     received.set(stream, 0);
     out.push(
       encodeFrame(FRAME_TYPES.headers, FRAME_FLAGS.endHeaders, stream, stream === 1 ? headers.first : headers.later),
     );
-    out.push(encodeFrame(FRAME_TYPES.data, FRAME_FLAGS.endStream, stream, prefixed));
+    out.push(encodeFrame(FRAME_TYPES.data, FRAME_FLAGS.endStream, stream, frameMessage(message())));
   }
 
   function flush(): void {

@@ -1,7 +1,8 @@
 import { connect, type Socket } from "node:net";
+import type { LoadResult } from "./load.js";
 
-// A load generator must cost less CPU than the servers it measures, and on two cores a general-purpose one does not.
-// This one writes prepared requests and parses only the status and the length of responses.
+// A load generator must cost less CPU than the servers it measures. This one writes prepared requests and parses only the
+// status and the length of responses.
 
 export interface HttpLoadOptions {
   readonly url: string;
@@ -15,29 +16,10 @@ export interface HttpLoadOptions {
   readonly onResponse?: (status: number, tookMs: number) => void;
 }
 
-/** Result of a load run. */
-export interface LoadResult {
-  readonly completed: number;
-  readonly seconds: number;
-  /** CPU utilization of the generator, 0 to 1; near 1 the generator is the bottleneck. */
-  readonly generatorUtilization: number;
-}
-
 const TICK_MS = 5;
 /** All connections read into it: a buffer for each read would cost more than the rest. */
 const readBuffer = Buffer.alloc(65_536);
 const lastChunkBytes = Buffer.from("0\r\n\r\n");
-
-/** Builds a GET request for {@link HttpLoadOptions}. */
-export function buildGetRequest(path: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: bench\r\n\r\n`;
-}
-
-/** Builds a POST request for {@link HttpLoadOptions}. */
-export function buildPostRequest(path: string, contentType: string, body: string): string {
-  const length = Buffer.byteLength(body);
-  return `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Type: ${contentType}\r\nContent-Length: ${length}\r\n\r\n${body}`;
-}
 
 /** Sends requests over HTTP/1.1, one in flight per connection. Rejects on any status but 200 unless `onResponse` is given. */
 export async function runHttpLoad({

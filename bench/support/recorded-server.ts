@@ -1,5 +1,8 @@
+import { mkdtempSync, openSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo, Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createGateway } from "../../src/app/gateway.js";
 import { loadConfig } from "../../src/config/config.js";
 
@@ -13,7 +16,7 @@ export interface RecordedResponse {
 
 const HEADERS_ADDED_BY_NODE = new Set(["date", "connection", "keep-alive"]);
 
-/** Starts a gateway without log output, configured by the environment. Returns its URL. */
+/** Starts a gateway, without log output unless the environment says otherwise. Returns its URL. */
 export async function serveGateway(environment: Readonly<Record<string, string>>): Promise<string> {
   const gateway = await createGateway(
     loadConfig({ HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0", LOG_LEVEL: "silent", ...environment }),
@@ -21,15 +24,17 @@ export async function serveGateway(environment: Readonly<Record<string, string>>
   return (await gateway.start()).url;
 }
 
-/** Starts a bare node:http server that sends one response to every request. Returns its URL. */
+/**
+ * Starts a bare node:http server that sends one response to every request. Returns its URL. The body is a string, which
+ * Node.js sends in one write with the headers; bytes would take two.
+ */
 export async function serveRecordedResponse({ status, headers, body }: RecordedResponse): Promise<string> {
-  const bytes = Buffer.from(body);
   return listenOnFreePort(
     createServer((request, response) => {
       // The body must be consumed before the next request on the connection is read.
       if (request.method === "POST") {
-        request.resume().once("end", () => response.writeHead(status, [...headers]).end(bytes));
-      } else response.writeHead(status, [...headers]).end(bytes);
+        request.resume().once("end", () => response.writeHead(status, [...headers]).end(body));
+      } else response.writeHead(status, [...headers]).end(body);
     }),
   );
 }
@@ -41,6 +46,14 @@ export async function recordResponse(url: string, init: RequestInit = {}): Promi
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${body}`);
   const headers = [...response.headers].filter(([name]) => !HEADERS_ADDED_BY_NODE.has(name)).flat();
   return { status: response.status, headers, body };
+}
+
+/** Opens a file for a log that nobody reads. It has no name, so it goes with the last process that has it open. */
+export function openTemporaryFile(): number {
+  const folder = mkdtempSync(join(tmpdir(), "hop-log-"));
+  const descriptor = openSync(join(folder, "log"), "w");
+  rmSync(folder, { recursive: true });
+  return descriptor;
 }
 
 /** Listens on a free port of 127.0.0.1. Returns the URL. */

@@ -1,4 +1,5 @@
 import { getTokenDecimals } from "../../src/hop/tokens.js";
+import { describeGetRequests, type HttpRequests, VALUE } from "./http-requests.js";
 import { timedGet } from "./timed-get.js";
 
 export interface Route {
@@ -19,7 +20,15 @@ export async function fetchRoutes(gatewayUrl: string): Promise<readonly Route[]>
 }
 
 /** Builds the path of a quote request. The amount is about 25 whole tokens and distinct for each index. */
-export function buildQuotePath({ token, sourceChainSlug, destinationChainSlug }: Route, index: number): string {
-  const amount = 25n * 10n ** BigInt(getTokenDecimals(token)) + BigInt(index);
+export function buildQuotePath(route: Route, index: number): string {
+  return buildPath(route, `${25n * 10n ** BigInt(getTokenDecimals(route.token)) + BigInt(index)}`);
+}
+
+/** Describes quote requests for {@link FULL_ROUTE} whose amounts never repeat. */
+export function describeQuotes(): HttpRequests {
+  return describeGetRequests(buildPath(FULL_ROUTE, VALUE), 25 * 10 ** getTokenDecimals(FULL_ROUTE.token));
+}
+
+function buildPath({ token, sourceChainSlug, destinationChainSlug }: Route, amount: string): string {
   return `/v1/quote?amount=${amount}&token=${token}&fromChain=${sourceChainSlug}&toChain=${destinationChainSlug}&slippage=0.5`;
 }

@@ -24,7 +24,7 @@ export interface ResourceUsage {
 export interface ServerProcess {
   readonly url: string;
   /** Returns the CPU time of its process so far, in microseconds. */
-  cpuMicros(): Promise<number>;
+  cpuUsage(): Promise<NodeJS.CpuUsage>;
   /** Collects garbage in its process and returns what is still in use. */
   resourceUsage(): Promise<ResourceUsage>;
   /** Kills the process and waits for its exit. */
@@ -35,7 +35,7 @@ export interface ServerProcess {
 export type ServerRole = (input: never) => Promise<string>;
 
 type ServerCommand = { readonly input: unknown } | "cpu" | "resources";
-type ServerReply = { readonly url: string } | { readonly cpuMicros: number } | { readonly resources: ResourceUsage };
+type ServerReply = { readonly url: string } | { readonly cpu: NodeJS.CpuUsage } | { readonly resources: ResourceUsage };
 
 /** Runs this process in the role named by its first argument: as one of the servers or, without one, as the bench itself. */
 export async function runBench(measure: () => Promise<void>, servers: Readonly<Record<string, ServerRole>> = {}) {
@@ -64,9 +64,10 @@ export async function startServer(role: string, input: unknown, stdout?: number 
   if (!("url" in started)) throw new Error(`server ${role} sent no URL`);
   return {
     url: started.url,
-    async cpuMicros() {
+    async cpuUsage() {
       const reply = await sendCommand("cpu");
-      return "cpuMicros" in reply ? reply.cpuMicros : Number.NaN;
+      if (!("cpu" in reply)) throw new Error(`server ${role} sent no CPU usage`);
+      return reply.cpu;
     },
     async resourceUsage() {
       const reply = await sendCommand("resources");
@@ -84,12 +85,9 @@ async function serveCommands(serve: ServerRole): Promise<void> {
   const reply = (message: ServerReply): void => void process.send?.(message);
   process.on("disconnect", () => process.exit());
   process.on("message", (command: ServerCommand) => {
-    if (command === "cpu") {
-      const { user, system } = process.cpuUsage();
-      reply({ cpuMicros: user + system });
-    } else if (command === "resources") {
-      reply({ resources: measureResourceUsage() });
-    } else void serve(command.input as never).then((url) => reply({ url }));
+    if (command === "cpu") reply({ cpu: process.cpuUsage() });
+    else if (command === "resources") reply({ resources: measureResourceUsage() });
+    else void serve(command.input as never).then((url) => reply({ url }));
   });
 }
 
