@@ -1,6 +1,6 @@
 import { compareServers } from "./support/compare-servers.js";
-import { describeGetRequests } from "./support/http-requests.js";
-import { createHttpLoads } from "./support/loads.js";
+import { createHttpLoads } from "./support/load/create-loads.js";
+import { describeGetRequests } from "./support/load/http-requests.js";
 import { withLocalNetwork } from "./support/local-network.js";
 import { openTemporaryFile, recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
 import { buildQuotePath, describeQuotes, FULL_ROUTE } from "./support/routes.js";

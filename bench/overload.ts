@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { getNetwork } from "../src/hop/networks.js";
-import { type HttpLoadOptions, runHttpLoad } from "./support/http-load-generator.js";
+import { type HttpLoadOptions, runHttpLoad } from "./support/load/http-load-generator.js";
 import { withLocalNetwork } from "./support/local-network.js";
 import { listenOnFreePort, serveGateway } from "./support/recorded-server.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";

@@ -11,9 +11,9 @@ import {
   GetQuoteResponseSchema,
 } from "../gen/hop/bridge/v1/bridge_pb.js";
 import { compareServers } from "./support/compare-servers.js";
-import { frameMessage } from "./support/grpc-load-generator.js";
-import { describePostRequests, VALUE } from "./support/http-requests.js";
-import { createGrpcLoads, createHttpLoads } from "./support/loads.js";
+import { createGrpcLoads, createHttpLoads } from "./support/load/create-loads.js";
+import { frameMessage } from "./support/load/grpc-load-generator.js";
+import { describePostRequests, VALUE } from "./support/load/http-requests.js";
 import { withLocalNetwork } from "./support/local-network.js";
 import { listenOnFreePort, recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";

@@ -1,5 +1,5 @@
-import { runHttpLoad } from "./support/http-load-generator.js";
-import { buildGetRequest } from "./support/http-requests.js";
+import { runHttpLoad } from "./support/load/http-load-generator.js";
+import { buildGetRequest } from "./support/load/http-requests.js";
 import { withLocalNetwork } from "./support/local-network.js";
 import { buildQuotePath, FULL_ROUTE, fetchRoutes, type Route } from "./support/routes.js";
 import { runBench } from "./support/server-process.js";

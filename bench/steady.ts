@@ -1,6 +1,6 @@
-import { runHttpLoad } from "./support/http-load-generator.js";
-import { buildGetRequest } from "./support/http-requests.js";
 import { enableIntervalMining } from "./support/interval-mining.js";
+import { runHttpLoad } from "./support/load/http-load-generator.js";
+import { buildGetRequest } from "./support/load/http-requests.js";
 import { type ProxiedUpstreams, proxyUpstreams, withLocalNetwork } from "./support/local-network.js";
 import { serveGateway } from "./support/recorded-server.js";
 import { buildQuotePath, FULL_ROUTE, fetchRoutes, type Route } from "./support/routes.js";

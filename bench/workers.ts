@@ -1,8 +1,8 @@
 import { computeMedian } from "./support/compare-servers.js";
-import { describeGetRequests, VALUE } from "./support/http-requests.js";
 import { enableIntervalMining } from "./support/interval-mining.js";
-import type { Load } from "./support/load.js";
-import { createHttpLoads } from "./support/loads.js";
+import { createHttpLoads } from "./support/load/create-loads.js";
+import { describeGetRequests, VALUE } from "./support/load/http-requests.js";
+import type { Load } from "./support/load/load.js";
 import { type ProxiedUpstreams, proxyUpstreams, withLocalNetwork } from "./support/local-network.js";
 import { buildQuotePath, fetchRoutes } from "./support/routes.js";
 import { runBench } from "./support/server-process.js";

@@ -1,5 +1,5 @@
 import { cpus } from "node:os";
-import type { Load } from "./load.js";
+import type { Load } from "./load/load.js";
 import type { ServerProcess } from "./server-process.js";
 
 /** A server under comparison and the load it gets, by one or several generators. */

@@ -1,5 +1,5 @@
 import { getTokenDecimals } from "../../src/hop/tokens.js";
-import { describeGetRequests, type HttpRequests, VALUE } from "./http-requests.js";
+import { describeGetRequests, type HttpRequests, VALUE } from "./load/http-requests.js";
 import { timedGet } from "./timed-get.js";
 
 export interface Route {

@@ -6,7 +6,7 @@ import {
   encodeHeaders,
   FRAME_FLAGS,
   FRAME_TYPES,
-} from "./http2-frames.js";
+} from "../http2-frames.js";
 import type { LoadResult } from "./load.js";
 
 export interface GrpcLoadOptions {
