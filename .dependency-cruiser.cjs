@@ -161,9 +161,9 @@ module.exports = {
     ),
     forbid(
       "packages-load-in-part-or-on-demand",
-      "the service starts faster with the parts of undici in src/resilience/undici.ts, and without what few operators use",
+      "the service starts faster with the parts of undici in src/resilience/undici.ts, and without what most requests do not need",
       { path: "^src/", pathNot: "^src/resilience/undici\\.ts$" },
-      { path: "node_modules/(undici|rate-limiter-flexible)/", dynamic: false, dependencyTypesNot: ["type-only"] },
+      { path: "node_modules/(undici|rate-limiter-flexible|pino)/", dynamic: false, dependencyTypesNot: ["type-only"] },
     ),
 
     // Packages and other folders.

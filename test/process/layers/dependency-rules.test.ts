@@ -129,6 +129,7 @@ const DEPENDENCIES = [
   "@connectrpc/connect",
   "@hop-protocol/sdk",
   "ethers",
+  "pino",
   "rate-limiter-flexible",
   "undici",
 ];
