@@ -54,11 +54,12 @@ function createBridgeQuoter(snapshot: BridgeSnapshot): RouteQuoter {
   const wei = delivery.gasPrice * (delivery.gas + getSettlementGas(destinationSlug)) + delivery.l1Fee;
   const feeInToken = convertWeiToToken(wei, bonder.nativeUsd, bonder.tokenUsd, decimals);
   const feeInHToken = applyFeeMultiplier(feeInToken, destinationSlug, feeMultiplier);
+  const relativeFeeBps = BigInt(feeBps);
   let transactionFee: bigint | undefined;
   return (amountIn, slippagePercent, nowSeconds) => {
     const hTokenAmount = toHToken(amountIn);
     const amountOut = fromHToken(hTokenAmount);
-    const relativeFee = (hTokenAmount * BigInt(feeBps)) / 10_000n;
+    const relativeFee = (hTokenAmount * relativeFeeBps) / 10_000n;
     // Fees are deducted in hTokens, so the destination pool prices them.
     transactionFee ??= fromHToken(feeInHToken);
     let fee = fromHToken(relativeFee);

@@ -84,14 +84,15 @@ function computeInvariant([xp0, xp1]: readonly [bigint, bigint], nA: bigint): bi
  * each step, and b = x + 100 D / nA.
  */
 function createBalanceSolver(d: bigint, nA: bigint): (x: bigint) => bigint {
-  const dSquared = d * d;
-  const scaledD = d * A_PRECISION;
-  const twoNA = nA * 2n;
+  const dSquared = checkUint256(d * d);
+  const scaledD = checkUint256(d * A_PRECISION);
+  const twoNA = checkUint256(nA * 2n);
+  const bMinusX = divideOrRevert(scaledD, nA);
   const maxClosedFormC = d > 0n && d < CLOSED_FORM_LIMIT ? d * CLOSED_FORM_LIMIT : -1n;
   return (x) => {
-    const first = divideOrRevert(checkUint256(dSquared), checkUint256(x * 2n));
-    const c = divideOrRevert(checkUint256(first * scaledD), checkUint256(twoNA));
-    const b = checkUint256(x + divideOrRevert(checkUint256(scaledD), nA));
+    const first = divideOrRevert(dSquared, checkUint256(x * 2n));
+    const c = checkUint256(first * scaledD) / twoNA;
+    const b = checkUint256(x + bMinusX);
     // y stays below 2^128, or its square overflows uint256. So 2 y can only cause an overflow next to a b this large.
     const isLargeB = b > HALF_UINT256;
     const bMinusD = b - d;
@@ -123,10 +124,11 @@ function createBalanceSolver(d: bigint, nA: bigint): (x: bigint) => bigint {
  */
 function solveQuadraticFloor(k: bigint, c: bigint): bigint | undefined {
   const approximateK = Number(k);
-  const root = Math.sqrt(approximateK * approximateK + 4 * Number(c));
+  const approximateC = Number(c);
+  const root = Math.sqrt(approximateK * approximateK + 4 * approximateC);
   // Of the two forms, the one without cancellation. A double holds 15 digits; one Newton step doubles them.
   const guess = BigInt(
-    Math.floor(approximateK > 0 ? (2 * Number(c)) / (approximateK + root) : (root - approximateK) / 2),
+    Math.floor(approximateK > 0 ? (2 * approximateC) / (approximateK + root) : (root - approximateK) / 2),
   );
   const slope = guess * 2n + k;
   if (slope <= 0n) return undefined;
