@@ -5,6 +5,7 @@ import { buildSampleCctpMessage } from "../../hop/cctp/cctp.js";
 import type { FeeSettings } from "../../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../../hop/fee-settings-source.js";
 import type { Chain, NetworkSlug } from "../../hop/networks.js";
+import { createRouteMap } from "../../hop/route-map.js";
 import { isCctpSymbol } from "../../hop/tokens.js";
 import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
 import type { PriceTable } from "../../prices/token-prices.js";
@@ -87,14 +88,14 @@ interface RouteCacheEntry {
 export function createRouteCache(deps: RouteCacheDeps): RouteCache {
   const { settings, attestations, chains, clocks, onRead } = deps;
   const { monotonicNow } = clocks;
-  const entries = new Map<string, RouteCacheEntry>();
+  const entries = createRouteMap<RouteCacheEntry>();
   const stateCaches = new Map<string, ChainStateCache>();
   /** By pool, so that all routes learn from each read. */
   const tickWindows = new Map<string, UniswapTickWindow>();
   const shutdown = new AbortController();
 
   function findCached(request: QuoteRequest, currentSettings: FeeSettings | undefined): CachedRoute | undefined {
-    const entry = entries.get(getRouteKey(request));
+    const entry = entries.get(request.token, request.source, request.destination);
     return entry !== undefined && entry.settings === currentSettings && monotonicNow() < entry.expiresAt
       ? entry.route
       : undefined;
@@ -154,7 +155,7 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
       if (cached !== undefined) return cached;
       const route = createRoute(request, planRoute(getQuoteRoute(request), currentSettings, attestation));
       const expiresAt = isProvisional ? monotonicNow() + PROVISIONAL_PLAN_TTL_MS : Number.POSITIVE_INFINITY;
-      entries.set(getRouteKey(request), { settings: currentSettings, expiresAt, route });
+      entries.set(request.token, request.source, request.destination, { settings: currentSettings, expiresAt, route });
       return route;
     },
     async createPlan(request) {
@@ -198,10 +199,6 @@ function memoizeLast(plan: RoutePlan): RouteQuoterFactory {
     lastInputs = [source, destination, prices];
     return lastQuoter;
   };
-}
-
-function getRouteKey({ network, token, source, destination }: QuoteRequest): string {
-  return `${network} ${token.requestedSymbol} ${source.slug} ${destination.slug}`;
 }
 
 /** About once per block of the slower chain, at most once a second, and often enough for the configured maximum age. */
