@@ -1,4 +1,3 @@
-import { create } from "@bufbuild/protobuf";
 import {
   type GetQuoteRequest,
   type GetQuoteResponse,
@@ -8,12 +7,14 @@ import type { ChainClients, NetworkChainClients } from "../chain/chains.js";
 import { ServiceError } from "../errors.js";
 import type { FeeSettings } from "../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
-import type { Network } from "../hop/networks.js";
+import type { Chain, Network } from "../hop/networks.js";
+import { createRouteMap } from "../hop/route-map.js";
+import type { Token } from "../hop/tokens.js";
 import type { Quote } from "../quotes/math/quote.js";
 import type { QuoteEngine, QuoteFreshness, TimestampedQuote } from "../quotes/quote-engine.js";
 import type { QuoteRequest } from "../quotes/state/quote-request.js";
-import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import { hasRouteContracts, isRouteEnabled } from "../routes/available-routes.js";
+import { isPromise, type MaybePromise } from "../resilience/maybe-async.js";
+import { hasRouteContracts, isRouteEnabled, type Route } from "../routes/available-routes.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import {
   parseAmount,
@@ -32,12 +33,25 @@ export function createGetQuote(deps: {
 }): Operation<GetQuoteRequest, GetQuoteResponse> {
   const { chains, settings, engine } = deps;
 
-  function quoteShared(request: QuoteRequest, context: CallContext): MaybePromise<GetQuoteResponse> {
-    const respond = ({ quote, freshness }: TimestampedQuote): GetQuoteResponse => {
-      context.setCachePolicy(toCachePolicy(freshness));
-      return toResponse(request, quote);
+  const requestedRoutes = createRouteMap<RequestedRoute>();
+
+  function addRequestedRoute(network: Network, token: Token, source: Chain, destination: Chain): RequestedRoute {
+    const route = { token: token.symbol, source, destination };
+    const logFields = {
+      network: network.slug,
+      token: token.requestedSymbol,
+      route: `${source.slug}>${destination.slug}`,
     };
-    return mapMaybeAsync(engine.quote(request, context), respond);
+    const added = { route, hasContracts: hasRouteContracts(network, route), logFields: Object.freeze(logFields) };
+    requestedRoutes.set(token, source, destination, added);
+    return added;
+  }
+
+  function quoteShared(request: QuoteRequest, context: CallContext): MaybePromise<GetQuoteResponse> {
+    const result = engine.quote(request, context);
+    return isPromise(result)
+      ? result.then((quote) => respond(request, quote, context))
+      : respond(request, result, context);
   }
 
   async function quoteWithCustom(
@@ -60,24 +74,32 @@ export function createGetQuote(deps: {
     const destination = parseChain(network, "toChain", requireParameter("toChain", request.toChain));
     const slippagePercent = parseSlippage(request.slippage);
     const customUrls = parseRpcUrls(network, request.rpcUrl);
-    context.addLogFields({
-      network: network.slug,
-      token: token.requestedSymbol,
-      route: `${source.slug}>${destination.slug}`,
-    });
+    const { route, hasContracts, logFields } =
+      requestedRoutes.get(token, source, destination) ?? addRequestedRoute(network, token, source, destination);
+    context.addLogFields(logFields);
 
     const quoteRequest = { network: network.slug, token, source, destination, amountIn, slippagePercent };
-    const route = { token: token.symbol, source, destination };
     // Checked first, because it does not depend on the settings.
-    if (!hasRouteContracts(network, route)) throw createUnsupportedRouteError(network, quoteRequest);
-    const quoteUnder = (currentSettings: FeeSettings): MaybePromise<GetQuoteResponse> => {
+    if (!hasContracts) throw createUnsupportedRouteError(network, quoteRequest);
+    function quoteUnder(currentSettings: FeeSettings): MaybePromise<GetQuoteResponse> {
       if (!isRouteEnabled(route, currentSettings)) throw createUnsupportedRouteError(network, quoteRequest);
       return customUrls.size === 0
         ? quoteShared(quoteRequest, context)
         : quoteWithCustom(quoteRequest, customUrls, context);
-    };
-    return mapMaybeAsync(settings.peek(network.slug) ?? settings.getCurrent(network.slug), quoteUnder);
+    }
+    const cachedSettings = settings.peek(network.slug);
+    return cachedSettings === undefined
+      ? settings.getCurrent(network.slug).then(quoteUnder)
+      : quoteUnder(cachedSettings);
   };
+}
+
+/** What all requests for one route share. */
+interface RequestedRoute {
+  readonly route: Route;
+  /** Whether it exists, whatever the settings are. */
+  readonly hasContracts: boolean;
+  readonly logFields: Readonly<Record<string, string>>;
 }
 
 function createUnsupportedRouteError(network: Network, { token, source, destination }: QuoteRequest): ServiceError {
@@ -86,9 +108,20 @@ function createUnsupportedRouteError(network: Network, { token, source, destinat
   return new ServiceError("UNSUPPORTED_ROUTE", message);
 }
 
+function respond(
+  request: QuoteRequest,
+  { quote, freshness }: TimestampedQuote,
+  context: CallContext,
+): GetQuoteResponse {
+  context.setCachePolicy(toCachePolicy(freshness));
+  return toResponse(request, quote);
+}
+
+/** Returns what `create` would return for these fields, which takes longer than the rest of the response. */
 function toResponse({ amountIn, slippagePercent }: QuoteRequest, quote: Quote): GetQuoteResponse {
   const estimatedReceived = quote.estimatedReceived.toString();
-  return create(GetQuoteResponseSchema, {
+  return {
+    $typeName: GetQuoteResponseSchema.typeName,
     amountIn: amountIn.toString(),
     slippage: slippagePercent,
     amountOutMin: quote.amountOutMin.toString(),
@@ -98,7 +131,7 @@ function toResponse({ amountIn, slippagePercent }: QuoteRequest, quote: Quote): 
     estimatedRecieved: estimatedReceived,
     deadline: BigInt(quote.deadline),
     destinationDeadline: BigInt(quote.destinationDeadline),
-  });
+  };
 }
 
 /** Lets caches use a quote as long as this service would, plus one refresh interval while they fetch a newer one. */

@@ -9,6 +9,7 @@ const MAX_UINT256 = 2n ** 256n - 1n;
 const MAX_AMOUNT_DIGITS = 78;
 /** Maximum length of a caller's value in an error message. */
 const MAX_QUOTED_CHARS = 64;
+const NO_URLS: ReadonlyMap<string, string> = new Map();
 
 /** Returns a value that must not be empty. @throws ServiceError MISSING_PARAMETER. */
 export function requireParameter(field: string, value: string): string {
@@ -72,8 +73,10 @@ export function parseSlippage(value: number | undefined): number {
 
 /** Returns the custom RPC URLs of a request by chain slug. @throws ServiceError UNSUPPORTED_CHAIN or INVALID_PARAMETER. */
 export function parseRpcUrls(network: Network, urls: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  const entries = Object.entries(urls);
+  if (entries.length === 0) return NO_URLS;
   const bySlug = new Map<string, string>();
-  for (const [name, url] of Object.entries(urls)) {
+  for (const [name, url] of entries) {
     const field = `rpcUrl[${name}]`;
     const chain = findChain(network, name);
     if (chain === undefined) {

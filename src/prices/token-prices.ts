@@ -62,6 +62,7 @@ export function createTokenPrices({ fixedPricesUsd, document, now }: TokenPrices
 
   /** Returns whether no document is needed for these tokens. */
   function haveFixedPrices(symbols: readonly string[]): boolean {
+    if (fixedBySymbol.size === 0) return symbols.length === 0;
     return symbols.every((symbol) => findFixedPrice(symbol) !== undefined);
   }
 
