@@ -199,7 +199,10 @@ export async function createGateway(
       });
       if (tracing?.isSdkRegistered() === false)
         logger.warn("tracing is enabled but no OpenTelemetry SDK is registered");
-      offChainSources.warmUp();
+      // The first request of undici compiles its parser, which would delay the report of the address.
+      setImmediate(() => {
+        if (!isDraining) offChainSources.warmUp();
+      });
       return { url, metricsUrl };
     },
     stop,
