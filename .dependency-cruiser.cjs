@@ -78,6 +78,12 @@ module.exports = {
       { path: "^(src|gen)/", pathNot: [RESILIENCE, "^src/errors\\.ts$"] },
     ),
     forbid(
+      "shared-state-imports-only-resilience",
+      "it passes text between processes and knows neither its meaning nor who uses it",
+      { path: "^src/shared-state/" },
+      { path: "^(src|gen)/", pathNot: ["^src/shared-state/", RESILIENCE, "^src/errors\\.ts$"] },
+    ),
+    forbid(
       "errors-import-nothing",
       "every layer uses the error type",
       { path: "^src/errors\\.ts$" },

@@ -19,6 +19,19 @@ export interface StaleWhileRevalidateOptions<T> {
   /** How long no load is attempted after a failure, in milliseconds. */
   readonly errorTtlMs: number;
   readonly onError: (error: unknown) => void;
+  /** The caches of other processes. Default: there are none. */
+  readonly peers?: CachePeers<T> | undefined;
+}
+
+/** Caches of the same value in other processes. */
+export interface CachePeers<T> {
+  /**
+   * Returns an entry that another process has loaded since this time, on the monotonic clock, or loads now. Resolves to
+   * undefined if it has to be loaded here; never rejects.
+   */
+  request(newerThan: number | undefined): Promise<CacheEntry<T> | undefined>;
+  /** Hands on an entry that was loaded here. */
+  publish(entry: CacheEntry<T>): void;
 }
 
 /** Caches one remote document. Loads it on demand, when the entry is no longer fresh. */
@@ -36,6 +49,13 @@ export interface StaleWhileRevalidateCache<T> {
   peek(): CacheEntry<T> | undefined;
   /** Returns the last entry whatever its age, and starts no load. */
   peekStale(): CacheEntry<T> | undefined;
+  /** Stores an entry that another process has loaded, if it is newer. */
+  offer(entry: CacheEntry<T>): void;
+  /**
+   * Returns an entry for another process that has one of this time: a fresh and newer one, loaded if necessary. undefined
+   * where loading fails.
+   */
+  findNewer(newerThan: number | undefined): Promise<CacheEntry<T> | undefined>;
   health(): SourceHealth;
   /** Aborts a pending load. */
   close(): void;
@@ -58,9 +78,9 @@ export function createStaleWhileRevalidateCache<T>(
 
   async function refresh(): Promise<void> {
     try {
-      const value = await options.load(closing.signal);
-      last = { value, readAt: options.now() };
-      failure = undefined;
+      const peerEntry = options.peers && (await options.peers.request(last?.readAt));
+      if (peerEntry === undefined) storeLoaded(await options.load(closing.signal));
+      else offer(peerEntry);
     } catch (error) {
       failure = { error, failedAt: options.now() };
       options.onError(error);
@@ -69,11 +89,38 @@ export function createStaleWhileRevalidateCache<T>(
     }
   }
 
+  function storeLoaded(value: T): void {
+    last = { value, readAt: options.now() };
+    failure = undefined;
+    options.peers?.publish(last);
+  }
+
+  function offer(entry: CacheEntry<T>): void {
+    // A time in the future, from a clock that differs, would keep newer values out.
+    const readAt = Math.min(entry.readAt, options.now());
+    if (last !== undefined && readAt <= last.readAt) return;
+    last = { value: entry.value, readAt };
+    failure = undefined;
+  }
+
+  async function findNewer(newerThan = Number.NEGATIVE_INFINITY): Promise<CacheEntry<T> | undefined> {
+    const isUsable = (): boolean =>
+      last !== undefined && last.readAt > newerThan && options.now() - last.readAt < options.freshMs;
+    if (!isUsable()) await startRefresh();
+    return isUsable() ? last : undefined;
+  }
+
+  /** Starts a load unless one has failed just now, or joins the one in progress. */
+  function startRefresh(): Promise<void> | undefined {
+    const isErrorCached = failure !== undefined && options.now() - failure.failedAt < options.errorTtlMs;
+    if (!isErrorCached) pending ??= refresh();
+    return pending;
+  }
+
   function peek(): CacheEntry<T> | undefined {
     const now = options.now();
     if (last !== undefined && now - last.readAt < options.freshMs) return last;
-    const isErrorCached = failure !== undefined && now - failure.failedAt < options.errorTtlMs;
-    if (!isErrorCached) pending ??= refresh();
+    startRefresh();
     // After a failure no caller waits again as long as there is an older entry.
     return last !== undefined && (failure !== undefined || now - last.readAt < options.staleMs) ? last : undefined;
   }
@@ -88,6 +135,8 @@ export function createStaleWhileRevalidateCache<T>(
     },
     peek,
     peekStale: () => last,
+    offer,
+    findNewer,
     health() {
       const state = failure !== undefined ? "failing" : last === undefined ? "unknown" : "ok";
       return { state, ageMs: last && options.now() - last.readAt };

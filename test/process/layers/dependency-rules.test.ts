@@ -66,6 +66,10 @@ const VIOLATIONS: Readonly<Record<string, readonly (readonly [from: string, to: 
     ["src/resilience/c.ts", "src/http/server.ts"],
     ["src/resilience/d.ts", "gen/bridge_pb.ts"],
   ],
+  "shared-state-imports-only-resilience": [
+    ["src/shared-state/a.ts", "src/quotes/quote-engine.ts"],
+    ["src/shared-state/b.ts", "src/config/config.ts"],
+  ],
   "errors-import-nothing": [["src/errors.ts", "src/resilience/clock.ts"]],
   "layers-import-no-composition": [
     ["src/http/a.ts", "src/observability/log.ts"],

@@ -37,7 +37,9 @@ const START_TIMEOUT_MS = 120_000;
 /** Runs in the process before the service: reports resources on request, and exits with the parent. */
 const OBSERVER_MODULE = `
 process.on("disconnect", () => process.exit(1));
-process.on("message", () => {
+process.on("message", (message) => {
+  // Workers inherit this module, and get other messages too.
+  if (message !== "report") return;
   gc();
   setImmediate(() => {
     gc();

@@ -1,0 +1,48 @@
+import type { Worker } from "node:cluster";
+import { monotonicNow } from "../resilience/clock.js";
+import { type HubChannel, limitBacklog, type MemberChannel, type ToHub, type ToMember } from "./channel.js";
+import { createSharedStateMember } from "./member.js";
+import type { SharedClock, SharedState } from "./shared-state.js";
+
+// The IPC channel between the primary and a worker also carries other messages: `type` tells them apart.
+
+/** Creates the primary's end of the channel to a worker. */
+export function createWorkerChannel(worker: Worker): HubChannel {
+  return {
+    send: limitBacklog<ToMember>((message, onWritten) => {
+      if (!worker.isConnected()) throw new Error("the worker is gone");
+      worker.send(message, undefined, onWritten);
+    }),
+    listen: (onMessage) =>
+      void worker.on("message", (message: ToHub) => {
+        if (message.type === "shared-state") onMessage(message);
+      }),
+  };
+}
+
+/** Joins the state that the workers share, in a worker. */
+export function joinOverIpc(): SharedState {
+  const channel: MemberChannel = {
+    send: limitBacklog<ToHub>((message, onWritten) => {
+      if (process.send === undefined || !process.connected) throw new Error("the primary is gone");
+      process.send(message, undefined, undefined, onWritten);
+    }),
+    listen: (onMessage) =>
+      void process.on("message", (message: ToMember) => {
+        if (message.type === "shared-state") onMessage(message);
+      }),
+  };
+  return createSharedStateMember({ channel, clock: createMachineClock(), now: monotonicNow });
+}
+
+/**
+ * Creates the clock that all processes of one machine share: the monotonic clock of the operating system, on which
+ * `performance.now()` runs too. Unix time is not used: processes that start before and after it is set would disagree.
+ */
+export function createMachineClock(): SharedClock {
+  const offsetMs = monotonicNow() - Number(process.hrtime.bigint()) / 1e6;
+  return {
+    toShared: (monotonicMs) => monotonicMs - offsetMs,
+    toMonotonic: (sharedMs) => sharedMs + offsetMs,
+  };
+}
