@@ -3,10 +3,17 @@ import type { Chain } from "../../hop/networks.js";
 import type { Clocks } from "../../resilience/clock.js";
 import type { MaybePromise } from "../../resilience/maybe-async.js";
 import { withTimeout } from "../../resilience/with-timeout.js";
-import { assertStateCovers, type ChainState, type ReadTimestamps } from "./chain-state.js";
+import {
+  assertStateCovers,
+  type ChainState,
+  coversReadSet,
+  createChainState,
+  type ReadTimestamps,
+} from "./chain-state.js";
 import {
   type ChainStateEntry,
   computeRefreshDelayMs,
+  computeRequestDelayMs,
   computeStaleWaitMs,
   createChainStateEntry,
   findFreshState,
@@ -19,8 +26,14 @@ import {
 } from "./chain-state-entry.js";
 import type { ReadSet } from "./read-set.js";
 import { createBatchLoader } from "./reading/batch-loader.js";
-import { readChainState } from "./reading/read-chain-state.js";
+import { readChainStateValues } from "./reading/read-chain-state.js";
 import { createRefreshScheduler } from "./refresh-scheduler.js";
+import type { ChainStateDemand } from "./sharing/chain-state-demand.js";
+import {
+  type ChainStateSharingOptions,
+  createChainStateSharing,
+  type ReceivedState,
+} from "./sharing/chain-state-sharing.js";
 
 /** Chain state of one read set, refreshed as long as it is requested. */
 export interface ChainStateSubscription {
@@ -54,6 +67,8 @@ export interface ChainStateCacheOptions {
   readonly client: ChainClient;
   readonly clocks: Clocks;
   readonly onRead?: ChainStateReadInterceptor | undefined;
+  /** Other processes with which the state is shared; undefined: there are none. */
+  readonly sharing?: ChainStateSharingOptions | undefined;
 }
 
 interface CachedSubscription {
@@ -61,7 +76,8 @@ interface CachedSubscription {
   readonly subscription: ChainStateSubscription;
 }
 
-export function createChainStateCache({ chain, client, clocks, onRead }: ChainStateCacheOptions): ChainStateCache {
+export function createChainStateCache(options: ChainStateCacheOptions): ChainStateCache {
+  const { chain, client, clocks, onRead } = options;
   const { monotonicNow } = clocks;
   const subscriptions = new Map<string, CachedSubscription>();
   /** Entries that the background refresh looks after. */
@@ -74,9 +90,20 @@ export function createChainStateCache({ chain, client, clocks, onRead }: ChainSt
       : readAll,
     now: monotonicNow,
   });
+  const sharing =
+    options.sharing &&
+    createChainStateSharing(options.sharing, {
+      slug: client.slug,
+      now: monotonicNow,
+      store: storeReceived,
+      read: readForPeer,
+      refresh: refreshEntries,
+    });
 
-  function readAll(readSets: readonly ReadSet[]): Promise<ChainState> {
-    return readChainState(client, chain, readSets, captureReadTimestamps(clocks), shutdown.signal);
+  async function readAll(readSets: readonly ReadSet[]): Promise<ChainState> {
+    const timestamps = captureReadTimestamps(clocks);
+    const values = await readChainStateValues(client, chain, readSets, timestamps, shutdown.signal);
+    return sharing === undefined ? createChainState(values, client.slug) : sharing.publish(values);
   }
 
   function getState(entry: ChainStateEntry): MaybePromise<ChainState> {
@@ -108,7 +135,8 @@ export function createChainStateCache({ chain, client, clocks, onRead }: ChainSt
 
   async function loadEntry(entry: ChainStateEntry): Promise<ChainState> {
     try {
-      const state = await loader.load(entry.readSet);
+      const sharedState = sharing && (await sharing.request(entry));
+      const state = sharedState ?? (await loader.load(entry.readSet));
       // An incomplete state must not replace an older complete one.
       assertStateCovers(state, entry.readSet);
       storeIfNewer(entry, state, monotonicNow());
@@ -121,8 +149,32 @@ export function createChainStateCache({ chain, client, clocks, onRead }: ChainSt
     }
   }
 
+  function storeReceived({ state, values }: ReceivedState): void {
+    const now = monotonicNow();
+    for (const entry of refreshedEntries) {
+      if (!coversReadSet(values, entry.readSet)) continue;
+      storeIfNewer(entry, state, now);
+      // So that the first read of this process, if it has to, is as complete as those of the other.
+      for (const [key, pool] of values.swapPools)
+        if (pool !== undefined) entry.readSet.tickWindows.get(key)?.follow(pool);
+    }
+  }
+
+  /** Reads on behalf of another process, whose entry stays active here as long as it is requested there. */
+  async function readForPeer({ newerThan = Number.NEGATIVE_INFINITY, ...demand }: ChainStateDemand) {
+    const { entry } = getCached(demand.key, demand.readSet, demand.refreshPolicy);
+    entry.requestedAt = Math.max(entry.requestedAt, demand.requestedAt);
+    refreshedEntries.add(entry);
+    scheduler.scheduleWithin(entry.refreshPolicy.refreshMs);
+    const freshState = findFreshState(entry, monotonicNow());
+    if (freshState !== undefined && freshState.readAt > newerThan) return freshState;
+    return readEntry(entry).catch(() => undefined);
+  }
+
   /** Refreshes all active entries that are due, in one request, and schedules the next run. */
   function refreshEntries(): void {
+    if (shutdown.signal.aborted) return;
+    const computeDelayMs = sharing === undefined || sharing.isReader() ? computeRefreshDelayMs : computeRequestDelayMs;
     const now = monotonicNow();
     let nextDelayMs = Number.POSITIVE_INFINITY;
     for (const entry of refreshedEntries) {
@@ -131,7 +183,7 @@ export function createChainStateCache({ chain, client, clocks, onRead }: ChainSt
         if (isEvictable(entry, now)) evict(entry);
         continue;
       }
-      const delayMs = computeRefreshDelayMs(entry, now);
+      const delayMs = computeDelayMs(entry, now);
       const isDue = delayMs <= 0;
       if (isDue) readEntry(entry).catch(() => {});
       nextDelayMs = Math.min(nextDelayMs, isDue ? entry.refreshPolicy.refreshMs : delayMs);
@@ -145,18 +197,21 @@ export function createChainStateCache({ chain, client, clocks, onRead }: ChainSt
     if (subscriptions.get(entry.key)?.entry === entry) subscriptions.delete(entry.key);
   }
 
+  function getCached(key: string, readSet: ReadSet, refreshPolicy: RefreshPolicy): CachedSubscription {
+    const cached = subscriptions.get(key);
+    if (cached !== undefined) return cached;
+    const entry = createChainStateEntry(key, readSet, refreshPolicy);
+    const subscription: ChainStateSubscription = {
+      get: () => getState(entry),
+      isActive: () => isRecentlyRequested(entry, monotonicNow()),
+    };
+    const created = { entry, subscription };
+    subscriptions.set(key, created);
+    return created;
+  }
+
   return {
-    subscribe(key, readSet, refreshPolicy) {
-      const cached = subscriptions.get(key);
-      if (cached !== undefined) return cached.subscription;
-      const entry = createChainStateEntry(key, readSet, refreshPolicy);
-      const subscription: ChainStateSubscription = {
-        get: () => getState(entry),
-        isActive: () => isRecentlyRequested(entry, monotonicNow()),
-      };
-      subscriptions.set(key, { entry, subscription });
-      return subscription;
-    },
+    subscribe: (...identity) => getCached(...identity).subscription,
     close() {
       shutdown.abort();
       scheduler.cancel();

@@ -75,11 +75,24 @@ export function computeStaleWaitMs(
   return Math.min(MAX_STALE_WAIT_MS - (now - readStartedAt), staleState.readAt + refreshPolicy.maxStaleMs - now);
 }
 
-/** Stores a state. Endpoints differ in their heads: an older block does not replace a newer one that is still fresh. */
+/**
+ * Stores a state unless the present one was read later. Endpoints differ in their heads: an older block does not replace a
+ * newer one that is still fresh.
+ */
 export function storeIfNewer(entry: ChainStateEntry, state: ChainState, now: number): void {
+  if (entry.state !== undefined && state.readAt < entry.state.readAt) return;
   const freshState = findFreshState(entry, now);
   if (freshState !== undefined && state.block.number < freshState.block.number) return;
   entry.state = state;
+}
+
+/**
+ * Returns in how many milliseconds the entry of a process that gets its state from another one needs a refresh: after half
+ * an interval in which that one should have read.
+ */
+export function computeRequestDelayMs({ state, failedAt, refreshPolicy }: ChainStateEntry, now: number): number {
+  const lastReadAt = Math.max(state?.readAt ?? Number.NEGATIVE_INFINITY, failedAt);
+  return lastReadAt + 1.5 * refreshPolicy.refreshMs - now;
 }
 
 /** Returns in how many milliseconds the entry needs a refresh; 0 or less: it is due. */

@@ -10,6 +10,7 @@ import { isCctpSymbol } from "../../hop/tokens.js";
 import type { UsdcSwapPool } from "../../hop/usdc-swap-pools.js";
 import type { PriceTable } from "../../prices/token-prices.js";
 import type { Clocks } from "../../resilience/clock.js";
+import type { SharedState } from "../../shared-state/shared-state.js";
 import { createRouteQuoter, type RouteQuoter } from "../math/quote.js";
 import type { ChainState } from "./chain-state.js";
 import {
@@ -67,6 +68,10 @@ export interface RouteCacheDeps {
   readonly maxAgeMs: number | undefined;
   readonly maxStaleMs: number;
   readonly clocks: Clocks;
+  /** What other processes share with this one; undefined: there are none. */
+  readonly sharedState?: SharedState | undefined;
+  /** Observes every chain state that another process has read. */
+  readonly onReceived?: (network: NetworkSlug, chain: Chain, state: ChainState) => void;
   /** Runs every shared read of chain state. */
   readonly onRead?: (
     network: NetworkSlug,
@@ -86,7 +91,7 @@ interface RouteCacheEntry {
 }
 
 export function createRouteCache(deps: RouteCacheDeps): RouteCache {
-  const { settings, attestations, chains, clocks, onRead } = deps;
+  const { settings, attestations, chains, clocks, onRead, sharedState } = deps;
   const { monotonicNow } = clocks;
   const entries = createRouteMap<RouteCacheEntry>();
   const stateCaches = new Map<string, ChainStateCache>();
@@ -117,7 +122,10 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
       getStateCache(network, chain).subscribe(`${refreshMs} ${getReadSetKey(readSet)}`, readSet, refreshPolicy);
     const { sourceReadSet, destinationReadSet, usdcSwapPool } = plan;
     const swapReadSet: ReadSet | undefined = usdcSwapPool &&
-      sourceReadSet && { ...sourceReadSet, tickWindows: getTickWindow(usdcSwapPool) };
+      sourceReadSet && {
+        ...sourceReadSet,
+        tickWindows: new Map([[usdcSwapPool.address, getTickWindow(usdcSwapPool)]]),
+      };
     const client = chains(network).getClient(source.slug);
     const swapOptions = { client, maxAgeMs, now: monotonicNow, signal: shutdown.signal };
     return {
@@ -130,10 +138,10 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
     };
   }
 
-  function getTickWindow(pool: UsdcSwapPool): ReadonlyMap<string, UniswapTickWindow> {
+  function getTickWindow(pool: UsdcSwapPool): UniswapTickWindow {
     const tickWindow = tickWindows.get(pool.address) ?? createUniswapTickWindow(pool);
     tickWindows.set(pool.address, tickWindow);
-    return new Map([[pool.address, tickWindow]]);
+    return tickWindow;
   }
 
   function getStateCache(network: NetworkSlug, chain: Chain): ChainStateCache {
@@ -142,7 +150,13 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
     if (cached !== undefined) return cached;
     const onChainRead: ChainStateReadInterceptor | undefined = onRead && ((...read) => onRead(network, ...read));
     const client = chains(network).getClient(chain.slug);
-    const stateCache = createChainStateCache({ chain, client, clocks, onRead: onChainRead });
+    const sharing = sharedState && {
+      sharedState,
+      topic: `chain ${key}`,
+      getTickWindow,
+      onReceived: (state: ChainState) => deps.onReceived?.(network, chain, state),
+    };
+    const stateCache = createChainStateCache({ chain, client, clocks, onRead: onChainRead, sharing });
     stateCaches.set(key, stateCache);
     return stateCache;
   }
