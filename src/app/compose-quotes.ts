@@ -1,5 +1,6 @@
 import type { ChainClients } from "../chain/chains.js";
 import type { Config } from "../config/config.js";
+import type { NetworkSlug } from "../hop/networks.js";
 import type { Logger } from "../observability/log.js";
 import type { Metrics } from "../observability/metrics/metrics.js";
 import type { Tracing } from "../observability/tracing.js";
@@ -8,9 +9,11 @@ import type { QuoteEngine } from "../quotes/quote-engine.js";
 import { createSdkEngine, type SdkEngine } from "../quotes/sdk-engine.js";
 import { type ComparisonResult, createShadowComparison } from "../quotes/shadow-comparison.js";
 import { createSnapshotEngine } from "../quotes/snapshot-engine.js";
+import type { ChainState } from "../quotes/state/chain-state.js";
 import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { Clocks } from "../resilience/clock.js";
+import type { SharedState } from "../shared-state/shared-state.js";
 import type { OffChainSources } from "./off-chain-sources.js";
 
 /** The quote engine with everything it needs. */
@@ -30,24 +33,27 @@ export interface ComposeQuotesOptions {
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
   readonly logger: Logger;
+  readonly sharedState: SharedState | undefined;
 }
 
 type OnChainStateRead = NonNullable<RouteCacheDeps["onRead"]>;
 
 export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
-  const { config, chains, offChainSources, limiter, clocks, metrics, tracing, logger } = options;
+  const { config, chains, offChainSources, limiter, clocks, metrics, tracing, logger, sharedState } = options;
   const shutdown = new AbortController();
   const access = { ...offChainSources, chains: chains.forNetwork };
   const sdkEngine = createSdkEngine({ ...access, limiter });
   if (config.quoteEngine === "sdk") return { engine: sdkEngine, countActiveRoutes: () => 0, close: () => {} };
+
+  const recordHead = (network: NetworkSlug, chain: string, { block }: ChainState): void =>
+    chains.recordHead(network, chain, { number: Number(block.number), timestamp: Number(block.timeSeconds) });
 
   /** Counts reads by outcome and records the head that each read reports. */
   const countReads: OnChainStateRead = async (network, read, run) => {
     try {
       const chainState = await run();
       metrics.onChainStateRead("ok");
-      const { number, timeSeconds } = chainState.block;
-      chains.recordHead(network, read.chain, { number: Number(number), timestamp: Number(timeSeconds) });
+      recordHead(network, read.chain, chainState);
       return chainState;
     } catch (error) {
       if (!shutdown.signal.aborted) metrics.onChainStateRead("failed");
@@ -64,6 +70,8 @@ export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
     maxStaleMs: config.quoteMaxStaleMs,
     clocks,
     onRead,
+    sharedState,
+    onReceived: (network, { slug }, state) => recordHead(network, slug, state),
     onQuoteAge: metrics.observeQuoteAge,
     ...(config.quoteVerifyRate > 0 && { onQuoteServed: createComparison(sdkEngine) }),
   });

@@ -22,6 +22,7 @@ import { withDeadline } from "../operations/with-deadline.js";
 import { createAdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { createTurnClock, monotonicNow } from "../resilience/clock.js";
 import { createFairQuota } from "../resilience/fair-quota.js";
+import type { SharedState } from "../shared-state/shared-state.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import { composeQuotes } from "./compose-quotes.js";
 import { composeTransfers } from "./compose-transfers.js";
@@ -54,6 +55,8 @@ export interface GatewayOptions {
   readonly fastPaths?: boolean;
   /** Key of the digits in the names of endpoints. Default: a random one. */
   readonly endpointNameKey?: string | undefined;
+  /** What this process shares with others. Default: nothing. */
+  readonly sharedState?: SharedState | undefined;
   /** Destination of the log unless a logger is given. Default: standard output. */
   readonly logOutput?: CountingLogOutput;
 }
@@ -62,7 +65,7 @@ export interface GatewayOptions {
 export async function createGateway(
   config: Config,
   givenLogger?: Logger,
-  { fastPaths = true, endpointNameKey, logOutput = createLogOutput(1) }: GatewayOptions = {},
+  { fastPaths = true, endpointNameKey, sharedState, logOutput = createLogOutput(1) }: GatewayOptions = {},
 ): Promise<Gateway> {
   const logger = givenLogger ?? createLogger(config.logLevel, logOutput);
   const { url: root, version } = findPackageRoot();
@@ -101,11 +104,11 @@ export async function createGateway(
         ? metrics.onEndpointRequest
         : combineObservers(metrics.onEndpointRequest, tracing.onEndpointRequest),
   });
-  const offChainSources = createOffChainSources(config, logger, turnClocks);
+  const offChainSources = createOffChainSources({ config, logger, clocks: turnClocks, sharedState });
   const { settings, prices } = offChainSources;
   const limiter = createAdaptiveLimiter(monotonicNow);
   const quotes = composeQuotes({
-    ...{ config, chains, offChainSources, limiter, metrics, tracing, logger },
+    ...{ config, chains, offChainSources, limiter, metrics, tracing, logger, sharedState },
     clocks: turnClocks,
   });
   const maxTimeoutMs = config.requestTimeoutMs;

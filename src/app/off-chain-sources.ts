@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.js";
 import { getErrorMessage } from "../errors.js";
-import { type AttestationClient, createAttestationClient } from "../hop/cctp/attestation-client.js";
+import { type AttestationClient, attestationCodec, createAttestationClient } from "../hop/cctp/attestation-client.js";
 import { type FeeSettings, parseFeeSettings } from "../hop/fee-settings.js";
 import { createFeeSettingsSource, type FeeSettingsSource } from "../hop/fee-settings-source.js";
 import type { NetworkSlug } from "../hop/networks.js";
@@ -9,6 +9,7 @@ import {
   createTokenPrices,
   getPriceSourceHealth,
   parsePriceDocument,
+  priceDocumentCodec,
   type TokenPrices,
 } from "../prices/token-prices.js";
 import type { Clocks } from "../resilience/clock.js";
@@ -20,6 +21,8 @@ import {
   type StaleWhileRevalidateCache,
 } from "../resilience/stale-while-revalidate.js";
 import { Agent } from "../resilience/undici.js";
+import type { SharedState } from "../shared-state/shared-state.js";
+import { shareValues, type ValueCodec } from "../shared-state/shared-values.js";
 
 /** The data that does not come from a chain: fee settings, token prices and CCTP attestations. */
 export interface OffChainSources {
@@ -48,7 +51,21 @@ const MAX_STALE_MS = 5 * 60_000;
 /** No new attempt is made for this long after a failure. */
 const ERROR_TTL_MS = 1_000;
 
-export function createOffChainSources(config: Config, logger: Logger, { now, monotonicNow }: Clocks): OffChainSources {
+export interface OffChainSourcesOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly clocks: Clocks;
+  /** Other processes with which the documents are shared; undefined: there are none. */
+  readonly sharedState: SharedState | undefined;
+}
+
+export function createOffChainSources({
+  config,
+  logger,
+  clocks,
+  sharedState,
+}: OffChainSourcesOptions): OffChainSources {
+  const { now, monotonicNow } = clocks;
   const { assetsUrl, attestationApiUrl } = config;
   const dispatcher = new Agent({ maxResponseSize: MAX_DOCUMENT_BYTES });
   const documents: StaleWhileRevalidateCache<unknown>[] = [];
@@ -67,7 +84,10 @@ export function createOffChainSources(config: Config, logger: Logger, { now, mon
     name: string,
     path: string,
     parse: (json: unknown) => T,
+    codec: ValueCodec<T>,
   ): StaleWhileRevalidateCache<T> {
+    // Each document is a topic of its own and has one key.
+    const peers = sharedState && shareValues(sharedState, name, codec, (): StaleWhileRevalidateCache<T> => cache)(name);
     const cache = createStaleWhileRevalidateCache({
       load: async (signal) => parse(await fetchDocument(`${assetsUrl}${path}`, signal)),
       now: monotonicNow,
@@ -75,21 +95,25 @@ export function createOffChainSources(config: Config, logger: Logger, { now, mon
       staleMs: MAX_STALE_MS,
       errorTtlMs: ERROR_TTL_MS,
       onError: (error) => logger.warn({ source: name, error: getErrorMessage(error) }, "off-chain source failed"),
+      peers,
     });
     documents.push(cache);
     return cache;
   }
 
-  const createSettingsCache = (network: NetworkSlug): StaleWhileRevalidateCache<FeeSettings> =>
-    createDocumentCache(`settings ${network}`, `/${network}/v1-core-config.json`, (json) =>
-      parseFeeSettings(network, json),
-    );
+  function createSettingsCache(network: NetworkSlug): StaleWhileRevalidateCache<FeeSettings> {
+    const parse = (json: unknown): FeeSettings => parseFeeSettings(network, json);
+    const codec = { encode: (value: FeeSettings) => value, decode: parse };
+    return createDocumentCache(`settings ${network}`, `/${network}/v1-core-config.json`, parse, codec);
+  }
   const settings =
     assetsUrl === undefined
       ? undefined
       : { mainnet: createSettingsCache("mainnet"), goerli: createSettingsCache("goerli") };
   const prices =
-    assetsUrl === undefined ? undefined : createDocumentCache("prices", "/token-prices.json", parsePriceDocument);
+    assetsUrl === undefined
+      ? undefined
+      : createDocumentCache("prices", "/token-prices.json", parsePriceDocument, priceDocumentCodec);
   const attestations =
     attestationApiUrl === undefined
       ? undefined
@@ -97,6 +121,7 @@ export function createOffChainSources(config: Config, logger: Logger, { now, mon
           baseUrl: attestationApiUrl,
           fetchJson: (url) => fetchDocument(url, shutdown.signal),
           now: monotonicNow,
+          share: sharedState && ((findCache) => shareValues(sharedState, "attestations", attestationCodec, findCache)),
         });
 
   return {

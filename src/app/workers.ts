@@ -11,6 +11,9 @@ import { createClusterMetrics } from "../observability/metrics/cluster-metrics.j
 import { PROMETHEUS_MEDIA_TYPE } from "../observability/metrics/media-type.js";
 import { createLivenessReport } from "../observability/probes.js";
 import { answerPings, createWorkerLiveness } from "../observability/worker-liveness.js";
+import { monotonicNow } from "../resilience/clock.js";
+import { createWorkerChannel, joinOverIpc } from "../shared-state/cluster-ipc.js";
+import { createSharedStateHub } from "../shared-state/hub.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import type { Gateway, GatewayOptions } from "./gateway.js";
 import { describeStartupError, StartupError } from "./startup-error.js";
@@ -70,6 +73,7 @@ export function createWorkerSupervisor(config: Config): Gateway {
   const metrics = createClusterMetrics();
   // The same in all workers, also in restarted ones: their metrics are summed by the names of endpoints.
   const endpointNameKey = generateEndpointNameKey();
+  const sharedStateHub = createSharedStateHub({ now: monotonicNow });
   const checkWorkers = createWorkerLiveness(() =>
     [...running].filter((handle) => handle.isListening()).map(({ worker }) => worker),
   );
@@ -108,7 +112,11 @@ export function createWorkerSupervisor(config: Config): Gateway {
     const handle = { worker, url, exited, isListening: () => isListening };
     running.add(handle);
     metrics.addWorker(worker);
-    void exited.then(() => running.delete(handle));
+    const leaveHub = sharedStateHub.addMember(createWorkerChannel(worker));
+    void exited.then(() => {
+      running.delete(handle);
+      leaveHub();
+    });
     return handle;
   }
 
@@ -163,6 +171,7 @@ export function createWorkerSupervisor(config: Config): Gateway {
       const killTimer = setTimeout(killAll, config.requestTimeoutMs + STOP_MARGIN_MS);
       const exits = await Promise.all(draining.map(({ exited }) => exited));
       clearTimeout(killTimer);
+      sharedStateHub.close();
       await metricsListener?.close();
       const failedCount = exits.filter(({ code }) => code !== 0).length;
       if (failedCount > 0) throw new Error(`${failedCount} of ${exits.length} workers did not stop cleanly`);
@@ -178,7 +187,10 @@ export async function serveAsWorker(createGateway: (options: GatewayOptions) => 
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
   answerPings();
   try {
-    const gateway = await createGateway({ endpointNameKey: process.env[ENDPOINT_NAME_KEY_VARIABLE] });
+    const gateway = await createGateway({
+      endpointNameKey: process.env[ENDPOINT_NAME_KEY_VARIABLE],
+      sharedState: joinOverIpc(),
+    });
     process.on("message", (message: PrimaryToWorkerMessage) => {
       if (message.type === "stop") exitAfter(gateway.stop());
     });

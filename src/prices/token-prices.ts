@@ -135,6 +135,12 @@ export function parsePriceDocument(json: unknown): PriceDocument {
   return { timestamp, prices: upperCaseSymbols(new Map(plausible)) };
 }
 
+/** How a price document crosses to other processes. */
+export const priceDocumentCodec = {
+  encode: ({ timestamp, prices }: PriceDocument) => ({ timestamp, prices: Object.fromEntries(prices) }),
+  decode: parsePriceDocument,
+};
+
 function isPlausiblePrice(value: unknown): boolean {
   return typeof value === "number" && value > 0 && value < MAX_PRICE_USD;
 }

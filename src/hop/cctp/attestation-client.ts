@@ -1,5 +1,6 @@
 import { ServiceError } from "../../errors.js";
 import {
+  type CachePeers,
   createStaleWhileRevalidateCache,
   type SourceHealth,
   type StaleWhileRevalidateCache,
@@ -23,19 +24,45 @@ export interface AttestationClientOptions {
   readonly fetchJson: (url: string) => Promise<unknown>;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
+  /**
+   * Connects the caches with those of other processes; undefined: there are none.
+   * @param findCache returns the cache of a message hash; undefined: not such a hash, or too many
+   * @returns a function that returns the peers of the cache of a hash
+   */
+  readonly share?:
+    | ((findCache: (messageHash: string) => AttestationCache | undefined) => (messageHash: string) => AttestationPeers)
+    | undefined;
 }
+
+export type AttestationCache = StaleWhileRevalidateCache<string | undefined>;
+type AttestationPeers = CachePeers<string | undefined>;
+
+/** How attestations cross to other processes: null stands for absent. */
+export const attestationCodec = {
+  encode: (attestation: string | undefined): string | null => attestation ?? null,
+  decode(json: unknown): string | undefined {
+    if (json === null) return undefined;
+    if (typeof json === "string" && ATTESTATION_PATTERN.test(json)) return json;
+    throw new TypeError("not an attestation");
+  },
+};
 
 /** Signatures of 65 bytes, one per attester. */
 const ATTESTATION_PATTERN = /^0x(?:[0-9a-f]{2}){1,4096}$/i;
 const ABSENT_TTL_MS = 60_000;
 /** Pause between requests after a failure. */
 const ERROR_TTL_MS = 1_000;
+const MESSAGE_HASH_PATTERN = /^0x[0-9a-f]{64}$/;
+/** There is one sample message per destination chain. */
+const MAX_CACHES = 64;
 
-type AttestationCache = StaleWhileRevalidateCache<string | undefined>;
-
-export function createAttestationClient({ baseUrl, fetchJson, now }: AttestationClientOptions): AttestationClient {
-  // A handful of entries: there is one sample message per destination chain.
+export function createAttestationClient(options: AttestationClientOptions): AttestationClient {
+  const { baseUrl, fetchJson, now } = options;
   const caches = new Map<string, AttestationCache>();
+  const getPeers = options.share?.((messageHash) => {
+    const isAcceptable = MESSAGE_HASH_PATTERN.test(messageHash) && caches.size < MAX_CACHES;
+    return isAcceptable ? getCache(messageHash) : caches.get(messageHash);
+  });
 
   function getCache(messageHash: string): AttestationCache {
     const existing = caches.get(messageHash);
@@ -47,6 +74,7 @@ export function createAttestationClient({ baseUrl, fetchJson, now }: Attestation
       staleMs: Number.POSITIVE_INFINITY,
       errorTtlMs: ERROR_TTL_MS,
       onError: () => {},
+      peers: getPeers?.(messageHash),
     });
     caches.set(messageHash, cache);
     return cache;

@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Agent, request } from "undici";
+import { afterAll, afterEach, beforeAll, expect, inject, test } from "vitest";
+import { buildService } from "../../support/service/build-service.js";
+import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
+import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
+
+// With WORKERS=3, one process reads each chain and document for all. A counting proxy is in front of every upstream.
+
+const { chains, assetsUrl, attestationUrl } = inject("network");
+let command: string;
+let proxies: ReadonlyMap<string, RpcProxy>;
+const services: ServiceProcess[] = [];
+
+beforeAll(async () => {
+  command = await buildService();
+  const targets = [
+    ...Object.entries(chains).map(([slug, { url }]) => [`RPC_URL_${slug.toUpperCase()}`, url] as const),
+    ["ASSETS_URL", assetsUrl] as const,
+    ["ATTESTATION_API_URL", attestationUrl] as const,
+  ];
+  const started = targets.map(async ([name, url]) => [name, await startRpcProxy(url)] as const);
+  proxies = new Map(await Promise.all(started));
+});
+afterAll(() => Promise.all([...proxies.values()].map((proxy) => proxy.close())));
+afterEach(() => {
+  for (const service of services.splice(0)) service.signal("SIGKILL");
+});
+
+async function start(workers: number, environment: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
+  for (const proxy of proxies.values()) proxy.reset();
+  const urls = Object.fromEntries([...proxies].map(([name, { url }]) => [name, url]));
+  const service = await startServiceProcess(command, {
+    ...urls,
+    WORKERS: `${workers}`,
+    LOG_LEVEL: "info",
+    ...environment,
+  });
+  services.push(service);
+  return service;
+}
+
+/** Routes over all kinds of reads: pools, fees to L1, L1 data fees, CCTP with attestations, Uniswap's tick windows. */
+const ROUTES = [
+  ["ETH", "arbitrum", "polygon", "1000000000000000000"],
+  ["ETH", "polygon", "optimism", "1000000000000000000"],
+  ["ETH", "ethereum", "base", "1000000000000000000"],
+  ["ETH", "optimism", "ethereum", "1000000000000000000"],
+  ["USDC", "arbitrum", "polygon", "1000000000"],
+  ["USDC", "optimism", "base", "1000000000"],
+  ["USDC.e", "polygon", "arbitrum", "1000000000"],
+  ["USDC.e", "optimism", "polygon", "1000000000"],
+  ["USDT", "polygon", "gnosis", "1000000000"],
+  ["DAI", "gnosis", "arbitrum", "1000000000000000000"],
+  ["HOP", "arbitrum", "nova", "1000000000000000000"],
+] as const;
+/** Ten times the shortest interval between two reads of a chain. */
+const DURATION_MS = 10_000;
+const PATHS = ROUTES.map(
+  ([token, from, to, amount]) =>
+    `/v1/quote?amount=${amount}&token=${token}&fromChain=${from}&toChain=${to}&slippage=0.5`,
+);
+
+/** Sends a request over a connection of its own: connections are distributed to the workers in turn. */
+async function get(url: string, path: string) {
+  const dispatcher = new Agent({ pipelining: 0 });
+  try {
+    const { statusCode, headers, body } = await request(`${url}${path}`, { dispatcher });
+    return { status: statusCode, age: Number(headers.age ?? 0), body: await body.text() };
+  } finally {
+    await dispatcher.close();
+  }
+}
+
+/** Sends the same quotes for the same time, and returns the requests to each upstream. */
+async function countRequests(workers: number): Promise<ReadonlyMap<string, number>> {
+  const service = await start(workers);
+  const startedAt = performance.now();
+  while (performance.now() - startedAt < DURATION_MS) {
+    const answers = await Promise.all(PATHS.map((path) => get(service.url, path)));
+    expect(answers.map(({ status }) => status)).toEqual(PATHS.map(() => 200));
+    await sleep(100);
+  }
+  const counts = new Map([...proxies].map(([name, { requests }]) => [name, requests.length]));
+  service.signal("SIGTERM");
+  await service.exitCode;
+  return counts;
+}
+
+test("three workers send about as many requests to the upstreams as one", async () => {
+  const [one, three] = [await countRequests(1), await countRequests(3)];
+  const sum = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((a, b) => a + b, 0);
+  expect(three.get("ASSETS_URL")).toBe(one.get("ASSETS_URL"));
+  expect(three.get("ATTESTATION_API_URL")).toBe(one.get("ATTESTATION_API_URL"));
+  expect(sum(three) / sum(one)).toBeLessThanOrEqual(1.2);
+});
