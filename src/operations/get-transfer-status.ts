@@ -8,11 +8,12 @@ import {
 import type { ChainClients, NetworkChainClients } from "../chain/chains.js";
 import { isBytes32 } from "../chain/hex.js";
 import { ServiceError } from "../errors.js";
+import type { Network } from "../hop/networks.js";
 import { getTokenDecimals } from "../hop/tokens.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import { withTimeout } from "../resilience/with-timeout.js";
-import type { LookupResult, TransferQuery } from "../transfers/sources/transfer-source.js";
+import type { LookupContext, LookupResult, TransferQuery } from "../transfers/sources/transfer-source.js";
 import { isImmutableStatus, type TransferStatus } from "../transfers/status.js";
 import { getStatusTtlMs, type StatusCache } from "../transfers/status-cache.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
@@ -90,22 +91,35 @@ export function createGetTransferStatus(
       throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);
     };
     const find = (access: NetworkChainClients): MaybePromise<LookupResult> =>
-      statusCache.find(query, {
-        network,
-        chains: access,
-        remainingMs,
-        caller: context.caller,
-        // A getter, because creating the signal has a cost that cached statuses avoid.
-        get signal() {
-          return context.signal;
-        },
-      });
+      statusCache.find(query, new CallLookupContext(network, access, remainingMs, context));
     const lookup =
       customUrls.size > 0
         ? chains.withCustomEndpoints(network.slug, customUrls, async (access) => find(access), context)
         : find(chains.forNetwork(network.slug));
     return mapMaybeAsync(lookup, toResponseOrNotFound);
   };
+}
+
+/**
+ * The lookup context of a call. A class, because creating the signal has a cost that cached statuses avoid, and a getter
+ * in an object literal makes a hidden class for each call: these live, with all that the getter refers to, until the next
+ * full garbage collection.
+ */
+class CallLookupContext implements LookupContext {
+  readonly caller: string;
+
+  constructor(
+    readonly network: Network,
+    readonly chains: NetworkChainClients,
+    readonly remainingMs: () => number,
+    private readonly callContext: CallContext,
+  ) {
+    this.caller = callContext.caller;
+  }
+
+  get signal(): AbortSignal {
+    return this.callContext.signal;
+  }
 }
 
 function parseQuery(request: GetTransferStatusRequest): TransferQuery {

@@ -19,7 +19,7 @@ import { isImmutableStatus, type TransferStatus } from "./status.js";
 export interface StatusCache {
   /**
    * Returns the status of a transfer, or undefined when it certainly does not exist. Answers synchronously when the
-   * status is cached or indexed. A status that is cached is frozen: the next caller gets the same object.
+   * status is cached or indexed, without reading the signal. A status that is cached is frozen: the next caller gets the same object.
    * @throws ServiceError as TransferResolver.resolve and AdaptiveLimiter.run do
    */
   find(query: TransferQuery, context: LookupContext): LookupResult | Promise<LookupResult>;
@@ -71,6 +71,11 @@ export function getStatusTtlMs({ sent }: TransferStatus): number {
 function getNotFoundTtlMs({ chains }: Network): number {
   const blockTimesMs = [...chains.values()].map(({ blockTimeMs }) => blockTimeMs);
   return Math.max(MIN_NOT_FOUND_TTL_MS, Math.min(...blockTimesMs));
+}
+
+/** Copies a context whose signal may be created on first access, by a getter that spreading the context would lose. */
+function readSignal(context: LookupContext): LookupContext {
+  return { ...context, signal: context.signal };
 }
 
 /**
@@ -136,8 +141,10 @@ export function createStatusCache({
 
   return {
     find(query, context) {
-      if (usesCustomEndpoints(context.chains, context.network.chains.keys()))
-        return limiter.run(context.caller, context.signal, () => resolver.resolve(query, context));
+      if (usesCustomEndpoints(context.chains, context.network.chains.keys())) {
+        const lookupContext = readSignal(context);
+        return limiter.run(context.caller, lookupContext.signal, () => resolver.resolve(query, lookupContext));
+      }
       const key = `${context.network.slug} ${query.transactionHash ?? ""} ${query.transferId ?? ""}`;
       const cached = cache.get(key);
       if (cached !== undefined) return cached;
@@ -148,7 +155,7 @@ export function createStatusCache({
       if (miss?.error !== undefined) throw miss.error;
       if (miss !== undefined) return undefined;
       if (!singleFlight.isInFlight(key)) limiter.assertCapacity(context.caller);
-      return findShared(key, query, context);
+      return findShared(key, query, readSignal(context));
     },
   };
 }
