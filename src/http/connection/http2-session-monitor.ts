@@ -34,8 +34,8 @@ export interface OpenStream {
 export interface Http2SessionMonitorOptions {
   readonly limits: HttpLimits;
   readonly monitor: ResponseMonitor;
-  /** Returns the identity of the caller of a request. */
-  identifyCaller(session: ServerHttp2Session, headers: IncomingHttpHeaders): string;
+  /** Returns the identity of the caller of a request, given the address of its peer. */
+  identifyCaller(address: string | undefined, headers: IncomingHttpHeaders): string;
 }
 
 interface SessionState {
@@ -216,7 +216,7 @@ export function createHttp2SessionMonitor({
         countReset(session, state);
         return 1;
       }
-      const release = streamQuota.tryAcquire(identifyCaller(session, headers));
+      const release = streamQuota.tryAcquire(identifyCaller(state.socket.remoteAddress, headers));
       if (release === undefined) {
         refusedStreams += 1;
         state.refusedInRow += 1;
@@ -230,7 +230,7 @@ export function createHttp2SessionMonitor({
       const open: OpenStream = { stream, release };
       state.openStreams.push(open);
       monitor.requestStarted();
-      stream.once("close", () => {
+      stream.on("close", () => {
         removeStream(state, open);
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) countReset(session, state);
       });

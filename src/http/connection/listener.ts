@@ -104,11 +104,7 @@ export function createHttpSocketListener({
     getPendingResponses: (socket) => http1Connections.getPendingResponses(socket),
     countHeldBytes: throttle.countHeldBytes,
   });
-  const sessions = createHttp2SessionMonitor({
-    limits,
-    monitor,
-    identifyCaller: (session, headers) => identifyCaller(session.socket.remoteAddress, headers),
-  });
+  const sessions = createHttp2SessionMonitor({ limits, monitor, identifyCaller });
   const sessionBySocket = new WeakMap<Socket, ServerHttp2Session>();
   let isDraining = false;
   let closed: Promise<void> | undefined;
@@ -159,7 +155,9 @@ export function createHttpSocketListener({
     const storeSession = (session: ServerHttp2Session): void => {
       sessionBySocket.set(socket, session);
       if (!session.destroyed) sessions.add(session, socket);
-      session.on("stream", (...event) => onSessionStream(session, ...event));
+      session.on("stream", (stream, headers, flags, ...extra: string[][]) =>
+        onSessionStream(session, stream, headers, flags, extra[0] ?? []),
+      );
     };
     http2.once("session", storeSession);
     http2.emit("connection", socket);
@@ -177,9 +175,11 @@ export function createHttpSocketListener({
   http2.removeAllListeners("stream");
   function onSessionStream(
     session: ServerHttp2Session,
-    ...[stream, headers, flags, ...extra]: [ServerHttp2Stream, IncomingHttpHeaders, number, ...string[][]]
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    flags: number,
+    rawHeaders: readonly string[],
   ): void {
-    const [rawHeaders = []] = extra;
     const serve = () => void emitRequest?.call(http2, stream, headers, flags, rawHeaders);
     const place = sessions.addStream(session, stream, headers);
     const work = place > 0 ? onStream(stream, headers, rawHeaders, serve) : undefined;

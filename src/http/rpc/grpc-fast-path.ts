@@ -207,7 +207,7 @@ function parseSingleMessage(method: FastPathMethod, chunks: readonly Buffer[]): 
 }
 
 function sendMessage(call: FastPathCall, bytes: Buffer, extraHeaders: readonly string[]): void {
-  sendResponseHeaders(call, extraHeaders, OK_TRAILERS);
+  sendResponseHeaders(call, extraHeaders, sendOkTrailers);
   call.context.code = "ok";
   call.stream.end(bytes);
 }
@@ -222,14 +222,19 @@ function fail(call: FastPathCall, error: unknown): void {
 function sendFailure(call: FastPathCall, trailer: Headers): void {
   const { stream } = call;
   if (stream.destroyed || stream.closed) return;
-  sendResponseHeaders(call, [], toNodeTrailers(trailer));
+  const trailers = toNodeTrailers(trailer);
+  sendResponseHeaders(call, [], () => stream.sendTrailers(trailers));
   stream.end();
+}
+
+function sendOkTrailers(this: ServerHttp2Stream): void {
+  this.sendTrailers(OK_TRAILERS);
 }
 
 function sendResponseHeaders(
   { stream, context, shouldGzip }: FastPathCall,
   extraHeaders: readonly string[],
-  trailers: Record<string, string>,
+  sendTrailers: (this: ServerHttp2Stream) => void,
 ): void {
   const headers: Record<string, string | number> = { ":status": 200, "content-type": "application/grpc+proto" };
   if (shouldGzip) headers["grpc-encoding"] = "gzip";
@@ -237,7 +242,7 @@ function sendResponseHeaders(
   assignHeaders(headers, extraHeaders);
   stream.respond(headers, { waitForTrailers: true });
   context.hasResponded = true;
-  stream.on("wantTrailers", () => stream.sendTrailers(trailers));
+  stream.on("wantTrailers", sendTrailers);
 }
 
 function assignHeaders(headers: Record<string, string | number>, list: readonly string[]): void {
