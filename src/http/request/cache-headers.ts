@@ -1,9 +1,26 @@
 import type { CachePolicy } from "../../operations/operation.js";
 
+const NO_HEADERS: readonly string[] = [];
+
+/** The headers of the last policy: most responses have the same as the one before. */
+let last: { readonly policy: Exclude<CachePolicy, "private">; readonly headers: readonly string[] } = {
+  policy: { ageSeconds: Number.NaN, maxAgeSeconds: Number.NaN },
+  headers: NO_HEADERS,
+};
+
 /** Returns the caching headers of a response: names and values alternate. */
 export function buildCacheHeaders(policy: CachePolicy | undefined): readonly string[] {
-  if (policy === undefined) return [];
+  if (policy === undefined) return NO_HEADERS;
   if (policy === "private") return NO_STORE_HEADERS;
+  const isSame =
+    policy.ageSeconds === last.policy.ageSeconds &&
+    policy.maxAgeSeconds === last.policy.maxAgeSeconds &&
+    policy.staleWhileRevalidateSeconds === last.policy.staleWhileRevalidateSeconds;
+  if (!isSame) last = { policy, headers: formatCacheHeaders(policy) };
+  return last.headers;
+}
+
+function formatCacheHeaders(policy: Exclude<CachePolicy, "private">): readonly string[] {
   const { ageSeconds, maxAgeSeconds, staleWhileRevalidateSeconds } = policy;
   const fresh = `public, max-age=${toWholeSeconds(maxAgeSeconds)}`;
   const control =

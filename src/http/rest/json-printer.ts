@@ -37,6 +37,7 @@ export function createRestJsonPrinter(schema: DescMessage, onlyField = ""): Rest
 function createMessagePrinter(schema: DescMessage, ancestors: readonly DescMessage[]): PrintValue {
   if (ancestors.includes(schema)) throw new Error(`${schema.typeName} contains itself and cannot be printed`);
   const members = schema.fields.map((field) => createJsonField(field, [...ancestors, schema]));
+  if (schema.oneofs.length === 0) return createPlainMessagePrinter(schema, members);
   return (message = {}) => {
     const fields = message as Fields;
     let out = "";
@@ -44,6 +45,21 @@ function createMessagePrinter(schema: DescMessage, ancestors: readonly DescMessa
       if (has(fields)) out += `${out === "" ? "" : ","}${keyPrefix}${print(read(fields))}`;
     }
     return `{${out}}`;
+  };
+}
+
+/** Creates a printer for a message without oneofs, which has all its fields. */
+function createPlainMessagePrinter({ fields: descriptors }: DescMessage, members: readonly JsonField[]): PrintValue {
+  const plainMembers = members.map(({ keyPrefix, print }, index) => ({
+    name: descriptors[index]?.localName ?? "",
+    prefix: index === 0 ? keyPrefix : `,${keyPrefix}`,
+    print,
+  }));
+  return (message = {}) => {
+    const fields = message as Fields;
+    let out = "{";
+    for (const { name, prefix, print } of plainMembers) out += prefix + print(fields[name]);
+    return `${out}}`;
   };
 }
 

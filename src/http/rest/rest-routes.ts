@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";

@@ -24,6 +24,9 @@ export interface JsonBody {
 const TYPE_HEADERS: HeaderList = ["content-type", JSON_CONTENT_TYPE];
 const SHARED_HEADER_LINES = formatHeaderLines([...buildSharedHeaders(), ...TYPE_HEADERS]);
 
+/** What operations added to the last response, and its lines: most responses have the same as the one before. */
+let lastHeaders: { readonly list: HeaderList; readonly lines: string } = { list: [], lines: "" };
+
 /**
  * Sends a JSON text with status 200, or its headers alone for HEAD. Sends 304 if the response is cacheable and the
  * caller has it already.
@@ -61,8 +64,10 @@ function trySendShared({ res, context }: HttpExchange, body: JsonBody, etag: str
   const { text, byteLength, bytes } = body;
   if (bytes === undefined && !isLatin1(body)) return false;
   const validator = etag === undefined ? "" : `etag: ${etag}\r\n`;
-  const lines = `${SHARED_HEADER_LINES}content-length: ${byteLength}\r\n${validator}`;
-  if (!trySendInOneWrite(res, lines + formatHeaderLines(context.buildResponseHeaders()), bytes ?? text)) return false;
+  const list = context.buildResponseHeaders();
+  if (list !== lastHeaders.list) lastHeaders = { list, lines: formatHeaderLines(list) };
+  const lines = `${SHARED_HEADER_LINES}content-length: ${byteLength}\r\n${validator}${lastHeaders.lines}`;
+  if (!trySendInOneWrite(res, lines, bytes ?? text)) return false;
   if (bytes !== undefined) noteSharedBody(res, byteLength);
   return true;
 }
