@@ -28,6 +28,15 @@ interface QueryParameter {
   assign(fields: Fields, value: unknown, key: string): void;
 }
 
+/** A parameter that the fast path binds. */
+interface FastParameter {
+  /** A name of the parameter, with the equals sign. */
+  readonly prefix: string;
+  /** Tells whether the parameter was received already, under any name. */
+  readonly bit: number;
+  readonly parameter: QueryParameter;
+}
+
 /** The occurrences of a parameter, or of one key of a map. */
 interface ReceivedParameter {
   /** Names that were used: a field has up to two. */
@@ -70,7 +79,9 @@ function createFastPathBinder(
   parameters: ReadonlyMap<string, QueryParameter>,
   newMessage: () => Message,
 ): (query: string) => Message | undefined {
-  const fastParameters = new Map<string, { readonly bit: number; readonly parameter: QueryParameter }>();
+  const fastParameters = new Map<string, FastParameter>();
+  /** The parameters of the last query, in its order: most callers keep to one. */
+  const lastOrder: FastParameter[] = [];
   const bits = new Map<QueryParameter, number>();
   for (const [name, parameter] of parameters) {
     if (parameter.kind !== "single" || parameter.oneof !== undefined) continue;
@@ -78,23 +89,27 @@ function createFastPathBinder(
     // Bit operations work on 31 bits.
     if (bit > 2 ** 30) continue;
     bits.set(parameter, bit);
-    fastParameters.set(name, { bit, parameter });
+    fastParameters.set(name, { prefix: `${name}=`, bit, parameter });
   }
   return (query) => {
     if (!UNENCODED_QUERY.test(query)) return undefined;
     const message = newMessage();
     let received = 0;
-    for (let start = 0; start < query.length; ) {
+    for (let start = 0, index = 0; start < query.length; index++) {
       const next = query.indexOf("&", start);
       const end = next === -1 ? query.length : next;
-      const equals = query.indexOf("=", start);
-      if (equals === -1 || equals >= end - 1) return undefined;
-      const entry = fastParameters.get(query.slice(start, equals));
-      if (entry === undefined || (received & entry.bit) !== 0) return undefined;
-      received |= entry.bit;
-      const value = entry.parameter.valueParser.parse(query.slice(equals + 1, end));
+      let found = lastOrder[index];
+      if (found === undefined || !query.startsWith(found.prefix, start)) {
+        found = fastParameters.get(query.slice(start, Math.max(start, query.indexOf("=", start))));
+        if (found === undefined) return undefined;
+        lastOrder[index] = found;
+      }
+      const { prefix, bit, parameter } = found;
+      if (start + prefix.length >= end || (received & bit) !== 0) return undefined;
+      received |= bit;
+      const value = parameter.valueParser.parse(query.slice(start + prefix.length, end));
       if (value === undefined) return undefined;
-      entry.parameter.assign(message as unknown as Fields, value, "");
+      parameter.assign(message as unknown as Fields, value, "");
       start = end + 1;
     }
     return message;
