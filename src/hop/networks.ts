@@ -45,7 +45,7 @@ const BLOCK_TIMES_MS: Readonly<Record<string, number>> = {
 const DEFAULT_BLOCK_TIME_MS = 2_000;
 
 /** Names that the SDK accepts for a chain in addition to its slug. */
-const CHAIN_ALIASES: Readonly<Record<string, string>> = { xdai: "gnosis" };
+const CHAIN_ALIASES: ReadonlyMap<string, string> = new Map([["xdai", "gnosis"]]);
 
 const NETWORKS: Readonly<Record<NetworkSlug, Network>> = {
   mainnet: loadNetwork("mainnet"),
@@ -58,7 +58,7 @@ export function getNetwork(slug: NetworkSlug): Network {
 
 /** Returns the chain with a slug or alias; undefined if there is none. */
 export function findChain(network: Network, name: string): Chain | undefined {
-  return network.chains.get(Object.hasOwn(CHAIN_ALIASES, name) ? (CHAIN_ALIASES[name] as string) : name);
+  return network.chains.get(name) ?? network.chains.get(CHAIN_ALIASES.get(name) ?? "");
 }
 
 function loadNetwork(slug: NetworkSlug): Network {
