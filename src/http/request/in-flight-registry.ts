@@ -67,9 +67,10 @@ export function createInFlightRegistry(options: RequestContextOptions): InFlight
 
   return {
     register(req, res, existing) {
-      req.on("error", ignoreError);
       res.on("error", ignoreError);
-      if (!("stream" in req)) {
+      // Over HTTP/1.1 a request without this listener keeps its errors to itself.
+      if ("stream" in req) req.on("error", ignoreError);
+      else {
         const { socket } = req;
         const context = openContext(req.headers, socket);
         context.res = res;
