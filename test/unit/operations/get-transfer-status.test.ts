@@ -365,6 +365,14 @@ describe("the price", () => {
   });
 });
 
+test("the context of a lookup has no getters of its own, each of which would make a hidden class per call", () => {
+  const { call, lookups } = setup();
+  call();
+  const properties = Object.getOwnPropertyDescriptors(lookups[0]?.context ?? {});
+  expect(Object.keys(properties)).toContain("caller");
+  expect(Object.values(properties).filter(({ get }) => get !== undefined)).toEqual([]);
+});
+
 describe("the deadline of the lookup", () => {
   test.each([
     [undefined, MAX_TIMEOUT_MS],
