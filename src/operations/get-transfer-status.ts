@@ -1,8 +1,6 @@
-import { create } from "@bufbuild/protobuf";
 import {
   type GetTransferStatusRequest,
   type GetTransferStatusResponse,
-  GetTransferStatusResponseSchema,
   GetTransferStatusResponse_State as State,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients, NetworkChainClients } from "../chain/chains.js";
@@ -196,8 +194,9 @@ function toResponseMessage(
   const { event, source, destination } = sent;
   const amountFormatted = toWholeTokens(event.amount, sent.token);
   const bonderFeeFormatted = toWholeTokens(event.bonderFee, sent.token);
+  // Not by `create`, nor by copying what it creates: both take longer than printing the message.
   return {
-    ...EMPTY_RESPONSE,
+    $typeName: "hop.bridge.v1.GetTransferStatusResponse",
     transferId: sent.id,
     transactionHash: sent.transactionHash,
     sourceChainId: source.chainId,
@@ -223,9 +222,6 @@ function toResponseMessage(
     otherTransferIds: Object.freeze([...otherTransferIds]) as string[],
   };
 }
-
-/** Copied, because that is several times faster than to create each message by its descriptor. */
-const EMPTY_RESPONSE = create(GetTransferStatusResponseSchema);
 
 /** A sender may choose any 256-bit deadline; the field of the response is an int64. */
 const MAX_INT64 = 2n ** 63n - 1n;
