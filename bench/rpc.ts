@@ -1,8 +1,7 @@
-import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { create, fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
-import { type ConnectRouter, createClient } from "@connectrpc/connect";
-import { connectNodeAdapter, createGrpcTransport } from "@connectrpc/connect-node";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import {
   BridgeService,
@@ -18,8 +17,8 @@ import { withLocalNetwork } from "./support/local-network.js";
 import { listenOnFreePort, recordResponse, serveGateway, serveRecordedResponse } from "./support/recorded-server.js";
 import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
 
-// Measures quotes per second of one process over gRPC, against bare servers of @grpc/grpc-js, node:http2 and Connect, and
-// over Connect JSON, against bare servers of node:http and Connect. The bare servers send a fixed response of the same size.
+// Measures quotes per second of one process over gRPC, against bare servers of @grpc/grpc-js and node:http2, and over
+// Connect JSON, against a bare server of node:http. The bare servers send a fixed response of the same size.
 
 const GET_QUOTE_PATH = "/hop.bridge.v1.BridgeService/GetQuote";
 const JSON_TYPE = "application/json";
@@ -38,15 +37,14 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
   const quote = await fetchQuoteOverGrpc(gateway.url);
   const input = { response: Buffer.from(toBinary(GetQuoteResponseSchema, quote)).toString("base64") };
   await measureGrpc(gateway, input);
-  await measureConnectJson(gateway, input);
+  await measureConnectJson(gateway);
   await gateway.stop();
 }
 
 async function measureGrpc(gateway: ServerProcess, input: FixedResponse): Promise<void> {
   const bareGrpc = await startServer("grpc-js", input);
   const bareHttp2 = await startServer("http2", input);
-  const bareConnect = await startServer("connect-h2", input);
-  for (const { url } of [bareGrpc, bareHttp2, bareConnect]) await fetchQuoteOverGrpc(url);
+  for (const { url } of [bareGrpc, bareHttp2]) await fetchQuoteOverGrpc(url);
   const loads = createGrpcLoads({
     path: GET_QUOTE_PATH,
     message: () => toBinary(GetQuoteRequestSchema, nextRequest()),
@@ -55,28 +53,25 @@ async function measureGrpc(gateway: ServerProcess, input: FixedResponse): Promis
   await compareServers("GetQuote over gRPC", [
     { name: "bare @grpc/grpc-js", server: bareGrpc, loads },
     { name: "bare node:http2", server: bareHttp2, loads },
-    { name: "bare connect-node", server: bareConnect, loads: loads.slice(0, 1) },
     { name: "hop-gateway", server: gateway, loads },
   ]);
-  for (const server of [bareGrpc, bareHttp2, bareConnect]) await server.stop();
+  for (const server of [bareGrpc, bareHttp2]) await server.stop();
 }
 
-async function measureConnectJson(gateway: ServerProcess, input: FixedResponse): Promise<void> {
+async function measureConnectJson(gateway: ServerProcess): Promise<void> {
   const body = toJsonString(GetQuoteRequestSchema, nextRequest());
   const headers = { "content-type": JSON_TYPE };
   const raw = await startServer(
     "raw",
     await recordResponse(`${gateway.url}${GET_QUOTE_PATH}`, { method: "POST", headers, body }),
   );
-  const bareConnect = await startServer("connect-h1", input);
   const template = toJsonString(GetQuoteRequestSchema, create(GetQuoteRequestSchema, { ...QUOTE, amount: VALUE }));
   const loads = createHttpLoads(describePostRequests(GET_QUOTE_PATH, JSON_TYPE, template, FIRST_AMOUNT));
   await compareServers("GetQuote over Connect JSON and HTTP/1.1, distinct amounts", [
     { name: "bare node:http", server: raw, loads },
-    { name: "bare connect-node", server: bareConnect, loads: loads.slice(0, 1) },
     { name: "hop-gateway", server: gateway, loads },
   ]);
-  for (const server of [raw, bareConnect]) await server.stop();
+  await raw.stop();
 }
 
 /** Gets a quote with an ordinary client, which proves that the server answers what the load generator will send. */
@@ -90,11 +85,6 @@ interface FixedResponse {
 }
 
 const decode = ({ response }: FixedResponse) => fromBinary(GetQuoteResponseSchema, Buffer.from(response, "base64"));
-
-function connectRoutes(input: FixedResponse) {
-  const quote = decode(input);
-  return (router: ConnectRouter) => router.service(BridgeService, { getQuote: () => quote });
-}
 
 async function serveGrpcJs(input: FixedResponse): Promise<string> {
   const quote = decode(input);
@@ -139,8 +129,4 @@ await runBench(() => withLocalNetwork(measure), {
   raw: serveRecordedResponse,
   "grpc-js": serveGrpcJs,
   http2: serveHttp2,
-  "connect-h1": (input: FixedResponse) =>
-    listenOnFreePort(createServer(connectNodeAdapter({ routes: connectRoutes(input) }))),
-  "connect-h2": (input: FixedResponse) =>
-    listenOnFreePort(createHttp2Server(connectNodeAdapter({ routes: connectRoutes(input) }))),
 });

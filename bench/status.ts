@@ -13,7 +13,7 @@ import { createSyntheticIndex } from "./support/synthetic-index.js";
 // sends the same response. No upstream is reachable.
 
 /** Far more than the status cache holds. */
-const INDEXED_TRANSFERS = 200_000;
+const INDEXED_TRANSFERS = 50_000;
 
 async function measure(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "hop-status-"));

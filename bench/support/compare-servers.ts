@@ -30,7 +30,7 @@ const ROUNDS = 5;
 const ROUND_SECONDS = 2;
 /** By then V8 has optimized a server: its first 20,000 requests can take five times the CPU. */
 const WARM_UP_REQUESTS = 40_000;
-const MAX_WARM_UPS = 3;
+const MAX_WARM_UPS = 2;
 
 /**
  * Loads the servers in turn, round after round, so that noise of the machine affects all of them. Prints a table of

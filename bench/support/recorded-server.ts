@@ -24,17 +24,15 @@ export async function serveGateway(environment: Readonly<Record<string, string>>
   return (await gateway.start()).url;
 }
 
-/**
- * Starts a bare node:http server that sends one response to every request. Returns its URL. The body is a string, which
- * Node.js sends in one write with the headers; bytes would take two.
- */
+/** Starts a bare node:http server that sends one response to every request. Returns its URL. */
 export async function serveRecordedResponse({ status, headers, body }: RecordedResponse): Promise<string> {
+  const bytes = Buffer.from(body);
   return listenOnFreePort(
     createServer((request, response) => {
       // The body must be consumed before the next request on the connection is read.
       if (request.method === "POST") {
-        request.resume().once("end", () => response.writeHead(status, [...headers]).end(body));
-      } else response.writeHead(status, [...headers]).end(body);
+        request.resume().once("end", () => response.writeHead(status, [...headers]).end(bytes));
+      } else response.writeHead(status, [...headers]).end(bytes);
     }),
   );
 }
