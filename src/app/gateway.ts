@@ -170,6 +170,10 @@ export async function createGateway(
     onInternalError: (error, requestId) => logger.error({ requestId, err: error }, "internal error"),
   });
 
+  sharedState?.observeReader((topic) =>
+    logger.info({ workerPid: process.pid, topic }, "this worker reads the topic for all workers"),
+  );
+
   function getLoad(): ServiceLoad {
     return {
       ...server.getLoad(),
@@ -179,6 +183,7 @@ export async function createGateway(
       customEndpoints: chains.countCustomEndpoints(),
       callsPerSecond: callsPerSecond ?? 0,
       activeRoutes: quotes.countActiveRoutes(),
+      sharedState: sharedState?.stats(),
     };
   }
 

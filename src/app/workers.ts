@@ -112,7 +112,9 @@ export function createWorkerSupervisor(config: Config): Gateway {
     const handle = { worker, url, exited, isListening: () => isListening };
     running.add(handle);
     metrics.addWorker(worker);
-    const leaveHub = sharedStateHub.addMember(createWorkerChannel(worker));
+    const leaveHub = sharedStateHub.addMember(createWorkerChannel(worker), () =>
+      logger.warn({ workerPid: worker.process.pid }, "worker does not respond; others read the chains in its place"),
+    );
     void exited.then(() => {
       running.delete(handle);
       leaveHub();

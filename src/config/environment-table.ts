@@ -187,7 +187,7 @@ export const environmentTable = {
       name: "WORKERS",
       defaultValue: 1,
       description:
-        "number of processes that share the port, to use more than one core; each sends its own requests to the chains",
+        "number of processes that share the port, to use more than one core; of each chain and document, one of them reads for all",
     },
     { min: 1, max: 256 },
   ),

@@ -2,8 +2,11 @@ import type { HubChannel, ToHub } from "./channel.js";
 
 /** Chooses the reader of each topic among the members, and passes messages between them. Knows no values. */
 export interface SharedStateHub {
-  /** Adds a member. Returns a function that removes it, after which another one takes over its topics. */
-  addMember(channel: HubChannel): () => void;
+  /**
+   * Adds a member. Returns a function that removes it, after which others take over its topics.
+   * @param onSuspend called when others take over because it does not respond
+   */
+  addMember(channel: HubChannel, onSuspend?: () => void): () => void;
   close(): void;
 }
 
@@ -14,6 +17,7 @@ export interface SharedStateHubOptions {
 
 interface Member {
   readonly channel: HubChannel;
+  readonly onSuspend: (() => void) | undefined;
   /** When its last message arrived. */
   seenAt: number;
   isResponsive: boolean;
@@ -64,6 +68,7 @@ export function createSharedStateHub({ now }: SharedStateHubOptions): SharedStat
 
   function suspend(member: Member): void {
     member.isResponsive = false;
+    member.onSuspend?.();
     releaseTopics(member);
   }
 
@@ -148,8 +153,8 @@ export function createSharedStateHub({ now }: SharedStateHubOptions): SharedStat
   }
 
   return {
-    addMember(channel) {
-      const member: Member = { channel, seenAt: now(), isResponsive: true };
+    addMember(channel, onSuspend) {
+      const member: Member = { channel, onSuspend, seenAt: now(), isResponsive: true };
       members.add(member);
       channel.listen((message) => receive(member, message));
       channel.send({ type: "shared-state", kind: "ping" });

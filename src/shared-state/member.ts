@@ -23,6 +23,7 @@ const MAX_PENDING_REQUESTS = 128;
 /** Creates the shared state of a process that is connected to the hub. */
 export function createSharedStateMember({ channel, clock, now }: MemberOptions): SharedState {
   const topics = new Map<string, JoinedTopic>();
+  const observers: ((topic: string) => void)[] = [];
   const pending = new Map<number, (text: string | undefined) => void>();
   const messages: Record<SharedStateEvent, number> = {
     published: 0,
@@ -60,7 +61,9 @@ export function createSharedStateMember({ channel, clock, now }: MemberOptions):
     const topic = topics.get(name);
     if (topic === undefined) return;
     topic.isReader = isNowReader;
-    if (isNowReader) topic.handlers.onBecomeReader();
+    if (!isNowReader) return;
+    for (const observe of observers) observe(name);
+    topic.handlers.onBecomeReader();
   }
 
   function deliver(name: string, text: string): void {
@@ -115,6 +118,7 @@ export function createSharedStateMember({ channel, clock, now }: MemberOptions):
         request: async (text) => (isReader(topic) ? undefined : request(name, text)),
       };
     },
+    observeReader: (onBecomeReader) => void observers.push(onBecomeReader),
     stats: () => ({
       readTopics: [...topics].filter(([, topic]) => isReader(topic)).map(([name]) => name),
       messages: { ...messages },

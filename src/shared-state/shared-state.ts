@@ -7,6 +7,8 @@ export interface SharedState {
   /** Takes part in a topic from now on. Each topic is joined once. */
   join(topic: string, handlers: TopicHandlers): SharedTopic;
   readonly clock: SharedClock;
+  /** Calls back whenever this process becomes the reader of a topic. */
+  observeReader(onBecomeReader: (topic: string) => void): void;
   stats(): SharedStateStats;
 }
 

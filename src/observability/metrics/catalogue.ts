@@ -102,6 +102,16 @@ export const metricCatalogue = {
   quoteComparisons: counter("quote_comparisons_total", "Quotes compared with the SDK's quote, by result.", ["result"]),
   chainStateReads: counter("chain_state_reads_total", "Reads of the chain state for quotes, by outcome.", ["outcome"]),
   activeRoutes: summedGauge("active_routes", "Routes in recent use, whose chain state is refreshed periodically."),
+  sharedReaders: summedGauge(
+    "shared_state_readers",
+    "Processes that read a topic (a chain, a document, the attestations) for all workers: 1, or 0 while none does.",
+    ["topic"],
+  ),
+  sharedMessages: counter(
+    "shared_state_messages_total",
+    "Messages between workers: values handed on and taken, and requests to the reader. unanswered: read by the process itself.",
+    ["event"],
+  ),
   indexLag: maxGauge("index_lag_blocks", "Number of blocks that the transfer index is behind a chain.", ["chain"]),
   concurrencyLimit: summedGauge(
     "concurrency_limit",

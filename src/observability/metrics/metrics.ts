@@ -2,6 +2,7 @@ import type { BudgetEvent, ChainEndpointRequest } from "../../chain/chains.js";
 import type { EndpointRequestObserver } from "../../chain/endpoints/endpoint.js";
 import type { AccessLog } from "../../http/request/request-context.js";
 import type { LimiterLoad } from "../../resilience/adaptive-limiter.js";
+import type { SharedStateStats } from "../../shared-state/shared-state.js";
 import type { DependencyStatus } from "../dependency-status.js";
 import { type MetricDescription, metricCatalogue, QUOTE_AGE_BUCKETS, RPC_DURATION_BUCKETS } from "./catalogue.js";
 import type { MetricFamily, MetricsJson } from "./exposition.js";
@@ -45,6 +46,8 @@ export interface ServiceLoad {
   readonly activeRoutes: number;
   /** Calls per second that this process may send to each endpoint; 0: no limit. */
   readonly callsPerSecond: number;
+  /** undefined: nothing is shared with other processes. */
+  readonly sharedState: SharedStateStats | undefined;
 }
 
 export interface MetricsOptions {
@@ -146,6 +149,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
     quoteComparisons: quoteComparisons.toSamples,
     chainStateReads: chainStateReads.toSamples,
     activeRoutes: () => gauge(getLoad().activeRoutes),
+    sharedReaders: () => (getLoad().sharedState?.readTopics ?? []).map((topic) => ({ labels: { topic }, value: 1 })),
+    sharedMessages: () =>
+      Object.entries(getLoad().sharedState?.messages ?? {}).map(([event, value]) => ({ labels: { event }, value })),
     indexLag: () =>
       (getDependencyStatus().index ?? []).map(({ chain, lagBlocks }) => ({ labels: { chain }, value: lagBlocks })),
     concurrencyLimit: () => gauge(getLoad().limiter.limit),

@@ -61,7 +61,7 @@ const PATHS = ROUTES.map(
     `/v1/quote?amount=${amount}&token=${token}&fromChain=${from}&toChain=${to}&slippage=0.5`,
 );
 
-/** Sends a request over a connection of its own: connections are distributed to the workers in turn. */
+/** Sends a request over a connection of its own: the connections are distributed to the workers in turn. */
 async function get(url: string, path: string) {
   const dispatcher = new Agent({ pipelining: 0 });
   try {
@@ -93,4 +93,65 @@ test("three workers send about as many requests to the upstreams as one", async 
   expect(three.get("ASSETS_URL")).toBe(one.get("ASSETS_URL"));
   expect(three.get("ATTESTATION_API_URL")).toBe(one.get("ATTESTATION_API_URL"));
   expect(sum(three) / sum(one)).toBeLessThanOrEqual(1.2);
+});
+
+interface Answer {
+  readonly status: number;
+  readonly age: number;
+}
+
+/** Sends quotes at a constant rate, whether or not earlier ones are answered, until it is stopped. */
+function generateLoad(url: string) {
+  const sent: Promise<Answer>[] = [];
+  const timer = setInterval(() => {
+    const path = PATHS[sent.length % PATHS.length] ?? "";
+    // A worker that is killed takes requests with it, and a caller repeats them.
+    sent.push(get(url, path).catch(() => get(url, path)));
+  }, 25);
+  return {
+    count: () => sent.length,
+    async stop(): Promise<readonly Answer[]> {
+      clearInterval(timer);
+      return Promise.all(sent);
+    },
+  };
+}
+
+/** Returns who has become the reader of a topic, in order, from the log. */
+function listReaders(service: ServiceProcess, topic: string): readonly { readonly pid: number; readonly at: number }[] {
+  return service
+    .output()
+    .stdout.split("\n")
+    .filter((line) => line.includes("reads the topic") && line.includes(`"${topic}"`))
+    .map((line) => JSON.parse(line) as { workerPid: number; time: string })
+    .map(({ workerPid, time }) => ({ pid: workerPid, at: Date.parse(time) }));
+}
+
+/** The default of QUOTE_MAX_STALE_MS. */
+const MAX_STALE_SECONDS = 30;
+const TOPIC = "chain mainnet polygon";
+
+test.each([
+  ["is killed", "SIGKILL"],
+  ["hangs", "SIGSTOP"],
+] as const)("when the worker that reads %s under load, another one reads and no quote fails", async (_, signal) => {
+  const service = await start(3);
+  const load = generateLoad(service.url);
+  await expect.poll(() => load.count()).toBeGreaterThan(200);
+  const [before] = listReaders(service, TOPIC);
+  if (before === undefined) throw new Error("nobody reads");
+  process.kill(before.pid, signal);
+  await expect.poll(() => listReaders(service, TOPIC)).toHaveLength(2);
+  const [, after] = listReaders(service, TOPIC);
+  expect(after?.pid).not.toBe(before.pid);
+  // The new reader reads, and what it reads reaches the others.
+  const polygon = proxies.get("RPC_URL_POLYGON");
+  const requests = polygon?.requests.length ?? 0;
+  await expect.poll(() => polygon?.requests.length ?? 0).toBeGreaterThan(requests + 2);
+  if (signal === "SIGSTOP") process.kill(before.pid, "SIGCONT");
+  const answers = await load.stop();
+  expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
+  expect(Math.max(...answers.map(({ age }) => age))).toBeLessThanOrEqual(MAX_STALE_SECONDS);
+  // What each upstream gets stays bounded: nobody has to read for itself for long.
+  await expect.poll(async () => (await get(service.url, PATHS[0] ?? "")).age).toBeLessThanOrEqual(4);
 });

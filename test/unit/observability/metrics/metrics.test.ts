@@ -47,6 +47,10 @@ function setup() {
         customEndpoints: 6,
         activeRoutes: 7,
         callsPerSecond: 9.5,
+        sharedState: {
+          readTopics: ["chain mainnet polygon"],
+          messages: { published: 14, received: 0, answered: 0, unanswered: 0, dropped: 0 },
+        },
       };
     },
     countLostLogLines: () => ({ reader_too_slow: 0, write_failed: 9 }),
@@ -76,6 +80,7 @@ test("reads the current load only at a scrape", async () => {
     "pipelined_requests",
     "unsent_bytes",
     "limit_cuts_total",
+    "shared_state",
   ];
   const shown = (await Promise.all(names.map(lines))).flat();
   expect(shown.map((line) => line.replace("hop_gateway_", ""))).toEqual([
@@ -84,6 +89,10 @@ test("reads the current load only at a scrape", async () => {
     ...["custom_endpoints 6", "active_routes 7", "streaming_calls 8", "rpc_budget_calls_per_second 9.5"],
     ...["http2_streams 9", "pipelined_requests 10", "unsent_bytes 11"],
     ...['limit_cuts_total{cause="open_streams"} 12', 'limit_cuts_total{cause="unsent_bytes"} 13'],
+    'shared_state_readers{topic="chain mainnet polygon"} 1',
+    ...["published} 14", "received} 0", "answered} 0", "unanswered} 0", "dropped} 0"].map(
+      (event) => `shared_state_messages_total{event="${event.replace("}", '"}')}`,
+    ),
   ]);
   expect(loads()).toBeGreaterThan(0);
 });
