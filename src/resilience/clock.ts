@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 
 /** The two clocks of the process, as an option that tests replace. */
@@ -16,21 +17,31 @@ export function monotonicNow(): number {
   return performance.timeOrigin + performance.now();
 }
 
+/** The turn of the event loop, and whether its end is awaited. */
+const turn = { number: 0, endsByImmediate: false };
+
+/** Runs after the events of a turn. While it is awaited, the process does not wait for further events either. */
+function endTurn(): void {
+  turn.number += 1;
+  turn.endsByImmediate = false;
+}
+
 /**
  * Returns a clock that reads another one once per turn of the event loop: many short calls in a turn then see the time of
  * the first. Reading a clock of the system takes up to a quarter of a microsecond on virtual machines, and a quote needs
  * the time eight times.
  */
 export function createTurnClock(read: () => number): () => number {
-  let time: number | undefined;
-  // Runs after the events of this turn. It also keeps the next turn from waiting for events with the old time.
-  const forget = (): void => {
-    time = undefined;
-  };
+  let time = 0;
+  let readInTurn = -1;
   return () => {
-    if (time === undefined) {
+    if (readInTurn !== turn.number) {
       time = read();
-      setImmediate(forget);
+      readInTurn = turn.number;
+      if (!turn.endsByImmediate) {
+        turn.endsByImmediate = true;
+        setImmediate(endTurn);
+      }
     }
     return time;
   };

@@ -21,3 +21,10 @@ test("forgets the time before the process waits for events", async () => {
   await new Promise((resolve) => setTimeout(resolve, 1));
   expect(now()).toBe(2);
 });
+
+test("several clocks share the end of a turn", async () => {
+  const [first, second] = [0, 10].map((start) => createTurnClock(() => ++start));
+  expect([first?.(), second?.()]).toEqual([1, 11]);
+  await nextTurn();
+  expect([second?.(), first?.(), second?.()]).toEqual([12, 2, 12]);
+});
