@@ -22,6 +22,18 @@ import {
 
 const HEADERS = { ":method": "POST", ":path": QUOTE_PATH, "content-type": "application/grpc", te: "trailers" };
 const EMPTY = Buffer.alloc(5);
+const END_STREAM = 1;
+const END_HEADERS = 4;
+/** A connection with the headers of a call. */
+const START_OF_CALL = Buffer.concat([
+  encodeClientPreface(),
+  encodeFrame(
+    FRAME_TYPES.headers,
+    END_HEADERS,
+    1,
+    encodeHeaders(Object.entries({ ":scheme": "http", ":authority": "test", ...HEADERS })).first,
+  ),
+]);
 
 const ending: (() => void)[] = [];
 afterEach(() => {
@@ -60,6 +72,20 @@ describeOnBothPaths(() => {
       stream.close();
       await waitForAccessLines(1);
       expect(accessLines).toMatchObject([{ protocol: "grpc", operation: QUOTE, code: "invalid_argument" }]);
+    });
+
+    test.each([
+      ["nothing", "", "unimplemented"],
+      ["two messages", "00000000000000000000", "unimplemented"],
+      ["a message that is cut off", "0000000009", "unimplemented"],
+    ])("that arrives whole with %s is answered at once", async (_, hex, code) => {
+      const { port, accessLines, waitForAccessLines } = await startTestServer();
+      const socket = await openRawSocket(port);
+      ending.push(() => socket.destroy());
+      const data = encodeFrame(FRAME_TYPES.data, END_STREAM, 1, Buffer.from(hex, "hex"));
+      socket.write(Buffer.concat([START_OF_CALL, data]));
+      await waitForAccessLines(1);
+      expect(accessLines).toMatchObject([{ protocol: "grpc", operation: QUOTE, code }]);
     });
 
     test("whose body exceeds the limit is rejected before its end", async () => {
@@ -126,9 +152,6 @@ test("the fast path creates no signal for an operation that does not read it", a
   expect(Object.values(seen).filter((value) => value instanceof AbortController)).toEqual([]);
 });
 
-const END_STREAM = 1;
-const END_HEADERS = 4;
-
 test.each([
   ["whole", true],
   ["in parts", false],
@@ -139,15 +162,8 @@ test.each([
   ending.push(() => setTimer.mockRestore());
   const socket = await openRawSocket(port);
   ending.push(() => socket.destroy());
-  const block = encodeHeaders(Object.entries({ ":scheme": "http", ":authority": "test", ...HEADERS })).first;
   const data = encodeFrame(FRAME_TYPES.data, END_STREAM, 1, EMPTY);
-  socket.write(
-    Buffer.concat([
-      encodeClientPreface(),
-      encodeFrame(FRAME_TYPES.headers, END_HEADERS, 1, block),
-      isWhole ? data : Buffer.alloc(0),
-    ]),
-  );
+  socket.write(Buffer.concat([START_OF_CALL, isWhole ? data : Buffer.alloc(0)]));
   const countBodyTimers = () => setTimer.mock.calls.filter(([, ms]) => ms === requestMs).length;
   if (!isWhole) {
     await vi.waitFor(() => expect(countBodyTimers()).toBe(1));
