@@ -38,7 +38,7 @@ export type ToMember =
 export type HubChannel = Channel<ToMember, ToHub>;
 export type MemberChannel = Channel<ToHub, ToMember>;
 
-/** Largest text of a message. The state of a chain with all its routes takes about a tenth. */
+/** Largest text of a message. The state of a chain with all its routes takes about a fiftieth. */
 export const MAX_TEXT_CHARS = 1024 * 1024;
 /** Characters that may wait to be written to a process that does not read. */
 const MAX_BACKLOG_CHARS = 8 * 1024 * 1024;
