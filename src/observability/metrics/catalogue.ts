@@ -101,7 +101,8 @@ export const metricCatalogue = {
   ),
   quoteComparisons: counter("quote_comparisons_total", "Quotes compared with the SDK's quote, by result.", ["result"]),
   chainStateReads: counter("chain_state_reads_total", "Reads of the chain state for quotes, by outcome.", ["outcome"]),
-  activeRoutes: summedGauge("active_routes", "Routes in recent use, whose chain state is refreshed periodically."),
+  // Workers use the same routes and share their chain state.
+  activeRoutes: maxGauge("active_routes", "Routes in recent use, whose chain state is refreshed periodically."),
   sharedReaders: summedGauge(
     "shared_state_readers",
     "Processes that read a topic (a chain, a document, the attestations) for all workers: 1, or 0 while none does.",
