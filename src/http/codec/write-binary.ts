@@ -67,7 +67,13 @@ function createFieldWriter(field: DescField, ancestors: readonly DescMessage[]):
     }
     return undefined;
   }
-  // A field with explicit presence is written even if it has its default value.
+  if (field.fieldKind === "message" && !field.delimitedEncoding) {
+    const nested = createMessageWriter(field.message, ancestors);
+    if (nested === undefined) return undefined;
+    const tag = encodeTag(field.number, WIRE_TYPE_LENGTH_DELIMITED);
+    return (out, value) => value === undefined || writeNestedMessage(out, tag, nested, value);
+  }
+  // A scalar with explicit presence is written even if it has its default value.
   if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return undefined;
   if (field.fieldKind === "enum") return createVarintWriter(field.number, false);
   if (field.fieldKind !== "scalar") return undefined;

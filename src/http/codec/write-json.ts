@@ -14,7 +14,7 @@ interface JsonField {
   readonly name: string;
   /** The member name with its colon: `"name":`. */
   readonly keyPrefix: string;
-  /** Returns whether the value is the default, which is not written. */
+  /** Returns whether the value is the default, or the field is not set: then it is not written. */
   readonly isDefault: (value: unknown) => boolean;
   readonly print: PrintValue;
 }
@@ -61,6 +61,9 @@ function createJsonField(field: DescField, ancestors: readonly DescMessage[]): J
   if (field.fieldKind === "list") {
     const isDefault = (value: unknown) => Array.isArray(value) && value.length === 0;
     return { ...common, isDefault, print: (value) => (Array.isArray(value) ? printList(value, print) : undefined) };
+  }
+  if (field.presence === FeatureSet_FieldPresence.EXPLICIT) {
+    return { ...common, isDefault: (value) => value === undefined, print };
   }
   if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return undefined;
   if (field.scalar === ScalarType.DOUBLE) return { ...common, isDefault: (value) => Object.is(value, 0), print };

@@ -1,4 +1,5 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { MAX_SAFE_BIGINT } from "../codec/integer-limits.js";
 import { printJsonString } from "../codec/json-text.js";
 
@@ -13,15 +14,18 @@ interface JsonField {
   /** The member name with its colon: `"name":`. */
   readonly keyPrefix: string;
   readonly print: PrintValue;
-  /** Returns whether the message has the field: false for a oneof member that is not set. */
+  /** Whether it is left out when it is undefined. */
+  readonly isOptional: boolean;
+  /** Returns whether the message has the field: false for a message, oneof member or `optional` field that is not set. */
   has(fields: Fields): boolean;
   read(fields: Fields): unknown;
 }
 
 /**
  * Creates a printer for one response type. Fields come in the order of their declaration, in lowerCamelCase and with
- * their defaults; 64-bit integers are numbers, clamped to the integers that a double holds exactly; enums are names,
- * bytes are base64, and numbers that are not finite are 0.
+ * their defaults, but without messages, members of a oneof and `optional` fields that are not set; 64-bit integers are
+ * numbers, clamped to the integers that a double holds exactly; enums are names, bytes are base64, and numbers that are
+ * not finite are 0.
  *
  * Throws for a type that contains itself, since its defaults would have no end, and for an unknown field.
  * @param onlyField declared name of a field that is the whole body; empty for the complete message
@@ -37,7 +41,7 @@ export function createRestJsonPrinter(schema: DescMessage, onlyField = ""): Rest
 function createMessagePrinter(schema: DescMessage, ancestors: readonly DescMessage[]): PrintValue {
   if (ancestors.includes(schema)) throw new Error(`${schema.typeName} contains itself and cannot be printed`);
   const members = schema.fields.map((field) => createJsonField(field, [...ancestors, schema]));
-  if (schema.oneofs.length === 0) return createPlainMessagePrinter(schema, members);
+  if (schema.oneofs.length === 0 && !members[0]?.isOptional) return createPlainMessagePrinter(schema, members);
   return (message = {}) => {
     const fields = message as Fields;
     let out = "";
@@ -48,9 +52,10 @@ function createMessagePrinter(schema: DescMessage, ancestors: readonly DescMessa
   };
 }
 
-/** Creates a printer for a message without oneofs, which has all its fields. */
+/** Creates a printer for a message without oneofs, which always has its first field. */
 function createPlainMessagePrinter({ fields: descriptors }: DescMessage, members: readonly JsonField[]): PrintValue {
-  const plainMembers = members.map(({ keyPrefix, print }, index) => ({
+  const plainMembers = members.map(({ keyPrefix, print, isOptional }, index) => ({
+    isOptional,
     name: descriptors[index]?.localName ?? "",
     prefix: index === 0 ? keyPrefix : `,${keyPrefix}`,
     print,
@@ -58,7 +63,10 @@ function createPlainMessagePrinter({ fields: descriptors }: DescMessage, members
   return (message = {}) => {
     const fields = message as Fields;
     let out = "{";
-    for (const { name, prefix, print } of plainMembers) out += prefix + print(fields[name]);
+    for (const { name, prefix, print, isOptional } of plainMembers) {
+      const value = fields[name];
+      if (value !== undefined || !isOptional) out += prefix + print(value);
+    }
     return `${out}}`;
   };
 }
@@ -67,11 +75,17 @@ function createJsonField(field: DescField, ancestors: readonly DescMessage[]): J
   const { localName, oneof } = field;
   const keyPrefix = `${JSON.stringify(field.jsonName)}:`;
   const print = createFieldPrinter(field, ancestors);
-  if (oneof === undefined) return { keyPrefix, print, has: () => true, read: (fields) => fields[localName] };
+  if (oneof === undefined) {
+    const read = (fields: Fields): unknown => fields[localName];
+    const isOptional = field.presence === FeatureSet_FieldPresence.EXPLICIT;
+    const has = (fields: Fields): boolean => !isOptional || fields[localName] !== undefined;
+    return { keyPrefix, print, isOptional, has, read };
+  }
   const chosen = (fields: Fields) => (fields[oneof.localName] ?? {}) as { case?: string; value?: unknown };
   return {
     keyPrefix,
     print,
+    isOptional: true,
     has: (fields) => chosen(fields).case === localName,
     read: (fields) => {
       const { case: name, value } = chosen(fields);

@@ -64,7 +64,8 @@ test.each([
   ["repeatedColor", [0, -7, 5], ["COLOR_UNSPECIFIED", "DARK_RED", 5]],
   ["byText", { 'k"': "v" }, { 'k"': "v" }],
   ["byLong", { 3: 2n ** 62n }, { 3: Number.MAX_SAFE_INTEGER }],
-  ["optionalDouble", undefined, 0],
+  ["optionalDouble", undefined, undefined],
+  ["optionalDouble", 0, 0],
 ])("prints %s %s", (name, value, expected) => {
   const message = create(kinds, value === undefined ? {} : { [name]: value });
   expect(parsed(printKinds(message))[name]).toEqual(expected);
@@ -77,10 +78,13 @@ test("prints only the member of a oneof that is set", () => {
   expect(chosen).not.toHaveProperty("firstChoice");
 });
 
-test("prints an unset message with its defaults", () => {
+test("leaves an unset message out, and prints an empty one with its defaults", () => {
   const nested = getTestMessage("Nested");
-  const text = createRestJsonPrinter(nested)(create(nested));
-  expect(parsed(text)).toMatchObject({ kinds: { stringValue: "", repeatedColor: [] }, texts: [] });
+  const print = createRestJsonPrinter(nested);
+  expect(parsed(print(create(nested)))).toEqual({ texts: [] });
+  const kindsOnly = parsed(print(create(nested, { kinds: {} })));
+  expect(kindsOnly).toMatchObject({ kinds: { stringValue: "", repeatedColor: [] }, texts: [] });
+  expect(kindsOnly.kinds).not.toHaveProperty("optionalText");
 });
 
 test("prints a single field as the whole body", () => {
