@@ -7,6 +7,7 @@ import {
   getOption,
   hasOption,
 } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import {
   type FieldRules,
   field as fieldRules,
@@ -79,17 +80,33 @@ export function getOperationOptions(method: DescMethod): Operation {
   return getOption(method, operationOption);
 }
 
+/** Returns whether a message may be without this field: a message, a member of a oneof or an `optional` field. */
+export function mayBeUnset({ presence }: DescField): boolean {
+  return presence === FeatureSet_FieldPresence.EXPLICIT;
+}
+
 /** Matches a CEL expression that requires at least one of some fields, such as `has(this.a) || has(this.b)`. */
 const AT_LEAST_ONE_OF = /^has\(this\.\w+\)(?: \|\| has\(this\.\w+\))+$/;
+/** Matches a CEL expression that excludes two fields together: `!(has(this.a) && has(this.b))`. */
+const AT_MOST_ONE_OF = /^!\(has\(this\.\w+\) && has\(this\.\w+\)\)$/;
 
 /**
  * Returns the fields of which a request must set at least one. The rules of `buf.validate` include "exactly one", but
  * "at least one" takes a CEL expression; other expressions have no counterpart in OpenAPI.
  */
 export function listAlternativeFields(message: DescMessage): DescField[] {
+  return listFieldsOfExpressions(message, AT_LEAST_ONE_OF);
+}
+
+/** Returns the two fields of which a request may set only one. */
+export function listExclusiveFields(message: DescMessage): DescField[] {
+  return listFieldsOfExpressions(message, AT_MOST_ONE_OF);
+}
+
+function listFieldsOfExpressions(message: DescMessage, pattern: RegExp): DescField[] {
   const expressions = getOption(message, messageRules).cel.map(({ expression }) => expression);
   const names = expressions
-    .filter((expression) => AT_LEAST_ONE_OF.test(expression))
+    .filter((expression) => pattern.test(expression))
     .flatMap((expression) => [...expression.matchAll(/this\.(\w+)/g)].map(([, name]) => name));
   return names.map((name) => {
     const field = message.fields.find((candidate) => candidate.name === name);

@@ -5,7 +5,7 @@ import { firstSentence, getComment, getFileComment } from "./doc-comments.js";
 import { createErrorResponses, ERROR_SCHEMA, type ErrorResponses } from "./error-responses.js";
 import { buildFieldExample, buildMessageExample } from "./examples.js";
 import { type JsonObject, omitEmpty } from "./json-object.js";
-import { listAlternativeNames, SHARED_PARAMETERS, toParameters } from "./parameters.js";
+import { listParameterGroups, SHARED_PARAMETERS, toParameters } from "./parameters.js";
 import { headersForStatus, RESPONSE_HEADERS } from "./response-headers.js";
 import { createSchemaRegistry, type SchemaRegistry } from "./schemas.js";
 
@@ -20,8 +20,8 @@ export interface PackageInfo {
 /** Rules of HTTP that apply to every operation. */
 const HTTP_DESCRIPTION =
   `Over HTTP, parameter names may also be written in snake_case. An unknown parameter is an error,
-and so is one given twice; an optional parameter that is empty counts as absent. Responses contain every field: nothing
-is null or left out. \`HEAD\` works like \`GET\`, without the body. CORS allows any origin. Errors have the body \`Error\`,
+and so is one given twice; an optional parameter that is empty counts as absent. Responses contain
+every field but those that the schema does not require: nothing is null. \`HEAD\` works like \`GET\`, without the body. CORS allows any origin. Errors have the body \`Error\`,
 always as JSON; at an unknown path it is \`PATH_NOT_FOUND\` with status 404.`.replaceAll("\n", " ");
 
 /**
@@ -61,14 +61,14 @@ function toOperation(route: GetRoute, schemas: SchemaRegistry, responses: ErrorR
   const { method } = route;
   const comment = getComment(method);
   const { headers, reasons } = getOperationOptions(method);
-  const alternatives = listAlternativeNames(method.input);
-  const names = alternatives.map((name) => `\`${name}\``).join(", ");
+  const { alternatives, exclusives, sentences } = listParameterGroups(method.input);
   return omitEmpty({
     operationId: toOperationId(route),
     summary: firstSentence(comment),
-    description: alternatives.length === 0 ? comment : `${comment}\n\nAt least one of ${names} is required.`,
+    description: sentences.length === 0 ? comment : `${comment}\n\n${sentences.join(" ")}`,
     tags: [method.parent.name],
     "x-at-least-one-of": alternatives,
+    "x-at-most-one-of": exclusives,
     parameters: toParameters(method.input, schemas),
     responses: {
       200: {

@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { getRuleExample } from "./constraints.js";
-import { getFieldOptions, listSpecifiedValues } from "./contract-options.js";
+import { getFieldOptions, listSpecifiedValues, mayBeUnset } from "./contract-options.js";
 import type { JsonObject } from "./json-object.js";
 
 /** Returns the example of a field's value: the field's own, or that of its shared schema. */
@@ -18,9 +18,12 @@ export function getValueExample(field: DescField): unknown {
 export function buildMessageExample(message: DescMessage, ancestors: readonly DescMessage[] = []): JsonObject {
   if (ancestors.includes(message)) throw new Error(`${message.typeName} contains itself and cannot be printed`);
   const path = [...ancestors, message];
-  // At most one member of a oneof is printed.
-  const fields = message.fields.filter(({ oneof }, index) => {
-    return oneof === undefined || message.fields.findIndex((field) => field.oneof === oneof) === index;
+  const fields = message.fields.filter((field, index) => {
+    const { oneof } = field;
+    // At most one member of a oneof is printed, and what is set only on request is not part of the usual response.
+    return oneof === undefined
+      ? !mayBeUnset(field)
+      : message.fields.findIndex((other) => other.oneof === oneof) === index;
   });
   return Object.fromEntries(fields.map((field) => [field.jsonName, buildFieldExample(field, path)]));
 }

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { getFieldOptions, listAlternativeFields } from "./contract-options.js";
+import { getFieldOptions, listAlternativeFields, listExclusiveFields } from "./contract-options.js";
 import { getComment } from "./doc-comments.js";
 import { getValueExample } from "./examples.js";
 import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
@@ -50,7 +50,22 @@ function toParameter(field: DescField, schemas: SchemaRegistry): JsonObject {
   });
 }
 
-/** Returns the names of the parameters of which at least one is required. OpenAPI has no keyword for this. */
-export function listAlternativeNames(request: DescMessage): string[] {
-  return listAlternativeFields(request).map(({ jsonName }) => jsonName);
+/** Parameters that depend on each other. OpenAPI has no keyword for this. */
+export interface ParameterGroups {
+  /** At least one of these is required. */
+  readonly alternatives: readonly string[];
+  /** At most one of these may be given. */
+  readonly exclusives: readonly string[];
+  /** Both as sentences. */
+  readonly sentences: readonly string[];
+}
+
+export function listParameterGroups(request: DescMessage): ParameterGroups {
+  const alternatives = listAlternativeFields(request).map(({ jsonName }) => jsonName);
+  const exclusives = listExclusiveFields(request).map(({ jsonName }) => jsonName);
+  const quote = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(", ");
+  const sentences: string[] = [];
+  if (alternatives.length > 0) sentences.push(`At least one of ${quote(alternatives)} is required.`);
+  if (exclusives.length > 0) sentences.push(`At most one of ${quote(exclusives)} may be given.`);
+  return { alternatives, exclusives, sentences };
 }

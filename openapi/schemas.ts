@@ -1,6 +1,6 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { toConstraints } from "./constraints.js";
-import { getFieldOptions, listSpecifiedValues } from "./contract-options.js";
+import { getFieldOptions, listSpecifiedValues, mayBeUnset } from "./contract-options.js";
 import { getComment } from "./doc-comments.js";
 import { parseScalar } from "./examples.js";
 import type { Schema } from "./gen/hop/openapi/v1/options_pb.js";
@@ -10,7 +10,7 @@ import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
 export interface SchemaRegistry {
   /** Component schemas by name: the messages, enums and shared schemas requested so far. */
   readonly named: ReadonlyMap<string, JsonObject>;
-  /** Returns the schema of a response. Every field is required, because defaults are printed, except members of a oneof. */
+  /** Returns the schema of a response. Fields are required, because defaults are printed, except those that may be unset. */
   forMessage(message: DescMessage): JsonObject;
   /** Returns the schema of a field in a response, without its description. */
   forField(field: DescField): JsonObject;
@@ -48,7 +48,7 @@ export function createSchemaRegistry(): SchemaRegistry {
             { ...toFieldSchema(field, "response"), description: getComment(field) },
           ]),
         ),
-        required: fields.filter(({ oneof }) => oneof === undefined).map(({ jsonName }) => jsonName),
+        required: fields.filter((field) => !mayBeUnset(field)).map(({ jsonName }) => jsonName),
       });
     });
   }
