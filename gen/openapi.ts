@@ -14,6 +14,8 @@ export interface paths {
         /**
          * Estimates the cost of a transfer and the amount received
          * @description Estimates the cost of a transfer and the amount received. A fee that exceeds the amount is not an error: `estimatedReceived` is then "0".
+         *
+         *     At least one of `amount`, `receiveAmount` is required. At most one of `amount`, `receiveAmount` may be given.
          */
         get: operations["getQuote"];
         put?: never;
@@ -98,9 +100,17 @@ export interface components {
          * @description URL of a JSON-RPC endpoint. Unless the operator allows others: https and a public host.
          */
         RpcUrl: string;
+        /**
+         * @description How much a response contains.
+         * @example BASIC
+         * @enum {string}
+         */
+        View: "BASIC" | "FULL";
+        /** @description Amount in the token's smallest unit, 1 to 2^256-1, in decimal digits; instead of `amount`. */
+        ReceiveAmount: string;
         /** @description The cost of a transfer. */
         GetQuoteResponse: {
-            /** @description The requested amount, in the token's smallest unit. */
+            /** @description The amount to send, in the token's smallest unit: the requested one, or the one found for `receiveAmount`. */
             amountIn: components["schemas"]["Amount"];
             /** @description The requested slippage tolerance, in percent. */
             slippage: components["schemas"]["Percent"];
@@ -118,6 +128,8 @@ export interface components {
             deadline: components["schemas"]["UnixTime"];
             /** @description Deadline of the swap on the destination chain, in Unix seconds; 0 for transfers to ethereum. */
             destinationDeadline: components["schemas"]["UnixTime"];
+            /** @description Only with `view=FULL`: how the quote comes about, and what the route can carry. */
+            details?: components["schemas"]["QuoteDetails"];
         };
         /**
          * @description Amount in the token's smallest unit, in decimal digits.
@@ -130,6 +142,113 @@ export interface components {
          * @example 1795818089
          */
         UnixTime: number;
+        /** @description How a quote comes about, and what its route can carry. All values are of one state of the chains. */
+        QuoteDetails: {
+            /** @description Output on the destination chain before fees, in the token's smallest unit. */
+            amountOut: components["schemas"]["AmountOrZero"];
+            /** @description What the transfer needs at the destination, in hTokens: what the status of the transfer later calls `amount`. */
+            requiredLiquidity: components["schemas"]["AmountOrZero"];
+            /** @description Fee of the bonder in proportion to the transfer, in hTokens. */
+            bonderFeeRelative: components["schemas"]["AmountOrZero"];
+            /** @description Fee of the bonder in the token: the relative one after the swap, at least the minimum. */
+            adjustedBonderFee: components["schemas"]["AmountOrZero"];
+            /** @description Cost of the transaction on the destination chain, in hTokens. */
+            destinationTxFee: components["schemas"]["AmountOrZero"];
+            /** @description The same cost in the token, after the swap on the destination chain. */
+            adjustedDestinationTxFee: components["schemas"]["AmountOrZero"];
+            /** @description Sum of the two fees in the token. The same value as `bonderFee` of the quote. */
+            totalFee: components["schemas"]["AmountOrZero"];
+            /** @description Relative fee of the bonder on this route, in hundredths of a percent. */
+            feeBps: number;
+            /**
+             * Format: double
+             * @description Tokens that the swaps give for one token, before fees.
+             */
+            rate: number;
+            /**
+             * Format: double
+             * @description By how much the rate is worse than that of a tiny amount, in percent; negative where it is better. 0 where the pools cannot swap a tiny amount.
+             */
+            priceImpact: number;
+            /** @description Fee of the pool on the destination chain that Hop's own clients show, in hundredths of a percent. It is part of the rate, not of the total fee. */
+            lpFeeBps: number;
+            /** @description Fees of both pools by these constants, in the token's smallest unit; part of the rate too. */
+            lpFees: components["schemas"]["AmountOrZero"];
+            /** @description Which amounts the route can carry now. */
+            limits?: components["schemas"]["QuoteLimits"];
+            /** @description How long transfers on this route took, by the index of this server. */
+            deliveryTime?: components["schemas"]["DeliveryTime"];
+            /** @description The transaction on the destination chain. */
+            gas?: components["schemas"]["DestinationGas"];
+            /** @description Prices from which the fees were computed. */
+            prices?: components["schemas"]["QuotePrices"];
+            /** @description Block of the source chain that was read; 0 if nothing was read there. */
+            sourceBlock: components["schemas"]["BlockNumber"];
+            /** @description Block of the destination chain that was read; 0 if nothing was read there. */
+            destinationBlock: components["schemas"]["BlockNumber"];
+            /** @description When the older of the two chains was read, in Unix seconds. */
+            observedAt: components["schemas"]["UnixTime"];
+            /** @description Until when the quote counts as current, in Unix seconds: `observedAt` plus the largest age of a quote. */
+            validUntil: components["schemas"]["UnixTime"];
+        };
+        /** @description Which amounts a route can carry. */
+        QuoteLimits: {
+            /** @description The amount from which on the recipient receives anything, in the token's smallest unit; empty if there is none. */
+            minAmount: components["schemas"]["AmountOrZero"] | "";
+            /** @description What the route can carry now, in the token's smallest unit; empty for `UNLIMITED` and `UNKNOWN`. */
+            availableLiquidity: components["schemas"]["AmountOrZero"] | "";
+            /** @description Whether the liquidity suffices for this quote; true for `UNLIMITED` and `UNKNOWN`. */
+            isLiquidityAvailable: boolean;
+            /** @description What the liquidity is. */
+            liquidityBasis: components["schemas"]["QuoteLimitsLiquidityBasis"];
+        };
+        /**
+         * @description What `availableLiquidity` is compared with, and where it comes from.
+         *
+         *     - `BONDER_CREDIT`: The bonder's credit less its debit at the bridge of the destination chain, compared with `requiredLiquidity`.
+         *     - `CCTP_BURN_LIMIT`: The most that one CCTP message can burn on the source chain, compared with the amount.
+         *     - `UNLIMITED`: Transfers from ethereum need no liquidity.
+         *     - `UNKNOWN`: Could not be read.
+         * @enum {string}
+         */
+        QuoteLimitsLiquidityBasis: "BONDER_CREDIT" | "CCTP_BURN_LIMIT" | "UNLIMITED" | "UNKNOWN";
+        /** @description How long transfers on a route took in the last 30 days, from the sending block to the delivering block. */
+        DeliveryTime: {
+            /** @description Half of the transfers were faster, in seconds; 0 without samples. */
+            p50Seconds: number;
+            /** @description Nine of ten transfers were faster, in seconds; 0 without samples. */
+            p90Seconds: number;
+            /** @description Number of transfers; 0 if this server has no index. */
+            samples: number;
+        };
+        /** @description The transaction that pays out on the destination chain. All values are "0" for transfers from ethereum, which cost their sender nothing there. */
+        DestinationGas: {
+            /** @description Gas of the delivery, without its share of the settlement. */
+            gasLimit: components["schemas"]["AmountOrZero"];
+            /** @description Gas price, in wei. */
+            gasPrice: components["schemas"]["AmountOrZero"];
+            /** @description Fee for the data of the transaction on ethereum, in wei; "0" where the chain charges none. */
+            l1Fee: components["schemas"]["AmountOrZero"];
+        };
+        /** @description Prices from which fees were computed, in US dollars; 0 where no price was needed. */
+        QuotePrices: {
+            /**
+             * Format: double
+             * @description Price of one token.
+             */
+            tokenUsd: number;
+            /**
+             * Format: double
+             * @description Price of one native token of the destination chain.
+             */
+            nativeUsd: number;
+        };
+        /**
+         * Format: int64
+         * @description Number of a block.
+         * @example 68231904
+         */
+        BlockNumber: number;
         /** @description Transfer ID: 32 bytes as 0x-prefixed hex, or the decimal nonce of a CCTP transfer (below 2^64). */
         TransferIdInAnyCase: string;
         /** @description Transaction hash: 32 bytes as 0x-prefixed hex. */
@@ -235,6 +354,28 @@ export interface components {
             destinationChainSlug: components["schemas"]["Chain"];
             /** @description Chain ID of the destination chain. */
             destinationChainId: components["schemas"]["ChainId"];
+            /** @description Only with `view=FULL`: the contracts of the route. */
+            details?: components["schemas"]["RouteDetails"];
+        };
+        /** @description The contracts of a route. */
+        RouteDetails: {
+            /** @description Contracts on the source chain. */
+            source?: components["schemas"]["RouteContracts"];
+            /** @description Contracts on the destination chain. */
+            destination?: components["schemas"]["RouteContracts"];
+            /** @description Decimals of the token, on every chain. */
+            decimals: number;
+        };
+        /** @description The contracts of a token on one chain. Addresses are empty where there is no such contract, and lower case. */
+        RouteContracts: {
+            /** @description The token; the zero address stands for the chain's own coin. */
+            tokenAddress: components["schemas"]["Address"] | "";
+            /** @description Hop's token on this chain, which represents a claim on the token on ethereum. */
+            hTokenAddress: components["schemas"]["Address"] | "";
+            /** @description Hop's bridge; for USDC and USDC.e, which travel by CCTP, Hop's CCTP bridge. */
+            bridgeAddress: components["schemas"]["Address"] | "";
+            /** @description The AMM wrapper, which swaps the token and sends the transfer in one transaction. */
+            ammAddress: components["schemas"]["Address"] | "";
         };
         /** @description Why the call failed. Codes and reasons are stable; messages are for people and may change. */
         Error: {
@@ -537,10 +678,10 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Amount to send, in the token's smallest unit: digits without a leading zero, 1 to 2^256-1. Required.
+                 * @description Amount to send, in the token's smallest unit: digits without a leading zero, 1 to 2^256-1.
                  * @example 25000000
                  */
-                amount: components["schemas"]["Amount"];
+                amount?: components["schemas"]["Amount"];
                 /**
                  * @description Token symbol such as `USDC`, or an alias such as `WETH`; not case-sensitive. Required.
                  * @example USDT
@@ -581,6 +722,13 @@ export interface operations {
                     linea?: components["schemas"]["RpcUrl"];
                     polygonzk?: components["schemas"]["RpcUrl"];
                 };
+                /**
+                 * @description `BASIC` (the default) or `FULL`, which adds `details` to the response.
+                 * @example BASIC
+                 */
+                view?: components["schemas"]["View"];
+                /** @description Instead of `amount`: the amount to receive, in the token's smallest unit. The quote is that of an amount that brings at least this, and of which one unit less brings less. */
+                receiveAmount?: components["schemas"]["ReceiveAmount"];
                 /**
                  * @deprecated
                  * @description Has no effect: accepted because clients of the older server send it.
@@ -850,6 +998,11 @@ export interface operations {
                     linea?: components["schemas"]["RpcUrl"];
                     polygonzk?: components["schemas"]["RpcUrl"];
                 };
+                /**
+                 * @description `BASIC` (the default) or `FULL`, which adds `details` to each route.
+                 * @example BASIC
+                 */
+                view?: components["schemas"]["View"];
                 /**
                  * @deprecated
                  * @description Has no effect: accepted because clients of the older server send it.

@@ -23,7 +23,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hop/bridge/v1/bridge.proto.
  */
 export const file_hop_bridge_v1_bridge: GenFile = /*@__PURE__*/
-  fileDesc("Chpob3AvYnJpZGdlL3YxL2JyaWRnZS5wcm90bxINaG9wLmJyaWRnZS52MSL3AQoPR2V0UXVvdGVSZXF1ZXN0Eg4KBmFtb3VudBgBIAEoCRINCgV0b2tlbhgCIAEoCRISCgpmcm9tX2NoYWluGAMgASgJEhAKCHRvX2NoYWluGAQgASgJEhUKCHNsaXBwYWdlGAUgASgBSACIAQESDwoHbmV0d29yaxgGIAEoCRI7CgdycGNfdXJsGAcgAygLMiouaG9wLmJyaWRnZS52MS5HZXRRdW90ZVJlcXVlc3QuUnBjVXJsRW50cnkaLQoLUnBjVXJsRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUILCglfc2xpcHBhZ2Ui7wEKEEdldFF1b3RlUmVzcG9uc2USEQoJYW1vdW50X2luGAEgASgJEhAKCHNsaXBwYWdlGAIgASgBEhYKDmFtb3VudF9vdXRfbWluGAMgASgJEiIKGmRlc3RpbmF0aW9uX2Ftb3VudF9vdXRfbWluGAQgASgJEhIKCmJvbmRlcl9mZWUYBSABKAkSGgoSZXN0aW1hdGVkX3JlY2VpdmVkGAYgASgJEhoKEmVzdGltYXRlZF9yZWNpZXZlZBgHIAEoCRIQCghkZWFkbGluZRgIIAEoAxIcChRkZXN0aW5hdGlvbl9kZWFkbGluZRgJIAEoAyLmAQoYR2V0VHJhbnNmZXJTdGF0dXNSZXF1ZXN0EhMKC3RyYW5zZmVyX2lkGAEgASgJEhUKDXRyYW5zZmVyX2hhc2gYAiABKAkSGAoQdHJhbnNhY3Rpb25faGFzaBgDIAEoCRIPCgduZXR3b3JrGAQgASgJEkQKB3JwY191cmwYBSADKAsyMy5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVxdWVzdC5ScGNVcmxFbnRyeRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIq8FChlHZXRUcmFuc2ZlclN0YXR1c1Jlc3BvbnNlEhMKC3RyYW5zZmVyX2lkGAEgASgJEhgKEHRyYW5zYWN0aW9uX2hhc2gYAiABKAkSFwoPc291cmNlX2NoYWluX2lkGAMgASgNEhkKEXNvdXJjZV9jaGFpbl9zbHVnGAQgASgJEhwKFGRlc3RpbmF0aW9uX2NoYWluX2lkGAUgASgNEh4KFmRlc3RpbmF0aW9uX2NoYWluX3NsdWcYBiABKAkSFwoPYWNjb3VudF9hZGRyZXNzGAcgASgJEg4KBmFtb3VudBgIIAEoCRIYChBhbW91bnRfZm9ybWF0dGVkGAkgASgBEhIKCmFtb3VudF91c2QYCiABKAESFgoOYW1vdW50X291dF9taW4YCyABKAkSEAoIZGVhZGxpbmUYDCABKAMSGQoRcmVjaXBpZW50X2FkZHJlc3MYDSABKAkSEgoKYm9uZGVyX2ZlZRgOIAEoCRIcChRib25kZXJfZmVlX2Zvcm1hdHRlZBgPIAEoARIWCg5ib25kZXJfZmVlX3VzZBgQIAEoARIOCgZib25kZWQYESABKAgSHQoVYm9uZF90cmFuc2FjdGlvbl9oYXNoGBIgASgJEhYKDmJvbmRlcl9hZGRyZXNzGBMgASgJEg0KBXRva2VuGBQgASgJEhEKCXRpbWVzdGFtcBgVIAEoAxI9CgVzdGF0ZRgWIAEoDjIuLmhvcC5icmlkZ2UudjEuR2V0VHJhbnNmZXJTdGF0dXNSZXNwb25zZS5TdGF0ZRIaChJvdGhlcl90cmFuc2Zlcl9pZHMYFyADKAkiRwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdQRU5ESU5HEAESCgoGQk9OREVEEAISDgoKVU5CT05EQUJMRRADItkBChpMaXN0QXZhaWxhYmxlUm91dGVzUmVxdWVzdBIPCgduZXR3b3JrGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmZyb21fY2hhaW4YAyABKAkSEAoIdG9fY2hhaW4YBCABKAkSRgoHcnBjX3VybBgFIAMoCzI1LmhvcC5icmlkZ2UudjEuTGlzdEF2YWlsYWJsZVJvdXRlc1JlcXVlc3QuUnBjVXJsRW50cnkaLQoLUnBjVXJsRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJDChtMaXN0QXZhaWxhYmxlUm91dGVzUmVzcG9uc2USJAoGcm91dGVzGAEgAygLMhQuaG9wLmJyaWRnZS52MS5Sb3V0ZSKIAQoFUm91dGUSDQoFdG9rZW4YASABKAkSGQoRc291cmNlX2NoYWluX3NsdWcYAiABKAkSFwoPc291cmNlX2NoYWluX2lkGAMgASgNEh4KFmRlc3RpbmF0aW9uX2NoYWluX3NsdWcYBCABKAkSHAoUZGVzdGluYXRpb25fY2hhaW5faWQYBSABKA0ykwMKDUJyaWRnZVNlcnZpY2USYQoIR2V0UXVvdGUSHi5ob3AuYnJpZGdlLnYxLkdldFF1b3RlUmVxdWVzdBofLmhvcC5icmlkZ2UudjEuR2V0UXVvdGVSZXNwb25zZSIUkAIBgtPkkwILEgkvdjEvcXVvdGUShgEKEUdldFRyYW5zZmVyU3RhdHVzEicuaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1JlcXVlc3QaKC5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVzcG9uc2UiHpACAYLT5JMCFRITL3YxL3RyYW5zZmVyLXN0YXR1cxKVAQoTTGlzdEF2YWlsYWJsZVJvdXRlcxIpLmhvcC5icmlkZ2UudjEuTGlzdEF2YWlsYWJsZVJvdXRlc1JlcXVlc3QaKi5ob3AuYnJpZGdlLnYxLkxpc3RBdmFpbGFibGVSb3V0ZXNSZXNwb25zZSInkAIBgtPkkwIeYgZyb3V0ZXMSFC92MS9hdmFpbGFibGUtcm91dGVzYgZwcm90bzM", [file_google_api_annotations]);
+  fileDesc("Chpob3AvYnJpZGdlL3YxL2JyaWRnZS5wcm90bxINaG9wLmJyaWRnZS52MSKdAgoPR2V0UXVvdGVSZXF1ZXN0Eg4KBmFtb3VudBgBIAEoCRINCgV0b2tlbhgCIAEoCRISCgpmcm9tX2NoYWluGAMgASgJEhAKCHRvX2NoYWluGAQgASgJEhUKCHNsaXBwYWdlGAUgASgBSACIAQESDwoHbmV0d29yaxgGIAEoCRI7CgdycGNfdXJsGAcgAygLMiouaG9wLmJyaWRnZS52MS5HZXRRdW90ZVJlcXVlc3QuUnBjVXJsRW50cnkSDAoEdmlldxgIIAEoCRIWCg5yZWNlaXZlX2Ftb3VudBgJIAEoCRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9zbGlwcGFnZSKdAgoQR2V0UXVvdGVSZXNwb25zZRIRCglhbW91bnRfaW4YASABKAkSEAoIc2xpcHBhZ2UYAiABKAESFgoOYW1vdW50X291dF9taW4YAyABKAkSIgoaZGVzdGluYXRpb25fYW1vdW50X291dF9taW4YBCABKAkSEgoKYm9uZGVyX2ZlZRgFIAEoCRIaChJlc3RpbWF0ZWRfcmVjZWl2ZWQYBiABKAkSGgoSZXN0aW1hdGVkX3JlY2lldmVkGAcgASgJEhAKCGRlYWRsaW5lGAggASgDEhwKFGRlc3RpbmF0aW9uX2RlYWRsaW5lGAkgASgDEiwKB2RldGFpbHMYCiABKAsyGy5ob3AuYnJpZGdlLnYxLlF1b3RlRGV0YWlscyK5BAoMUXVvdGVEZXRhaWxzEhIKCmFtb3VudF9vdXQYASABKAkSGgoScmVxdWlyZWRfbGlxdWlkaXR5GAIgASgJEhsKE2JvbmRlcl9mZWVfcmVsYXRpdmUYAyABKAkSGwoTYWRqdXN0ZWRfYm9uZGVyX2ZlZRgEIAEoCRIaChJkZXN0aW5hdGlvbl90eF9mZWUYBSABKAkSIwobYWRqdXN0ZWRfZGVzdGluYXRpb25fdHhfZmVlGAYgASgJEhEKCXRvdGFsX2ZlZRgHIAEoCRIPCgdmZWVfYnBzGAggASgNEgwKBHJhdGUYCSABKAESFAoMcHJpY2VfaW1wYWN0GAogASgBEhIKCmxwX2ZlZV9icHMYCyABKA0SDwoHbHBfZmVlcxgMIAEoCRIqCgZsaW1pdHMYDSABKAsyGi5ob3AuYnJpZGdlLnYxLlF1b3RlTGltaXRzEjIKDWRlbGl2ZXJ5X3RpbWUYDiABKAsyGy5ob3AuYnJpZGdlLnYxLkRlbGl2ZXJ5VGltZRIqCgNnYXMYDyABKAsyHS5ob3AuYnJpZGdlLnYxLkRlc3RpbmF0aW9uR2FzEioKBnByaWNlcxgQIAEoCzIaLmhvcC5icmlkZ2UudjEuUXVvdGVQcmljZXMSFAoMc291cmNlX2Jsb2NrGBEgASgDEhkKEWRlc3RpbmF0aW9uX2Jsb2NrGBIgASgDEhMKC29ic2VydmVkX2F0GBMgASgDEhMKC3ZhbGlkX3VudGlsGBQgASgDIpkCCgtRdW90ZUxpbWl0cxISCgptaW5fYW1vdW50GAEgASgJEhsKE2F2YWlsYWJsZV9saXF1aWRpdHkYAiABKAkSHgoWaXNfbGlxdWlkaXR5X2F2YWlsYWJsZRgDIAEoCBJCCg9saXF1aWRpdHlfYmFzaXMYBCABKA4yKS5ob3AuYnJpZGdlLnYxLlF1b3RlTGltaXRzLkxpcXVpZGl0eUJhc2lzInUKDkxpcXVpZGl0eUJhc2lzEh8KG0xJUVVJRElUWV9CQVNJU19VTlNQRUNJRklFRBAAEhEKDUJPTkRFUl9DUkVESVQQARITCg9DQ1RQX0JVUk5fTElNSVQQAhINCglVTkxJTUlURUQQAxILCgdVTktOT1dOEAQiSQoMRGVsaXZlcnlUaW1lEhMKC3A1MF9zZWNvbmRzGAEgASgNEhMKC3A5MF9zZWNvbmRzGAIgASgNEg8KB3NhbXBsZXMYAyABKA0iRgoORGVzdGluYXRpb25HYXMSEQoJZ2FzX2xpbWl0GAEgASgJEhEKCWdhc19wcmljZRgCIAEoCRIOCgZsMV9mZWUYAyABKAkiNAoLUXVvdGVQcmljZXMSEQoJdG9rZW5fdXNkGAEgASgBEhIKCm5hdGl2ZV91c2QYAiABKAEi5gEKGEdldFRyYW5zZmVyU3RhdHVzUmVxdWVzdBITCgt0cmFuc2Zlcl9pZBgBIAEoCRIVCg10cmFuc2Zlcl9oYXNoGAIgASgJEhgKEHRyYW5zYWN0aW9uX2hhc2gYAyABKAkSDwoHbmV0d29yaxgEIAEoCRJECgdycGNfdXJsGAUgAygLMjMuaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1JlcXVlc3QuUnBjVXJsRW50cnkaLQoLUnBjVXJsRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKvBQoZR2V0VHJhbnNmZXJTdGF0dXNSZXNwb25zZRITCgt0cmFuc2Zlcl9pZBgBIAEoCRIYChB0cmFuc2FjdGlvbl9oYXNoGAIgASgJEhcKD3NvdXJjZV9jaGFpbl9pZBgDIAEoDRIZChFzb3VyY2VfY2hhaW5fc2x1ZxgEIAEoCRIcChRkZXN0aW5hdGlvbl9jaGFpbl9pZBgFIAEoDRIeChZkZXN0aW5hdGlvbl9jaGFpbl9zbHVnGAYgASgJEhcKD2FjY291bnRfYWRkcmVzcxgHIAEoCRIOCgZhbW91bnQYCCABKAkSGAoQYW1vdW50X2Zvcm1hdHRlZBgJIAEoARISCgphbW91bnRfdXNkGAogASgBEhYKDmFtb3VudF9vdXRfbWluGAsgASgJEhAKCGRlYWRsaW5lGAwgASgDEhkKEXJlY2lwaWVudF9hZGRyZXNzGA0gASgJEhIKCmJvbmRlcl9mZWUYDiABKAkSHAoUYm9uZGVyX2ZlZV9mb3JtYXR0ZWQYDyABKAESFgoOYm9uZGVyX2ZlZV91c2QYECABKAESDgoGYm9uZGVkGBEgASgIEh0KFWJvbmRfdHJhbnNhY3Rpb25faGFzaBgSIAEoCRIWCg5ib25kZXJfYWRkcmVzcxgTIAEoCRINCgV0b2tlbhgUIAEoCRIRCgl0aW1lc3RhbXAYFSABKAMSPQoFc3RhdGUYFiABKA4yLi5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVzcG9uc2UuU3RhdGUSGgoSb3RoZXJfdHJhbnNmZXJfaWRzGBcgAygJIkcKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUEVORElORxABEgoKBkJPTkRFRBACEg4KClVOQk9OREFCTEUQAyLnAQoaTGlzdEF2YWlsYWJsZVJvdXRlc1JlcXVlc3QSDwoHbmV0d29yaxgBIAEoCRINCgV0b2tlbhgCIAEoCRISCgpmcm9tX2NoYWluGAMgASgJEhAKCHRvX2NoYWluGAQgASgJEkYKB3JwY191cmwYBSADKAsyNS5ob3AuYnJpZGdlLnYxLkxpc3RBdmFpbGFibGVSb3V0ZXNSZXF1ZXN0LlJwY1VybEVudHJ5EgwKBHZpZXcYBiABKAkaLQoLUnBjVXJsRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJDChtMaXN0QXZhaWxhYmxlUm91dGVzUmVzcG9uc2USJAoGcm91dGVzGAEgAygLMhQuaG9wLmJyaWRnZS52MS5Sb3V0ZSK2AQoFUm91dGUSDQoFdG9rZW4YASABKAkSGQoRc291cmNlX2NoYWluX3NsdWcYAiABKAkSFwoPc291cmNlX2NoYWluX2lkGAMgASgNEh4KFmRlc3RpbmF0aW9uX2NoYWluX3NsdWcYBCABKAkSHAoUZGVzdGluYXRpb25fY2hhaW5faWQYBSABKA0SLAoHZGV0YWlscxgGIAEoCzIbLmhvcC5icmlkZ2UudjEuUm91dGVEZXRhaWxzIoMBCgxSb3V0ZURldGFpbHMSLQoGc291cmNlGAEgASgLMh0uaG9wLmJyaWRnZS52MS5Sb3V0ZUNvbnRyYWN0cxIyCgtkZXN0aW5hdGlvbhgCIAEoCzIdLmhvcC5icmlkZ2UudjEuUm91dGVDb250cmFjdHMSEAoIZGVjaW1hbHMYAyABKA0ibQoOUm91dGVDb250cmFjdHMSFQoNdG9rZW5fYWRkcmVzcxgBIAEoCRIXCg9oX3Rva2VuX2FkZHJlc3MYAiABKAkSFgoOYnJpZGdlX2FkZHJlc3MYAyABKAkSEwoLYW1tX2FkZHJlc3MYBCABKAkykwMKDUJyaWRnZVNlcnZpY2USYQoIR2V0UXVvdGUSHi5ob3AuYnJpZGdlLnYxLkdldFF1b3RlUmVxdWVzdBofLmhvcC5icmlkZ2UudjEuR2V0UXVvdGVSZXNwb25zZSIUkAIBgtPkkwILEgkvdjEvcXVvdGUShgEKEUdldFRyYW5zZmVyU3RhdHVzEicuaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1JlcXVlc3QaKC5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVzcG9uc2UiHpACAYLT5JMCFRITL3YxL3RyYW5zZmVyLXN0YXR1cxKVAQoTTGlzdEF2YWlsYWJsZVJvdXRlcxIpLmhvcC5icmlkZ2UudjEuTGlzdEF2YWlsYWJsZVJvdXRlc1JlcXVlc3QaKi5ob3AuYnJpZGdlLnYxLkxpc3RBdmFpbGFibGVSb3V0ZXNSZXNwb25zZSInkAIBgtPkkwIeYgZyb3V0ZXMSFC92MS9hdmFpbGFibGUtcm91dGVzYgZwcm90bzM", [file_google_api_annotations]);
 
 /**
  * The transfer to estimate.
@@ -32,7 +32,7 @@ export const file_hop_bridge_v1_bridge: GenFile = /*@__PURE__*/
  */
 export type GetQuoteRequest = Message<"hop.bridge.v1.GetQuoteRequest"> & {
   /**
-   * Amount to send, in the token's smallest unit: digits without a leading zero, 1 to 2^256-1. Required.
+   * Amount to send, in the token's smallest unit: digits without a leading zero, 1 to 2^256-1.
    *
    * @generated from field: string amount = 1;
    */
@@ -79,6 +79,21 @@ export type GetQuoteRequest = Message<"hop.bridge.v1.GetQuoteRequest"> & {
    * @generated from field: map<string, string> rpc_url = 7;
    */
   rpcUrl: { [key: string]: string };
+
+  /**
+   * `BASIC` (the default) or `FULL`, which adds `details` to the response.
+   *
+   * @generated from field: string view = 8;
+   */
+  view: string;
+
+  /**
+   * Instead of `amount`: the amount to receive, in the token's smallest unit. The quote is that of an amount that brings
+   * at least this, and of which one unit less brings less.
+   *
+   * @generated from field: string receive_amount = 9;
+   */
+  receiveAmount: string;
 };
 
 /**
@@ -95,7 +110,7 @@ export const GetQuoteRequestSchema: GenMessage<GetQuoteRequest> = /*@__PURE__*/
  */
 export type GetQuoteResponse = Message<"hop.bridge.v1.GetQuoteResponse"> & {
   /**
-   * The requested amount, in the token's smallest unit.
+   * The amount to send, in the token's smallest unit: the requested one, or the one found for `receive_amount`.
    *
    * @generated from field: string amount_in = 1;
    */
@@ -158,6 +173,13 @@ export type GetQuoteResponse = Message<"hop.bridge.v1.GetQuoteResponse"> & {
    * @generated from field: int64 destination_deadline = 9;
    */
   destinationDeadline: bigint;
+
+  /**
+   * Only with `view=FULL`: how the quote comes about, and what the route can carry.
+   *
+   * @generated from field: hop.bridge.v1.QuoteDetails details = 10;
+   */
+  details?: QuoteDetails | undefined;
 };
 
 /**
@@ -166,6 +188,355 @@ export type GetQuoteResponse = Message<"hop.bridge.v1.GetQuoteResponse"> & {
  */
 export const GetQuoteResponseSchema: GenMessage<GetQuoteResponse> = /*@__PURE__*/
   messageDesc(file_hop_bridge_v1_bridge, 1);
+
+/**
+ * How a quote comes about, and what its route can carry. All values are of one state of the chains.
+ *
+ * @generated from message hop.bridge.v1.QuoteDetails
+ */
+export type QuoteDetails = Message<"hop.bridge.v1.QuoteDetails"> & {
+  /**
+   * Output on the destination chain before fees, in the token's smallest unit.
+   *
+   * @generated from field: string amount_out = 1;
+   */
+  amountOut: string;
+
+  /**
+   * What the transfer needs at the destination, in hTokens: what the status of the transfer later calls `amount`.
+   *
+   * @generated from field: string required_liquidity = 2;
+   */
+  requiredLiquidity: string;
+
+  /**
+   * Fee of the bonder in proportion to the transfer, in hTokens.
+   *
+   * @generated from field: string bonder_fee_relative = 3;
+   */
+  bonderFeeRelative: string;
+
+  /**
+   * Fee of the bonder in the token: the relative one after the swap, at least the minimum.
+   *
+   * @generated from field: string adjusted_bonder_fee = 4;
+   */
+  adjustedBonderFee: string;
+
+  /**
+   * Cost of the transaction on the destination chain, in hTokens.
+   *
+   * @generated from field: string destination_tx_fee = 5;
+   */
+  destinationTxFee: string;
+
+  /**
+   * The same cost in the token, after the swap on the destination chain.
+   *
+   * @generated from field: string adjusted_destination_tx_fee = 6;
+   */
+  adjustedDestinationTxFee: string;
+
+  /**
+   * Sum of the two fees in the token. The same value as `bonder_fee` of the quote.
+   *
+   * @generated from field: string total_fee = 7;
+   */
+  totalFee: string;
+
+  /**
+   * Relative fee of the bonder on this route, in hundredths of a percent.
+   *
+   * @generated from field: uint32 fee_bps = 8;
+   */
+  feeBps: number;
+
+  /**
+   * Tokens that the swaps give for one token, before fees.
+   *
+   * @generated from field: double rate = 9;
+   */
+  rate: number;
+
+  /**
+   * By how much the rate is worse than that of a tiny amount, in percent; negative where it is better. 0 where the pools
+   * cannot swap a tiny amount.
+   *
+   * @generated from field: double price_impact = 10;
+   */
+  priceImpact: number;
+
+  /**
+   * Fee of the pool on the destination chain that Hop's own clients show, in hundredths of a percent. It is part of the
+   * rate, not of the total fee.
+   *
+   * @generated from field: uint32 lp_fee_bps = 11;
+   */
+  lpFeeBps: number;
+
+  /**
+   * Fees of both pools by these constants, in the token's smallest unit; part of the rate too.
+   *
+   * @generated from field: string lp_fees = 12;
+   */
+  lpFees: string;
+
+  /**
+   * Which amounts the route can carry now.
+   *
+   * @generated from field: hop.bridge.v1.QuoteLimits limits = 13;
+   */
+  limits?: QuoteLimits | undefined;
+
+  /**
+   * How long transfers on this route took, by the index of this server.
+   *
+   * @generated from field: hop.bridge.v1.DeliveryTime delivery_time = 14;
+   */
+  deliveryTime?: DeliveryTime | undefined;
+
+  /**
+   * The transaction on the destination chain.
+   *
+   * @generated from field: hop.bridge.v1.DestinationGas gas = 15;
+   */
+  gas?: DestinationGas | undefined;
+
+  /**
+   * Prices from which the fees were computed.
+   *
+   * @generated from field: hop.bridge.v1.QuotePrices prices = 16;
+   */
+  prices?: QuotePrices | undefined;
+
+  /**
+   * Block of the source chain that was read; 0 if nothing was read there.
+   *
+   * @generated from field: int64 source_block = 17;
+   */
+  sourceBlock: bigint;
+
+  /**
+   * Block of the destination chain that was read; 0 if nothing was read there.
+   *
+   * @generated from field: int64 destination_block = 18;
+   */
+  destinationBlock: bigint;
+
+  /**
+   * When the older of the two chains was read, in Unix seconds.
+   *
+   * @generated from field: int64 observed_at = 19;
+   */
+  observedAt: bigint;
+
+  /**
+   * Until when the quote counts as current, in Unix seconds: `observed_at` plus the largest age of a quote.
+   *
+   * @generated from field: int64 valid_until = 20;
+   */
+  validUntil: bigint;
+};
+
+/**
+ * Describes the message hop.bridge.v1.QuoteDetails.
+ * Use `create(QuoteDetailsSchema)` to create a new message.
+ */
+export const QuoteDetailsSchema: GenMessage<QuoteDetails> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 2);
+
+/**
+ * Which amounts a route can carry.
+ *
+ * @generated from message hop.bridge.v1.QuoteLimits
+ */
+export type QuoteLimits = Message<"hop.bridge.v1.QuoteLimits"> & {
+  /**
+   * The amount from which on the recipient receives anything, in the token's smallest unit; empty if there is none.
+   *
+   * @generated from field: string min_amount = 1;
+   */
+  minAmount: string;
+
+  /**
+   * What the route can carry now, in the token's smallest unit; empty for `UNLIMITED` and `UNKNOWN`.
+   *
+   * @generated from field: string available_liquidity = 2;
+   */
+  availableLiquidity: string;
+
+  /**
+   * Whether the liquidity suffices for this quote; true for `UNLIMITED` and `UNKNOWN`.
+   *
+   * @generated from field: bool is_liquidity_available = 3;
+   */
+  isLiquidityAvailable: boolean;
+
+  /**
+   * What the liquidity is.
+   *
+   * @generated from field: hop.bridge.v1.QuoteLimits.LiquidityBasis liquidity_basis = 4;
+   */
+  liquidityBasis: QuoteLimits_LiquidityBasis;
+};
+
+/**
+ * Describes the message hop.bridge.v1.QuoteLimits.
+ * Use `create(QuoteLimitsSchema)` to create a new message.
+ */
+export const QuoteLimitsSchema: GenMessage<QuoteLimits> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 3);
+
+/**
+ * What `available_liquidity` is compared with, and where it comes from.
+ *
+ * @generated from enum hop.bridge.v1.QuoteLimits.LiquidityBasis
+ */
+export enum QuoteLimits_LiquidityBasis {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: LIQUIDITY_BASIS_UNSPECIFIED = 0;
+   */
+  LIQUIDITY_BASIS_UNSPECIFIED = 0,
+
+  /**
+   * The bonder's credit less its debit at the bridge of the destination chain, compared with `required_liquidity`.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: BONDER_CREDIT = 1;
+   */
+  BONDER_CREDIT = 1,
+
+  /**
+   * The most that one CCTP message can burn on the source chain, compared with the amount.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: CCTP_BURN_LIMIT = 2;
+   */
+  CCTP_BURN_LIMIT = 2,
+
+  /**
+   * Transfers from ethereum need no liquidity.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: UNLIMITED = 3;
+   */
+  UNLIMITED = 3,
+
+  /**
+   * Could not be read.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: UNKNOWN = 4;
+   */
+  UNKNOWN = 4,
+}
+
+/**
+ * Describes the enum hop.bridge.v1.QuoteLimits.LiquidityBasis.
+ */
+export const QuoteLimits_LiquidityBasisSchema: GenEnum<QuoteLimits_LiquidityBasis> = /*@__PURE__*/
+  enumDesc(file_hop_bridge_v1_bridge, 3, 0);
+
+/**
+ * How long transfers on a route took in the last 30 days, from the sending block to the delivering block.
+ *
+ * @generated from message hop.bridge.v1.DeliveryTime
+ */
+export type DeliveryTime = Message<"hop.bridge.v1.DeliveryTime"> & {
+  /**
+   * Half of the transfers were faster, in seconds; 0 without samples.
+   *
+   * @generated from field: uint32 p50_seconds = 1;
+   */
+  p50Seconds: number;
+
+  /**
+   * Nine of ten transfers were faster, in seconds; 0 without samples.
+   *
+   * @generated from field: uint32 p90_seconds = 2;
+   */
+  p90Seconds: number;
+
+  /**
+   * Number of transfers; 0 if this server has no index.
+   *
+   * @generated from field: uint32 samples = 3;
+   */
+  samples: number;
+};
+
+/**
+ * Describes the message hop.bridge.v1.DeliveryTime.
+ * Use `create(DeliveryTimeSchema)` to create a new message.
+ */
+export const DeliveryTimeSchema: GenMessage<DeliveryTime> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 4);
+
+/**
+ * The transaction that pays out on the destination chain. All values are "0" for transfers from ethereum, which cost
+ * their sender nothing there.
+ *
+ * @generated from message hop.bridge.v1.DestinationGas
+ */
+export type DestinationGas = Message<"hop.bridge.v1.DestinationGas"> & {
+  /**
+   * Gas of the delivery, without its share of the settlement.
+   *
+   * @generated from field: string gas_limit = 1;
+   */
+  gasLimit: string;
+
+  /**
+   * Gas price, in wei.
+   *
+   * @generated from field: string gas_price = 2;
+   */
+  gasPrice: string;
+
+  /**
+   * Fee for the data of the transaction on ethereum, in wei; "0" where the chain charges none.
+   *
+   * @generated from field: string l1_fee = 3;
+   */
+  l1Fee: string;
+};
+
+/**
+ * Describes the message hop.bridge.v1.DestinationGas.
+ * Use `create(DestinationGasSchema)` to create a new message.
+ */
+export const DestinationGasSchema: GenMessage<DestinationGas> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 5);
+
+/**
+ * Prices from which fees were computed, in US dollars; 0 where no price was needed.
+ *
+ * @generated from message hop.bridge.v1.QuotePrices
+ */
+export type QuotePrices = Message<"hop.bridge.v1.QuotePrices"> & {
+  /**
+   * Price of one token.
+   *
+   * @generated from field: double token_usd = 1;
+   */
+  tokenUsd: number;
+
+  /**
+   * Price of one native token of the destination chain.
+   *
+   * @generated from field: double native_usd = 2;
+   */
+  nativeUsd: number;
+};
+
+/**
+ * Describes the message hop.bridge.v1.QuotePrices.
+ * Use `create(QuotePricesSchema)` to create a new message.
+ */
+export const QuotePricesSchema: GenMessage<QuotePrices> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 6);
 
 /**
  * Identifies a transfer by its ID, by a transaction hash, or by both.
@@ -215,7 +586,7 @@ export type GetTransferStatusRequest = Message<"hop.bridge.v1.GetTransferStatusR
  * Use `create(GetTransferStatusRequestSchema)` to create a new message.
  */
 export const GetTransferStatusRequestSchema: GenMessage<GetTransferStatusRequest> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 2);
+  messageDesc(file_hop_bridge_v1_bridge, 7);
 
 /**
  * A transfer and its state. Unknown strings are empty, unknown numbers are 0, and hex is lower case.
@@ -394,7 +765,7 @@ export type GetTransferStatusResponse = Message<"hop.bridge.v1.GetTransferStatus
  * Use `create(GetTransferStatusResponseSchema)` to create a new message.
  */
 export const GetTransferStatusResponseSchema: GenMessage<GetTransferStatusResponse> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 3);
+  messageDesc(file_hop_bridge_v1_bridge, 8);
 
 /**
  * State of a transfer.
@@ -438,7 +809,7 @@ export enum GetTransferStatusResponse_State {
  * Describes the enum hop.bridge.v1.GetTransferStatusResponse.State.
  */
 export const GetTransferStatusResponse_StateSchema: GenEnum<GetTransferStatusResponse_State> = /*@__PURE__*/
-  enumDesc(file_hop_bridge_v1_bridge, 3, 0);
+  enumDesc(file_hop_bridge_v1_bridge, 8, 0);
 
 /**
  * Filters for the list of routes; all are optional.
@@ -480,6 +851,13 @@ export type ListAvailableRoutesRequest = Message<"hop.bridge.v1.ListAvailableRou
    * @generated from field: map<string, string> rpc_url = 5;
    */
   rpcUrl: { [key: string]: string };
+
+  /**
+   * `BASIC` (the default) or `FULL`, which adds `details` to each route.
+   *
+   * @generated from field: string view = 6;
+   */
+  view: string;
 };
 
 /**
@@ -487,7 +865,7 @@ export type ListAvailableRoutesRequest = Message<"hop.bridge.v1.ListAvailableRou
  * Use `create(ListAvailableRoutesRequestSchema)` to create a new message.
  */
 export const ListAvailableRoutesRequestSchema: GenMessage<ListAvailableRoutesRequest> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 4);
+  messageDesc(file_hop_bridge_v1_bridge, 9);
 
 /**
  * The routes, in the order of `@hop-protocol/sdk`.
@@ -508,7 +886,7 @@ export type ListAvailableRoutesResponse = Message<"hop.bridge.v1.ListAvailableRo
  * Use `create(ListAvailableRoutesResponseSchema)` to create a new message.
  */
 export const ListAvailableRoutesResponseSchema: GenMessage<ListAvailableRoutesResponse> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 5);
+  messageDesc(file_hop_bridge_v1_bridge, 10);
 
 /**
  * A token with a source and a destination chain.
@@ -550,6 +928,13 @@ export type Route = Message<"hop.bridge.v1.Route"> & {
    * @generated from field: uint32 destination_chain_id = 5;
    */
   destinationChainId: number;
+
+  /**
+   * Only with `view=FULL`: the contracts of the route.
+   *
+   * @generated from field: hop.bridge.v1.RouteDetails details = 6;
+   */
+  details?: RouteDetails | undefined;
 };
 
 /**
@@ -557,7 +942,84 @@ export type Route = Message<"hop.bridge.v1.Route"> & {
  * Use `create(RouteSchema)` to create a new message.
  */
 export const RouteSchema: GenMessage<Route> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 6);
+  messageDesc(file_hop_bridge_v1_bridge, 11);
+
+/**
+ * The contracts of a route.
+ *
+ * @generated from message hop.bridge.v1.RouteDetails
+ */
+export type RouteDetails = Message<"hop.bridge.v1.RouteDetails"> & {
+  /**
+   * Contracts on the source chain.
+   *
+   * @generated from field: hop.bridge.v1.RouteContracts source = 1;
+   */
+  source?: RouteContracts | undefined;
+
+  /**
+   * Contracts on the destination chain.
+   *
+   * @generated from field: hop.bridge.v1.RouteContracts destination = 2;
+   */
+  destination?: RouteContracts | undefined;
+
+  /**
+   * Decimals of the token, on every chain.
+   *
+   * @generated from field: uint32 decimals = 3;
+   */
+  decimals: number;
+};
+
+/**
+ * Describes the message hop.bridge.v1.RouteDetails.
+ * Use `create(RouteDetailsSchema)` to create a new message.
+ */
+export const RouteDetailsSchema: GenMessage<RouteDetails> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 12);
+
+/**
+ * The contracts of a token on one chain. Addresses are empty where there is no such contract, and lower case.
+ *
+ * @generated from message hop.bridge.v1.RouteContracts
+ */
+export type RouteContracts = Message<"hop.bridge.v1.RouteContracts"> & {
+  /**
+   * The token; the zero address stands for the chain's own coin.
+   *
+   * @generated from field: string token_address = 1;
+   */
+  tokenAddress: string;
+
+  /**
+   * Hop's token on this chain, which represents a claim on the token on ethereum.
+   *
+   * @generated from field: string h_token_address = 2;
+   */
+  hTokenAddress: string;
+
+  /**
+   * Hop's bridge; for USDC and USDC.e, which travel by CCTP, Hop's CCTP bridge.
+   *
+   * @generated from field: string bridge_address = 3;
+   */
+  bridgeAddress: string;
+
+  /**
+   * The AMM wrapper, which swaps the token and sends the transfer in one transaction.
+   *
+   * @generated from field: string amm_address = 4;
+   */
+  ammAddress: string;
+};
+
+/**
+ * Describes the message hop.bridge.v1.RouteContracts.
+ * Use `create(RouteContractsSchema)` to create a new message.
+ */
+export const RouteContractsSchema: GenMessage<RouteContracts> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 13);
 
 /**
  * Reads the Hop v1 bridge: quotes, transfers and routes.
