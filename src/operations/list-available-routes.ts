@@ -3,14 +3,19 @@ import {
   type ListAvailableRoutesRequest,
   type ListAvailableRoutesResponse,
   ListAvailableRoutesResponseSchema,
+  RouteContractsSchema,
+  RouteDetailsSchema,
+  type Route as RouteMessage,
   RouteSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { FeeSettings } from "../hop/fee-settings.js";
 import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
 import type { Network } from "../hop/networks.js";
-import { findAvailableRoutes } from "../routes/available-routes.js";
+import { getTokenDecimals } from "../hop/tokens.js";
+import { findAvailableRoutes, type Route } from "../routes/available-routes.js";
+import { getRouteContracts } from "../routes/route-contracts.js";
 import type { CachePolicy, Operation } from "./operation.js";
-import { parseChain, parseNetwork, parseRpcUrls, parseToken } from "./parameters.js";
+import { parseChain, parseIsFullView, parseNetwork, parseRpcUrls, parseToken } from "./parameters.js";
 
 /** Routes only change with the fee settings, which is rare. */
 const CACHE_POLICY: CachePolicy = { ageSeconds: 0, maxAgeSeconds: 60, staleWhileRevalidateSeconds: 300 };
@@ -19,6 +24,7 @@ interface RouteFilter {
   readonly token: string | undefined;
   readonly from: string | undefined;
   readonly to: string | undefined;
+  readonly isFull: boolean;
 }
 
 export function createListAvailableRoutes(deps: {
@@ -43,6 +49,7 @@ export function createListAvailableRoutes(deps: {
       token: request.token === "" ? undefined : parseToken(network, request.token).symbol,
       from: request.fromChain === "" ? undefined : parseChain(network, "fromChain", request.fromChain).slug,
       to: request.toChain === "" ? undefined : parseChain(network, "toChain", request.toChain).slug,
+      isFull: parseIsFullView(request.view),
     };
     parseRpcUrls(network, request.rpcUrl);
     context.setCachePolicy(CACHE_POLICY);
@@ -59,24 +66,20 @@ type RouteListResponder = (filter: RouteFilter) => ListAvailableRoutesResponse;
  * their serialized form.
  */
 function createRouteListResponder(network: Network, settings: FeeSettings): RouteListResponder {
-  const routes = findAvailableRoutes(network, settings).map(({ token, source, destination }) =>
-    Object.freeze(
-      create(RouteSchema, {
-        token,
-        sourceChainSlug: source.slug,
-        sourceChainId: source.chainId,
-        destinationChainSlug: destination.slug,
-        destinationChainId: destination.chainId,
-      }),
-    ),
-  );
-  /** Bounded by tokens * chains * chains, since a filter only contains tokens and chains of the network. */
+  const routes = findAvailableRoutes(network, settings);
+  const basicRoutes = routes.map((route) => Object.freeze(createRoute(route)));
+  let fullRoutes: readonly RouteMessage[] | undefined;
+  function getFullRoutes(): readonly RouteMessage[] {
+    fullRoutes ??= routes.map((route) => createFullRoute(network, route));
+    return fullRoutes;
+  }
+  /** Bounded by 2 * tokens * chains * chains, since a filter only contains tokens and chains of the network. */
   const responses = new Map<string, ListAvailableRoutesResponse>();
-  return ({ token, from, to }) => {
-    const key = `${token ?? ""} ${from ?? ""} ${to ?? ""}`;
+  return ({ token, from, to, isFull }) => {
+    const key = `${token ?? ""} ${from ?? ""} ${to ?? ""} ${isFull}`;
     const memoized = responses.get(key);
     if (memoized !== undefined) return memoized;
-    const matches = routes.filter(
+    const matches = (isFull ? getFullRoutes() : basicRoutes).filter(
       (route) =>
         (token === undefined || route.token === token) &&
         (from === undefined || route.sourceChainSlug === from) &&
@@ -87,4 +90,28 @@ function createRouteListResponder(network: Network, settings: FeeSettings): Rout
     responses.set(key, Object.freeze(response));
     return response;
   };
+}
+
+function createRoute({ token, source, destination }: Route): RouteMessage {
+  return create(RouteSchema, {
+    token,
+    sourceChainSlug: source.slug,
+    sourceChainId: source.chainId,
+    destinationChainSlug: destination.slug,
+    destinationChainId: destination.chainId,
+  });
+}
+
+/** Returns a deeply frozen route with details. */
+function createFullRoute(network: Network, route: Route): RouteMessage {
+  const { token, source, destination } = route;
+  const message = createRoute(route);
+  message.details = Object.freeze(
+    create(RouteDetailsSchema, {
+      source: Object.freeze(create(RouteContractsSchema, getRouteContracts(network, token, source))),
+      destination: Object.freeze(create(RouteContractsSchema, getRouteContracts(network, token, destination))),
+      decimals: getTokenDecimals(token),
+    }),
+  );
+  return Object.freeze(message);
 }

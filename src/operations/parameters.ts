@@ -49,15 +49,24 @@ export function parseChain(network: Network, field: string, value: string): Chai
   return chain;
 }
 
+/** Returns whether the view is FULL; it is BASIC when it is empty. @throws ServiceError INVALID_PARAMETER. */
+export function parseIsFullView(value: string): boolean {
+  if (value === "" || value === "BASIC") return false;
+  if (value === "FULL") return true;
+  throw new ServiceError("INVALID_PARAMETER", `view ${quoteForError(value)} is not one of BASIC, FULL`, {
+    field: "view",
+  });
+}
+
 /** Parses an amount in the token's smallest unit, 1 to 2^256-1. @throws ServiceError INVALID_PARAMETER. */
-export function parseAmount(value: string): bigint {
+export function parseAmount(value: string, field = "amount"): bigint {
   // The length is checked first, because converting millions of digits would block the event loop.
   if (value.length <= MAX_AMOUNT_DIGITS && /^[1-9][0-9]*$/.test(value)) {
     const amount = BigInt(value);
     if (amount <= MAX_UINT256) return amount;
   }
-  const message = "amount is not a whole number from 1 to 2^256-1 in the token's smallest unit, in plain digits";
-  throw new ServiceError("INVALID_PARAMETER", message, { field: "amount" });
+  const message = `${field} is not a whole number from 1 to 2^256-1 in the token's smallest unit, in plain digits`;
+  throw new ServiceError("INVALID_PARAMETER", message, { field });
 }
 
 /** Validates a slippage tolerance in percent, 0 <= slippage < 100. @throws ServiceError MISSING_PARAMETER or INVALID_PARAMETER. */
