@@ -10,7 +10,6 @@ export const messenger = deriveAddress("messenger");
 export const poolOwner = deriveAddress("pool owner");
 /** Receives the fees of CCTP transfers. */
 export const feeCollector = deriveAddress("fee collector");
-export const tokenMinter = deriveAddress("CCTP token minter");
 export const uniswapLiquidityProvider = deriveAddress("Uniswap liquidity provider");
 
 function deriveAddress(name: string): string {

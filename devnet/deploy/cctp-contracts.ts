@@ -1,7 +1,7 @@
 import { utils } from "ethers";
-import { getCctpDomain, TOKEN_MESSENGERS } from "../../src/hop/cctp/cctp.js";
+import { getCctpDomain, TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../src/hop/cctp/cctp.js";
 import { hopChains } from "../chain/local-chains.js";
-import { feeCollector, tokenMinter } from "./accounts.js";
+import { feeCollector } from "./accounts.js";
 import { getTokenContracts } from "./address-book.js";
 import { attesters } from "./attestation.js";
 import type { ContractPlacement } from "./contract-placement.js";
@@ -21,6 +21,7 @@ interface CctpChain {
   readonly domain: number;
   readonly usdc: string;
   readonly tokenMessenger: string;
+  readonly tokenMinter: string;
 }
 
 /** Returns the placements of Circle's contracts and Hop's CCTP bridges; none on a chain without CCTP. */
@@ -43,14 +44,14 @@ export function placeCctpContracts(slug: string): readonly ContractPlacement[] {
         method: "initialize",
         values: [
           transmitter,
-          tokenMinter,
+          here.tokenMinter,
           elsewhere.map(({ domain, tokenMessenger }) => ({ domain, messenger: toBytes32(tokenMessenger) })),
         ],
       },
     },
     {
       contract: "TokenMinter",
-      address: tokenMinter,
+      address: here.tokenMinter,
       initializer: {
         method: "initialize",
         values: [
@@ -84,8 +85,10 @@ function listCctpChains(): readonly CctpChain[] {
     const usdc = token.find("l1CanonicalToken") ?? token.find("l2CanonicalToken");
     const domain = getCctpDomain(chain);
     const tokenMessenger = TOKEN_MESSENGERS[slug];
-    if (usdc === undefined || domain === undefined || tokenMessenger === undefined) return [];
-    return [{ slug, chainId, domain, usdc, tokenMessenger }];
+    const tokenMinter = TOKEN_MINTERS[slug];
+    if (usdc === undefined || domain === undefined) return [];
+    if (tokenMessenger === undefined || tokenMinter === undefined) return [];
+    return [{ slug, chainId, domain, usdc, tokenMessenger, tokenMinter }];
   });
 }
 

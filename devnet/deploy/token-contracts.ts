@@ -1,5 +1,6 @@
+import { TOKEN_MINTERS } from "../../src/hop/cctp/cctp.js";
 import { isNativeCoin } from "../chain/local-chains.js";
-import { faucet, tokenMinter } from "./accounts.js";
+import { faucet } from "./accounts.js";
 import { listTokenContracts, type TokenContracts } from "./address-book.js";
 import type { ContractPlacement } from "./contract-placement.js";
 
@@ -65,7 +66,14 @@ function placeToken(
     address,
     initializer: {
       method: "initialize",
-      values: [title.name, title.symbol, decimals, owner, token.token === "USDC" ? [tokenMinter] : [], held(address)],
+      values: [
+        title.name,
+        title.symbol,
+        decimals,
+        owner,
+        token.token === "USDC" ? [TOKEN_MINTERS[slug]] : [],
+        held(address),
+      ],
     },
   });
   const wrapped = (address: string): ContractPlacement => {

@@ -14,6 +14,15 @@ export const TOKEN_MESSENGERS: Readonly<Record<string, string>> = {
   base: "0x1682Ae6375C4E4A97e4B583BC394c861A46D8962",
 };
 
+/** Circle's TokenMinter contracts by slug, which limit what one message burns. The TokenMessenger's `localMinter()`. */
+export const TOKEN_MINTERS: Readonly<Record<string, string>> = {
+  ethereum: "0xc4922d64a24675E16e1586e3e3Aa56C06fABe907",
+  polygon: "0x10f7835F827D6Cf035115E10c50A853d7FB2D2EC",
+  optimism: "0x33E76C5C31cb928dc6FE6487AB3b2C0769B1A1e3",
+  arbitrum: "0xE7Ed1fa7f45D05C508232aa32649D89b73b8bA48",
+  base: "0xe45B133ddc64bE80252b0e9c75A8E74EF280eEd6",
+};
+
 /** USDC contracts on the source chains of the sample messages. */
 const BURN_TOKENS: Readonly<Record<string, string>> = {
   polygon: "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359",
