@@ -59,6 +59,7 @@ function readState({ chain, local, swap }: PoolSetup, window: UniswapTickWindow)
   const readSet = {
     pools: new Map(),
     uintCalls: new Map(),
+    optionalUintCalls: new Map(),
     deliveries: new Map(),
     tickWindows: new Map([[swap.address, window]]),
     includesGasPrice: false,

@@ -9,6 +9,8 @@ import type { SwapPoolState } from "./uniswap-tick-window.js";
 export interface ChainState extends ChainStateHeader {
   getPool(key: string): StableSwapPool;
   getUint(key: string): bigint;
+  /** Returns an optional value; undefined if the response was invalid. */
+  findOptionalUint(key: string): bigint | undefined;
   getDeliveryGasCost(key: string): DeliveryGasCost;
   /** undefined: the pool's responses do not allow local swap arithmetic; call its Quoter contract instead. */
   findUniswapSwap(key: string): UniswapSwapCalculator | undefined;
@@ -18,6 +20,8 @@ export interface ChainState extends ChainStateHeader {
 export interface ChainStateValues extends ChainStateHeader {
   readonly pools: ReadonlyMap<string, StableSwapPool>;
   readonly uints: ReadonlyMap<string, bigint>;
+  /** Every optional value that was read; undefined: the response was invalid. */
+  readonly optionalUints: ReadonlyMap<string, bigint | undefined>;
   readonly deliveries: ReadonlyMap<string, DeliveryGasCost>;
   /** Every pool whose tick window was read; undefined: its responses are invalid. */
   readonly swapPools: ReadonlyMap<string, SwapPoolState | undefined>;
@@ -45,7 +49,7 @@ export interface DeliveryGasCost {
 
 /** Creates the state from what this process or another one has read. @param slug of the chain, for error messages */
 export function createChainState(values: ChainStateValues, slug: string): ChainState {
-  const { block, readAt, readAtUnixSeconds, gasPrice, pools, uints, deliveries } = values;
+  const { block, readAt, readAtUnixSeconds, gasPrice, pools, uints, optionalUints, deliveries } = values;
   const swaps = new Map(
     [...values.swapPools].map(([key, pool]) => [key, pool && createUniswapSwapCalculator(pool, pool.zeroForOne)]),
   );
@@ -60,6 +64,7 @@ export function createChainState(values: ChainStateValues, slug: string): ChainS
     gasPrice,
     getPool: (key) => requireRead(pools.get(key)),
     getUint: (key) => requireRead(uints.get(key)),
+    findOptionalUint: (key) => optionalUints.get(key),
     getDeliveryGasCost: (key) => requireRead(deliveries.get(key)),
     findUniswapSwap: (key) => swaps.get(key),
   };
@@ -67,11 +72,12 @@ export function createChainState(values: ChainStateValues, slug: string): ChainS
 
 /** Returns whether the values include everything in a read set. */
 export function coversReadSet(values: ChainStateValues, readSet: ReadSet): boolean {
-  const { pools, uintCalls, deliveries, tickWindows, includesGasPrice } = readSet;
+  const { pools, uintCalls, optionalUintCalls, deliveries, tickWindows, includesGasPrice } = readSet;
   return (
     (!includesGasPrice || values.gasPrice !== undefined) &&
     hasKeysOf(values.pools, pools) &&
     hasKeysOf(values.uints, uintCalls) &&
+    hasKeysOf(values.optionalUints, optionalUintCalls) &&
     hasKeysOf(values.deliveries, deliveries) &&
     hasKeysOf(values.swapPools, tickWindows)
   );

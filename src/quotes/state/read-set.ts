@@ -33,11 +33,22 @@ export interface ReadSet {
   readonly pools: ReadonlyMap<string, PoolRef>;
   /** Contract functions that return one uint256. */
   readonly uintCalls: ReadonlyMap<string, ContractCall>;
+  /** The same, for values without which a quote is still possible. */
+  readonly optionalUintCalls: ReadonlyMap<string, ContractCall>;
   readonly deliveries: ReadonlyMap<string, DeliveryTransaction>;
   /** Tick windows of the Uniswap pools that swap USDC.e. */
   readonly tickWindows: ReadonlyMap<string, UniswapTickWindow>;
   readonly includesGasPrice: boolean;
 }
+
+const EMPTY_READ_SET: ReadSet = {
+  pools: new Map(),
+  uintCalls: new Map(),
+  optionalUintCalls: new Map(),
+  deliveries: new Map(),
+  tickWindows: new Map(),
+  includesGasPrice: false,
+};
 
 export interface ReadSetParts {
   readonly pool?: PoolRef | undefined;
@@ -57,10 +68,26 @@ export function createReadSet({
   return {
     pools: toSingleEntryMap(pool, ({ address }) => address),
     uintCalls: toSingleEntryMap(uintCall, getCallKey),
+    optionalUintCalls: new Map(),
     deliveries: toSingleEntryMap(delivery, getDeliveryKey),
     tickWindows: new Map(),
     includesGasPrice,
   };
+}
+
+/** Returns a read set with more calls, without which a quote is still possible; undefined when there is nothing to read. */
+export function addOptionalCalls(
+  readSet: ReadSet | undefined,
+  optionalCalls: readonly ContractCall[],
+): ReadSet | undefined {
+  if (optionalCalls.length === 0) return readSet;
+  const optionalUintCalls = new Map(optionalCalls.map((call) => [getCallKey(call), call] as const));
+  return { ...(readSet ?? EMPTY_READ_SET), optionalUintCalls };
+}
+
+/** Returns a read set that reads a tick window too. */
+export function addTickWindow(readSet: ReadSet | undefined, window: UniswapTickWindow): ReadSet {
+  return { ...(readSet ?? EMPTY_READ_SET), tickWindows: new Map([[window.pool.address, window]]) };
 }
 
 /** Returns the union of the read sets. */
@@ -68,6 +95,7 @@ export function mergeReadSets(readSets: readonly ReadSet[]): ReadSet {
   return {
     pools: new Map(readSets.flatMap(({ pools }) => [...pools])),
     uintCalls: new Map(readSets.flatMap(({ uintCalls }) => [...uintCalls])),
+    optionalUintCalls: new Map(readSets.flatMap(({ optionalUintCalls }) => [...optionalUintCalls])),
     deliveries: new Map(readSets.flatMap(({ deliveries }) => [...deliveries])),
     tickWindows: new Map(readSets.flatMap(({ tickWindows }) => [...tickWindows])),
     includesGasPrice: readSets.some(({ includesGasPrice }) => includesGasPrice),
@@ -75,9 +103,10 @@ export function mergeReadSets(readSets: readonly ReadSet[]): ReadSet {
 }
 
 /** Returns a key that is equal for equal read sets of one chain. */
-export function getReadSetKey({ pools, uintCalls, deliveries, tickWindows, includesGasPrice }: ReadSet): string {
+export function getReadSetKey(readSet: ReadSet): string {
+  const { pools, uintCalls, optionalUintCalls, deliveries, tickWindows, includesGasPrice } = readSet;
   return JSON.stringify([
-    ...[pools, uintCalls, deliveries, tickWindows].map((reads) => [...reads.keys()]),
+    ...[pools, uintCalls, optionalUintCalls, deliveries, tickWindows].map((reads) => [...reads.keys()]),
     includesGasPrice,
   ]);
 }

@@ -52,10 +52,11 @@ export async function readChainStateValues(
   { readAt, readAtUnixSeconds }: ReadTimestamps,
   signal: AbortSignal,
 ): Promise<ChainStateValues> {
-  const { pools, uintCalls, deliveries, tickWindows, includesGasPrice } = mergeReadSets(readSets);
+  const readSet = mergeReadSets(readSets);
+  const { deliveries, tickWindows, includesGasPrice } = readSet;
   const windowReads = new Map([...tickWindows].map(([key, window]) => [key, window.planRead()]));
   const contractCalls = new Map([
-    ...buildContractCalls(pools, uintCalls),
+    ...buildContractCalls(readSet),
     ...[...windowReads.values()].flatMap((windowRead) => [...windowRead.calls]),
   ]);
   const transactions = [...deliveries].map(([key, delivery]) => buildDeliveryCall(key, delivery, readAtUnixSeconds));
@@ -81,17 +82,16 @@ export async function readChainStateValues(
     readAtUnixSeconds,
     gasPrice,
     deliveries: deliveryCosts,
-    ...decodeContractValues(pools, uintCalls, windowReads, returnData),
+    ...decodeContractValues(readSet, windowReads, returnData),
   };
 }
 
 type ReturnData = ReadonlyMap<string, string | undefined>;
-type ContractValues = Pick<ChainStateValues, "pools" | "uints" | "swapPools">;
+type ContractValues = Pick<ChainStateValues, "pools" | "uints" | "optionalUints" | "swapPools">;
 
 /** Decodes what the contracts returned. @param returnData by key of the calls */
 function decodeContractValues(
-  pools: ReadSet["pools"],
-  uintCalls: ReadSet["uintCalls"],
+  { pools, uintCalls, optionalUintCalls }: ReadSet,
   windowReads: ReadonlyMap<string, TickWindowRead>,
   returnData: ReturnData,
 ): ContractValues {
@@ -106,6 +106,7 @@ function decodeContractValues(
   return {
     pools: mapDefined(pools, (key, { decimals }) => findPool(key, decimals)),
     uints: mapDefined(uintCalls, (key) => findUint(key)),
+    optionalUints: new Map([...optionalUintCalls.keys()].map((key) => [key, findUint(key)])),
     swapPools: new Map(
       [...windowReads].map(([key, windowRead]) => [key, windowRead.decodePool((callKey) => returnData.get(callKey))]),
     ),
@@ -125,11 +126,8 @@ function mapDefined<Value, Result>(
   return results;
 }
 
-function buildContractCalls(
-  pools: ReadSet["pools"],
-  uintCalls: ReadSet["uintCalls"],
-): ReadonlyMap<string, ContractCall> {
-  const calls = new Map(uintCalls);
+function buildContractCalls({ pools, uintCalls, optionalUintCalls }: ReadSet): ReadonlyMap<string, ContractCall> {
+  const calls = new Map([...uintCalls, ...optionalUintCalls]);
   for (const [key, { address: to }] of pools) {
     calls.set(`${key} 0`, { to, data: getTokenBalanceSelector + encodeWord(0n) });
     calls.set(`${key} 1`, { to, data: getTokenBalanceSelector + encodeWord(1n) });

@@ -13,7 +13,7 @@ import {
 
 /** Prints chain state as JSON; its read time is on the clock that the processes share. */
 export function printChainState(values: ChainStateValues, clock: SharedClock): string {
-  const { block, readAt, readAtUnixSeconds, gasPrice, pools, uints, deliveries, swapPools } = values;
+  const { block, readAt, readAtUnixSeconds, gasPrice, pools, uints, optionalUints, deliveries, swapPools } = values;
   return JSON.stringify({
     block: [String(block.number), String(block.timeSeconds)],
     readAt: clock.toShared(readAt),
@@ -24,6 +24,7 @@ export function printChainState(values: ChainStateValues, clock: SharedClock): s
       ...[...balances, aPrecise, swapFee].map(String),
     ]),
     uints: printEntries(uints, String),
+    optionalUints: printEntries(optionalUints, (value) => (value === undefined ? null : String(value))),
     deliveries: printEntries(deliveries, ({ gas, l1Fee }) => [String(gas), String(l1Fee)]),
     swapPools: printEntries(swapPools, (pool) => (pool === undefined ? null : printSwapPool(pool))),
   });
@@ -31,7 +32,8 @@ export function printChainState(values: ChainStateValues, clock: SharedClock): s
 
 /** @throws TypeError for anything that printChainState does not print */
 export function parseChainState(json: unknown, clock: SharedClock): ChainStateValues {
-  const { block, readAt, readAtUnixSeconds, gasPrice, pools, uints, deliveries, swapPools } = parseRecord(json);
+  const { block, readAt, readAtUnixSeconds, gasPrice, pools, uints, optionalUints, deliveries, swapPools } =
+    parseRecord(json);
   const [number, timeSeconds] = parseList(block);
   return {
     block: { number: parseInteger(number), timeSeconds: parseInteger(timeSeconds) },
@@ -48,6 +50,9 @@ export function parseChainState(json: unknown, clock: SharedClock): ChainStateVa
       };
     }),
     uints: parseEntries(uints, parseText, parseInteger),
+    optionalUints: parseEntries(optionalUints, parseText, (value) =>
+      value === null ? undefined : parseInteger(value),
+    ),
     deliveries: parseEntries(deliveries, parseText, (cost) => {
       const [gas, l1Fee] = parseList(cost);
       return { gas: parseInteger(gas), l1Fee: parseInteger(l1Fee) };

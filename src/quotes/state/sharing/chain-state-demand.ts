@@ -1,3 +1,4 @@
+import type { ContractCall } from "../../../chain/abi/multicall.js";
 import type { UsdcSwapPool } from "../../../hop/usdc-swap-pools.js";
 import type { SharedClock } from "../../../shared-state/shared-state.js";
 import type { RefreshPolicy } from "../chain-state-entry.js";
@@ -35,6 +36,7 @@ export function printDemands(demands: readonly ChainStateDemand[], clock: Shared
       newerThan: newerThan === undefined ? null : clock.toShared(newerThan),
       pools: [...readSet.pools],
       uintCalls: [...readSet.uintCalls],
+      optionalUintCalls: [...readSet.optionalUintCalls],
       deliveries: printEntries(readSet.deliveries, ({ fallbackGas, gasMargin, ...delivery }) => ({
         ...delivery,
         fallbackGas: String(fallbackGas),
@@ -62,10 +64,8 @@ export function parseDemands(
         const { address, decimals } = parseRecord(pool);
         return { address: parseText(address), decimals: parseNumber(decimals) };
       }),
-      uintCalls: parseEntries(demand.uintCalls, parseText, (call) => {
-        const { to, data } = parseRecord(call);
-        return { to: parseText(to), data: parseText(data) };
-      }),
+      uintCalls: parseEntries(demand.uintCalls, parseText, parseCall),
+      optionalUintCalls: parseEntries(demand.optionalUintCalls, parseText, parseCall),
       deliveries: parseEntries(demand.deliveries, parseText, parseDelivery),
       tickWindows: parseEntries(demand.tickWindows, parseText, (pool) => getTickWindow(parseSwapPool(pool))),
       includesGasPrice: demand.includesGasPrice === true,
@@ -83,6 +83,11 @@ export function parseDemands(
       newerThan: demand.newerThan === null ? undefined : clock.toMonotonic(parseNumber(demand.newerThan)),
     };
   });
+}
+
+function parseCall(json: unknown): ContractCall {
+  const { to, data } = parseRecord(json);
+  return { to: parseText(to), data: parseText(data) };
 }
 
 function parseDelivery(json: unknown): DeliveryTransaction {

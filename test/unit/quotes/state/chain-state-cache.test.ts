@@ -13,6 +13,7 @@ const chain = { ...polygon, multicallAddress: undefined };
 const READ_SET: ReadSet = {
   pools: new Map(),
   uintCalls: new Map(),
+  optionalUintCalls: new Map(),
   deliveries: new Map(),
   tickWindows: new Map(),
   includesGasPrice: true,

@@ -57,6 +57,7 @@ function createState(amountOut: (amountIn: bigint) => bigint | undefined): Chain
     gasPrice: undefined,
     getPool: unused,
     getUint: unused,
+    findOptionalUint: () => undefined,
     getDeliveryGasCost: unused,
     findUniswapSwap: (address) => (address === pool?.address ? amountOut : undefined),
   };

@@ -22,6 +22,10 @@ const VALUES: ChainStateValues = {
   gasPrice: 30_000_000_001n,
   pools: new Map([["0xpool", { decimals: 18, balances: [1n, MAX_UINT256], aPrecise: 20_000n, swapFee: 4_000_000n }]]),
   uints: new Map([["0xto 0xdata", 0n]]),
+  optionalUints: new Map([
+    ["0xto 0xoptional", 1n],
+    ["0xto 0xinvalid", undefined],
+  ]),
   deliveries: new Map([["0xfrom 0xto 0xcalldata", { gas: 250_000n, l1Fee: MAX_UINT256 }]]),
   swapPools: new Map([
     [
@@ -44,6 +48,7 @@ const VALUES: ChainStateValues = {
 const READ_SET: ReadSet = {
   pools: new Map([["0xpool", { address: "0xpool", decimals: 18 }]]),
   uintCalls: new Map([["0xto 0xdata", { to: "0xto", data: "0xdata" }]]),
+  optionalUintCalls: new Map([["0xto 0xoptional", { to: "0xto", data: "0xoptional" }]]),
   deliveries: new Map(
     [undefined, "0xfrom"].map((from) => [
       `${from ?? ""} 0xto 0xcalldata`,

@@ -24,6 +24,7 @@ const POLICY = { refreshMs: 2_000, maxAgeMs: 4_000, maxStaleMs: 30_000 };
 const READ_SET: ReadSet = {
   pools: new Map(),
   uintCalls: new Map([["a number", { to: `0x${"a1".repeat(20)}`, data: "0x12345678" }]]),
+  optionalUintCalls: new Map([["an optional number", { to: `0x${"c3".repeat(20)}`, data: "0x12345678" }]]),
   deliveries: new Map(),
   tickWindows: new Map(),
   includesGasPrice: true,
