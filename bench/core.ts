@@ -2,12 +2,13 @@ import { createRouteQuoter } from "../src/quotes/math/quote.js";
 import type { BridgeSnapshot, CctpSnapshot, RouteSnapshot } from "../src/quotes/math/route-snapshot.js";
 import type { StableSwapPool } from "../src/quotes/math/stable-swap.js";
 
-// Measures the arithmetic of one quote for each kind of route: distinct amounts on a prepared snapshot, and the
-// preparation of a snapshot with its first quote.
+// Measures the arithmetic of one quote for each kind of route: distinct amounts on a prepared snapshot, the preparation of
+// a snapshot with its first quote, what the details of view FULL add, and the search for the amount that brings another.
 
 const ROUNDS = 5;
 const QUOTES_PER_ROUND = 100_000;
 const PREPARATIONS_PER_ROUND = 10_000;
+const SEARCHES_PER_ROUND = 2_000;
 const SLIPPAGE = 0.5;
 const NOW_SECONDS = 1_800_000_000;
 
@@ -28,14 +29,15 @@ const ARBITRUM_POOL: StableSwapPool = {
 const L2_TO_L2_SNAPSHOT: BridgeSnapshot = {
   kind: "bridge",
   decimals: 18,
+  sourceSlug: "arbitrum",
   sourceIsL1: false,
   destinationSlug: "optimism",
   destinationIsL1: false,
   feeMultiplier: 1.9,
+  feeBps: 12,
   sourcePool: ARBITRUM_POOL,
   destinationPool: OPTIMISM_POOL,
   bonder: {
-    feeBps: 12,
     minFee: 83_333_333_333_333n,
     delivery: { gasPrice: GWEI / 20n, gas: 190_000n, l1Fee: 12_345_678_901_234n },
     nativeUsd: 3000,
@@ -47,11 +49,14 @@ const L2_TO_L2_SNAPSHOT: BridgeSnapshot = {
 const CCTP_SNAPSHOT: CctpSnapshot = {
   kind: "cctp",
   decimals: 6,
+  sourceSlug: "base",
   sourceIsL1: false,
   destinationSlug: "arbitrum",
   destinationIsL1: false,
   feeMultiplier: 1.9,
+  feeBps: 12,
   minBonderFee: 100_000n,
+  sourceSwap: undefined,
   delivery: { gasPrice: GWEI / 20n, gas: 210_000n, l1Fee: 0n },
   nativeUsd: 3000,
   tokenUsd: 1,
@@ -75,9 +80,15 @@ console.log(`quote arithmetic alone: median of ${ROUNDS} rounds of ${QUOTES_PER_
 for (const [name, snapshot] of Object.entries(SNAPSHOTS_BY_KIND)) {
   const quote = medianNanoseconds(QUOTES_PER_ROUND, createQuoteLoop(snapshot));
   const preparation = medianNanoseconds(PREPARATIONS_PER_ROUND, createPreparationLoop(snapshot));
-  console.log(
-    `  ${name.padEnd(width)} ${quote.toFixed(0).padStart(7)} ns per quote ${preparation.toFixed(0).padStart(7)} ns to prepare a snapshot and quote once`,
-  );
+  const explanation = medianNanoseconds(QUOTES_PER_ROUND, createExplanationLoop(snapshot));
+  const search = medianNanoseconds(SEARCHES_PER_ROUND, createSearchLoop(snapshot));
+  const columns = [
+    `${quote.toFixed(0).padStart(7)} ns per quote`,
+    `${preparation.toFixed(0).padStart(7)} ns to prepare a snapshot and quote once`,
+    `${explanation.toFixed(0).padStart(7)} ns more for view FULL`,
+    `${search.toFixed(0).padStart(7)} ns to find the amount for receiveAmount`,
+  ];
+  console.log(`  ${name.padEnd(width)} ${columns.join(" ")}`);
 }
 
 /** Returns an amount of about one token; no index repeats one. */
@@ -86,7 +97,7 @@ function amountAt(snapshot: RouteSnapshot, index: number): bigint {
 }
 
 function createQuoteLoop(snapshot: RouteSnapshot): (count: number) => bigint {
-  const quote = createRouteQuoter(snapshot);
+  const { quote } = createRouteQuoter(snapshot);
   let index = 0;
   return (count) => {
     let sum = 0n;
@@ -97,11 +108,33 @@ function createQuoteLoop(snapshot: RouteSnapshot): (count: number) => bigint {
   };
 }
 
+function createExplanationLoop(snapshot: RouteSnapshot): (count: number) => bigint {
+  const { explain, findMinAmount } = createRouteQuoter(snapshot);
+  let index = 0;
+  return (count) => {
+    let sum = 0n;
+    for (const end = index + count; index < end; index++) {
+      sum += explain(amountAt(snapshot, index)).totalFee + (findMinAmount() ?? 0n);
+    }
+    return sum;
+  };
+}
+
+function createSearchLoop(snapshot: RouteSnapshot): (count: number) => bigint {
+  const { findAmountIn } = createRouteQuoter(snapshot);
+  let index = 0;
+  return (count) => {
+    let sum = 0n;
+    for (const end = index + count; index < end; index++) sum += findAmountIn(amountAt(snapshot, index)) ?? 0n;
+    return sum;
+  };
+}
+
 function createPreparationLoop(snapshot: RouteSnapshot): (count: number) => bigint {
   return (count) => {
     let sum = 0n;
     for (let index = 0; index < count; index++) {
-      sum += createRouteQuoter(snapshot)(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS).estimatedReceived;
+      sum += createRouteQuoter(snapshot).quote(amountAt(snapshot, index), SLIPPAGE, NOW_SECONDS).estimatedReceived;
     }
     return sum;
   };

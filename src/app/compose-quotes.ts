@@ -4,9 +4,8 @@ import type { NetworkSlug } from "../hop/networks.js";
 import type { Logger } from "../observability/log.js";
 import type { Metrics } from "../observability/metrics/metrics.js";
 import type { Tracing } from "../observability/tracing.js";
-import type { Quote } from "../quotes/math/quote.js";
-import type { QuoteEngine } from "../quotes/quote-engine.js";
-import { createSdkEngine, type SdkEngine } from "../quotes/sdk-engine.js";
+import type { DetailedQuote, QuoteEngine } from "../quotes/quote-engine.js";
+import { createSdkEngine, type ReferenceQuote, type SdkEngine } from "../quotes/sdk-engine.js";
 import { type ComparisonResult, createShadowComparison } from "../quotes/shadow-comparison.js";
 import { createSnapshotEngine } from "../quotes/snapshot-engine.js";
 import type { ChainState } from "../quotes/state/chain-state.js";
@@ -121,6 +120,7 @@ function logComparison(logger: Logger, { served, referenceQuote, isEqual, counts
   else logger.warn({ ...line, sdkQuote: stringifyQuote(referenceQuote) }, "quote differs from the SDK's");
 }
 
-function stringifyQuote(quote: Quote): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(quote).map(([name, value]) => [name, String(value)]));
+/** Prints the values of a quote, and its intermediate values if it has them. */
+function stringifyQuote({ details, steps = details?.steps, ...quote }: DetailedQuote & Partial<ReferenceQuote>) {
+  return Object.fromEntries(Object.entries({ ...quote, ...steps }).map(([name, value]) => [name, String(value)]));
 }

@@ -11,7 +11,7 @@ import type { Chain, Network } from "../hop/networks.js";
 import { createRouteMap } from "../hop/route-map.js";
 import type { Token } from "../hop/tokens.js";
 import type { Quote } from "../quotes/math/quote.js";
-import type { QuoteEngine, QuoteFreshness, TimestampedQuote } from "../quotes/quote-engine.js";
+import type { DetailedQuote, QuoteEngine, QuoteFreshness, TimestampedQuote } from "../quotes/quote-engine.js";
 import type { QuoteRequest } from "../quotes/state/quote-request.js";
 import { isPromise, type MaybePromise } from "../resilience/maybe-async.js";
 import { hasRouteContracts, isRouteEnabled, type Route } from "../routes/available-routes.js";
@@ -19,12 +19,14 @@ import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import {
   parseAmount,
   parseChain,
+  parseIsFullView,
   parseNetwork,
   parseRpcUrls,
   parseSlippage,
   parseToken,
   requireParameter,
 } from "./parameters.js";
+import { toQuoteDetailsMessage } from "./quote-details-message.js";
 
 export function createGetQuote(deps: {
   readonly chains: Pick<ChainClients, "withCustomEndpoints">;
@@ -59,7 +61,7 @@ export function createGetQuote(deps: {
     customUrls: ReadonlyMap<string, string>,
     context: CallContext,
   ): Promise<GetQuoteResponse> {
-    const quoteOn = (access: NetworkChainClients): Promise<Quote> =>
+    const quoteOn = (access: NetworkChainClients): Promise<DetailedQuote> =>
       engine.quoteWithCustomEndpoints(request, access, context);
     const quote = await chains.withCustomEndpoints(request.network, customUrls, quoteOn, context);
     context.setCachePolicy("private");
@@ -67,18 +69,30 @@ export function createGetQuote(deps: {
   }
 
   return (request, context) => {
-    const amountIn = parseAmount(requireParameter("amount", request.amount));
+    const receiveAmount = parseReceiveAmount(request);
+    const amountIn = receiveAmount === undefined ? parseAmount(requireParameter("amount", request.amount)) : 0n;
     const network = parseNetwork(request.network);
     const token = parseToken(network, requireParameter("token", request.token));
     const source = parseChain(network, "fromChain", requireParameter("fromChain", request.fromChain));
     const destination = parseChain(network, "toChain", requireParameter("toChain", request.toChain));
     const slippagePercent = parseSlippage(request.slippage);
     const customUrls = parseRpcUrls(network, request.rpcUrl);
+    const isFull = parseIsFullView(request.view);
     const { route, hasContracts, logFields } =
       requestedRoutes.get(token, source, destination) ?? addRequestedRoute(network, token, source, destination);
     context.addLogFields(logFields);
 
-    const quoteRequest = { network: network.slug, token, source, destination, amountIn, slippagePercent };
+    const slug = network.slug;
+    const quoteRequest = {
+      network: slug,
+      token,
+      source,
+      destination,
+      amountIn,
+      slippagePercent,
+      receiveAmount,
+      isFull,
+    };
     // Checked first, because it does not depend on the settings.
     if (!hasContracts) throw createUnsupportedRouteError(network, quoteRequest);
     function quoteUnder(currentSettings: FeeSettings): MaybePromise<GetQuoteResponse> {
@@ -117,12 +131,28 @@ function respond(
   return toResponse(request, quote);
 }
 
+/** Returns the amount to receive; undefined when the amount to send is given. @throws ServiceError INVALID_PARAMETER. */
+function parseReceiveAmount({ amount, receiveAmount }: GetQuoteRequest): bigint | undefined {
+  if (receiveAmount === "") return undefined;
+  const field = "receiveAmount";
+  if (amount !== "") parseAmount(amount);
+  const parsed = parseAmount(receiveAmount, field);
+  if (amount === "") return parsed;
+  throw new ServiceError("INVALID_PARAMETER", "amount and receiveAmount exclude each other", { field });
+}
+
+function toResponse(request: QuoteRequest, quote: DetailedQuote): GetQuoteResponse {
+  const response = toBasicResponse(request, quote);
+  if (quote.details !== undefined) response.details = toQuoteDetailsMessage(quote.details);
+  return response;
+}
+
 /** Returns what `create` would return for these fields, which takes longer than the rest of the response. */
-function toResponse({ amountIn, slippagePercent }: QuoteRequest, quote: Quote): GetQuoteResponse {
+function toBasicResponse({ slippagePercent }: QuoteRequest, quote: Quote): GetQuoteResponse {
   const estimatedReceived = quote.estimatedReceived.toString();
   return {
     $typeName: GetQuoteResponseSchema.typeName,
-    amountIn: amountIn.toString(),
+    amountIn: quote.amountIn.toString(),
     slippage: slippagePercent,
     amountOutMin: quote.amountOutMin.toString(),
     destinationAmountOutMin: quote.destinationAmountOutMin.toString(),

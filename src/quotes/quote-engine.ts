@@ -1,6 +1,7 @@
 import type { NetworkChainClients } from "../chain/chains.js";
 import type { MaybePromise } from "../resilience/maybe-async.js";
 import type { Quote } from "./math/quote.js";
+import type { QuoteDetails } from "./quote-details.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 
 /** Age of a quote's inputs and its limits, in milliseconds. */
@@ -11,8 +12,13 @@ export interface QuoteFreshness {
   readonly refreshMs: number;
 }
 
+/** A quote, with details if the request asks for them. */
+export interface DetailedQuote extends Quote {
+  readonly details?: QuoteDetails | undefined;
+}
+
 export interface TimestampedQuote {
-  readonly quote: Quote;
+  readonly quote: DetailedQuote;
   readonly freshness: QuoteFreshness;
 }
 
@@ -23,8 +29,8 @@ export interface QuoteRequester {
 }
 
 /**
- * Quotes transfers. Both methods throw a ServiceError: INVALID_PARAMETER for an amount that a pool cannot swap,
- * UPSTREAM_UNAVAILABLE when a chain, the prices or the settings cannot be read, OVERLOADED when too much work is pending.
+ * Quotes transfers. Both methods throw a ServiceError: INVALID_PARAMETER for an amount that a pool cannot swap, or that no
+ * amount brings, UPSTREAM_UNAVAILABLE when a chain, the prices or the settings cannot be read, OVERLOADED when too much work is pending.
  */
 export interface QuoteEngine {
   /** Quotes from the inputs that all callers share; synchronously if they are cached. */
@@ -34,5 +40,5 @@ export interface QuoteEngine {
     request: QuoteRequest,
     chains: NetworkChainClients,
     requester: QuoteRequester,
-  ): Promise<Quote>;
+  ): Promise<DetailedQuote>;
 }

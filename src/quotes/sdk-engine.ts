@@ -11,6 +11,7 @@ import { loadSdkQuoter, type SdkDataSources, type SdkQuoter } from "../hop/sdk/s
 import type { TokenPrices } from "../prices/token-prices.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { Quote } from "./math/quote.js";
+import type { QuoteSteps } from "./math/quote-steps.js";
 import type { QuoteEngine, QuoteRequester } from "./quote-engine.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 
@@ -27,15 +28,20 @@ export interface SdkEngineDeps {
 
 export interface SdkEngine extends QuoteEngine {
   /**
-   * Quotes like quoteWithCustomEndpoints, but at another time (Unix seconds) and without the limiter. The time affects
-   * the price through the deadline in the calldata of deliveries.
+   * Quotes like quoteWithCustomEndpoints, but at another time (Unix seconds), without the limiter and always with the
+   * intermediate values. The time affects the price through the deadline in the calldata of deliveries.
    */
   quoteAtTime(
     request: QuoteRequest,
     chains: NetworkChainClients,
     nowSeconds: number,
     signal: AbortSignal,
-  ): Promise<Quote>;
+  ): Promise<ReferenceQuote>;
+}
+
+/** A quote with its intermediate values. */
+export interface ReferenceQuote extends Quote {
+  readonly steps: QuoteSteps;
 }
 
 /** Selectors of calls that may revert because of the amount: calculateSwap, aggregate3 (of such calls), quoteExactInput. */
@@ -65,7 +71,7 @@ export function createSdkEngine({
     chains: NetworkChainClients,
     getNowSeconds: (() => number) | undefined,
     signal: AbortSignal,
-  ): Promise<Quote> {
+  ): Promise<ReferenceQuote> {
     sdkQuoter ??= loadSdkQuoter().catch((error: unknown) => {
       sdkQuoter = undefined;
       throw error;
@@ -95,23 +101,27 @@ export function createSdkEngine({
     });
     // After a failed read, the SDK continues with a constant or 0, and the quote would be wrong without an error.
     failures.throwIfFailed();
-    const { amountOutMin, deadline } = sdkQuote;
+    const { amountOutMin, deadline, steps } = sdkQuote;
     return {
+      amountIn,
       amountOutMin,
       destinationAmountOutMin: sdkQuote.destinationAmountOutMin ?? amountOutMin,
       bonderFee: sdkQuote.totalFee,
       estimatedReceived: sdkQuote.estimatedReceived,
       deadline,
       destinationDeadline: sdkQuote.destinationDeadline ?? deadline,
+      steps: { ...steps, priceImpact: Number.isFinite(steps.priceImpact) ? steps.priceImpact : 0 },
     };
   }
 
-  function quoteWithCustomEndpoints(
+  async function quoteWithCustomEndpoints(
     request: QuoteRequest,
     chains: NetworkChainClients,
     { caller, signal }: QuoteRequester,
   ): Promise<Quote> {
-    return limiter.run(caller, signal, () => quote(request, chains, undefined, signal));
+    assertSupported(request);
+    const { steps, ...basicQuote } = await limiter.run(caller, signal, () => quote(request, chains, undefined, signal));
+    return basicQuote;
   }
 
   return {
@@ -122,6 +132,18 @@ export function createSdkEngine({
     quoteWithCustomEndpoints,
     quoteAtTime: (request, chains, nowSeconds, signal) => quote(request, chains, () => nowSeconds, signal),
   };
+}
+
+/**
+ * The SDK returns neither the blocks nor the gas of a quote, and to find an amount would take it many quotes, each with
+ * reads of its own.
+ * @throws ServiceError INVALID_PARAMETER
+ */
+function assertSupported({ receiveAmount, isFull }: QuoteRequest): void {
+  const field = receiveAmount !== undefined ? "receiveAmount" : isFull ? "view" : undefined;
+  if (field === undefined) return;
+  const message = `${field} is not supported by this server, which quotes through the SDK (QUOTE_ENGINE=sdk)`;
+  throw new ServiceError("INVALID_PARAMETER", message, { field });
 }
 
 /** Records failures below the SDK, which swallows some of them and rewords the others. */

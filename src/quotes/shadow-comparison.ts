@@ -2,7 +2,9 @@ import type { ChainClient } from "../chain/chain-client.js";
 import type { NetworkChainClients } from "../chain/chains.js";
 import type { NetworkSlug } from "../hop/networks.js";
 import type { Quote } from "./math/quote.js";
-import type { SdkEngine } from "./sdk-engine.js";
+import type { QuoteSteps } from "./math/quote-steps.js";
+import type { DetailedQuote } from "./quote-engine.js";
+import type { ReferenceQuote, SdkEngine } from "./sdk-engine.js";
 import type { ServedQuote } from "./snapshot-engine.js";
 import type { ChainState } from "./state/chain-state.js";
 
@@ -38,6 +40,15 @@ const MAX_PENDING_COMPARISONS = 100;
 
 const COMPARED_FIELDS = ["amountOutMin", "destinationAmountOutMin", "bonderFee", "estimatedReceived"] as const;
 
+/** Returns whether two quotes have the same values, and the same intermediate values where the served one has them. */
+function areEqual({ details, ...served }: DetailedQuote, reference: ReferenceQuote): boolean {
+  const names = details === undefined ? [] : (Object.keys(details.steps) as (keyof QuoteSteps)[]);
+  return (
+    COMPARED_FIELDS.every((field) => reference[field] === served[field]) &&
+    names.every((name) => reference.steps[name] === details?.steps[name])
+  );
+}
+
 /** Returns a function that takes served quotes and recomputes a sample of them with the reference engine, one at a time. */
 export function createShadowComparison(options: ShadowComparisonOptions): (served: ServedQuote) => void {
   const { sampleRate, referenceEngine, chains, onResult, random, signal } = options;
@@ -68,8 +79,7 @@ export function createShadowComparison(options: ShadowComparisonOptions): (serve
     const referenceQuote = await referenceEngine
       .quoteAtTime(request, access, nowSeconds, signal)
       .catch(() => undefined);
-    const isEqual =
-      referenceQuote !== undefined && COMPARED_FIELDS.every((field) => referenceQuote[field] === quote[field]);
+    const isEqual = referenceQuote !== undefined && areEqual(quote, referenceQuote);
     counts[referenceQuote === undefined ? "unknown" : isEqual ? "equal" : "different"] += 1;
     return { served, referenceQuote, isEqual, counts: { ...counts } };
   }

@@ -2,15 +2,24 @@ import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";
 import type { PriceTable, TokenPrices } from "../prices/token-prices.js";
 import { catchMaybeAsync, isPromise, type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import type { Quote } from "./math/quote.js";
+import type { Quote, RouteQuoter } from "./math/quote.js";
 import { SwapRevertError } from "./math/swap-revert-error.js";
-import type { QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
+import { createQuoteDetails, type DeliveryTime, NO_DELIVERY_TIME, type QuoteDetailsInputs } from "./quote-details.js";
+import type { DetailedQuote, QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
 import type { ChainState } from "./state/chain-state.js";
 import { type ChainStateSubscription, captureReadTimestamps } from "./state/chain-state-cache.js";
 import type { QuoteRequest } from "./state/quote-request.js";
-import type { ReadSet } from "./state/read-set.js";
+import { addTickWindow, type ReadSet } from "./state/read-set.js";
 import { readChainState } from "./state/reading/read-chain-state.js";
-import { type CachedRoute, createQuoterFromPlan, createRouteCache, type RouteCacheDeps } from "./state/route-cache.js";
+import {
+  type CachedRoute,
+  computeRefreshPolicy,
+  createQuoterFromPlan,
+  createRouteCache,
+  type RouteCacheDeps,
+  type RouteQuoterFactory,
+} from "./state/route-cache.js";
+import { createUniswapTickWindow } from "./state/uniswap-tick-window.js";
 import { createUsdcSwapQuoter, type TimestampedAmount } from "./state/usdc-swap-quoter.js";
 
 export interface SnapshotEngineDeps extends RouteCacheDeps {
@@ -19,12 +28,14 @@ export interface SnapshotEngineDeps extends RouteCacheDeps {
   readonly onQuoteAge?: (ageMs: number) => void;
   /** Observes each shared quote. */
   readonly onQuoteServed?: (servedQuote: ServedQuote) => void;
+  /** Returns how long transfers on the route of a request took; undefined: nothing is known. */
+  readonly getDeliveryTime?: (request: QuoteRequest) => DeliveryTime;
 }
 
 /** A quote with its request and the chain state it was computed from. */
 export interface ServedQuote {
   readonly request: QuoteRequest;
-  readonly quote: Quote;
+  readonly quote: DetailedQuote;
   readonly sourceState: ChainState | undefined;
   readonly destinationState: ChainState | undefined;
 }
@@ -38,48 +49,69 @@ export interface SnapshotEngine extends QuoteEngine {
 
 /** Creates an engine that computes quotes from chain state that all callers share and that is refreshed while in use. */
 export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
-  const { prices, clocks, onQuoteAge, onQuoteServed } = deps;
+  const { prices, clocks, onQuoteAge, onQuoteServed, getDeliveryTime = () => NO_DELIVERY_TIME } = deps;
   const { now, monotonicNow } = clocks;
   const routes = createRouteCache(deps);
+
+  /** @param time on the monotonic clock, not in the future */
+  function toUnixSeconds(time: number): number {
+    return Math.floor((now() - (monotonicNow() - time)) / 1000);
+  }
 
   function quoteRoute(
     route: CachedRoute,
     request: QuoteRequest,
     requester: QuoteRequester,
   ): MaybePromise<TimestampedQuote> {
+    const { sourceSubscription, destinationSubscription, getQuoter } = request.isFull ? route.getFullInputs() : route;
     // Starts all reads before it waits for the first.
-    const sourceState = route.sourceSubscription?.get();
-    const destinationState = route.destinationSubscription?.get();
+    const sourceState = sourceSubscription?.get();
+    const destinationState = destinationSubscription?.get();
     const priceTable = prices.peekTable(route.plan.pricedTokens);
     if (isPromise(sourceState) || isPromise(destinationState) || priceTable === undefined) {
       const inputs = [sourceState, destinationState, priceTable ?? prices.getTable(route.plan.pricedTokens)] as const;
-      return Promise.all(inputs).then((resolved) => completeQuote(route, request, requester, ...resolved));
+      return Promise.all(inputs).then((resolved) => completeQuote(route, getQuoter, request, requester, ...resolved));
     }
-    return completeQuote(route, request, requester, sourceState, destinationState, priceTable);
+    return completeQuote(route, getQuoter, request, requester, sourceState, destinationState, priceTable);
   }
 
   function completeQuote(
     route: CachedRoute,
+    getQuoter: RouteQuoterFactory,
     request: QuoteRequest,
     requester: QuoteRequester,
     sourceState: ChainState | undefined,
     destinationState: ChainState | undefined,
     priceTable: PriceTable,
   ): MaybePromise<TimestampedQuote> {
-    const quoter = route.getQuoter(sourceState, destinationState, priceTable);
+    const quoter = getQuoter(sourceState, destinationState, priceTable);
+    const { receiveAmount } = request;
+    const amountIn = receiveAmount === undefined ? request.amountIn : findAmountIn(quoter, receiveAmount);
     /** @param swap output of the swap of USDC.e before the transfer */
     function buildTimestampedQuote(swap: TimestampedAmount | undefined): TimestampedQuote {
       const { maxAgeMs, refreshMs } = route.refreshPolicy;
-      const quote = quoter(request.amountIn, request.slippagePercent, Math.floor(now() / 1000), swap?.amountOut);
+      const swappedAmount = swap?.amountOut;
+      const basicQuote = quoter.quote(amountIn, request.slippagePercent, Math.floor(now() / 1000), swappedAmount);
       const time = monotonicNow();
       const readAt = Math.min(sourceState?.readAt ?? time, destinationState?.readAt ?? time, swap?.readAt ?? time);
       const ageMs = time - readAt;
       onQuoteAge?.(ageMs);
-      onQuoteServed?.({ request, quote, sourceState, destinationState });
+      const quote = request.isFull
+        ? addDetails(basicQuote, {
+            ...{ plan: route.plan, quoter, amountIn, swappedAmount, sourceState, destinationState, maxAgeMs },
+            ...{ deliveryTime: getDeliveryTime(request), swapReadAtSeconds: toUnixSeconds(swap?.readAt ?? time) },
+          })
+        : basicQuote;
+      onQuoteServed?.({
+        request: receiveAmount === undefined ? request : { ...request, amountIn },
+        quote,
+        sourceState,
+        destinationState,
+      });
       return { quote, freshness: { ageMs, maxAgeMs, refreshMs } };
     }
     try {
-      const swap = route.usdcSwapQuoter?.quoteAmountOut(request.amountIn, requester, sourceState);
+      const swap = route.usdcSwapQuoter?.quoteAmountOut(amountIn, requester, sourceState);
       return catchMaybeAsync(mapMaybeAsync(swap, buildTimestampedQuote), throwServiceError);
     } catch (error) {
       return throwServiceError(error);
@@ -95,11 +127,13 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
     },
     async quoteWithCustomEndpoints(request, access, requester) {
       const { signal } = requester;
-      const { source, destination, amountIn, slippagePercent } = request;
+      const { source, destination, slippagePercent, receiveAmount, isFull } = request;
       const isCustom = (chain: Chain): boolean => access.hasCustomEndpoint(chain.slug);
       // Chains without a custom endpoint use the shared state.
       const route = isCustom(source) && isCustom(destination) ? undefined : await routes.get(request);
       const plan = route?.plan ?? (await routes.createPlan(request));
+      const { sourceReadSet, destinationReadSet } = isFull ? plan.full : plan;
+      const subscriptions = isFull ? route?.getFullInputs() : route;
       const readState = (chain: Chain, readSet: ReadSet | undefined, shared: ChainStateSubscription | undefined) =>
         isCustom(chain)
           ? readSet &&
@@ -111,17 +145,31 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
         usdcSwapPool &&
         isCustom(source) &&
         createUsdcSwapQuoter({ client, pool: usdcSwapPool, maxAgeMs: 0, now: monotonicNow, signal });
+      // Only the arithmetic in this process can be inverted, and the first read of a window tells where its price is.
+      const window = isCustom(source) && (isFull || receiveAmount !== undefined) && usdcSwapPool;
+      const swapReadSet = window ? addTickWindow(sourceReadSet, createUniswapTickWindow(window)) : sourceReadSet;
       try {
+        if (window && receiveAmount !== undefined) await readState(source, swapReadSet, undefined);
+        const startedAt = monotonicNow();
         const [sourceState, destinationState, priceTable, customSwap] = await Promise.all([
-          readState(source, plan.sourceReadSet, route?.sourceSubscription),
-          readState(destination, plan.destinationReadSet, route?.destinationSubscription),
+          readState(source, swapReadSet, subscriptions?.sourceSubscription),
+          readState(destination, destinationReadSet, subscriptions?.destinationSubscription),
           prices.getTable(plan.pricedTokens),
-          customSwapQuoter ? customSwapQuoter.quoteAmountOut(amountIn, requester) : undefined,
+          customSwapQuoter && receiveAmount === undefined
+            ? customSwapQuoter.quoteAmountOut(request.amountIn, requester)
+            : undefined,
         ]);
-        const sharedSwapQuoter = isCustom(source) ? undefined : route?.usdcSwapQuoter;
-        const swap = customSwap ?? (await sharedSwapQuoter?.quoteAmountOut(amountIn, requester, sourceState));
         const quoter = createQuoterFromPlan(plan, sourceState, destinationState, priceTable);
-        return quoter(amountIn, slippagePercent, Math.floor(now() / 1000), swap?.amountOut);
+        const amountIn = receiveAmount === undefined ? request.amountIn : findAmountIn(quoter, receiveAmount);
+        const swapQuoter = customSwapQuoter ? customSwapQuoter : route?.usdcSwapQuoter;
+        const swap = customSwap ?? (await swapQuoter?.quoteAmountOut(amountIn, requester, sourceState));
+        const quote = quoter.quote(amountIn, slippagePercent, Math.floor(now() / 1000), swap?.amountOut);
+        if (!isFull) return quote;
+        const { maxAgeMs } = computeRefreshPolicy(source, destination, deps);
+        return addDetails(quote, {
+          ...{ plan, quoter, amountIn, swappedAmount: swap?.amountOut, sourceState, destinationState, maxAgeMs },
+          ...{ deliveryTime: getDeliveryTime(request), swapReadAtSeconds: toUnixSeconds(swap?.readAt ?? startedAt) },
+        });
       } catch (error) {
         return throwServiceError(error);
       }
@@ -129,6 +177,18 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
     countActiveRoutes: () => routes.countActive(),
     close: () => routes.close(),
   };
+}
+
+function addDetails(quote: Quote, inputs: QuoteDetailsInputs): DetailedQuote {
+  return { ...quote, details: createQuoteDetails(inputs) };
+}
+
+/** @throws ServiceError INVALID_PARAMETER when no amount brings this much */
+function findAmountIn(quoter: RouteQuoter, receiveAmount: bigint): bigint {
+  const amountIn = quoter.findAmountIn(receiveAmount);
+  if (amountIn !== undefined) return amountIn;
+  const message = "the pools of this route cannot deliver this amount";
+  throw new ServiceError("INVALID_PARAMETER", message, { field: "receiveAmount" });
 }
 
 /** Reports a swap that reverts as an invalid amount; rethrows any other error. */

@@ -8,6 +8,7 @@ import { createTokenPrices } from "../../src/prices/token-prices.js";
 import type { QuoteEngine } from "../../src/quotes/quote-engine.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
+import type { QuoteRequest } from "../../src/quotes/state/quote-request.js";
 import { createAdaptiveLimiter } from "../../src/resilience/adaptive-limiter.js";
 import golden from "../golden/quotes.json" with { type: "json" };
 import type { Pool } from "../support/reference/stable-swap.js";
@@ -18,6 +19,9 @@ const requester = { caller: "a", signal: new AbortController().signal };
 type Case = (typeof golden.cases)[number];
 
 const SEVEN_DAYS = 7 * 24 * 3600;
+/** Of every bonder; not part of the recording. */
+const CREDIT = 10n ** 24n;
+const DEBIT = 10n ** 23n;
 const mainnet = getNetwork("mainnet");
 const { inputs } = golden;
 const poolsByChain = new Map<string, Map<string, Pool>>();
@@ -43,7 +47,7 @@ function createRecordedChain(slug: string, { destination }: Case): ChainClient {
   const nextGas = replay(destination.gasLimit);
   const nextL1Fee = replay(destination.l1FeeWei);
   const chain = inputs.chains[slug as keyof typeof inputs.chains];
-  const cctp = (inputs.cctp as Record<string, { minBonderFee: string; uniswapV3?: RecordedUniswap }>)[slug];
+  const cctp = (inputs.cctp as Record<string, RecordedCctp>)[slug];
   const uniswap = cctp?.uniswapV3;
   return createQuoteChainStub({
     slug,
@@ -56,10 +60,19 @@ function createRecordedChain(slug: string, { destination }: Case): ChainClient {
       return BigInt(recordedBridge?.minBonderFeeAbsolute ?? Number.NaN);
     },
     minBonderFee: BigInt(cctp?.minBonderFee ?? 0),
+    burnLimit: BigInt(cctp?.burnLimit ?? 0),
+    credit: CREDIT,
+    debit: DEBIT,
     ...(uniswap === undefined
       ? {}
       : { uniswap: { ...asBigInts(uniswap), quote: () => BigInt(destination.uniswapOut[0] ?? 0) } }),
   });
+}
+
+interface RecordedCctp {
+  readonly minBonderFee: string;
+  readonly burnLimit: string;
+  readonly uniswapV3?: RecordedUniswap;
 }
 
 interface RecordedUniswap {
@@ -88,15 +101,38 @@ const deps = {
     throw new Error("every golden case has custom endpoints");
   },
 };
+const snapshotEngine = createSnapshotEngine({
+  ...deps,
+  maxAgeMs: undefined,
+  maxStaleMs: 30_000,
+  clocks: { now: () => Date.now(), monotonicNow: () => Date.now() },
+});
 const engines: Readonly<Record<string, QuoteEngine>> = {
-  snapshot: createSnapshotEngine({
-    ...deps,
-    maxAgeMs: undefined,
-    maxStaleMs: 30_000,
-    clocks: { now: () => Date.now(), monotonicNow: () => Date.now() },
-  }),
+  snapshot: snapshotEngine,
   sdk: createSdkEngine({ ...deps, limiter: createAdaptiveLimiter(Date.now) }),
 };
+
+/** Returns the request of a golden case, with access to its recorded chains. Sets the clock to the recorded response. */
+function replay(goldenCase: Case) {
+  const { query, response } = goldenCase;
+  // The second in which the recorded response was computed, which may be the one after the request.
+  vi.useFakeTimers({ toFake: ["Date"], now: (response.deadline - SEVEN_DAYS) * 1000 });
+  const token = findToken(mainnet, query.token);
+  const source = findChain(mainnet, query.fromChain);
+  const destination = findChain(mainnet, query.toChain);
+  if (!token || !source || !destination) throw new Error("unknown token or chain");
+  const clients = new Map([source, destination].map(({ slug }) => [slug, createRecordedChain(slug, goldenCase)]));
+  const request: QuoteRequest = {
+    network: "mainnet",
+    token,
+    source,
+    destination,
+    amountIn: BigInt(query.amount),
+    slippagePercent: Number(query.slippage),
+  };
+  const access = { getClient: (slug: string) => clients.get(slug) as ChainClient, hasCustomEndpoint: () => true };
+  return { request, access };
+}
 
 describe.each(Object.entries(engines))(
   "quotes of engine %s equal those of the SDK and the deployed contracts",
@@ -108,24 +144,9 @@ describe.each(Object.entries(engines))(
     test.each(golden.cases.map((goldenCase, index) => [index, goldenCase] as const))(
       "golden case %i",
       async (_, goldenCase) => {
-        const { query, response } = goldenCase;
-        // The second in which the recorded response was computed, which may be the one after the request.
-        vi.useFakeTimers({ toFake: ["Date"], now: (response.deadline - SEVEN_DAYS) * 1000 });
-        const token = findToken(mainnet, query.token);
-        const source = findChain(mainnet, query.fromChain);
-        const destination = findChain(mainnet, query.toChain);
-        if (!token || !source || !destination) throw new Error("unknown token or chain");
-        const clients = new Map([source, destination].map(({ slug }) => [slug, createRecordedChain(slug, goldenCase)]));
-        const request = {
-          network: "mainnet",
-          token,
-          source,
-          destination,
-          amountIn: BigInt(query.amount),
-          slippagePercent: Number(query.slippage),
-        } as const;
-
-        const access = { getClient: (slug: string) => clients.get(slug) as ChainClient, hasCustomEndpoint: () => true };
+        const { response } = goldenCase;
+        const { request, access } = replay(goldenCase);
+        const { destination } = request;
         const quote = await engine.quoteWithCustomEndpoints(request, access, requester);
 
         expect({
@@ -146,3 +167,51 @@ describe.each(Object.entries(engines))(
     );
   },
 );
+
+describe("details equal the SDK's getSendData", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test.each(golden.cases.map((goldenCase, index) => [index, goldenCase] as const))(
+    "golden case %i",
+    async (_, goldenCase) => {
+      const { request, access } = replay(goldenCase);
+      const { source, destination, token, amountIn } = request;
+      const quote = await snapshotEngine.quoteWithCustomEndpoints({ ...request, isFull: true }, access, requester);
+
+      const { details, ...basicQuote } = quote;
+      expect(basicQuote).toEqual(
+        await snapshotEngine.quoteWithCustomEndpoints(request, replay(goldenCase).access, requester),
+      );
+      const { lpFeeBps, lpFees, ...steps } = details?.steps ?? {};
+      const printed = Object.entries(steps).map(([name, value]) => {
+        return [name, typeof value === "bigint" ? String(value) : value];
+      });
+      const { estimatedReceived, ...recordedSteps } = goldenCase.steps;
+      expect(Object.fromEntries(printed)).toEqual(recordedSteps);
+      expect(quote.estimatedReceived).toBe(BigInt(estimatedReceived));
+
+      const isCctp = token.symbol.startsWith("USDC");
+      const requiredLiquidity = BigInt(recordedSteps.requiredLiquidity);
+      const [basis, available] = isCctp
+        ? ["CCTP_BURN_LIMIT", 10n ** 12n]
+        : source.isL1
+          ? ["UNLIMITED", undefined]
+          : ["BONDER_CREDIT", CREDIT - DEBIT];
+      expect(details).toMatchObject({
+        liquidity: { basis, available },
+        isLiquidityAvailable:
+          available === undefined || (isCctp ? amountIn : requiredLiquidity) <= (available as bigint),
+        deliveryTime: { p50Seconds: 0, p90Seconds: 0, samples: 0 },
+        observedAt: goldenCase.response.deadline - SEVEN_DAYS,
+      });
+      if (!source.isL1 && !isCctp && !destination.isL1) {
+        const gasLimit = goldenCase.destination.gasLimit.at(0);
+        const chain = inputs.chains[destination.slug as keyof typeof inputs.chains];
+        expect(details?.gas).toMatchObject({ gasPrice: BigInt(chain.gasPrice) });
+        if (gasLimit !== undefined) expect(details?.gas.gasLimit).toBe(BigInt(gasLimit));
+      }
+    },
+  );
+});

@@ -30,6 +30,25 @@ export interface SdkQuote {
   readonly destinationAmountOutMin: bigint | null;
   readonly deadline: number;
   readonly destinationDeadline: number | null;
+  /** Intermediate values. */
+  readonly steps: SdkQuoteSteps;
+}
+
+/** Intermediate values of a quote with the SDK's field names. */
+export interface SdkQuoteSteps {
+  readonly amountOut: bigint;
+  readonly requiredLiquidity: bigint;
+  readonly bonderFeeRelative: bigint;
+  readonly adjustedBonderFee: bigint;
+  readonly destinationTxFee: bigint;
+  readonly adjustedDestinationTxFee: bigint;
+  readonly totalFee: bigint;
+  readonly feeBps: number;
+  readonly rate: number;
+  /** NaN or infinite where the SDK divides by 0. */
+  readonly priceImpact: number;
+  readonly lpFeeBps: number;
+  readonly lpFees: bigint;
 }
 
 export interface SdkQuoteRequest {
@@ -121,6 +140,20 @@ export async function loadSdkQuoter(): Promise<SdkQuoter> {
       destinationAmountOutMin: minimums.destinationAmountOutMin?.toBigInt() ?? null,
       deadline: minimums.deadline,
       destinationDeadline: minimums.destinationDeadline,
+      steps: {
+        amountOut: data.amountOut.toBigInt(),
+        requiredLiquidity: data.requiredLiquidity.toBigInt(),
+        bonderFeeRelative: data.bonderFeeRelative.toBigInt(),
+        adjustedBonderFee: data.adjustedBonderFee.toBigInt(),
+        destinationTxFee: data.destinationTxFee.toBigInt(),
+        adjustedDestinationTxFee: data.adjustedDestinationTxFee.toBigInt(),
+        totalFee: data.totalFee.toBigInt(),
+        feeBps: Number(data.feeBps),
+        rate: data.rate,
+        priceImpact: data.priceImpact,
+        lpFeeBps: Number(data.lpFeeBps),
+        lpFees: data.lpFees.toBigInt(),
+      },
     };
   };
 }

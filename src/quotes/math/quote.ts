@@ -1,15 +1,13 @@
-import { applyFeeMultiplier, applySlippage, CCTP_WAIVED_FEE_MAX, convertWeiToToken, getSettlementGas } from "./fees.js";
-import type { BridgeSnapshot, CctpSnapshot, RouteSnapshot } from "./route-snapshot.js";
-import {
-  CANONICAL_TOKEN_INDEX,
-  createStableSwapCalculator,
-  H_TOKEN_INDEX,
-  type PoolTokenIndex,
-  type StableSwapPool,
-} from "./stable-swap.js";
+import { applySlippage } from "./fees.js";
+import { findAmountIn } from "./find-amount-in.js";
+import { createQuoteExplainer, type QuoteExplainer } from "./quote-steps.js";
+import type { RouteSnapshot } from "./route-snapshot.js";
+import { createRouteSteps, type RouteSteps } from "./route-steps.js";
+import { SwapRevertError } from "./swap-revert-error.js";
 
 /** A quote. Amounts are in the token's smallest unit, deadlines in Unix seconds. */
 export interface Quote {
+  readonly amountIn: bigint;
   readonly amountOutMin: bigint;
   readonly destinationAmountOutMin: bigint;
   readonly bonderFee: bigint;
@@ -18,67 +16,77 @@ export interface Quote {
   readonly destinationDeadline: number;
 }
 
-/**
- * Quotes an amount on one route, like the SDK's getSendData and getSendDataAmountOutMins.
- * @param amountIn in the token's smallest unit
- * @param slippagePercent tolerance in percent
- * @param nowSeconds Unix seconds
- * @param amountOut output of the swap before a CCTP transfer, for USDC.e
- * @throws SwapRevertError when a pool cannot swap the amount
- */
-export type RouteQuoter = (amountIn: bigint, slippagePercent: number, nowSeconds: number, amountOut?: bigint) => Quote;
+/** Computes quotes on one route from one snapshot. */
+export interface RouteQuoter {
+  readonly snapshot: RouteSnapshot;
+  /**
+   * Quotes an amount, like the SDK's getSendData and getSendDataAmountOutMins.
+   * @param amountIn in the token's smallest unit
+   * @param slippagePercent tolerance in percent
+   * @param nowSeconds Unix seconds
+   * @param amountOut output of the swap before a CCTP transfer, for USDC.e
+   * @throws SwapRevertError when a pool cannot swap the amount
+   */
+  readonly quote: (amountIn: bigint, slippagePercent: number, nowSeconds: number, amountOut?: bigint) => Quote;
+  /** Returns the intermediate values of the quote of an amount. @throws like `quote` */
+  readonly explain: QuoteExplainer;
+  /**
+   * Returns an amount that brings at least this much, and of which one unit less brings less or cannot be swapped;
+   * undefined if there is none.
+   */
+  readonly findAmountIn: (receiveAmount: bigint) => bigint | undefined;
+  /** Returns the amount for which the recipient receives at least one unit; computed once. */
+  readonly findMinAmount: () => bigint | undefined;
+}
 
 /** The SDK's default deadline. */
 const SEVEN_DAYS_SECONDS = 7 * 24 * 60 * 60;
 
-/** Returns a function that quotes amounts from a snapshot; what does not depend on the amount is computed once. */
+/** Creates the quoter of a snapshot; what does not depend on the amount is computed once. */
 export function createRouteQuoter(snapshot: RouteSnapshot): RouteQuoter {
-  return snapshot.kind === "cctp" ? createCctpQuoter(snapshot) : createBridgeQuoter(snapshot);
-}
-
-/**
- * The total fee is max(relative fee, minimum fee) + destination transaction fee (SDK: getBonderFeeRelative,
- * getBonderFeeAbsolute, getDestinationTransactionFee). From L1 it is the relayer fee alone.
- */
-function createBridgeQuoter(snapshot: BridgeSnapshot): RouteQuoter {
-  const { bonder, destinationSlug, decimals, feeMultiplier } = snapshot;
-  const toHToken = createSwapOrIdentity(snapshot.sourcePool, CANONICAL_TOKEN_INDEX);
-  const fromHToken = createSwapOrIdentity(snapshot.destinationPool, H_TOKEN_INDEX);
-  if (bonder === undefined) {
-    const fee =
-      snapshot.relayerFee === undefined ? 0n : applyFeeMultiplier(snapshot.relayerFee, destinationSlug, feeMultiplier);
-    return (amountIn, slippagePercent, nowSeconds) =>
-      buildQuote(snapshot, amountIn, fromHToken(amountIn), fee, slippagePercent, nowSeconds);
-  }
-  const { delivery, feeBps, minFee } = bonder;
-  const wei = delivery.gasPrice * (delivery.gas + getSettlementGas(destinationSlug)) + delivery.l1Fee;
-  const feeInToken = convertWeiToToken(wei, bonder.nativeUsd, bonder.tokenUsd, decimals);
-  const feeInHToken = applyFeeMultiplier(feeInToken, destinationSlug, feeMultiplier);
-  const relativeFeeBps = BigInt(feeBps);
-  let transactionFee: bigint | undefined;
-  return (amountIn, slippagePercent, nowSeconds) => {
-    const hTokenAmount = toHToken(amountIn);
-    const amountOut = fromHToken(hTokenAmount);
-    const relativeFee = (hTokenAmount * relativeFeeBps) / 10_000n;
-    // Fees are deducted in hTokens, so the destination pool prices them.
-    transactionFee ??= fromHToken(feeInHToken);
-    let fee = fromHToken(relativeFee);
-    if (fee < relativeFee) fee = relativeFee;
-    if (fee < minFee) fee = minFee;
-    return buildQuote(snapshot, hTokenAmount, amountOut, fee + transactionFee, slippagePercent, nowSeconds);
+  const steps = createRouteSteps(snapshot);
+  const { bridge, payOut, computeRelativeFee, computeBonderFee, computeTransactionFee } = steps;
+  let explainer: QuoteExplainer | undefined;
+  let minAmount: { readonly value: bigint | undefined } | undefined;
+  const getNetAmount = (amountIn: bigint) => computeNetAmount(snapshot, steps, amountIn);
+  return {
+    snapshot,
+    quote(amountIn, slippagePercent, nowSeconds, swappedAmount) {
+      const bridgedAmount = bridge(amountIn);
+      const amountOut = swappedAmount ?? payOut(bridgedAmount);
+      const transactionFee = computeTransactionFee();
+      const fee = computeBonderFee(computeRelativeFee(bridgedAmount)) + transactionFee;
+      return buildQuote(snapshot, amountIn, bridgedAmount, amountOut, fee, slippagePercent, nowSeconds);
+    },
+    explain(amountIn, swappedAmount) {
+      explainer ??= createQuoteExplainer(snapshot, steps);
+      return explainer(amountIn, swappedAmount);
+    },
+    findAmountIn: (receiveAmount) => findAmountIn(getNetAmount, receiveAmount),
+    findMinAmount() {
+      minAmount ??= { value: findAmountIn(getNetAmount, 1n) };
+      return minAmount.value;
+    },
   };
 }
 
-/** The total fee is the CCTP bridge's minBonderFee + destination transaction fee (SDK: getSendData for CCTP). */
-function createCctpQuoter(snapshot: CctpSnapshot): RouteQuoter {
-  const { delivery, destinationSlug, destinationIsL1, feeMultiplier } = snapshot;
-  const wei = delivery.gasPrice * delivery.gas + delivery.l1Fee;
-  const feeInToken = convertWeiToToken(wei, snapshot.nativeUsd, snapshot.tokenUsd, snapshot.decimals);
-  const transactionFee = applyFeeMultiplier(feeInToken, destinationSlug, feeMultiplier);
-  const chargedFee = !destinationIsL1 && transactionFee <= CCTP_WAIVED_FEE_MAX ? 0n : transactionFee;
-  const fee = snapshot.minBonderFee + chargedFee;
-  return (amountIn, slippagePercent, nowSeconds, amountOut = amountIn) =>
-    buildQuote(snapshot, amountIn, amountOut, fee, slippagePercent, nowSeconds);
+/** Returns what an amount brings, before it is limited to 0; undefined where that is not known. */
+function computeNetAmount(
+  snapshot: RouteSnapshot,
+  steps: RouteSteps,
+  amountIn: bigint,
+): bigint | "reverts" | undefined {
+  try {
+    const swappedAmount = snapshot.kind === "cctp" && snapshot.sourceSwap ? snapshot.sourceSwap(amountIn) : amountIn;
+    if (swappedAmount === undefined) return undefined;
+    const bridgedAmount = steps.bridge(amountIn);
+    const amountOut = snapshot.kind === "cctp" ? swappedAmount : steps.payOut(bridgedAmount);
+    const bonderFee = steps.computeBonderFee(steps.computeRelativeFee(bridgedAmount));
+    return amountOut - bonderFee - steps.computeTransactionFee();
+  } catch (error) {
+    if (error instanceof SwapRevertError) return "reverts";
+    throw error;
+  }
 }
 
 /**
@@ -86,18 +94,19 @@ function createCctpQuoter(snapshot: CctpSnapshot): RouteQuoter {
  * @param amountOut output on the destination before fees
  */
 function buildQuote(
-  snapshot: RouteSnapshot,
+  { sourceIsL1, destinationIsL1 }: RouteSnapshot,
+  amountIn: bigint,
   bridgedAmount: bigint,
   amountOut: bigint,
   fee: bigint,
   slippagePercent: number,
   nowSeconds: number,
 ): Quote {
-  const { sourceIsL1, destinationIsL1 } = snapshot;
   const estimatedReceived = amountOut > fee ? amountOut - fee : 0n;
   const deadline = nowSeconds + SEVEN_DAYS_SECONDS;
   const minReceived = applySlippage(estimatedReceived, slippagePercent);
   return {
+    amountIn,
     amountOutMin: sourceIsL1 ? minReceived : applySlippage(bridgedAmount, slippagePercent),
     destinationAmountOutMin: destinationIsL1 ? 0n : minReceived,
     bonderFee: fee,
@@ -105,11 +114,4 @@ function buildQuote(
     deadline,
     destinationDeadline: destinationIsL1 ? 0 : deadline,
   };
-}
-
-/** Returns the swap of a pool, or the identity without one. Like the SDK, does not ask the pool about an amount of 0. */
-function createSwapOrIdentity(pool: StableSwapPool | undefined, from: PoolTokenIndex): (amount: bigint) => bigint {
-  if (pool === undefined) return (amount) => amount;
-  const swap = createStableSwapCalculator(pool);
-  return (amount) => (amount === 0n ? 0n : swap(from, amount));
 }

@@ -1,4 +1,5 @@
 import type { StableSwapPool } from "./stable-swap.js";
+import type { UniswapSwapCalculator } from "./uniswap-v3.js";
 
 /** Cost of a destination transaction: wei = gasPrice * gas + l1Fee. */
 export interface DeliveryCost {
@@ -13,11 +14,14 @@ export interface DeliveryCost {
 interface RouteSnapshotBase {
   /** Decimals of the token. */
   readonly decimals: number;
+  readonly sourceSlug: string;
   readonly sourceIsL1: boolean;
   readonly destinationSlug: string;
   readonly destinationIsL1: boolean;
   /** Factor on the destination transaction fee. */
   readonly feeMultiplier: number;
+  /** Relative fee of the bonder, in hundredths of a percent; charged from an L2 over Hop's own bridge. */
+  readonly feeBps: number;
 }
 
 /** Inputs of a transfer over Hop's own bridge. */
@@ -29,8 +33,6 @@ export interface BridgeSnapshot extends RouteSnapshotBase {
   /** Inputs of the bonder fee for a transfer from an L2; undefined from L1. */
   readonly bonder:
     | {
-        /** Relative fee in hundredths of a percent. */
-        readonly feeBps: number;
         /** Minimum fee, the larger of the contract's and the one in USD, in the token's smallest unit. */
         readonly minFee: bigint;
         readonly delivery: DeliveryCost;
@@ -47,6 +49,8 @@ export interface CctpSnapshot extends RouteSnapshotBase {
   readonly kind: "cctp";
   /** minBonderFee of the source's CCTP bridge, in the token's smallest unit. */
   readonly minBonderFee: bigint;
+  /** Swap of USDC.e before the transfer, as far as the state covers it; undefined: there is no swap. */
+  readonly sourceSwap: UniswapSwapCalculator | undefined;
   readonly delivery: DeliveryCost;
   readonly nativeUsd: number;
   readonly tokenUsd: number;

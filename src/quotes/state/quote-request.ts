@@ -7,10 +7,14 @@ export interface QuoteRequest {
   readonly token: Token;
   readonly source: Chain;
   readonly destination: Chain;
-  /** In the token's smallest unit, 1 to 2^256-1. */
+  /** In the token's smallest unit, 1 to 2^256-1; 0n where `receiveAmount` is given. */
   readonly amountIn: bigint;
   /** Percent, 0 <= slippage < 100. */
   readonly slippagePercent: number;
+  /** Instead of an amount, what the recipient is to receive at least, 1 to 2^256-1. */
+  readonly receiveAmount?: bigint | undefined;
+  /** Whether the quote has details. */
+  readonly isFull?: boolean | undefined;
 }
 
 /** The route of a request, with its network resolved. */

@@ -21,7 +21,7 @@ import {
 } from "./chain-state-cache.js";
 import { MIN_REFRESH_MS, type RefreshPolicy } from "./chain-state-entry.js";
 import { getQuoteRoute, type QuoteRequest } from "./quote-request.js";
-import { getReadSetKey, type ReadSet } from "./read-set.js";
+import { addTickWindow, getReadSetKey, type ReadSet } from "./read-set.js";
 import { planRoute, type RoutePlan } from "./route-plan.js";
 import { createUniswapTickWindow, type UniswapTickWindow } from "./uniswap-tick-window.js";
 import { createUsdcSwapQuoter, type UsdcSwapQuoter } from "./usdc-swap-quoter.js";
@@ -33,15 +33,22 @@ export type RouteQuoterFactory = (
   prices: PriceTable,
 ) => RouteQuoter;
 
-/** What all quotes of a route share under one version of the fee settings. */
-export interface CachedRoute {
-  readonly plan: RoutePlan;
-  readonly refreshPolicy: RefreshPolicy;
+/** What quotes of one view read, and what is computed from it for all of them. */
+export interface RouteInputs {
   readonly sourceSubscription: ChainStateSubscription | undefined;
   readonly destinationSubscription: ChainStateSubscription | undefined;
-  readonly usdcSwapQuoter: UsdcSwapQuoter | undefined;
   /** Returns the previous quoter if the arguments are the same objects as in the previous call. */
   readonly getQuoter: RouteQuoterFactory;
+}
+
+/** What all quotes of a route share under one version of the fee settings; the inputs are those of quotes without details. */
+export interface CachedRoute extends RouteInputs {
+  readonly plan: RoutePlan;
+  readonly refreshPolicy: RefreshPolicy;
+  readonly usdcSwapQuoter: UsdcSwapQuoter | undefined;
+  /** Returns the inputs of quotes with details, which read more. */
+  readonly getFullInputs: () => RouteInputs;
+  readonly isActive: () => boolean;
 }
 
 /** Cache of requested routes; each is planned once for all callers. */
@@ -83,6 +90,8 @@ const MIN_MAX_AGE_MS = 4_000;
 /** How long a route planned without an attestation is used; the attestation may become available. */
 const PROVISIONAL_PLAN_TTL_MS = 60_000;
 
+type ReadSetsOfRoute = Pick<RoutePlan, "sourceReadSet" | "destinationReadSet">;
+
 interface RouteCacheEntry {
   readonly settings: FeeSettings;
   /** When it is planned again even under the same settings, on the monotonic clock. */
@@ -120,21 +129,29 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
     const subscribe = (chain: Chain, readSet: ReadSet | undefined): ChainStateSubscription | undefined =>
       readSet &&
       getStateCache(network, chain).subscribe(`${refreshMs} ${getReadSetKey(readSet)}`, readSet, refreshPolicy);
-    const { sourceReadSet, destinationReadSet, usdcSwapPool } = plan;
-    const swapReadSet: ReadSet | undefined = usdcSwapPool &&
-      sourceReadSet && {
-        ...sourceReadSet,
-        tickWindows: new Map([[usdcSwapPool.address, getTickWindow(usdcSwapPool)]]),
-      };
+    const { usdcSwapPool } = plan;
+    const subscribeAll = ({ sourceReadSet, destinationReadSet }: ReadSetsOfRoute): RouteInputs => ({
+      sourceSubscription: subscribe(
+        source,
+        usdcSwapPool ? addTickWindow(sourceReadSet, getTickWindow(usdcSwapPool)) : sourceReadSet,
+      ),
+      destinationSubscription: subscribe(destination, destinationReadSet),
+      getQuoter: memoizeLast(plan),
+    });
+    const inputs = subscribeAll(plan);
+    let fullInputs: RouteInputs | undefined;
     const client = chains(network).getClient(source.slug);
     const swapOptions = { client, maxAgeMs, now: monotonicNow, signal: shutdown.signal };
     return {
       plan,
       refreshPolicy,
-      sourceSubscription: subscribe(source, swapReadSet ?? sourceReadSet),
-      destinationSubscription: subscribe(destination, destinationReadSet),
+      ...inputs,
       usdcSwapQuoter: usdcSwapPool && createUsdcSwapQuoter({ ...swapOptions, pool: usdcSwapPool }),
-      getQuoter: memoizeLast(plan),
+      getFullInputs() {
+        fullInputs ??= subscribeAll(plan.full);
+        return fullInputs;
+      },
+      isActive: () => [inputs, fullInputs].some((used) => used !== undefined && isActive(used)),
     };
   }
 
@@ -177,9 +194,7 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
       return planRoute(getQuoteRoute(request), currentSettings, attestation);
     },
     countActive() {
-      const isActive = ({ route: { sourceSubscription, destinationSubscription } }: RouteCacheEntry): boolean =>
-        Boolean(sourceSubscription?.isActive() || destinationSubscription?.isActive());
-      return [...entries.values()].filter(isActive).length;
+      return [...entries.values()].filter(({ route }) => route.isActive()).length;
     },
     close() {
       shutdown.abort();
@@ -203,6 +218,10 @@ export function createQuoterFromPlan(plan: RoutePlan, ...inputs: Parameters<Rout
   }
 }
 
+function isActive({ sourceSubscription, destinationSubscription }: RouteInputs): boolean {
+  return Boolean(sourceSubscription?.isActive() || destinationSubscription?.isActive());
+}
+
 function memoizeLast(plan: RoutePlan): RouteQuoterFactory {
   let lastInputs: Parameters<RouteQuoterFactory> | undefined;
   let lastQuoter: RouteQuoter | undefined;
@@ -216,10 +235,10 @@ function memoizeLast(plan: RoutePlan): RouteQuoterFactory {
 }
 
 /** About once per block of the slower chain, at most once a second, and often enough for the configured maximum age. */
-function computeRefreshPolicy(
+export function computeRefreshPolicy(
   source: Chain,
   destination: Chain,
-  { maxAgeMs: configuredMaxAgeMs, maxStaleMs }: RouteCacheDeps,
+  { maxAgeMs: configuredMaxAgeMs, maxStaleMs }: Pick<RouteCacheDeps, "maxAgeMs" | "maxStaleMs">,
 ): RefreshPolicy {
   const blockTimeMs = Math.max(source.blockTimeMs, destination.blockTimeMs);
   const maxAgeMs = configuredMaxAgeMs ?? Math.max(MIN_MAX_AGE_MS, 2 * blockTimeMs);

@@ -9,7 +9,7 @@ import type { BridgeSnapshot, CctpSnapshot, RouteSnapshot } from "../math/route-
 import type { ChainState } from "./chain-state.js";
 import { buildBondTransaction, buildMintTransaction, computeDeliveryCost } from "./delivery-transaction.js";
 import { getTokenContracts, type QuoteRoute, requireAddress } from "./quote-request.js";
-import { createReadSet, getCallKey, type PoolRef, type ReadSet } from "./read-set.js";
+import { addOptionalCalls, createReadSet, getCallKey, type PoolRef, type ReadSet } from "./read-set.js";
 import {
   buildCctpMinFeeCall,
   buildMinBonderFeeCall,
@@ -17,12 +17,19 @@ import {
   getRelayerFee,
   isExemptFromMinFee,
 } from "./route-fees.js";
+import { type LiquidityPlan, planLiquidity } from "./route-liquidity.js";
 
 /** What quotes on one route read under one version of the fee settings, and how a snapshot is built from it. */
 export interface RoutePlan {
   /** undefined: nothing to read on that chain. */
   readonly sourceReadSet: ReadSet | undefined;
   readonly destinationReadSet: ReadSet | undefined;
+  /** What quotes with details read: the same, and the liquidity. */
+  readonly full: {
+    readonly sourceReadSet: ReadSet | undefined;
+    readonly destinationReadSet: ReadSet | undefined;
+    readonly getLiquidity: LiquidityPlan["getLiquidity"];
+  };
   /** The swap before a CCTP transfer of USDC.e. */
   readonly usdcSwapPool: UsdcSwapPool | undefined;
   /** Tokens whose prices are needed. */
@@ -47,10 +54,19 @@ export function planRoute(route: QuoteRoute, settings: FeeSettings, attestation:
   if (settings.bonderFeeBps[symbol] === undefined) {
     throw new ServiceError("UPSTREAM_UNAVAILABLE", `the fee settings have no fee for ${symbol}`);
   }
-  return isCctpSymbol(symbol) ? planCctp(route, settings, attestation) : planBridge(route, settings);
+  const plan = isCctpSymbol(symbol) ? planCctp(route, settings, attestation) : planBridge(route, settings);
+  const { sourceCalls, destinationCalls, getLiquidity } = planLiquidity(route, settings);
+  const full = {
+    sourceReadSet: addOptionalCalls(plan.sourceReadSet, sourceCalls),
+    destinationReadSet: addOptionalCalls(plan.destinationReadSet, destinationCalls),
+    getLiquidity,
+  };
+  return { ...plan, full };
 }
 
-function planBridge(route: QuoteRoute, settings: FeeSettings): RoutePlan {
+type BasicRoutePlan = Omit<RoutePlan, "full">;
+
+function planBridge(route: QuoteRoute, settings: FeeSettings): BasicRoutePlan {
   const { network, token, source, destination } = route;
   const hasPools = TOKENS_WITHOUT_POOLS[network.slug]?.has(token.requestedSymbol) !== true;
   const sourcePool = hasPools ? findPool(route, source) : undefined;
@@ -68,7 +84,6 @@ function planBridge(route: QuoteRoute, settings: FeeSettings): RoutePlan {
     const contractMinFee = minFeeCall === undefined ? 0n : (sourceState?.getUint(getCallKey(minFeeCall)) ?? 0n);
     const usdMinFee = computeMinBonderFee(tokenUsd, token.decimals);
     return {
-      feeBps: getBonderFeeBps(route, settings),
       minFee: isExemptFromMinFee(route) ? 0n : contractMinFee > usdMinFee ? contractMinFee : usdMinFee,
       delivery: computeDeliveryCost(destinationState, delivery, getBondFallbackGas(destination.slug)),
       nativeUsd: prices.getUsdPrice(destination.nativeToken),
@@ -94,14 +109,15 @@ function planBridge(route: QuoteRoute, settings: FeeSettings): RoutePlan {
   };
 }
 
-function planCctp(route: QuoteRoute, settings: FeeSettings, attestation: string | undefined): RoutePlan {
+function planCctp(route: QuoteRoute, settings: FeeSettings, attestation: string | undefined): BasicRoutePlan {
   const { token, source, destination } = route;
   const minFeeCall = buildCctpMinFeeCall(route);
   const delivery = attestation === undefined ? undefined : buildMintTransaction(route, attestation);
+  const usdcSwapPool = token.symbol === "USDC.e" && !source.isL1 ? findUsdcSwapPool(source.slug) : undefined;
   return {
     sourceReadSet: createReadSet({ uintCall: minFeeCall }),
     destinationReadSet: createReadSet({ delivery, includesGasPrice: true }),
-    usdcSwapPool: token.symbol === "USDC.e" && !source.isL1 ? findUsdcSwapPool(source.slug) : undefined,
+    usdcSwapPool,
     pricedTokens: ["USDC", destination.nativeToken],
     buildSnapshot(sourceState, destinationState, prices): CctpSnapshot {
       if (sourceState === undefined || destinationState === undefined)
@@ -110,6 +126,7 @@ function planCctp(route: QuoteRoute, settings: FeeSettings, attestation: string 
         ...buildSnapshotBase(route, settings),
         kind: "cctp",
         minBonderFee: sourceState.getUint(getCallKey(minFeeCall)),
+        sourceSwap: usdcSwapPool && (sourceState.findUniswapSwap(usdcSwapPool.address) ?? (() => undefined)),
         delivery: computeDeliveryCost(destinationState, delivery, CCTP_FALLBACK_GAS),
         nativeUsd: prices.getUsdPrice(destination.nativeToken),
         tokenUsd: prices.getUsdPrice("USDC"),
@@ -118,13 +135,16 @@ function planCctp(route: QuoteRoute, settings: FeeSettings, attestation: string 
   };
 }
 
-function buildSnapshotBase({ token, source, destination }: QuoteRoute, settings: FeeSettings) {
+function buildSnapshotBase(route: QuoteRoute, settings: FeeSettings) {
+  const { token, source, destination } = route;
   return {
     decimals: token.decimals,
+    sourceSlug: source.slug,
     sourceIsL1: source.isL1,
     destinationSlug: destination.slug,
     destinationIsL1: destination.isL1,
     feeMultiplier: settings.destinationFeeGasPriceMultiplier,
+    feeBps: getBonderFeeBps(route, settings),
   };
 }
 

@@ -6,6 +6,7 @@ import {
   fromBinary,
   type MessageInitShape,
   type MessageShape,
+  ScalarType,
   toBinary,
   toJson,
 } from "@bufbuild/protobuf";
@@ -33,14 +34,21 @@ let http2: ClientHttp2Session;
 
 /** Converts a message to the JSON of GET by the JSON of the library. */
 function asJson<O extends DescMessage>(desc: O, message: MessageShape<O>): unknown {
-  const json = toJson(desc, message, { alwaysEmitImplicit: true }) as Record<string, unknown>;
-  for (const field of desc.fields) {
-    // The library prints 64-bit integers as strings.
-    if (field.fieldKind === "scalar" && typeof message[field.localName as keyof typeof message] === "bigint") {
-      json[field.jsonName] = Number(json[field.jsonName]);
-    }
-  }
+  const json = withNumbers(desc, toJson(desc, message, { alwaysEmitImplicit: true }) as Record<string, unknown>);
   return "routes" in json ? json.routes : json;
+}
+
+/** The library prints 64-bit integers as strings. */
+function withNumbers(desc: DescMessage, json: Record<string, unknown>): Record<string, unknown> {
+  const entries = desc.fields.flatMap((field): [string, unknown][] => {
+    const value = json[field.jsonName];
+    if (value === undefined) return [];
+    if (field.message !== undefined && !Array.isArray(value)) {
+      return [[field.jsonName, withNumbers(field.message, value as Record<string, unknown>)]];
+    }
+    return [[field.jsonName, field.scalar === ScalarType.INT64 ? Number(value) : value]];
+  });
+  return Object.fromEntries(entries);
 }
 
 const byGrpc: Ask = (unary, request) =>
@@ -170,6 +178,18 @@ describe.each([
       );
     });
 
+    test("quote with details, and quotes of the amount that brings another", async () => {
+      const asked = { token: "ETH", fromChain: "optimism", toChain: "arbitrum", slippage: 0.5 };
+      const query = "/v1/quote?token=ETH&fromChain=optimism&toChain=arbitrum&slippage=0.5";
+      const amount = "1000000000000000000";
+      const { body } = await gateway.get(`${query}&amount=${amount}&view=FULL`);
+      expect(Object.keys(body as object).at(-1)).toBe("details");
+      await everyWay(method.getQuote, { ...asked, amount, view: "FULL" }, `${query}&amount=${amount}&view=FULL`);
+      await everyWay(method.getQuote, { ...asked, receiveAmount: amount }, `${query}&receiveAmount=${amount}`);
+      const full = `${query}&receiveAmount=${amount}&view=FULL`;
+      await everyWay(method.getQuote, { ...asked, receiveAmount: amount, view: "FULL" }, full);
+    });
+
     test("status of every seeded transfer", async () => {
       const found = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
       expect(found.length).toBeGreaterThan(8);
@@ -187,6 +207,7 @@ describe.each([
         request,
         "/v1/available-routes?token=eth&fromChain=base&network=goerli",
       );
+      await everyWay(method.listAvailableRoutes, { view: "FULL" }, "/v1/available-routes?view=FULL");
     });
   });
 

@@ -104,6 +104,72 @@ describe("a quote", () => {
     expect(Number(body.bonderFee)).toBeGreaterThan(1000);
   });
 
+  test("with view FULL is the same with details at its end", async () => {
+    const { body: basic } = await send(`${QUOTE}&view=BASIC`);
+    const { status, body } = await send(`${QUOTE}&view=FULL`);
+    expect(status).toBe(200);
+    expect(Object.keys(body)).toEqual([...Object.keys(basic), "details"]);
+    const details = body.details as Record<string, Record<string, unknown>>;
+    expect(Object.keys(details)).toEqual([
+      ...["amountOut", "requiredLiquidity", "bonderFeeRelative", "adjustedBonderFee", "destinationTxFee"],
+      ...["adjustedDestinationTxFee", "totalFee", "feeBps", "rate", "priceImpact", "lpFeeBps", "lpFees", "limits"],
+      ...["deliveryTime", "gas", "prices", "sourceBlock", "destinationBlock", "observedAt", "validUntil"],
+    ]);
+    expect(details).toMatchObject({
+      totalFee: body.bonderFee,
+      limits: {
+        minAmount: expect.stringMatching(/^[1-9][0-9]*$/),
+        availableLiquidity: expect.stringMatching(/^[1-9][0-9]*$/),
+        isLiquidityAvailable: true,
+        liquidityBasis: "BONDER_CREDIT",
+      },
+      deliveryTime: { p50Seconds: 0, p90Seconds: 0, samples: 0 },
+      gas: { gasLimit: expect.stringMatching(/^[1-9][0-9]*$/), l1Fee: "0" },
+    });
+    expect(Number(details.validUntil) - Number(details.observedAt)).toBe(4);
+    expect(Math.abs(Number(details.observedAt) - Date.now() / 1000)).toBeLessThan(30);
+    expect(Number(details.sourceBlock) * Number(details.destinationBlock)).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["by CCTP from ethereum", "token=USDC&fromChain=ethereum&toChain=base", "CCTP_BURN_LIMIT", "1000000000000"],
+    ["of USDC.e", "token=USDC.e&fromChain=optimism&toChain=base", "CCTP_BURN_LIMIT", "1000000000000"],
+    ["from ethereum", "token=HOP&fromChain=ethereum&toChain=base", "UNLIMITED", ""],
+  ])("%s names its limits", async (_, route, liquidityBasis, availableLiquidity) => {
+    const { status, body } = await send(`/v1/quote?${route}&amount=2000000000000&slippage=1&view=FULL`);
+    expect(status).toBe(200);
+    const isLiquidityAvailable = availableLiquidity === "";
+    expect(body.details).toMatchObject({ limits: { liquidityBasis, availableLiquidity, isLiquidityAvailable } });
+  });
+
+  test.each([
+    ["over Hop's bridge", quoteWith("amount", undefined), 10n ** 18n],
+    ["from ethereum", quoteWith("fromChain", "ethereum").replace("amount=1000000000000000000&", ""), 10n ** 18n],
+    ["by CCTP", "/v1/quote?token=USDC&fromChain=polygon&toChain=base&slippage=0.5", 12_345_678n],
+    ["of HOP", "/v1/quote?token=HOP&fromChain=base&toChain=linea&slippage=0.5", 10n ** 20n],
+  ])("for receiveAmount %s sends just as much as that takes", async (_, target, receiveAmount) => {
+    const { status, body } = await send(`${target}&receiveAmount=${receiveAmount}`);
+    expect(status, JSON.stringify(body)).toBe(200);
+    expect(BigInt(String(body.estimatedReceived))).toBeGreaterThanOrEqual(receiveAmount);
+    const same = await send(`${target}&amount=${body.amountIn}`);
+    expect(same.body).toMatchObject({ ...body, deadline: same.body.deadline, destinationDeadline: expect.anything() });
+    const less = await send(`${target}&amount=${BigInt(String(body.amountIn)) - 1n}`);
+    expect(BigInt(String(less.body.estimatedReceived))).toBeLessThan(receiveAmount);
+  });
+
+  test.each([
+    ["together with amount", `${QUOTE}&receiveAmount=1`],
+    ["of nothing", `${quoteWith("amount", undefined)}&receiveAmount=0`],
+    ["of more than the pools hold", `${quoteWith("amount", undefined)}&receiveAmount=${10n ** 30n}`],
+  ])("is rejected with receiveAmount %s", async (_, target) => {
+    const { status, body } = await send(target);
+    expect({ status, reason: body.reason, field: body.field }).toEqual({
+      status: 400,
+      reason: "INVALID_PARAMETER",
+      field: "receiveAmount",
+    });
+  });
+
   test.each([
     ["lower-case token", quoteWith("token", "eth")],
     ["an alias", quoteWith("token", "WETH")],
@@ -290,6 +356,13 @@ describe("the available routes", () => {
       "destinationChainSlug",
       "destinationChainId",
     ]);
+  });
+
+  test("have contracts and decimals at their end with view FULL", async () => {
+    const [first] = await routes("?view=FULL&token=USDT&fromChain=polygon&toChain=ethereum");
+    expect(Object.keys(first ?? {}).at(-1)).toBe("details");
+    expect(Object.keys(first?.details ?? {})).toEqual(["source", "destination", "decimals"]);
+    expect(first).toMatchObject({ details: { destination: { hTokenAddress: "", ammAddress: "" }, decimals: 6 } });
   });
 
   test("of goerli", async () => {

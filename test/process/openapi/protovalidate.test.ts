@@ -61,6 +61,14 @@ const amounts = mostly(
   ),
   fc.oneof(near(2n ** 256n), near(0n), fc.stringMatching(/^[0-9]{76,80}$/), fc.constantFrom("01", "1.0", "1e3"), text),
 );
+/** Draws one of the two amounts, and sometimes both or none. */
+const eitherAmount = fc
+  .record({ amount: amounts, receiveAmount: amounts, given: fc.constantFrom(1, 1, 1, 2, 2, 2, 3, 0) })
+  .map(({ amount, receiveAmount, given }) => ({
+    amount: given & 1 ? amount : "",
+    receiveAmount: given & 2 ? receiveAmount : "",
+  }));
+const views = mostly(fc.constantFrom("", "BASIC", "FULL"), fc.oneof(fc.constantFrom("full", "FULL "), text));
 const slippages = mostly(
   fc.double({ min: 0, max: 100, maxExcluded: true, noNaN: true }),
   fc.oneof(fc.double(), fc.constantFrom(100, -Number.MIN_VALUE), fc.constant(undefined)),
@@ -103,11 +111,14 @@ const tokens = mostly(fc.constantFrom("ETH", "eth", "WETH"), fc.constant(""));
 
 const requests: Readonly<Record<OperationName, Arbitrary<RequestInit>>> = {
   getQuote: networks.chain((network) =>
-    fc.record({
-      ...{ network: fc.constant(network), amount: amounts, token: tokens, slippage: slippages },
-      ...{ fromChain: mostly(chainsOf(network), fc.constant("")), toChain: mostly(chainsOf(network), fc.constant("")) },
-      rpcUrl: rpcUrlsOf(network),
-    }),
+    fc
+      .record({
+        ...{ network: fc.constant(network), amounts: eitherAmount, token: tokens, slippage: slippages, view: views },
+        fromChain: mostly(chainsOf(network), fc.constant("")),
+        toChain: mostly(chainsOf(network), fc.constant("")),
+        rpcUrl: rpcUrlsOf(network),
+      })
+      .map(({ amounts: drawn, ...init }) => ({ ...init, ...drawn })),
   ) as Arbitrary<RequestInit>,
   getTransferStatus: networks.chain((network) =>
     fc
@@ -124,7 +135,7 @@ const requests: Readonly<Record<OperationName, Arbitrary<RequestInit>>> = {
   ),
   listAvailableRoutes: networks.chain((network) =>
     fc.record({
-      ...{ network: fc.constant(network), token: tokens, rpcUrl: rpcUrlsOf(network) },
+      ...{ network: fc.constant(network), token: tokens, rpcUrl: rpcUrlsOf(network), view: views },
       ...{ fromChain: optional(chainsOf(network)), toChain: optional(chainsOf(network)) },
     }),
   ),

@@ -25,6 +25,7 @@ export interface Parameter {
 interface OperationObject {
   readonly parameters: readonly (Parameter & { readonly $ref?: string })[];
   readonly "x-at-least-one-of"?: readonly string[];
+  readonly "x-at-most-one-of"?: readonly string[];
 }
 
 const openApi = readOpenApi() as unknown as {
@@ -40,6 +41,11 @@ export const PATHS = Object.keys(openApi.paths);
 /** Returns the names of the parameters of which the path requires at least one. */
 export function listAlternatives(path: string): readonly string[] {
   return openApi.paths[path]?.get["x-at-least-one-of"] ?? [];
+}
+
+/** Returns the names of the parameters of which the path allows at most one. */
+export function listExclusives(path: string): readonly string[] {
+  return openApi.paths[path]?.get["x-at-most-one-of"] ?? [];
 }
 
 function resolveSchema(schema: Schema): Schema {
@@ -58,7 +64,11 @@ export function listQueryParameters(path: string): Parameter[] {
 }
 
 /** Exclusive upper bounds that the descriptions state and no pattern expresses. */
-export const UPPER_BOUNDS: Readonly<Record<string, bigint>> = { amount: 2n ** 256n, transferId: 2n ** 64n };
+export const UPPER_BOUNDS: Readonly<Record<string, bigint>> = {
+  amount: 2n ** 256n,
+  receiveAmount: 2n ** 256n,
+  transferId: 2n ** 64n,
+};
 
 function isBelowBound(name: string, text: string): boolean {
   const bound = UPPER_BOUNDS[name];
@@ -134,6 +144,7 @@ export function invalidPair({ name, schema: reference }: Parameter): Arbitrary<r
 /** Draws parameters that the description allows together. */
 export function validRequests(path: string): Arbitrary<QueryPairs> {
   const alternatives = listAlternatives(path);
+  const exclusives = listExclusives(path);
   const groups = listQueryParameters(path).map((parameter) => {
     const { required = false } = parameter;
     return required ? validPairs(parameter) : fc.option(validPairs(parameter), { nil: [] });
@@ -145,6 +156,11 @@ export function validRequests(path: string): Arbitrary<QueryPairs> {
     .map((pairs) => {
       const hash = pairs.find(([name]) => name === "transferHash")?.[1];
       return pairs.map(([name, text]) => [name, name === "transactionHash" ? (hash ?? text) : text] as const);
+    })
+    // Of parameters that exclude each other, the first one stays.
+    .map((pairs) => {
+      const first = pairs.find(([name]) => exclusives.includes(name))?.[0];
+      return pairs.filter(([name]) => name === first || !exclusives.includes(name));
     });
   return requests.filter((pairs) => alternatives.length === 0 || pairs.some(([name]) => alternatives.includes(name)));
 }

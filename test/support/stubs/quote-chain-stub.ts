@@ -1,6 +1,7 @@
 import { constants, utils } from "ethers";
 import type { ChainClient, RpcCallResult } from "../../../src/chain/chain-client.js";
 import { RevertError } from "../../../src/chain/json-rpc/revert-error.js";
+import { TOKEN_MINTERS } from "../../../src/hop/cctp/cctp.js";
 import { calculateSwap, type Pool } from "../reference/stable-swap.js";
 
 /** State of a simulated chain. Its pools compute swaps; all other values are constants. */
@@ -17,6 +18,11 @@ export interface QuoteChainState {
   /** @param bridge address, lower case */
   minBonderFeeAbsolute(bridge: string): bigint;
   readonly minBonderFee: bigint;
+  /** Of every bonder; undefined: the call reverts. */
+  readonly credit?: bigint;
+  readonly debit?: bigint;
+  /** Of every token in CCTP. */
+  readonly burnLimit?: bigint;
   readonly uniswap?: {
     readonly sqrtPriceX96: bigint;
     readonly tick: number;
@@ -43,6 +49,13 @@ const contractAbi = new utils.Interface([
   "function liquidity() view returns (uint128)",
   "function slot0() view returns (uint160, int24, uint16, uint16, uint16, uint8, bool)",
   "function quoteExactInput(bytes path, uint256 amountIn) view returns (uint256)",
+  "function tickSpacing() view returns (int24)",
+  "function tickBitmap(int16 position) view returns (uint256)",
+  "function ticks(int24 tick) view returns (uint128, int128, uint256, uint256, int56, uint160, uint32, bool)",
+  "function getCredit(address bonder) view returns (uint256)",
+  "function getDebitAndAdditionalDebit(address bonder) view returns (uint256)",
+  "function localMinter() view returns (address)",
+  "function burnLimitsPerMessage(address token) view returns (uint256)",
 ]);
 
 /** Creates a chain client that serves the calls of both the SDK engine and the snapshot engine. */
@@ -72,10 +85,7 @@ export function createQuoteChainStub(state: QuoteChainState): ChainClient {
         return encode(1);
       case "aggregate3":
         return encode(
-          args.calls.map(({ target, callData }: { target: string; callData: string }) => [
-            true,
-            call(target, callData),
-          ]),
+          args.calls.map(({ target, callData }: { target: string; callData: string }) => tryCall(target, callData)),
         );
       case "getL1Fee":
         return encode(computeOrRevert(() => state.l1Fee(args.data)));
@@ -93,8 +103,30 @@ export function createQuoteChainStub(state: QuoteChainState): ChainClient {
         return encode(uniswap?.sqrtPriceX96, uniswap?.tick, 0, 1, 1, 0, true);
       case "quoteExactInput":
         return encode(uniswap?.quote(args.amountIn.toBigInt()));
+      case "tickSpacing":
+        return encode(1);
+      case "tickBitmap":
+        return encode(0);
+      case "getCredit":
+        return encode(computeOrRevert(() => state.credit ?? "reverts"));
+      case "getDebitAndAdditionalDebit":
+        return encode(computeOrRevert(() => state.debit ?? "reverts"));
+      case "localMinter":
+        return encode(TOKEN_MINTERS[state.slug]);
+      case "burnLimitsPerMessage":
+        return encode(computeOrRevert(() => state.burnLimit ?? "reverts"));
       default:
         throw new Error(`unexpected call ${name}`);
+    }
+  }
+
+  /** Returns whether a call of a multicall succeeds, and its result. */
+  function tryCall(target: string, callData: string): readonly [boolean, string] {
+    try {
+      return [true, call(target, callData)];
+    } catch (error) {
+      if (error instanceof RevertError) return [false, "0x"];
+      throw error;
     }
   }
 

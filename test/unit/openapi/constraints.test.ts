@@ -4,6 +4,7 @@ import { toHttpStatus } from "../../../src/http/request/error-mapping.js";
 import {
   invalidPair,
   listAlternatives,
+  listExclusives,
   listQueryParameters,
   PATHS,
   UPPER_BOUNDS,
@@ -29,9 +30,11 @@ function flawlessRequests(path: string): Arbitrary<QueryPairs> {
   });
 }
 
-function areNamesOfOneParameter(name: string, other: string): boolean {
-  const names = ["transferHash", "transactionHash"];
-  return names.includes(name) && names.includes(other);
+/** Returns whether a request must not have both parameters. */
+function areExclusive(path: string, name: string, other: string): boolean {
+  return [["transferHash", "transactionHash"], listExclusives(path)].some(
+    (names) => names.includes(name) && names.includes(other),
+  );
 }
 
 describe.each(PATHS)("%s", (path) => {
@@ -51,7 +54,7 @@ describe.each(PATHS)("%s", (path) => {
       const invalid = invalidPair(parameter) as Arbitrary<readonly [string, string]>;
       fc.assert(
         fc.property(flawlessRequests(path), invalid, (pairs, pair) => {
-          const others = pairs.filter(([key]) => key.split("[")[0] !== name && !areNamesOfOneParameter(key, name));
+          const others = pairs.filter(([key]) => key.split("[")[0] !== name && !areExclusive(path, key, name));
           const error = checkQuery(path, toQuery([...others, pair]));
           expect(error?.field?.split("[")[0]).toBe(name);
           expect(toHttpStatus(error?.reason ?? "INTERNAL")).toBe(400);
@@ -75,10 +78,12 @@ describe.each(PATHS)("%s", (path) => {
   });
 });
 
-test("requires one of the parameters that identify a transfer", () => {
-  const path = "/v1/transfer-status";
+test.each([
+  ["/v1/transfer-status", 3],
+  ["/v1/quote", 2],
+])("%s requires one of %i parameters", (path, count) => {
   const alternatives = listAlternatives(path);
-  expect(alternatives).toHaveLength(3);
+  expect(alternatives).toHaveLength(count);
   fc.assert(
     fc.property(validRequests(path), (pairs) => {
       const error = checkQuery(path, toQuery(pairs.filter(([name]) => !alternatives.includes(name))));
@@ -87,14 +92,26 @@ test("requires one of the parameters that identify a transfer", () => {
   );
 });
 
+test("/v1/quote rejects amount together with receiveAmount", () => {
+  fc.assert(
+    fc.property(flawlessRequests("/v1/quote"), (pairs) => {
+      const given = pairs.map(([name]) => name);
+      const missing = listExclusives("/v1/quote").filter((name) => !given.includes(name));
+      const error = checkQuery("/v1/quote", toQuery([...pairs, ...missing.map((name) => [name, "1"] as const)]));
+      expect(error).toMatchObject({ reason: "INVALID_PARAMETER", field: "receiveAmount" });
+    }),
+  );
+});
+
 test.each([
   ["/v1/quote", "amount"],
+  ["/v1/quote", "receiveAmount"],
   ["/v1/transfer-status", "transferId"],
 ])("%s accepts %s below the bound that its description states", (path, name) => {
   const bound = UPPER_BOUNDS[name] ?? 0n;
   fc.assert(
     fc.property(validRequests(path), (pairs) => {
-      const others = pairs.filter(([key]) => key !== name);
+      const others = pairs.filter(([key]) => key !== name && !areExclusive(path, key, name));
       const reasonFor = (value: bigint) => checkQuery(path, toQuery([...others, [name, String(value)]]))?.reason;
       expect(FORM_ERRORS).not.toContain(reasonFor(bound - 1n));
       expect(reasonFor(bound)).toBe("INVALID_PARAMETER");

@@ -24,13 +24,15 @@ test("describes the three operations by their comments", () => {
 
 test("gives a parameter its constraints, example and default", () => {
   expect(parameters("/v1/quote")).toMatchObject([
-    { name: "amount", required: true, schema: { $ref: "#/components/schemas/Amount" }, example: "25000000" },
+    { name: "amount", schema: { $ref: "#/components/schemas/Amount" }, example: "25000000" },
     { name: "token", required: true },
     { name: "fromChain", required: true },
     { name: "toChain", required: true },
     { name: "slippage", required: true, schema: { $ref: "#/components/schemas/Percent" }, example: 0.5 },
     { name: "network", schema: { $ref: "#/components/schemas/Network", default: "mainnet" } },
     { name: "rpcUrl" },
+    { name: "view", schema: { $ref: "#/components/schemas/View", default: "BASIC" } },
+    { name: "receiveAmount", schema: { $ref: "#/components/schemas/ReceiveAmount" } },
     ...["Refresh", "RequestId", "IfNoneMatch"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ]);
   expect(description.components.schemas).toMatchObject({
@@ -99,6 +101,26 @@ test("lists the response headers of a method", () => {
   expect(headers.Source.schema).toEqual({ type: "string", enum: ["chain", "index", "explorer"] });
   expect(headers["Observed-At"].schema).toEqual({ type: "string", format: "date-time" });
   expect(description.paths["/v1/quote"].get.responses[200].headers).not.toHaveProperty("Source");
+});
+
+test("describes details as optional, and does not show them in the example", () => {
+  const { schemas } = description.components;
+  const { properties, required } = schemas.GetQuoteResponse;
+  expect(Object.keys(properties)).toEqual([...required, "details"]);
+  expect(properties.details.$ref).toBe("#/components/schemas/QuoteDetails");
+  expect(schemas.QuoteDetails.required).toEqual(
+    Object.entries<Description>(schemas.QuoteDetails.properties).flatMap(([name, { $ref = "" }]) =>
+      /\/(QuoteLimits|DeliveryTime|DestinationGas|QuotePrices)$/.test($ref) ? [] : [name],
+    ),
+  );
+  const { example } = description.paths["/v1/quote"].get.responses[200].content["application/json"];
+  expect(Object.keys(example)).toEqual(required);
+});
+
+test("states which parameters exclude each other", () => {
+  const { get } = description.paths["/v1/quote"];
+  expect(get["x-at-most-one-of"]).toEqual(["amount", "receiveAmount"]);
+  expect(get.description).toContain("At most one of `amount`, `receiveAmount` may be given.");
 });
 
 test("states which parameters require at least one of them", () => {

@@ -8,6 +8,7 @@ import type { QuoteEngine, TimestampedQuote } from "../../../src/quotes/quote-en
 
 const timestampedQuote: TimestampedQuote = {
   quote: {
+    amountIn: 1_000_000n,
     amountOutMin: 1n,
     destinationAmountOutMin: 2n,
     bonderFee: 3n,

@@ -4,7 +4,9 @@ import type { NetworkChainClients } from "../../../src/chain/chains.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import type { Quote } from "../../../src/quotes/math/quote.js";
-import type { SdkEngine } from "../../../src/quotes/sdk-engine.js";
+import type { QuoteSteps } from "../../../src/quotes/math/quote-steps.js";
+import type { QuoteDetails } from "../../../src/quotes/quote-details.js";
+import type { ReferenceQuote, SdkEngine } from "../../../src/quotes/sdk-engine.js";
 import { type ComparisonResult, createShadowComparison } from "../../../src/quotes/shadow-comparison.js";
 import type { ChainState } from "../../../src/quotes/state/chain-state.js";
 import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
@@ -23,6 +25,7 @@ const request: QuoteRequest = {
   slippagePercent: 0.5,
 };
 const quote: Quote = {
+  amountIn: 1n,
   amountOutMin: 1n,
   destinationAmountOutMin: 2n,
   bonderFee: 3n,
@@ -30,6 +33,21 @@ const quote: Quote = {
   deadline: 5,
   destinationDeadline: 6,
 };
+const steps: QuoteSteps = {
+  amountOut: 1n,
+  requiredLiquidity: 2n,
+  bonderFeeRelative: 3n,
+  adjustedBonderFee: 4n,
+  destinationTxFee: 5n,
+  adjustedDestinationTxFee: 6n,
+  totalFee: 7n,
+  feeBps: 8,
+  rate: 0.9,
+  priceImpact: 0.1,
+  lpFeeBps: 4,
+  lpFees: 9n,
+};
+const reference: ReferenceQuote = { ...quote, steps };
 const createState = (number: bigint, gasPrice: bigint): ChainState => ({
   block: { number, timeSeconds: 0n },
   readAt: 5,
@@ -37,6 +55,7 @@ const createState = (number: bigint, gasPrice: bigint): ChainState => ({
   gasPrice,
   getPool: () => Promise.reject(new Error()) as never,
   getUint: () => 0n,
+  findOptionalUint: () => undefined,
   getDeliveryGasCost: () => ({ gas: 0n, l1Fee: 0n }),
   findUniswapSwap: () => undefined,
 });
@@ -49,7 +68,11 @@ interface Recorded {
 }
 
 /** @param quoteWithReference quote of the reference engine, given its chains */
-function setup(quoteWithReference: (chains: NetworkChainClients) => Promise<Quote>, sampleRate = 1, random = () => 0) {
+function setup(
+  quoteWithReference: (chains: NetworkChainClients) => Promise<ReferenceQuote>,
+  sampleRate = 1,
+  random = () => 0,
+) {
   const recorded: Recorded = { results: [], times: [], sent: [] };
   const getClient = (slug: string): ChainClient => ({
     slug,
@@ -83,7 +106,7 @@ const waitUntilSettled = (): Promise<void> => new Promise((resolve) => setTimeou
 
 describe("a compared quote", () => {
   test("is equal if its amounts are, whatever its deadlines", async () => {
-    const { recorded, compare } = setup(async () => ({ ...quote, deadline: 99, destinationDeadline: 99 }));
+    const { recorded, compare } = setup(async () => ({ ...reference, deadline: 99, destinationDeadline: 99 }));
     compare(served);
     await waitUntilSettled();
     expect(recorded.results).toMatchObject([{ isEqual: true, served }]);
@@ -93,7 +116,7 @@ describe("a compared quote", () => {
   test.each(["amountOutMin", "destinationAmountOutMin", "bonderFee", "estimatedReceived"] as const)(
     "differs if %s does",
     async (field) => {
-      const referenceQuote = { ...quote, [field]: 1_000n };
+      const referenceQuote = { ...reference, [field]: 1_000n };
       const { recorded, compare } = setup(async () => referenceQuote);
       compare(served);
       await waitUntilSettled();
@@ -102,6 +125,15 @@ describe("a compared quote", () => {
       ]);
     },
   );
+
+  test("with details differs if an intermediate value does", async () => {
+    const details = { ...({} as QuoteDetails), steps };
+    const { recorded, compare } = setup(async () => reference);
+    compare({ ...served, quote: { ...quote, details } });
+    compare({ ...served, quote: { ...quote, details: { ...details, steps: { ...steps, rate: 0.8 } } } });
+    await waitUntilSettled();
+    expect(recorded.results.map(({ isEqual }) => isEqual)).toEqual([true, false]);
+  });
 
   test("is counted as unknown if the reference engine fails", async () => {
     const { recorded, compare } = setup(() => Promise.reject(new Error("the block is gone")));
@@ -119,7 +151,7 @@ describe("a compared quote", () => {
       await from.send("eth_call", [{ to: "0xa" }, "latest"], signal);
       await to.send("eth_estimateGas", [{ to: "0xb" }], signal);
       expect(await to.send("eth_gasPrice", [], signal)).toBe("0xabc");
-      return quote;
+      return reference;
     });
     compare(served);
     await waitUntilSettled();
@@ -141,7 +173,7 @@ test("compares a sample of the quotes one at a time, with a bounded queue", asyn
       maxRunning = Math.max(maxRunning, running);
       await Promise.resolve();
       running -= 1;
-      return quote;
+      return reference;
     },
     0.25,
     () => (draws++ % 4) / 4,

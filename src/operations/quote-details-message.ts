@@ -1,0 +1,49 @@
+import {
+  DeliveryTimeSchema,
+  DestinationGasSchema,
+  QuoteLimits_LiquidityBasis as LiquidityBasisEnum,
+  type QuoteDetails as QuoteDetailsMessage,
+  QuoteDetailsSchema,
+  QuoteLimitsSchema,
+  QuotePricesSchema,
+} from "../../gen/hop/bridge/v1/bridge_pb.js";
+import type { QuoteDetails } from "../quotes/quote-details.js";
+
+/** Returns the details of a quote as their message: what `create` would return, which takes longer than the quote. */
+export function toQuoteDetailsMessage(details: QuoteDetails): QuoteDetailsMessage {
+  const { steps, minAmount, liquidity, gas, prices, deliveryTime } = details;
+  return {
+    $typeName: QuoteDetailsSchema.typeName,
+    amountOut: steps.amountOut.toString(),
+    requiredLiquidity: steps.requiredLiquidity.toString(),
+    bonderFeeRelative: steps.bonderFeeRelative.toString(),
+    adjustedBonderFee: steps.adjustedBonderFee.toString(),
+    destinationTxFee: steps.destinationTxFee.toString(),
+    adjustedDestinationTxFee: steps.adjustedDestinationTxFee.toString(),
+    totalFee: steps.totalFee.toString(),
+    feeBps: steps.feeBps,
+    rate: steps.rate,
+    priceImpact: steps.priceImpact,
+    lpFeeBps: steps.lpFeeBps,
+    lpFees: steps.lpFees.toString(),
+    limits: {
+      $typeName: QuoteLimitsSchema.typeName,
+      minAmount: minAmount?.toString() ?? "",
+      availableLiquidity: liquidity.available?.toString() ?? "",
+      isLiquidityAvailable: details.isLiquidityAvailable,
+      liquidityBasis: LiquidityBasisEnum[liquidity.basis],
+    },
+    deliveryTime: { $typeName: DeliveryTimeSchema.typeName, ...deliveryTime },
+    gas: {
+      $typeName: DestinationGasSchema.typeName,
+      gasLimit: gas.gasLimit.toString(),
+      gasPrice: gas.gasPrice.toString(),
+      l1Fee: gas.l1Fee.toString(),
+    },
+    prices: { $typeName: QuotePricesSchema.typeName, ...prices },
+    sourceBlock: details.sourceBlock,
+    destinationBlock: details.destinationBlock,
+    observedAt: BigInt(details.observedAt),
+    validUntil: BigInt(details.validUntil),
+  };
+}

@@ -1,0 +1,147 @@
+// Inverts a quote. What an amount brings grows with it, apart from steps back by a unit that the floors in the fees cause,
+// until the pools give no more; beyond that it may fall, since the bonder's fee grows on. Very small amounts may revert.
+
+/**
+ * Returns what an amount brings after fees, which may be negative. "reverts": a pool cannot swap it. undefined: it is not
+ * known, and neither is that of larger amounts.
+ */
+export type NetAmount = (amountIn: bigint) => bigint | "reverts" | undefined;
+
+/** A tried amount. `net` is undefined where it is 0 or cannot be swapped. */
+interface Trial {
+  readonly amount: bigint;
+  readonly net: bigint | undefined;
+}
+
+/** A trial that brings too little, and a larger one that brings enough. */
+interface Bracket {
+  readonly below: Trial;
+  readonly above: { readonly amount: bigint; readonly net: bigint };
+}
+
+const MAX_AMOUNT = (1n << 256n) - 1n;
+/** Growth of the amount where nothing is known about the outputs. */
+const BLIND_GROWTH = 16n;
+/** An amount this many times as large that brings no more means that the pools give no more. */
+const SATURATION_FACTOR = 1024n;
+/** Finds the maximum of the output to about 2^-30 of the amount. */
+const MAX_PEAK_TRIALS = 60;
+/** Interpolations that may fail to halve the bracket before it is bisected. */
+const MAX_SLOW_STEPS = 2;
+
+/**
+ * Returns an amount that brings at least `target`, and of which one unit less brings less or cannot be swapped; undefined if
+ * none is found up to where the pools give no more, or are not known any further. Takes some 15 quotes where there is one.
+ * @param target 1 or more
+ */
+export function findAmountIn(getNet: NetAmount, target: bigint): bigint | undefined {
+  const bracket = findBracket(getNet, target);
+  return bracket && narrow(bracket, getNet, target);
+}
+
+/** Tries growing amounts until one brings enough. */
+function findBracket(getNet: NetAmount, target: bigint): Bracket | undefined {
+  let below: Trial = { amount: 0n, net: undefined };
+  /** The trial that brings most, the one before it, and the one after it. */
+  let best: { readonly amount: bigint; readonly net: bigint; readonly previous: bigint } | undefined;
+  let afterBest: bigint | undefined;
+  let amount = target;
+  let growth = 0n;
+  for (;;) {
+    const net = getNet(amount);
+    if (typeof net === "bigint" && net >= target) return { below, above: { amount, net } };
+    const isEnd =
+      net === undefined ||
+      amount === MAX_AMOUNT ||
+      (typeof net === "bigint" && best !== undefined && net <= best.net && amount >= best.amount * SATURATION_FACTOR);
+    if (isEnd) return best && findBracketAtPeak(getNet, target, best, afterBest ?? amount);
+    let next: bigint;
+    if (typeof net !== "bigint" || (best !== undefined && net <= best.net)) {
+      afterBest ??= amount;
+      next = amount * BLIND_GROWTH;
+    } else {
+      next = amount + estimateStep(best, { amount, net }, target, growth);
+      best = { amount, net, previous: below.amount };
+      afterBest = undefined;
+    }
+    below = { amount, net: typeof net === "bigint" ? net : undefined };
+    growth = next - amount;
+    amount = next < MAX_AMOUNT ? next : MAX_AMOUNT;
+  }
+}
+
+/** Returns how much more to try: a little more than the slope of the last two trials says, at least twice as much as last. */
+function estimateStep(
+  previous: { readonly amount: bigint; readonly net: bigint } | undefined,
+  current: { readonly amount: bigint; readonly net: bigint },
+  target: bigint,
+  lastStep: bigint,
+): bigint {
+  const missing = target - current.net;
+  const step =
+    previous === undefined ? missing : (missing * (current.amount - previous.amount)) / (current.net - previous.net);
+  const padded = step + step / 64n + 1n;
+  return padded > 2n * lastStep ? padded : 2n * lastStep;
+}
+
+/** Searches the maximum by the golden section, until an amount brings enough. */
+function findBracketAtPeak(
+  getNet: NetAmount,
+  target: bigint,
+  best: { readonly amount: bigint; readonly net: bigint; readonly previous: bigint },
+  end: bigint,
+): Bracket | undefined {
+  let [left, middle, right] = [best.previous, best.amount, end];
+  let highest = best.net;
+  for (let trial = 0; trial < MAX_PEAK_TRIALS; trial++) {
+    const isLeft = middle - left > right - middle;
+    const distance = ((isLeft ? middle - left : right - middle) * 382n) / 1000n;
+    if (distance === 0n) return undefined;
+    const amount = isLeft ? middle - distance : middle + distance;
+    const net = getNet(amount);
+    if (typeof net === "bigint" && net >= target) {
+      return { below: { amount: isLeft ? left : middle, net: undefined }, above: { amount, net } };
+    }
+    if (typeof net === "bigint" && net > highest) {
+      if (isLeft) right = middle;
+      else left = middle;
+      [middle, highest] = [amount, net];
+    } else if (isLeft) left = amount;
+    else right = amount;
+  }
+  return undefined;
+}
+
+/** Narrows a bracket to two neighbours, by interpolation (Illinois method) or, where that is slow, by bisection. */
+function narrow({ below, above }: Bracket, getNet: NetAmount, target: bigint): bigint {
+  let [low, high] = [below.amount, above.amount];
+  // Twice the distance to the value between the target and the one below it, so that it is never 0.
+  const toError = (net: bigint) => 2n * (net - target) + 1n;
+  let lowError = below.net === undefined ? undefined : toError(below.net);
+  let highError = toError(above.net);
+  let movedLast: "low" | "high" | undefined;
+  let slowSteps = 0;
+  while (high - low > 1n) {
+    const width = high - low;
+    const offset =
+      lowError === undefined || slowSteps >= MAX_SLOW_STEPS ? width / 2n : (-lowError * width) / (highError - lowError);
+    const amount = low + (offset < 1n ? 1n : offset < width ? offset : width - 1n);
+    const net = getNet(amount);
+    if (typeof net === "bigint" && net >= target) {
+      [high, highError] = [amount, toError(net)];
+      if (movedLast === "high" && lowError !== undefined) lowError = halve(lowError);
+      movedLast = "high";
+    } else {
+      [low, lowError] = [amount, typeof net === "bigint" ? toError(net) : undefined];
+      if (movedLast === "low") highError = halve(highError);
+      movedLast = "low";
+    }
+    slowSteps = 2n * (high - low) <= width ? 0 : slowSteps + 1;
+  }
+  return high;
+}
+
+function halve(error: bigint): bigint {
+  const half = error / 2n;
+  return half === 0n ? error : half;
+}

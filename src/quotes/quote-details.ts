@@ -1,0 +1,94 @@
+import type { RouteQuoter } from "./math/quote.js";
+import type { QuoteSteps } from "./math/quote-steps.js";
+import type { RouteSnapshot } from "./math/route-snapshot.js";
+import type { ChainState } from "./state/chain-state.js";
+import type { Liquidity } from "./state/route-liquidity.js";
+import type { RoutePlan } from "./state/route-plan.js";
+
+/** How a quote comes about, and what its route can carry. Amounts are in the token's smallest unit. */
+export interface QuoteDetails {
+  readonly steps: QuoteSteps;
+  /** undefined: no amount brings anything. */
+  readonly minAmount: bigint | undefined;
+  readonly liquidity: Liquidity;
+  readonly isLiquidityAvailable: boolean;
+  readonly deliveryTime: DeliveryTime;
+  /** Of the transaction on the destination; all 0 for transfers from L1 over Hop's own bridge. */
+  readonly gas: { readonly gasLimit: bigint; readonly gasPrice: bigint; readonly l1Fee: bigint };
+  /** In US dollars; 0 where the quote needs no price. */
+  readonly prices: { readonly tokenUsd: number; readonly nativeUsd: number };
+  /** 0n: nothing is read there. */
+  readonly sourceBlock: bigint;
+  readonly destinationBlock: bigint;
+  /** When the oldest input was read, Unix seconds. */
+  readonly observedAt: number;
+  /** Until when the inputs are young enough, Unix seconds. */
+  readonly validUntil: number;
+}
+
+/** How long transfers on a route took. */
+export interface DeliveryTime {
+  readonly p50Seconds: number;
+  readonly p90Seconds: number;
+  readonly samples: number;
+}
+
+export const NO_DELIVERY_TIME: DeliveryTime = { p50Seconds: 0, p90Seconds: 0, samples: 0 };
+
+const NO_GAS = { gasLimit: 0n, gasPrice: 0n, l1Fee: 0n };
+const NO_PRICES = { tokenUsd: 0, nativeUsd: 0 };
+
+/** The inputs of a quote with details. */
+export interface QuoteDetailsInputs {
+  readonly plan: RoutePlan;
+  readonly quoter: RouteQuoter;
+  readonly amountIn: bigint;
+  /** Output of the swap before a CCTP transfer; undefined: there is none. */
+  readonly swappedAmount: bigint | undefined;
+  readonly sourceState: ChainState | undefined;
+  readonly destinationState: ChainState | undefined;
+  readonly deliveryTime: DeliveryTime;
+  /** When the swap was read, Unix seconds; later than the states if it was computed from them. */
+  readonly swapReadAtSeconds: number;
+  /** Maximum age of the inputs, in milliseconds. */
+  readonly maxAgeMs: number;
+}
+
+/** Creates the details of a quote. @throws SwapRevertError when a pool cannot swap the amount */
+export function createQuoteDetails(inputs: QuoteDetailsInputs): QuoteDetails {
+  const { plan, quoter, amountIn, swappedAmount, sourceState, destinationState, swapReadAtSeconds, maxAgeMs } = inputs;
+  const steps = quoter.explain(amountIn, swappedAmount);
+  const liquidity = plan.full.getLiquidity(sourceState, destinationState);
+  const readTimes = [sourceState, destinationState].flatMap((state) => state?.readAtUnixSeconds ?? []);
+  const observedAt = Math.min(...readTimes, swapReadAtSeconds);
+  return {
+    steps,
+    minAmount: quoter.findMinAmount(),
+    liquidity,
+    isLiquidityAvailable: isLiquiditySufficient(liquidity, amountIn, steps),
+    deliveryTime: inputs.deliveryTime,
+    ...listFeeInputs(quoter.snapshot),
+    sourceBlock: sourceState?.block.number ?? 0n,
+    destinationBlock: destinationState?.block.number ?? 0n,
+    observedAt,
+    validUntil: observedAt + Math.floor(maxAgeMs / 1000),
+  };
+}
+
+/** Returns whether the liquidity suffices; true where it is not limited or not known. */
+function isLiquiditySufficient(
+  { basis, available }: Liquidity,
+  amountIn: bigint,
+  { requiredLiquidity }: QuoteSteps,
+): boolean {
+  return available === undefined || available >= (basis === "CCTP_BURN_LIMIT" ? amountIn : requiredLiquidity);
+}
+
+/** Returns the gas and the prices from which the fees of a snapshot are computed. */
+function listFeeInputs(snapshot: RouteSnapshot): Pick<QuoteDetails, "gas" | "prices"> {
+  const inputs = snapshot.kind === "cctp" ? snapshot : snapshot.bonder;
+  if (inputs === undefined) return { gas: NO_GAS, prices: NO_PRICES };
+  const { delivery, tokenUsd, nativeUsd } = inputs;
+  const { gas: gasLimit, gasPrice, l1Fee } = delivery;
+  return { gas: { gasLimit, gasPrice, l1Fee }, prices: { tokenUsd, nativeUsd } };
+}

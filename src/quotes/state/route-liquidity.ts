@@ -1,0 +1,87 @@
+import { encodeWord, isAddress, toFunctionSelector } from "../../chain/abi/abi-encoding.js";
+import type { ContractCall } from "../../chain/abi/multicall.js";
+import { TOKEN_MESSENGERS, TOKEN_MINTERS } from "../../hop/cctp/cctp.js";
+import type { FeeSettings } from "../../hop/fee-settings.js";
+import { isCctpSymbol } from "../../hop/tokens.js";
+import type { ChainState } from "./chain-state.js";
+import { getTokenContracts, type QuoteRoute, requireAddress } from "./quote-request.js";
+import { getCallKey } from "./read-set.js";
+
+/**
+ * Where the liquidity of a route comes from: the credit of a bonder at the destination's bridge, compared with the hTokens
+ * that the bridge sends; or the most that a CCTP message burns on the source chain, compared with the amount.
+ */
+export type LiquidityBasis = "BONDER_CREDIT" | "CCTP_BURN_LIMIT" | "UNLIMITED" | "UNKNOWN";
+
+export interface Liquidity {
+  readonly basis: LiquidityBasis;
+  /** In the token's smallest unit; undefined for UNLIMITED and UNKNOWN. */
+  readonly available: bigint | undefined;
+}
+
+/** How the liquidity of a route is read. */
+export interface LiquidityPlan {
+  readonly sourceCalls: readonly ContractCall[];
+  readonly destinationCalls: readonly ContractCall[];
+  /** Returns what the calls returned. The states must include them. */
+  getLiquidity(source: ChainState | undefined, destination: ChainState | undefined): Liquidity;
+}
+
+const getCreditSelector = toFunctionSelector("getCredit(address)");
+const getDebitSelector = toFunctionSelector("getDebitAndAdditionalDebit(address)");
+const localMinterSelector = toFunctionSelector("localMinter()");
+const burnLimitSelector = toFunctionSelector("burnLimitsPerMessage(address)");
+
+const UNKNOWN: Liquidity = { basis: "UNKNOWN", available: undefined };
+
+/** Plans the reads of a route's liquidity (SDK: getAvailableLiquidity; without the hosted file that it mixes in towards L1). */
+export function planLiquidity(route: QuoteRoute, settings: FeeSettings): LiquidityPlan {
+  if (isCctpSymbol(route.token.symbol)) return planBurnLimit(route);
+  if (route.source.isL1) return createFixedPlan({ basis: "UNLIMITED", available: undefined });
+  return planBonderCredit(route, settings);
+}
+
+function planBonderCredit(route: QuoteRoute, settings: FeeSettings): LiquidityPlan {
+  const { token, source, destination } = route;
+  const bonder = settings.bonders[token.symbol]?.[source.slug]?.[destination.slug];
+  if (bonder === undefined || !isAddress(bonder)) return createFixedPlan(UNKNOWN);
+  const { l1Bridge, l2Bridge } = getTokenContracts(route, destination);
+  const to = requireAddress(l1Bridge ?? l2Bridge);
+  const credit = { to, data: getCreditSelector + encodeWord(bonder) };
+  const debit = { to, data: getDebitSelector + encodeWord(bonder) };
+  return {
+    sourceCalls: [],
+    destinationCalls: [credit, debit],
+    getLiquidity(_, destinationState) {
+      const creditAmount = destinationState?.findOptionalUint(getCallKey(credit));
+      const debitAmount = destinationState?.findOptionalUint(getCallKey(debit));
+      if (creditAmount === undefined || debitAmount === undefined) return UNKNOWN;
+      return { basis: "BONDER_CREDIT", available: creditAmount > debitAmount ? creditAmount - debitAmount : 0n };
+    },
+  };
+}
+
+/** The minter's address is a constant here, so that one request suffices; the messenger confirms that it is the current one. */
+function planBurnLimit(route: QuoteRoute): LiquidityPlan {
+  const { network, source } = route;
+  const messenger = TOKEN_MESSENGERS[source.slug];
+  const minter = TOKEN_MINTERS[source.slug];
+  const usdc = network.contracts.get("USDC")?.get(source.slug);
+  const token = usdc?.l1CanonicalToken ?? usdc?.l2CanonicalToken;
+  if (messenger === undefined || minter === undefined || typeof token !== "string") return createFixedPlan(UNKNOWN);
+  const localMinter = { to: messenger.toLowerCase(), data: localMinterSelector };
+  const burnLimit = { to: minter.toLowerCase(), data: burnLimitSelector + encodeWord(token) };
+  return {
+    sourceCalls: [localMinter, burnLimit],
+    destinationCalls: [],
+    getLiquidity(sourceState) {
+      const available = sourceState?.findOptionalUint(getCallKey(burnLimit));
+      const isCurrent = sourceState?.findOptionalUint(getCallKey(localMinter)) === BigInt(minter);
+      return available === undefined || !isCurrent ? UNKNOWN : { basis: "CCTP_BURN_LIMIT", available };
+    },
+  };
+}
+
+function createFixedPlan(liquidity: Liquidity): LiquidityPlan {
+  return { sourceCalls: [], destinationCalls: [], getLiquidity: () => liquidity };
+}
