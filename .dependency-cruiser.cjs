@@ -156,11 +156,11 @@ module.exports = {
       { path: "^src/", pathNot: "^src/commands/command-line\\.ts$", dynamic: false },
     ),
     forbid(
-      "tracing-and-prom-client-load-on-demand",
-      "the service starts faster without OpenTelemetry and prom-client, which are loaded on first use",
+      "tracing-loads-on-demand",
+      "the service starts faster without OpenTelemetry, which is loaded where traces are configured",
       { path: "^src/" },
       {
-        path: "^src/observability/(tracing|metrics/exposition)\\.ts$",
+        path: "^src/observability/tracing\\.ts$",
         dynamic: false,
         dependencyTypesNot: ["type-only"],
       },
@@ -169,7 +169,11 @@ module.exports = {
       "packages-load-in-part-or-on-demand",
       "the service starts faster with the parts of undici in src/resilience/undici.ts, and without what most requests do not need",
       { path: "^src/", pathNot: "^src/resilience/undici\\.ts$" },
-      { path: "node_modules/(undici|rate-limiter-flexible|pino)/", dynamic: false, dependencyTypesNot: ["type-only"] },
+      {
+        path: "node_modules/(undici|rate-limiter-flexible|pino|prom-client)/",
+        dynamic: false,
+        dependencyTypesNot: ["type-only"],
+      },
     ),
 
     // Packages and other folders.

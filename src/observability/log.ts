@@ -1,10 +1,10 @@
-import { createRequire } from "node:module";
 import type { Logger as PinoLogger, pino } from "pino";
 import type { LogLevel } from "../config/environment-table.js";
 import type { AccessLogEntry } from "../http/request/request-context.js";
 import { createTurnClock } from "../resilience/clock.js";
 import { createIsoClock, formatAccessLine } from "./access-log.js";
 import { createLogOutput, type LogOutput } from "./log-output.js";
+import { createPackageLoader } from "./package-loader.js";
 
 type EventLevel = "debug" | "info" | "warn" | "error";
 
@@ -36,7 +36,7 @@ export function createLogger(level: LogLevel, output: LogOutput = createLogOutpu
 
   function logEvent(eventLevel: EventLevel, args: Parameters<PinoLogger[EventLevel]>): void {
     try {
-      events ??= loadPino(level, output);
+      events ??= createEventLogger(level, output);
     } catch {
       // No file can be opened, for instance. The next event tries again.
       const msg = args.find((arg) => typeof arg === "string");
@@ -61,8 +61,10 @@ export function createLogger(level: LogLevel, output: LogOutput = createLogOutpu
   };
 }
 
-/** Loads pino for the first event: requests are logged without it, and it costs 13 ms and 5 MB. */
-function loadPino(level: LogLevel, output: LogOutput): PinoLogger {
-  const { pino: createPino } = createRequire(import.meta.url)("pino") as { readonly pino: typeof pino };
+/** For the first event: requests are logged without pino, and it costs 13 ms and 5 MB. */
+const loadPino = createPackageLoader<{ readonly pino: typeof pino }>("pino");
+
+function createEventLogger(level: LogLevel, output: LogOutput): PinoLogger {
+  const { pino: createPino } = loadPino();
   return createPino({ level, base: null, timestamp: createPino.stdTimeFunctions.isoTime }, output);
 }

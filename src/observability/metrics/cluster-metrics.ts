@@ -1,5 +1,5 @@
 import type { Worker } from "node:cluster";
-import type { MetricsJson } from "./exposition.js";
+import { type MetricsJson, mergeCumulativeMetrics, renderMetricsText } from "./exposition.js";
 import { createThrottledScrape } from "./throttled-scrape.js";
 
 // Several workers share one port, so a scrape reaches any of them and must return the metrics of all: the worker asks the
@@ -51,8 +51,6 @@ export function createClusterMetrics(): ClusterMetrics {
   }
 
   async function aggregate(): Promise<string> {
-    // Loaded on the first scrape: the primary needs prom-client for nothing else.
-    const { renderMetricsText } = await import("./exposition.js");
     await Promise.all([...workers].map(([worker, entry]) => collectFrom(worker, entry)));
     return renderMetricsText([
       ...[...workers.values()].flatMap(({ lastMetrics }) => (lastMetrics === undefined ? [] : [lastMetrics])),
@@ -64,7 +62,6 @@ export function createClusterMetrics(): ClusterMetrics {
 
   async function addToExitedTotals(worker: Worker, { lastMetrics }: WorkerEntry): Promise<void> {
     if (lastMetrics !== undefined) {
-      const { mergeCumulativeMetrics } = await import("./exposition.js");
       exitedTotals = await mergeCumulativeMetrics([exitedTotals, lastMetrics]);
     }
     workers.delete(worker);

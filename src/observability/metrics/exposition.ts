@@ -1,6 +1,10 @@
-import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from "prom-client";
+import type * as promClient from "prom-client";
+import { createPackageLoader } from "../package-loader.js";
 import type { MetricDescription } from "./catalogue.js";
 import type { MetricSample } from "./instruments.js";
+
+/** For the first scrape: it costs 20 ms and 7 MB, also where nobody reads the metrics. */
+const loadPromClient = createPackageLoader<typeof promClient>("prom-client");
 
 /** A metric whose samples are collected at each scrape. */
 export interface MetricFamily extends MetricDescription {
@@ -8,26 +12,28 @@ export interface MetricFamily extends MetricDescription {
 }
 
 /** The metrics of one process in the form that processes exchange. */
-export type MetricsJson = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
+export type MetricsJson = Awaited<ReturnType<promClient.Registry["getMetricsAsJSON"]>>;
 
 /** Creates a registry with the given metrics and prom-client's process metrics (CPU, memory, files, GC, event loop lag). */
-export function createMetricsRegistry(families: readonly MetricFamily[]): Registry {
-  const registry = new Registry();
+export function createMetricsRegistry(families: readonly MetricFamily[]): promClient.Registry {
+  const registry = new (loadPromClient().Registry)();
   // The values are counted by our own instruments, so the registry gets collectors instead of prom-client's metrics.
   for (const family of families) {
     const { name, help, type, aggregator } = family;
     const get = async () => ({ name, help, type, aggregator, values: family.collect() });
-    registry.registerMetric({ name, help, type, aggregator, get } as unknown as Metric);
+    registry.registerMetric({ name, help, type, aggregator, get } as unknown as promClient.Metric);
   }
-  for (const metric of getProcessRegistry().getMetricsAsArray()) registry.registerMetric(metric as unknown as Metric);
+  for (const metric of getProcessRegistry().getMetricsAsArray())
+    registry.registerMetric(metric as unknown as promClient.Metric);
   return registry;
 }
 
-let processRegistry: Registry | undefined;
+let processRegistry: promClient.Registry | undefined;
 
 /** Returns the process metrics, created once: prom-client cannot stop their observers. */
-function getProcessRegistry(): Registry {
+function getProcessRegistry(): promClient.Registry {
   if (processRegistry !== undefined) return processRegistry;
+  const { Registry, collectDefaultMetrics } = loadPromClient();
   processRegistry = new Registry();
   collectDefaultMetrics({ register: processRegistry });
   // Gauges whose names end in _total, which is reserved for counters. The same values exist by type under other names.
@@ -38,7 +44,9 @@ function getProcessRegistry(): Registry {
 
 /** Aggregates the metrics of several processes and renders them as text. */
 export function renderMetricsText(metricsByProcess: readonly MetricsJson[]): Promise<string> {
-  return AggregatorRegistry.aggregate([...metricsByProcess]).metrics();
+  return loadPromClient()
+    .AggregatorRegistry.aggregate([...metricsByProcess])
+    .metrics();
 }
 
 /** Aggregates the counters and histograms of several processes, which remain valid after a process has exited. */
@@ -47,5 +55,5 @@ export function mergeCumulativeMetrics(metricsByProcess: readonly MetricsJson[])
   const cumulative = metricsByProcess.map((metrics) =>
     metrics.filter(({ type }) => /^(counter|histogram)$/.test(String(type))),
   );
-  return AggregatorRegistry.aggregate(cumulative).getMetricsAsJSON();
+  return loadPromClient().AggregatorRegistry.aggregate(cumulative).getMetricsAsJSON();
 }

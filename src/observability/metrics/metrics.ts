@@ -5,7 +5,7 @@ import type { LimiterLoad } from "../../resilience/adaptive-limiter.js";
 import type { SharedStateStats } from "../../shared-state/shared-state.js";
 import type { DependencyStatus } from "../dependency-status.js";
 import { type MetricDescription, metricCatalogue, QUOTE_AGE_BUCKETS, RPC_DURATION_BUCKETS } from "./catalogue.js";
-import type { MetricFamily, MetricsJson } from "./exposition.js";
+import { createMetricsRegistry, type MetricFamily, type MetricsJson } from "./exposition.js";
 import { createLabeledCounter, Histogram, type MetricSample } from "./instruments.js";
 import { createRequestMetrics } from "./request-metrics.js";
 
@@ -88,7 +88,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const quoteAges = new Histogram(QUOTE_AGE_BUCKETS);
   const quoteComparisons = createLabeledCounter(metricCatalogue.quoteComparisons.labels);
   const chainStateReads = createLabeledCounter(metricCatalogue.chainStateReads.labels);
-  let registry: Promise<MetricsRegistry> | undefined;
+  let registry: MetricsRegistry | undefined;
 
   function getRpcDurations(network: string, chain: string): Histogram {
     const key = `${network} ${chain}`;
@@ -163,14 +163,13 @@ export function createMetrics(options: MetricsOptions): Metrics {
     buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],
   };
 
-  /** Loads prom-client on first use: it costs 20 ms and 7 MB, also where nobody reads the metrics. */
-  function getRegistry(): Promise<MetricsRegistry> {
-    registry ??= import("./exposition.js").then(({ createMetricsRegistry }) => {
-      const families = Object.entries(metricCatalogue).map(([key, description]): MetricFamily => {
+  /** Loads prom-client at its first call. */
+  function getRegistry(): MetricsRegistry {
+    registry ??= createMetricsRegistry(
+      Object.entries(metricCatalogue).map(([key, description]): MetricFamily => {
         return { ...description, collect: collected[key as keyof typeof metricCatalogue] };
-      });
-      return createMetricsRegistry(families);
-    });
+      }),
+    );
     return registry;
   }
 
@@ -195,12 +194,12 @@ export function createMetrics(options: MetricsOptions): Metrics {
     onChainStateRead: (outcome) => chainStateReads.increment(outcome),
     observeQuoteAge: (ageMs) => quoteAges.observe(ageMs / 1000),
     onQuoteComparison: (result) => quoteComparisons.increment(result),
-    renderText: async () => (await getRegistry()).metrics(),
-    collectJson: async () => (await getRegistry()).getMetricsAsJSON(),
+    renderText: async () => getRegistry().metrics(),
+    collectJson: async () => getRegistry().getMetricsAsJSON(),
   };
 }
 
-type MetricsRegistry = ReturnType<typeof import("./exposition.js").createMetricsRegistry>;
+type MetricsRegistry = ReturnType<typeof createMetricsRegistry>;
 
 /** Returns one sample per state: 1 for the current state, 0 for the others. */
 function createStateSamples(
