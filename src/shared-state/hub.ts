@@ -20,6 +20,7 @@ interface Member {
   readonly onSuspend: (() => void) | undefined;
   /** When its last message arrived. */
   seenAt: number;
+  /** False until its first message: a process that starts may take longer than one that is expected to respond. */
   isResponsive: boolean;
 }
 
@@ -154,7 +155,7 @@ export function createSharedStateHub({ now }: SharedStateHubOptions): SharedStat
 
   return {
     addMember(channel, onSuspend) {
-      const member: Member = { channel, onSuspend, seenAt: now(), isResponsive: true };
+      const member: Member = { channel, onSuspend, seenAt: now(), isResponsive: false };
       members.add(member);
       channel.listen((message) => receive(member, message));
       channel.send({ type: "shared-state", kind: "ping" });

@@ -16,7 +16,7 @@ export interface SharedProcess {
 
 export interface SharedProcesses {
   /** Starts another process. Its monotonic clock is ahead of the shared one by this time. */
-  start(clockOffsetMs?: number): SharedProcess;
+  start(clockOffsetMs?: number, onSuspend?: () => void): SharedProcess;
   close(): void;
 }
 
@@ -24,7 +24,7 @@ export interface SharedProcesses {
 export function createSharedProcesses(now: () => number = Date.now): SharedProcesses {
   const hub = createSharedStateHub({ now });
   return {
-    start(clockOffsetMs = 0) {
+    start(clockOffsetMs = 0, onSuspend) {
       const state: { isStopped: boolean; isGone: boolean; waiting: (() => void)[] } = {
         isStopped: false,
         isGone: false,
@@ -48,10 +48,10 @@ export function createSharedProcesses(now: () => number = Date.now): SharedProce
       };
       const toMember = connect<Parameters<HubChannel["send"]>[0]>();
       const toHub = connect<Parameters<MemberChannel["send"]>[0]>();
-      const removeMember = hub.addMember({
-        send: toMember.send,
-        listen: (listener) => void toHub.listeners.push(listener),
-      });
+      const removeMember = hub.addMember(
+        { send: toMember.send, listen: (listener) => void toHub.listeners.push(listener) },
+        onSuspend,
+      );
       const sharedState = createSharedStateMember({
         channel: { send: toHub.send, listen: (listener) => void toMember.listeners.push(listener) },
         clock: { toShared: (ms) => ms - clockOffsetMs, toMonotonic: (ms) => ms + clockOffsetMs },

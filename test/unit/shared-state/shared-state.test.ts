@@ -143,6 +143,21 @@ describe("the reader of a topic", () => {
   });
 });
 
+test("a process that starts slowly is not reported as hanging; one that has started is", async () => {
+  const onSuspend = vi.fn();
+  // Its messages wait until it has loaded its code.
+  const started = processes.start(0, onSuspend);
+  started.stop();
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(onSuspend).not.toHaveBeenCalled();
+  started.resume();
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(onSuspend).not.toHaveBeenCalled();
+  started.stop();
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(onSuspend).toHaveBeenCalledOnce();
+});
+
 describe("a request", () => {
   test("is unanswered at once without a reader, and when the reader has no answer", async () => {
     const [first, second] = [start(), start()];
