@@ -30,11 +30,12 @@ export interface AttestationClientOptions {
    * @returns a function that returns the peers of the cache of a hash
    */
   readonly share?:
-    | ((findCache: (messageHash: string) => AttestationCache | undefined) => (messageHash: string) => AttestationPeers)
+    | ((findCache: (messageHash: string) => SharedCache | undefined) => (messageHash: string) => AttestationPeers)
     | undefined;
 }
 
-export type AttestationCache = StaleWhileRevalidateCache<string | undefined>;
+type AttestationCache = StaleWhileRevalidateCache<string | undefined>;
+type SharedCache = Pick<AttestationCache, "offer" | "findNewer">;
 type AttestationPeers = CachePeers<string | undefined>;
 
 /** How attestations cross to other processes: null stands for absent. */
@@ -61,14 +62,16 @@ export function createAttestationClient(options: AttestationClientOptions): Atte
   const caches = new Map<string, AttestationCache>();
   const getPeers = options.share?.((messageHash) => {
     const isAcceptable = MESSAGE_HASH_PATTERN.test(messageHash) && caches.size < MAX_CACHES;
-    return isAcceptable ? getCache(messageHash) : caches.get(messageHash);
+    const cache = isAcceptable ? getCache(messageHash) : caches.get(messageHash);
+    return cache && toSharedCache(cache);
   });
 
   function getCache(messageHash: string): AttestationCache {
     const existing = caches.get(messageHash);
     if (existing !== undefined) return existing;
-    const cache = createStaleWhileRevalidateCache<string | undefined>({
-      load: () => fetchAttestation(`${baseUrl}/v1/attestations/${messageHash}`),
+    const cache: AttestationCache = createStaleWhileRevalidateCache<string | undefined>({
+      // An attestation never changes; other processes may ask for one that is no longer fresh.
+      load: async () => cache.peekStale()?.value ?? fetchAttestation(`${baseUrl}/v1/attestations/${messageHash}`),
       now,
       freshMs: ABSENT_TTL_MS,
       staleMs: Number.POSITIVE_INFINITY,
@@ -114,6 +117,16 @@ export function createAttestationClient(options: AttestationClientOptions): Atte
         state: isFailing ? "failing" : ages.length > 0 ? "ok" : "unknown",
         ageMs: ages.length > 0 ? Math.min(...ages) : undefined,
       };
+    },
+  };
+}
+
+/** Returns the cache as other processes see it: that they have not found an attestation replaces none that is known. */
+function toSharedCache(cache: AttestationCache): SharedCache {
+  return {
+    findNewer: cache.findNewer,
+    offer(entry) {
+      if (entry.value !== undefined || cache.peekStale()?.value === undefined) cache.offer(entry);
     },
   };
 }

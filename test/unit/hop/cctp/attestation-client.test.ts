@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { createAttestationClient } from "../../../../src/hop/cctp/attestation-client.js";
+import { type AttestationClientOptions, createAttestationClient } from "../../../../src/hop/cctp/attestation-client.js";
 import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
 
-function setup(answers: readonly unknown[]) {
+type Share = NonNullable<AttestationClientOptions["share"]>;
+
+function setup(answers: readonly unknown[], share?: Share) {
   let time = 0;
   const requests: string[] = [];
   const attestations = createAttestationClient({
@@ -14,6 +16,7 @@ function setup(answers: readonly unknown[]) {
       return answer;
     },
     now: () => time,
+    share,
   });
   const find = (hash = "0x12") => attestations.find(hash);
   return { attestations, find, requests, pass: (ms: number) => (time += ms) };
@@ -43,6 +46,22 @@ describe("createAttestationClient", () => {
     expect(await find()).toBeUndefined();
     await expect.poll(() => find()).toBe("0xab");
     expect(requests).toHaveLength(2);
+  });
+
+  test("keeps an attestation when another process has not found it, and when another one asks for it later", async () => {
+    const hash = `0x${"12".repeat(32)}`;
+    let findCache: Parameters<Share>[0] = () => undefined;
+    const { find, requests, pass } = setup([{ attestation: "0xab" }, notFound], (find) => {
+      findCache = find;
+      return () => ({ request: async () => undefined, publish() {} });
+    });
+    expect(await find(hash)).toBe("0xab");
+    pass(3_600_000);
+    findCache(hash)?.offer({ value: undefined, readAt: 3_600_000 });
+    expect(await find(hash)).toBe("0xab");
+    expect((await findCache(hash)?.findNewer(undefined))?.value).toBe("0xab");
+    expect(await find(hash)).toBe("0xab");
+    expect(requests).toHaveLength(1);
   });
 
   test.each([
