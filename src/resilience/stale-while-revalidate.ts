@@ -78,9 +78,11 @@ export function createStaleWhileRevalidateCache<T>(
 
   async function refresh(): Promise<void> {
     try {
-      const peerEntry = options.peers && (await options.peers.request(last?.readAt));
-      if (peerEntry === undefined) storeLoaded(await options.load(closing.signal));
-      else offer(peerEntry);
+      const before = last;
+      const peerEntry = options.peers && (await options.peers.request(before?.readAt));
+      if (peerEntry !== undefined) offer(peerEntry);
+      // Without a reply, an entry may have been offered meanwhile.
+      else if (last === before) storeLoaded(await options.load(closing.signal));
     } catch (error) {
       failure = { error, failedAt: options.now() };
       options.onError(error);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createStaleWhileRevalidateCache } from "../../../src/resilience/stale-while-revalidate.js";
+import { type CachePeers, createStaleWhileRevalidateCache } from "../../../src/resilience/stale-while-revalidate.js";
 
-function setup() {
+function setup(peers?: CachePeers<string>) {
   let time = 1_000_000;
   const loads: { resolve: (value: string) => void; reject: (error: Error) => void; signal: AbortSignal }[] = [];
   const errors: unknown[] = [];
@@ -12,6 +12,7 @@ function setup() {
     staleMs: 1000,
     errorTtlMs: 10,
     onError: (error) => errors.push(error),
+    peers,
   });
   const latest = () => {
     const load = loads.at(-1);
@@ -118,4 +119,15 @@ test("reports health by the last load without starting one", async () => {
   await second;
   expect(cache.health()).toEqual({ state: "failing", ageMs: 1_070 });
   expect(cache.peekStale()).toEqual({ value: "one", readAt: 1_000_000 });
+});
+
+test("does not load what another process has handed on while it was asked in vain", async () => {
+  let reply: (entry: undefined) => void = () => {};
+  const request = () => new Promise<undefined>((resolve) => (reply = resolve));
+  const { cache, loads } = setup({ request, publish() {} });
+  const waiting = cache.get();
+  cache.offer({ value: "theirs", readAt: 999_999 });
+  reply(undefined);
+  expect((await waiting).value).toBe("theirs");
+  expect(loads).toHaveLength(0);
 });
