@@ -15,7 +15,7 @@ interface JoinedTopic {
 
 /** A hub that has sent nothing for this long is out of reach, and what it has said no longer counts. */
 export const HUB_SILENT_MS = 1_500;
-/** How long the reader's answer is awaited; where it hangs, the hub answers earlier. */
+/** How long the reader's answer is awaited by default; where it hangs, the hub answers earlier. */
 export const REQUEST_TIMEOUT_MS = 2_000;
 /** Requests that may wait for an answer: one for each chain, document and attestation. */
 const MAX_PENDING_REQUESTS = 128;
@@ -85,7 +85,7 @@ export function createSharedStateMember({ channel, clock, now }: MemberOptions):
     channel.send({ type: "shared-state", kind: "reply", id, text: isTooLong ? undefined : reply });
   }
 
-  function request(topic: string, text: string): Promise<string | undefined> {
+  function request(topic: string, text: string, timeoutMs: number): Promise<string | undefined> {
     state.lastId += 1;
     const id = state.lastId;
     return new Promise((resolve) => {
@@ -95,7 +95,7 @@ export function createSharedStateMember({ channel, clock, now }: MemberOptions):
         messages[reply === undefined ? "unanswered" : "answered"] += 1;
         resolve(reply);
       };
-      const timer = setTimeout(finish, REQUEST_TIMEOUT_MS, undefined).unref();
+      const timer = setTimeout(finish, timeoutMs, undefined).unref();
       pending.set(id, finish);
       const canSend = pending.size <= MAX_PENDING_REQUESTS && isHubReachable();
       if (!canSend || !channel.send({ type: "shared-state", kind: "request", topic, id, text })) finish(undefined);
@@ -115,7 +115,8 @@ export function createSharedStateMember({ channel, clock, now }: MemberOptions):
           const isSent = channel.send({ type: "shared-state", kind: "publish", topic: name, text });
           messages[isSent ? "published" : "dropped"] += 1;
         },
-        request: async (text) => (isReader(topic) ? undefined : request(name, text)),
+        request: async (text, timeoutMs = REQUEST_TIMEOUT_MS) =>
+          isReader(topic) ? undefined : request(name, text, timeoutMs),
       };
     },
     observeReader: (onBecomeReader) => void observers.push(onBecomeReader),

@@ -26,8 +26,11 @@ export interface SharedTopic {
   isReader(): boolean;
   /** Hands a value that this process has read to all others. Also useful from a process that is not the reader. */
   publish(message: string): void;
-  /** Asks the reader. Resolves to undefined, mostly at once, if this process has to read for itself. */
-  request(message: string): Promise<string | undefined>;
+  /**
+   * Asks the reader. Resolves to undefined, mostly at once, if this process has to read for itself.
+   * @param timeoutMs how long a reader that responds may take. Default: 2 s
+   */
+  request(message: string, timeoutMs?: number): Promise<string | undefined>;
 }
 
 /** Converts times, in milliseconds, between the monotonic clock of this process and the clock that all processes share. */

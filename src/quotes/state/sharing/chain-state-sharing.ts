@@ -1,7 +1,7 @@
 import type { UsdcSwapPool } from "../../../hop/usdc-swap-pools.js";
 import type { SharedState } from "../../../shared-state/shared-state.js";
 import { type ChainState, type ChainStateValues, coversReadSet, createChainState } from "../chain-state.js";
-import type { ChainStateEntry } from "../chain-state-entry.js";
+import { type ChainStateEntry, findStaleState } from "../chain-state-entry.js";
 import type { ReadSet } from "../read-set.js";
 import type { UniswapTickWindow } from "../uniswap-tick-window.js";
 import { parseChainState, printChainState } from "./chain-state-codec.js";
@@ -51,6 +51,9 @@ interface RequestBatch {
   readonly entries: Set<ChainStateEntry>;
   readonly received: Promise<readonly ReceivedState[]>;
 }
+
+/** How long the reader may take while there is usable state: endpoints that are slow should not be asked twice. */
+export const PATIENT_TIMEOUT_MS = 5_000;
 
 export function createChainStateSharing(
   { sharedState, topic: name, getTickWindow, onReceived }: ChainStateSharingOptions,
@@ -103,7 +106,8 @@ export function createChainStateSharing(
     await Promise.resolve();
     openBatch = undefined;
     const demands = [...entries].map(({ state, ...entry }) => ({ ...entry, newerThan: state?.readAt }));
-    const reply = await topic.request(printDemands(demands, clock));
+    const isPatient = [...entries].every((entry) => findStaleState(entry, cache.now() + PATIENT_TIMEOUT_MS));
+    const reply = await topic.request(printDemands(demands, clock), isPatient ? PATIENT_TIMEOUT_MS : undefined);
     if (reply === undefined) return [];
     try {
       return parseList(JSON.parse(reply)).map(receive);
@@ -118,7 +122,9 @@ export function createChainStateSharing(
       if (topic.isReader()) return undefined;
       const newerThan = entry.state?.readAt ?? Number.NEGATIVE_INFINITY;
       const received = await joinBatch(entry).received;
-      return received.find(isNewFor(entry.readSet, newerThan))?.state;
+      const replied = received.find(isNewFor(entry.readSet, newerThan))?.state;
+      // Without a reply, a state may have been published meanwhile.
+      return replied ?? (entry.state !== undefined && entry.state.readAt > newerThan ? entry.state : undefined);
     },
     publish(values) {
       topic.publish(printChainState(values, clock));

@@ -52,15 +52,15 @@ interface Participant extends SharedProcess {
   subscribe(key: string, readSet: ReadSet): ChainStateSubscription;
 }
 
-function start(clockOffsetMs = 0, canReach = () => true): Participant {
+function start(clockOffsetMs = 0, canReach = () => true, latencyMs = () => node.latencyMs): Participant {
   const client: ChainClient = {
     slug: "polygon",
     send: async () => ({ number: `0x${(node.reads + 16).toString(16)}`, timestamp: "0x20" }),
     getLogs: () => Promise.reject(new Error("not expected")),
     async sendBatch(calls): Promise<readonly RpcCallResult[]> {
       node.reads += 1;
-      const { reads, latencyMs } = node;
-      await new Promise((resolve) => setTimeout(resolve, latencyMs));
+      const { reads } = node;
+      await new Promise((resolve) => setTimeout(resolve, latencyMs()));
       if (node.isDown || !canReach()) throw new Error("down");
       return calls.map(({ method }) => ({
         result: method === "eth_call" ? `0x${encodeWord(BigInt(reads))}` : `0x${reads.toString(16)}`,
@@ -132,6 +132,20 @@ describe("several processes that quote one route", () => {
     expect(all.map(({ received }) => received.length > 25)).toEqual([false, true, true]);
     // It is published: they rarely have to ask.
     for (const { sharedState } of all) expect(sharedState.stats().messages.answered).toBeLessThanOrEqual(3);
+  });
+
+  test.each([2_500, 4_500])("read it as often as one process although each read takes %i ms", async (latencyMs) => {
+    node.latencyMs = latencyMs;
+    await quoteFor(60_000, [start()]);
+    const readsOfOne = node.reads;
+    processes.close();
+    processes = createSharedProcesses();
+    await vi.advanceTimersByTimeAsync(60_000);
+    node.reads = 0;
+    const { failures } = await quoteFor(60_000, [start(), start(), start()]);
+    expect(failures).toBe(0);
+    // The first quotes have no state that they could use meanwhile: each process reads once.
+    expect(node.reads).toBeLessThanOrEqual(readsOfOne + 3);
   });
 
   test("read it once for concurrent first quotes", async () => {
@@ -215,6 +229,23 @@ describe("when the reader", () => {
     const result = Promise.resolve(second.subscription.get());
     await vi.advanceTimersByTimeAsync(1_600);
     expect((await result).gasPrice).toBe(1n);
+  });
+
+  test("gives no answer, others read for themselves, and no quote fails or gets too old", async () => {
+    // Its request to the chain hangs; it responds itself.
+    const [first, second] = [
+      start(
+        0,
+        () => true,
+        () => 60_000,
+      ),
+      start(),
+    ];
+    await vi.advanceTimersByTimeAsync(0);
+    const { failures, maxAgeMs } = await quoteFor(60_000, [second]);
+    expect(failures).toBe(0);
+    expect(first.sharedState.stats().readTopics).toEqual(["chain mainnet polygon"]);
+    expect(maxAgeMs).toBeLessThanOrEqual(POLICY.maxAgeMs + 5_000);
   });
 
   test("cannot reach the chain, the others read for themselves", async () => {
