@@ -212,6 +212,8 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     probe: headTracker.refresh,
     recordHead(head) {
       recordedHead = { ...head, observedAt: now() };
+      // Where another process reads the chain, no request here would tell that an endpoint has recovered.
+      if (upstreams.map(stateOf).some(({ state }) => state !== "ok" && state !== "unknown")) headTracker.refresh();
     },
   };
   return pool;

@@ -171,6 +171,26 @@ test("a recorded head counts unless it is from the future", async () => {
   expect(pool.state().head).toBeUndefined();
 });
 
+test.each([
+  ["failing", null],
+  ["lagging", head(7)],
+])("a recorded head reads those of the endpoints again while one is %s", async (state, firstHead) => {
+  const [node, other] = [await startRpcNodeStub({ head: firstHead }), await startRpcNodeStub({ head: head(99) })];
+  const probed = createProbedPool([node, other]);
+  const { pool, clock, states } = probed;
+  await probeAgain(probed, [state, "ok"]);
+  node.head = head(99);
+  clock.ms += 10_000;
+  // Another process reads the chain: there is no request here.
+  pool.recordHead({ number: 99, timestamp: nowSeconds });
+  await vi.waitFor(() => expect(states()).toEqual(["ok", "ok"]), { timeout: 60_000 });
+  const { headRequests } = node;
+  clock.ms += 10_000;
+  pool.recordHead({ number: 100, timestamp: nowSeconds });
+  await sleep(50);
+  expect(node.headRequests).toBe(headRequests);
+});
+
 test("an endpoint without a valid head is failing", async () => {
   await probeAgain(createProbedPool([await startRpcNodeStub({ head: null })]), ["failing"]);
 });
