@@ -13,17 +13,23 @@ interface Trial {
   readonly net: bigint | undefined;
 }
 
+interface ValidTrial extends Trial {
+  readonly net: bigint;
+}
+
 /** A trial that brings too little, and a larger one that brings enough. */
 interface Bracket {
   readonly below: Trial;
-  readonly above: { readonly amount: bigint; readonly net: bigint };
+  readonly above: ValidTrial;
 }
 
+const NOTHING: Trial = { amount: 0n, net: undefined };
+
 const MAX_AMOUNT = (1n << 256n) - 1n;
-/** Growth of the amount where nothing is known about the outputs. */
+/** Growth of the amount where more of it brings no more. */
 const BLIND_GROWTH = 16n;
-/** An amount this many times as large that brings no more means that the pools give no more. */
-const SATURATION_FACTOR = 1024n;
+/** Smaller amounts that are tried if no larger one brings enough: in each step a quarter. */
+const MAX_SMALLER_TRIALS = 20;
 /** Finds the maximum of the output to about 2^-30 of the amount. */
 const MAX_PEAK_TRIALS = 60;
 /** Interpolations that may fail to halve the bracket before it is bisected. */
@@ -39,44 +45,48 @@ export function findAmountIn(getNet: NetAmount, target: bigint): bigint | undefi
   return bracket && narrow(bracket, getNet, target);
 }
 
-/** Tries growing amounts until one brings enough. */
+/** Tries growing amounts, then smaller ones, then amounts around that which brings most, until one brings enough. */
 function findBracket(getNet: NetAmount, target: bigint): Bracket | undefined {
-  let below: Trial = { amount: 0n, net: undefined };
-  /** The trial that brings most, the one before it, and the one after it. */
-  let best: { readonly amount: bigint; readonly net: bigint; readonly previous: bigint } | undefined;
-  let afterBest: bigint | undefined;
+  const trials: Trial[] = [];
+  let best: ValidTrial | undefined;
   let amount = target;
-  let growth = 0n;
+  let lastStep = 0n;
   for (;;) {
     const net = getNet(amount);
-    if (typeof net === "bigint" && net >= target) return { below, above: { amount, net } };
-    const isEnd =
-      net === undefined ||
-      amount === MAX_AMOUNT ||
-      (typeof net === "bigint" && best !== undefined && net <= best.net && amount >= best.amount * SATURATION_FACTOR);
-    if (isEnd) return best && findBracketAtPeak(getNet, target, best, afterBest ?? amount);
-    let next: bigint;
-    if (typeof net !== "bigint" || (best !== undefined && net <= best.net)) {
-      afterBest ??= amount;
-      next = amount * BLIND_GROWTH;
-    } else {
-      next = amount + estimateStep(best, { amount, net }, target, growth);
-      best = { amount, net, previous: below.amount };
-      afterBest = undefined;
-    }
-    below = { amount, net: typeof net === "bigint" ? net : undefined };
-    growth = next - amount;
+    if (isEnough(net, target)) return { below: trials.at(-1) ?? NOTHING, above: { amount, net } };
+    const trial = toTrial(amount, net);
+    trials.push(trial);
+    if (net === undefined || amount === MAX_AMOUNT) break;
+    const isRising = isValid(trial) && (best === undefined || trial.net > best.net);
+    const next = isRising ? amount + estimateStep(best, trial, target, lastStep) : amount * BLIND_GROWTH;
+    if (isRising) best = trial;
+    lastStep = next - amount;
     amount = next < MAX_AMOUNT ? next : MAX_AMOUNT;
   }
+  amount = target / 4n;
+  for (let trial = 0; trial < MAX_SMALLER_TRIALS && amount > 0n; trial++) {
+    const net = getNet(amount);
+    if (isEnough(net, target)) return { below: NOTHING, above: { amount, net } };
+    trials.unshift(toTrial(amount, net));
+    amount /= 4n;
+  }
+  return findBracketAtPeak(getNet, target, trials);
+}
+
+function toTrial(amount: bigint, net: ReturnType<NetAmount>): Trial {
+  return { amount, net: typeof net === "bigint" ? net : undefined };
+}
+
+function isValid(trial: Trial): trial is ValidTrial {
+  return trial.net !== undefined;
+}
+
+function isEnough(net: ReturnType<NetAmount>, target: bigint): net is bigint {
+  return typeof net === "bigint" && net >= target;
 }
 
 /** Returns how much more to try: a little more than the slope of the last two trials says, at least twice as much as last. */
-function estimateStep(
-  previous: { readonly amount: bigint; readonly net: bigint } | undefined,
-  current: { readonly amount: bigint; readonly net: bigint },
-  target: bigint,
-  lastStep: bigint,
-): bigint {
+function estimateStep(previous: ValidTrial | undefined, current: ValidTrial, target: bigint, lastStep: bigint): bigint {
   const missing = target - current.net;
   const step =
     previous === undefined ? missing : (missing * (current.amount - previous.amount)) / (current.net - previous.net);
@@ -84,14 +94,18 @@ function estimateStep(
   return padded > 2n * lastStep ? padded : 2n * lastStep;
 }
 
-/** Searches the maximum by the golden section, until an amount brings enough. */
-function findBracketAtPeak(
-  getNet: NetAmount,
-  target: bigint,
-  best: { readonly amount: bigint; readonly net: bigint; readonly previous: bigint },
-  end: bigint,
-): Bracket | undefined {
-  let [left, middle, right] = [best.previous, best.amount, end];
+/**
+ * Searches the maximum by the golden section, until an amount brings enough.
+ * @param trials by amount; none of them brings enough
+ */
+function findBracketAtPeak(getNet: NetAmount, target: bigint, trials: readonly Trial[]): Bracket | undefined {
+  const best = trials.filter(isValid).reduce<ValidTrial | undefined>((highest, trial) => {
+    return highest === undefined || trial.net > highest.net ? trial : highest;
+  }, undefined);
+  const index = best === undefined ? -1 : trials.indexOf(best);
+  const end = trials[index + 1];
+  if (best === undefined || end === undefined) return undefined;
+  let [left, middle, right] = [trials[index - 1]?.amount ?? 0n, best.amount, end.amount];
   let highest = best.net;
   for (let trial = 0; trial < MAX_PEAK_TRIALS; trial++) {
     const isLeft = middle - left > right - middle;
@@ -99,7 +113,7 @@ function findBracketAtPeak(
     if (distance === 0n) return undefined;
     const amount = isLeft ? middle - distance : middle + distance;
     const net = getNet(amount);
-    if (typeof net === "bigint" && net >= target) {
+    if (isEnough(net, target)) {
       return { below: { amount: isLeft ? left : middle, net: undefined }, above: { amount, net } };
     }
     if (typeof net === "bigint" && net > highest) {
@@ -127,7 +141,7 @@ function narrow({ below, above }: Bracket, getNet: NetAmount, target: bigint): b
       lowError === undefined || slowSteps >= MAX_SLOW_STEPS ? width / 2n : (-lowError * width) / (highError - lowError);
     const amount = low + (offset < 1n ? 1n : offset < width ? offset : width - 1n);
     const net = getNet(amount);
-    if (typeof net === "bigint" && net >= target) {
+    if (isEnough(net, target)) {
       [high, highError] = [amount, toError(net)];
       if (movedLast === "high" && lowError !== undefined) lowError = halve(lowError);
       movedLast = "high";

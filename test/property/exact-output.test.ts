@@ -1,0 +1,220 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { findAmountIn } from "../../src/quotes/math/find-amount-in.js";
+import { createRouteQuoter, type RouteQuoter } from "../../src/quotes/math/quote.js";
+import type { BridgeSnapshot, CctpSnapshot, RouteSnapshot } from "../../src/quotes/math/route-snapshot.js";
+import type { StableSwapPool } from "../../src/quotes/math/stable-swap.js";
+import { SwapRevertError } from "../../src/quotes/math/swap-revert-error.js";
+import { createUniswapSwapCalculator } from "../../src/quotes/math/uniswap-v3.js";
+import { isFullEffort } from "../support/effort.js";
+
+// The amount found for an output brings it, and one unit less does not; where none is found, none of many amounts does.
+
+const RUNS = isFullEffort ? 10_000 : 1_000;
+const MAX_AMOUNT = 2n ** 256n - 1n;
+/** Where the fees are as high as the outputs, their floors leave single amounts that bring some units all the same. */
+const FLOORS = 8n;
+/** Beyond this, a search costs more than the 200 us that it may take on a slow core. */
+const MAX_TRIALS = 200;
+
+const bigInts = (min: bigint, max: bigint) => fc.bigInt({ min, max });
+/** Numbers of every magnitude up to this many bits. */
+const magnitude = (bits: number): fc.Arbitrary<bigint> =>
+  fc.integer({ min: 0, max: bits }).chain((n) => bigInts(0n, 1n << BigInt(n)));
+const prices = fc.oneof(
+  fc.constantFrom(1, 3000, 0.99, 65_000.5),
+  fc.double({ min: 0.0001, max: 100_000, noNaN: true }),
+);
+const decimals = fc.constantFrom(6, 8, 18);
+
+function pools(tokenDecimals: number): fc.Arbitrary<StableSwapPool> {
+  const unit = 10n ** BigInt(tokenDecimals);
+  const balance = bigInts(10n ** 3n * unit, 10n ** 7n * unit);
+  return fc.record({
+    decimals: fc.constant(tokenDecimals),
+    balances: fc.tuple(balance, balance),
+    aPrecise: bigInts(100n, 100_000n),
+    swapFee: fc.constantFrom(0n, 1_000_000n, 4_000_000n),
+  });
+}
+
+const deliveries = fc.record({ gasPrice: magnitude(40), gas: magnitude(24), l1Fee: magnitude(52) });
+const commonFields = {
+  destinationSlug: fc.constantFrom("optimism", "polygon", "gnosis", "arbitrum"),
+  feeMultiplier: fc.constantFrom(1, 1.9, 10),
+};
+
+const bridgeSnapshots: fc.Arbitrary<BridgeSnapshot> = decimals.chain((tokenDecimals) =>
+  fc
+    .record({
+      ...commonFields,
+      kind: fc.constantFrom("l2", "deposit", "to ethereum", "without pools"),
+      sourcePool: pools(tokenDecimals),
+      destinationPool: pools(tokenDecimals),
+      feeBps: fc.oneof(fc.integer({ min: 0, max: 100 }), fc.integer({ min: 0, max: 10_000 })),
+      minFee: fc.oneof(fc.constant(0n), magnitude(80)),
+      delivery: fc.oneof(deliveries, fc.constant({ gasPrice: 0n, gas: 0n, l1Fee: 0n })),
+      nativeUsd: prices,
+      tokenUsd: prices,
+      relayerFee: fc.option(magnitude(60), { nil: undefined }),
+    })
+    .map(({ kind, minFee, delivery, nativeUsd, tokenUsd, relayerFee, ...drawn }): BridgeSnapshot => {
+      const hasPools = kind !== "without pools";
+      const isDeposit = kind === "deposit";
+      const destinationIsL1 = kind === "to ethereum";
+      return {
+        ...drawn,
+        kind: "bridge",
+        decimals: tokenDecimals,
+        sourceSlug: isDeposit ? "ethereum" : "base",
+        sourceIsL1: isDeposit,
+        ...(destinationIsL1 ? { destinationSlug: "ethereum" } : {}),
+        destinationIsL1,
+        sourcePool: hasPools && !isDeposit ? drawn.sourcePool : undefined,
+        destinationPool: hasPools && !destinationIsL1 ? drawn.destinationPool : undefined,
+        bonder: isDeposit ? undefined : { minFee, delivery, nativeUsd, tokenUsd },
+        relayerFee: isDeposit ? relayerFee : undefined,
+      };
+    }),
+);
+
+/** A pool of USDC near its price of 1, of which a few ticks are known. */
+const usdcSwaps = fc
+  .record({
+    liquidity: bigInts(10n ** 9n, 10n ** 16n),
+    steps: fc.array(fc.tuple(fc.integer({ min: 1, max: 200 }), bigInts(-(10n ** 8n), 10n ** 12n)), { maxLength: 6 }),
+    words: fc.integer({ min: 1, max: 3 }),
+  })
+  .map(({ liquidity, steps, words }) => {
+    const ticks = new Map(steps.map(([distance, net]) => [-distance, net]));
+    const bitmapWords = new Map(
+      Array.from({ length: words }, (_, index) => {
+        const position = -index;
+        const bits = [...ticks.keys()].filter((tick) => Math.floor(tick / 256) === position);
+        return [position, bits.reduce((word, tick) => word | (1n << BigInt(tick - position * 256)), 0n)];
+      }),
+    );
+    return createUniswapSwapCalculator(
+      {
+        ...{ sqrtPriceX96: 2n ** 96n, tick: 0, liquidity, feePips: 100n, tickSpacing: 1 },
+        ...{ bitmapWords, liquidityNet: ticks },
+      },
+      true,
+    );
+  });
+
+const cctpSnapshots: fc.Arbitrary<CctpSnapshot> = fc.record({
+  ...commonFields,
+  kind: fc.constant("cctp"),
+  decimals: fc.constant(6),
+  sourceSlug: fc.constant("polygon"),
+  sourceIsL1: fc.boolean(),
+  destinationIsL1: fc.boolean(),
+  feeBps: fc.constant(12),
+  minBonderFee: magnitude(30),
+  sourceSwap: fc.option(usdcSwaps, { nil: undefined }),
+  delivery: deliveries,
+  nativeUsd: prices,
+  tokenUsd: fc.constantFrom(1, 0.99),
+});
+
+const snapshots: fc.Arbitrary<RouteSnapshot> = fc.oneof({ weight: 3, arbitrary: bridgeSnapshots }, cctpSnapshots);
+const targets = fc.oneof(fc.constant(1n), magnitude(90), magnitude(40), magnitude(250)).map((target) => target || 1n);
+
+/** Returns the quote's amount received; undefined if it cannot be swapped, or if that is not known. */
+function receive(quoter: RouteQuoter, amountIn: bigint): bigint | undefined {
+  const { quote, snapshot } = quoter;
+  const net = getNet(quoter, amountIn);
+  if (typeof net !== "bigint") return undefined;
+  const sourceSwap = snapshot.kind === "cctp" ? snapshot.sourceSwap : undefined;
+  return quote(amountIn, 0.5, 0, sourceSwap?.(amountIn)).estimatedReceived;
+}
+
+/** Returns what an amount brings before it is limited to 0. */
+function getNet({ explain, snapshot }: RouteQuoter, amountIn: bigint): bigint | "reverts" | undefined {
+  try {
+    const sourceSwap = snapshot.kind === "cctp" ? snapshot.sourceSwap : undefined;
+    const swapped = sourceSwap?.(amountIn);
+    if (sourceSwap !== undefined && swapped === undefined) return undefined;
+    const { amountOut, totalFee } = explain(amountIn, swapped);
+    return amountOut - totalFee;
+  } catch (error) {
+    if (error instanceof SwapRevertError) return "reverts";
+    throw error;
+  }
+}
+
+/** Amounts of every magnitude, and closer ones around what an output of the target takes. */
+function listProbes(target: bigint): bigint[] {
+  const powers = Array.from({ length: 256 }, (_, bit) => 1n << BigInt(bit));
+  const factors = Array.from({ length: 200 }, (_, index) => (target * BigInt(50 + index)) / 100n);
+  return [...powers, ...factors].filter((amount) => amount > 0n && amount <= MAX_AMOUNT);
+}
+
+function expectCrossing(quoter: RouteQuoter, amountIn: bigint, target: bigint): void {
+  expect(receive(quoter, amountIn)).toBeGreaterThanOrEqual(target);
+  if (amountIn > 1n) expect(receive(quoter, amountIn - 1n) ?? 0n).toBeLessThan(target);
+}
+
+test("receiveAmount and minAmount: the amount found brings it, and one unit less does not", () => {
+  const counts = { found: 0, none: 0 };
+  const property = fc.property(snapshots, targets, (snapshot, target) => {
+    const quoter = createRouteQuoter(snapshot);
+    for (const [output, amountIn] of [
+      [target, quoter.findAmountIn(target)],
+      [1n, quoter.findMinAmount()],
+    ] as const) {
+      counts[amountIn === undefined ? "none" : "found"] += 1;
+      if (amountIn !== undefined) expectCrossing(quoter, amountIn, output);
+      else for (const probe of listProbes(output)) expect(receive(quoter, probe) ?? 0n).toBeLessThan(output + FLOORS);
+    }
+  });
+  fc.assert(property, { numRuns: RUNS, endOnFailure: true });
+  expect(counts.found).toBeGreaterThan(RUNS / 2);
+  expect(counts.none).toBeGreaterThan(RUNS / 100);
+});
+
+test("an amount that brings as much as another is found whenever that one is not above the most that a route carries", () => {
+  let compared = 0;
+  const property = fc.property(snapshots, magnitude(90), (snapshot, amountIn) => {
+    const quoter = createRouteQuoter(snapshot);
+    const received = amountIn === 0n ? undefined : receive(quoter, amountIn);
+    if (received === undefined || received < 1000n) return;
+    // Within a thousandth of the most, floors decide.
+    const target = (received * 999n) / 1000n;
+    const found = quoter.findAmountIn(target);
+    expect(found).toBeDefined();
+    expectCrossing(quoter, found ?? 0n, target);
+    compared += 1;
+  });
+  fc.assert(property, { numRuns: RUNS, endOnFailure: true });
+  expect(compared).toBeGreaterThan(RUNS / 10);
+});
+
+test("takes few trials, also for an output that no amount brings and for pools that revert", () => {
+  const trialsUntilFound: number[] = [];
+  const property = fc.property(snapshots, targets, (snapshot, target) => {
+    const quoter = createRouteQuoter(snapshot);
+    let trials = 0;
+    const count = (amountIn: bigint) => {
+      trials += 1;
+      return getNet(quoter, amountIn);
+    };
+    if (findAmountIn(count, target) !== undefined) trialsUntilFound.push(trials);
+    expect(trials).toBeLessThanOrEqual(MAX_TRIALS);
+  });
+  fc.assert(property, { numRuns: RUNS, endOnFailure: true });
+  expect(Math.max(...[() => "reverts" as const, () => undefined, () => 0n].map(countTrials))).toBeLessThanOrEqual(100);
+  const average = trialsUntilFound.reduce((sum, trials) => sum + trials, 0) / trialsUntilFound.length;
+  expect(average).toBeLessThan(25);
+});
+
+function countTrials(getNet: () => bigint | "reverts" | undefined): number {
+  let trials = 0;
+  const count = () => {
+    trials += 1;
+    return getNet();
+  };
+  expect(findAmountIn(count, 1n)).toBeUndefined();
+  return trials;
+}
