@@ -1,12 +1,13 @@
 import { utils } from "ethers";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { NetworkChainClients } from "../../src/chain/chains.js";
 import { ServiceError } from "../../src/errors.js";
 import { type FeeSettings, getBuiltInFeeSettings } from "../../src/hop/fee-settings.js";
 import { type Chain, getNetwork, type NetworkSlug } from "../../src/hop/networks.js";
 import { findToken, type Token } from "../../src/hop/tokens.js";
 import { createTokenPrices } from "../../src/prices/token-prices.js";
-import type { QuoteEngine } from "../../src/quotes/quote-engine.js";
+import type { QuoteDetails } from "../../src/quotes/quote-details.js";
 import { createSdkEngine } from "../../src/quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../../src/quotes/snapshot-engine.js";
 import type { QuoteRequest } from "../../src/quotes/state/quote-request.js";
@@ -39,6 +40,7 @@ const anyPool = fc.record({
 });
 
 const anyChain = fc.record({
+  ...{ credit: magnitude(100), debit: magnitude(100), burnLimit: magnitude(60) },
   pool: anyPool,
   gasPrice: magnitude(40),
   gas: mayRevert(24),
@@ -115,6 +117,7 @@ function createChainState(chain: Chain, { network, token }: QuoteRequest, drawn:
   const pool: Pool = { ...drawn.pool, decimals: token.decimals, balances: [canonical * unit, hTokens * unit] };
   return {
     slug: chain.slug,
+    ...{ credit: drawn.credit, debit: drawn.debit, burnLimit: drawn.burnLimit },
     pools: new Map(typeof address === "string" ? [[address.toLowerCase(), pool]] : []),
     gasPrice: drawn.gasPrice,
     // Responses depend on every byte of the request.
@@ -154,8 +157,7 @@ function createSettings({ network, token, source, destination }: QuoteRequest, d
 }
 
 async function getOutcome(
-  engine: QuoteEngine,
-  request: QuoteRequest,
+  quoteOn: (access: NetworkChainClients) => Promise<unknown>,
   source: QuoteChainState,
   destination: QuoteChainState,
 ) {
@@ -167,7 +169,7 @@ async function getOutcome(
     return client;
   };
   try {
-    return await engine.quoteWithCustomEndpoints(request, { getClient, hasCustomEndpoint }, requester);
+    return await quoteOn({ getClient, hasCustomEndpoint });
   } catch (error) {
     if (error instanceof ServiceError) return { reason: error.reason, field: error.field };
     throw error;
@@ -210,10 +212,46 @@ async function getOutcomes({ request, source, destination, settings, prices: [to
     createChainState(request.source, request, source),
     createChainState(request.destination, request, destination),
   ] as const;
-  return {
-    snapshot: await getOutcome(snapshotEngine, request, ...chains),
-    sdk: await getOutcome(createSdkEngine({ ...shared, limiter: createAdaptiveLimiter(Date.now) }), request, ...chains),
+  const sdkEngine = createSdkEngine({ ...shared, limiter: createAdaptiveLimiter(Date.now) });
+  const fullRequest = { ...request, isFull: true };
+  const quoteWithSteps: QuoteOn = async (access) => {
+    const { details, ...quote } = await snapshotEngine.quoteWithCustomEndpoints(fullRequest, access, requester);
+    expectLiquidity(details, { request, source, destination });
+    return { ...quote, steps: details?.steps };
   };
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  return {
+    snapshot: await getOutcome(
+      (access) => snapshotEngine.quoteWithCustomEndpoints(request, access, requester),
+      ...chains,
+    ),
+    withDetails: await getOutcome(quoteWithSteps, ...chains),
+    sdk: await getOutcome((access) => sdkEngine.quoteWithCustomEndpoints(request, access, requester), ...chains),
+    sdkWithSteps: await getOutcome(
+      (access) => sdkEngine.quoteAtTime(request, access, nowSeconds, requester.signal),
+      ...chains,
+    ),
+  };
+}
+
+type QuoteOn = (access: NetworkChainClients) => Promise<unknown>;
+
+function expectLiquidity(
+  details: QuoteDetails | undefined,
+  { request, source, destination }: Pick<AnyCase, "request" | "source" | "destination">,
+): void {
+  const { liquidity, isLiquidityAvailable, steps } = details as QuoteDetails;
+  const { basis, available } = liquidity;
+  const isCctp = request.token.symbol.startsWith("USDC") && request.network === "mainnet";
+  if (isCctp) expect(liquidity).toEqual({ basis: "CCTP_BURN_LIMIT", available: source.burnLimit });
+  else if (request.source.isL1) expect(liquidity).toEqual({ basis: "UNLIMITED", available: undefined });
+  else if (basis === "BONDER_CREDIT") {
+    const { credit, debit } = destination;
+    expect(available).toBe(credit > debit ? credit - debit : 0n);
+    // Without a bonder's address, nothing can be read.
+  } else expect(liquidity).toEqual({ basis: "UNKNOWN", available: undefined });
+  const needed = isCctp ? request.amountIn : steps.requiredLiquidity;
+  expect(isLiquidityAvailable).toBe(available === undefined || available >= needed);
 }
 
 describe.each(["mainnet", "goerli"] as const)("on %s, the snapshot engine equals the SDK", (network) => {
@@ -221,9 +259,10 @@ describe.each(["mainnet", "goerli"] as const)("on %s, the snapshot engine equals
     const counts = { quoted: 0, rejected: 0 };
     await fc.assert(
       fc.asyncProperty(anyCase(network), async (drawn) => {
-        const { snapshot, sdk } = await getOutcomes(drawn);
+        const { snapshot, withDetails, sdk, sdkWithSteps } = await getOutcomes(drawn);
         expect(snapshot).toEqual(sdk);
-        counts["reason" in sdk ? "rejected" : "quoted"] += 1;
+        expect(withDetails).toEqual(sdkWithSteps);
+        counts["reason" in (sdk as object) ? "rejected" : "quoted"] += 1;
       }),
       { numRuns: RUNS },
     );

@@ -84,9 +84,7 @@ export function createQuoteChainStub(state: QuoteChainState): ChainClient {
       case "getCurrentBlockTimestamp":
         return encode(1);
       case "aggregate3":
-        return encode(
-          args.calls.map(({ target, callData }: { target: string; callData: string }) => tryCall(target, callData)),
-        );
+        return encode(args.calls.map(tryCall));
       case "getL1Fee":
         return encode(computeOrRevert(() => state.l1Fee(args.data)));
       case "minBonderFee":
@@ -120,12 +118,18 @@ export function createQuoteChainStub(state: QuoteChainState): ChainClient {
     }
   }
 
+  interface Call {
+    readonly target: string;
+    readonly allowFailure: boolean;
+    readonly callData: string;
+  }
+
   /** Returns whether a call of a multicall succeeds, and its result. */
-  function tryCall(target: string, callData: string): readonly [boolean, string] {
+  function tryCall({ target, allowFailure, callData }: Call): readonly [boolean, string] {
     try {
       return [true, call(target, callData)];
     } catch (error) {
-      if (error instanceof RevertError) return [false, "0x"];
+      if (allowFailure && error instanceof RevertError) return [false, "0x"];
       throw error;
     }
   }
