@@ -35,12 +35,24 @@ export function joinOverIpc(): SharedState {
   return createSharedStateMember({ channel, clock: createMachineClock(), now: monotonicNow });
 }
 
+const CLOCK_SAMPLES = 5;
+
 /**
  * Creates the clock that all processes of one machine share: the monotonic clock of the operating system, on which
  * `performance.now()` runs too. Unix time is not used: processes that start before and after it is set would disagree.
  */
-export function createMachineClock(): SharedClock {
-  const offsetMs = monotonicNow() - Number(process.hrtime.bigint()) / 1e6;
+export function createMachineClock(
+  readMonotonic = monotonicNow,
+  readShared = () => Number(process.hrtime.bigint()) / 1e6,
+): SharedClock {
+  const samples = Array.from({ length: CLOCK_SAMPLES }, () => {
+    const before = readShared();
+    const monotonic = readMonotonic();
+    const after = readShared();
+    return { offsetMs: monotonic - (before + after) / 2, uncertaintyMs: after - before };
+  });
+  // The process may have been suspended between two readings: states would seem younger than they are.
+  const { offsetMs } = samples.reduce((best, sample) => (sample.uncertaintyMs < best.uncertaintyMs ? sample : best));
   return {
     toShared: (monotonicMs) => monotonicMs - offsetMs,
     toMonotonic: (sharedMs) => sharedMs + offsetMs,

@@ -256,3 +256,15 @@ test("the clock of a machine agrees with the monotonic clock of the process", ()
   expect(Math.abs(clock.toMonotonic(sharedNow) - (performance.timeOrigin + performance.now()))).toBeLessThan(1_000);
   expect(clock.toMonotonic(clock.toShared(123_456))).toBeCloseTo(123_456, 2);
 });
+
+test("the clock of a machine is right although the process was suspended while it was created", () => {
+  const time = { ms: 1_000, readings: 0 };
+  // Before the second reading in the first pass, and before the first one in the third.
+  const readShared = (): number => {
+    time.readings += 1;
+    if (time.readings === 2 || time.readings === 5) time.ms += 100;
+    return time.ms;
+  };
+  const clock = createMachineClock(() => time.ms + 1_795_000_000_000, readShared);
+  expect(clock.toShared(1_795_000_005_000)).toBe(5_000);
+});
