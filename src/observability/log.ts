@@ -61,7 +61,7 @@ export function createLogger(level: LogLevel, output: LogOutput = createLogOutpu
   };
 }
 
-/** For the first event: requests are logged without pino, and it costs 13 ms and 5 MB. */
+/** Loads pino, for the first event: requests are logged without it, and it costs 13 ms and 5 MB. */
 const loadPino = createPackageLoader<{ readonly pino: typeof pino }>("pino");
 
 function createEventLogger(level: LogLevel, output: LogOutput): PinoLogger {
