@@ -29,7 +29,8 @@ const date = { seconds: Number.NaN, line: "" };
  */
 export function trySendInOneWrite(res: ServerResponse, headerLines: string, body: string | Uint8Array): boolean {
   const { req, socket } = res;
-  if (socket === null || socket.destroyed || !res.shouldKeepAlive) return false;
+  // Not writable: the connection is destroyed, or ends with the response to input that is not valid.
+  if (!socket?.writable || !res.shouldKeepAlive) return false;
   // A server that shuts down has set a header of its own.
   if (req.httpVersion !== "1.1" || res.hasHeader("connection")) return false;
   if (req.method !== "GET" && !(req.method === "POST" && req.complete)) return false;

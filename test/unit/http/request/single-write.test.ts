@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { expect, test, vi } from "vitest";
 import { type GetQuoteResponse, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
@@ -105,4 +107,28 @@ describeOnBothPaths(() => {
     expect(accessLines.map(({ code }) => code)).toEqual(["canceled"]);
     expect(server.getLoad().requests).toBe(0);
   });
+});
+
+test("leaves a connection alone that ends with the response to a malformed body", async () => {
+  let resolve: (quote: GetQuoteResponse) => void = () => {};
+  const quote = new Promise<GetQuoteResponse>((resolveQuote) => {
+    resolve = resolveQuote;
+  });
+  const { port, server } = await startTestServer({
+    getQuote(_, context) {
+      context.setCachePolicy({ ageSeconds: 1, maxAgeSeconds: 4 });
+      return quote;
+    },
+  });
+  const socket = await openRawSocket(port);
+  socket.write(`${get("USDC", "Transfer-Encoding: chunked\r\n")}1\r\na\r\n`);
+  await vi.waitFor(() => expect(server.getLoad().requests).toBe(1));
+  socket.write("not a size\r\n");
+  const [response] = await once(socket, "data");
+  expect(String(response)).toMatch(/^HTTP\/1\.1 400 /);
+  const write = vi.spyOn(Socket.prototype, "write");
+  closeAfterTest({ close: async () => write.mockRestore() });
+  resolve(createQuote("small", false));
+  await nextTurn();
+  expect(write).not.toHaveBeenCalled();
 });
