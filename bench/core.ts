@@ -9,6 +9,8 @@ const ROUNDS = 5;
 const QUOTES_PER_ROUND = 100_000;
 const PREPARATIONS_PER_ROUND = 10_000;
 const SEARCHES_PER_ROUND = 2_000;
+/** More than any pool holds, and than an amount can bring without pools. */
+const UNREACHABLE_AMOUNT = 2n ** 256n - 10n ** 40n;
 const SLIPPAGE = 0.5;
 const NOW_SECONDS = 1_800_000_000;
 
@@ -82,11 +84,13 @@ for (const [name, snapshot] of Object.entries(SNAPSHOTS_BY_KIND)) {
   const preparation = medianNanoseconds(PREPARATIONS_PER_ROUND, createPreparationLoop(snapshot));
   const explanation = medianNanoseconds(QUOTES_PER_ROUND, createExplanationLoop(snapshot));
   const search = medianNanoseconds(SEARCHES_PER_ROUND, createSearchLoop(snapshot));
+  const futileSearch = medianNanoseconds(SEARCHES_PER_ROUND, createSearchLoop(snapshot, UNREACHABLE_AMOUNT));
   const columns = [
     `${quote.toFixed(0).padStart(7)} ns per quote`,
     `${preparation.toFixed(0).padStart(7)} ns to prepare a snapshot and quote once`,
     `${explanation.toFixed(0).padStart(7)} ns more for view FULL`,
     `${search.toFixed(0).padStart(7)} ns to find the amount for receiveAmount`,
+    `${futileSearch.toFixed(0).padStart(7)} ns to find that there is none`,
   ];
   console.log(`  ${name.padEnd(width)} ${columns.join(" ")}`);
 }
@@ -120,12 +124,12 @@ function createExplanationLoop(snapshot: RouteSnapshot): (count: number) => bigi
   };
 }
 
-function createSearchLoop(snapshot: RouteSnapshot): (count: number) => bigint {
+function createSearchLoop(snapshot: RouteSnapshot, offset = 0n): (count: number) => bigint {
   const { findAmountIn } = createRouteQuoter(snapshot);
   let index = 0;
   return (count) => {
-    let sum = 0n;
-    for (const end = index + count; index < end; index++) sum += findAmountIn(amountAt(snapshot, index)) ?? 0n;
+    let sum = 1n;
+    for (const end = index + count; index < end; index++) sum += findAmountIn(amountAt(snapshot, index) + offset) ?? 0n;
     return sum;
   };
 }

@@ -29,9 +29,14 @@ const MAX_AMOUNT = (1n << 256n) - 1n;
 /** Growth of the amount where more of it brings no more. */
 const BLIND_GROWTH = 16n;
 /** Smaller amounts that are tried if no larger one brings enough: in each step a quarter. */
-const MAX_SMALLER_TRIALS = 20;
-/** Finds the maximum of the output to about 2^-30 of the amount. */
-const MAX_PEAK_TRIALS = 60;
+const MAX_SMALLER_TRIALS = 10;
+/** Larger amounts are not tried beyond 2^24 times the one that brings most, if that is 2^40 times the target. */
+const MAX_BITS_BEYOND_BEST = 24n;
+const MAX_BITS_BEYOND_TARGET = 40n;
+/** Growth of the steps while the amount brings more. */
+const STEP_GROWTH = 8n;
+/** Finds the maximum of the output to about 2^-20 of the amount. */
+const MAX_PEAK_TRIALS = 32;
 /** Interpolations that may fail to halve the bracket before it is bisected. */
 const MAX_SLOW_STEPS = 2;
 
@@ -56,8 +61,9 @@ function findBracket(getNet: NetAmount, target: bigint): Bracket | undefined {
     if (isEnough(net, target)) return { below: trials.at(-1) ?? NOTHING, above: { amount, net } };
     const trial = toTrial(amount, net);
     trials.push(trial);
-    if (net === undefined || amount === MAX_AMOUNT) break;
     const isRising = isValid(trial) && (best === undefined || trial.net > best.net);
+    const isFar = amount >> MAX_BITS_BEYOND_TARGET >= target && amount >> MAX_BITS_BEYOND_BEST >= (best?.amount ?? 0n);
+    if (net === undefined || amount === MAX_AMOUNT || (isFar && !isRising && best !== undefined)) break;
     const next = isRising ? amount + estimateStep(best, trial, target, lastStep) : amount * BLIND_GROWTH;
     if (isRising) best = trial;
     lastStep = next - amount;
@@ -85,13 +91,13 @@ function isEnough(net: ReturnType<NetAmount>, target: bigint): net is bigint {
   return typeof net === "bigint" && net >= target;
 }
 
-/** Returns how much more to try: a little more than the slope of the last two trials says, at least twice as much as last. */
+/** Returns how much more to try: a little more than the slope of the last two trials says, and more than last. */
 function estimateStep(previous: ValidTrial | undefined, current: ValidTrial, target: bigint, lastStep: bigint): bigint {
   const missing = target - current.net;
   const step =
     previous === undefined ? missing : (missing * (current.amount - previous.amount)) / (current.net - previous.net);
   const padded = step + step / 64n + 1n;
-  return padded > 2n * lastStep ? padded : 2n * lastStep;
+  return padded > STEP_GROWTH * lastStep ? padded : STEP_GROWTH * lastStep;
 }
 
 /**

@@ -3,6 +3,7 @@ import { findAmountIn } from "./find-amount-in.js";
 import { createQuoteExplainer, type QuoteExplainer } from "./quote-steps.js";
 import type { RouteSnapshot } from "./route-snapshot.js";
 import { createRouteSteps, type RouteSteps } from "./route-steps.js";
+import { CANONICAL_TOKEN_INDEX, H_TOKEN_INDEX } from "./stable-swap.js";
 import { SwapRevertError } from "./swap-revert-error.js";
 
 /** A quote. Amounts are in the token's smallest unit, deadlines in Unix seconds. */
@@ -39,6 +40,7 @@ export interface RouteQuoter {
   readonly findMinAmount: () => bigint | undefined;
 }
 
+const MAX_UINT256 = (1n << 256n) - 1n;
 /** The SDK's default deadline. */
 const SEVEN_DAYS_SECONDS = 7 * 24 * 60 * 60;
 
@@ -48,6 +50,7 @@ export function createRouteQuoter(snapshot: RouteSnapshot): RouteQuoter {
   const { bridge, payOut, computeRelativeFee, computeBonderFee, computeTransactionFee } = steps;
   let explainer: QuoteExplainer | undefined;
   let minAmount: { readonly value: bigint | undefined } | undefined;
+  const outputLimit = getOutputLimit(snapshot);
   const getNetAmount = (amountIn: bigint) => computeNetAmount(snapshot, steps, amountIn);
   return {
     snapshot,
@@ -62,12 +65,20 @@ export function createRouteQuoter(snapshot: RouteSnapshot): RouteQuoter {
       explainer ??= createQuoteExplainer(snapshot, steps);
       return explainer(amountIn, swappedAmount);
     },
-    findAmountIn: (receiveAmount) => findAmountIn(getNetAmount, receiveAmount),
+    findAmountIn: (receiveAmount) =>
+      receiveAmount >= outputLimit ? undefined : findAmountIn(getNetAmount, receiveAmount),
     findMinAmount() {
       minAmount ??= { value: findAmountIn(getNetAmount, 1n) };
       return minAmount.value;
     },
   };
+}
+
+/** Returns a limit that no output reaches: a swap leaves a part of the balance in the pool. */
+function getOutputLimit(snapshot: RouteSnapshot): bigint {
+  if (snapshot.kind === "cctp") return MAX_UINT256 + 1n;
+  const { sourcePool, destinationPool } = snapshot;
+  return destinationPool?.balances[CANONICAL_TOKEN_INDEX] ?? sourcePool?.balances[H_TOKEN_INDEX] ?? MAX_UINT256 + 1n;
 }
 
 /** Returns what an amount brings, before it is limited to 0; undefined where that is not known. */

@@ -139,3 +139,29 @@ describe("an invalid response of a contract fails fast with UPSTREAM_UNAVAILABLE
     await expect(quote).rejects.toMatchObject({ reason: "INVALID_PARAMETER", field: "amount" });
   });
 });
+
+test.each([
+  ["view", { isFull: true }],
+  ["receiveAmount", { receiveAmount: 1n }],
+])("rejects %s, which the SDK cannot answer from one state", async (field, asked) => {
+  const network = getNetwork("mainnet");
+  const [token, source, destination] = [
+    findToken(network, "USDT"),
+    ...["polygon", "optimism"].map((slug) => network.chains.get(slug)),
+  ];
+  if (!token || !source || !destination) throw new Error("no such route");
+  const request = {
+    network: "mainnet" as const,
+    token,
+    source,
+    destination,
+    amountIn: 1n,
+    slippagePercent: 1,
+    ...asked,
+  };
+  const chains = { hasCustomEndpoint: () => true, getClient: createEvenChain };
+  await expect(engine.quoteWithCustomEndpoints(request, chains, requester)).rejects.toMatchObject({
+    reason: "INVALID_PARAMETER",
+    field,
+  });
+});
