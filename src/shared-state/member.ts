@@ -121,6 +121,7 @@ export function createSharedStateMember({ channel, clock, now }: MemberOptions):
     },
     observeReader: (onBecomeReader) => void observers.push(onBecomeReader),
     stats: () => ({
+      topics: [...topics.keys()],
       readTopics: [...topics].filter(([, topic]) => isReader(topic)).map(([name]) => name),
       messages: { ...messages },
     }),

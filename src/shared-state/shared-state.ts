@@ -40,7 +40,9 @@ export interface SharedClock {
 }
 
 export interface SharedStateStats {
-  /** The topics that this process reads for all. */
+  /** The topics in which this process takes part. */
+  readonly topics: readonly string[];
+  /** Those that it reads for all. */
   readonly readTopics: readonly string[];
   /** The number of messages by what became of them. */
   readonly messages: Readonly<Record<SharedStateEvent, number>>;

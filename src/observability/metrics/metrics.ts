@@ -149,7 +149,11 @@ export function createMetrics(options: MetricsOptions): Metrics {
     quoteComparisons: quoteComparisons.toSamples,
     chainStateReads: chainStateReads.toSamples,
     activeRoutes: () => gauge(getLoad().activeRoutes),
-    sharedReaders: () => (getLoad().sharedState?.readTopics ?? []).map((topic) => ({ labels: { topic }, value: 1 })),
+    sharedReaders() {
+      const { sharedState } = getLoad();
+      const isReader = (topic: string): boolean => sharedState?.readTopics.includes(topic) === true;
+      return (sharedState?.topics ?? []).map((topic) => ({ labels: { topic }, value: isReader(topic) ? 1 : 0 }));
+    },
     sharedMessages: () =>
       Object.entries(getLoad().sharedState?.messages ?? {}).map(([event, value]) => ({ labels: { event }, value })),
     indexLag: () =>

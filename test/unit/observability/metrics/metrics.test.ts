@@ -48,6 +48,7 @@ function setup() {
         activeRoutes: 7,
         callsPerSecond: 9.5,
         sharedState: {
+          topics: ["chain mainnet polygon", "prices"],
           readTopics: ["chain mainnet polygon"],
           messages: { published: 14, received: 0, answered: 0, unanswered: 0, dropped: 0 },
         },
@@ -90,6 +91,7 @@ test("reads the current load only at a scrape", async () => {
     ...["http2_streams 9", "pipelined_requests 10", "unsent_bytes 11"],
     ...['limit_cuts_total{cause="open_streams"} 12', 'limit_cuts_total{cause="unsent_bytes"} 13'],
     'shared_state_readers{topic="chain mainnet polygon"} 1',
+    'shared_state_readers{topic="prices"} 0',
     ...["published} 14", "received} 0", "answered} 0", "unanswered} 0", "dropped} 0"].map(
       (event) => `shared_state_messages_total{event="${event.replace("}", '"}')}`,
     ),
