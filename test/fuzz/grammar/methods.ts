@@ -38,6 +38,7 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
     { weight: 1, arbitrary: fc.dictionary(fc.oneof(slugs, oddValues), rpcUrls, { minKeys: 1, maxKeys: 2 }) },
     { weight: 40, arbitrary: fc.constant(undefined) },
   );
+  const view = fc.constantFrom(undefined, undefined, "BASIC", "FULL");
   // An unknown transfer is searched for on the chains, each time again: a few are enough.
   const transfers = fc.oneof(
     { weight: 80, arbitrary: fc.constantFrom(...known) },
@@ -50,7 +51,13 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
       schema: GetQuoteRequestSchema,
       fields: fc
         .record({
-          amount: fc.bigInt({ min: 1n, max: 10n ** 24n }).map(String),
+          amounts: fc
+            .tuple(
+              fc.constantFrom("amount", "amount", "amount", "receiveAmount"),
+              fc.bigInt({ min: 1n, max: 10n ** 24n }),
+            )
+            .map(([name, amount]) => ({ [name]: String(amount) })),
+          view,
           token: tokens,
           fromChain: slugs,
           toChain: slugs,
@@ -58,7 +65,7 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
           network,
           rpcUrl,
         })
-        .map(filled),
+        .map(({ amounts, ...more }) => filled({ ...amounts, ...more })),
     },
     {
       path: "/v1/transfer-status",
@@ -81,7 +88,14 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
       procedure: "ListAvailableRoutes",
       schema: ListAvailableRoutesRequestSchema,
       fields: fc
-        .record({ token: optional(tokens), fromChain: optional(slugs), toChain: optional(slugs), network, rpcUrl })
+        .record({
+          token: optional(tokens),
+          fromChain: optional(slugs),
+          toChain: optional(slugs),
+          view,
+          network,
+          rpcUrl,
+        })
         .map(filled),
     },
   ];

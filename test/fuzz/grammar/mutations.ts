@@ -21,6 +21,7 @@ export interface Mutation {
 const names = fc.constantFrom(
   ...["amount", "token", "fromChain", "from_chain", "toChain", "slippage", "transferId", "transferHash", "network"],
   ...["rpcUrl", "rpcUrl[", "rpcUrl[]", "rpcUrl[__proto__]", "rpcUrl[constructor]", "rpcUrl[optimism", "rpcUrl[a][b]"],
+  ...["view", "receiveAmount", "receive_amount"],
   ...["rpc_url[optimism]", "rpcUrl%5Boptimism%5D", "refresh", "__proto__", "constructor", "toString", "", "amount\0"],
 );
 export const mutations: fc.Arbitrary<readonly Mutation[]> = fc.oneof(
