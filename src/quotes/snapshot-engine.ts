@@ -1,5 +1,6 @@
 import { ServiceError } from "../errors.js";
 import type { Chain } from "../hop/networks.js";
+import type { UsdcSwapPool } from "../hop/usdc-swap-pools.js";
 import type { PriceTable, TokenPrices } from "../prices/token-prices.js";
 import { catchMaybeAsync, isPromise, type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import type { Quote, RouteQuoter } from "./math/quote.js";
@@ -65,7 +66,10 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
   ): MaybePromise<TimestampedQuote> {
     const { sourceSubscription, destinationSubscription, getQuoter } = request.isFull ? route.getFullInputs() : route;
     // Starts all reads before it waits for the first.
-    const sourceState = sourceSubscription?.get();
+    const sourceState =
+      request.receiveAmount === undefined
+        ? sourceSubscription?.get()
+        : getStateWithTicks(sourceSubscription, route.plan.usdcSwapPool);
     const destinationState = destinationSubscription?.get();
     const priceTable = prices.peekTable(route.plan.pricedTokens);
     if (isPromise(sourceState) || isPromise(destinationState) || priceTable === undefined) {
@@ -177,6 +181,21 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
     countActiveRoutes: () => routes.countActive(),
     close: () => routes.close(),
   };
+}
+
+/**
+ * Returns a state from which swaps of USDC.e can be inverted: right after the start, of the second read. Other routes have
+ * no pool.
+ */
+function getStateWithTicks(
+  subscription: ChainStateSubscription | undefined,
+  pool: UsdcSwapPool | undefined,
+): MaybePromise<ChainState> | undefined {
+  if (subscription === undefined || pool === undefined) return subscription?.get();
+  const reloadWithoutTicks = (state: ChainState): MaybePromise<ChainState> =>
+    state.hasTicks(pool.address) ? state : subscription.reload();
+  const state = subscription.get();
+  return isPromise(state) ? state.then(reloadWithoutTicks) : reloadWithoutTicks(state);
 }
 
 function addDetails(quote: Quote, inputs: QuoteDetailsInputs): DetailedQuote {

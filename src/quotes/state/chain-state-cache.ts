@@ -42,6 +42,8 @@ export interface ChainStateSubscription {
    * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not respond and the last state is too old.
    */
   get(): MaybePromise<ChainState>;
+  /** Reads the state again, or joins the read that is in progress. @throws like get */
+  reload(): Promise<ChainState>;
   /** Returns whether it was requested recently, so that it is refreshed in the background. */
   isActive(): boolean;
 }
@@ -203,6 +205,7 @@ export function createChainStateCache(options: ChainStateCacheOptions): ChainSta
     const entry = createChainStateEntry(key, readSet, refreshPolicy);
     const subscription: ChainStateSubscription = {
       get: () => getState(entry),
+      reload: () => readEntry(entry),
       isActive: () => isRecentlyRequested(entry, monotonicNow()),
     };
     const created = { entry, subscription };

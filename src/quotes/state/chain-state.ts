@@ -14,6 +14,8 @@ export interface ChainState extends ChainStateHeader {
   getDeliveryGasCost(key: string): DeliveryGasCost;
   /** undefined: the pool's responses do not allow local swap arithmetic; call its Quoter contract instead. */
   findUniswapSwap(key: string): UniswapSwapCalculator | undefined;
+  /** Returns whether ticks of the pool were read: the first read of a tick window only finds out which there are. */
+  hasTicks(key: string): boolean;
 }
 
 /** The same result as plain data, which other processes can use. Contains only what has been read and was valid. */
@@ -67,6 +69,7 @@ export function createChainState(values: ChainStateValues, slug: string): ChainS
     findOptionalUint: (key) => optionalUints.get(key),
     getDeliveryGasCost: (key) => requireRead(deliveries.get(key)),
     findUniswapSwap: (key) => swaps.get(key),
+    hasTicks: (key) => (values.swapPools.get(key)?.liquidityNet.size ?? 0) > 0,
   };
 }
 

@@ -145,6 +145,8 @@ describe("a quote", () => {
   test.each([
     ["over Hop's bridge", quoteWith("amount", undefined), 10n ** 18n],
     ["from ethereum", quoteWith("fromChain", "ethereum").replace("amount=1000000000000000000&", ""), 10n ** 18n],
+    // The first quote of its pool: ticks take two reads.
+    ["of USDC.e", "/v1/quote?token=USDC.e&fromChain=polygon&toChain=base&slippage=0.5", 3_000_000_000_000n],
     ["by CCTP", "/v1/quote?token=USDC&fromChain=polygon&toChain=base&slippage=0.5", 12_345_678n],
     ["of HOP", "/v1/quote?token=HOP&fromChain=base&toChain=linea&slippage=0.5", 10n ** 20n],
   ])("for receiveAmount %s sends just as much as that takes", async (_, target, receiveAmount) => {

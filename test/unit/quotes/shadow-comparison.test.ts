@@ -56,6 +56,7 @@ const createState = (number: bigint, gasPrice: bigint): ChainState => ({
   getPool: () => Promise.reject(new Error()) as never,
   getUint: () => 0n,
   findOptionalUint: () => undefined,
+  hasTicks: () => false,
   getDeliveryGasCost: () => ({ gas: 0n, l1Fee: 0n }),
   findUniswapSwap: () => undefined,
 });

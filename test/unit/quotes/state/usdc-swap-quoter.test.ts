@@ -58,6 +58,7 @@ function createState(amountOut: (amountIn: bigint) => bigint | undefined): Chain
     getPool: unused,
     getUint: unused,
     findOptionalUint: () => undefined,
+    hasTicks: () => false,
     getDeliveryGasCost: unused,
     findUniswapSwap: (address) => (address === pool?.address ? amountOut : undefined),
   };
