@@ -3,6 +3,7 @@ import { constants, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { ConnectionRegistry } from "./connection-registry.js";
 import type { Http2SessionMonitor } from "./http2-session-monitor.js";
+import { endSessionNow } from "./session-end.js";
 
 /** Time between the first GOAWAY and the end of idle connections, since requests may still be on their way. */
 const GOAWAY_NOTICE_MS = 100;
@@ -55,7 +56,7 @@ export async function shutDownGracefully(targets: ShutdownTargets, graceMs: numb
   // One more turn of the event loop: a busy process may not have read what has arrived.
   const noticeTimer = setTimeout(() => setImmediate(closeIdle), Math.min(GOAWAY_NOTICE_MS, graceMs));
   const forceCloseTimer = setTimeout(() => {
-    for (const session of sessions) session.destroy();
+    for (const session of sessions) endSessionNow(session);
     for (const socket of sockets) socket.destroy();
   }, graceMs);
   await allClosed;

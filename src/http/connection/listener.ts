@@ -17,6 +17,7 @@ import { createHttp2SessionMonitor, SESSION_ERROR_CODES } from "./http2-session-
 import { createPipelineThrottle } from "./pipeline-throttle.js";
 import { sniffProtocol } from "./protocol-sniffer.js";
 import { createResponseMonitor, type ResponseCutCause } from "./response-monitor.js";
+import { deferSessionEnd } from "./session-end.js";
 
 /** How long a connection is silent before TCP keep-alive probes its peer. */
 const TCP_KEEP_ALIVE_DELAY_MS = 60_000;
@@ -154,6 +155,7 @@ export function createHttpSocketListener({
     socket.allowHalfOpen = false;
     const storeSession = (session: ServerHttp2Session): void => {
       sessionBySocket.set(socket, session);
+      deferSessionEnd(session, socket);
       if (!session.destroyed) sessions.add(session, socket);
       session.on("stream", (stream, headers, flags, ...extra: string[][]) =>
         onSessionStream(session, stream, headers, flags, extra[0] ?? []),
