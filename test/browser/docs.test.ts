@@ -64,6 +64,7 @@ describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {
       ["toChain", "polygon"],
       ["slippage", "0.25"],
       ["network", "mainnet"],
+      ["view", "BASIC"],
     ]);
     expect(url.origin).toBe(gateway().url);
     expect(status).toContain("200");
