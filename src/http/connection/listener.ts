@@ -155,7 +155,7 @@ export function createHttpSocketListener({
     socket.allowHalfOpen = false;
     const storeSession = (session: ServerHttp2Session): void => {
       sessionBySocket.set(socket, session);
-      deferSessionEnd(session, socket);
+      deferSessionEnd(session);
       if (!session.destroyed) sessions.add(session, socket);
       session.on("stream", (stream, headers, flags, ...extra: string[][]) =>
         onSessionStream(session, stream, headers, flags, extra[0] ?? []),

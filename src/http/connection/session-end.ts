@@ -1,10 +1,4 @@
 import type { ServerHttp2Session } from "node:http2";
-import type { Socket } from "node:net";
-
-/** What Node.js calls to end a session: `session.destroy()`, the last response after a GOAWAY, and errors lead here. */
-interface SessionHandle {
-  destroy(code: number, isSocketDestroyed: boolean): void;
-}
 
 /** The first version of nghttp2 that survives what is described below; Node.js 20 has 1.61. */
 const FIRST_SOUND_VERSION = [1, 68] as const;
@@ -14,26 +8,22 @@ const FIRST_SOUND_VERSION = [1, 68] as const;
  * nghttp2 reads a chunk, as after a GOAWAY without open streams, an invalid frame later in the same chunk fails an
  * assertion of nghttp2, which ends the process.
  */
-export function deferSessionEnd(session: ServerHttp2Session, socket: Socket): void {
-  const handle = isSound(process.versions.nghttp2) ? undefined : getHandle(session);
-  if (handle === undefined) return;
-  const { destroy } = handle;
-  handle.destroy = (code, isSocketDestroyed) =>
-    void setImmediate(() => destroy.call(handle, code, isSocketDestroyed || socket.destroyed));
+export function deferSessionEnd(session: ServerHttp2Session): void {
+  if (isSound(process.versions.nghttp2)) return;
+  let isEnding = false;
+  // Node.js itself ends sessions by this method too. Those that it closes accept no more streams meanwhile.
+  session.destroy = (error, code) => {
+    if (isEnding) return;
+    isEnding = true;
+    setImmediate(() => endSessionNow(session, error, code));
+  };
 }
 
 /** Ends a session at once. Must not be called by an event of a session, since nghttp2 may be reading. */
-export function endSessionNow(session: ServerHttp2Session): void {
-  const handle = getHandle(session);
+export function endSessionNow(session: ServerHttp2Session, ...reason: Parameters<ServerHttp2Session["destroy"]>): void {
   // The method of its class is left.
-  if (handle !== undefined) Reflect.deleteProperty(handle, "destroy");
-  session.destroy();
-}
-
-/** Returns undefined after the end of the session, and if this version of Node.js has no such handle. */
-function getHandle(session: ServerHttp2Session): SessionHandle | undefined {
-  const symbol = Object.getOwnPropertySymbols(session).find(({ description }) => description === "kHandle");
-  return symbol && (session as unknown as Readonly<Record<symbol, SessionHandle | undefined>>)[symbol];
+  Reflect.deleteProperty(session, "destroy");
+  session.destroy(...reason);
 }
 
 function isSound(version: string | undefined): boolean {
