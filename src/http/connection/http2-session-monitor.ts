@@ -45,6 +45,8 @@ interface SessionState {
   totalStreams: number;
   /** Streams that were refused since one was admitted. */
   refusedInRow: number;
+  /** Whether the session ends because of them. */
+  isFlood: boolean;
   /** Level of the token bucket of resets: requests that ended before their responses, minus the refill. */
   recentResets: number;
   idleSince: number;
@@ -187,6 +189,7 @@ export function createHttp2SessionMonitor({
         openStreams: [],
         totalStreams: 0,
         refusedInRow: 0,
+        isFlood: false,
         recentResets: 0,
         idleSince: now,
         pingedAt: now,
@@ -209,7 +212,7 @@ export function createHttp2SessionMonitor({
     },
     addStream(session, stream, headers) {
       const state = states.get(session);
-      if (state === undefined || (session.destroyed && state.refusedInRow > MAX_REFUSED_IN_ROW)) return 0;
+      if (state === undefined || state.isFlood) return 0;
       state.totalStreams += 1;
       // Reset before Node.js announced it: it only has to be logged.
       if (stream.destroyed) {
@@ -221,8 +224,8 @@ export function createHttp2SessionMonitor({
         refusedStreams += 1;
         state.refusedInRow += 1;
         countReset(session, state);
-        const isFlood = state.refusedInRow > MAX_REFUSED_IN_ROW && state.openStreams.length === 0;
-        if (isFlood) endSession(session, "REFUSED_STREAMS");
+        state.isFlood = state.refusedInRow > MAX_REFUSED_IN_ROW && state.openStreams.length === 0;
+        if (state.isFlood) endSession(session, "REFUSED_STREAMS");
         else stream.close(constants.NGHTTP2_REFUSED_STREAM);
         return 0;
       }
