@@ -167,8 +167,8 @@ module.exports = {
     ),
     forbid(
       "packages-load-in-part-or-on-demand",
-      "the service starts faster with the parts of undici in src/resilience/undici.ts, and without what most requests do not need",
-      { path: "^src/", pathNot: "^src/resilience/undici\\.ts$" },
+      "the service starts faster with the parts of undici in src/resilience/http-client/undici.ts, and without what most requests do not need",
+      { path: "^src/", pathNot: "^src/resilience/http-client/undici\\.ts$" },
       {
         path: "node_modules/(undici|rate-limiter-flexible|pino|prom-client)/",
         dynamic: false,

@@ -13,14 +13,14 @@ import {
   type TokenPrices,
 } from "../prices/token-prices.js";
 import type { Clocks } from "../resilience/clock.js";
-import { fetchJson } from "../resilience/fetch-json.js";
-import { repeatWhileSilent } from "../resilience/repeat-while-silent.js";
+import { fetchJson } from "../resilience/http-client/fetch-json.js";
+import { repeatWhileSilent } from "../resilience/http-client/repeat-while-silent.js";
+import { Agent } from "../resilience/http-client/undici.js";
 import {
   createStaleWhileRevalidateCache,
   type SourceHealth,
   type StaleWhileRevalidateCache,
 } from "../resilience/stale-while-revalidate.js";
-import { Agent } from "../resilience/undici.js";
 import type { SharedState } from "../shared-state/shared-state.js";
 import { shareValues, type ValueCodec } from "../shared-state/shared-values.js";
 

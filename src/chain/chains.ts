@@ -1,5 +1,5 @@
 import { monotonicNow } from "../resilience/clock.js";
-import { Agent } from "../resilience/undici.js";
+import { Agent } from "../resilience/http-client/undici.js";
 import type { ChainClient } from "./chain-client.js";
 import {
   type CustomEndpointLimits,

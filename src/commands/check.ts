@@ -6,7 +6,7 @@ import { type Chain, getNetwork, type NetworkSlug } from "../hop/networks.js";
 import { EVENT_TOPICS } from "../hop/transfer-events.js";
 import { createAbortScope } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
-import { Agent } from "../resilience/undici.js";
+import { Agent } from "../resilience/http-client/undici.js";
 import {
   type CheckedChain,
   type CheckedEndpoint,

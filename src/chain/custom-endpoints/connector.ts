@@ -1,6 +1,6 @@
 import type { LookupFunction } from "node:net";
 import type { buildConnector as BuildConnector } from "undici";
-import { buildConnector } from "../../resilience/undici.js";
+import { buildConnector } from "../../resilience/http-client/undici.js";
 import type { ResolvedAddress } from "./resolve-host.js";
 
 export interface LimitedConnectorOptions {

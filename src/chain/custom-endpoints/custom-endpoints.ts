@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { ServiceError } from "../../errors.js";
 import { monotonicNow, sleep } from "../../resilience/clock.js";
-import { Agent } from "../../resilience/undici.js";
+import { Agent } from "../../resilience/http-client/undici.js";
 import type { ChainClient } from "../chain-client.js";
 import { createResponseMemory } from "../endpoints/budget/response-memory.js";
 import type { EndpointRequestObserver } from "../endpoints/endpoint.js";

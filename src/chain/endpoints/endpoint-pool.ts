@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici";
 import { createCircuitBreaker, type UpstreamHealth } from "../../resilience/circuit-breaker.js";
 import { monotonicNow, sleep as sleepReal } from "../../resilience/clock.js";
-import type { BodyMemory } from "../../resilience/fetch-json.js";
+import type { BodyMemory } from "../../resilience/http-client/fetch-json.js";
 import type { ChainClient } from "../chain-client.js";
 import { createRequesterClient } from "../requester-client.js";
 import { createAdaptiveLogReader, limitConcurrentSearches } from "./adaptive-block-range.js";

@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { type BodyMemory, fetchJson } from "../../resilience/fetch-json.js";
+import { type BodyMemory, fetchJson } from "../../resilience/http-client/fetch-json.js";
 import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { extractBasicAuth } from "../json-rpc/basic-auth.js";

@@ -1,8 +1,8 @@
 import { ServiceError } from "../../errors.js";
 import { createCircuitBreaker } from "../../resilience/circuit-breaker.js";
-import { fetchJson } from "../../resilience/fetch-json.js";
+import { fetchJson } from "../../resilience/http-client/fetch-json.js";
+import { Agent } from "../../resilience/http-client/undici.js";
 import type { SourceHealth } from "../../resilience/stale-while-revalidate.js";
-import { Agent } from "../../resilience/undici.js";
 import { UpstreamError } from "../../resilience/upstream-error.js";
 import { createContractRegistry } from "../contract-registry.js";
 import { getNetwork } from "../networks.js";

@@ -1,5 +1,5 @@
 import { createFairQuota } from "../../../resilience/fair-quota.js";
-import type { BodyMemory } from "../../../resilience/fetch-json.js";
+import type { BodyMemory } from "../../../resilience/http-client/fetch-json.js";
 
 /** One memory budget for the responses of several endpoints. */
 export interface ResponseMemory {

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../../errors.js";
 import { createFairQuota } from "../../../resilience/fair-quota.js";
-import type { BodyMemory } from "../../../resilience/fetch-json.js";
+import type { BodyMemory } from "../../../resilience/http-client/fetch-json.js";
 import { UpstreamError } from "../../../resilience/upstream-error.js";
 import { createResponseMemory } from "./response-memory.js";
 

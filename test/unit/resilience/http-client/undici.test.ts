@@ -1,7 +1,7 @@
 import * as undici from "undici";
 import { describe, expect, test } from "vitest";
-import { Agent, buildConnector, request } from "../../../src/resilience/undici.js";
-import { startHttpStub } from "../../support/stubs/http-stub.js";
+import { Agent, buildConnector, request } from "../../../../src/resilience/http-client/undici.js";
+import { startHttpStub } from "../../../support/stubs/http-stub.js";
 
 describe("the parts of undici", () => {
   test("are those that its main file exports", () => {

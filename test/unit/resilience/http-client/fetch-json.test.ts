@@ -3,10 +3,10 @@ import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { Agent } from "undici";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { ServiceError } from "../../../src/errors.js";
-import { type FetchJsonOptions, fetchJson } from "../../../src/resilience/fetch-json.js";
-import { UpstreamError } from "../../../src/resilience/upstream-error.js";
-import { startHttpStub } from "../../support/stubs/http-stub.js";
+import { ServiceError } from "../../../../src/errors.js";
+import { type FetchJsonOptions, fetchJson } from "../../../../src/resilience/http-client/fetch-json.js";
+import { UpstreamError } from "../../../../src/resilience/upstream-error.js";
+import { startHttpStub } from "../../../support/stubs/http-stub.js";
 
 const dispatcher = new Agent();
 const stub = await startHttpStub((request, response) => {

@@ -1,5 +1,5 @@
-import { createAbortScope } from "./abort-scope.js";
-import { sleep as sleepReal } from "./clock.js";
+import { createAbortScope } from "../abort-scope.js";
+import { sleep as sleepReal } from "../clock.js";
 
 export interface RepeatOptions {
   /** Time without a result after which the work starts once more, in milliseconds. */

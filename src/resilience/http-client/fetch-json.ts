@@ -1,8 +1,8 @@
 import type { Dispatcher } from "undici";
-import { ServiceError } from "../errors.js";
-import { createAbortScope, isTimedOut, raceAbort } from "./abort-scope.js";
+import { ServiceError } from "../../errors.js";
+import { createAbortScope, isTimedOut, raceAbort } from "../abort-scope.js";
+import { UpstreamError } from "../upstream-error.js";
 import { request } from "./undici.js";
-import { UpstreamError } from "./upstream-error.js";
 
 export interface FetchJsonOptions {
   readonly dispatcher: Dispatcher;
