@@ -2,8 +2,8 @@ import type { Server, ServerResponse } from "node:http";
 import { constants, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { ConnectionRegistry } from "./connection-registry.js";
-import type { Http2SessionMonitor } from "./http2-session-monitor.js";
-import { endSessionNow } from "./session-end.js";
+import type { Http2SessionMonitor } from "./http2/http2-session-monitor.js";
+import { endSessionNow } from "./http2/session-end.js";
 
 /** Time between the first GOAWAY and the end of idle connections, since requests may still be on their way. */
 const GOAWAY_NOTICE_MS = 100;

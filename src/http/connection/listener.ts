@@ -8,16 +8,16 @@ import {
 import type { AddressInfo, Socket } from "node:net";
 import type { HttpRequest, HttpResponse } from "../request/request-context.js";
 import { capToFileDescriptorLimit, createConnectionRegistry } from "./connection-registry.js";
-import { serveInTurn } from "./deferred-stream.js";
 import { createFairScheduler, createTurnQueue } from "./fair-scheduler.js";
 import { type ShutdownTargets, shutDownGracefully } from "./graceful-shutdown.js";
 import type { HttpLimits } from "./http-limits.js";
 import { type Http1Options, serveHttp1 } from "./http1-server.js";
-import { createHttp2SessionMonitor, SESSION_ERROR_CODES } from "./http2-session-monitor.js";
+import { serveInTurn } from "./http2/deferred-stream.js";
+import { createHttp2SessionMonitor, SESSION_ERROR_CODES } from "./http2/http2-session-monitor.js";
+import { deferSessionEnd } from "./http2/session-end.js";
 import { createPipelineThrottle } from "./pipeline-throttle.js";
 import { sniffProtocol } from "./protocol-sniffer.js";
 import { createResponseMonitor, type ResponseCutCause } from "./response-monitor.js";
-import { deferSessionEnd } from "./session-end.js";
 
 /** How long a connection is silent before TCP keep-alive probes its peer. */
 const TCP_KEEP_ALIVE_DELAY_MS = 60_000;

@@ -9,11 +9,11 @@ import {
   encodeClientPreface,
   encodeFrame,
   FRAME_TYPES,
-} from "../../../../bench/support/http2-frames.js";
-import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
-import type { HttpLimits } from "../../../../src/http/connection/http-limits.js";
-import { openRawSocket, sendHttp1, sendHttp2On } from "../support/raw-client.js";
-import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../support/test-server.js";
+} from "../../../../../bench/support/http2-frames.js";
+import { GetQuoteResponseSchema } from "../../../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { HttpLimits } from "../../../../../src/http/connection/http-limits.js";
+import { openRawSocket, sendHttp1, sendHttp2On } from "../../support/raw-client.js";
+import { createLatch, echoQuote, QUOTE_PATH, startTestServer } from "../../support/test-server.js";
 
 /** Interval of the checks of all sessions. Their clock moves only when a test advances it. */
 const CHECK_INTERVAL_MS = 1000;

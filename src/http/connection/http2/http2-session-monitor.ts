@@ -1,10 +1,10 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import { createFairQuota } from "../../resilience/fair-quota.js";
-import { removeItem } from "../request/remove-item.js";
-import type { HttpLimits } from "./http-limits.js";
-import type { ResponseMonitor } from "./response-monitor.js";
-import { countQueuedBytes } from "./socket-handle.js";
+import { createFairQuota } from "../../../resilience/fair-quota.js";
+import { removeItem } from "../../request/remove-item.js";
+import type { HttpLimits } from "../http-limits.js";
+import type { ResponseMonitor } from "../response-monitor.js";
+import { countQueuedBytes } from "../socket-handle.js";
 
 /** The open HTTP/2 sessions. */
 export interface Http2SessionMonitor extends Iterable<ServerHttp2Session> {
