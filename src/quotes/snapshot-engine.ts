@@ -102,8 +102,15 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
       onQuoteAge?.(ageMs);
       const quote = request.isFull
         ? addDetails(basicQuote, {
-            ...{ plan: route.plan, quoter, amountIn, swappedAmount, sourceState, destinationState, maxAgeMs },
-            ...{ deliveryTime: getDeliveryTime(request), swapReadAtSeconds: toUnixSeconds(swap?.readAt ?? time) },
+            plan: route.plan,
+            quoter,
+            amountIn,
+            swappedAmount,
+            sourceState,
+            destinationState,
+            maxAgeMs,
+            deliveryTime: getDeliveryTime(request),
+            swapReadAtSeconds: toUnixSeconds(swap?.readAt ?? time),
           })
         : basicQuote;
       onQuoteServed?.({
@@ -165,14 +172,21 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
         ]);
         const quoter = createQuoterFromPlan(plan, sourceState, destinationState, priceTable);
         const amountIn = receiveAmount === undefined ? request.amountIn : findAmountIn(quoter, receiveAmount);
-        const swapQuoter = customSwapQuoter ? customSwapQuoter : route?.usdcSwapQuoter;
+        const swapQuoter = customSwapQuoter || route?.usdcSwapQuoter;
         const swap = customSwap ?? (await swapQuoter?.quoteAmountOut(amountIn, requester, sourceState));
         const quote = quoter.quote(amountIn, slippagePercent, Math.floor(now() / 1000), swap?.amountOut);
         if (!isFull) return quote;
         const { maxAgeMs } = computeRefreshPolicy(source, destination, deps);
         return addDetails(quote, {
-          ...{ plan, quoter, amountIn, swappedAmount: swap?.amountOut, sourceState, destinationState, maxAgeMs },
-          ...{ deliveryTime: getDeliveryTime(request), swapReadAtSeconds: toUnixSeconds(swap?.readAt ?? startedAt) },
+          plan,
+          quoter,
+          amountIn,
+          swappedAmount: swap?.amountOut,
+          sourceState,
+          destinationState,
+          maxAgeMs,
+          deliveryTime: getDeliveryTime(request),
+          swapReadAtSeconds: toUnixSeconds(swap?.readAt ?? startedAt),
         });
       } catch (error) {
         return throwServiceError(error);
