@@ -30,7 +30,8 @@ export interface QuoteRequester {
 
 /**
  * Quotes transfers. Both methods throw a ServiceError: INVALID_PARAMETER for an amount that a pool cannot swap, or that no
- * amount brings, UPSTREAM_UNAVAILABLE when a chain, the prices or the settings cannot be read, OVERLOADED when too much work is pending.
+ * amount brings; UPSTREAM_UNAVAILABLE when a chain, the prices or the settings cannot be read; OVERLOADED when too much
+ * work is pending.
  */
 export interface QuoteEngine {
   /** Quotes from the inputs that all callers share; synchronously if they are cached. */

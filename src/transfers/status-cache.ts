@@ -19,7 +19,8 @@ import { isImmutableStatus, type TransferStatus } from "./status.js";
 export interface StatusCache {
   /**
    * Returns the status of a transfer, or undefined when it certainly does not exist. Answers synchronously when the
-   * status is cached or indexed, without reading the signal. A status that is cached is frozen: the next caller gets the same object.
+   * status is cached or indexed, without reading the signal. A cached status is frozen: the next caller gets the same
+   * object.
    * @throws ServiceError as TransferResolver.resolve and AdaptiveLimiter.run do
    */
   find(query: TransferQuery, context: LookupContext): LookupResult | Promise<LookupResult>;
@@ -79,9 +80,10 @@ function readSignal(context: LookupContext): LookupContext {
 }
 
 /**
- * Creates a cache that deduplicates concurrent lookups. It keeps statuses, for a short time "not found", and that a lookup
- * has spent its budget; of indexed statuses only those that are asked for repeatedly; it never keeps other errors or anything read from a caller's custom endpoint. A lookup that has
- * begun is finished even if all its callers leave: its result is kept for the next one.
+ * Creates a cache that deduplicates concurrent lookups. It keeps statuses (indexed ones only if they are asked for again)
+ * and, for a short time, "not found" and that a lookup has spent its budget. It never keeps other errors or anything read
+ * from a caller's custom endpoint. A lookup that has begun is finished even if all its callers leave: its result is kept
+ * for the next one.
  */
 export function createStatusCache({
   index,

@@ -17,9 +17,9 @@ const readTurnTime = createTurnClock(() => Date.now());
 const date = { seconds: Number.NaN, line: "" };
 
 /**
- * Sends a complete response to GET or POST with status 200 over HTTP/1.1: in a single write, the bytes that `writeHead` and `end`
- * would send. Those check each header again and pass head, body and the end of the message on as separate chunks, which
- * takes three times as long.
+ * Sends a complete response to GET or POST with status 200 over HTTP/1.1: in a single write, the bytes that `writeHead`
+ * and `end` would send. Those check each header again and pass head, body and the end of the message on as separate
+ * chunks, which takes three times as long.
  *
  * Returns false, and does nothing, for a response that is not an ordinary one: it waits for an earlier response, the
  * connection closes after it, or this version of Node.js keeps its state in another way.
