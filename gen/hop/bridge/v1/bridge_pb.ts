@@ -23,7 +23,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hop/bridge/v1/bridge.proto.
  */
 export const file_hop_bridge_v1_bridge: GenFile = /*@__PURE__*/
-  fileDesc("Chpob3AvYnJpZGdlL3YxL2JyaWRnZS5wcm90bxINaG9wLmJyaWRnZS52MSKdAgoPR2V0UXVvdGVSZXF1ZXN0Eg4KBmFtb3VudBgBIAEoCRINCgV0b2tlbhgCIAEoCRISCgpmcm9tX2NoYWluGAMgASgJEhAKCHRvX2NoYWluGAQgASgJEhUKCHNsaXBwYWdlGAUgASgBSACIAQESDwoHbmV0d29yaxgGIAEoCRI7CgdycGNfdXJsGAcgAygLMiouaG9wLmJyaWRnZS52MS5HZXRRdW90ZVJlcXVlc3QuUnBjVXJsRW50cnkSDAoEdmlldxgIIAEoCRIWCg5yZWNlaXZlX2Ftb3VudBgJIAEoCRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9zbGlwcGFnZSKdAgoQR2V0UXVvdGVSZXNwb25zZRIRCglhbW91bnRfaW4YASABKAkSEAoIc2xpcHBhZ2UYAiABKAESFgoOYW1vdW50X291dF9taW4YAyABKAkSIgoaZGVzdGluYXRpb25fYW1vdW50X291dF9taW4YBCABKAkSEgoKYm9uZGVyX2ZlZRgFIAEoCRIaChJlc3RpbWF0ZWRfcmVjZWl2ZWQYBiABKAkSGgoSZXN0aW1hdGVkX3JlY2lldmVkGAcgASgJEhAKCGRlYWRsaW5lGAggASgDEhwKFGRlc3RpbmF0aW9uX2RlYWRsaW5lGAkgASgDEiwKB2RldGFpbHMYCiABKAsyGy5ob3AuYnJpZGdlLnYxLlF1b3RlRGV0YWlscyK5BAoMUXVvdGVEZXRhaWxzEhIKCmFtb3VudF9vdXQYASABKAkSGgoScmVxdWlyZWRfbGlxdWlkaXR5GAIgASgJEhsKE2JvbmRlcl9mZWVfcmVsYXRpdmUYAyABKAkSGwoTYWRqdXN0ZWRfYm9uZGVyX2ZlZRgEIAEoCRIaChJkZXN0aW5hdGlvbl90eF9mZWUYBSABKAkSIwobYWRqdXN0ZWRfZGVzdGluYXRpb25fdHhfZmVlGAYgASgJEhEKCXRvdGFsX2ZlZRgHIAEoCRIPCgdmZWVfYnBzGAggASgNEgwKBHJhdGUYCSABKAESFAoMcHJpY2VfaW1wYWN0GAogASgBEhIKCmxwX2ZlZV9icHMYCyABKA0SDwoHbHBfZmVlcxgMIAEoCRIqCgZsaW1pdHMYDSABKAsyGi5ob3AuYnJpZGdlLnYxLlF1b3RlTGltaXRzEjIKDWRlbGl2ZXJ5X3RpbWUYDiABKAsyGy5ob3AuYnJpZGdlLnYxLkRlbGl2ZXJ5VGltZRIqCgNnYXMYDyABKAsyHS5ob3AuYnJpZGdlLnYxLkRlc3RpbmF0aW9uR2FzEioKBnByaWNlcxgQIAEoCzIaLmhvcC5icmlkZ2UudjEuUXVvdGVQcmljZXMSFAoMc291cmNlX2Jsb2NrGBEgASgDEhkKEWRlc3RpbmF0aW9uX2Jsb2NrGBIgASgDEhMKC29ic2VydmVkX2F0GBMgASgDEhMKC3ZhbGlkX3VudGlsGBQgASgDIpkCCgtRdW90ZUxpbWl0cxISCgptaW5fYW1vdW50GAEgASgJEhsKE2F2YWlsYWJsZV9saXF1aWRpdHkYAiABKAkSHgoWaXNfbGlxdWlkaXR5X2F2YWlsYWJsZRgDIAEoCBJCCg9saXF1aWRpdHlfYmFzaXMYBCABKA4yKS5ob3AuYnJpZGdlLnYxLlF1b3RlTGltaXRzLkxpcXVpZGl0eUJhc2lzInUKDkxpcXVpZGl0eUJhc2lzEh8KG0xJUVVJRElUWV9CQVNJU19VTlNQRUNJRklFRBAAEhEKDUJPTkRFUl9DUkVESVQQARITCg9DQ1RQX0JVUk5fTElNSVQQAhINCglVTkxJTUlURUQQAxILCgdVTktOT1dOEAQiSQoMRGVsaXZlcnlUaW1lEhMKC3A1MF9zZWNvbmRzGAEgASgNEhMKC3A5MF9zZWNvbmRzGAIgASgNEg8KB3NhbXBsZXMYAyABKA0iRgoORGVzdGluYXRpb25HYXMSEQoJZ2FzX2xpbWl0GAEgASgJEhEKCWdhc19wcmljZRgCIAEoCRIOCgZsMV9mZWUYAyABKAkiNAoLUXVvdGVQcmljZXMSEQoJdG9rZW5fdXNkGAEgASgBEhIKCm5hdGl2ZV91c2QYAiABKAEi5gEKGEdldFRyYW5zZmVyU3RhdHVzUmVxdWVzdBITCgt0cmFuc2Zlcl9pZBgBIAEoCRIVCg10cmFuc2Zlcl9oYXNoGAIgASgJEhgKEHRyYW5zYWN0aW9uX2hhc2gYAyABKAkSDwoHbmV0d29yaxgEIAEoCRJECgdycGNfdXJsGAUgAygLMjMuaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1JlcXVlc3QuUnBjVXJsRW50cnkaLQoLUnBjVXJsRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKvBQoZR2V0VHJhbnNmZXJTdGF0dXNSZXNwb25zZRITCgt0cmFuc2Zlcl9pZBgBIAEoCRIYChB0cmFuc2FjdGlvbl9oYXNoGAIgASgJEhcKD3NvdXJjZV9jaGFpbl9pZBgDIAEoDRIZChFzb3VyY2VfY2hhaW5fc2x1ZxgEIAEoCRIcChRkZXN0aW5hdGlvbl9jaGFpbl9pZBgFIAEoDRIeChZkZXN0aW5hdGlvbl9jaGFpbl9zbHVnGAYgASgJEhcKD2FjY291bnRfYWRkcmVzcxgHIAEoCRIOCgZhbW91bnQYCCABKAkSGAoQYW1vdW50X2Zvcm1hdHRlZBgJIAEoARISCgphbW91bnRfdXNkGAogASgBEhYKDmFtb3VudF9vdXRfbWluGAsgASgJEhAKCGRlYWRsaW5lGAwgASgDEhkKEXJlY2lwaWVudF9hZGRyZXNzGA0gASgJEhIKCmJvbmRlcl9mZWUYDiABKAkSHAoUYm9uZGVyX2ZlZV9mb3JtYXR0ZWQYDyABKAESFgoOYm9uZGVyX2ZlZV91c2QYECABKAESDgoGYm9uZGVkGBEgASgIEh0KFWJvbmRfdHJhbnNhY3Rpb25faGFzaBgSIAEoCRIWCg5ib25kZXJfYWRkcmVzcxgTIAEoCRINCgV0b2tlbhgUIAEoCRIRCgl0aW1lc3RhbXAYFSABKAMSPQoFc3RhdGUYFiABKA4yLi5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVzcG9uc2UuU3RhdGUSGgoSb3RoZXJfdHJhbnNmZXJfaWRzGBcgAygJIkcKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUEVORElORxABEgoKBkJPTkRFRBACEg4KClVOQk9OREFCTEUQAyLnAQoaTGlzdEF2YWlsYWJsZVJvdXRlc1JlcXVlc3QSDwoHbmV0d29yaxgBIAEoCRINCgV0b2tlbhgCIAEoCRISCgpmcm9tX2NoYWluGAMgASgJEhAKCHRvX2NoYWluGAQgASgJEkYKB3JwY191cmwYBSADKAsyNS5ob3AuYnJpZGdlLnYxLkxpc3RBdmFpbGFibGVSb3V0ZXNSZXF1ZXN0LlJwY1VybEVudHJ5EgwKBHZpZXcYBiABKAkaLQoLUnBjVXJsRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJDChtMaXN0QXZhaWxhYmxlUm91dGVzUmVzcG9uc2USJAoGcm91dGVzGAEgAygLMhQuaG9wLmJyaWRnZS52MS5Sb3V0ZSK2AQoFUm91dGUSDQoFdG9rZW4YASABKAkSGQoRc291cmNlX2NoYWluX3NsdWcYAiABKAkSFwoPc291cmNlX2NoYWluX2lkGAMgASgNEh4KFmRlc3RpbmF0aW9uX2NoYWluX3NsdWcYBCABKAkSHAoUZGVzdGluYXRpb25fY2hhaW5faWQYBSABKA0SLAoHZGV0YWlscxgGIAEoCzIbLmhvcC5icmlkZ2UudjEuUm91dGVEZXRhaWxzIoMBCgxSb3V0ZURldGFpbHMSLQoGc291cmNlGAEgASgLMh0uaG9wLmJyaWRnZS52MS5Sb3V0ZUNvbnRyYWN0cxIyCgtkZXN0aW5hdGlvbhgCIAEoCzIdLmhvcC5icmlkZ2UudjEuUm91dGVDb250cmFjdHMSEAoIZGVjaW1hbHMYAyABKA0ibQoOUm91dGVDb250cmFjdHMSFQoNdG9rZW5fYWRkcmVzcxgBIAEoCRIXCg9oX3Rva2VuX2FkZHJlc3MYAiABKAkSFgoOYnJpZGdlX2FkZHJlc3MYAyABKAkSEwoLYW1tX2FkZHJlc3MYBCABKAkykwMKDUJyaWRnZVNlcnZpY2USYQoIR2V0UXVvdGUSHi5ob3AuYnJpZGdlLnYxLkdldFF1b3RlUmVxdWVzdBofLmhvcC5icmlkZ2UudjEuR2V0UXVvdGVSZXNwb25zZSIUkAIBgtPkkwILEgkvdjEvcXVvdGUShgEKEUdldFRyYW5zZmVyU3RhdHVzEicuaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1JlcXVlc3QaKC5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVzcG9uc2UiHpACAYLT5JMCFRITL3YxL3RyYW5zZmVyLXN0YXR1cxKVAQoTTGlzdEF2YWlsYWJsZVJvdXRlcxIpLmhvcC5icmlkZ2UudjEuTGlzdEF2YWlsYWJsZVJvdXRlc1JlcXVlc3QaKi5ob3AuYnJpZGdlLnYxLkxpc3RBdmFpbGFibGVSb3V0ZXNSZXNwb25zZSInkAIBgtPkkwIeYgZyb3V0ZXMSFC92MS9hdmFpbGFibGUtcm91dGVzYgZwcm90bzM", [file_google_api_annotations]);
+  fileDesc("Chpob3AvYnJpZGdlL3YxL2JyaWRnZS5wcm90bxINaG9wLmJyaWRnZS52MSKdAgoPR2V0UXVvdGVSZXF1ZXN0Eg4KBmFtb3VudBgBIAEoCRINCgV0b2tlbhgCIAEoCRISCgpmcm9tX2NoYWluGAMgASgJEhAKCHRvX2NoYWluGAQgASgJEhUKCHNsaXBwYWdlGAUgASgBSACIAQESDwoHbmV0d29yaxgGIAEoCRI7CgdycGNfdXJsGAcgAygLMiouaG9wLmJyaWRnZS52MS5HZXRRdW90ZVJlcXVlc3QuUnBjVXJsRW50cnkSDAoEdmlldxgIIAEoCRIWCg5yZWNlaXZlX2Ftb3VudBgJIAEoCRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9zbGlwcGFnZSKdAgoQR2V0UXVvdGVSZXNwb25zZRIRCglhbW91bnRfaW4YASABKAkSEAoIc2xpcHBhZ2UYAiABKAESFgoOYW1vdW50X291dF9taW4YAyABKAkSIgoaZGVzdGluYXRpb25fYW1vdW50X291dF9taW4YBCABKAkSEgoKYm9uZGVyX2ZlZRgFIAEoCRIaChJlc3RpbWF0ZWRfcmVjZWl2ZWQYBiABKAkSGgoSZXN0aW1hdGVkX3JlY2lldmVkGAcgASgJEhAKCGRlYWRsaW5lGAggASgDEhwKFGRlc3RpbmF0aW9uX2RlYWRsaW5lGAkgASgDEiwKB2RldGFpbHMYCiABKAsyGy5ob3AuYnJpZGdlLnYxLlF1b3RlRGV0YWlscyK5BAoMUXVvdGVEZXRhaWxzEhIKCmFtb3VudF9vdXQYASABKAkSGgoScmVxdWlyZWRfbGlxdWlkaXR5GAIgASgJEhsKE2JvbmRlcl9mZWVfcmVsYXRpdmUYAyABKAkSGwoTYWRqdXN0ZWRfYm9uZGVyX2ZlZRgEIAEoCRIaChJkZXN0aW5hdGlvbl90eF9mZWUYBSABKAkSIwobYWRqdXN0ZWRfZGVzdGluYXRpb25fdHhfZmVlGAYgASgJEhEKCXRvdGFsX2ZlZRgHIAEoCRIPCgdmZWVfYnBzGAggASgNEgwKBHJhdGUYCSABKAESFAoMcHJpY2VfaW1wYWN0GAogASgBEhIKCmxwX2ZlZV9icHMYCyABKA0SDwoHbHBfZmVlcxgMIAEoCRIqCgZsaW1pdHMYDSABKAsyGi5ob3AuYnJpZGdlLnYxLlF1b3RlTGltaXRzEjIKDWRlbGl2ZXJ5X3RpbWUYDiABKAsyGy5ob3AuYnJpZGdlLnYxLkRlbGl2ZXJ5VGltZRIqCgNnYXMYDyABKAsyHS5ob3AuYnJpZGdlLnYxLkRlc3RpbmF0aW9uR2FzEioKBnByaWNlcxgQIAEoCzIaLmhvcC5icmlkZ2UudjEuUXVvdGVQcmljZXMSFAoMc291cmNlX2Jsb2NrGBEgASgDEhkKEWRlc3RpbmF0aW9uX2Jsb2NrGBIgASgDEhMKC29ic2VydmVkX2F0GBMgASgDEhMKC3ZhbGlkX3VudGlsGBQgASgDIpkCCgtRdW90ZUxpbWl0cxISCgptaW5fYW1vdW50GAEgASgJEhsKE2F2YWlsYWJsZV9saXF1aWRpdHkYAiABKAkSHgoWaXNfbGlxdWlkaXR5X2F2YWlsYWJsZRgDIAEoCBJCCg9saXF1aWRpdHlfYmFzaXMYBCABKA4yKS5ob3AuYnJpZGdlLnYxLlF1b3RlTGltaXRzLkxpcXVpZGl0eUJhc2lzInUKDkxpcXVpZGl0eUJhc2lzEh8KG0xJUVVJRElUWV9CQVNJU19VTlNQRUNJRklFRBAAEhEKDUJPTkRFUl9DUkVESVQQARITCg9DQ1RQX0JVUk5fTElNSVQQAhINCglVTkxJTUlURUQQAxILCgdVTktOT1dOEAQiSQoMRGVsaXZlcnlUaW1lEhMKC3A1MF9zZWNvbmRzGAEgASgNEhMKC3A5MF9zZWNvbmRzGAIgASgNEg8KB3NhbXBsZXMYAyABKA0iRgoORGVzdGluYXRpb25HYXMSEQoJZ2FzX2xpbWl0GAEgASgJEhEKCWdhc19wcmljZRgCIAEoCRIOCgZsMV9mZWUYAyABKAkiNAoLUXVvdGVQcmljZXMSEQoJdG9rZW5fdXNkGAEgASgBEhIKCm5hdGl2ZV91c2QYAiABKAEi0QEKFUJhdGNoR2V0UXVvdGVzUmVxdWVzdBINCgV0b2tlbhgBIAEoCRISCgpmcm9tX2NoYWluGAIgASgJEhAKCHRvX2NoYWluGAMgAygJEg4KBmFtb3VudBgEIAMoCRIVCghzbGlwcGFnZRgFIAEoAUgAiAEBEg8KB25ldHdvcmsYBiABKAkSDAoEdmlldxgHIAEoCRIwCghyZXF1ZXN0cxgIIAMoCzIeLmhvcC5icmlkZ2UudjEuR2V0UXVvdGVSZXF1ZXN0QgsKCV9zbGlwcGFnZSJFChZCYXRjaEdldFF1b3Rlc1Jlc3BvbnNlEisKB3Jlc3VsdHMYASADKAsyGi5ob3AuYnJpZGdlLnYxLlF1b3RlUmVzdWx0IroBCgtRdW90ZVJlc3VsdBISCgpmcm9tX2NoYWluGAEgASgJEhAKCHRvX2NoYWluGAIgASgJEg0KBXRva2VuGAMgASgJEg4KBmFtb3VudBgEIAEoCRIwCgVxdW90ZRgFIAEoCzIfLmhvcC5icmlkZ2UudjEuR2V0UXVvdGVSZXNwb25zZUgAEioKBWVycm9yGAYgASgLMhkuaG9wLmJyaWRnZS52MS5RdW90ZUVycm9ySABCCAoGcmVzdWx0IkoKClF1b3RlRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRINCgVmaWVsZBgEIAEoCSLmAQoYR2V0VHJhbnNmZXJTdGF0dXNSZXF1ZXN0EhMKC3RyYW5zZmVyX2lkGAEgASgJEhUKDXRyYW5zZmVyX2hhc2gYAiABKAkSGAoQdHJhbnNhY3Rpb25faGFzaBgDIAEoCRIPCgduZXR3b3JrGAQgASgJEkQKB3JwY191cmwYBSADKAsyMy5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVxdWVzdC5ScGNVcmxFbnRyeRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIq8FChlHZXRUcmFuc2ZlclN0YXR1c1Jlc3BvbnNlEhMKC3RyYW5zZmVyX2lkGAEgASgJEhgKEHRyYW5zYWN0aW9uX2hhc2gYAiABKAkSFwoPc291cmNlX2NoYWluX2lkGAMgASgNEhkKEXNvdXJjZV9jaGFpbl9zbHVnGAQgASgJEhwKFGRlc3RpbmF0aW9uX2NoYWluX2lkGAUgASgNEh4KFmRlc3RpbmF0aW9uX2NoYWluX3NsdWcYBiABKAkSFwoPYWNjb3VudF9hZGRyZXNzGAcgASgJEg4KBmFtb3VudBgIIAEoCRIYChBhbW91bnRfZm9ybWF0dGVkGAkgASgBEhIKCmFtb3VudF91c2QYCiABKAESFgoOYW1vdW50X291dF9taW4YCyABKAkSEAoIZGVhZGxpbmUYDCABKAMSGQoRcmVjaXBpZW50X2FkZHJlc3MYDSABKAkSEgoKYm9uZGVyX2ZlZRgOIAEoCRIcChRib25kZXJfZmVlX2Zvcm1hdHRlZBgPIAEoARIWCg5ib25kZXJfZmVlX3VzZBgQIAEoARIOCgZib25kZWQYESABKAgSHQoVYm9uZF90cmFuc2FjdGlvbl9oYXNoGBIgASgJEhYKDmJvbmRlcl9hZGRyZXNzGBMgASgJEg0KBXRva2VuGBQgASgJEhEKCXRpbWVzdGFtcBgVIAEoAxI9CgVzdGF0ZRgWIAEoDjIuLmhvcC5icmlkZ2UudjEuR2V0VHJhbnNmZXJTdGF0dXNSZXNwb25zZS5TdGF0ZRIaChJvdGhlcl90cmFuc2Zlcl9pZHMYFyADKAkiRwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdQRU5ESU5HEAESCgoGQk9OREVEEAISDgoKVU5CT05EQUJMRRADIr8DCg9UcmFuc2ZlckRldGFpbHMSOQoIc3Vic3RhdGUYASABKA4yJy5ob3AuYnJpZGdlLnYxLlRyYW5zZmVyRGV0YWlscy5TdWJzdGF0ZRIXCg9yZWNlaXZlZF9hbW91bnQYAiABKAkSFgoOcmVjZWl2ZWRfdG9rZW4YAyABKAkSKgoGc291cmNlGAQgASgLMhouaG9wLmJyaWRnZS52MS5UcmFuc2ZlckxlZxIvCgtkZXN0aW5hdGlvbhgFIAEoCzIaLmhvcC5icmlkZ2UudjEuVHJhbnNmZXJMZWcSHQoVZXN0aW1hdGVkX2RlbGl2ZXJ5X2F0GAYgASgDIsMBCghTdWJzdGF0ZRIYChRTVUJTVEFURV9VTlNQRUNJRklFRBAAEhYKEldBSVRJTkdfRk9SX0JPTkRFUhABEhsKF1dBSVRJTkdfRk9SX0FUVEVTVEFUSU9OEAISFwoTV0FJVElOR19GT1JfTUVTU0FHRRADEhoKFldBSVRJTkdfRk9SX1NFVFRMRU1FTlQQBBIQCgxXSVRIRFJBV0FCTEUQBRIMCghSRUNFSVZFRBAGEhMKD1JFQ0VJVkVEX0hUT0tFThAHIkgKC1RyYW5zZmVyTGVnEhQKDGJsb2NrX251bWJlchgBIAEoAxIRCgl0aW1lc3RhbXAYAiABKAMSEAoIaXNfZmluYWwYAyABKAgixAEKFExpc3RUcmFuc2ZlcnNSZXF1ZXN0Eg8KB2FjY291bnQYASABKAkSDQoFc3RhdGUYAiABKAkSDQoFdG9rZW4YAyABKAkSEgoKZnJvbV9jaGFpbhgEIAEoCRIQCgh0b19jaGFpbhgFIAEoCRIPCgduZXR3b3JrGAYgASgJEhYKCXBhZ2Vfc2l6ZRgHIAEoDUgAiAEBEhIKCnBhZ2VfdG9rZW4YCCABKAkSDAoEdmlldxgJIAEoCUIMCgpfcGFnZV9zaXplIoMBChVMaXN0VHJhbnNmZXJzUmVzcG9uc2USOwoJdHJhbnNmZXJzGAEgAygLMiguaG9wLmJyaWRnZS52MS5HZXRUcmFuc2ZlclN0YXR1c1Jlc3BvbnNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIUCgxjb3ZlcmVkX2Zyb20YAyABKAMinQEKFVdhdGNoVHJhbnNmZXJzUmVxdWVzdBITCgt0cmFuc2Zlcl9pZBgBIAMoCRIVCg10cmFuc2Zlcl9oYXNoGAIgAygJEg8KB2FjY291bnQYAyABKAkSDwoHbmV0d29yaxgEIAEoCRIMCgR2aWV3GAUgASgJEhQKDHJlc3VtZV90b2tlbhgGIAEoCRISCgpmcm9tX2NoYWluGAcgASgJItUBChZXYXRjaFRyYW5zZmVyc1Jlc3BvbnNlEhQKDHJlc3VtZV90b2tlbhgBIAEoCRI8Cgh0cmFuc2ZlchgCIAEoCzIoLmhvcC5icmlkZ2UudjEuR2V0VHJhbnNmZXJTdGF0dXNSZXNwb25zZUgAEjEKB3Vua25vd24YAyABKAsyHi5ob3AuYnJpZGdlLnYxLlVua25vd25UcmFuc2ZlckgAEisKCGJvb2ttYXJrGAQgASgLMhcuaG9wLmJyaWRnZS52MS5Cb29rbWFya0gAQgcKBWV2ZW50Ik8KD1Vua25vd25UcmFuc2ZlchITCgt0cmFuc2Zlcl9pZBgBIAEoCRIVCg10cmFuc2Zlcl9oYXNoGAIgASgJEhAKCGlzX2ZpbmFsGAMgASgIIgoKCEJvb2ttYXJrIucBChpMaXN0QXZhaWxhYmxlUm91dGVzUmVxdWVzdBIPCgduZXR3b3JrGAEgASgJEg0KBXRva2VuGAIgASgJEhIKCmZyb21fY2hhaW4YAyABKAkSEAoIdG9fY2hhaW4YBCABKAkSRgoHcnBjX3VybBgFIAMoCzI1LmhvcC5icmlkZ2UudjEuTGlzdEF2YWlsYWJsZVJvdXRlc1JlcXVlc3QuUnBjVXJsRW50cnkSDAoEdmlldxgGIAEoCRotCgtScGNVcmxFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkMKG0xpc3RBdmFpbGFibGVSb3V0ZXNSZXNwb25zZRIkCgZyb3V0ZXMYASADKAsyFC5ob3AuYnJpZGdlLnYxLlJvdXRlIrYBCgVSb3V0ZRINCgV0b2tlbhgBIAEoCRIZChFzb3VyY2VfY2hhaW5fc2x1ZxgCIAEoCRIXCg9zb3VyY2VfY2hhaW5faWQYAyABKA0SHgoWZGVzdGluYXRpb25fY2hhaW5fc2x1ZxgEIAEoCRIcChRkZXN0aW5hdGlvbl9jaGFpbl9pZBgFIAEoDRIsCgdkZXRhaWxzGAYgASgLMhsuaG9wLmJyaWRnZS52MS5Sb3V0ZURldGFpbHMigwEKDFJvdXRlRGV0YWlscxItCgZzb3VyY2UYASABKAsyHS5ob3AuYnJpZGdlLnYxLlJvdXRlQ29udHJhY3RzEjIKC2Rlc3RpbmF0aW9uGAIgASgLMh0uaG9wLmJyaWRnZS52MS5Sb3V0ZUNvbnRyYWN0cxIQCghkZWNpbWFscxgDIAEoDSJtCg5Sb3V0ZUNvbnRyYWN0cxIVCg10b2tlbl9hZGRyZXNzGAEgASgJEhcKD2hfdG9rZW5fYWRkcmVzcxgCIAEoCRIWCg5icmlkZ2VfYWRkcmVzcxgDIAEoCRITCgthbW1fYWRkcmVzcxgEIAEoCTKTAwoNQnJpZGdlU2VydmljZRJhCghHZXRRdW90ZRIeLmhvcC5icmlkZ2UudjEuR2V0UXVvdGVSZXF1ZXN0Gh8uaG9wLmJyaWRnZS52MS5HZXRRdW90ZVJlc3BvbnNlIhSQAgGC0+STAgsSCS92MS9xdW90ZRKGAQoRR2V0VHJhbnNmZXJTdGF0dXMSJy5ob3AuYnJpZGdlLnYxLkdldFRyYW5zZmVyU3RhdHVzUmVxdWVzdBooLmhvcC5icmlkZ2UudjEuR2V0VHJhbnNmZXJTdGF0dXNSZXNwb25zZSIekAIBgtPkkwIVEhMvdjEvdHJhbnNmZXItc3RhdHVzEpUBChNMaXN0QXZhaWxhYmxlUm91dGVzEikuaG9wLmJyaWRnZS52MS5MaXN0QXZhaWxhYmxlUm91dGVzUmVxdWVzdBoqLmhvcC5icmlkZ2UudjEuTGlzdEF2YWlsYWJsZVJvdXRlc1Jlc3BvbnNlIieQAgGC0+STAh5iBnJvdXRlcxIUL3YxL2F2YWlsYWJsZS1yb3V0ZXNiBnByb3RvMw", [file_google_api_annotations]);
 
 /**
  * The transfer to estimate.
@@ -539,6 +539,206 @@ export const QuotePricesSchema: GenMessage<QuotePrices> = /*@__PURE__*/
   messageDesc(file_hop_bridge_v1_bridge, 6);
 
 /**
+ * The quotes to make, in one of two forms: either `requests`, or all amounts for all destinations of a token on one chain.
+ *
+ * @generated from message hop.bridge.v1.BatchGetQuotesRequest
+ */
+export type BatchGetQuotesRequest = Message<"hop.bridge.v1.BatchGetQuotesRequest"> & {
+  /**
+   * Token symbol such as `USDC`, or an alias such as `WETH`; not case-sensitive. Required without `requests`.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * Slug of the source chain. Required without `requests`.
+   *
+   * @generated from field: string from_chain = 2;
+   */
+  fromChain: string;
+
+  /**
+   * Slugs of the destination chains, in the order of the results; none: every chain to which there is a route, in the
+   * order of available routes.
+   *
+   * @generated from field: repeated string to_chain = 3;
+   */
+  toChain: string[];
+
+  /**
+   * Amounts to send, in the token's smallest unit: digits without a leading zero, 1 to 2^256-1. Each is quoted for each
+   * destination; results have all amounts of the first destination first. Required without `requests`.
+   *
+   * @generated from field: repeated string amount = 4;
+   */
+  amount: string[];
+
+  /**
+   * Slippage tolerance in percent: 0.5 means 0.5 %. 0 <= slippage < 100. Required without `requests`; 0 is a valid value.
+   *
+   * @generated from field: optional double slippage = 5;
+   */
+  slippage?: number | undefined;
+
+  /**
+   * `mainnet` (the default) or `goerli`. With `requests`, each request names its own.
+   *
+   * @generated from field: string network = 6;
+   */
+  network: string;
+
+  /**
+   * `BASIC` (the default) or `FULL`, which adds `details` to each quote. With `requests`, each request names its own.
+   *
+   * @generated from field: string view = 7;
+   */
+  view: string;
+
+  /**
+   * Quotes of any routes, 100 at most; instead of all other fields. Their `rpc_url` must be empty.
+   *
+   * @generated from field: repeated hop.bridge.v1.GetQuoteRequest requests = 8;
+   */
+  requests: GetQuoteRequest[];
+};
+
+/**
+ * Describes the message hop.bridge.v1.BatchGetQuotesRequest.
+ * Use `create(BatchGetQuotesRequestSchema)` to create a new message.
+ */
+export const BatchGetQuotesRequestSchema: GenMessage<BatchGetQuotesRequest> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 7);
+
+/**
+ * The results, one for each quote, in order.
+ *
+ * @generated from message hop.bridge.v1.BatchGetQuotesResponse
+ */
+export type BatchGetQuotesResponse = Message<"hop.bridge.v1.BatchGetQuotesResponse"> & {
+  /**
+   * The results.
+   *
+   * @generated from field: repeated hop.bridge.v1.QuoteResult results = 1;
+   */
+  results: QuoteResult[];
+};
+
+/**
+ * Describes the message hop.bridge.v1.BatchGetQuotesResponse.
+ * Use `create(BatchGetQuotesResponseSchema)` to create a new message.
+ */
+export const BatchGetQuotesResponseSchema: GenMessage<BatchGetQuotesResponse> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 8);
+
+/**
+ * A quote, or why there is none.
+ *
+ * @generated from message hop.bridge.v1.QuoteResult
+ */
+export type QuoteResult = Message<"hop.bridge.v1.QuoteResult"> & {
+  /**
+   * Source chain, as requested.
+   *
+   * @generated from field: string from_chain = 1;
+   */
+  fromChain: string;
+
+  /**
+   * Destination chain, as requested.
+   *
+   * @generated from field: string to_chain = 2;
+   */
+  toChain: string;
+
+  /**
+   * Token, as requested.
+   *
+   * @generated from field: string token = 3;
+   */
+  token: string;
+
+  /**
+   * Amount to send, as requested; empty where an amount to receive was requested.
+   *
+   * @generated from field: string amount = 4;
+   */
+  amount: string;
+
+  /**
+   * Either of the two.
+   *
+   * @generated from oneof hop.bridge.v1.QuoteResult.result
+   */
+  result: {
+    /**
+     * The quote.
+     *
+     * @generated from field: hop.bridge.v1.GetQuoteResponse quote = 5;
+     */
+    value: GetQuoteResponse;
+    case: "quote";
+  } | {
+    /**
+     * Why there is no quote.
+     *
+     * @generated from field: hop.bridge.v1.QuoteError error = 6;
+     */
+    value: QuoteError;
+    case: "error";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message hop.bridge.v1.QuoteResult.
+ * Use `create(QuoteResultSchema)` to create a new message.
+ */
+export const QuoteResultSchema: GenMessage<QuoteResult> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 9);
+
+/**
+ * Why a quote failed: what a request for this quote alone would have got.
+ *
+ * @generated from message hop.bridge.v1.QuoteError
+ */
+export type QuoteError = Message<"hop.bridge.v1.QuoteError"> & {
+  /**
+   * Code of the error, in the words of Connect, such as `invalid_argument`.
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * What is wrong, for humans.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * Stable reason, such as `UNSUPPORTED_ROUTE`.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * Name of the invalid parameter in lowerCamelCase; empty if the error concerns no single one.
+   *
+   * @generated from field: string field = 4;
+   */
+  field: string;
+};
+
+/**
+ * Describes the message hop.bridge.v1.QuoteError.
+ * Use `create(QuoteErrorSchema)` to create a new message.
+ */
+export const QuoteErrorSchema: GenMessage<QuoteError> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 10);
+
+/**
  * Identifies a transfer by its ID, by a transaction hash, or by both.
  *
  * @generated from message hop.bridge.v1.GetTransferStatusRequest
@@ -586,7 +786,7 @@ export type GetTransferStatusRequest = Message<"hop.bridge.v1.GetTransferStatusR
  * Use `create(GetTransferStatusRequestSchema)` to create a new message.
  */
 export const GetTransferStatusRequestSchema: GenMessage<GetTransferStatusRequest> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 7);
+  messageDesc(file_hop_bridge_v1_bridge, 11);
 
 /**
  * A transfer and its state. Unknown strings are empty, unknown numbers are 0, and hex is lower case.
@@ -765,7 +965,7 @@ export type GetTransferStatusResponse = Message<"hop.bridge.v1.GetTransferStatus
  * Use `create(GetTransferStatusResponseSchema)` to create a new message.
  */
 export const GetTransferStatusResponseSchema: GenMessage<GetTransferStatusResponse> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 8);
+  messageDesc(file_hop_bridge_v1_bridge, 12);
 
 /**
  * State of a transfer.
@@ -809,7 +1009,454 @@ export enum GetTransferStatusResponse_State {
  * Describes the enum hop.bridge.v1.GetTransferStatusResponse.State.
  */
 export const GetTransferStatusResponse_StateSchema: GenEnum<GetTransferStatusResponse_State> = /*@__PURE__*/
-  enumDesc(file_hop_bridge_v1_bridge, 8, 0);
+  enumDesc(file_hop_bridge_v1_bridge, 12, 0);
+
+/**
+ * How a transfer goes on, and what the recipient got.
+ *
+ * @generated from message hop.bridge.v1.TransferDetails
+ */
+export type TransferDetails = Message<"hop.bridge.v1.TransferDetails"> & {
+  /**
+   * What the transfer waits for, or how it ended.
+   *
+   * @generated from field: hop.bridge.v1.TransferDetails.Substate substate = 1;
+   */
+  substate: TransferDetails_Substate;
+
+  /**
+   * What the recipient got, in the smallest unit of `received_token`; empty while pending, or if it is not known.
+   *
+   * @generated from field: string received_amount = 2;
+   */
+  receivedAmount: string;
+
+  /**
+   * Symbol of the token that the recipient got, such as `USDC` or `hUSDC`; empty while pending, or if it is not known.
+   *
+   * @generated from field: string received_token = 3;
+   */
+  receivedToken: string;
+
+  /**
+   * The sending transaction.
+   *
+   * @generated from field: hop.bridge.v1.TransferLeg source = 4;
+   */
+  source?: TransferLeg | undefined;
+
+  /**
+   * The transaction that delivered; not set while there is none, or if it has not been found.
+   *
+   * @generated from field: hop.bridge.v1.TransferLeg destination = 5;
+   */
+  destination?: TransferLeg | undefined;
+
+  /**
+   * When half of the transfers of this route would have been received, in Unix seconds: `timestamp` plus the route's
+   * p50. 0 if this server does not know it.
+   *
+   * @generated from field: int64 estimated_delivery_at = 6;
+   */
+  estimatedDeliveryAt: bigint;
+};
+
+/**
+ * Describes the message hop.bridge.v1.TransferDetails.
+ * Use `create(TransferDetailsSchema)` to create a new message.
+ */
+export const TransferDetailsSchema: GenMessage<TransferDetails> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 13);
+
+/**
+ * What the transfer waits for, or how it ended.
+ *
+ * @generated from enum hop.bridge.v1.TransferDetails.Substate
+ */
+export enum TransferDetails_Substate {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: SUBSTATE_UNSPECIFIED = 0;
+   */
+  SUBSTATE_UNSPECIFIED = 0,
+
+  /**
+   * A bonder has to pay it out.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: WAITING_FOR_BONDER = 1;
+   */
+  WAITING_FOR_BONDER = 1,
+
+  /**
+   * CCTP: the burn has to be attested, or the attested message received.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: WAITING_FOR_ATTESTATION = 2;
+   */
+  WAITING_FOR_ATTESTATION = 2,
+
+  /**
+   * From ethereum: the message to the destination chain has to arrive.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: WAITING_FOR_MESSAGE = 3;
+   */
+  WAITING_FOR_MESSAGE = 3,
+
+  /**
+   * No bonder can or did pay it out: its transfer root has to reach the destination.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: WAITING_FOR_SETTLEMENT = 4;
+   */
+  WAITING_FOR_SETTLEMENT = 4,
+
+  /**
+   * Its transfer root has reached the destination: anybody can withdraw it for the recipient.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: WITHDRAWABLE = 5;
+   */
+  WITHDRAWABLE = 5,
+
+  /**
+   * The recipient got the token.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: RECEIVED = 6;
+   */
+  RECEIVED = 6,
+
+  /**
+   * The swap on the destination chain failed, and the recipient got hTokens.
+   * buf:lint:ignore ENUM_VALUE_PREFIX
+   *
+   * @generated from enum value: RECEIVED_HTOKEN = 7;
+   */
+  RECEIVED_HTOKEN = 7,
+}
+
+/**
+ * Describes the enum hop.bridge.v1.TransferDetails.Substate.
+ */
+export const TransferDetails_SubstateSchema: GenEnum<TransferDetails_Substate> = /*@__PURE__*/
+  enumDesc(file_hop_bridge_v1_bridge, 13, 0);
+
+/**
+ * A transaction of a transfer on one of its chains.
+ *
+ * @generated from message hop.bridge.v1.TransferLeg
+ */
+export type TransferLeg = Message<"hop.bridge.v1.TransferLeg"> & {
+  /**
+   * Number of its block; 0 if it is not known.
+   *
+   * @generated from field: int64 block_number = 1;
+   */
+  blockNumber: bigint;
+
+  /**
+   * Time of its block, in Unix seconds; 0 if it is not known.
+   *
+   * @generated from field: int64 timestamp = 2;
+   */
+  timestamp: bigint;
+
+  /**
+   * Whether the block is at or below the chain's `finalized` block.
+   *
+   * @generated from field: bool is_final = 3;
+   */
+  isFinal: boolean;
+};
+
+/**
+ * Describes the message hop.bridge.v1.TransferLeg.
+ * Use `create(TransferLegSchema)` to create a new message.
+ */
+export const TransferLegSchema: GenMessage<TransferLeg> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 14);
+
+/**
+ * Which transfers to list, newest first.
+ *
+ * @generated from message hop.bridge.v1.ListTransfersRequest
+ */
+export type ListTransfersRequest = Message<"hop.bridge.v1.ListTransfersRequest"> & {
+  /**
+   * Address of the sender or the recipient, upper or lower case. Required.
+   *
+   * @generated from field: string account = 1;
+   */
+  account: string;
+
+  /**
+   * Only transfers in this state: `PENDING`, `BONDED` or `UNBONDABLE`.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * Only transfers of this token (symbol or alias, not case-sensitive).
+   *
+   * @generated from field: string token = 3;
+   */
+  token: string;
+
+  /**
+   * Only transfers from this chain (slug).
+   *
+   * @generated from field: string from_chain = 4;
+   */
+  fromChain: string;
+
+  /**
+   * Only transfers to this chain (slug).
+   *
+   * @generated from field: string to_chain = 5;
+   */
+  toChain: string;
+
+  /**
+   * `mainnet` (the default) or `goerli`.
+   *
+   * @generated from field: string network = 6;
+   */
+  network: string;
+
+  /**
+   * Transfers of one page, 1 to 1000; 50 if it is not given.
+   *
+   * @generated from field: optional uint32 page_size = 7;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * `next_page_token` of the page before, with the same filters; empty for the first page.
+   *
+   * @generated from field: string page_token = 8;
+   */
+  pageToken: string;
+
+  /**
+   * `BASIC` (the default) or `FULL`, which adds `details` to each transfer.
+   *
+   * @generated from field: string view = 9;
+   */
+  view: string;
+};
+
+/**
+ * Describes the message hop.bridge.v1.ListTransfersRequest.
+ * Use `create(ListTransfersRequestSchema)` to create a new message.
+ */
+export const ListTransfersRequestSchema: GenMessage<ListTransfersRequest> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 15);
+
+/**
+ * A page of transfers.
+ *
+ * @generated from message hop.bridge.v1.ListTransfersResponse
+ */
+export type ListTransfersResponse = Message<"hop.bridge.v1.ListTransfersResponse"> & {
+  /**
+   * The transfers, newest first. A page can be shorter than requested, also when it is not the last.
+   *
+   * @generated from field: repeated hop.bridge.v1.GetTransferStatusResponse transfers = 1;
+   */
+  transfers: GetTransferStatusResponse[];
+
+  /**
+   * Token of the next page; empty on the last one. Opaque.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * Since when every chain is indexed, in Unix seconds: transfers sent before may be missing.
+   *
+   * @generated from field: int64 covered_from = 3;
+   */
+  coveredFrom: bigint;
+};
+
+/**
+ * Describes the message hop.bridge.v1.ListTransfersResponse.
+ * Use `create(ListTransfersResponseSchema)` to create a new message.
+ */
+export const ListTransfersResponseSchema: GenMessage<ListTransfersResponse> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 16);
+
+/**
+ * Which transfers to watch: some by id and hash, or all of an account.
+ *
+ * @generated from message hop.bridge.v1.WatchTransfersRequest
+ */
+export type WatchTransfersRequest = Message<"hop.bridge.v1.WatchTransfersRequest"> & {
+  /**
+   * Transfer IDs, as in GetTransferStatusRequest. At most 100 together with `transfer_hash`, over GET 50.
+   *
+   * @generated from field: repeated string transfer_id = 1;
+   */
+  transferId: string[];
+
+  /**
+   * Hashes of sending or delivering transactions, 0x-prefixed hex, upper or lower case. Each stands for all its
+   * transfers.
+   *
+   * @generated from field: repeated string transfer_hash = 2;
+   */
+  transferHash: string[];
+
+  /**
+   * Address of a sender or recipient, upper or lower case: all its transfers, those to come included. Needs an index.
+   *
+   * @generated from field: string account = 3;
+   */
+  account: string;
+
+  /**
+   * `mainnet` (the default) or `goerli`.
+   *
+   * @generated from field: string network = 4;
+   */
+  network: string;
+
+  /**
+   * `BASIC` (the default) or `FULL`, which adds `details` to each transfer.
+   *
+   * @generated from field: string view = 5;
+   */
+  view: string;
+
+  /**
+   * `resume_token` of the last message of an earlier watch of the same transfers: what has not changed since is not sent
+   * again. Empty: a new watch.
+   *
+   * @generated from field: string resume_token = 6;
+   */
+  resumeToken: string;
+
+  /**
+   * Slug of the chain on which to look first.
+   *
+   * @generated from field: string from_chain = 7;
+   */
+  fromChain: string;
+};
+
+/**
+ * Describes the message hop.bridge.v1.WatchTransfersRequest.
+ * Use `create(WatchTransfersRequestSchema)` to create a new message.
+ */
+export const WatchTransfersRequestSchema: GenMessage<WatchTransfersRequest> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 17);
+
+/**
+ * An event of a watch: first the present state of each transfer, then every change.
+ *
+ * @generated from message hop.bridge.v1.WatchTransfersResponse
+ */
+export type WatchTransfersResponse = Message<"hop.bridge.v1.WatchTransfersResponse"> & {
+  /**
+   * Resumes the watch after this message, on any server of this service. Opaque.
+   *
+   * @generated from field: string resume_token = 1;
+   */
+  resumeToken: string;
+
+  /**
+   * What happened.
+   *
+   * @generated from oneof hop.bridge.v1.WatchTransfersResponse.event
+   */
+  event: {
+    /**
+     * The state of a transfer: the present one, or a new one.
+     *
+     * @generated from field: hop.bridge.v1.GetTransferStatusResponse transfer = 2;
+     */
+    value: GetTransferStatusResponse;
+    case: "transfer";
+  } | {
+    /**
+     * Nobody knows this transfer yet; it stays watched unless `is_final`.
+     *
+     * @generated from field: hop.bridge.v1.UnknownTransfer unknown = 3;
+     */
+    value: UnknownTransfer;
+    case: "unknown";
+  } | {
+    /**
+     * Nothing: the watch is alive, and may be resumed from here.
+     *
+     * @generated from field: hop.bridge.v1.Bookmark bookmark = 4;
+     */
+    value: Bookmark;
+    case: "bookmark";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message hop.bridge.v1.WatchTransfersResponse.
+ * Use `create(WatchTransfersResponseSchema)` to create a new message.
+ */
+export const WatchTransfersResponseSchema: GenMessage<WatchTransfersResponse> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 18);
+
+/**
+ * A watched transfer that no source knows. It has the field by which it is watched.
+ *
+ * @generated from message hop.bridge.v1.UnknownTransfer
+ */
+export type UnknownTransfer = Message<"hop.bridge.v1.UnknownTransfer"> & {
+  /**
+   * Transfer ID, in lower case; empty if it is watched by hash.
+   *
+   * @generated from field: string transfer_id = 1;
+   */
+  transferId: string;
+
+  /**
+   * Transaction hash, in lower case; empty if it is watched by ID.
+   *
+   * @generated from field: string transfer_hash = 2;
+   */
+  transferHash: string;
+
+  /**
+   * Whether it is no longer looked for: it was not found in ten minutes.
+   *
+   * @generated from field: bool is_final = 3;
+   */
+  isFinal: boolean;
+};
+
+/**
+ * Describes the message hop.bridge.v1.UnknownTransfer.
+ * Use `create(UnknownTransferSchema)` to create a new message.
+ */
+export const UnknownTransferSchema: GenMessage<UnknownTransfer> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 19);
+
+/**
+ * Marks a position in a watch.
+ *
+ * @generated from message hop.bridge.v1.Bookmark
+ */
+export type Bookmark = Message<"hop.bridge.v1.Bookmark"> & {
+};
+
+/**
+ * Describes the message hop.bridge.v1.Bookmark.
+ * Use `create(BookmarkSchema)` to create a new message.
+ */
+export const BookmarkSchema: GenMessage<Bookmark> = /*@__PURE__*/
+  messageDesc(file_hop_bridge_v1_bridge, 20);
 
 /**
  * Filters for the list of routes; all are optional.
@@ -865,7 +1512,7 @@ export type ListAvailableRoutesRequest = Message<"hop.bridge.v1.ListAvailableRou
  * Use `create(ListAvailableRoutesRequestSchema)` to create a new message.
  */
 export const ListAvailableRoutesRequestSchema: GenMessage<ListAvailableRoutesRequest> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 9);
+  messageDesc(file_hop_bridge_v1_bridge, 21);
 
 /**
  * The routes, in the order of `@hop-protocol/sdk`.
@@ -886,7 +1533,7 @@ export type ListAvailableRoutesResponse = Message<"hop.bridge.v1.ListAvailableRo
  * Use `create(ListAvailableRoutesResponseSchema)` to create a new message.
  */
 export const ListAvailableRoutesResponseSchema: GenMessage<ListAvailableRoutesResponse> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 10);
+  messageDesc(file_hop_bridge_v1_bridge, 22);
 
 /**
  * A token with a source and a destination chain.
@@ -942,7 +1589,7 @@ export type Route = Message<"hop.bridge.v1.Route"> & {
  * Use `create(RouteSchema)` to create a new message.
  */
 export const RouteSchema: GenMessage<Route> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 11);
+  messageDesc(file_hop_bridge_v1_bridge, 23);
 
 /**
  * The contracts of a route.
@@ -977,7 +1624,7 @@ export type RouteDetails = Message<"hop.bridge.v1.RouteDetails"> & {
  * Use `create(RouteDetailsSchema)` to create a new message.
  */
 export const RouteDetailsSchema: GenMessage<RouteDetails> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 12);
+  messageDesc(file_hop_bridge_v1_bridge, 24);
 
 /**
  * The contracts of a token on one chain. Addresses are empty where there is no such contract, and lower case.
@@ -1019,7 +1666,7 @@ export type RouteContracts = Message<"hop.bridge.v1.RouteContracts"> & {
  * Use `create(RouteContractsSchema)` to create a new message.
  */
 export const RouteContractsSchema: GenMessage<RouteContracts> = /*@__PURE__*/
-  messageDesc(file_hop_bridge_v1_bridge, 13);
+  messageDesc(file_hop_bridge_v1_bridge, 25);
 
 /**
  * Reads the Hop v1 bridge: quotes, transfers and routes.
