@@ -49,6 +49,8 @@ export default defineConfig({
         extends: true,
         test: { name: "fault-injection", include: ["test/fault-injection/**/*.test.ts"], globalSetup, setupFiles },
       },
+      // Starts real servers from Debian's packages. Left out of `npm test` where they are missing.
+      { extends: true, test: { name: "replicas", include: ["test/replicas/**/*.test.ts"], globalSetup, setupFiles } },
       { extends: true, test: { name: "fuzz", include: ["test/fuzz/**/*.test.ts"], globalSetup, setupFiles } },
     ],
   },
