@@ -301,6 +301,8 @@ export interface components {
             state: components["schemas"]["GetTransferStatusResponseState"];
             /** @description IDs of the other transfers that the same transaction sent, in log order. Several transfers from ethereum in one transaction share its hash as ID. */
             otherTransferIds: components["schemas"]["TransferId"][];
+            /** @description Only with `view=FULL`: how the transfer goes on, and what the recipient got. */
+            details?: components["schemas"]["TransferDetails"];
         };
         /**
          * @description Transfer ID: 32 bytes as 0x-prefixed hex, or the decimal nonce of a CCTP transfer.
@@ -342,6 +344,43 @@ export interface components {
          * @enum {string}
          */
         GetTransferStatusResponseState: "PENDING" | "BONDED" | "UNBONDABLE";
+        /** @description How a transfer goes on, and what the recipient got. */
+        TransferDetails: {
+            /** @description What the transfer waits for, or how it ended. */
+            substate: components["schemas"]["TransferDetailsSubstate"];
+            /** @description What the recipient got, in the smallest unit of `receivedToken`; empty while pending, or if it is not known. */
+            receivedAmount: components["schemas"]["AmountOrZero"] | "";
+            /** @description Symbol of the token that the recipient got, such as `USDC` or `hUSDC`; empty while pending, or if it is not known. */
+            receivedToken: string;
+            /** @description The sending transaction. */
+            source?: components["schemas"]["TransferLeg"];
+            /** @description The transaction that delivered; not set while there is none, or if it has not been found. */
+            destination?: components["schemas"]["TransferLeg"];
+            /** @description When half of the transfers of this route would have been received, in Unix seconds: `timestamp` plus the route's p50. 0 if this server does not know it. */
+            estimatedDeliveryAt: components["schemas"]["UnixTime"];
+        };
+        /**
+         * @description What the transfer waits for, or how it ended.
+         *
+         *     - `WAITING_FOR_BONDER`: A bonder has to pay it out.
+         *     - `WAITING_FOR_ATTESTATION`: CCTP: the burn has to be attested, or the attested message received.
+         *     - `WAITING_FOR_MESSAGE`: From ethereum: the message to the destination chain has to arrive.
+         *     - `WAITING_FOR_SETTLEMENT`: No bonder can pay it out, or none did before its transfer root was committed: that root has to reach the destination.
+         *     - `WITHDRAWABLE`: Its transfer root has reached the destination: anybody can withdraw it for the recipient.
+         *     - `RECEIVED`: The recipient was paid what the transfer asks for, or it is not known in what token.
+         *     - `RECEIVED_HTOKEN`: The recipient got hTokens instead of the token: the swap on the destination chain failed, or the transfer was withdrawn, which makes no swap.
+         * @enum {string}
+         */
+        TransferDetailsSubstate: "WAITING_FOR_BONDER" | "WAITING_FOR_ATTESTATION" | "WAITING_FOR_MESSAGE" | "WAITING_FOR_SETTLEMENT" | "WITHDRAWABLE" | "RECEIVED" | "RECEIVED_HTOKEN";
+        /** @description A transaction of a transfer on one of its chains. */
+        TransferLeg: {
+            /** @description Number of its block; 0 if it is not known. */
+            blockNumber: components["schemas"]["BlockNumber"];
+            /** @description Time of its block, in Unix seconds; 0 if it is not known. */
+            timestamp: components["schemas"]["UnixTime"];
+            /** @description Whether the block is at or below the chain's `finalized` block. */
+            isFinal: boolean;
+        };
         /** @description A token with a source and a destination chain. */
         Route: {
             /** @description Token symbol. */
@@ -834,6 +873,11 @@ export interface operations {
                     linea?: components["schemas"]["RpcUrl"];
                     polygonzk?: components["schemas"]["RpcUrl"];
                 };
+                /**
+                 * @description `BASIC` (the default) or `FULL`, which adds `details` to the response.
+                 * @example BASIC
+                 */
+                view?: components["schemas"]["View"];
                 /**
                  * @deprecated
                  * @description Has no effect: accepted because clients of the older server send it.
