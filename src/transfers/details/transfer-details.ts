@@ -1,0 +1,60 @@
+import type { ServiceError } from "../../errors.js";
+import type { MaybePromise } from "../../resilience/maybe-async.js";
+import type { LookupContext } from "../sources/transfer-source.js";
+import type { TransferStatus } from "../status.js";
+
+/** What a transfer waits for, or how it ended. */
+export type TransferSubstate =
+  | "WAITING_FOR_BONDER"
+  | "WAITING_FOR_ATTESTATION"
+  | "WAITING_FOR_MESSAGE"
+  | "WAITING_FOR_SETTLEMENT"
+  | "WITHDRAWABLE"
+  | "RECEIVED"
+  | "RECEIVED_HTOKEN";
+
+/** What the recipient of a transfer got. */
+export interface Payout {
+  /** In the token's smallest unit. */
+  readonly amount: bigint;
+  /** Symbol of the token, or of its hToken. */
+  readonly token: string;
+  readonly isHToken: boolean;
+}
+
+/** A transaction of a transfer on one of its chains. */
+export interface TransferLeg {
+  /** Number of its block; 0: unknown. */
+  readonly blockNumber: number;
+  /** Time of its block, Unix seconds; 0: unknown. */
+  readonly timestamp: number;
+  /** Whether the block is final. */
+  readonly isFinal: boolean;
+}
+
+/** How a transfer goes on, and what the recipient got. */
+export interface TransferDetails {
+  readonly substate: TransferSubstate;
+  /** undefined while the transfer is pending, and when it is not known what the recipient got. */
+  readonly payout: Payout | undefined;
+  readonly source: TransferLeg;
+  /** undefined while the transfer is pending, and when the delivering transaction has not been found. */
+  readonly destination: TransferLeg | undefined;
+  /** When half of the transfers of this route would have been received, Unix seconds; 0: unknown. */
+  readonly estimatedDeliveryAt: number;
+}
+
+/** The details of one status; an error when a chain that has to tell them did not answer. */
+export type DetailsOutcome = { readonly details: TransferDetails } | { readonly error: ServiceError };
+
+/** Finds the details of statuses, whatever source those came from. */
+export interface TransferDetailsFinder {
+  /**
+   * Reads the details of statuses of one network, several at once: one batch per chain and round. Returns an outcome for each
+   * status, in their order; the error of one affects no other. Answers synchronously when all details are cached, without
+   * reading the signal.
+   * @param context `remainingMs` limits the wait: a chain that is too slow gives UPSTREAM_UNAVAILABLE before that time is over
+   * @throws ServiceError OVERLOADED or RATE_LIMITED when the chains cannot be read for this caller now
+   */
+  find(statuses: readonly TransferStatus[], context: LookupContext): MaybePromise<readonly DetailsOutcome[]>;
+}
