@@ -242,6 +242,20 @@ export interface components {
              * @description Price of one native token of the destination chain.
              */
             nativeUsd: number;
+            /**
+             * @description Where `tokenUsd` comes from: `FIXED` (this server's configuration), `ASSETS` (Hop's price document) or `CHAINLINK` (price feeds on the chains); "" where no price was needed.
+             * @enum {string}
+             */
+            tokenSource: "" | "FIXED" | "ASSETS" | "CHAINLINK";
+            /** @description When that source last updated `tokenUsd`, in Unix seconds; 0 for a fixed price and where no price was needed. */
+            tokenUpdatedAt: components["schemas"]["UnixTime"];
+            /**
+             * @description Where `nativeUsd` comes from, as `tokenSource`.
+             * @enum {string}
+             */
+            nativeSource: "" | "FIXED" | "ASSETS" | "CHAINLINK";
+            /** @description When that source last updated `nativeUsd`, as `tokenUpdatedAt`. */
+            nativeUpdatedAt: components["schemas"]["UnixTime"];
         };
         /**
          * Format: int64
