@@ -5,13 +5,14 @@ import {
   type QuoteDetails as QuoteDetailsMessage,
   QuoteDetailsSchema,
   QuoteLimitsSchema,
+  type QuotePrices as QuotePricesMessage,
   QuotePricesSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { QuoteDetails } from "../quotes/quote-details.js";
+import type { QuoteDetails, QuotePrices } from "../quotes/quote-details.js";
 
 /** Returns the details of a quote as their message: what `create` would return, which takes longer than the quote. */
 export function toQuoteDetailsMessage(details: QuoteDetails): QuoteDetailsMessage {
-  const { steps, minAmount, liquidity, gas, prices, deliveryTime } = details;
+  const { steps, minAmount, liquidity, gas, deliveryTime } = details;
   return {
     $typeName: QuoteDetailsSchema.typeName,
     amountOut: steps.amountOut.toString(),
@@ -40,10 +41,22 @@ export function toQuoteDetailsMessage(details: QuoteDetails): QuoteDetailsMessag
       gasPrice: gas.gasPrice.toString(),
       l1Fee: gas.l1Fee.toString(),
     },
-    prices: { $typeName: QuotePricesSchema.typeName, ...prices },
+    prices: toPricesMessage(details.prices),
     sourceBlock: details.sourceBlock,
     destinationBlock: details.destinationBlock,
     observedAt: BigInt(details.observedAt),
     validUntil: BigInt(details.validUntil),
+  };
+}
+
+function toPricesMessage({ tokenUsd, nativeUsd, tokenOrigin, nativeOrigin }: QuotePrices): QuotePricesMessage {
+  return {
+    $typeName: QuotePricesSchema.typeName,
+    tokenUsd,
+    nativeUsd,
+    tokenSource: tokenOrigin?.source ?? "",
+    tokenUpdatedAt: BigInt(tokenOrigin?.updatedAtSeconds ?? 0),
+    nativeSource: nativeOrigin?.source ?? "",
+    nativeUpdatedAt: BigInt(nativeOrigin?.updatedAtSeconds ?? 0),
   };
 }

@@ -14,6 +14,15 @@ export interface PriceTable {
    * @throws ServiceError UPSTREAM_UNAVAILABLE when no source has a usable price.
    */
   getUsdPrice(symbol: string): number;
+  /** Returns where this price comes from. @throws like getUsdPrice */
+  readonly getOrigin: (symbol: string) => PriceOrigin;
+}
+
+/** Where a price comes from. */
+export interface PriceOrigin {
+  readonly source: "FIXED" | "ASSETS" | "CHAINLINK";
+  /** When the source last updated the price, Unix seconds; 0 for a fixed price. */
+  readonly updatedAtSeconds: number;
 }
 
 export interface TokenPrices {
@@ -39,6 +48,8 @@ const MAX_PRICE_AGE_MS = 10 * 60 * 1000;
 
 /** Plausibility limit; no token is worth as much. */
 const MAX_PRICE_USD = 1e9;
+
+const FIXED_ORIGIN: PriceOrigin = { source: "FIXED", updatedAtSeconds: 0 };
 
 /** Tokens that have the price of another one, as in the SDK. */
 const PRICE_ALIASES: Readonly<Record<string, string>> = {
@@ -67,18 +78,19 @@ export function createTokenPrices({ fixedPricesUsd, document, now }: TokenPrices
   }
 
   function createTable(priceDocument: PriceDocument | undefined): PriceTable {
-    return {
-      getUsdPrice(requestedSymbol) {
-        const symbol = PRICE_ALIASES[requestedSymbol] ?? requestedSymbol;
-        const isCurrent = priceDocument !== undefined && priceDocument.timestamp > now() - MAX_PRICE_AGE_MS;
-        const price =
-          findFixedPrice(requestedSymbol) ?? (isCurrent ? priceDocument.prices.get(symbol.toUpperCase()) : undefined);
-        if (price === undefined || !(price > 0)) {
-          throw new ServiceError("UPSTREAM_UNAVAILABLE", `no price for ${symbol}`);
-        }
-        return roundLikeSdk(symbol, price);
-      },
-    };
+    function getPrice(requestedSymbol: string): { readonly usd: number; readonly origin: PriceOrigin } {
+      const symbol = PRICE_ALIASES[requestedSymbol] ?? requestedSymbol;
+      const fixedPrice = findFixedPrice(requestedSymbol);
+      if (fixedPrice !== undefined) return { usd: roundLikeSdk(symbol, fixedPrice), origin: FIXED_ORIGIN };
+      const isCurrent = priceDocument !== undefined && priceDocument.timestamp > now() - MAX_PRICE_AGE_MS;
+      const price = isCurrent ? priceDocument.prices.get(symbol.toUpperCase()) : undefined;
+      if (price === undefined || !(price > 0)) {
+        throw new ServiceError("UPSTREAM_UNAVAILABLE", `no price for ${symbol}`);
+      }
+      const updatedAtSeconds = Math.floor((priceDocument?.timestamp ?? 0) / 1000);
+      return { usd: roundLikeSdk(symbol, price), origin: { source: "ASSETS", updatedAtSeconds } };
+    }
+    return { getUsdPrice: (symbol) => getPrice(symbol).usd, getOrigin: (symbol) => getPrice(symbol).origin };
   }
 
   function acceptNewest(entry: CacheEntry<PriceDocument>): PriceTable {

@@ -1,6 +1,6 @@
+import type { PriceOrigin, PriceTable } from "../prices/token-prices.js";
 import type { RouteQuoter } from "./math/quote.js";
 import type { QuoteSteps } from "./math/quote-steps.js";
-import type { RouteSnapshot } from "./math/route-snapshot.js";
 import type { ChainState } from "./state/chain-state.js";
 import type { Liquidity } from "./state/route-liquidity.js";
 import type { RoutePlan } from "./state/route-plan.js";
@@ -15,8 +15,7 @@ export interface QuoteDetails {
   readonly deliveryTime: DeliveryTime;
   /** Of the transaction on the destination; all 0 for transfers from L1 over Hop's own bridge. */
   readonly gas: { readonly gasLimit: bigint; readonly gasPrice: bigint; readonly l1Fee: bigint };
-  /** In US dollars; 0 where the quote needs no price. */
-  readonly prices: { readonly tokenUsd: number; readonly nativeUsd: number };
+  readonly prices: QuotePrices;
   /** 0n: nothing is read there. */
   readonly sourceBlock: bigint;
   readonly destinationBlock: bigint;
@@ -24,6 +23,16 @@ export interface QuoteDetails {
   readonly observedAt: number;
   /** Until when the inputs are young enough, Unix seconds. */
   readonly validUntil: number;
+}
+
+/** The prices of a quote. */
+export interface QuotePrices {
+  /** In US dollars; 0 where the quote needs no price. */
+  readonly tokenUsd: number;
+  readonly nativeUsd: number;
+  /** undefined where the quote needs no price. */
+  readonly tokenOrigin: PriceOrigin | undefined;
+  readonly nativeOrigin: PriceOrigin | undefined;
 }
 
 /** How long transfers on a route took. */
@@ -36,12 +45,13 @@ export interface DeliveryTime {
 export const NO_DELIVERY_TIME: DeliveryTime = { p50Seconds: 0, p90Seconds: 0, samples: 0 };
 
 const NO_GAS = { gasLimit: 0n, gasPrice: 0n, l1Fee: 0n };
-const NO_PRICES = { tokenUsd: 0, nativeUsd: 0 };
+const NO_PRICES = { tokenUsd: 0, nativeUsd: 0, tokenOrigin: undefined, nativeOrigin: undefined };
 
 /** The inputs of a quote with details. */
 export interface QuoteDetailsInputs {
   readonly plan: RoutePlan;
   readonly quoter: RouteQuoter;
+  readonly priceTable: PriceTable;
   readonly amountIn: bigint;
   /** Output of the swap before a CCTP transfer; undefined: there is none. */
   readonly swappedAmount: bigint | undefined;
@@ -67,7 +77,7 @@ export function createQuoteDetails(inputs: QuoteDetailsInputs): QuoteDetails {
     liquidity,
     isLiquidityAvailable: isLiquiditySufficient(liquidity, amountIn, steps),
     deliveryTime: inputs.deliveryTime,
-    ...listFeeInputs(quoter.snapshot),
+    ...listFeeInputs(inputs),
     sourceBlock: sourceState?.block.number ?? 0n,
     destinationBlock: destinationState?.block.number ?? 0n,
     observedAt,
@@ -84,11 +94,16 @@ function isLiquiditySufficient(
   return available === undefined || available >= (basis === "CCTP_BURN_LIMIT" ? amountIn : requiredLiquidity);
 }
 
-/** Returns the gas and the prices from which the fees of a snapshot are computed. */
-function listFeeInputs(snapshot: RouteSnapshot): Pick<QuoteDetails, "gas" | "prices"> {
+/** Returns the gas and the prices from which the fees of a quote are computed. */
+function listFeeInputs({
+  plan,
+  priceTable,
+  quoter: { snapshot },
+}: QuoteDetailsInputs): Pick<QuoteDetails, "gas" | "prices"> {
   const inputs = snapshot.kind === "cctp" ? snapshot : snapshot.bonder;
   if (inputs === undefined) return { gas: NO_GAS, prices: NO_PRICES };
   const { delivery, tokenUsd, nativeUsd } = inputs;
   const { gas: gasLimit, gasPrice, l1Fee } = delivery;
-  return { gas: { gasLimit, gasPrice, l1Fee }, prices: { tokenUsd, nativeUsd } };
+  const [tokenOrigin, nativeOrigin] = plan.pricedTokens.map(priceTable.getOrigin);
+  return { gas: { gasLimit, gasPrice, l1Fee }, prices: { tokenUsd, nativeUsd, tokenOrigin, nativeOrigin } };
 }

@@ -104,6 +104,7 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
         ? addDetails(basicQuote, {
             plan: route.plan,
             quoter,
+            priceTable,
             amountIn,
             swappedAmount,
             sourceState,
@@ -180,6 +181,7 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
         return addDetails(quote, {
           plan,
           quoter,
+          priceTable,
           amountIn,
           swappedAmount: swap?.amountOut,
           sourceState,

@@ -32,7 +32,7 @@ export interface RoutePlan {
   };
   /** The swap before a CCTP transfer of USDC.e. */
   readonly usdcSwapPool: UsdcSwapPool | undefined;
-  /** Tokens whose prices are needed. */
+  /** Tokens whose prices are needed: none, or the token that the fees are paid in and the destination's native token. */
   readonly pricedTokens: readonly string[];
   /** @throws ServiceError UPSTREAM_UNAVAILABLE for a value that could not be read, including a price. */
   buildSnapshot(source: ChainState | undefined, destination: ChainState | undefined, prices: PriceTable): RouteSnapshot;

@@ -62,8 +62,11 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
     if (token !== "ETH" && token !== "DAI") throw unavailableError("no price");
     return state.usd ?? 0;
   };
+  const expectNoOrigin = (): never => {
+    throw new Error("a status names no source of its prices");
+  };
   const prices: TokenPrices = {
-    peekTable: () => (state.usd === undefined ? undefined : { getUsdPrice: price }),
+    peekTable: () => (state.usd === undefined ? undefined : { getUsdPrice: price, getOrigin: expectNoOrigin }),
     getTable: () => Promise.reject(new Error("one price is enough")),
     getUsdPrice: () =>
       new Promise((resolve, reject) => {

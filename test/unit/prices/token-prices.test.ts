@@ -102,6 +102,13 @@ describe("a price table", () => {
     expect(source.peekTable(["ETH", "HOP"])).toBeUndefined();
   });
 
+  test("says where a price comes from and how old it is", () => {
+    const table = createPrices({ ETH: 1 }, { HOP: 3 }, 90_500).peekTable(["HOP"]);
+    expect(table?.getOrigin("WETH")).toEqual({ source: "FIXED", updatedAtSeconds: 0 });
+    expect(table?.getOrigin("HOP")).toEqual({ source: "ASSETS", updatedAtSeconds: NOW / 1000 - 91 });
+    expect(() => table?.getOrigin("DAI")).toThrow("no price for DAI");
+  });
+
   test("names the token without a price in its error", () => {
     expect(() => createPrices({ ETH: 1 }).peekTable(["ETH"])?.getUsdPrice("HOP")).toThrow("no price for HOP");
   });

@@ -121,6 +121,7 @@ describe("a quote with details", () => {
     full.engine.close();
 
     const { details, ...rest } = quote;
+    const fixedOrigin = { source: "FIXED", updatedAtSeconds: 0 };
     expect({ quote: rest, freshness }).toEqual(basicQuote);
     const chainsOf = (batches: typeof basic.batches) => batches.map(({ slug }) => slug);
     expect(chainsOf(full.batches)).toEqual(chainsOf(basic.batches));
@@ -133,7 +134,7 @@ describe("a quote with details", () => {
       liquidity: { basis: "BONDER_CREDIT", available: 10n ** 9n - 300n },
       isLiquidityAvailable: true,
       gas: { gasLimit: 100_000n, gasPrice: 10n ** 7n, l1Fee: 5n },
-      prices: { tokenUsd: 1, nativeUsd: 3000 },
+      prices: { tokenUsd: 1, nativeUsd: 3000, tokenOrigin: fixedOrigin, nativeOrigin: fixedOrigin },
       observedAt: 1_795_000_000,
       validUntil: 1_795_000_004,
     });
