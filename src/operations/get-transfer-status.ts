@@ -1,13 +1,8 @@
-import {
-  type GetTransferStatusRequest,
-  type GetTransferStatusResponse,
-  GetTransferStatusResponse_State as State,
-} from "../../gen/hop/bridge/v1/bridge_pb.js";
+import type { GetTransferStatusRequest, GetTransferStatusResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients, NetworkChainClients } from "../chain/chains.js";
 import { isBytes32 } from "../chain/hex.js";
 import { ServiceError } from "../errors.js";
 import type { Network } from "../hop/networks.js";
-import { getTokenDecimals } from "../hop/tokens.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import { withTimeout } from "../resilience/with-timeout.js";
@@ -16,6 +11,7 @@ import { isImmutableStatus, type TransferStatus } from "../transfers/status.js";
 import { getStatusTtlMs, type StatusCache } from "../transfers/status-cache.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import { parseNetwork, parseRpcUrls } from "./parameters.js";
+import { toTransferStatusMessage } from "./transfer-status-message.js";
 
 /** How long a response waits for a price after the status is known. */
 const PRICE_TIMEOUT_MS = 1_000;
@@ -157,10 +153,10 @@ function createMessageMemo(): (status: TransferStatus, priceUsd: number) => GetT
     { readonly priceUsd: number; readonly message: GetTransferStatusResponse }
   >();
   return (status, priceUsd) => {
-    if (!Object.isFrozen(status)) return Object.preventExtensions(toResponseMessage(status, priceUsd));
+    if (!Object.isFrozen(status)) return Object.preventExtensions(toTransferStatusMessage(status, priceUsd));
     const memoized = memo.get(status);
     if (memoized?.priceUsd === priceUsd) return memoized.message;
-    const message = Object.freeze(toResponseMessage(status, priceUsd));
+    const message = Object.freeze(toTransferStatusMessage(status, priceUsd));
     memo.set(status, { priceUsd, message });
     return message;
   };
@@ -185,48 +181,4 @@ function createDescriptionMemo(): (status: TransferStatus) => StatusDescription 
     if (Object.isFrozen(status)) memo.set(status, description);
     return description;
   };
-}
-
-function toResponseMessage(
-  { sent, delivery, state, otherTransferIds }: TransferStatus,
-  priceUsd: number,
-): GetTransferStatusResponse {
-  const { event, source, destination } = sent;
-  const amountFormatted = toWholeTokens(event.amount, sent.token);
-  const bonderFeeFormatted = toWholeTokens(event.bonderFee, sent.token);
-  // Not by `create`, nor by copying what it creates: both take longer than printing the message.
-  return {
-    $typeName: "hop.bridge.v1.GetTransferStatusResponse",
-    transferId: sent.id,
-    transactionHash: sent.transactionHash,
-    sourceChainId: source.chainId,
-    sourceChainSlug: source.slug,
-    destinationChainId: destination.chainId,
-    destinationChainSlug: destination.slug,
-    accountAddress: sent.account,
-    amount: event.amount.toString(),
-    amountFormatted,
-    amountUsd: amountFormatted * priceUsd,
-    amountOutMin: event.amountOutMin.toString(),
-    deadline: event.deadline > MAX_INT64 ? MAX_INT64 : event.deadline,
-    recipientAddress: event.recipient,
-    bonderFee: event.bonderFee.toString(),
-    bonderFeeFormatted,
-    bonderFeeUsd: bonderFeeFormatted * priceUsd,
-    bonded: delivery !== undefined,
-    bondTransactionHash: delivery?.transactionHash ?? "",
-    bonderAddress: delivery?.bonder ?? "",
-    token: sent.token,
-    timestamp: BigInt(sent.timestamp),
-    state: State[state],
-    otherTransferIds: Object.freeze([...otherTransferIds]) as string[],
-  };
-}
-
-/** A sender may choose any 256-bit deadline; the field of the response is an int64. */
-const MAX_INT64 = 2n ** 63n - 1n;
-
-/** Converts to whole tokens: the double nearest to amount / 10^decimals. */
-function toWholeTokens(amount: bigint, token: string): number {
-  return Number(`${amount}e-${getTokenDecimals(token)}`);
 }
