@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import { createAdaptiveLimiter } from "../../../src/resilience/adaptive-limiter.js";
 import { createSingleFlight } from "../../../src/resilience/single-flight.js";
-import type { EventRows } from "../../../src/transfers/index/store/index-store.js";
 import { type IndexHandle, openIndex } from "../../../src/transfers/index/store/open-index.js";
+import type { EventRows } from "../../../src/transfers/index/store/schema.js";
 import { createIndexLookup } from "../../../src/transfers/sources/index-source.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
 import { createStatusCache } from "../../../src/transfers/status-cache.js";

@@ -1,14 +1,9 @@
-import { setImmediate } from "node:timers/promises";
 import type { Kysely } from "kysely";
-import type { BlockHeader, BlockRange } from "../../../chain/read/chain-reads.js";
+import type { BlockHeader } from "../../../chain/read/chain-reads.js";
+import { type Change, recordChanges } from "./changes/change-log.js";
+import { deleteEvents, insertEvents } from "./changes/event-changes.js";
 import { bytesToHex, hexToBytes } from "./hex.js";
-import type { CursorRow, DeliveryRow, IndexTables, SendRow } from "./schema.js";
-
-/** The rows of a set of events. */
-export interface EventRows {
-  readonly sends: readonly SendRow[];
-  readonly deliveries: readonly DeliveryRow[];
-}
+import type { CursorRow, EventRows, IndexTables } from "./schema.js";
 
 /**
  * Writes the index. Each method is one transaction that changes events and cursor together, so that a process can be killed
@@ -49,21 +44,26 @@ export interface AdvanceOptions {
   readonly observedAtMs: number;
 }
 
-/** Statements run synchronously: small ones let the event loop serve requests in between. */
-const ROWS_PER_STATEMENT = 100;
-
-/** @param transact runs its argument in one transaction */
+/**
+ * @param transact runs its argument in one transaction
+ * @param onChange called after a transaction that has changed transfers
+ */
 export function createIndexStore(
   db: Kysely<IndexTables>,
   transact: (work: (transaction: Kysely<IndexTables>) => Promise<void>) => Promise<void>,
+  onChange: () => void,
 ): IndexStore {
-  /** Moves one end of a cursor that no other process has moved, and runs `work` in the same transaction. */
+  /**
+   * Moves one end of a cursor that no other process has moved, and runs `work` in the same transaction, which records the
+   * changes that it returns.
+   */
   async function moveCursor(
     { chain_id, from_block, to_block, final_to }: CursorRow,
     end: "from" | "to",
     change: Partial<Omit<CursorRow, "chain_id">>,
-    work: (transaction: Kysely<IndexTables>) => Promise<void>,
+    work: (transaction: Kysely<IndexTables>) => Promise<readonly Change[]>,
   ): Promise<void> {
+    let hasChanged = false;
     await transact(async (transaction) => {
       const update = transaction.updateTable("cursors").set(change).where("chain_id", "=", chain_id);
       // The two ends move independently: the backfill moves one, the realtime sync the other.
@@ -72,8 +72,11 @@ export function createIndexStore(
         : update.where("to_block", "=", to_block).where("final_to", "=", final_to)
       ).executeTakeFirst();
       if (numUpdatedRows !== 1n) throw new Error("another process has moved the cursor of the index");
-      await work(transaction);
+      const changes = await work(transaction);
+      hasChanged = changes.length > 0;
+      await recordChanges(transaction, changes);
     });
+    if (hasChanged) onChange();
   }
 
   return {
@@ -115,66 +118,44 @@ export function createIndexStore(
         "to",
         { to_block: to.number, observed_at: observedAtMs, ...(isFinal ? { final_to: to.number } : {}) },
         async (transaction) => {
-          await insertRows(transaction, rows);
+          const changes = await insertEvents(transaction, cursor.chain_id, rows);
           await upsertBlock(transaction, cursor.chain_id, to);
-          if (isFinal) await deleteBlocks(transaction, cursor.chain_id, "<", to.number);
+          if (isFinal) await discardBefore(transaction, cursor.chain_id, to.number);
+          return changes;
         },
       ),
     // The blocks above are unknown until they are read again.
     rollBack: (cursor, { number, timestamp }) =>
       moveCursor(cursor, "to", { to_block: number, observed_at: timestamp * 1_000 }, async (transaction) => {
-        await deleteRows(transaction, cursor.chain_id, { from: number + 1, to: cursor.to_block });
+        const range = { from: number + 1, to: cursor.to_block };
+        const changes = await deleteEvents(transaction, cursor.chain_id, range);
         await deleteBlocks(transaction, cursor.chain_id, ">", number);
+        return changes;
       }),
     finalize: (cursor, to, rows) =>
       moveCursor(cursor, "to", { final_to: to.number }, async (transaction) => {
-        await deleteRows(transaction, cursor.chain_id, { from: cursor.final_to + 1, to: to.number });
-        await insertRows(transaction, rows);
+        const range = { from: cursor.final_to + 1, to: to.number };
+        const removed = await deleteEvents(transaction, cursor.chain_id, range);
+        const added = await insertEvents(transaction, cursor.chain_id, rows);
         await upsertBlock(transaction, cursor.chain_id, to);
-        await deleteBlocks(transaction, cursor.chain_id, "<", to.number);
+        await discardBefore(transaction, cursor.chain_id, to.number);
+        return [...removed, ...added];
       }),
     prepend: (cursor, from, fromTimestamp, rows) =>
       moveCursor(cursor, "from", { from_block: from, from_timestamp: fromTimestamp }, (transaction) =>
-        insertRows(transaction, rows),
+        insertEvents(transaction, cursor.chain_id, rows),
       ),
   };
 }
 
-/** Inserts rows; existing rows stay as they are. */
-async function insertRows(transaction: Kysely<IndexTables>, { sends, deliveries }: EventRows): Promise<void> {
-  for await (const chunk of chunkRows(sends)) {
-    await transaction
-      .insertInto("sends")
-      .values(chunk)
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
-  }
-  for await (const chunk of chunkRows(deliveries)) {
-    await transaction
-      .insertInto("deliveries")
-      .values(chunk)
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
-  }
-}
-
-async function* chunkRows<Row>(rows: readonly Row[]): AsyncGenerator<Row[]> {
-  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
-    // Yields between chunks only: the transaction locks out other processes, so it should end soon.
-    if (start > 0) await setImmediate();
-    yield rows.slice(start, start + ROWS_PER_STATEMENT);
-  }
-}
-
-async function deleteRows(transaction: Kysely<IndexTables>, chainId: number, { from, to }: BlockRange): Promise<void> {
-  for (const table of ["sends", "deliveries"] as const) {
-    await transaction
-      .deleteFrom(table)
-      .where("chain_id", "=", chainId)
-      .where("block_number", ">=", from)
-      .where("block_number", "<=", to)
-      .execute();
-  }
+/** Removes what only blocks that are not final need, below a block. */
+async function discardBefore(transaction: Kysely<IndexTables>, chainId: number, number: number): Promise<void> {
+  await deleteBlocks(transaction, chainId, "<", number);
+  await transaction
+    .deleteFrom("removed_sends")
+    .where("chain_id", "=", chainId)
+    .where("block_number", "<=", number)
+    .execute();
 }
 
 /** Inserts a block, or replaces the one with its number: after a reorg it has another hash. */

@@ -1,4 +1,4 @@
-import { type Kysely, type Migration, Migrator } from "kysely";
+import { type Kysely, type Migration, Migrator, sql } from "kysely";
 import { acquireLease } from "./lease.js";
 import type { IndexTables } from "./schema.js";
 import {
@@ -73,10 +73,60 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
       }
     },
   },
+  "2026-11-changes": {
+    async up(db: Kysely<unknown>) {
+      await db.schema
+        .createTable("changes")
+        .ifNotExists()
+        .addColumn("sequence", "bigint", (column) => column.notNull().primaryKey())
+        .addColumn("arrival_key", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("transaction_hash", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("kind", "text")
+        .addColumn("account", BYTES_COLUMN_TYPE)
+        .addColumn("recipient", BYTES_COLUMN_TYPE)
+        .execute();
+      await db.schema
+        .createTable("change_counter")
+        .ifNotExists()
+        .addColumn("id", "integer", (column) => column.notNull().primaryKey())
+        .addColumn("value", "bigint", (column) => column.notNull())
+        .execute();
+      await sql`insert into change_counter (id, value) values (1, 0) on conflict do nothing`.execute(db);
+    },
+  },
+  "2026-11-lists": {
+    async up(db: Kysely<unknown>) {
+      if (!(await hasColumn(db, "sends", "first_timestamp")))
+        await db.schema.alterTable("sends").addColumn("first_timestamp", "bigint").execute();
+      await db.schema
+        .createTable("removed_sends")
+        .ifNotExists()
+        .addColumn("chain_id", "bigint", (column) => column.notNull())
+        .addColumn("transaction_hash", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("arrival_key", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("first_timestamp", "bigint", (column) => column.notNull())
+        .addColumn("block_number", "bigint", (column) => column.notNull())
+        .addPrimaryKeyConstraint("removed_sends_key", ["chain_id", "transaction_hash", "arrival_key"])
+        .execute();
+      for (const column of ["account", "recipient"])
+        await db.schema
+          .createIndex(`sends_${column}_time`)
+          .ifNotExists()
+          .on("sends")
+          .column(column)
+          .expression(sql`coalesce(first_timestamp, timestamp)`)
+          .execute();
+    },
+  },
 };
 
-/** How long another process may take for its migration. */
-const MIGRATION_TIMEOUT_MS = 30_000;
+async function hasColumn(db: Kysely<unknown>, table: string, column: string): Promise<boolean> {
+  const tables = await db.introspection.getTables();
+  return tables.some(({ name, columns }) => name === table && columns.some((other) => other.name === column));
+}
+
+/** How long another process may take for its migration: indexes of ten million rows take half a minute. */
+const MIGRATION_TIMEOUT_MS = 300_000;
 const RETRY_INTERVAL_MS = 50;
 
 /**

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Network } from "../../../hop/networks.js";
+import type { IndexChangeFeed } from "./changes/index-changes.js";
+import { createSqliteChangeFeed } from "./changes/sqlite-change-feed.js";
 import { createIndexStore, type IndexStore } from "./index-store.js";
 import { migrateIndex } from "./migrations.js";
 import type { IndexTables } from "./schema.js";
@@ -11,6 +13,7 @@ export interface IndexHandle {
   readonly file: string;
   readonly reader: TransferIndexReader;
   readonly store: IndexStore;
+  readonly changes: IndexChangeFeed;
   close(): void;
 }
 
@@ -26,13 +29,24 @@ export async function openIndex(file: string, network: Network): Promise<IndexHa
     const readConnection = await openSqlite(file, { readonly: true });
     const reader = createTransferIndex(readConnection, network);
     const db = createKysely<IndexTables>(writer);
+    const listeners = new Set<{ readonly onWrite: () => void }>();
+    const notify = (): void => {
+      for (const { onWrite } of listeners) onWrite();
+    };
+    const subscribe = (onWrite: () => void): (() => void) => {
+      const listener = { onWrite };
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    };
     return {
       file,
       reader,
       store: createIndexStore(
         db,
         createTransactionRunner(writer, db, (ms) => sleep(ms)),
+        notify,
       ),
+      changes: createSqliteChangeFeed(readConnection, subscribe),
       close() {
         reader.close();
         writer.close();

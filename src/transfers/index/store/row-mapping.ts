@@ -44,12 +44,12 @@ export function toDelivery(row: FoundDelivery): TransferDelivery {
 }
 
 /** Returns the ID as in SentTransfer. */
-export function toTransferId(row: TransferRow): string {
+export function toTransferId(row: Pick<TransferRow, "kind" | "arrival_key" | "transaction_hash">): string {
   return toEventTransferId(row) ?? row.transaction_hash;
 }
 
 /** Returns the ID as in TransferSentEvent: undefined for a transfer from L1. */
-function toEventTransferId({ kind, arrival_key }: TransferRow): string | undefined {
+function toEventTransferId({ kind, arrival_key }: Pick<TransferRow, "kind" | "arrival_key">): string | undefined {
   switch (kind) {
     case "l1":
       return undefined;

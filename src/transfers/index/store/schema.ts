@@ -1,3 +1,5 @@
+import type { Generated } from "kysely";
+
 /** The position of an event among the logs of its chain; unique to the event. */
 export interface EventPosition {
   readonly chain_id: number;
@@ -33,8 +35,52 @@ export interface DeliveryRow extends EventPosition {
   readonly arrival_key: Uint8Array;
   /** Sender of the bonding transaction; null for other deliveries. */
   readonly bonder: Uint8Array | null;
-  /** Unix seconds; only for completions from L1. */
+  /** Time of the block, Unix seconds; null in rows of versions that stored it for completions from L1 only. */
   readonly timestamp: number | null;
+}
+
+/** A send as it is stored. */
+export interface StoredSendRow extends SendRow {
+  /**
+   * Time of the block in which the send was indexed first, if a reorg has moved it to a block of another time. Lists are
+   * ordered by it, so that a transfer keeps its place.
+   */
+  readonly first_timestamp: Generated<number | null>;
+}
+
+/** A send that a reorg has removed; kept until its chain's final blocks are beyond it. */
+export interface RemovedSendRow {
+  readonly chain_id: number;
+  readonly transaction_hash: Uint8Array;
+  readonly arrival_key: Uint8Array;
+  /** Unix seconds. */
+  readonly first_timestamp: number;
+  readonly block_number: number;
+}
+
+/** A change of a transfer: its send or its delivery was added or removed. */
+export interface ChangeRow {
+  /** Grows with every change, across all chains and processes. */
+  readonly sequence: number;
+  readonly arrival_key: Uint8Array;
+  /** The transaction of the event. */
+  readonly transaction_hash: Uint8Array;
+  /** null for a delivery, as are the other values that only a send has. */
+  readonly kind: SendRow["kind"] | null;
+  readonly account: Uint8Array | null;
+  readonly recipient: Uint8Array | null;
+}
+
+/** One row: the sequence of the newest change. */
+export interface ChangeCounterRow {
+  readonly id: number;
+  readonly value: number;
+}
+
+/** The rows of a set of events. */
+export interface EventRows {
+  readonly sends: readonly SendRow[];
+  readonly deliveries: readonly DeliveryRow[];
 }
 
 /** A block that was once the last one of the index; kept until it is final. */
@@ -60,8 +106,11 @@ export interface CursorRow {
 }
 
 export interface IndexTables {
-  readonly sends: SendRow;
+  readonly sends: StoredSendRow;
   readonly deliveries: DeliveryRow;
   readonly blocks: BlockRow;
   readonly cursors: CursorRow;
+  readonly removed_sends: RemovedSendRow;
+  readonly changes: ChangeRow;
+  readonly change_counter: ChangeCounterRow;
 }

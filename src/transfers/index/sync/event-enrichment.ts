@@ -2,7 +2,7 @@ import { type ChainClient, getRpcResult, type RpcCall } from "../../../chain/cha
 import { invalidResponse, parseBlockHeader, parseSender } from "../../../chain/json-rpc/parse-results.js";
 import { createAbortScope } from "../../../resilience/abort-scope.js";
 import { hexToBytes } from "../store/hex.js";
-import type { EventRows } from "../store/index-store.js";
+import type { EventRows } from "../store/schema.js";
 import type { BridgeEvent } from "./bridge-event-parser.js";
 
 const CALLS_PER_BATCH = 50;

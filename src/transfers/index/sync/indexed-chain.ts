@@ -12,8 +12,8 @@ import {
 import { isUnknownBlockTagError } from "../../../chain/read/finality-tracker.js";
 import { ServiceError } from "../../../errors.js";
 import type { Chain, Network } from "../../../hop/networks.js";
-import type { EventRows, IndexStore } from "../store/index-store.js";
-import type { CursorRow } from "../store/schema.js";
+import type { IndexStore } from "../store/index-store.js";
+import type { CursorRow, EventRows } from "../store/schema.js";
 import type { AdaptivePageSize } from "./adaptive-page-size.js";
 import { type BridgeEventParser, createBridgeEventParser } from "./bridge-event-parser.js";
 import { enrichEvents } from "./event-enrichment.js";

@@ -70,14 +70,14 @@ export function startSync(index: IndexHandle, stub: ChainStub, startedAt = 1_800
   };
 }
 
-/** Reads all rows of all tables of an index file. */
+/** Reads all rows that describe the chains; `first_timestamp` describes the reorgs that the index has seen. */
 export async function readAllRows(file: string) {
   const connection = await openSqlite(file, { readonly: true });
   try {
     const readTable = (table: string, order: string) =>
       connection.prepare(`select * from ${table} order by ${order}`).all();
     return {
-      sends: readTable("sends", "chain_id, block_number, log_index"),
+      sends: readTable("sends", "chain_id, block_number, log_index").map(withoutFirstTimestamp),
       deliveries: readTable("deliveries", "chain_id, block_number, log_index"),
       cursors: readTable("cursors", "chain_id"),
       blocks: readTable("blocks", "chain_id, number"),
@@ -85,4 +85,9 @@ export async function readAllRows(file: string) {
   } finally {
     connection.close();
   }
+}
+
+function withoutFirstTimestamp(row: unknown): unknown {
+  const { first_timestamp: _, ...others } = row as Record<string, unknown>;
+  return others;
 }
