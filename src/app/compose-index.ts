@@ -41,7 +41,8 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
   const listener: IndexSyncListener = {
     onError: (chain, error) => logger.warn({ chain, error: getErrorMessage(error) }, "index sync failed; retrying"),
     onReorg: (chain, depth) => logger.info({ chain, depth }, "reorg detected; reading the replaced blocks again"),
-    onLeaseHeld: (chain, { pid }) => logger.info({ chain, pid }, "another process holds the index lease of this chain"),
+    onLeaseHeld: (chain, holder) =>
+      logger.info({ chain, ...holder }, "another process holds the index lease of this chain"),
     onBackfillProgress: (progress) => logger.debug({ ...progress }, "backfill progress"),
   };
 
@@ -69,7 +70,6 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
         wallNow: Date.now,
         monotonicNow,
         sleep,
-        pid: process.pid,
         events: listener,
         signal: shutdown.signal,
       });

@@ -46,7 +46,6 @@ async function backfillUntilAborted(
       blockAt: createBlockFinder({ now: monotonicNow }).findBlockAt,
       from,
       sleep,
-      pid: process.pid,
       events: {
         onBackfillProgress: display.update,
         onLeaseHeld: (slug, { pid }) =>

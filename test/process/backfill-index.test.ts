@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { acquireLease } from "../../src/transfers/index/store/lease.js";
+import { acquireFileLease } from "../../src/transfers/index/store/file-lease.js";
 import { openIndex } from "../../src/transfers/index/store/open-index.js";
 import { backfillIndex } from "../../src/transfers/index/sync/index-sync.js";
 import { isFullEffort } from "../support/effort.js";
@@ -81,7 +81,6 @@ async function runUndisturbed(file: string) {
     blockAt: async () => 100,
     from: { timestamp: 0, blocks: new Map([["optimism", 0]]) },
     sleep: (ms) => sleep(ms),
-    pid: process.pid,
     events: { onError: () => {}, onLeaseHeld: () => {}, onBackfillProgress: () => {} },
     signal: new AbortController().signal,
   });
@@ -151,7 +150,7 @@ describe("the command", () => {
 
   test("names the process that holds the lease, and takes over when that releases it", async () => {
     const file = `${folder()}/held`;
-    const lease = await acquireLease(`${file}.history.optimism`, process.pid);
+    const lease = await acquireFileLease(`${file}.history.optimism`, process.pid);
     if (!("release" in lease)) throw new Error("another process holds the lease");
     const run = launch(file, ["--from", `optimism:${EVENTS / 2}`]);
     await expect

@@ -1,5 +1,5 @@
 import { type Kysely, type Migration, Migrator, sql } from "kysely";
-import { acquireLease } from "./lease.js";
+import { acquireFileLease } from "./file-lease.js";
 import type { IndexTables } from "./schema.js";
 import {
   BYTES_COLUMN_TYPE,
@@ -139,12 +139,12 @@ export async function migrateIndex(
   pid: number,
   sleep: (ms: number) => Promise<void>,
 ): Promise<void> {
-  let lease = await acquireLease(`${file}.migration`, pid);
+  let lease = await acquireFileLease(`${file}.migration`, pid);
   for (let waitedMs = 0; !("release" in lease); waitedMs += RETRY_INTERVAL_MS) {
     if (waitedMs > MIGRATION_TIMEOUT_MS)
       throw new IndexUnavailableError(`process ${lease.pid} keeps the index file ${file} locked`);
     await sleep(RETRY_INTERVAL_MS);
-    lease = await acquireLease(`${file}.migration`, pid);
+    lease = await acquireFileLease(`${file}.migration`, pid);
   }
   try {
     enableWriteAheadLog(connection);

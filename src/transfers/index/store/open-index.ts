@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Network } from "../../../hop/networks.js";
 import type { IndexChangeFeed } from "./changes/index-changes.js";
 import { createSqliteChangeFeed } from "./changes/sqlite-change-feed.js";
+import { createFileLeases } from "./file-lease.js";
 import { createIndexStore, type IndexStore } from "./index-store.js";
+import type { Leases } from "./lease.js";
 import { migrateIndex } from "./migrations.js";
 import type { IndexTables } from "./schema.js";
 import { createKysely, createTransactionRunner, openSqlite } from "./sqlite.js";
@@ -14,6 +16,8 @@ export interface IndexHandle {
   readonly reader: TransferIndexReader;
   readonly store: IndexStore;
   readonly changes: IndexChangeFeed;
+  /** Leases of the work that one process does for all that share the index. */
+  readonly leases: Leases;
   close(): void;
 }
 
@@ -47,6 +51,7 @@ export async function openIndex(file: string, network: Network): Promise<IndexHa
         notify,
       ),
       changes: createSqliteChangeFeed(readConnection, subscribe),
+      leases: createFileLeases(file, process.pid),
       close() {
         reader.close();
         writer.close();

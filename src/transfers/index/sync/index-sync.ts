@@ -10,7 +10,7 @@ import { type RealtimeSyncOptions, syncChainRealtime } from "./realtime-sync.js"
 import { MAX_RETRY_DELAY_MS } from "./sync-state.js";
 
 export interface IndexSyncOptions {
-  readonly index: Pick<IndexHandle, "file" | "store">;
+  readonly index: Pick<IndexHandle, "store" | "leases">;
   readonly network: Network;
   readonly chains: NetworkChainClients;
   readonly blockAt: BlockFinder["findBlockAt"];
@@ -22,7 +22,6 @@ export interface IndexSyncOptions {
   readonly monotonicNow: () => number;
   /** Resolves when the time has passed or the signal fires; never rejects. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly pid: number;
   readonly events: IndexSyncListener;
   readonly signal: AbortSignal;
 }
@@ -46,7 +45,7 @@ export interface IndexSyncListener {
 
 export type IndexBackfillOptions = Pick<
   IndexSyncOptions,
-  "index" | "network" | "chains" | "blockAt" | "from" | "sleep" | "pid" | "signal"
+  "index" | "network" | "chains" | "blockAt" | "from" | "sleep" | "signal"
 > & { readonly events: Omit<IndexSyncListener, "onReorg"> };
 
 const INITIAL_RETRY_DELAY_MS = 2_000;
@@ -54,21 +53,20 @@ const INITIAL_RETRY_DELAY_MS = 2_000;
 const BACKFILL_PAUSE_MS = 250;
 
 /**
- * Keeps the index up to date and backfills its history until the signal fires. Of the processes that share a file, one at a
+ * Keeps the index up to date and backfills its history until the signal fires. Of the processes that share an index, one at a
  * time runs the realtime sync, and one at a time the backfill of each chain; the others wait for it to end.
  */
 export async function syncIndex(options: IndexSyncOptions): Promise<void> {
-  const { index, wallNow, monotonicNow, sleep, pid, events, signal } = options;
+  const { index, wallNow, monotonicNow, sleep, events, signal } = options;
   const { onError, onReorg } = events;
   const indexedChains = createIndexedChains(options);
   const lease: LeaseOptions = {
-    pid,
     sleep,
     onLeaseHeld: (holder) => events.onLeaseHeld("all", holder),
     onError: (error) => onError("all", error),
     signal,
   };
-  const realtimeSync = runWithLease(`${index.file}.follow`, lease, async () => {
+  const realtimeSync = runWithLease(index.leases, "follow", lease, async (leaseSignal) => {
     const shared: Omit<RealtimeSyncOptions, "indexed"> = {
       store: index.store,
       wallNow,
@@ -76,7 +74,7 @@ export async function syncIndex(options: IndexSyncOptions): Promise<void> {
       sleep,
       onError,
       onReorg,
-      signal,
+      signal: leaseSignal,
     };
     await Promise.all(indexedChains.map((indexed) => syncChainRealtime({ ...shared, indexed })));
   });
@@ -99,41 +97,39 @@ async function backfillChains(
   options: IndexBackfillOptions,
   pauseMs: number,
 ): Promise<void> {
-  const { index, network, blockAt, from, sleep, pid, events, signal } = options;
-  const shared: Omit<BackfillOptions, "indexed" | "onProgress"> = {
+  const { index, network, blockAt, from, sleep, events, signal } = options;
+  const shared: Omit<BackfillOptions, "indexed" | "onProgress" | "signal"> = {
     network,
     store: index.store,
     from,
     blockAt,
     pauseMs,
     sleep,
-    signal,
   };
 
   async function backfillWithRetry(indexed: ChainIndexReader): Promise<void> {
     const { slug } = indexed.chain;
     const onError = (error: unknown): void => events.onError(slug, error);
     const lease: LeaseOptions = {
-      pid,
       sleep,
       onLeaseHeld: (holder) => events.onLeaseHeld(slug, holder),
       onError,
       signal,
     };
     // One lease per chain: a chain that does not respond does not block the others.
-    await runWithLease(`${index.file}.history.${slug}`, lease, async () => {
+    await runWithLease(index.leases, `history.${slug}`, lease, async (leaseSignal) => {
       let retryDelayMs = INITIAL_RETRY_DELAY_MS;
       const onProgress = (progress: BackfillProgress): void => {
         if (progress.blocksDone > 0) retryDelayMs = INITIAL_RETRY_DELAY_MS;
         events.onBackfillProgress(progress);
       };
-      while (!signal.aborted) {
+      while (!leaseSignal.aborted) {
         try {
-          return await backfillChain({ ...shared, indexed, onProgress });
+          return await backfillChain({ ...shared, indexed, onProgress, signal: leaseSignal });
         } catch (error) {
-          if (signal.aborted) return;
+          if (leaseSignal.aborted) return;
           onError(error);
-          await sleep(retryDelayMs, signal);
+          await sleep(retryDelayMs, leaseSignal);
           retryDelayMs = Math.min(retryDelayMs * 2, MAX_RETRY_DELAY_MS);
         }
       }

@@ -1,8 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { acquireFileLease, createFileLeases } from "../../../../../src/transfers/index/store/file-lease.js";
 import { hexToBytes } from "../../../../../src/transfers/index/store/hex.js";
-import { acquireLease, runWithLease } from "../../../../../src/transfers/index/store/lease.js";
+import { runWithLease } from "../../../../../src/transfers/index/store/lease.js";
 import { type IndexHandle, openIndex } from "../../../../../src/transfers/index/store/open-index.js";
 import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
 import { type IndexSyncListener, syncIndex } from "../../../../../src/transfers/index/sync/index-sync.js";
@@ -54,7 +55,6 @@ async function launch(file: string) {
     sleep: async () => {
       await setImmediate();
     },
-    pid: process.pid,
     events,
     signal: stopping.signal,
   });
@@ -89,10 +89,10 @@ describe("processes on one file", () => {
 
   test("a lease has one holder at a time and names it", async () => {
     const file = `${folder()}/lease`;
-    const first = await acquireLease(file, 17);
-    expect(await acquireLease(file, 18)).toEqual({ pid: 17 });
+    const first = await acquireFileLease(file, 17);
+    expect(await acquireFileLease(file, 18)).toEqual({ pid: 17 });
     if ("release" in first) first.release();
-    const second = await acquireLease(file, 18);
+    const second = await acquireFileLease(file, 18);
     expect(second).toHaveProperty("release");
     if ("release" in second) second.release();
   });
@@ -103,9 +103,9 @@ describe("processes on one file", () => {
     let pauses = 0;
     const work = vi.fn(async () => {});
     await runWithLease(
-      `${missing}/lease`,
+      createFileLeases(`${missing}/index`, process.pid),
+      "follow",
       {
-        pid: process.pid,
         sleep: async () => {
           pauses += 1;
           if (pauses === 3) await mkdir(missing);

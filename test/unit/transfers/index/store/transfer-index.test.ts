@@ -67,7 +67,6 @@ async function fill(
     blockAt: async () => from,
     from: { timestamp: 0, blocks },
     sleep: (ms) => sleep(ms),
-    pid: process.pid,
     events: {
       onError: (...args) => errors.push(args),
       onLeaseHeld: () => {},

@@ -42,7 +42,6 @@ async function launch(file: string, stubs: ReturnType<typeof createStubs>) {
       pauses.push(ms);
       await setImmediate();
     },
-    pid: process.pid,
     events: { onError: vi.fn(), onLeaseHeld: vi.fn(), onBackfillProgress: vi.fn() },
     signal: stopping.signal,
   };
