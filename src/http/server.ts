@@ -14,7 +14,12 @@ import { createDocumentRoutes, type Documents } from "./documents.js";
 import { identifyCaller } from "./request/caller.js";
 import { toCodeName } from "./request/error-mapping.js";
 import { createInFlightRegistry } from "./request/in-flight-registry.js";
-import { type AnyOperation, decorateOperations, type MountedService } from "./request/mounted-service.js";
+import {
+  type AnyOperation,
+  type AnyStreamOperation,
+  decorateOperations,
+  type MountedService,
+} from "./request/mounted-service.js";
 import {
   type AccessLog,
   type HttpRequest,
@@ -29,6 +34,7 @@ import { createRestRoutes } from "./rest/rest-routes.js";
 import { createConnectFastPath } from "./rpc/connect-fast-path.js";
 import { createGrpcFastPath } from "./rpc/grpc-fast-path.js";
 import { createRpcRoutes } from "./rpc/rpc-routes.js";
+import { createStreamingCalls } from "./stream/streaming-calls.js";
 
 export interface HttpServerOptions {
   /** Address to listen on. */
@@ -95,7 +101,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const services =
     options.tracer === undefined
       ? options.services
-      : options.services.map((service) => decorateOperations(service, traceOperation));
+      : options.services.map((service) => decorateOperations(service, traceOperation, traceStreamOperation));
   const begin = createBeginRequest(options.rateLimit && createRateLimiter(options.rateLimit));
 
   const streamQuotas = {
@@ -103,13 +109,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     generalPath: createStreamQuota({ total: limits.generalStreamingCalls }),
   };
   const budget = createBodyBudget(limits.receivedBytes);
-  const { generalRoutes, fastPathMethods, streamHandlers } = createRpcRoutes(
-    services,
-    limits,
-    draining.signal,
-    streamQuotas,
-    budget,
-  );
+  const calls = createStreamingCalls(draining.signal);
+  const { generalRoutes, fastPathMethods, streamHandlers } = createRpcRoutes(services, {
+    ...{ limits, draining: draining.signal, calls, quotas: streamQuotas, budget },
+  });
   const routes = new Map<string, HttpRoute>(generalRoutes);
   for (const [path, method] of fastPaths ? fastPathMethods : []) {
     const general = generalRoutes.get(path);
@@ -200,6 +203,14 @@ function traceOperation(operation: AnyOperation): AnyOperation {
     context instanceof HttpRequestContext
       ? context.runTraced(() => operation(request, context))
       : operation(request, context);
+}
+
+/** Opens a stream within the trace of its call. */
+function traceStreamOperation(operation: AnyStreamOperation): AnyStreamOperation {
+  return (request, stream, context) =>
+    context instanceof HttpRequestContext
+      ? context.runTraced(() => operation(request, stream, context))
+      : operation(request, stream, context);
 }
 
 /** Returns a URL that can be called; wildcard addresses become the loopback address. */

@@ -37,3 +37,44 @@ export interface CallContext {
  * transports then send a validator, such as an ETag.
  */
 export type Operation<Request, Response> = (request: Request, context: CallContext) => MaybePromise<Response>;
+
+/** The open response of a server-streaming operation. Calls after its end do nothing. */
+export interface MessageStream<Response> {
+  /**
+   * Returns whether the caller has read what was sent. While it has not, the operation keeps only the newest state of
+   * each thing, and sends it at `onReady`.
+   */
+  isReady(): boolean;
+  /** Sends a message. Accepted while the stream is not ready too, for single messages such as the last one. */
+  send(message: Response): void;
+  /**
+   * Ends the stream: with an error, or as complete, so that the caller does not ask again. Complete without a message is
+   * 204 over Server-Sent Events, and an empty stream elsewhere.
+   */
+  end(error?: unknown): void;
+  /** Ends the stream so that the caller resumes it. The last message should tell where: a bookmark. */
+  interrupt(): void;
+}
+
+/** What an operation does while its stream is open. */
+export interface StreamHandlers {
+  /** Called when the stream is ready again after `isReady` returned false. */
+  onReady(): void;
+  /** Called when the server stops: sends a bookmark and interrupts the stream. Two seconds later it ends anyway. */
+  onDrain(): void;
+  /**
+   * Called once when the stream has ended in any way: by `end` or `interrupt`, before they return; at the deadline; or
+   * because the caller is gone.
+   */
+  onEnd(): void;
+}
+
+/**
+ * A server-streaming operation of the contract. Throws a ServiceError for a bad request, before its first message. The
+ * time of an answer does not limit it, the caller's own timeout does.
+ */
+export type StreamOperation<Request, Response> = (
+  request: Request,
+  stream: MessageStream<Response>,
+  context: CallContext,
+) => StreamHandlers;

@@ -1,21 +1,34 @@
-import type { DescMethodUnary, DescService, Message, MessageShape } from "@bufbuild/protobuf";
-import type { Operation } from "../../operations/operation.js";
+import type {
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+  Message,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import type { Operation, StreamOperation } from "../../operations/operation.js";
 
 /**
  * An operation whose message types only its descriptor knows. Its requests have passed the parser of the descriptor.
  */
 export type AnyOperation = Operation<never, Message>;
 
+/** The same for a server-streaming operation. */
+export type AnyStreamOperation = StreamOperation<never, Message>;
+
 /** A service and its operations: one for each method, by localName. */
 export interface MountedService {
   readonly service: DescService;
   readonly operations: Readonly<Record<string, AnyOperation>>;
+  /** Those of its server-streaming methods. Default: none. */
+  readonly streamOperations?: Readonly<Record<string, AnyStreamOperation>>;
 }
 
 type Operations<S extends DescService> = {
   readonly [M in keyof S["method"]]: S["method"][M] extends DescMethodUnary<infer I, infer O>
     ? Operation<MessageShape<I>, MessageShape<O>>
-    : never;
+    : S["method"][M] extends DescMethodServerStreaming<infer I, infer O>
+      ? StreamOperation<MessageShape<I>, MessageShape<O>>
+      : never;
 };
 
 /**
@@ -25,21 +38,48 @@ type Operations<S extends DescService> = {
  * mountService(BridgeService, { getQuote, getTransferStatus, listAvailableRoutes })
  */
 export function mountService<S extends DescService>(service: S, operations: Operations<S>): MountedService {
-  return { service, operations: operations as MountedService["operations"] };
+  const isStream = (localName: string) =>
+    service.methods.some((method) => method.localName === localName && method.methodKind === "server_streaming");
+  const entries = Object.entries<unknown>(operations);
+  const pick = (streams: boolean) => Object.fromEntries(entries.filter(([name]) => isStream(name) === streams));
+  return {
+    service,
+    operations: pick(false) as MountedService["operations"],
+    streamOperations: pick(true) as Required<MountedService>["streamOperations"],
+  };
 }
 
-/** Returns the operation of a method. Throws if the service was mounted without it. */
+/** Returns the operation of a unary method. Throws if the service was mounted without it. */
 export function getOperation({ service, operations }: MountedService, localName: string): AnyOperation {
-  const operation = operations[localName];
-  if (operation === undefined) throw new Error(`${service.typeName} is mounted without ${localName}`);
+  return assertMounted(operations[localName], service, localName);
+}
+
+/** Returns the operation of a server-streaming method. Throws if the service was mounted without it. */
+export function getStreamOperation(
+  { service, streamOperations }: MountedService,
+  localName: string,
+): AnyStreamOperation {
+  return assertMounted(streamOperations?.[localName], service, localName);
+}
+
+function assertMounted<T>(operation: T | undefined, { typeName }: DescService, localName: string): T {
+  if (operation === undefined) throw new Error(`${typeName} is mounted without ${localName}`);
   return operation;
 }
 
 /** Returns the service with each of its operations wrapped. */
 export function decorateOperations(
-  { service, operations }: MountedService,
+  { service, operations, streamOperations = {} }: MountedService,
   wrap: (operation: AnyOperation) => AnyOperation,
+  wrapStream: (operation: AnyStreamOperation) => AnyStreamOperation,
 ): MountedService {
-  const wrapped = Object.entries(operations).map(([name, operation]) => [name, wrap(operation)] as const);
-  return { service, operations: Object.fromEntries(wrapped) };
+  return {
+    service,
+    operations: mapValues(operations, wrap),
+    streamOperations: mapValues(streamOperations, wrapStream),
+  };
+}
+
+function mapValues<T>(record: Readonly<Record<string, T>>, map: (value: T) => T): Readonly<Record<string, T>> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)] as const));
 }

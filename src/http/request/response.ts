@@ -104,6 +104,12 @@ export function writeChunk(res: HttpResponse, chunk: Uint8Array): boolean {
   return "stream" in res ? res.write(chunk) : res.write(chunk);
 }
 
+/** Writes a chunk and calls `onFlushed` when the connection has taken it: over HTTP/2 when its caller allows more. */
+export function writeFlushedChunk(res: HttpResponse, chunk: Uint8Array | string, onFlushed: () => void): void {
+  if ("stream" in res) res.write(chunk, "utf8", onFlushed);
+  else res.write(chunk, "utf8", onFlushed);
+}
+
 /** Sends the JSON form of an error. `status` overrides the status of its reason. */
 export function sendError(
   exchange: HttpExchange,

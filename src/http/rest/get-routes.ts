@@ -10,7 +10,8 @@ export interface GetRoute {
   readonly responseBody: string;
 }
 
-const LITERAL_PATH = /^(?:\/[A-Za-z0-9._~-]+)+$/;
+/** A path without variables. It may end in a custom method, such as `:watch`. */
+const LITERAL_PATH = /^(?:\/[A-Za-z0-9._~-]+)+(?::[A-Za-z][A-Za-z0-9]*)?$/;
 
 /**
  * Reads the GET routes of a service from its google.api.http annotations. Throws for an annotation that is not
@@ -27,7 +28,9 @@ export function readGetRoutes(service: DescService): GetRoute[] {
 function toGetRoute(method: DescMethod, { pattern, body, responseBody }: HttpRule): GetRoute {
   const createError = (problem: string) =>
     new Error(`google.api.http of ${method.parent.typeName}/${method.name}: ${problem}`);
-  if (method.methodKind !== "unary") throw createError("streams cannot be served by GET");
+  if (method.methodKind !== "unary" && method.methodKind !== "server_streaming") {
+    throw createError("streams of requests cannot be served by GET");
+  }
   if (pattern.case !== "get" || body !== "") throw createError("only `get` without a body is supported");
   if (!LITERAL_PATH.test(pattern.value)) throw createError(`the path ${pattern.value} is not a literal`);
   return { path: pattern.value, method, responseBody };

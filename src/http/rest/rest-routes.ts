@@ -25,6 +25,7 @@ export function createRestRoutes(services: readonly MountedService[], fastPath: 
   const routes = new Map<string, HttpRoute>();
   for (const mounted of services) {
     for (const { path, method, responseBody } of readGetRoutes(mounted.service)) {
+      if (method.methodKind !== "unary") continue;
       if (routes.has(path)) throw new Error(`two methods share GET ${path}`);
       const operation = getOperation(mounted, method.localName);
       const bind = createQueryBinder(method.input, { fastPath });

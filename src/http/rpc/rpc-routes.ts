@@ -9,8 +9,17 @@ import type { StreamQuota } from "../admission/stream-quota.js";
 import { COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
 import { toMalformedRequestError } from "../request/error-mapping.js";
-import { type AnyOperation, getOperation, type MountedService } from "../request/mounted-service.js";
+import {
+  type AnyOperation,
+  type AnyStreamOperation,
+  getOperation,
+  getStreamOperation,
+  type MountedService,
+} from "../request/mounted-service.js";
 import type { HttpRoute, PathHandler } from "../request/response.js";
+import { admitStream } from "../stream/admit-stream.js";
+import { iterateMessages } from "../stream/message-iterator.js";
+import type { StreamingCalls } from "../stream/streaming-calls.js";
 import { createConnectAdapter, getAdapterCall } from "./connect-adapter.js";
 import { createFastPathMethod, type FastPathMethod } from "./fast-path-method.js";
 import { createHealthService } from "./health-service.js";
@@ -35,13 +44,25 @@ export interface RpcRoutes {
   readonly streamHandlers: ReadonlyMap<string, PathHandler>;
 }
 
+/** What the routes of all services share. */
+export interface RpcRoutesOptions {
+  readonly limits: HttpLimits;
+  readonly draining: AbortSignal;
+  readonly calls: StreamingCalls;
+  readonly quotas: StreamQuotas;
+  readonly budget: BodyBudget;
+}
+
+/** A server-streaming method and its operation. */
+interface StreamMethod {
+  readonly method: DescMethodServerStreaming;
+  readonly operation: AnyStreamOperation;
+}
+
 /** Creates the routes of services over gRPC, gRPC-Web and Connect, with gRPC health checking and reflection. */
 export function createRpcRoutes(
   services: readonly MountedService[],
-  limits: HttpLimits,
-  draining: AbortSignal,
-  quotas: StreamQuotas,
-  budget: BodyBudget,
+  { limits, draining, calls, quotas, budget }: RpcRoutesOptions,
 ): RpcRoutes {
   const options = {
     readMaxBytes: limits.requestBytes,
@@ -53,17 +74,24 @@ export function createRpcRoutes(
   const connect = createConnectRouter({ ...options, grpc: false, grpcWeb: false });
   const grpc = createConnectRouter({ ...options, connect: false });
   const fastPathMethods = new Map<string, FastPathMethod>();
-  function addUnaryMethod(method: DescMethod, operation: AnyOperation, isRateLimited: boolean): void {
-    if (method.methodKind !== "unary") throw new Error(`${method.name} is a stream, but operations are unary`);
-    fastPathMethods.set(
-      `/${method.parent.typeName}/${method.name}`,
-      createFastPathMethod(method, operation, isRateLimited),
-    );
-    const unary = method as DescMethodUnary;
+  const streamMethods = new Map<string, StreamMethod>();
+  const rateLimitedPaths = new Set<string>();
+  function addUnaryMethod(unary: DescMethodUnary, operation: AnyOperation, isRateLimited: boolean): void {
+    fastPathMethods.set(toPath(unary), createFastPathMethod(unary, operation, isRateLimited));
     connect.rpc(unary, (request, handlerContext) => operation(request as never, toCallContext(handlerContext)));
     grpc.rpc(toServerStreaming(unary), async function* (request, handlerContext) {
       yield await operation(request as never, toCallContext(handlerContext));
     });
+  }
+  function addStreamMethod(method: DescMethodServerStreaming, operation: AnyStreamOperation): void {
+    streamMethods.set(toPath(method), { method, operation });
+    for (const router of [connect, grpc]) {
+      router.rpc(method, (request, { values, timeoutMs, signal }) => {
+        const { context } = getAdapterCall(values);
+        admitStream({ context }, quotas.generalPath);
+        return iterateMessages(calls, { context, operation, request, remainingMs: timeoutMs(), signal });
+      });
+    }
   }
 
   const descriptors = [...services.map(({ service }) => service), Health, ServerReflection, ServerReflectionAlpha];
@@ -74,24 +102,26 @@ export function createRpcRoutes(
     serviceNames,
   );
   for (const mounted of services) {
-    for (const method of mounted.service.methods) addUnaryMethod(method, getOperation(mounted, method.localName), true);
+    for (const method of mounted.service.methods) {
+      rateLimitedPaths.add(toPath(method));
+      if (isUnary(method)) addUnaryMethod(method, getOperation(mounted, method.localName), true);
+      else if (isServerStreaming(method)) addStreamMethod(method, getStreamOperation(mounted, method.localName));
+      else throw new Error(`${method.name} has a stream of requests, which operations do not support`);
+    }
   }
   // A health check that exceeds a rate limit would report a healthy server as failing.
   addUnaryMethod(Health.method.check, health.check, false);
+  addStreamMethod(Health.method.watch, health.watch as AnyStreamOperation);
   for (const router of [connect, grpc]) {
-    router.rpc(Health.method.watch, (request, handlerContext) => {
-      admitStream(handlerContext, quotas.generalPath);
-      return health.watch(request, handlerContext);
-    });
     router.service(ServerReflection, {
-      serverReflectionInfo(requests, handlerContext) {
-        admitStream(handlerContext, quotas.generalPath);
+      serverReflectionInfo(requests, { values }) {
+        admitStream(getAdapterCall(values), quotas.generalPath);
         return serveReflectionStream(requests, reflection);
       },
     });
     router.service(ServerReflectionAlpha, {
-      serverReflectionInfo(requests, handlerContext) {
-        admitStream(handlerContext, quotas.generalPath);
+      serverReflectionInfo(requests, { values }) {
+        admitStream(getAdapterCall(values), quotas.generalPath);
         return serveReflectionStream(requests, reflection);
       },
     });
@@ -105,33 +135,37 @@ export function createRpcRoutes(
     generalRoutes.set(requestPath, {
       operation: `${service.typeName}/${method.name}`,
       isRpc: true,
-      isRateLimited: fastPathMethods.get(requestPath)?.isRateLimited ?? false,
+      isRateLimited: rateLimitedPaths.has(requestPath),
       handle: createConnectAdapter(handlers, limits, draining, budget),
       reject: (exchange, error) => sendRpcError(exchange, error, service.file.proto.package),
     });
   }
-  const { watch } = Health.method;
-  const watchPath = `/${Health.typeName}/${watch.name}`;
-  const general = generalRoutes.get(watchPath)?.handle;
-  if (general === undefined) throw new Error(`no route for ${watchPath}`);
-  const watchOptions = { limits, quota: quotas.fastPath, budget, general };
-  const streamHandlers = new Map([[watchPath, createServerStreamHandler(watch, health.watchStream, watchOptions)]]);
+  const streamHandlers = new Map<string, PathHandler>();
+  for (const [path, { method, operation }] of streamMethods) {
+    const general = generalRoutes.get(path)?.handle;
+    if (general === undefined) throw new Error(`no route for ${path}`);
+    const options = { limits, calls, quota: quotas.fastPath, budget, general };
+    streamHandlers.set(path, createServerStreamHandler(method, operation, options));
+  }
   return { generalRoutes, fastPathMethods, streamHandlers };
+}
+
+function toPath({ parent, name }: DescMethod): string {
+  return `/${parent.typeName}/${name}`;
+}
+
+function isUnary(method: DescMethod): method is DescMethodUnary {
+  return method.methodKind === "unary";
+}
+
+function isServerStreaming(method: DescMethod): method is DescMethodServerStreaming {
+  return method.methodKind === "server_streaming";
 }
 
 // On the wire of gRPC a unary call is a stream of one message. Only streams show an interceptor why a request is
 // malformed.
 function toServerStreaming(method: DescMethodUnary): DescMethodServerStreaming {
   return { ...method, methodKind: "server_streaming" };
-}
-
-/**
- * Takes a place for a streaming call until its request ends. Not until its generator ends: Connect abandons the
- * generators of calls that are reset.
- */
-function admitStream({ values }: HandlerContext, quota: StreamQuota): void {
-  const { context } = getAdapterCall(values);
-  context.onEnd(quota.acquire(context.caller));
 }
 
 function toCallContext({ values, timeoutMs }: HandlerContext): CallContext {
