@@ -28,6 +28,8 @@ export interface TransferDelivery {
   readonly transactionHash: string | undefined;
   /** The block that contains it. */
   readonly blockNumber: number | undefined;
+  /** Time of that block, Unix seconds; absent: the source did not read it. */
+  readonly timestamp?: number | undefined;
   /** The bonder: the sender of that transaction. */
   readonly bonder: string | undefined;
 }

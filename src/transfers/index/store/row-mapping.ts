@@ -33,12 +33,13 @@ export function toSentTransfer(row: TransferRow, source: Chain, destination: Cha
 }
 
 /** A delivery that belongs to a certain send. */
-export type FoundDelivery = EventPosition & Pick<DeliverySummary, "transaction_hash" | "bonder">;
+export type FoundDelivery = EventPosition & Pick<DeliverySummary, "transaction_hash" | "bonder" | "timestamp">;
 
 export function toDelivery(row: FoundDelivery): TransferDelivery {
   return {
     transactionHash: row.transaction_hash,
     blockNumber: row.block_number,
+    timestamp: row.timestamp ?? undefined,
     bonder: row.bonder ?? undefined,
   };
 }
@@ -65,7 +66,7 @@ export function getJoinedDelivery(send: TransferRow): FoundDelivery | undefined 
   const { delivery_hash, delivery_block, delivery_log_index, destination_chain_id, bonder } = send;
   if (delivery_hash === null || delivery_block === null || delivery_log_index === null) return undefined;
   const position = { chain_id: destination_chain_id, block_number: delivery_block, log_index: delivery_log_index };
-  return { ...position, transaction_hash: delivery_hash, bonder };
+  return { ...position, transaction_hash: delivery_hash, bonder, timestamp: send.delivery_timestamp };
 }
 
 /** Returns each send once, with its first delivery, in the order of chains and logs. */

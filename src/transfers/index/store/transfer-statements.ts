@@ -23,6 +23,8 @@ export interface TransferRow extends EventPosition {
   readonly delivery_hash: string | null;
   readonly delivery_block: number | null;
   readonly delivery_log_index: number | null;
+  /** Unix seconds; null also for deliveries of older versions. */
+  readonly delivery_timestamp: number | null;
   readonly bonder: string | null;
   /** The columns of the cursors are null for a chain that is not indexed yet. */
   readonly source_final_to: number | null;
@@ -138,7 +140,11 @@ function selectTransfers(db: Kysely<IndexTables>) {
       toHexText("d.transaction_hash").as("delivery_hash"),
       toHexText("d.bonder").as("bonder"),
     ])
-    .select(["d.block_number as delivery_block", "d.log_index as delivery_log_index"])
+    .select([
+      "d.block_number as delivery_block",
+      "d.log_index as delivery_log_index",
+      "d.timestamp as delivery_timestamp",
+    ])
     .select(["sc.final_to as source_final_to", "sc.from_timestamp as source_from_timestamp"])
     .select(["sc.observed_at as source_observed_at", "dc.final_to as destination_final_to"])
     .select(["dc.from_timestamp as destination_from_timestamp", "dc.observed_at as destination_observed_at"]);

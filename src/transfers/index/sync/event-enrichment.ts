@@ -9,7 +9,7 @@ const CALLS_PER_BATCH = 50;
 const MAX_CONCURRENT_BATCHES = 4;
 
 /**
- * Adds the sender and the time of the transaction to the events that need them.
+ * Adds the time of the block to all events, and the sender of the transaction to those that need it.
  * @throws ServiceError UPSTREAM_UNAVAILABLE when the chain does not return them
  */
 export async function enrichEvents(
@@ -18,7 +18,7 @@ export async function enrichEvents(
   signal: AbortSignal,
 ): Promise<EventRows> {
   const transactionHashes = new Set(events.filter(needsSender).map(({ transactionHash }) => transactionHash));
-  const blockHashes = new Set(events.filter(needsTimestamp).map(({ blockHash }) => blockHash));
+  const blockHashes = new Set(events.map(({ blockHash }) => blockHash));
   const results = await callInBatches(
     client,
     [
@@ -54,10 +54,6 @@ export async function enrichEvents(
 
 function needsSender(event: BridgeEvent): boolean {
   return "send" in event || event.isBond;
-}
-
-function needsTimestamp(event: BridgeEvent): boolean {
-  return "send" in event || event.kind === "l1";
 }
 
 /** Returns the results of any number of calls, in their order; the first failure aborts the others. */

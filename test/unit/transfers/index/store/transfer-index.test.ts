@@ -119,6 +119,7 @@ describe("a lookup", () => {
       delivery: {
         transactionHash: hashFromName("transaction bond a"),
         blockNumber: 200,
+        timestamp: 1_700_000_400,
         bonder: addressFromName("by bond a"),
       },
       isFinal: true,

@@ -66,8 +66,8 @@ test.each<[string, string, StubEvent, string[], object]>([
     { timestamp: 101, kind: "l1" },
   ],
   ["CCTPTransferSent", "optimism", cctpTransferSentEvent(5n, leg), [sender, time], { timestamp: 101, kind: "cctp" }],
-  ["WithdrawalBonded", "base", withdrawalBondedEvent("a", leg), [sender], { timestamp: null }],
-  ["Withdrew", "base", withdrewEvent("a", leg), [], { timestamp: null, bonder: null }],
+  ["WithdrawalBonded", "base", withdrawalBondedEvent("a", leg), [sender, time], { timestamp: 101 }],
+  ["Withdrew", "base", withdrewEvent("a", leg), [time], { timestamp: 101, bonder: null }],
   [
     "TransferFromL1Completed",
     "base",
@@ -75,7 +75,7 @@ test.each<[string, string, StubEvent, string[], object]>([
     [time],
     { timestamp: 101, bonder: null },
   ],
-  ["MessageReceived", "base", messageReceivedEvent(5n, leg), [], { timestamp: null, bonder: null }],
+  ["MessageReceived", "base", messageReceivedEvent(5n, leg), [time], { timestamp: 101, bonder: null }],
 ])("reads for %s only what is stored", async (_, slug, event, expectedMethods, values) => {
   const { row, methods } = await enrich(slug, event);
   expect(methods).toEqual(expectedMethods);

@@ -413,18 +413,18 @@ describe("reorgs", () => {
     expect(await readEvents(index)).toEqual(await readEventsOfFreshIndex(stub));
   });
 
-  test("between the responses of a poll are otherwise detected by the next poll", async () => {
-    const { advance, stub, index, reorgs } = await start();
+  test("between the responses of a poll are otherwise detected by the details of its events", async () => {
+    const { advance, stub, index, errors } = await start();
     await advance();
     stub.addBlocks([]);
     await advance();
-    // The details of a withdrawal need no further request.
     stub.addBlocks([withdrewEvent("gone", { to: "optimism" })]);
     reorgAfter(stub, "eth_getLogs", [], []);
     await advance();
-    expect((await readEvents(index)).deliveries).toHaveLength(1);
+    expect(errors).toHaveLength(1);
+    expect((await readEvents(index)).deliveries).toHaveLength(0);
     await advance();
-    expect(reorgs).toHaveLength(1);
+    await advance();
     expect(await readEvents(index)).toEqual(await readEventsOfFreshIndex(stub));
   });
 
