@@ -1,6 +1,8 @@
 import { type DescField, type DescMessage, type Message, ScalarType, toBinary } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { GrowableBuffer } from "./growable-buffer.js";
 import { MAX_SAFE_BIGINT, UINT32_LIMIT } from "./integer-limits.js";
+import { readChoice } from "./oneof-choice.js";
 
 /** Writes a message after `headroom` unused bytes. Throws if the message does not serialise. */
 export type BinaryWriter = (message: Message, headroom: number) => Buffer;
@@ -9,12 +11,9 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Writes a field. Returns false for a value that only the library writes or rejects. */
 type WriteField = (out: GrowableBuffer, value: unknown) => boolean;
 
-const INITIAL_BUFFER_BYTES = 256;
 const WIRE_TYPE_VARINT = 0;
 const WIRE_TYPE_FIXED64 = 1;
 const WIRE_TYPE_LENGTH_DELIMITED = 2;
-/** Largest size of a tag with a varint of 53 bits. */
-const MAX_TAGGED_NUMBER_BYTES = 16;
 
 /**
  * Creates a writer for one message type. Its results equal those of the library's `toBinary`, which writes what is not
@@ -39,69 +38,91 @@ type WriteMessage = (out: GrowableBuffer, fields: Fields) => boolean;
 /** Returns undefined if the type has a field that only the library writes. */
 function createMessageWriter(schema: DescMessage, ancestors: readonly DescMessage[]): WriteMessage | undefined {
   if (ancestors.includes(schema)) return undefined;
-  const members: { readonly name: string; readonly write: WriteField }[] = [];
+  const members: Member[] = [];
   for (const field of [...schema.fields].sort((a, b) => a.number - b.number)) {
     const write = createFieldWriter(field, [...ancestors, schema]);
     if (write === undefined || field.number >= 2 ** 28) return undefined;
-    members.push({ name: field.localName, write });
+    members.push({ name: field.localName, oneof: field.oneof?.localName, write });
   }
   return (out, fields) => {
     if (fields.$unknown !== undefined) return false;
-    for (const { name, write } of members) if (!write(out, fields[name])) return false;
+    for (const { name, oneof, write } of members) {
+      if (!write(out, oneof === undefined ? fields[name] : readChoice(fields[oneof], name))) return false;
+    }
     return true;
   };
 }
 
+interface Member {
+  readonly name: string;
+  /** Name of the oneof that the field belongs to. */
+  readonly oneof: string | undefined;
+  readonly write: WriteField;
+}
+
 function createFieldWriter(field: DescField, ancestors: readonly DescMessage[]): WriteField | undefined {
-  if (field.oneof !== undefined) return undefined;
   if (field.fieldKind === "list") {
     if (field.listKind === "scalar" && field.scalar === ScalarType.STRING) {
       const write = createStringWriter(field.number);
       return (out, value) => Array.isArray(value) && value.every((item) => write(out, item));
     }
-    if (field.listKind === "message" && !field.delimitedEncoding) {
-      const nested = createMessageWriter(field.message, ancestors);
-      if (nested === undefined) return undefined;
-      const tag = encodeTag(field.number, WIRE_TYPE_LENGTH_DELIMITED);
-      return (out, value) => Array.isArray(value) && value.every((item) => writeNestedMessage(out, tag, nested, item));
-    }
-    return undefined;
+    if (field.listKind !== "message" || field.delimitedEncoding) return undefined;
+    const write = createNestedWriter(field.number, field.message, ancestors);
+    return write && ((out, value) => Array.isArray(value) && value.every((item) => write(out, item)));
   }
   if (field.fieldKind === "message" && !field.delimitedEncoding) {
-    const nested = createMessageWriter(field.message, ancestors);
-    if (nested === undefined) return undefined;
-    const tag = encodeTag(field.number, WIRE_TYPE_LENGTH_DELIMITED);
-    return (out, value) => value === undefined || writeNestedMessage(out, tag, nested, value);
+    const write = createNestedWriter(field.number, field.message, ancestors);
+    return write && ((out, value) => value === undefined || write(out, value));
   }
-  // A scalar with explicit presence is written even if it has its default value.
-  if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) return undefined;
-  if (field.fieldKind === "enum") return createVarintWriter(field.number, false);
-  if (field.fieldKind !== "scalar") return undefined;
-  switch (field.scalar) {
-    case ScalarType.STRING: {
-      const write = createStringWriter(field.number);
-      return (out, value) => value === "" || write(out, value);
-    }
+  if (field.fieldKind !== "enum" && field.fieldKind !== "scalar") return undefined;
+  const write = createSingularWriter(field);
+  if (write === undefined) return undefined;
+  if (field.presence === FeatureSet_FieldPresence.IMPLICIT) {
+    const zero = getZero(field);
+    // A double of -0 is written.
+    if (field.scalar === ScalarType.DOUBLE) return (out, value) => Object.is(value, zero) || write(out, value);
+    return (out, value) => value === zero || write(out, value);
+  }
+  // Written even if it has its default value.
+  if (field.presence !== FeatureSet_FieldPresence.EXPLICIT) return undefined;
+  return (out, value) => value === undefined || write(out, value);
+}
+
+/** Returns the value with which a field with implicit presence is not written. */
+function getZero({ scalar }: DescField): unknown {
+  if (scalar === ScalarType.STRING) return "";
+  if (scalar === ScalarType.BOOL) return false;
+  return scalar === ScalarType.INT64 || scalar === ScalarType.UINT64 ? 0n : 0;
+}
+
+/** Creates a writer that writes defaults too. */
+function createSingularWriter({ number, scalar }: DescField): WriteField | undefined {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return createStringWriter(number);
     case ScalarType.DOUBLE: {
-      const tag = encodeTag(field.number, WIRE_TYPE_FIXED64);
+      const tag = encodeTag(number, WIRE_TYPE_FIXED64);
       return (out, value) => {
         if (typeof value !== "number") return false;
-        if (!Object.is(value, 0)) out.writeDoubleField(tag, value);
+        out.writeDoubleField(tag, value);
         return true;
       };
     }
     case ScalarType.BOOL: {
-      const tag = encodeTag(field.number, WIRE_TYPE_VARINT);
+      const tag = encodeTag(number, WIRE_TYPE_VARINT);
       return (out, value) => {
-        if (value === true) out.writeVarintField(tag, 1);
-        return typeof value === "boolean";
+        if (typeof value !== "boolean") return false;
+        out.writeVarintField(tag, value ? 1 : 0);
+        return true;
       };
     }
+    // An enum.
+    case undefined:
     case ScalarType.UINT32:
-      return createVarintWriter(field.number, false);
+      return createVarintWriter(number, false);
     case ScalarType.INT64:
     case ScalarType.UINT64:
-      return createVarintWriter(field.number, true);
+      return createVarintWriter(number, true);
     default:
       return undefined;
   }
@@ -119,13 +140,12 @@ function createStringWriter(number: number): WriteField {
 function createVarintWriter(number: number, isLong: boolean): WriteField {
   const tag = encodeTag(number, WIRE_TYPE_VARINT);
   return (out, value) => {
-    if (value === 0 || value === 0n) return typeof value === (isLong ? "bigint" : "number");
     if (isLong) {
       if (typeof value !== "bigint" || value < 0n || value > MAX_SAFE_BIGINT) return false;
       out.writeVarintField(tag, Number(value));
     } else {
       // Enums are signed: the fast path writes the positive half of the range.
-      if (typeof value !== "number" || !(value > 0 && value < UINT32_LIMIT / 2) || !Number.isInteger(value))
+      if (typeof value !== "number" || !(value >= 0 && value < UINT32_LIMIT / 2) || !Number.isInteger(value))
         return false;
       out.writeVarintField(tag, value);
     }
@@ -133,74 +153,25 @@ function createVarintWriter(number: number, isLong: boolean): WriteField {
   };
 }
 
-function writeNestedMessage(out: GrowableBuffer, tag: number, write: WriteMessage, value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const nested = new GrowableBuffer(0);
-  if (!write(nested, value as Fields)) return false;
-  out.writeBytesField(tag, nested.toBuffer());
-  return true;
+function createNestedWriter(
+  number: number,
+  schema: DescMessage,
+  ancestors: readonly DescMessage[],
+): WriteField | undefined {
+  const write = createMessageWriter(schema, ancestors);
+  if (write === undefined) return undefined;
+  const tag = encodeTag(number, WIRE_TYPE_LENGTH_DELIMITED);
+  /** Size of the length of the last message: the next is often as long. */
+  let lengthBytes = 1;
+  return (out, value) => {
+    if (typeof value !== "object" || value === null) return false;
+    const start = out.beginNested(tag, lengthBytes);
+    if (!write(out, value as Fields)) return false;
+    lengthBytes = out.endNested(start, lengthBytes);
+    return true;
+  };
 }
 
 function encodeTag(number: number, wire: number): number {
   return number * 8 + wire;
-}
-
-/** A byte buffer that grows. A class because its methods are hot. */
-class GrowableBuffer {
-  private buffer = Buffer.allocUnsafe(INITIAL_BUFFER_BYTES);
-  private offset: number;
-
-  constructor(headroom: number) {
-    this.offset = headroom;
-  }
-
-  toBuffer(): Buffer {
-    return this.buffer.subarray(0, this.offset);
-  }
-
-  writeVarintField(tag: number, value: number): void {
-    this.ensureCapacity(MAX_TAGGED_NUMBER_BYTES);
-    this.writeVarint(tag);
-    this.writeVarint(value);
-  }
-
-  writeDoubleField(tag: number, value: number): void {
-    this.ensureCapacity(MAX_TAGGED_NUMBER_BYTES);
-    this.writeVarint(tag);
-    this.offset = this.buffer.writeDoubleLE(value, this.offset);
-  }
-
-  writeStringField(tag: number, value: string): void {
-    // A UTF-16 code unit takes at most three bytes.
-    this.ensureCapacity(MAX_TAGGED_NUMBER_BYTES + value.length * 3);
-    this.writeVarint(tag);
-    const size = Buffer.byteLength(value);
-    this.writeVarint(size);
-    if (size === value.length) this.offset += this.buffer.write(value, this.offset, "latin1");
-    else this.offset += this.buffer.write(value, this.offset);
-  }
-
-  writeBytesField(tag: number, value: Buffer): void {
-    this.ensureCapacity(MAX_TAGGED_NUMBER_BYTES + value.length);
-    this.writeVarint(tag);
-    this.writeVarint(value.length);
-    this.buffer.set(value, this.offset);
-    this.offset += value.length;
-  }
-
-  private writeVarint(value: number): void {
-    let remaining = value;
-    while (remaining > 0x7f) {
-      this.buffer[this.offset++] = (remaining % 0x80) | 0x80;
-      remaining = Math.floor(remaining / 0x80);
-    }
-    this.buffer[this.offset++] = remaining;
-  }
-
-  private ensureCapacity(bytes: number): void {
-    if (this.offset + bytes <= this.buffer.length) return;
-    const larger = Buffer.allocUnsafe((this.offset + bytes) * 2);
-    larger.set(this.buffer.subarray(0, this.offset));
-    this.buffer = larger;
-  }
 }

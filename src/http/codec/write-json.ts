@@ -2,6 +2,7 @@ import { type DescField, type DescMessage, type Message, ScalarType, toJsonStrin
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { UINT32_LIMIT } from "./integer-limits.js";
 import { printJsonString } from "./json-text.js";
+import { readChoice } from "./oneof-choice.js";
 
 /** Writes a message as Protobuf JSON. Throws if the message does not serialise. */
 export type JsonWriter = (message: Message) => string;
@@ -12,6 +13,8 @@ type PrintValue = (value: unknown) => string | undefined;
 
 interface JsonField {
   readonly name: string;
+  /** Name of the oneof that the field belongs to. */
+  readonly oneof: string | undefined;
   /** The member name with its colon: `"name":`. */
   readonly keyPrefix: string;
   /** Returns whether the value is the default, or the field is not set: then it is not written. */
@@ -42,8 +45,8 @@ function createMessagePrinter(schema: DescMessage, ancestors: readonly DescMessa
     if (typeof message !== "object" || message === null) return undefined;
     const fields = message as Fields;
     let out = "";
-    for (const { name, keyPrefix, isDefault, print } of members) {
-      const value = fields[name];
+    for (const { name, oneof, keyPrefix, isDefault, print } of members) {
+      const value = oneof === undefined ? fields[name] : readChoice(fields[oneof], name);
       if (isDefault(value)) continue;
       const text = print(value);
       if (text === undefined) return undefined;
@@ -54,8 +57,9 @@ function createMessagePrinter(schema: DescMessage, ancestors: readonly DescMessa
 }
 
 function createJsonField(field: DescField, ancestors: readonly DescMessage[]): JsonField | undefined {
-  if (field.oneof !== undefined || field.fieldKind === "map") return undefined;
-  const common = { name: field.localName, keyPrefix: `${JSON.stringify(field.jsonName)}:` };
+  if (field.fieldKind === "map") return undefined;
+  const keyPrefix = `${JSON.stringify(field.jsonName)}:`;
+  const common = { name: field.localName, oneof: field.oneof?.localName, keyPrefix };
   const print = createValuePrinter(field, ancestors);
   if (print === undefined) return undefined;
   if (field.fieldKind === "list") {
