@@ -22,6 +22,12 @@ export interface TimestampedQuote {
   readonly freshness: QuoteFreshness;
 }
 
+/**
+ * Computes a quote from inputs that are at hand. It only has to wait for what depends on the amount and is not computed
+ * here. Throws like `QuoteEngine`.
+ */
+export type PreparedQuote = () => MaybePromise<TimestampedQuote>;
+
 /** The call that requests a quote. Its signal is only read if the quote has to wait. */
 export interface QuoteRequester {
   readonly caller: string;
@@ -29,7 +35,7 @@ export interface QuoteRequester {
 }
 
 /**
- * Quotes transfers. Both methods throw a ServiceError: INVALID_PARAMETER for an amount that a pool cannot swap, or that no
+ * Quotes transfers. All methods throw a ServiceError: INVALID_PARAMETER for an amount that a pool cannot swap, or that no
  * amount brings; UPSTREAM_UNAVAILABLE when a chain, the prices or the settings cannot be read; OVERLOADED when too much
  * work is pending.
  */
@@ -42,4 +48,9 @@ export interface QuoteEngine {
     chains: NetworkChainClients,
     requester: QuoteRequester,
   ): Promise<DetailedQuote>;
+  /**
+   * Gets the inputs of several quotes, in their order; those that read the same chain get the same state of it, if the
+   * engine reads the chains itself. Each element fails alone.
+   */
+  prepareQuotes(requests: readonly QuoteRequest[], requester: QuoteRequester): readonly MaybePromise<PreparedQuote>[];
 }

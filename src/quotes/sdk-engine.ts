@@ -10,9 +10,10 @@ import type { SendRpc } from "../hop/sdk/sdk-provider.js";
 import { loadSdkQuoter, type SdkDataSources, type SdkQuoter } from "../hop/sdk/sdk-quoter.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
+import { createSemaphore } from "../resilience/semaphore.js";
 import type { Quote } from "./math/quote.js";
 import type { QuoteSteps } from "./math/quote-steps.js";
-import type { QuoteEngine, QuoteRequester } from "./quote-engine.js";
+import type { QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 
 export interface SdkEngineDeps {
@@ -55,6 +56,9 @@ const MAX_RESULT_LENGTH = 4098;
 
 /** An SDK quote reads its inputs itself; they change about once per block. */
 const SDK_QUOTE_FRESHNESS = { ageMs: 0, maxAgeMs: 2_000, refreshMs: 2_000 };
+
+/** How many quotes of a batch are made at the same time: all at once would fill the limiter. */
+const BATCH_CONCURRENCY = 2;
 
 /** Creates an engine that quotes through the SDK, supplied with this service's chains, prices and settings. */
 export function createSdkEngine({
@@ -124,12 +128,20 @@ export function createSdkEngine({
     return basicQuote;
   }
 
+  async function quoteConfigured(request: QuoteRequest, requester: QuoteRequester): Promise<TimestampedQuote> {
+    const sdkQuote = await quoteWithCustomEndpoints(request, configuredChains(request.network), requester);
+    return { quote: sdkQuote, freshness: SDK_QUOTE_FRESHNESS };
+  }
+
   return {
-    quote: async (request, requester) => ({
-      quote: await quoteWithCustomEndpoints(request, configuredChains(request.network), requester),
-      freshness: SDK_QUOTE_FRESHNESS,
-    }),
+    quote: quoteConfigured,
     quoteWithCustomEndpoints,
+    prepareQuotes(requests, requester) {
+      const semaphore = createSemaphore(BATCH_CONCURRENCY);
+      return requests.map(
+        (request) => () => semaphore.acquire(requester.signal, () => quoteConfigured(request, requester)),
+      );
+    },
     quoteAtTime: (request, chains, nowSeconds, signal) => quote(request, chains, () => nowSeconds, signal),
   };
 }

@@ -27,7 +27,7 @@ export interface ComparisonCounts {
 export interface ShadowComparisonOptions {
   /** Share of quotes to compare, 0 to 1. */
   readonly sampleRate: number;
-  readonly referenceEngine: SdkEngine;
+  readonly referenceEngine: Pick<SdkEngine, "quoteAtTime">;
   readonly chains: (network: NetworkSlug) => NetworkChainClients;
   readonly onResult: (result: ComparisonResult) => void;
   /** Returns a random number from 0 to 1. */

@@ -5,10 +5,11 @@ import type { PriceTable, TokenPrices } from "../prices/token-prices.js";
 import { catchMaybeAsync, isPromise, type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import type { Quote, RouteQuoter } from "./math/quote.js";
 import { SwapRevertError } from "./math/swap-revert-error.js";
+import { createQuotePreparer } from "./prepare-quotes.js";
 import { createQuoteDetails, type DeliveryTime, NO_DELIVERY_TIME, type QuoteDetailsInputs } from "./quote-details.js";
 import type { DetailedQuote, QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
-import type { ChainState } from "./state/chain-state.js";
-import { type ChainStateSubscription, captureReadTimestamps } from "./state/chain-state-cache.js";
+import { type ChainState, captureReadTimestamps } from "./state/chain-state.js";
+import type { ChainStateSubscription } from "./state/chain-state-cache.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 import { addTickWindow, type ReadSet } from "./state/read-set.js";
 import { readChainState } from "./state/reading/read-chain-state.js";
@@ -131,6 +132,7 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
   }
 
   return {
+    prepareQuotes: createQuotePreparer({ routes, prices, completeQuote }),
     quote(request, requester) {
       const route = routes.peek(request);
       return route === undefined

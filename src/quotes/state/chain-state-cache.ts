@@ -6,9 +6,9 @@ import { withTimeout } from "../../resilience/with-timeout.js";
 import {
   assertStateCovers,
   type ChainState,
+  captureReadTimestamps,
   coversReadSet,
   createChainState,
-  type ReadTimestamps,
 } from "./chain-state.js";
 import {
   type ChainStateEntry,
@@ -25,7 +25,8 @@ import {
   storeIfNewer,
 } from "./chain-state-entry.js";
 import type { ReadSet } from "./read-set.js";
-import { createBatchLoader } from "./reading/batch-loader.js";
+import { createBatchLoader, loadJointly } from "./reading/batch-loader.js";
+import { createJointEntries } from "./reading/joint-entry.js";
 import { readChainStateValues } from "./reading/read-chain-state.js";
 import { createRefreshScheduler } from "./refresh-scheduler.js";
 import type { ChainStateDemand } from "./sharing/chain-state-demand.js";
@@ -46,6 +47,10 @@ export interface ChainStateSubscription {
   reload(): Promise<ChainState>;
   /** Returns whether it was requested recently, so that it is refreshed in the background. */
   isActive(): boolean;
+  /** @throws ServiceError UPSTREAM_UNAVAILABLE for state of several subscriptions in which a value of this one is missing */
+  assertCoveredBy(state: ChainState): void;
+  /** The cache of its chain. */
+  readonly cache: ChainStateCache;
 }
 
 /** Runs a read of chain state; for metrics and tracing. */
@@ -61,6 +66,13 @@ export interface ChainStateRead {
 export interface ChainStateCache {
   /** Returns the same subscription for the same key, which must identify read set and policy. */
   subscribe(key: string, readSet: ReadSet, refreshPolicy: RefreshPolicy): ChainStateSubscription;
+  /**
+   * Returns state of one block for several subscriptions of this cache. What could not be read of one of them is missing.
+   * @throws like the `get` of a subscription
+   */
+  getTogether(subscriptions: readonly ChainStateSubscription[]): MaybePromise<ChainState>;
+  /** Reads the same again, or joins the read that is in progress. @throws like getTogether */
+  reloadTogether(subscriptions: readonly ChainStateSubscription[]): Promise<ChainState>;
   close(): void;
 }
 
@@ -84,6 +96,8 @@ export function createChainStateCache(options: ChainStateCacheOptions): ChainSta
   const subscriptions = new Map<string, CachedSubscription>();
   /** Entries that the background refresh looks after. */
   const refreshedEntries = new Set<ChainStateEntry>();
+  const entryOf = new WeakMap<ChainStateSubscription, ChainStateEntry>();
+  const jointEntries = createJointEntries();
   const shutdown = new AbortController();
   const scheduler = createRefreshScheduler(refreshEntries, monotonicNow);
   const loader = createBatchLoader<ReadSet, ChainState>({
@@ -138,9 +152,9 @@ export function createChainStateCache(options: ChainStateCacheOptions): ChainSta
   async function loadEntry(entry: ChainStateEntry): Promise<ChainState> {
     try {
       const sharedState = sharing && (await sharing.request(entry));
-      const state = sharedState ?? (await loader.load(entry.readSet));
-      // An incomplete state must not replace an older complete one.
-      assertStateCovers(state, entry.readSet);
+      const state = sharedState ?? (await loadJointly(loader, entry.parts));
+      // An incomplete state must not replace an older complete one. Who uses a joint entry asserts it for each part.
+      if (entry.parts.length === 1) assertStateCovers(state, chain.slug, entry.readSet);
       storeIfNewer(entry, state, monotonicNow());
       return state;
     } catch (error) {
@@ -149,6 +163,16 @@ export function createChainStateCache(options: ChainStateCacheOptions): ChainSta
     } finally {
       entry.pendingRead = undefined;
     }
+  }
+
+  /** Returns the entry whose state several subscriptions use together. */
+  function findJointEntry(subscribed: readonly ChainStateSubscription[]): ChainStateEntry {
+    const entries = subscribed.flatMap((subscription) => entryOf.get(subscription) ?? []);
+    const [only] = entries;
+    if (only !== undefined && entries.length === 1) return only;
+    const entry = jointEntries.include(entries, monotonicNow());
+    refreshedEntries.add(entry);
+    return entry;
   }
 
   function storeReceived({ state, values }: ReceivedState): void {
@@ -207,22 +231,23 @@ export function createChainStateCache(options: ChainStateCacheOptions): ChainSta
       get: () => getState(entry),
       reload: () => readEntry(entry),
       isActive: () => isRecentlyRequested(entry, monotonicNow()),
+      assertCoveredBy: (state) => assertStateCovers(state, chain.slug, readSet),
+      cache,
     };
+    entryOf.set(subscription, entry);
     const created = { entry, subscription };
     subscriptions.set(key, created);
     return created;
   }
 
-  return {
+  const cache: ChainStateCache = {
     subscribe: (...identity) => getCached(...identity).subscription,
+    getTogether: (subscribed) => getState(findJointEntry(subscribed)),
+    reloadTogether: (subscribed) => readEntry(findJointEntry(subscribed)),
     close() {
       shutdown.abort();
       scheduler.cancel();
     },
   };
-}
-
-/** Returns the times for a read that begins now. */
-export function captureReadTimestamps({ now, monotonicNow }: Clocks): ReadTimestamps {
-  return { readAt: monotonicNow(), readAtUnixSeconds: Math.floor(now() / 1000) };
+  return cache;
 }

@@ -1,5 +1,5 @@
 import type { ChainState } from "./chain-state.js";
-import type { ReadSet } from "./read-set.js";
+import { getReadSetKey, mergeReadSets, type ReadSet } from "./read-set.js";
 
 /** How often state is refreshed while in use, and how old it may get, in milliseconds. */
 export interface RefreshPolicy {
@@ -14,6 +14,8 @@ export interface RefreshPolicy {
 export interface ChainStateEntry {
   readonly key: string;
   readonly readSet: ReadSet;
+  /** The same in parts, of which one that a node rejects does not fail the others. */
+  readonly parts: readonly ReadSet[];
   readonly refreshPolicy: RefreshPolicy;
   state: ChainState | undefined;
   /** The read that is in progress or about to start. */
@@ -25,20 +27,46 @@ export interface ChainStateEntry {
 /** Minimum interval between background refreshes, and so the lower limit of `refreshMs`. */
 export const MIN_REFRESH_MS = 1_000;
 /** How long after its last request an entry is refreshed. */
-const IDLE_MS = 15_000;
+export const IDLE_MS = 15_000;
 /** How long a request waits for a read while older state is still usable. */
 const MAX_STALE_WAIT_MS = 1_000;
 
-export function createChainStateEntry(key: string, readSet: ReadSet, refreshPolicy: RefreshPolicy): ChainStateEntry {
+export function createChainStateEntry(
+  key: string,
+  readSet: ReadSet,
+  refreshPolicy: RefreshPolicy,
+  parts: readonly ReadSet[] = [readSet],
+): ChainStateEntry {
   return {
     key,
     readSet,
+    parts,
     refreshPolicy,
     state: undefined,
     pendingRead: undefined,
     failedAt: Number.NEGATIVE_INFINITY,
     requestedAt: Number.NEGATIVE_INFINITY,
   };
+}
+
+/**
+ * Creates an entry that reads what each of its members reads, under the strictest of their policies.
+ * @param state known state of all of them; undefined: there is none
+ */
+export function createJointChainStateEntry(
+  members: readonly ChainStateEntry[],
+  state: ChainState | undefined,
+): ChainStateEntry {
+  const parts = members.map(({ readSet }) => readSet);
+  const readSet = mergeReadSets(parts);
+  const findLeast = (name: keyof RefreshPolicy) => Math.min(...members.map(({ refreshPolicy }) => refreshPolicy[name]));
+  const refreshPolicy = {
+    refreshMs: findLeast("refreshMs"),
+    maxAgeMs: findLeast("maxAgeMs"),
+    maxStaleMs: findLeast("maxStaleMs"),
+  };
+  const key = `${JSON.stringify(refreshPolicy)} ${getReadSetKey(readSet)}`;
+  return { ...createChainStateEntry(key, readSet, refreshPolicy, parts), state };
 }
 
 /** Returns whether the entry was requested recently, so that it is refreshed. */

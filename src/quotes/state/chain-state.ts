@@ -1,5 +1,6 @@
 import type { Block } from "../../chain/read/contract-reads.js";
 import { ServiceError } from "../../errors.js";
+import type { Clocks } from "../../resilience/clock.js";
 import type { StableSwapPool } from "../math/stable-swap.js";
 import { createUniswapSwapCalculator, type UniswapSwapCalculator } from "../math/uniswap-v3.js";
 import type { ReadSet } from "./read-set.js";
@@ -92,7 +93,12 @@ function hasKeysOf(values: ReadonlyMap<string, unknown>, reads: ReadonlyMap<stri
 }
 
 /** @throws ServiceError UPSTREAM_UNAVAILABLE when a value of the read set is missing from the state */
-export function assertStateCovers(state: ChainState, { pools, uintCalls, deliveries }: ReadSet): void {
+export function assertStateCovers(
+  state: ChainState,
+  slug: string,
+  { pools, uintCalls, deliveries, includesGasPrice }: ReadSet,
+): void {
+  if (includesGasPrice && state.gasPrice === undefined) throw createInvalidResponseError(slug);
   for (const key of pools.keys()) state.getPool(key);
   for (const key of uintCalls.keys()) state.getUint(key);
   for (const key of deliveries.keys()) state.getDeliveryGasCost(key);
@@ -101,4 +107,9 @@ export function assertStateCovers(state: ChainState, { pools, uintCalls, deliver
 /** Creates the error for a response that no Hop contract gives. */
 export function createInvalidResponseError(slug: string): ServiceError {
   return new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} returned an invalid response for a Hop contract`);
+}
+
+/** Returns the times for a read that begins now. */
+export function captureReadTimestamps({ now, monotonicNow }: Clocks): ReadTimestamps {
+  return { readAt: monotonicNow(), readAtUnixSeconds: Math.floor(now() / 1000) };
 }

@@ -39,6 +39,8 @@ export interface RouteInputs {
   readonly destinationSubscription: ChainStateSubscription | undefined;
   /** Returns the previous quoter if the arguments are the same objects as in the previous call. */
   readonly getQuoter: RouteQuoterFactory;
+  /** The same for batches, which may use other states at the same time. */
+  readonly getBatchQuoter: RouteQuoterFactory;
 }
 
 /** What all quotes of a route share under one version of the fee settings; the inputs are those of quotes without details. */
@@ -137,6 +139,7 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
       ),
       destinationSubscription: subscribe(destination, destinationReadSet),
       getQuoter: memoizeLast(plan),
+      getBatchQuoter: memoizeLast(plan),
     });
     const inputs = subscribeAll(plan);
     let fullInputs: RouteInputs | undefined;

@@ -84,9 +84,7 @@ function setup(
       return "0x1";
     },
   });
-  const referenceEngine: SdkEngine = {
-    quote: () => Promise.reject(new Error("not expected")),
-    quoteWithCustomEndpoints: () => Promise.reject(new Error("not expected")),
+  const referenceEngine: Pick<SdkEngine, "quoteAtTime"> = {
     quoteAtTime(_, chains, nowSeconds) {
       recorded.times.push(nowSeconds);
       return quoteWithReference(chains);

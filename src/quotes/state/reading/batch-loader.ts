@@ -119,6 +119,25 @@ export function createBatchLoader<Key extends object, Value>({
   };
 }
 
+/**
+ * Loads several keys in one batch and returns its value. Keys that the node rejects are left out of it, unless it rejects
+ * all of them.
+ */
+export async function loadJointly<Key extends object, Value>(
+  loader: BatchLoader<Key, Value>,
+  keys: readonly Key[],
+  canRepeat = true,
+): Promise<Value> {
+  const outcomes = await Promise.allSettled(keys.map((key) => loader.load(key)));
+  const accepted = keys.filter((_, index) => outcomes[index]?.status === "fulfilled");
+  const values = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+  const [first] = values;
+  if (first === undefined) throw (outcomes[0] as PromiseRejectedResult).reason;
+  // After a rejection the loader loads each key alone; the accepted ones can be loaded together again.
+  const isApart = canRepeat && values.some((value) => value !== first);
+  return isApart ? loadJointly(loader, accepted, false) : first;
+}
+
 /** Returns whether the error means that a chain's nodes are reachable and rejected a call. */
 function isRpcRejection(error: unknown): boolean {
   return error instanceof ServiceError && error.cause instanceof RpcError;

@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { ChainClient, RpcCall } from "../../../../src/chain/chain-client.js";
+import { RpcError } from "../../../../src/chain/json-rpc/rpc-codec.js";
+import { ServiceError } from "../../../../src/errors.js";
+import { getNetwork } from "../../../../src/hop/networks.js";
+import type { ChainState } from "../../../../src/quotes/state/chain-state.js";
+import { createChainStateCache } from "../../../../src/quotes/state/chain-state-cache.js";
+import { createReadSet } from "../../../../src/quotes/state/read-set.js";
+
+const polygon = getNetwork("mainnet").chains.get("polygon");
+if (polygon === undefined) throw new Error("no polygon");
+const chain = { ...polygon, multicallAddress: undefined };
+const LATENCY_MS = 50;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_795_000_000_000 });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const toData = (name: string): string => `0x0000000${name}`;
+
+/** A chain whose contracts return the number of the read. Subscriptions are named by a digit, and read one value each. */
+function setup() {
+  const state = { batches: [] as string[][], rejected: "" };
+  const client: ChainClient = {
+    slug: "polygon",
+    send: async () => ({ number: `0x${state.batches.length.toString(16)}`, timestamp: "0x20" }),
+    getLogs: () => Promise.reject(new Error("not expected")),
+    async sendBatch(calls: readonly RpcCall[]) {
+      const read = calls.flatMap(({ params }) => (params[0] as { data?: string })?.data?.slice(-1) ?? []);
+      state.batches.push(read);
+      const number = state.batches.length;
+      await new Promise((resolve) => setTimeout(resolve, LATENCY_MS));
+      const cause = new RpcError("answered JSON-RPC error -32000");
+      if (state.rejected !== "" && read.includes(state.rejected))
+        throw new ServiceError("UPSTREAM_UNAVAILABLE", "no endpoint", { cause });
+      return calls.map(() => ({ result: `0x${number.toString(16).padStart(64, "0")}` }));
+    },
+  };
+  const cache = createChainStateCache({
+    chain,
+    client,
+    clocks: { now: () => Date.now(), monotonicNow: () => Date.now() },
+  });
+  function subscribe(name: string, refreshMs = 2_000) {
+    const readSet = createReadSet({ uintCall: { to: "0x1", data: toData(name) } });
+    if (readSet === undefined) throw new Error("nothing to read");
+    return cache.subscribe(name, readSet, { refreshMs, maxAgeMs: 2 * refreshMs, maxStaleMs: 30_000 });
+  }
+  return { state, cache, subscribe };
+}
+
+async function settle<T>(result: T | Promise<T>, ms = 2 * LATENCY_MS): Promise<T> {
+  const settled = Promise.resolve(result);
+  settled.catch(() => {});
+  await vi.advanceTimersByTimeAsync(ms);
+  return settled;
+}
+
+const readValues = (state: ChainState, names: string) =>
+  [...names].map((name) => Number(state.getUint(`0x1 ${toData(name)}`)));
+
+test("reads all subscriptions in one request, then answers synchronously", async () => {
+  const { state, cache, subscribe } = setup();
+  const subscriptions = [subscribe("1"), subscribe("2"), subscribe("3")];
+  const first = await settle(cache.getTogether(subscriptions));
+  expect(readValues(first, "123")).toEqual([1, 1, 1]);
+  expect(state.batches.map((batch) => batch.length)).toEqual([3]);
+  expect(cache.getTogether(subscriptions)).toBe(first);
+  cache.close();
+});
+
+test("gives one state for subscriptions that were read at different times", async () => {
+  const { cache, subscribe } = setup();
+  const [a, b] = [subscribe("1"), subscribe("2")];
+  const alone = await settle(a.get());
+  await settle(b.get());
+  const together = await settle(cache.getTogether([a, b]));
+  expect(together).not.toBe(alone);
+  expect(readValues(together, "12")).toEqual([3, 3]);
+  cache.close();
+});
+
+test("reads nothing if one read got the state of all", async () => {
+  const { state, cache, subscribe } = setup();
+  const [a, b] = [subscribe("1"), subscribe("2")];
+  const [first] = await settle(Promise.all([a.get(), b.get()]));
+  expect(cache.getTogether([a, b])).toBe(first);
+  expect(state.batches).toHaveLength(1);
+  // The state is refreshed in the background from now on.
+  await vi.advanceTimersByTimeAsync(2_200);
+  expect(cache.getTogether([a, b])).not.toBe(first);
+  expect(cache.getTogether([a, b])).not.toBeInstanceOf(Promise);
+  cache.close();
+});
+
+test("is refreshed as often as the most demanding subscription", async () => {
+  const { cache, subscribe } = setup();
+  const subscriptions = [subscribe("1", 12_000), subscribe("2", 2_000)];
+  await settle(cache.getTogether(subscriptions));
+  for (let seconds = 0; seconds < 10; seconds += 1) {
+    await vi.advanceTimersByTimeAsync(1_000);
+    const state = cache.getTogether(subscriptions);
+    if (state instanceof Promise) throw new Error("had to wait");
+    expect(Date.now() - state.readAt).toBeLessThanOrEqual(4_000);
+    expect(new Set(readValues(state, "12")).size).toBe(1);
+  }
+  cache.close();
+});
+
+test("does not read more often for more combinations", async () => {
+  const { state, cache, subscribe } = setup();
+  const subscriptions = ["1", "2", "3", "4", "5", "6"].map((name) => subscribe(name));
+  await settle(cache.getTogether(subscriptions));
+  for (const first of subscriptions)
+    for (const second of subscriptions)
+      if (first !== second) expect(cache.getTogether([first, second])).not.toBeInstanceOf(Promise);
+  expect(state.batches).toHaveLength(1);
+  cache.close();
+});
+
+test("lets no batch wait for what only another one needs", async () => {
+  const { cache, subscribe } = setup();
+  const [a, b, c] = [subscribe("1"), subscribe("2"), subscribe("3")];
+  const first = await settle(cache.getTogether([a, b]));
+  const grown = cache.getTogether([a, b, c]);
+  expect(grown).toBeInstanceOf(Promise);
+  expect(cache.getTogether([a, b])).toBe(first);
+  const second = await settle(grown);
+  expect(cache.getTogether([a, b])).toBe(second);
+  cache.close();
+});
+
+test("stops to read what no batch has used for a while", async () => {
+  const { state, cache, subscribe } = setup();
+  const [a, b, c] = [subscribe("1"), subscribe("2"), subscribe("3")];
+  await settle(cache.getTogether([a, b, c]));
+  for (let seconds = 0; seconds < 40; seconds += 1) {
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(cache.getTogether([a, b])).not.toBeInstanceOf(Promise);
+  }
+  expect(state.batches.at(-1)).toEqual(["1", "2"]);
+  cache.close();
+});
+
+test("leaves out what the node rejects, and gives the others one state", async () => {
+  const { state, cache, subscribe } = setup();
+  state.rejected = "2";
+  const [a, b, c, d] = [subscribe("1"), subscribe("2"), subscribe("3"), subscribe("4")];
+  const together = await settle(cache.getTogether([a, b, c, d]), 2_000);
+  expect(new Set(readValues(together, "134")).size).toBe(1);
+  for (const subscription of [a, c, d]) expect(() => subscription.assertCoveredBy(together)).not.toThrow();
+  expect(() => b.assertCoveredBy(together)).toThrow(expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE" }));
+  cache.close();
+});
