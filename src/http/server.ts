@@ -97,12 +97,17 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const draining = new AbortController();
   // Each open stream adds a listener.
   setMaxListeners(0, draining.signal);
-  const registry = createInFlightRegistry({ trustProxy: false, ...options });
+  const rateLimiter = options.rateLimit && createRateLimiter(options.rateLimit);
+  const registry = createInFlightRegistry({
+    trustProxy: false,
+    ...options,
+    countMoreRequests: rateLimiter?.countMore,
+  });
   const services =
     options.tracer === undefined
       ? options.services
       : options.services.map((service) => decorateOperations(service, traceOperation, traceStreamOperation));
-  const begin = createBeginRequest(options.rateLimit && createRateLimiter(options.rateLimit));
+  const begin = createBeginRequest(rateLimiter);
 
   const streamQuotas = {
     fastPath: createStreamQuota({ total: limits.streamingCalls }),

@@ -8,6 +8,16 @@ export type CachePolicy =
   | "private"
   | { readonly ageSeconds: number; readonly maxAgeSeconds: number; readonly staleWhileRevalidateSeconds?: number };
 
+/** What callers get to know of a failure. */
+export interface PublicError {
+  /** Name of the Connect code, such as `invalid_argument`. */
+  readonly code: string;
+  readonly message: string;
+  readonly reason: string;
+  /** Name of the invalid parameter; empty if the failure concerns no single one. */
+  readonly field: string;
+}
+
 /** The call that an operation serves, independent of the transport. Its methods must be called on it. */
 export interface CallContext {
   /** Request id for the log. */
@@ -28,6 +38,17 @@ export interface CallContext {
    *   ASCII.
    */
   setResponseMetadata(entries: Readonly<Record<string, string>>): void;
+  /**
+   * Counts the call as several requests against the rate limit of its caller, at most as all of one window. To be called
+   * before any work. Returns undefined if there is no limit.
+   * @throws ServiceError RATE_LIMITED; the promise rejects with it
+   */
+  countAsRequests(count: number): Promise<void> | undefined;
+  /**
+   * Returns the public form of a failure of a part of the call, and logs the error if it is INTERNAL. The call itself
+   * does not fail.
+   */
+  describeFailure(error: unknown): PublicError;
 }
 
 /**

@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { ServiceError } from "../errors.js";
 import type { FairQuota } from "../resilience/fair-quota.js";
 import { isPromise } from "../resilience/maybe-async.js";
-import type { CachePolicy, CallContext, Operation } from "./operation.js";
+import type { CachePolicy, CallContext, Operation, PublicError } from "./operation.js";
 
 export interface DeadlineOptions {
   /** Maximum duration of any call, in milliseconds. */
@@ -96,6 +96,14 @@ class DeadlineContext implements CallContext {
 
   setResponseMetadata(entries: Parameters<CallContext["setResponseMetadata"]>[0]): void {
     this.innerContext.setResponseMetadata(entries);
+  }
+
+  countAsRequests(count: number): Promise<void> | undefined {
+    return this.innerContext.countAsRequests(count);
+  }
+
+  describeFailure(error: unknown): PublicError {
+    return this.innerContext.describeFailure(error);
   }
 
   get signal(): AbortSignal {

@@ -21,6 +21,6 @@ export function createBeginRequest(rateLimiter: RateLimiter | undefined): BeginR
   return (context, protocol, operation, isRateLimited) => {
     context.protocol = protocol;
     context.operation = operation;
-    return isRateLimited ? rateLimiter?.(context) : undefined;
+    return isRateLimited ? rateLimiter?.count(context) : undefined;
   };
 }

@@ -13,12 +13,21 @@ export interface RateLimitOptions {
 }
 
 /**
- * Counts a call against the limit of its caller and sets the rate limit headers of its response.
- *
- * Resolves to RATE_LIMITED, with the time until the next window, if the caller is over the limit. Never rejects: a call
- * that cannot be counted is admitted.
+ * Counts calls against the limit of their caller and sets the rate limit headers of their responses. A call that cannot be
+ * counted is admitted.
  */
-export type RateLimiter = (context: RequestContext) => Promise<ServiceError | undefined>;
+export interface RateLimiter {
+  /**
+   * Counts a call as one request. Resolves to RATE_LIMITED, with the time until the next window, if the caller is over the
+   * limit. Never rejects.
+   */
+  count(context: RequestContext): Promise<ServiceError | undefined>;
+  /**
+   * Counts a call, which has been counted once, as so many requests, at most as all of one window: a caller who makes no
+   * other call is always admitted. Rejects with RATE_LIMITED.
+   */
+  countMore(context: RequestContext, requests: number): Promise<void>;
+}
 
 /** Longest wait for the primary process, which counts for all workers. After it a call is admitted. */
 const COUNT_TIMEOUT_MS = 500;
@@ -61,12 +70,12 @@ export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOp
     }
   }
 
-  return async (context) => {
+  async function consume(context: RequestContext, points: number): Promise<ServiceError | undefined> {
     const { caller } = context;
     let result: rateLimiterFlexible.RateLimiterRes;
     let isRejected = false;
     try {
-      result = await limiter.consume(caller);
+      result = await limiter.consume(caller, points);
     } catch (rejection) {
       if (!(rejection instanceof RateLimiterRes)) {
         onFailure(rejection);
@@ -85,5 +94,14 @@ export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOp
     if (!isRejected) return undefined;
     const options = { retryAfterSeconds: secondsLeft };
     return new ServiceError("RATE_LIMITED", "too many requests from this address", options);
+  }
+
+  return {
+    count: (context) => consume(context, 1),
+    async countMore(context, calls) {
+      const points = Math.min(calls, requests) - 1;
+      const rejection = points > 0 ? await consume(context, points) : undefined;
+      if (rejection !== undefined) throw rejection;
+    },
   };
 }

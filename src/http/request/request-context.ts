@@ -2,8 +2,9 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { ErrorReason, ServiceError } from "../../errors.js";
-import type { CachePolicy, CallContext } from "../../operations/operation.js";
+import type { CachePolicy, CallContext, PublicError } from "../../operations/operation.js";
 import { createTurnClock } from "../../resilience/clock.js";
+import type { RateLimiter } from "../admission/rate-limiter.js";
 import { buildCacheHeaders } from "./cache-headers.js";
 import { identifyCaller } from "./caller.js";
 import { toCodeName, toServiceError } from "./error-mapping.js";
@@ -21,10 +22,7 @@ type LogFields = Readonly<Record<string, string | number | boolean>>;
 export interface AccessLogEntry {
   readonly requestId: string;
   readonly protocol: Protocol;
-  /**
-   * Full name of service and method, such as `hop.bridge.v1.BridgeService/GetQuote`, or the path of a document; empty
-   * if neither applies.
-   */
+  /** Full name of service and method, or the path of a document; empty if neither applies. */
   readonly operation: string;
   /** `ok` or the name of a Connect code; `canceled` if the caller left before the response was complete. */
   readonly code: string;
@@ -97,7 +95,6 @@ export interface RequestContext {
 export type StreamRequestContext = HttpRequestContext;
 
 const NO_HEADERS: readonly string[] = [];
-
 const readTurnTime = createTurnClock(() => performance.now());
 
 /** Options that all requests share. */
@@ -107,6 +104,8 @@ export interface RequestContextOptions {
   /** Reads the address of the caller from X-Forwarded-For: set it behind a proxy that writes this header. */
   readonly trustProxy: boolean;
   readonly tracer?: RequestTracer | undefined;
+  /** Undefined: there is no rate limit. */
+  readonly countMoreRequests?: RateLimiter["countMore"] | undefined;
 }
 
 /**
@@ -186,6 +185,16 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
     const headers = [...cacheHeaders];
     for (const name in this.responseMetadata) headers.push(name, this.responseMetadata[name] ?? "");
     return headers;
+  }
+
+  countAsRequests(count: number): Promise<void> | undefined {
+    return this.options.countMoreRequests?.(this, count);
+  }
+
+  describeFailure(error: unknown): PublicError {
+    const { reason, message, field = "" } = toServiceError(error);
+    if (reason === "INTERNAL" && !this.isAborted) this.options.onInternalError(error, this.requestId);
+    return { code: toCodeName(reason), message, reason, field };
   }
 
   toCallContext(timeoutMs: number | undefined): CallContext {

@@ -94,6 +94,8 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
     addLogFields: (fields) => Object.assign(recorded.logFields, fields),
     setCachePolicy: (policy) => recorded.cache.push(policy),
     setResponseMetadata: (entries) => recorded.metadata.push(entries),
+    countAsRequests: () => undefined,
+    describeFailure: () => ({ code: "internal", message: "", reason: "INTERNAL", field: "" }),
   };
   const call = (
     request: MessageInitShape<typeof GetTransferStatusRequestSchema> = { transferId: repeatedByteHash("1a") },

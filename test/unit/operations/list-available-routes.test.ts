@@ -24,6 +24,8 @@ function setup({ hasCachedSettings }: { readonly hasCachedSettings: boolean }) {
     addLogFields: () => {},
     setCachePolicy: (policy) => policies.push(policy),
     setResponseMetadata: () => {},
+    countAsRequests: () => undefined,
+    describeFailure: () => ({ code: "internal", message: "", reason: "INTERNAL", field: "" }),
   };
   const list = (filter: object) => operation(create(ListAvailableRoutesRequestSchema, filter), context);
   return { list, policies };

@@ -11,6 +11,8 @@ const createContext = (overrides: Partial<CallContext> = {}): CallContext => ({
   addLogFields: () => {},
   setCachePolicy: () => {},
   setResponseMetadata: () => {},
+  countAsRequests: () => undefined,
+  describeFailure: () => ({ code: "internal", message: "", reason: "INTERNAL", field: "" }),
   ...overrides,
 });
 const createOptions = (maxTimeoutMs: number, capacity = 100): DeadlineOptions => ({

@@ -233,6 +233,45 @@ describe("callers are identified", () => {
   });
 });
 
+describe("a call that counts as several requests", () => {
+  const setup = (requests: number) => {
+    const onFailure = (error: unknown): never => {
+      throw error;
+    };
+    return createRateLimiter({ requests, ...MINUTE, onFailure });
+  };
+  const contextOf = (caller: string) => ({ caller, rateLimitHeaders: [] as readonly string[] }) as RequestContext;
+
+  test("takes as many of the window, and is rejected if there are not as many", async () => {
+    const { count, countMore } = setup(10);
+    const context = contextOf("a");
+    await count(context);
+    await countMore(context, 6);
+    expect(context.rateLimitHeaders).toEqual(expect.arrayContaining(["ratelimit-remaining", "4"]));
+    const next = contextOf("a");
+    expect(await count(next)).toBeUndefined();
+    await expect(countMore(next, 5)).rejects.toMatchObject({ reason: "RATE_LIMITED", retryAfterSeconds: 60 });
+    expect(await count(contextOf("b"))).toBeUndefined();
+  });
+
+  test("takes the whole window at most", async () => {
+    const { count, countMore } = setup(10);
+    const context = contextOf("a");
+    await count(context);
+    await countMore(context, 100);
+    expect(context.rateLimitHeaders).toEqual(expect.arrayContaining(["ratelimit-remaining", "0"]));
+    expect(await count(contextOf("a"))).toMatchObject({ reason: "RATE_LIMITED" });
+  });
+
+  test("is not counted again if it counts as one", async () => {
+    const { count, countMore } = setup(1);
+    const context = contextOf("a");
+    await count(context);
+    await countMore(context, 1);
+    await countMore(context, 0);
+  });
+});
+
 describe("the tracked windows", () => {
   const call = (caller: string) => ({ caller, rateLimitHeaders: [] as readonly string[] }) as RequestContext;
   const onFailure = (error: unknown): never => {
@@ -240,7 +279,7 @@ describe("the tracked windows", () => {
   };
 
   test("are dropped when they end", async () => {
-    const limit = createRateLimiter({ requests: 1, windowMs: 50, onFailure });
+    const { count: limit } = createRateLimiter({ requests: 1, windowMs: 50, onFailure });
     expect(await limit(call("a"))).toBeUndefined();
     expect(await limit(call("a"))).toMatchObject({ reason: "RATE_LIMITED", retryAfterSeconds: 1 });
     await new Promise((resolve) => setTimeout(resolve, 70));
@@ -248,7 +287,7 @@ describe("the tracked windows", () => {
   });
 
   test("are bounded: above 100,000 the oldest one restarts", async () => {
-    const limit = createRateLimiter({ requests: 1, ...MINUTE, onFailure });
+    const { count: limit } = createRateLimiter({ requests: 1, ...MINUTE, onFailure });
     for (let index = 0; index < 100_000; index++) await limit(call(`c${index}`));
     expect(await limit(call("c0"))).toMatchObject({ reason: "RATE_LIMITED" });
     await limit(call("one more"));
