@@ -1,15 +1,11 @@
-import { type Kysely, type Migration, Migrator, sql } from "kysely";
-import { acquireFileLease } from "./file-lease.js";
-import type { IndexTables } from "./schema.js";
-import {
-  BYTES_COLUMN_TYPE,
-  createKysely,
-  enableWriteAheadLog,
-  IndexUnavailableError,
-  type SqliteConnection,
-} from "./sqlite.js";
+import { type ColumnDataType, type Kysely, type Migration, sql } from "kysely";
 
-const MIGRATIONS: Readonly<Record<string, Migration>> = {
+/**
+ * The versions of the tables, for SQLite and PostgreSQL. Versions of this service that are older than a migration may still
+ * run: it only adds tables, columns that may be null, and indexes. What nothing uses any more is removed by a later version.
+ * @param bytes the database's type for bytes
+ */
+export const createMigrations = (bytes: ColumnDataType): Readonly<Record<string, Migration>> => ({
   "2026-07-transfers": {
     // Every step may have been done already by a process that was killed before it recorded the migration.
     async up(db: Kysely<unknown>) {
@@ -19,18 +15,18 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .addColumn("chain_id", "bigint", (column) => column.notNull())
         .addColumn("block_number", "bigint", (column) => column.notNull())
         .addColumn("log_index", "integer", (column) => column.notNull())
-        .addColumn("transaction_hash", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("transaction_hash", bytes, (column) => column.notNull())
         .addColumn("kind", "text", (column) => column.notNull())
         .addColumn("token", "text", (column) => column.notNull())
-        .addColumn("arrival_key", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("arrival_key", bytes, (column) => column.notNull())
         .addColumn("destination_chain_id", "bigint", (column) => column.notNull())
-        .addColumn("recipient", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("recipient", bytes, (column) => column.notNull())
         .addColumn("amount", "text", (column) => column.notNull())
         .addColumn("amount_out_min", "text", (column) => column.notNull())
         .addColumn("deadline", "text", (column) => column.notNull())
         .addColumn("bonder_fee", "text", (column) => column.notNull())
-        .addColumn("relayer", BYTES_COLUMN_TYPE)
-        .addColumn("account", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("relayer", bytes)
+        .addColumn("account", bytes, (column) => column.notNull())
         .addColumn("timestamp", "bigint", (column) => column.notNull())
         .addPrimaryKeyConstraint("sends_place", ["chain_id", "block_number", "log_index"])
         .execute();
@@ -40,10 +36,10 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .addColumn("chain_id", "bigint", (column) => column.notNull())
         .addColumn("block_number", "bigint", (column) => column.notNull())
         .addColumn("log_index", "integer", (column) => column.notNull())
-        .addColumn("transaction_hash", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("transaction_hash", bytes, (column) => column.notNull())
         .addColumn("token", "text", (column) => column.notNull())
-        .addColumn("arrival_key", BYTES_COLUMN_TYPE, (column) => column.notNull())
-        .addColumn("bonder", BYTES_COLUMN_TYPE)
+        .addColumn("arrival_key", bytes, (column) => column.notNull())
+        .addColumn("bonder", bytes)
         .addColumn("timestamp", "bigint")
         .addPrimaryKeyConstraint("deliveries_place", ["chain_id", "block_number", "log_index"])
         .execute();
@@ -52,7 +48,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .ifNotExists()
         .addColumn("chain_id", "bigint", (column) => column.notNull())
         .addColumn("number", "bigint", (column) => column.notNull())
-        .addColumn("hash", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("hash", bytes, (column) => column.notNull())
         .addColumn("timestamp", "bigint", (column) => column.notNull())
         .addPrimaryKeyConstraint("blocks_place", ["chain_id", "number"])
         .execute();
@@ -79,11 +75,11 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .createTable("changes")
         .ifNotExists()
         .addColumn("sequence", "bigint", (column) => column.notNull().primaryKey())
-        .addColumn("arrival_key", BYTES_COLUMN_TYPE, (column) => column.notNull())
-        .addColumn("transaction_hash", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("arrival_key", bytes, (column) => column.notNull())
+        .addColumn("transaction_hash", bytes, (column) => column.notNull())
         .addColumn("kind", "text")
-        .addColumn("account", BYTES_COLUMN_TYPE)
-        .addColumn("recipient", BYTES_COLUMN_TYPE)
+        .addColumn("account", bytes)
+        .addColumn("recipient", bytes)
         .execute();
       await db.schema
         .createTable("change_counter")
@@ -102,8 +98,8 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .createTable("removed_sends")
         .ifNotExists()
         .addColumn("chain_id", "bigint", (column) => column.notNull())
-        .addColumn("transaction_hash", BYTES_COLUMN_TYPE, (column) => column.notNull())
-        .addColumn("arrival_key", BYTES_COLUMN_TYPE, (column) => column.notNull())
+        .addColumn("transaction_hash", bytes, (column) => column.notNull())
+        .addColumn("arrival_key", bytes, (column) => column.notNull())
         .addColumn("first_timestamp", "bigint", (column) => column.notNull())
         .addColumn("block_number", "bigint", (column) => column.notNull())
         .addPrimaryKeyConstraint("removed_sends_key", ["chain_id", "transaction_hash", "arrival_key"])
@@ -118,48 +114,9 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
           .execute();
     },
   },
-};
+});
 
 async function hasColumn(db: Kysely<unknown>, table: string, column: string): Promise<boolean> {
   const tables = await db.introspection.getTables();
   return tables.some(({ name, columns }) => name === table && columns.some((other) => other.name === column));
-}
-
-/** How long another process may take for its migration: indexes of ten million rows take half a minute. */
-const MIGRATION_TIMEOUT_MS = 300_000;
-const RETRY_INTERVAL_MS = 50;
-
-/**
- * Migrates the tables of an index file to the latest version; several processes may call this at the same time.
- * @throws IndexUnavailableError when another version of this service wrote the file, or when it is not writable
- */
-export async function migrateIndex(
-  connection: SqliteConnection,
-  file: string,
-  pid: number,
-  sleep: (ms: number) => Promise<void>,
-): Promise<void> {
-  let lease = await acquireFileLease(`${file}.migration`, pid);
-  for (let waitedMs = 0; !("release" in lease); waitedMs += RETRY_INTERVAL_MS) {
-    if (waitedMs > MIGRATION_TIMEOUT_MS)
-      throw new IndexUnavailableError(`process ${lease.pid} keeps the index file ${file} locked`);
-    await sleep(RETRY_INTERVAL_MS);
-    lease = await acquireFileLease(`${file}.migration`, pid);
-  }
-  try {
-    enableWriteAheadLog(connection);
-    const db = createKysely<IndexTables>(connection);
-    const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } });
-    const { error } = await migrator.migrateToLatest();
-    if (error !== undefined) throw unusableIndexError(file, error);
-  } finally {
-    lease.release();
-  }
-}
-
-function unusableIndexError(file: string, cause: unknown): IndexUnavailableError {
-  const message = cause instanceof Error ? cause.message : String(cause);
-  // Kysely's message for a file with migrations that this version does not have.
-  const reason = message.startsWith("corrupted migrations") ? "it was written by another version" : message;
-  return new IndexUnavailableError(`the index file ${file} cannot be used: ${reason}`, { cause });
 }

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Network } from "../../../hop/networks.js";
 import type { IndexChangeFeed } from "./changes/index-changes.js";
-import { createSqliteChangeFeed } from "./changes/sqlite-change-feed.js";
-import { createFileLeases } from "./file-lease.js";
 import { createIndexStore, type IndexStore } from "./index-store.js";
 import type { Leases } from "./lease.js";
-import { migrateIndex } from "./migrations.js";
 import type { IndexTables } from "./schema.js";
-import { createKysely, createTransactionRunner, openSqlite } from "./sqlite.js";
+import { createFileLeases } from "./sqlite/file-lease.js";
+import { migrateIndex } from "./sqlite/migrate-file.js";
+import { createKysely, createTransactionRunner, openSqlite } from "./sqlite/sqlite.js";
+import { createSqliteChangeFeed } from "./sqlite/sqlite-change-feed.js";
 import { createTransferIndex, type TransferIndexReader } from "./transfer-index.js";
 
 /** An open index file. */

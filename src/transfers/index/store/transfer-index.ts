@@ -16,7 +16,7 @@ import {
   toSentTransfer,
   toTransferId,
 } from "./row-mapping.js";
-import type { SqliteConnection } from "./sqlite.js";
+import type { SqliteConnection } from "./sqlite/sqlite.js";
 import { type DeliverySummary, prepareTransferStatements, type TransferRow } from "./transfer-statements.js";
 
 /** An indexed transfer with its delivery. */

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { CursorRow, EventPosition, IndexTables, SendRow } from "./schema.js";
-import { createKysely, prepareQuery, type SqliteConnection, toHexText } from "./sqlite.js";
+import { createKysely, prepareQuery, type SqliteConnection, toHexText } from "./sqlite/sqlite.js";
 
 /** Everything that a status needs of a send, of one of its deliveries and of both chains. Bytes are hex with 0x. */
 export interface TransferRow extends EventPosition {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type IndexHandle, openIndex } from "../../../../../src/transfers/index/store/open-index.js";
 import type { CursorRow, EventRows } from "../../../../../src/transfers/index/store/schema.js";
-import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
+import { openSqlite } from "../../../../../src/transfers/index/store/sqlite/sqlite.js";
 import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 import { addressFromName, hashFromName, mainnetNetwork } from "../support/hop-events.js";
 import {

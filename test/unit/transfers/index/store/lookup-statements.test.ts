@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { encodeCctpKey } from "../../../../../src/transfers/index/store/correlation-key.js";
 import { openIndex } from "../../../../../src/transfers/index/store/open-index.js";
-import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
+import { openSqlite } from "../../../../../src/transfers/index/store/sqlite/sqlite.js";
 import {
   createTransferIndex,
   type TransferIndexReader,

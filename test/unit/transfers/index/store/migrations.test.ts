@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { openIndex } from "../../../../../src/transfers/index/store/open-index.js";
-import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
+import { openSqlite } from "../../../../../src/transfers/index/store/sqlite/sqlite.js";
 import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 import { getChain, hashFromName, mainnetNetwork } from "../support/hop-events.js";
 

@@ -1,11 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { acquireFileLease, createFileLeases } from "../../../../../src/transfers/index/store/file-lease.js";
 import { hexToBytes } from "../../../../../src/transfers/index/store/hex.js";
 import { runWithLease } from "../../../../../src/transfers/index/store/lease.js";
 import { type IndexHandle, openIndex } from "../../../../../src/transfers/index/store/open-index.js";
-import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
+import { acquireFileLease, createFileLeases } from "../../../../../src/transfers/index/store/sqlite/file-lease.js";
+import { openSqlite } from "../../../../../src/transfers/index/store/sqlite/sqlite.js";
 import { type IndexSyncListener, syncIndex } from "../../../../../src/transfers/index/sync/index-sync.js";
 import { createChainStub } from "../../../../support/stubs/chain-stub.js";
 import { useTemporaryFolder } from "../../../../support/temporary-folder.js";

@@ -1,6 +1,10 @@
 import { sql } from "kysely";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createKysely, createTransactionRunner, openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
+import {
+  createKysely,
+  createTransactionRunner,
+  openSqlite,
+} from "../../../../../src/transfers/index/store/sqlite/sqlite.js";
 import { useTemporaryFolder } from "../../../../support/temporary-folder.js";
 
 const folder = useTemporaryFolder();

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type IndexHandle, openIndex } from "../../../../../src/transfers/index/store/open-index.js";
-import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
+import { openSqlite } from "../../../../../src/transfers/index/store/sqlite/sqlite.js";
 import { backfillIndex } from "../../../../../src/transfers/index/sync/index-sync.js";
 import { createChainStub } from "../../../../support/stubs/chain-stub.js";
 import { useTemporaryFolder } from "../../../../support/temporary-folder.js";

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import type { IndexHandle } from "../../../../../src/transfers/index/store/open-index.js";
-import { openSqlite } from "../../../../../src/transfers/index/store/sqlite.js";
+import { openSqlite } from "../../../../../src/transfers/index/store/sqlite/sqlite.js";
 import { createChainIndexReader } from "../../../../../src/transfers/index/sync/indexed-chain.js";
 import { syncChainRealtime } from "../../../../../src/transfers/index/sync/realtime-sync.js";
 import type { ChainStub } from "../../../../support/stubs/chain-stub.js";

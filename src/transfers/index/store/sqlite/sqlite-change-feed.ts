@@ -1,8 +1,8 @@
 import { sql } from "kysely";
+import type { ChangedTransfer, IndexChangeFeed } from "../changes/index-changes.js";
 import { toTransferId } from "../row-mapping.js";
 import type { IndexTables, SendRow } from "../schema.js";
-import { createKysely, prepareQuery, type SqliteConnection, toHexText } from "../sqlite.js";
-import type { ChangedTransfer, IndexChangeFeed } from "./index-changes.js";
+import { createKysely, prepareQuery, type SqliteConnection, toHexText } from "./sqlite.js";
 
 /** A change with the send that it is about. Bytes are hex with 0x. */
 interface ChangedSendRow {

@@ -1,4 +1,4 @@
-import type { Lease, LeaseHolder, Leases } from "./lease.js";
+import type { Lease, LeaseHolder, Leases } from "../lease.js";
 import { isSqliteBusy, openSqlite, type SqliteConnection } from "./sqlite.js";
 
 /** Interval of the attempts while another process holds a lease. */

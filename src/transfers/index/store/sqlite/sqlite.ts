@@ -1,15 +1,11 @@
 import type { Database, Options } from "better-sqlite3";
 import { type ColumnDataType, Kysely, type RawBuilder, SqliteDialect, sql } from "kysely";
+import { IndexUnavailableError } from "../index-unavailable-error.js";
 
 // Everything specific to SQLite connections: another database needs a counterpart of this file.
 
 /** A connection to an index file. */
 export type SqliteConnection = Database;
-
-/** The index cannot be used in this installation; the message is written for the operator. */
-export class IndexUnavailableError extends Error {
-  override readonly name = "IndexUnavailableError";
-}
 
 /** Column type for bytes. */
 export const BYTES_COLUMN_TYPE: ColumnDataType = "blob";
