@@ -8,6 +8,7 @@ import { createFileLeases } from "./sqlite/file-lease.js";
 import { migrateIndex } from "./sqlite/migrate-file.js";
 import { createKysely, createTransactionRunner, openSqlite } from "./sqlite/sqlite.js";
 import { createSqliteChangeFeed } from "./sqlite/sqlite-change-feed.js";
+import { createSqliteSource } from "./sqlite/sqlite-statements.js";
 import { createTransferIndex, type TransferIndexReader } from "./transfer-index.js";
 
 /** An open index file. */
@@ -31,7 +32,7 @@ export async function openIndex(file: string, network: Network): Promise<IndexHa
     await migrateIndex(writer, file, process.pid, (ms) => sleep(ms));
     // A separate connection: reads on the writing one would see uncommitted changes.
     const readConnection = await openSqlite(file, { readonly: true });
-    const reader = createTransferIndex(readConnection, network);
+    const reader = createTransferIndex(createSqliteSource(readConnection, network), network);
     const db = createKysely<IndexTables>(writer);
     const listeners = new Set<{ readonly onWrite: () => void }>();
     const notify = (): void => {

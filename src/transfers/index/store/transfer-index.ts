@@ -16,8 +16,7 @@ import {
   toSentTransfer,
   toTransferId,
 } from "./row-mapping.js";
-import type { SqliteConnection } from "./sqlite/sqlite.js";
-import { type DeliverySummary, prepareTransferStatements, type TransferRow } from "./transfer-statements.js";
+import type { DeliverySummary, TransferRow, TransferStatements } from "./transfer-statements.js";
 
 /** An indexed transfer with its delivery. */
 export interface IndexedTransfer {
@@ -52,10 +51,21 @@ export interface TransferIndexReader {
   close(): void;
 }
 
-export function createTransferIndex(connection: SqliteConnection, network: Network): TransferIndexReader {
+/** The database as a reader needs it. */
+export interface IndexSource {
+  readonly statements: TransferStatements;
+  /** Wraps a function so that the statements in it read one state. */
+  readonly inSnapshot: <Args extends unknown[], Result>(read: (...args: Args) => Result) => (...args: Args) => Result;
+  readonly close: () => void;
+}
+
+/** Creates a reader of a database whose statements are synchronous. */
+export function createTransferIndex(
+  { statements, inSnapshot, close }: IndexSource,
+  network: Network,
+): TransferIndexReader {
   const chains = new Map([...network.chains.values()].map((chain) => [chain.chainId, chain]));
   const domains = [...network.chains.values()].flatMap((chain) => getCctpDomain(chain) ?? []);
-  const statements = prepareTransferStatements(connection, [...new Set([1, domains.length])]);
 
   /** Matches the delivery of a transfer from L1. */
   function findL1Outcome(send: TransferRow): DeliveryOutcome {
@@ -132,14 +142,14 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
   }
 
   // One transaction for several statements reads a consistent state.
-  const findByHashInSnapshot = connection.transaction((hash: Buffer): IndexedTransfer[] => {
+  const findByHashInSnapshot = inSnapshot((hash: Buffer): IndexedTransfer[] => {
     const sent = toSends(statements.transfersByHash(hash));
     const sends = sent.length > 0 ? sent : findDeliveredSends(statements.deliveriesByHash(hash));
     const getSiblingIds = createSiblingLookup(sends);
     return sends.flatMap((send) => toIndexedTransfer(send, findOutcome(send), getSiblingIds(send)));
   });
 
-  const findByKeysInSnapshot = connection.transaction((keys: readonly Buffer[], kind: SendKind): IndexedTransfer[] =>
+  const findByKeysInSnapshot = inSnapshot((keys: readonly Buffer[], kind: SendKind): IndexedTransfer[] =>
     toSends(statements.transfersByKeys(keys))
       .filter((send) => send.kind === kind)
       .flatMap((send) => {
@@ -148,7 +158,7 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
       }),
   );
 
-  const findL1SendsInSnapshot = connection.transaction((hash: Buffer): IndexedTransfer[] => {
+  const findL1SendsInSnapshot = inSnapshot((hash: Buffer): IndexedTransfer[] => {
     const sends = toSends(statements.transfersByHash(hash));
     const getSiblingIds = createSiblingLookup(sends);
     return sends
@@ -197,7 +207,7 @@ export function createTransferIndex(connection: SqliteConnection, network: Netwo
       const chain: Chain | undefined = network.chains.get(slug);
       return chain && toCoverage(statements.cursor(chain.chainId));
     },
-    close: () => connection.close(),
+    close,
   };
 }
 

@@ -1,6 +1,5 @@
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { CursorRow, EventPosition, IndexTables, SendRow } from "./schema.js";
-import { createKysely, prepareQuery, type SqliteConnection, toHexText } from "./sqlite/sqlite.js";
 
 /** Everything that a status needs of a send, of one of its deliveries and of both chains. Bytes are hex with 0x. */
 export interface TransferRow extends EventPosition {
@@ -65,53 +64,11 @@ export interface TransferStatements {
   cursor(chainId: number): CursorRow | undefined;
 }
 
-/**
- * Prepares the statements once, because building their SQL takes longer than running them.
- * @param keysPerQuery numbers of keys that `transfersByKeys` can be called with
- */
-export function prepareTransferStatements(
-  connection: SqliteConnection,
-  keysPerQuery: readonly number[],
-): TransferStatements {
-  const db = createKysely<IndexTables>(connection);
-  const placeholder = new Uint8Array();
-  const prepare = <Row>(query: { compile(): { readonly sql: string } }) =>
-    prepareQuery<Row>(connection, query.compile().sql);
-  const byKeys = new Map(
-    keysPerQuery.map((count) => {
-      const keys = Array.from({ length: count }, () => placeholder);
-      return [count, prepare<TransferRow>(selectTransfers(db).where("s.arrival_key", "in", keys))];
-    }),
-  );
-  const byHash = prepare<TransferRow>(selectTransfers(db).where("s.transaction_hash", "=", placeholder));
-  const deliveriesByHash = prepare<DeliverySummary>(selectDeliveries(db).where("transaction_hash", "=", placeholder));
-  const deliveriesByKey = prepare<DeliverySummary>(selectDeliveries(db).where("arrival_key", "=", placeholder));
-  const equalL1Sends = prepare<EqualSend>(
-    db
-      .selectFrom("sends")
-      .select(["chain_id", "block_number", "log_index", "timestamp", "deadline"])
-      .where("arrival_key", "=", placeholder)
-      .where(sql.ref("kind"), "=", sql.lit("l1"))
-      .orderBy("chain_id")
-      .orderBy("block_number")
-      .orderBy("log_index"),
-  );
-  const cursor = prepare<CursorRow>(db.selectFrom("cursors").selectAll().where("chain_id", "=", 0));
-  return {
-    transfersByKeys(keys) {
-      const query = byKeys.get(keys.length);
-      if (query === undefined) throw new Error(`no statement takes ${keys.length} keys`);
-      return query(...keys);
-    },
-    transfersByHash: byHash,
-    deliveriesByHash,
-    deliveriesByKey,
-    equalL1Sends,
-    cursor: (chainId) => cursor(chainId)[0],
-  };
-}
+/** Returns a database's expression for the bytes of a column as lower-case hex with 0x, null for null. */
+export type ToHexText = (column: string) => RawBuilder<string>;
 
-function selectTransfers(db: Kysely<IndexTables>) {
+/** Selects sends with their deliveries and what is known of both chains. */
+export function selectTransfers(db: Kysely<IndexTables>, toHexText: ToHexText) {
   return db
     .selectFrom("sends as s")
     .leftJoin("deliveries as d", (join) =>
@@ -150,7 +107,8 @@ function selectTransfers(db: Kysely<IndexTables>) {
     .select(["dc.from_timestamp as destination_from_timestamp", "dc.observed_at as destination_observed_at"]);
 }
 
-function selectDeliveries(db: Kysely<IndexTables>) {
+/** Selects deliveries in the order of the chains and their logs. */
+export function selectDeliveries(db: Kysely<IndexTables>, toHexText: ToHexText) {
   return db
     .selectFrom("deliveries")
     .select(["chain_id", "block_number", "log_index", "token", "timestamp"])
@@ -159,6 +117,17 @@ function selectDeliveries(db: Kysely<IndexTables>) {
       toHexText("arrival_key").as("arrival_key"),
       toHexText("bonder").as("bonder"),
     ])
+    .orderBy("chain_id")
+    .orderBy("block_number")
+    .orderBy("log_index");
+}
+
+/** Selects sends from L1, whose deliveries are matched by the order of both. */
+export function selectEqualL1Sends(db: Kysely<IndexTables>) {
+  return db
+    .selectFrom("sends")
+    .select(["chain_id", "block_number", "log_index", "timestamp", "deadline"])
+    .where(sql.ref("kind"), "=", sql.lit("l1"))
     .orderBy("chain_id")
     .orderBy("block_number")
     .orderBy("log_index");

@@ -2,6 +2,7 @@ import { afterEach, beforeAll, expect, test } from "vitest";
 import { encodeCctpKey } from "../../../../../src/transfers/index/store/correlation-key.js";
 import { openIndex } from "../../../../../src/transfers/index/store/open-index.js";
 import { openSqlite } from "../../../../../src/transfers/index/store/sqlite/sqlite.js";
+import { createSqliteSource } from "../../../../../src/transfers/index/store/sqlite/sqlite-statements.js";
 import {
   createTransferIndex,
   type TransferIndexReader,
@@ -32,7 +33,7 @@ afterEach(() => {
 
 async function openReader(): Promise<TransferIndexReader> {
   const connection = await openSqlite(file, { readonly: true, verbose: (sql) => executed.push(String(sql)) });
-  const reader = createTransferIndex(connection, mainnetNetwork);
+  const reader = createTransferIndex(createSqliteSource(connection, mainnetNetwork), mainnetNetwork);
   close.push(() => reader.close());
   executed = [];
   return reader;
