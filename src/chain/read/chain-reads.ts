@@ -1,5 +1,5 @@
 import type { BlockRange, ChainClient, LogFilter } from "../chain-client.js";
-import { isBytes32, toQuantity } from "../hex.js";
+import { isBytes32, isHexData, toQuantity } from "../hex.js";
 import {
   type BlockHeader,
   createLogMatcher,
@@ -165,6 +165,21 @@ export async function readUint(client: ChainClient, to: string, data: string, si
     if (!isBytes32(result)) throw invalidResponse(client);
     return BigInt(result);
   });
+}
+
+/**
+ * Calls a contract and returns the decoded result.
+ * @param decode returns undefined for malformed data: the next endpoint is tried
+ */
+export async function callContract<T>(
+  client: ChainClient,
+  call: { readonly to: string; readonly data: string },
+  decode: (data: string) => T | undefined,
+  signal: AbortSignal,
+): Promise<T> {
+  return sendValidated(client, "eth_call", [call, "latest"], signal, (result) =>
+    requirePresent(client, isHexData(result) ? decode(result) : undefined),
+  );
 }
 
 /** Sends a call and parses its result. A result that `parse` rejects is a failure of the endpoint: the next is tried. */

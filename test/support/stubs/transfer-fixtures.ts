@@ -113,13 +113,13 @@ export interface TransferChainStub {
   finalized: number | undefined;
   /** Maximum blocks of one search. */
   maxLogBlocks: number;
-  /** Returns the result of a contract call. */
-  contractResult: (to: string, data: string) => bigint;
+  /** Returns the result of a contract call: a number, or hex. */
+  contractResult: (to: string, data: string) => bigint | string;
   /** Each response waits for this promise and fails if it rejects. */
   beforeResponse: (method: string) => Promise<void> | void;
   /** Block ranges of all log searches so far. */
   readonly searchedRanges: BlockRange[];
-  /** Methods of all requests so far, in order. */
+  /** Methods of all requests so far, in order. A batch has its methods in one entry. */
   readonly methods: string[];
   /** Time of a block, Unix seconds: one a second. */
   timestampOf(block: number): number;
@@ -167,8 +167,10 @@ export function createTransferChainStub(
         return header(first === "latest" ? chain.head : Number(first));
       case "eth_getBlockByHash":
         return header(Number(first) - 1);
-      case "eth_call":
-        return `0x${chain.contractResult(first.to, first.data).toString(16).padStart(64, "0")}`;
+      case "eth_call": {
+        const result = chain.contractResult(first.to, first.data);
+        return typeof result === "string" ? result : `0x${result.toString(16).padStart(64, "0")}`;
+      }
       case "eth_getTransactionByHash":
         return ofTransaction.length === 0 ? null : { from };
       case "eth_getTransactionReceipt": {
@@ -197,7 +199,11 @@ export function createTransferChainStub(
         await beginRequest(method, signal);
         return respondTo(method, params);
       },
-      sendBatch: () => Promise.reject(new Error("transfers make no batches")),
+      async sendBatch(calls, signal) {
+        calls[0]?.onRequest?.();
+        await beginRequest(calls.map(({ method }) => method).join(" "), signal);
+        return calls.map(({ method, params }) => ({ result: respondTo(method, params) }));
+      },
       async getLogs(_, { from, to }, newestFirst, signal, onRequest) {
         onRequest?.();
         await beginRequest("eth_getLogs", signal);
