@@ -19,7 +19,8 @@ export interface Payout {
   readonly amount: bigint;
   /** Symbol of the token, or of its hToken. */
   readonly token: string;
-  readonly isHToken: boolean;
+  /** Whether these are hTokens although the transfer asks for the token. */
+  readonly isUnrequestedHToken: boolean;
 }
 
 /** A transaction of a transfer on one of its chains. */
@@ -57,4 +58,9 @@ export interface TransferDetailsFinder {
    * @throws ServiceError OVERLOADED or RATE_LIMITED when the chains cannot be read for this caller now
    */
   find(statuses: readonly TransferStatus[], context: LookupContext): MaybePromise<readonly DetailsOutcome[]>;
+}
+
+/** Returns whether details can never change: both blocks are final. */
+export function areFinalDetails({ source, destination }: Pick<TransferDetails, "source" | "destination">): boolean {
+  return source.isFinal && destination?.isFinal === true;
 }

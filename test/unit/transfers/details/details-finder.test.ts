@@ -1,0 +1,247 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { readReceipt } from "../../../../src/chain/read/chain-reads.js";
+import { ServiceError } from "../../../../src/errors.js";
+import type { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
+import { createTransferDetailsFinder } from "../../../../src/transfers/details/details-finder.js";
+import type { ChainDetails, DetailsReader } from "../../../../src/transfers/details/details-reader.js";
+import { createLookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
+import type { TransferStatus } from "../../../../src/transfers/status.js";
+import {
+  createChainAccess,
+  createDeferred,
+  createLookupContext,
+  createStatus,
+  createTransferChainStub,
+  flushEventLoop,
+  repeatedByteHash,
+  unavailableError,
+} from "../../../support/stubs/transfer-fixtures.js";
+
+const finalDetails: ChainDetails = {
+  substate: "RECEIVED",
+  payout: undefined,
+  source: { blockNumber: 1, timestamp: 2, isFinal: true },
+  destination: { blockNumber: 3, timestamp: 4, isFinal: true },
+};
+const pendingStatus = createStatus({ delivery: undefined, isFinal: false });
+const HOUR_MS = 3_600_000;
+
+const numbered = (count: number): TransferStatus[] =>
+  Array.from({ length: count }, (_, index) =>
+    createStatus({ sent: { transactionHash: `0x${index.toString(16).padStart(64, "0")}` } }),
+  );
+
+function setup(readDetails: DetailsReader = async () => finalDetails, medianSeconds?: number) {
+  const state = { now: 5_000, isFull: false, slots: 0 };
+  const reads: TransferStatus[] = [];
+  const limiter: AdaptiveLimiter = {
+    async run(_, __, work) {
+      state.slots += 1;
+      return work();
+    },
+    assertCapacity() {
+      if (state.isFull) throw new ServiceError("OVERLOADED", "full");
+    },
+    load: () => ({ limit: 0, inFlight: 0 }),
+  };
+  const finder = createTransferDetailsFinder({
+    readDetails(status, context) {
+      reads.push(status);
+      return readDetails(status, context);
+    },
+    budgets: createLookupBudgets({ now: () => state.now }),
+    limiter,
+    timeoutMs: 10_000,
+    closing: new AbortController().signal,
+    now: () => state.now,
+    ...(medianSeconds === undefined ? {} : { getMedianDeliverySeconds: () => medianSeconds }),
+  });
+  return { finder, reads, state };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("details", () => {
+  test("are cached, synchronous then, and read without the signal", async () => {
+    const { finder, reads } = setup();
+    const context = createLookupContext();
+    await finder.find([createStatus()], context);
+    const unreadable = { ...context };
+    Object.defineProperty(unreadable, "signal", { get: () => expect.unreachable("the signal is expensive") });
+    // An equal status, as the index makes one for each request.
+    expect(finder.find([createStatus()], unreadable)).toEqual([
+      { details: { ...finalDetails, estimatedDeliveryAt: 0 } },
+    ]);
+    expect(reads).toHaveLength(1);
+  });
+
+  test.each<[string, TransferStatus, ChainDetails, number]>([
+    ["final", createStatus(), finalDetails, HOUR_MS],
+    ["of a pending transfer", pendingStatus, finalDetails, 1_000],
+    ["not final", createStatus(), { ...finalDetails, destination: undefined }, 1_000],
+    [
+      "of a send that is not final",
+      createStatus(),
+      { ...finalDetails, source: { ...finalDetails.source, isFinal: false } },
+      1_000,
+    ],
+  ])("that are %s stay as long as their status", async (_, status, details, ttlMs) => {
+    const { finder, reads, state } = setup(async () => details);
+    await finder.find([status], createLookupContext());
+    state.now += ttlMs - 1;
+    await finder.find([status], createLookupContext());
+    expect(reads).toHaveLength(1);
+    state.now += 2;
+    await finder.find([status], createLookupContext());
+    expect(reads).toHaveLength(2);
+  });
+
+  test("are those of the new status when a reorg changes it", async () => {
+    const { finder, reads } = setup();
+    await finder.find([createStatus()], createLookupContext());
+    await finder.find([pendingStatus], createLookupContext());
+    const delivery = { transactionHash: repeatedByteHash("3d"), blockNumber: 9, bonder: undefined };
+    await finder.find([createStatus({ delivery })], createLookupContext());
+    expect(reads).toHaveLength(3);
+  });
+
+  test.each([
+    [undefined, 0],
+    [0, 0],
+    [184, 1_700_000_184],
+  ])("are estimated from the median of the route: %s", async (median, estimatedDeliveryAt) => {
+    const { finder } = setup(undefined, median);
+    expect(await finder.find([createStatus()], createLookupContext())).toMatchObject([
+      { details: { estimatedDeliveryAt } },
+    ]);
+  });
+
+  test("over custom endpoints are neither cached nor shared", async () => {
+    const { finder, reads } = setup();
+    const context = createLookupContext({ chains: createChainAccess([], ["optimism"]) });
+    await Promise.all([finder.find([createStatus()], context), finder.find([createStatus()], context)]);
+    await finder.find([createStatus()], createLookupContext());
+    expect(reads).toHaveLength(3);
+  });
+});
+
+describe("reads", () => {
+  test("of one status at the same time are one", async () => {
+    const held = createDeferred<ChainDetails>();
+    const { finder, reads } = setup(() => held.promise);
+    const all = Array.from({ length: 50 }, () => finder.find([createStatus()], createLookupContext()));
+    held.resolve(finalDetails);
+    await Promise.all(all);
+    expect(reads).toHaveLength(1);
+  });
+
+  test("of several statuses leave out those that are cached or being read, and take one slot", async () => {
+    const held = createDeferred<ChainDetails>();
+    const { finder, reads, state } = setup(({ sent }) =>
+      sent.transactionHash.endsWith("1") ? held.promise : Promise.resolve(finalDetails),
+    );
+    const [first, second, third] = numbered(3);
+    if (first === undefined || second === undefined || third === undefined) throw new Error("no statuses");
+    await finder.find([first], createLookupContext());
+    const pending = finder.find([second], createLookupContext());
+    const all = finder.find([first, second, third], createLookupContext());
+    expect(reads).toEqual([first, second, third]);
+    held.resolve(finalDetails);
+    expect(await all).toHaveLength(3);
+    await pending;
+    expect(state.slots).toBe(3);
+  });
+
+  test("are finished when their caller leaves", async () => {
+    const held = createDeferred<ChainDetails>();
+    const { finder, reads } = setup(() => held.promise);
+    const caller = new AbortController();
+    const first = finder.find([createStatus()], createLookupContext({ signal: caller.signal }));
+    caller.abort();
+    await first;
+    held.resolve(finalDetails);
+    await flushEventLoop();
+    expect(finder.find([createStatus()], createLookupContext())).not.toBeInstanceOf(Promise);
+    expect(reads).toHaveLength(1);
+  });
+
+  test("that fail concern their status alone, and are not kept", async () => {
+    let isDown = true;
+    const { finder } = setup(async ({ sent }) => {
+      if (isDown && sent.transactionHash.endsWith("1")) throw unavailableError("arbitrum");
+      return finalDetails;
+    });
+    const outcomes = await finder.find(numbered(3), createLookupContext());
+    expect(outcomes.map((outcome) => "error" in outcome)).toEqual([false, true, false]);
+    isDown = false;
+    const later = await finder.find(numbered(3), createLookupContext());
+    expect(later.map((outcome) => "error" in outcome)).toEqual([false, false, false]);
+  });
+
+  test("that hang are UPSTREAM_UNAVAILABLE before the caller's deadline, naming the chains", async () => {
+    vi.useFakeTimers();
+    const { finder } = setup(() => new Promise(() => {}));
+    const context = createLookupContext({ remainingMs: () => 4_000 });
+    const outcomes = finder.find([createStatus()], context);
+    await vi.advanceTimersByTimeAsync(3_499);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await outcomes).toEqual([
+      {
+        error: expect.objectContaining({
+          reason: "UPSTREAM_UNAVAILABLE",
+          message: expect.stringMatching(/optimism and arbitrum/),
+        }),
+      },
+    ]);
+    expect(vi.getTimerCount()).toBe(1);
+  });
+
+  test("are not begun while the server is overloaded, which does not concern cached ones", async () => {
+    const { finder, state, reads } = setup();
+    const [cached, other] = numbered(2);
+    if (cached === undefined || other === undefined) throw new Error("no statuses");
+    await finder.find([cached], createLookupContext());
+    state.isFull = true;
+    expect(await finder.find([cached], createLookupContext())).toHaveLength(1);
+    await expect(finder.find([other], createLookupContext())).rejects.toMatchObject({ reason: "OVERLOADED" });
+    expect(reads).toHaveLength(1);
+  });
+
+  test("of a thousand statuses are batches of twenty, five at the same time", async () => {
+    const arbitrum = createTransferChainStub("arbitrum");
+    let [open, mostOpen] = [0, 0];
+    arbitrum.beforeResponse = async () => {
+      open += 1;
+      mostOpen = Math.max(mostOpen, open);
+      await flushEventLoop();
+      open -= 1;
+    };
+    const { finder } = setup(async ({ sent }, { chains, signal }) => {
+      await readReceipt(chains.getClient("arbitrum"), sent.transactionHash, signal);
+      return finalDetails;
+    });
+    const context = createLookupContext({ chains: createChainAccess([arbitrum]) });
+    await finder.find(numbered(1_000), context);
+    expect(arbitrum.methods).toEqual(Array(50).fill(Array(20).fill("eth_getTransactionReceipt").join(" ")));
+    expect(mostOpen).toBe(5);
+  });
+
+  test("of one call spend one budget", async () => {
+    const arbitrum = createTransferChainStub("arbitrum");
+    const { finder } = setup(async ({ sent }, { chains, signal }) => {
+      for (let i = 0; i < 100; i++) {
+        await chains
+          .getClient("arbitrum")
+          .getLogs({ address: sent.account, topics: [] }, { from: 0, to: 1 }, false, signal);
+      }
+      return finalDetails;
+    });
+    const context = createLookupContext({ chains: createChainAccess([arbitrum]) });
+    const outcomes = await finder.find(numbered(10), context);
+    expect(arbitrum.methods.length).toBeLessThanOrEqual(450);
+    expect(outcomes.every((outcome) => "error" in outcome)).toBe(true);
+    expect(outcomes[0]).toMatchObject({ error: { reason: "UPSTREAM_UNAVAILABLE", budget: "lookup" } });
+  });
+});

@@ -1,0 +1,239 @@
+import { L2_Bridge__factory as L2Bridge } from "@hop-protocol/sdk";
+import { utils } from "ethers";
+import { describe, expect, test } from "vitest";
+import { createFinalityTracker } from "../../../../src/chain/read/finality-tracker.js";
+import { getNetwork } from "../../../../src/hop/networks.js";
+import { EVENT_TOPICS, encodeTopic } from "../../../../src/hop/transfer-events.js";
+import { createDetailsReader } from "../../../../src/transfers/details/details-reader.js";
+import { getPayoutContracts } from "../../../../src/transfers/details/payout-contracts.js";
+import { createResumableLogScanner } from "../../../../src/transfers/sources/chain/resumable-log-scanner.js";
+import {
+  type ChainEvent,
+  createChainAccess,
+  createLookupContext,
+  createStatus,
+  createTransferChainStub,
+  getChain,
+  repeatedByteAddress,
+  repeatedByteHash,
+  type StatusOverrides,
+  unavailableError,
+} from "../../../support/stubs/transfer-fixtures.js";
+
+const bridgeAbi = new utils.Interface(L2Bridge.abi as never);
+const erc20 = new utils.Interface(["event Transfer(address indexed from, address indexed to, uint256 value)"]);
+const rootHash = repeatedByteHash("9a");
+const TOTAL = 9_000_000_000_000_000_000n;
+const AMOUNT = 2_500_000_000_000_000_000n;
+const source = getPayoutContracts(getNetwork("mainnet"), "ETH", getChain("optimism"));
+const destination = getPayoutContracts(getNetwork("mainnet"), "ETH", getChain("arbitrum"));
+
+/** A transfer of ETH from Optimism, sent in block 1,000, to Arbitrum, where block 2,000 delivers it. */
+function setup() {
+  const optimism = createTransferChainStub("optimism");
+  const arbitrum = createTransferChainStub("arbitrum");
+  const chains = createChainAccess([optimism, arbitrum]);
+  const readDetails = createDetailsReader({
+    logScanner: createResumableLogScanner(new AbortController().signal, () => 0),
+    finality: createFinalityTracker({ now: () => 0, wallNow: () => 0 }),
+  });
+  const parts = {
+    optimism,
+    arbitrum,
+    read: (status: StatusOverrides = {}) => readDetails(createStatus(status), createLookupContext({ chains })),
+    readPending: (more: StatusOverrides = {}) =>
+      readDetails(createStatus({ delivery: undefined, isFinal: false, ...more }), createLookupContext({ chains })),
+    commit(block: number, index: number, chainId = 42161, address = source.bridge) {
+      const { topics, data } = bridgeAbi.encodeEventLog(bridgeAbi.getEvent("TransfersCommitted"), [
+        chainId,
+        rootHash,
+        TOTAL,
+        1,
+      ]);
+      const event = { address: address ?? "", topics, data, transactionHash: repeatedByteHash("5c") };
+      optimism.events.push({ event, block, index });
+    },
+    storeRoot(amountWithdrawn = 0n, createdAt = 1n) {
+      const call = bridgeAbi.encodeFunctionData("getTransferRoot", [rootHash, TOTAL]);
+      const result = bridgeAbi.encodeFunctionResult("getTransferRoot", [{ total: TOTAL, amountWithdrawn, createdAt }]);
+      const none = bridgeAbi.encodeFunctionResult("getTransferRoot", [{ total: 0, amountWithdrawn: 0, createdAt: 0 }]);
+      arbitrum.contractResult = (to, data) => (to === destination.bridge && data === call ? result : none);
+    },
+    deliver(block = 2_000) {
+      const transactionHash = repeatedByteHash("3c");
+      const bond = bridgeAbi.encodeEventLog(bridgeAbi.getEvent("WithdrawalBonded"), [repeatedByteHash("1a"), AMOUNT]);
+      const paid = erc20.encodeEventLog(erc20.getEvent("Transfer"), [destination.pool, destination.ammWrapper, 7n]);
+      const events: ChainEvent[] = [
+        { address: destination.bridge ?? "", ...bond, transactionHash },
+        { address: destination.token ?? "", ...paid, transactionHash },
+      ];
+      arbitrum.events.push(...events.map((event, index) => ({ event, block, index })));
+    },
+  };
+  parts.storeRoot(0n, 0n);
+  return parts;
+}
+
+describe("a pending transfer from an L2", () => {
+  test("waits for a bonder while its root is not committed", async () => {
+    const { readPending, storeRoot, optimism } = setup();
+    storeRoot();
+    optimism.finalized = 999;
+    expect(await readPending()).toEqual({
+      substate: "WAITING_FOR_BONDER",
+      payout: undefined,
+      source: { blockNumber: 1_000, timestamp: 1_700_000_000, isFinal: false },
+      destination: undefined,
+    });
+  });
+
+  test.each<[string, (parts: ReturnType<typeof setup>) => void]>([
+    ["before it was sent", ({ commit }) => commit(999, 9)],
+    ["in the same block before it, as by the send that fills a collection", ({ commit }) => commit(1_000, 2)],
+    ["to another destination", ({ commit }) => commit(1_001, 0, 8453)],
+    ["by another contract", ({ commit }) => commit(1_001, 0, 42161, repeatedByteAddress("ee"))],
+  ])("does not belong to a root that was committed %s", async (_, commit) => {
+    const parts = setup();
+    commit(parts);
+    parts.storeRoot();
+    expect((await parts.readPending()).substate).toBe("WAITING_FOR_BONDER");
+  });
+
+  test.each([
+    [1_000, 4],
+    [1_001, 0],
+    [90_000, 0],
+  ])("belongs to the first root that is committed after it: block %d, log %d", async (block, index) => {
+    const { readPending, commit } = setup();
+    commit(block, index);
+    expect((await readPending()).substate).toBe("WAITING_FOR_SETTLEMENT");
+  });
+
+  test("can be withdrawn once the root has arrived", async () => {
+    const { readPending, commit, storeRoot } = setup();
+    commit(1_001, 0);
+    storeRoot();
+    expect((await readPending()).substate).toBe("WITHDRAWABLE");
+  });
+
+  test("cannot be withdrawn from a root that holds less than its amount", async () => {
+    const { readPending, commit, storeRoot } = setup();
+    commit(1_001, 0);
+    storeRoot(TOTAL - AMOUNT + 1n);
+    expect((await readPending()).substate).toBe("WAITING_FOR_SETTLEMENT");
+    storeRoot(TOTAL - AMOUNT);
+    expect((await readPending()).substate).toBe("WITHDRAWABLE");
+  });
+
+  test("follows a reorg that takes its commit away", async () => {
+    const { readPending, commit, optimism } = setup();
+    commit(99_990, 0);
+    expect((await readPending()).substate).toBe("WAITING_FOR_SETTLEMENT");
+    optimism.events = [];
+    expect((await readPending()).substate).toBe("WAITING_FOR_BONDER");
+  });
+
+  test("is looked for in its sending transaction when it comes from the explorer, which names no block", async () => {
+    const { readPending, commit, optimism } = setup();
+    const sent = { blockNumber: 0, logIndex: 0 };
+    const event = bridgeAbi.encodeEventLog(bridgeAbi.getEvent("TransferSent"), [
+      ...[repeatedByteHash("1a"), 42161, repeatedByteAddress("d2"), AMOUNT, repeatedByteHash("0e"), 0, 0, 0, 0],
+    ]);
+    const address = source.bridge ?? "";
+    optimism.events.push({
+      event: { address, ...event, transactionHash: repeatedByteHash("2b") },
+      block: 1_000,
+      index: 3,
+    });
+    commit(1_000, 2);
+    const pending = { source: "explorer", sent } as const;
+    expect(await readPending(pending)).toMatchObject({
+      substate: "WAITING_FOR_BONDER",
+      source: { blockNumber: 1_000 },
+    });
+    commit(99_990, 0);
+    expect((await readPending(pending)).substate).toBe("WAITING_FOR_SETTLEMENT");
+  });
+
+  test.each(["optimism", "arbitrum"] as const)("has no details while %s does not tell", async (slug) => {
+    const parts = setup();
+    parts.commit(1_001, 0);
+    parts.storeRoot();
+    parts[slug].beforeResponse = () => Promise.reject(unavailableError(slug));
+    await expect(parts.readPending()).rejects.toThrow(`${slug} is down`);
+  });
+});
+
+test("pending transfers from L1 and over CCTP wait without any read but that of the finalized block", async () => {
+  const { readPending, optimism, arbitrum } = setup();
+  expect((await readPending({ sent: { kind: "l1" } })).substate).toBe("WAITING_FOR_MESSAGE");
+  expect((await readPending({ sent: { kind: "cctp", id: "7" } })).substate).toBe("WAITING_FOR_ATTESTATION");
+  expect([optimism.methods, arbitrum.methods]).toEqual([["eth_getBlockByNumber"], []]);
+});
+
+describe("a received transfer", () => {
+  test("has both legs and what was paid, in one round where the block is known", async () => {
+    const { read, deliver, arbitrum, optimism } = setup();
+    deliver();
+    expect(await read()).toEqual({
+      substate: "RECEIVED",
+      payout: { amount: 7n, token: "ETH", isUnrequestedHToken: false },
+      source: { blockNumber: 1_000, timestamp: 1_700_000_000, isFinal: true },
+      destination: { blockNumber: 2_000, timestamp: arbitrum.timestampOf(2_000), isFinal: true },
+    });
+    expect([optimism.methods, arbitrum.methods.toSorted()]).toEqual([
+      [],
+      ["eth_getBlockByNumber", "eth_getTransactionReceipt"],
+    ]);
+  });
+
+  test("has the block of the receipt after a reorg moved the delivery", async () => {
+    const { read, deliver, arbitrum } = setup();
+    deliver(2_005);
+    const { destination: leg } = await read({ isFinal: false });
+    expect(leg).toEqual({ blockNumber: 2_005, timestamp: arbitrum.timestampOf(2_005), isFinal: false });
+  });
+
+  test("is final where the chains say so", async () => {
+    const { read, deliver, arbitrum, optimism } = setup();
+    deliver();
+    [optimism.finalized, arbitrum.finalized] = [1_000, 1_999];
+    expect(await read({ isFinal: false })).toMatchObject({
+      source: { isFinal: true },
+      destination: { isFinal: false },
+    });
+  });
+
+  test("has no details while the delivering transaction is missing or does not deliver it", async () => {
+    const { read, arbitrum } = setup();
+    await expect(read()).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    const event = { address: destination.bridge ?? "", topics: [EVENT_TOPICS.withdrawalBonded], data: "0x" };
+    arbitrum.events.push({ event: { ...event, transactionHash: repeatedByteHash("3c") }, block: 2_000 });
+    await expect(read()).rejects.toThrow("arbitrum has replaced the block");
+  });
+
+  test("by a transaction that the explorer names wrongly was received, in what token is not known", async () => {
+    const { read, arbitrum } = setup();
+    const event = { address: repeatedByteAddress("ee"), topics: [encodeTopic(1n)], data: "0x" };
+    arbitrum.events.push({ event: { ...event, transactionHash: repeatedByteHash("3c") }, block: 2_000 });
+    expect(await read({ source: "explorer" })).toMatchObject({ substate: "RECEIVED", payout: undefined });
+  });
+
+  test("by an unknown transaction reads nothing of the destination", async () => {
+    const { read, arbitrum } = setup();
+    const delivery = { transactionHash: undefined, blockNumber: undefined, bonder: undefined };
+    expect(await read({ delivery })).toMatchObject({ substate: "RECEIVED", payout: undefined, destination: undefined });
+    expect(arbitrum.methods).toEqual([]);
+  });
+
+  test("from the explorer has no block of the source while that does not answer", async () => {
+    const { read, deliver, optimism } = setup();
+    deliver();
+    optimism.beforeResponse = () => Promise.reject(unavailableError("optimism"));
+    expect(await read({ source: "explorer", isFinal: false, sent: { blockNumber: 0 } })).toMatchObject({
+      substate: "RECEIVED",
+      payout: { amount: 7n },
+      source: { blockNumber: 0, timestamp: 1_700_000_000, isFinal: false },
+    });
+  });
+});
