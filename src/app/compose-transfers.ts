@@ -9,6 +9,9 @@ import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { createSingleFlight } from "../resilience/single-flight.js";
 import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
+import { createTransferDetailsFinder } from "../transfers/details/details-finder.js";
+import { createDetailsReader } from "../transfers/details/details-reader.js";
+import type { TransferDetailsFinder } from "../transfers/details/transfer-details.js";
 import { createTransferResolver } from "../transfers/resolver.js";
 import { createChainSource } from "../transfers/sources/chain/chain-source.js";
 import { createResumableLogScanner } from "../transfers/sources/chain/resumable-log-scanner.js";
@@ -22,6 +25,7 @@ import { composeIndex, type IndexModule } from "./compose-index.js";
 /** Transfer status with all its sources: index, chains and explorer. */
 export interface TransfersModule {
   readonly statusCache: StatusCache;
+  readonly details: TransferDetailsFinder;
   /** Returns the explorer's health; undefined: the explorer is disabled. */
   explorerHealth(): SourceHealth | undefined;
   /** Returns the indexed range of a mainnet chain; undefined: there is no index. */
@@ -54,11 +58,13 @@ export function composeTransfers({
     config.explorerApiUrl === undefined
       ? undefined
       : createExplorerClient({ baseUrl: config.explorerApiUrl, now: monotonicNow });
+  const logScanner = createResumableLogScanner(shutdown.signal, monotonicNow);
+  const finality = createFinalityTracker({ now: monotonicNow, wallNow: Date.now });
   const chain = createChainSource({
     blockTimes,
-    logScanner: createResumableLogScanner(shutdown.signal, monotonicNow),
+    logScanner,
     searchedBlocks: createSearchedBlocks(monotonicNow),
-    finality: createFinalityTracker({ now: monotonicNow, wallNow: Date.now }),
+    finality,
     now: Date.now,
   });
   const resolver = createTransferResolver({
@@ -79,8 +85,17 @@ export function composeTransfers({
     timeoutMs: config.requestTimeoutMs,
     now: monotonicNow,
   });
+  const details = createTransferDetailsFinder({
+    readDetails: createDetailsReader({ logScanner, finality }),
+    budgets,
+    limiter,
+    timeoutMs: config.requestTimeoutMs,
+    closing: shutdown.signal,
+    now: monotonicNow,
+  });
   return {
     statusCache,
+    details,
     explorerHealth: () => explorer?.health(),
     indexCoverage: indexModule?.coverage,
     async start() {

@@ -147,6 +147,7 @@ export async function createGateway(
           createGetTransferStatus({
             chains,
             statusCache: transfers.statusCache,
+            details: transfers.details,
             prices,
             maxTimeoutMs,
             ...clocks,

@@ -6,11 +6,17 @@ import type { Network } from "../hop/networks.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import { withTimeout } from "../resilience/with-timeout.js";
+import {
+  areFinalDetails,
+  type TransferDetails,
+  type TransferDetailsFinder,
+} from "../transfers/details/transfer-details.js";
 import type { LookupContext, LookupResult, TransferQuery } from "../transfers/sources/transfer-source.js";
 import { isImmutableStatus, type TransferStatus } from "../transfers/status.js";
 import { getStatusTtlMs, type StatusCache } from "../transfers/status-cache.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
-import { parseNetwork, parseRpcUrls } from "./parameters.js";
+import { parseIsFullView, parseNetwork, parseRpcUrls } from "./parameters.js";
+import { toTransferDetailsMessage } from "./transfer-details-message.js";
 import { toTransferStatusMessage } from "./transfer-status-message.js";
 
 /** How long a response waits for a price after the status is known. */
@@ -21,6 +27,7 @@ const SETTLED_MAX_AGE_SECONDS = 24 * 60 * 60;
 export interface GetTransferStatusDeps {
   readonly chains: Pick<ChainClients, "forNetwork" | "withCustomEndpoints">;
   readonly statusCache: StatusCache;
+  readonly details: TransferDetailsFinder;
   readonly prices: TokenPrices;
   /** Maximum duration of a call, in milliseconds. */
   readonly maxTimeoutMs: number;
@@ -33,7 +40,7 @@ export interface GetTransferStatusDeps {
 export function createGetTransferStatus(
   options: GetTransferStatusDeps,
 ): Operation<GetTransferStatusRequest, GetTransferStatusResponse> {
-  const { chains, statusCache, prices, maxTimeoutMs, now, monotonicNow } = options;
+  const { chains, statusCache, details: detailsFinder, prices, maxTimeoutMs, now, monotonicNow } = options;
   const toMessage = createMessageMemo();
   const describe = createDescriptionMemo();
 
@@ -51,14 +58,15 @@ export function createGetTransferStatus(
   }
 
   /** A response without a price is never cached for long, since the price may become available. */
-  function getCachePolicy(status: TransferStatus, priceUsd: number): CachePolicy {
-    const isSettled = isImmutableStatus(status) && priceUsd > 0;
+  function getCachePolicy(status: TransferStatus, details: TransferDetails | undefined, priceUsd: number): CachePolicy {
+    const isSettled = isImmutableStatus(status) && priceUsd > 0 && (details === undefined || areFinalDetails(details));
     const maxAgeSeconds = isSettled ? SETTLED_MAX_AGE_SECONDS : getStatusTtlMs(status) / 1000;
     return { ageSeconds: (now() - status.observedAtMs) / 1000, maxAgeSeconds };
   }
 
   function respond(
     status: TransferStatus,
+    details: TransferDetails | undefined,
     { isPrivate, remainingMs }: { readonly isPrivate: boolean; readonly remainingMs: () => number },
     context: CallContext,
   ): MaybePromise<GetTransferStatusResponse> {
@@ -66,8 +74,10 @@ export function createGetTransferStatus(
     context.addLogFields(logFields);
     context.setResponseMetadata(metadata);
     const respondWithPrice = (priceUsd: number): GetTransferStatusResponse => {
-      context.setCachePolicy(isPrivate ? "private" : getCachePolicy(status, priceUsd));
-      return toMessage(status, priceUsd);
+      context.setCachePolicy(isPrivate ? "private" : getCachePolicy(status, details, priceUsd));
+      const message = toMessage(status, priceUsd);
+      if (details === undefined) return message;
+      return Object.preventExtensions({ ...message, details: toTransferDetailsMessage(details) });
     };
     return mapMaybeAsync(getPriceUsd(status, remainingMs), respondWithPrice);
   }
@@ -76,16 +86,30 @@ export function createGetTransferStatus(
     const query = parseQuery(request);
     const network = parseNetwork(request.network);
     const customUrls = parseRpcUrls(network, request.rpcUrl);
+    const isFull = parseIsFullView(request.view);
     context.addLogFields({ network: network.slug });
 
     const deadlineAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
     const remainingMs = (): number => deadlineAt - monotonicNow();
     const toResponseOrNotFound = (status: LookupResult): MaybePromise<GetTransferStatusResponse> => {
-      if (status !== undefined) return respond(status, { isPrivate: customUrls.size > 0, remainingMs }, context);
+      if (status !== undefined)
+        return respond(status, details, { isPrivate: customUrls.size > 0, remainingMs }, context);
       throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);
     };
-    const find = (access: NetworkChainClients): MaybePromise<LookupResult> =>
-      statusCache.find(query, new CallLookupContext(network, access, remainingMs, context));
+    let details: TransferDetails | undefined;
+    const find = (access: NetworkChainClients): MaybePromise<LookupResult> => {
+      const lookupContext = new CallLookupContext(network, access, remainingMs, context);
+      const lookup = statusCache.find(query, lookupContext);
+      if (!isFull) return lookup;
+      return mapMaybeAsync(lookup, (status) => {
+        if (status === undefined) return undefined;
+        return mapMaybeAsync(detailsFinder.find([status], lookupContext), ([outcome]) => {
+          if (outcome !== undefined && "error" in outcome) throw outcome.error;
+          details = outcome?.details;
+          return status;
+        });
+      });
+    };
     const lookup =
       customUrls.size > 0
         ? chains.withCustomEndpoints(network.slug, customUrls, async (access) => find(access), context)

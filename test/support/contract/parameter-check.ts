@@ -28,7 +28,7 @@ export type OperationName = keyof typeof BridgeService.method;
 const operations: Readonly<Record<OperationName, Operation<never, unknown>>> = {
   getQuote: createGetQuote({ chains: dependency, settings: dependency, engine: dependency }),
   getTransferStatus: createGetTransferStatus({
-    ...{ chains: dependency, statusCache: dependency, prices: dependency },
+    ...{ chains: dependency, statusCache: dependency, details: dependency, prices: dependency },
     ...{ maxTimeoutMs: 1000, now: Date.now, monotonicNow: () => performance.now() },
   }),
   listAvailableRoutes: createListAvailableRoutes({ settings: dependency }),

@@ -4,12 +4,21 @@ import {
   GetTransferStatusRequestSchema,
   type GetTransferStatusResponse,
   GetTransferStatusResponse_State as State,
+  TransferDetails_Substate,
+  TransferDetailsSchema,
 } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients } from "../../../src/chain/chains.js";
 import { createGetTransferStatus } from "../../../src/operations/get-transfer-status.js";
 import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
 import type { TokenPrices } from "../../../src/prices/token-prices.js";
+import { mapMaybeAsync } from "../../../src/resilience/maybe-async.js";
+import type {
+  DetailsOutcome,
+  TransferDetails,
+  TransferDetailsFinder,
+} from "../../../src/transfers/details/transfer-details.js";
 import type { LookupContext, LookupResult, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
+import type { TransferStatus } from "../../../src/transfers/status.js";
 import type { StatusCache } from "../../../src/transfers/status-cache.js";
 import {
   createChainAccess,
@@ -26,6 +35,14 @@ import {
 const OBSERVED_AT_MS = 1_700_000_100_000;
 const MAX_TIMEOUT_MS = 10_000;
 
+const settledDetails: TransferDetails = {
+  substate: "RECEIVED",
+  payout: { amount: 12n, token: "ETH", isUnrequestedHToken: false },
+  source: { blockNumber: 1_000, timestamp: 1_700_000_000, isFinal: true },
+  destination: { blockNumber: 2_000, timestamp: 1_700_000_060, isFinal: true },
+  estimatedDeliveryAt: 1_700_000_090,
+};
+
 interface Setup {
   readonly status?: LookupResult | Promise<LookupResult>;
   /** Cached price in USD; undefined: none. */
@@ -33,9 +50,10 @@ interface Setup {
   /** Price that is loaded, or its error; undefined: hangs. */
   readonly usdLater?: number | Error | undefined;
   readonly timeoutMs?: number;
+  readonly details?: DetailsOutcome | Promise<DetailsOutcome>;
 }
 
-function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
+function setup({ usdLater, timeoutMs, details = { details: settledDetails }, ...parts }: Setup = {}) {
   // An explicit undefined is not the default.
   const status = "status" in parts ? parts.status : createStatus();
   const usd = "usd" in parts ? parts.usd : 2;
@@ -46,6 +64,13 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
     find(query, context) {
       lookups.push({ query, context });
       return status;
+    },
+  };
+  const detailed: { statuses: readonly TransferStatus[]; context: LookupContext; closed: number }[] = [];
+  const detailsFinder: TransferDetailsFinder = {
+    find(statuses, context) {
+      detailed.push({ statuses, context, closed: state.closed });
+      return mapMaybeAsync(details, (outcome) => [outcome]);
     },
   };
   const chains: Pick<ChainClients, "forNetwork" | "withCustomEndpoints"> = {
@@ -77,6 +102,7 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
   const operation = createGetTransferStatus({
     chains,
     statusCache,
+    details: detailsFinder,
     prices,
     maxTimeoutMs: MAX_TIMEOUT_MS,
     now: () => state.now,
@@ -100,7 +126,7 @@ function setup({ usdLater, timeoutMs, ...parts }: Setup = {}) {
   const call = (
     request: MessageInitShape<typeof GetTransferStatusRequestSchema> = { transferId: repeatedByteHash("1a") },
   ) => operation(create(GetTransferStatusRequestSchema, request), context);
-  return { call, lookups, recorded, state, caller };
+  return { call, lookups, detailed, recorded, state, caller };
 }
 
 afterEach(() => {
@@ -256,6 +282,83 @@ describe("the response", () => {
     const { call, recorded } = setup({ status: Promise.reject(unavailableError("base")) });
     await expect(call()).rejects.toThrow("base is down");
     expect([recorded.cache, recorded.metadata]).toEqual([[], []]);
+  });
+});
+
+describe("the view", () => {
+  const query = { transferId: repeatedByteHash("1a") };
+
+  test.each(["", "BASIC"])("%o reads no details and adds none", (view) => {
+    const { call, detailed } = setup();
+    const basic = setup().call(query);
+    expect(call({ ...query, view })).toEqual(basic);
+    expect(basic).not.toHaveProperty("details");
+    expect(detailed).toEqual([]);
+  });
+
+  test.each(["full", "Full", "FULL ", "BASIC,FULL", "1"])("%o is rejected before any lookup", (view) => {
+    const { call, lookups } = setup();
+    expect(() => call({ ...query, view })).toThrow(
+      expect.objectContaining({ reason: "INVALID_PARAMETER", field: "view" }),
+    );
+    expect(lookups).toEqual([]);
+  });
+
+  test("FULL adds the details at the end, synchronously when they are cached", () => {
+    const { call, state } = setup();
+    const response = call({ ...query, view: "FULL" }) as GetTransferStatusResponse;
+    expect(Object.keys(response).at(-1)).toBe("details");
+    expect(Object.isExtensible(response)).toBe(false);
+    expect(state.signalReads).toBe(0);
+    const { details, ...rest } = response;
+    expect(rest).toEqual(setup().call(query));
+    expect(details).toEqual(
+      create(TransferDetailsSchema, {
+        substate: TransferDetails_Substate.RECEIVED,
+        receivedAmount: "12",
+        receivedToken: "ETH",
+        source: { blockNumber: 1_000n, timestamp: 1_700_000_000n, isFinal: true },
+        destination: { blockNumber: 2_000n, timestamp: 1_700_000_060n, isFinal: true },
+        estimatedDeliveryAt: 1_700_000_090n,
+      }),
+    );
+  });
+
+  test("FULL leaves out what is not known", () => {
+    const pending = { ...settledDetails, substate: "WITHDRAWABLE", payout: undefined, destination: undefined } as const;
+    const response = setup({ details: { details: pending } }).call({ ...query, view: "FULL" });
+    expect(response).toMatchObject({ details: { receivedAmount: "", receivedToken: "" } });
+    expect((response as GetTransferStatusResponse).details).not.toHaveProperty("destination");
+  });
+
+  test("FULL fails when the details cannot be read, with neither cache policy nor metadata", async () => {
+    const details = Promise.resolve({ error: unavailableError("base") });
+    const { call, recorded } = setup({ details });
+    await expect(call({ ...query, view: "FULL" })).rejects.toThrow("base is down");
+    expect([recorded.cache, recorded.metadata]).toEqual([[], []]);
+  });
+
+  test("FULL of a transfer that does not exist is TRANSFER_NOT_FOUND", () => {
+    const { call, detailed } = setup({ status: undefined });
+    expect(() => call({ ...query, view: "FULL" })).toThrow(expect.objectContaining({ reason: "TRANSFER_NOT_FOUND" }));
+    expect(detailed).toEqual([]);
+  });
+
+  test("FULL reads details over custom endpoints before these are closed", async () => {
+    const { call, detailed } = setup();
+    await call({ ...query, view: "FULL", rpcUrl: { optimism: "https://a" } });
+    expect(detailed).toMatchObject([{ closed: 0 }]);
+    expect(detailed[0]?.context.chains.hasCustomEndpoint("optimism")).toBe(true);
+  });
+
+  test.each([
+    [settledDetails, 86_400],
+    [{ ...settledDetails, source: { ...settledDetails.source, isFinal: false } }, 1],
+    [{ ...settledDetails, destination: undefined }, 1],
+  ])("FULL may be cached for long only if both blocks are final (%#)", async (details, maxAgeSeconds) => {
+    const { call, recorded } = setup({ details: { details } });
+    await call({ ...query, view: "FULL" });
+    expect(recorded.cache).toEqual([{ ageSeconds: 1.5, maxAgeSeconds }]);
   });
 });
 
