@@ -45,15 +45,17 @@ interface ReceivedParameter {
 }
 
 /**
- * Creates a binder for one request type. Throws if the type has a field that a query cannot hold.
+ * Creates a binder for one request type. Fields that hold messages are left out.
  *
  * Fields go by their lowerCamelCase name or their declared name; a map entry is `name[key]=value`; a list repeats its
- * name. An empty text is a value in lists only: elsewhere the parameter counts as absent.
+ * name. A parameter with an empty text counts as absent.
  * @param options `fastPath: false` makes the general binder read every query
  */
 export function createQueryBinder(schema: DescMessage, { fastPath = true } = {}): QueryBinder {
   const parameters = new Map<string, QueryParameter>();
   for (const field of schema.fields) {
+    // Messages have no form in a query: their parameters are unknown.
+    if (field.message !== undefined) continue;
     const parameter = createQueryParameter(field);
     parameters.set(field.jsonName, parameter).set(field.name, parameter);
   }
@@ -152,7 +154,7 @@ function bindPair(
     earlier.names.push(name);
   }
 
-  if (text === "" && parameter.kind !== "list") return;
+  if (text === "") return;
   if (parameter.oneof !== undefined) {
     const { case: setCase } = fields[parameter.oneof.localName] as { case?: string };
     if (setCase !== undefined && earlier === undefined) throw createError(`excludes ${setCase}`);
@@ -181,7 +183,7 @@ function createQueryParameter(field: DescField): QueryParameter {
   switch (field.fieldKind) {
     case "list": {
       const assign = (fields: Fields, value: unknown) => (fields[localName] as unknown[]).push(value);
-      return { ...common, kind: "list", valueParser: getValueParser(field, field.listKind), assign };
+      return { ...common, kind: "list", valueParser: getValueParser(field), assign };
     }
     case "map": {
       function assign(fields: Fields, value: unknown, key: string): void {
@@ -193,7 +195,7 @@ function createQueryParameter(field: DescField): QueryParameter {
         ...common,
         kind: "map",
         keyParser: getScalarParser(field.mapKey),
-        valueParser: getValueParser(field, field.mapKind),
+        valueParser: getValueParser(field),
         assign,
       };
     }
@@ -203,15 +205,15 @@ function createQueryParameter(field: DescField): QueryParameter {
         if (oneof === undefined) fields[localName] = value;
         else fields[oneof.localName] = { case: localName, value };
       }
-      return { ...common, kind: "single", valueParser: getValueParser(field, field.fieldKind), oneof, assign };
+      return { ...common, kind: "single", valueParser: getValueParser(field), oneof, assign };
     }
   }
 }
 
-function getValueParser(field: DescField, kind: "scalar" | "enum" | "message"): QueryValueParser {
+function getValueParser(field: DescField): QueryValueParser {
   if (field.enum !== undefined) return createEnumParser(field.enum);
   if (field.scalar !== undefined) return getScalarParser(field.scalar, "longAsString" in field && field.longAsString);
-  throw new Error(`${field.parent.typeName}.${field.name} is a ${kind}, which queries do not support`);
+  throw new Error(`${field.parent.typeName}.${field.name} holds messages, which queries do not support`);
 }
 
 /** Percent-decodes a text; `+` is a space, as in forms. Returns undefined if the result is not valid UTF-8. */
