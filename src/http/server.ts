@@ -128,7 +128,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const general = generalRoutes.get(path);
     if (general !== undefined) routes.set(path, { ...general, handle });
   }
-  for (const [path, route] of createRestRoutes(services, fastPaths)) routes.set(path, route);
+  const restOptions = { fastPath: fastPaths, calls, quota: streamQuotas.fastPath };
+  for (const [path, route] of createRestRoutes(services, restOptions)) routes.set(path, route);
   for (const [path, route] of createDocumentRoutes(options.documents ?? new Map())) {
     if (routes.has(path)) throw new Error(`an operation and a document share the path ${path}`);
     routes.set(path, route);

@@ -131,14 +131,17 @@ export function sendError(
   else res.end(body);
 }
 
-/** Answers OPTIONS, including the CORS preflights of browsers. */
-export function sendOptions({ res, context }: HttpExchange, methods: string): void {
+/**
+ * Answers OPTIONS, including the CORS preflights of browsers.
+ * @param requestHeaders what scripts of other origins may send beyond the headers of every path
+ */
+export function sendOptions({ res, context }: HttpExchange, methods: string, requestHeaders: HeaderList = []): void {
   context.code = "ok";
   writeHead(res, 204, [
     ...buildCommonHeaders(context),
     ...["allow", methods],
     ...["access-control-allow-methods", methods],
-    ...["access-control-allow-headers", ALLOWED_HEADERS],
+    ...["access-control-allow-headers", [ALLOWED_HEADERS, ...requestHeaders].join(", ")],
     ...["access-control-max-age", PREFLIGHT_MAX_AGE_SECONDS],
   ]);
   res.end();
@@ -150,12 +153,15 @@ export function sendMethodNotAllowed(exchange: HttpExchange, methods: string): v
   sendError(exchange, error, { headers: ["allow", methods] });
 }
 
-/** Returns a handler that serves GET and HEAD, answers OPTIONS and refuses other methods. */
-export function createGetHandler(get: PathHandler): PathHandler {
+/**
+ * Returns a handler that serves GET and HEAD, answers OPTIONS and refuses other methods.
+ * @param requestHeaders as for `sendOptions`
+ */
+export function createGetHandler(get: PathHandler, requestHeaders?: HeaderList): PathHandler {
   return (exchange, query) => {
     const { method } = exchange.req;
     if (method === "GET" || method === "HEAD") get(exchange, query);
-    else if (method === "OPTIONS") sendOptions(exchange, GET_METHODS);
+    else if (method === "OPTIONS") sendOptions(exchange, GET_METHODS, requestHeaders);
     else sendMethodNotAllowed(exchange, GET_METHODS);
   };
 }

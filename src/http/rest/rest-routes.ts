@@ -3,7 +3,12 @@ import { hash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
 import { memoizeFrozen } from "../codec/memoize-frozen.js";
-import { type AnyOperation, getOperation, type MountedService } from "../request/mounted-service.js";
+import {
+  type AnyOperation,
+  getOperation,
+  getStreamOperation,
+  type MountedService,
+} from "../request/mounted-service.js";
 import {
   createGetHandler,
   type HttpExchange,
@@ -12,37 +17,53 @@ import {
   sendError,
 } from "../request/response.js";
 import { MIN_SHARED_BODY_BYTES } from "../request/shared-body.js";
-import { readGetRoutes } from "./get-routes.js";
+import { createEventStreamHandler, type EventStreamOptions } from "./event-stream.js";
+import { type GetRoute, readGetRoutes } from "./get-routes.js";
 import { createRestJsonPrinter } from "./json-printer.js";
 import { createQueryBinder, type QueryBinder } from "./query-binder.js";
 import { type JsonBody, sendJson } from "./send-json.js";
 
-/**
- * Creates the routes, by path, of the methods that google.api.http serves under GET.
- * @param fastPath whether plain queries are bound without the general binder, and ordinary responses sent in one write
- */
-export function createRestRoutes(services: readonly MountedService[], fastPath: boolean): Map<string, HttpRoute> {
+export interface RestRoutesOptions extends EventStreamOptions {
+  /** Whether plain queries are bound without the general binder, and ordinary responses sent in one write. */
+  readonly fastPath: boolean;
+}
+
+/** Creates the routes, by path, of the methods that google.api.http serves under GET. */
+export function createRestRoutes(
+  services: readonly MountedService[],
+  options: RestRoutesOptions,
+): Map<string, HttpRoute> {
   const routes = new Map<string, HttpRoute>();
   for (const mounted of services) {
-    for (const { path, method, responseBody } of readGetRoutes(mounted.service)) {
-      if (method.methodKind !== "unary") continue;
+    for (const route of readGetRoutes(mounted.service)) {
+      const { path, method } = route;
       if (routes.has(path)) throw new Error(`two methods share GET ${path}`);
-      const operation = getOperation(mounted, method.localName);
-      const bind = createQueryBinder(method.input, { fastPath });
-      const print = createRestJsonPrinter(method.output, responseBody);
-      const write = memoizeFrozen((message, isMemoized) =>
-        toJsonBody(print(message), !Object.isExtensible(message), isMemoized),
-      );
       routes.set(path, {
         operation: `${method.parent.typeName}/${method.name}`,
         isRpc: false,
         isRateLimited: true,
-        handle: createRestHandler(operation, bind, write, fastPath),
+        handle: createHandler(mounted, route, options),
         reject: sendError,
       });
     }
   }
   return routes;
+}
+
+function createHandler(
+  mounted: MountedService,
+  { method, responseBody }: GetRoute,
+  { fastPath, ...options }: RestRoutesOptions,
+): PathHandler {
+  const bind = createQueryBinder(method.input, { fastPath });
+  if (method.methodKind === "server_streaming") {
+    return createEventStreamHandler(method, getStreamOperation(mounted, method.localName), bind, options);
+  }
+  const print = createRestJsonPrinter(method.output, responseBody);
+  const write = memoizeFrozen((message, isMemoized) =>
+    toJsonBody(print(message), !Object.isExtensible(message), isMemoized),
+  );
+  return createRestHandler(getOperation(mounted, method.localName), bind, write, fastPath);
 }
 
 /** @param hasValidator whether callers can ask again with the hash of the text */

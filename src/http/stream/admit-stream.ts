@@ -1,12 +1,17 @@
 import type { StreamQuota } from "../admission/stream-quota.js";
-import type { IncomingCall } from "../request/body.js";
+import type { HttpResponse, RequestContext } from "../request/request-context.js";
+import { releaseStreamPlace } from "./stream-place.js";
 
 /**
  * Takes a place for a streaming call until its request ends, and returns a function that releases it earlier.
  * @throws ServiceError OVERLOADED or RATE_LIMITED, as the quota does
  */
-export function admitStream({ context }: Pick<IncomingCall, "context">, quota: StreamQuota): () => void {
+export function admitStream(
+  { res, context }: { readonly res?: HttpResponse; readonly context: RequestContext },
+  quota: StreamQuota,
+): () => void {
   let release: (() => void) | undefined = quota.acquire(context.caller);
+  if (res !== undefined) releaseStreamPlace(res);
   const releaseOnce = (): void => {
     release?.();
     release = undefined;

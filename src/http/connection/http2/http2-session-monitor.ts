@@ -2,6 +2,7 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type Serv
 import type { Socket } from "node:net";
 import { createFairQuota } from "../../../resilience/fair-quota.js";
 import { removeItem } from "../../request/remove-item.js";
+import { noteStreamPlace } from "../../stream/stream-place.js";
 import type { HttpLimits } from "../http-limits.js";
 import type { ResponseMonitor } from "../response-monitor.js";
 import { countQueuedBytes } from "../socket-handle.js";
@@ -19,7 +20,7 @@ export interface Http2SessionMonitor extends Iterable<ServerHttp2Session> {
   getStreams(session: ServerHttp2Session): readonly OpenStream[];
   /** Returns whether a session has no open request. */
   isIdle(session: ServerHttp2Session): boolean;
-  /** Returns the number of open streams of all sessions. */
+  /** Returns the number of open streams of all sessions that have a place. */
   countStreams(): number;
   /** Returns the number of streams that were refused so far because too many were open. */
   countRefused(): number;
@@ -68,7 +69,6 @@ interface SessionState {
  */
 export const SESSION_ERROR_CODES = ["EXCESS_BYTES", "REFUSED_STREAMS", "KEEPALIVE_TIMEOUT", "ERR_HTTP2_ERROR"] as const;
 
-/** Interval of the checks of all sessions. */
 const CHECK_INTERVAL_MS = 1000;
 
 /** How long a failed session may take to send its GOAWAY. Node.js waits for ever if the peer does not read. */
@@ -230,7 +230,7 @@ export function createHttp2SessionMonitor({
         return 0;
       }
       state.refusedInRow = 0;
-      const open: OpenStream = { stream, release };
+      const open: OpenStream = { stream, release: noteStreamPlace(stream, release) };
       state.openStreams.push(open);
       monitor.requestStarted();
       stream.on("close", () => {

@@ -15,6 +15,7 @@ import type { AccessLogEntry } from "../../../../src/http/request/request-contex
 import { createHttpServer, type HttpServer } from "../../../../src/http/server.js";
 import type { Operation } from "../../../../src/operations/operation.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
+import { mountWatch, type WatchOperation } from "./stream-contract.js";
 import { createTestService } from "./test-contract.js";
 
 export const QUOTE_PATH = "/hop.bridge.v1.BridgeService/GetQuote";
@@ -42,6 +43,8 @@ export interface TestServer {
 
 export interface TestServerOptions {
   readonly getQuote?: Operation<GetQuoteRequest, GetQuoteResponse>;
+  /** A server-streaming operation. Default: none is mounted. */
+  readonly watch?: WatchOperation;
   readonly limits?: Partial<HttpLimits>;
   readonly trustProxy?: boolean;
   /** Documents served next to the operations. */
@@ -101,6 +104,7 @@ const kinds: MountedService = {
 /** Starts a server on a free port with both test contracts; it is closed after the test. */
 export async function startTestServer({
   getQuote = echoQuote,
+  watch,
   rateLimit,
   ...options
 }: TestServerOptions = {}): Promise<TestServer> {
@@ -110,7 +114,7 @@ export async function startTestServer({
   const server = createHttpServer({
     host: "127.0.0.1",
     port: 0,
-    services: [bridge(getQuote), kinds],
+    services: [bridge(getQuote), kinds, ...(watch === undefined ? [] : [mountWatch(watch)])],
     log: (line) => {
       accessLines.push(flattenEntry(line));
       onLine();
