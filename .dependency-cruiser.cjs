@@ -60,10 +60,16 @@ module.exports = {
       { path: "^src/(hop|prices)/" },
     ),
     forbid(
-      "prices-imports-no-chain-or-hop",
-      "prices come from documents, not from chains",
+      "prices-imports-no-hop",
+      "prices do not depend on contracts and settings of Hop",
       { path: "^src/prices/" },
-      { path: "^src/(hop|chain)/" },
+      { path: "^src/hop/" },
+    ),
+    forbid(
+      "only-price-feeds-import-chain",
+      "prices are chosen among documents; only the one of Chainlink is read from chains",
+      { path: "^src/prices/", pathNot: "^src/prices/chainlink/" },
+      { path: "^src/chain/" },
     ),
     forbid(
       "hop-imports-no-prices",

@@ -55,10 +55,8 @@ const VIOLATIONS: Readonly<Record<string, readonly (readonly [from: string, to: 
     ["src/chain/read/a.ts", "src/hop/networks.ts"],
     ["src/chain/b.ts", "src/prices/token-prices.ts"],
   ],
-  "prices-imports-no-chain-or-hop": [
-    ["src/prices/a.ts", "src/hop/networks.ts"],
-    ["src/prices/b.ts", "src/chain/chains.ts"],
-  ],
+  "prices-imports-no-hop": [["src/prices/chainlink/a.ts", "src/hop/networks.ts"]],
+  "only-price-feeds-import-chain": [["src/prices/b.ts", "src/chain/chains.ts"]],
   "hop-imports-no-prices": [["src/hop/a.ts", "src/prices/token-prices.ts"]],
   "resilience-imports-nothing": [
     ["src/resilience/a.ts", "src/chain/chains.ts"],
