@@ -3,11 +3,12 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getNetwork } from "../src/hop/networks.js";
+import { FEED_CHAINS } from "../src/prices/chainlink/feeds.js";
 import { startAssetsServer } from "./assets-server.js";
 import { getCacheFolder } from "./cache/project-folders.js";
 import { computeStateName, openSavedState, type SavedState, saveChainState } from "./cache/saved-state.js";
 import { type Anvil, startAnvil } from "./chain/anvil.js";
-import { connectChains, getChainId, getGasPrice, hopChains } from "./chain/local-chains.js";
+import { connectChains, getChainId, getGasPrice, hopChains, type LocalChains } from "./chain/local-chains.js";
 import { deployChain } from "./deploy/deploy-chain.js";
 import { runCleanups } from "./run-cleanups.js";
 import { SEED_HISTORY_SECONDS, seedChains } from "./seed/seed-chains.js";
@@ -40,6 +41,8 @@ export interface LocalNetwork {
   stop(): Promise<void>;
 }
 
+const MINING_INTERVAL_MS = 4 * 60_000;
+
 /** No server listens here. For chains that do not run locally, which would otherwise use public endpoints. */
 const UNREACHABLE_URL = "http://127.0.0.1:1";
 
@@ -59,6 +62,8 @@ export async function startLocalNetwork(options: LocalNetworkOptions = {}): Prom
     const chains = connectChains(Object.fromEntries(anvils));
     // Mine one block now: a chain whose head is days old would count as stalled.
     await Promise.all([...chains.values()].map(({ rpc }) => rpc("evm_mine")));
+
+    stops.push(mineRepeatedly(chains));
 
     const assets = await startAssetsServer();
     stops.push(assets.stop);
@@ -87,6 +92,19 @@ export async function startLocalNetwork(options: LocalNetworkOptions = {}): Prom
     await stop().catch(() => {});
     throw error;
   }
+}
+
+/** Mines now and then where prices are read: those from an old block do not count. Returns a function that stops it. */
+function mineRepeatedly(chains: LocalChains): () => Promise<void> {
+  const timer = setInterval(() => {
+    // Fails only while the node shuts down.
+    for (const { slug } of FEED_CHAINS)
+      chains
+        .get(slug)
+        ?.rpc("evm_mine")
+        .catch(() => {});
+  }, MINING_INTERVAL_MS).unref();
+  return async () => clearInterval(timer);
 }
 
 function buildRpcEnvironment(

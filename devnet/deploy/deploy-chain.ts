@@ -13,6 +13,7 @@ import {
   setContractCode,
 } from "./contract-placement.js";
 import { listHopBalances, placeHopContracts } from "./hop-contracts.js";
+import { placePriceFeeds } from "./price-feeds.js";
 import { placeSystemContracts } from "./system-contracts.js";
 import { placeTokenContracts } from "./token-contracts.js";
 import { deployUniswap, listUniswapBalances, placeUniswapContracts } from "./uniswap-contracts.js";
@@ -55,5 +56,6 @@ function listPlacements(slug: string): readonly ContractPlacement[] {
     ...placeHopContracts(slug),
     ...placeCctpContracts(slug),
     ...placeUniswapContracts(slug),
+    ...placePriceFeeds(slug),
   ];
 }
