@@ -6,7 +6,7 @@ import type { OffChainSources } from "./off-chain-sources.js";
 
 export interface DependencyMonitorDeps {
   readonly chains: Pick<ChainClients, "listStates" | "probe">;
-  readonly offChainSources: Pick<OffChainSources, "health" | "refreshStale">;
+  readonly offChainSources: Pick<OffChainSources, "health" | "refreshStale" | "prices" | "listRefusedFeeds">;
   readonly transfers: Pick<TransfersModule, "explorerHealth" | "indexCoverage">;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -42,19 +42,19 @@ export function createDependencyMonitor({
   return {
     read() {
       const inUse = listChainsInUse();
-      const { settings_mainnet, settings_goerli, prices, attestations } = offChainSources.health();
-      const healthBySource = {
-        settings_mainnet,
-        settings_goerli,
-        prices,
-        explorer: transfers.explorerHealth(),
-        attestations,
-      };
+      const { attestations, ...assets } = offChainSources.health();
+      const healthBySource = { ...assets, explorer: transfers.explorerHealth(), attestations };
       const sources = Object.entries(healthBySource).map(([source, health]): SourceStatus => {
         return { source, state: health?.state ?? "off", ageMs: health?.ageMs };
       });
       const mainnetChains = inUse.filter(({ network }) => network === "mainnet");
-      return { chains: inUse, sources, index: transfers.indexCoverage && mainnetChains.flatMap(computeIndexLag) };
+      const { comparisons: differences, distrustedTokens } = offChainSources.prices.compareSources();
+      return {
+        chains: inUse,
+        sources,
+        index: transfers.indexCoverage && mainnetChains.flatMap(computeIndexLag),
+        prices: { differences, distrustedTokens, refusedFeeds: offChainSources.listRefusedFeeds() },
+      };
     },
     probe() {
       for (const { network, chain } of listChainsInUse()) chains.probe(network, chain);

@@ -104,7 +104,7 @@ export async function createGateway(
         ? metrics.onEndpointRequest
         : combineObservers(metrics.onEndpointRequest, tracing.onEndpointRequest),
   });
-  const offChainSources = createOffChainSources({ config, logger, clocks: turnClocks, sharedState });
+  const offChainSources = createOffChainSources({ config, chains, logger, clocks: turnClocks, sharedState });
   const { settings, prices } = offChainSources;
   const limiter = createAdaptiveLimiter(monotonicNow);
   const quotes = composeQuotes({

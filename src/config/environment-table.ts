@@ -5,11 +5,11 @@ import {
   createChoiceVariable,
   createIntegerVariable,
   createRpcUrlsVariable,
-  createUrlOrOffVariable,
   createVariable,
   type EnvironmentVariable,
 } from "./environment-variable.js";
-import { isHttpUrl, MAX_PORT, parsePort, parseTokenPrices } from "./value-parsers.js";
+import { sourceVariables } from "./source-variables.js";
+import { isHttpUrl, MAX_PORT, parsePort } from "./value-parsers.js";
 
 const QUOTE_ENGINES = ["snapshot", "sdk"] as const;
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -52,36 +52,7 @@ export const environmentTable = {
     },
     { min: 1, max: 1_000_000 },
   ),
-  /** Base URL of the fee settings and the token prices; undefined: they are not fetched. */
-  assetsUrl: createUrlOrOffVariable({
-    name: "ASSETS_URL",
-    defaultValue: "https://assets.hop.exchange",
-    description:
-      "base URL of `/<network>/v1-core-config.json` (fee settings) and `/token-prices.json`; `off`: use the fee settings built into the SDK and only the prices of `TOKEN_PRICES`",
-  }),
-  /** Fixed prices in USD by token symbol. */
-  tokenPrices: createVariable<ReadonlyMap<string, number>>(
-    {
-      name: "TOKEN_PRICES",
-      defaultValue: new Map(),
-      defaultText: "none",
-      description: 'fixed USD prices as JSON (`{"ETH":3000}`); they take precedence over all other prices',
-    },
-    "a JSON object of positive numbers",
-    parseTokenPrices,
-  ),
-  /** undefined: the explorer is not used. */
-  explorerApiUrl: createUrlOrOffVariable({
-    name: "EXPLORER_API_URL",
-    defaultValue: "https://explorer-api.hop.exchange",
-    description: "explorer API, the last source that is asked for a transfer; `off` disables it",
-  }),
-  /** undefined: attestations are not fetched. */
-  attestationApiUrl: createUrlOrOffVariable({
-    name: "ATTESTATION_API_URL",
-    defaultValue: "https://iris-api.circle.com",
-    description: "CCTP attestation API; `off`: assume the SDK's constant for the gas of a CCTP delivery",
-  }),
+  ...sourceVariables,
   /** undefined: there is no index. */
   indexFile: createVariable<string | undefined>(
     {

@@ -8,6 +8,22 @@ export interface DependencyStatus {
   readonly sources: readonly SourceStatus[];
   /** undefined: there is no index. */
   readonly index: readonly IndexLag[] | undefined;
+  readonly prices: PriceStatus;
+}
+
+/** How far the sources of prices agree. Tokens are upper-case symbols. */
+export interface PriceStatus {
+  /** Differences between the first two sources that have a price, relative to the second. */
+  readonly differences: readonly { readonly token: string; readonly difference: number }[];
+  /** Tokens about which the preferred source is not believed. */
+  readonly distrustedTokens: readonly string[];
+  readonly refusedFeeds: readonly RefusedFeed[];
+}
+
+/** A price feed that gives no price, and why. */
+export interface RefusedFeed {
+  readonly token: string;
+  readonly reason: string;
 }
 
 /** The state of an off-chain source. */

@@ -1,11 +1,8 @@
 import { ServiceError } from "../errors.js";
-import type { CacheEntry, SourceHealth, StaleWhileRevalidateCache } from "../resilience/stale-while-revalidate.js";
-
-/** A price document: its creation time (milliseconds since 1970) and USD prices by upper-case token symbol. */
-export interface PriceDocument {
-  readonly timestamp: number;
-  readonly prices: ReadonlyMap<string, number>;
-}
+import { withTimeout } from "../resilience/with-timeout.js";
+import { createPriceJudge, type PriceComparison, type PriceJudgeOptions } from "./price-comparison.js";
+import { type PriceDocument, upperCaseSymbols } from "./price-document.js";
+import { findSourcePrice, type PriceSource } from "./price-source.js";
 
 /** Token prices at one time. */
 export interface PriceTable {
@@ -20,7 +17,7 @@ export interface PriceTable {
 
 /** Where a price comes from. */
 export interface PriceOrigin {
-  readonly source: "FIXED" | "ASSETS" | "CHAINLINK";
+  readonly source: "FIXED" | PriceSource["name"];
   /** When the source last updated the price, Unix seconds; 0 for a fixed price. */
   readonly updatedAtSeconds: number;
 }
@@ -34,20 +31,29 @@ export interface TokenPrices {
   getUsdPrice(symbol: string): Promise<number>;
 }
 
-export interface TokenPricesOptions {
-  /** Fixed prices by symbol; they take precedence over the document. */
-  readonly fixedPricesUsd: ReadonlyMap<string, number>;
-  /** The price document; undefined: fixed prices only. */
-  readonly document: Pick<StaleWhileRevalidateCache<PriceDocument>, "get" | "peek"> | undefined;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
+export interface ComparedTokenPrices extends TokenPrices {
+  /** Compares the sources with each other. Reads nothing. */
+  compareSources(): SourceComparison;
 }
 
-/** Maximum age of a price document, as in the SDK. */
-const MAX_PRICE_AGE_MS = 10 * 60 * 1000;
+export interface SourceComparison {
+  readonly comparisons: readonly PriceComparison[];
+  /** Upper-case symbols of the tokens about which the preferred source is not believed. */
+  readonly distrustedTokens: readonly string[];
+}
 
-/** Plausibility limit; no token is worth as much. */
-const MAX_PRICE_USD = 1e9;
+export interface TokenPricesOptions {
+  /** Fixed prices by symbol; they take precedence over all sources. */
+  readonly fixedPricesUsd: ReadonlyMap<string, number>;
+  /** In order of preference. */
+  readonly sources: readonly PriceSource[];
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly onDistrust?: PriceJudgeOptions["onDistrust"];
+}
+
+/** How long a source that does not answer is awaited where a later one may have the price. */
+const MAX_WAIT_MS = 1_000;
 
 const FIXED_ORIGIN: PriceOrigin = { source: "FIXED", updatedAtSeconds: 0 };
 
@@ -61,107 +67,152 @@ const PRICE_ALIASES: Readonly<Record<string, string>> = {
   XDAI: "DAI",
 };
 
-export function createTokenPrices({ fixedPricesUsd, document, now }: TokenPricesOptions): TokenPrices {
-  const fixedBySymbol = upperCaseSymbols(fixedPricesUsd);
-  const fixedOnlyTable = createTable(undefined);
-  let newest: { readonly entry: CacheEntry<PriceDocument>; readonly table: PriceTable } | undefined;
+/** A token as the sources know it. */
+interface PricedToken {
+  /** Its symbol, or that of the token whose price it has. */
+  readonly name: string;
+  /** The same in upper case. */
+  readonly key: string;
+  /** undefined: no fixed price. */
+  readonly fixedUsd: number | undefined;
+}
 
-  function findFixedPrice(symbol: string): number | undefined {
-    const fixedPrice = fixedBySymbol.get(symbol.toUpperCase());
-    return fixedPrice ?? fixedBySymbol.get((PRICE_ALIASES[symbol] ?? symbol).toUpperCase());
+interface TableOfDocuments {
+  /** By source, in their order. */
+  readonly documents: readonly (PriceDocument | undefined)[];
+  readonly table: PriceTable;
+}
+
+export function createTokenPrices({
+  fixedPricesUsd,
+  sources,
+  now,
+  onDistrust,
+}: TokenPricesOptions): ComparedTokenPrices {
+  const fixedPrices = upperCaseSymbols(fixedPricesUsd);
+  const judge = createPriceJudge({ sources, now, ...(onDistrust && { onDistrust }) });
+  const tokens = new Map<string, PricedToken>();
+  let newest = createTable([]);
+
+  /** Symbols are those of the SDK, and its aliases of them: there are few. */
+  function getToken(symbol: string): PricedToken {
+    const known = tokens.get(symbol);
+    if (known !== undefined) return known;
+    const name = PRICE_ALIASES[symbol] ?? symbol;
+    const key = name.toUpperCase();
+    const fixedUsd = fixedPrices.get(symbol.toUpperCase()) ?? fixedPrices.get(key);
+    const token = { name, key, fixedUsd: fixedUsd === undefined ? undefined : roundLikeSdk(name, fixedUsd) };
+    tokens.set(symbol, token);
+    return token;
   }
 
-  /** Returns whether no document is needed for these tokens. */
-  function haveFixedPrices(symbols: readonly string[]): boolean {
-    if (fixedBySymbol.size === 0) return symbols.length === 0;
-    return symbols.every((symbol) => findFixedPrice(symbol) !== undefined);
-  }
-
-  function createTable(priceDocument: PriceDocument | undefined): PriceTable {
-    function getPrice(requestedSymbol: string): { readonly usd: number; readonly origin: PriceOrigin } {
-      const symbol = PRICE_ALIASES[requestedSymbol] ?? requestedSymbol;
-      const fixedPrice = findFixedPrice(requestedSymbol);
-      if (fixedPrice !== undefined) return { usd: roundLikeSdk(symbol, fixedPrice), origin: FIXED_ORIGIN };
-      const isCurrent = priceDocument !== undefined && priceDocument.timestamp > now() - MAX_PRICE_AGE_MS;
-      const price = isCurrent ? priceDocument.prices.get(symbol.toUpperCase()) : undefined;
-      if (price === undefined || !(price > 0)) {
-        throw new ServiceError("UPSTREAM_UNAVAILABLE", `no price for ${symbol}`);
+  function createTable(documents: readonly (PriceDocument | undefined)[]): TableOfDocuments {
+    function findPriced({ name, key }: PricedToken) {
+      for (const [index, source] of sources.entries()) {
+        const document = documents[index];
+        const usd = document && findUsablePrice(source, document, key);
+        if (document !== undefined && usd !== undefined) return { source, document, usd };
       }
-      const updatedAtSeconds = Math.floor((priceDocument?.timestamp ?? 0) / 1000);
-      return { usd: roundLikeSdk(symbol, price), origin: { source: "ASSETS", updatedAtSeconds } };
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", `no price for ${name}`);
     }
-    return { getUsdPrice: (symbol) => getPrice(symbol).usd, getOrigin: (symbol) => getPrice(symbol).origin };
+    const table: PriceTable = {
+      getUsdPrice(symbol) {
+        const token = getToken(symbol);
+        return token.fixedUsd ?? roundLikeSdk(token.name, findPriced(token).usd);
+      },
+      getOrigin(symbol) {
+        const token = getToken(symbol);
+        if (token.fixedUsd !== undefined) return FIXED_ORIGIN;
+        const { source, document } = findPriced(token);
+        const updatedAt = document.updatedAt?.get(token.key) ?? document.timestamp;
+        return { source: source.name, updatedAtSeconds: Math.floor(updatedAt / 1000) };
+      },
+    };
+    return { documents, table };
   }
 
-  function acceptNewest(entry: CacheEntry<PriceDocument>): PriceTable {
-    // A load-balanced host may return an older document after a newer one. A timestamp in the future does not count.
-    const newestTimestamp = newest?.entry.value.timestamp ?? 0;
-    const isNewer = entry.value.timestamp >= newestTimestamp || newestTimestamp > now();
-    if (isNewer && newest?.entry !== entry) {
-      // A timestamp in the future would extend the maximum age.
-      const timestamp = Math.min(entry.value.timestamp, now());
-      newest = { entry, table: createTable({ ...entry.value, timestamp }) };
+  /** Returns a price that is current and believed; undefined: the source has none. */
+  function findUsablePrice(source: PriceSource, document: PriceDocument, key: string): number | undefined {
+    return judge.isDistrusted(source, key) ? undefined : findSourcePrice(document, key, now());
+  }
+
+  /** Returns the table of the newest documents: the same one until a source has a newer document. */
+  function getNewestTable(): PriceTable {
+    if (sources.length === newest.documents.length && sources.every(isTabled)) return newest.table;
+    newest = createTable(sources.map((source) => source.getDocument()));
+    judge.update();
+    return newest.table;
+  }
+
+  function isTabled(source: PriceSource, index: number): boolean {
+    return source.getDocument() === newest.documents[index];
+  }
+
+  /** Returns whether a token needs a price and none of the first sources has it. */
+  function isUnpriced({ key, fixedUsd }: PricedToken, sourceCount: number): boolean {
+    if (fixedUsd !== undefined) return false;
+    for (let index = 0; index < sourceCount; index++) {
+      const source = sources[index];
+      const document = source?.getDocument();
+      if (source !== undefined && document !== undefined && findUsablePrice(source, document, key) !== undefined)
+        return false;
     }
-    return newest?.table ?? fixedOnlyTable;
+    return true;
+  }
+
+  /** Returns whether a source may have a price that is needed and that none of the sources before it has. */
+  function isNeeded(source: PriceSource, symbols: readonly string[], sourcesBefore: number): boolean {
+    for (const symbol of symbols) {
+      const token = getToken(symbol);
+      if (source.mayPrice(token.key) && isUnpriced(token, sourcesBefore)) return true;
+    }
+    return false;
+  }
+
+  function peekTable(symbols: readonly string[]): PriceTable | undefined {
+    let hasUnloaded = false;
+    for (const [index, source] of sources.entries()) {
+      if (isNeeded(source, symbols, index)) {
+        if (!source.refresh()) return undefined;
+        getNewestTable();
+        hasUnloaded ||= source.getDocument() === undefined;
+      } else if (isNeeded(source, symbols, 0)) source.refreshInBackground();
+    }
+    // Whoever waits for a source that has just failed may be the first to hear from it again.
+    return hasUnloaded && isIncomplete(symbols) ? undefined : getNewestTable();
+  }
+
+  function isIncomplete(symbols: readonly string[]): boolean {
+    return symbols.some((symbol) => isUnpriced(getToken(symbol), sources.length));
   }
 
   async function getTable(symbols: readonly string[]): Promise<PriceTable> {
-    if (document === undefined || haveFixedPrices(symbols)) return fixedOnlyTable;
-    return document.get().then(acceptNewest, () => fixedOnlyTable);
+    for (const [index, source] of sources.entries()) {
+      if (!isNeeded(source, symbols, index) || source.refresh()) continue;
+      const load = source.load();
+      const isLast = !sources.slice(index + 1).some((later) => isNeeded(later, symbols, index));
+      if (isLast) await load;
+      else if (!(await withTimeout(load.then(isLoaded), MAX_WAIT_MS, false))) source.giveUp();
+      getNewestTable();
+    }
+    for (const [index, source] of sources.entries()) {
+      if (source.getDocument() === undefined && isNeeded(source, symbols, index) && isIncomplete(symbols))
+        await source.load();
+    }
+    return getNewestTable();
   }
 
   return {
     getTable,
-    peekTable(symbols) {
-      if (document === undefined || haveFixedPrices(symbols)) return fixedOnlyTable;
-      const entry = document.peek();
-      return entry === undefined ? undefined : acceptNewest(entry);
-    },
+    peekTable,
     getUsdPrice: async (symbol) => (await getTable([symbol])).getUsdPrice(symbol),
+    compareSources: () => ({ comparisons: judge.compare(), distrustedTokens: judge.listDistrusted() }),
   };
 }
 
-/** Returns the health of a price document; its age counts from the document's timestamp. */
-export function getPriceSourceHealth(
-  document: Pick<StaleWhileRevalidateCache<PriceDocument>, "peekStale" | "health">,
-  now: () => number,
-): SourceHealth {
-  const health = document.health();
-  const entry = document.peekStale();
-  if (entry === undefined) return health;
-  const ageMs = Math.max(0, now() - entry.value.timestamp);
-  // An expired document is as bad as one that cannot be read.
-  return { state: ageMs < MAX_PRICE_AGE_MS ? health.state : "failing", ageMs };
-}
-
-/**
- * Parses a price document: `{ "timestamp": milliseconds, "prices": { "ETH": 3000 } }`. Drops implausible prices.
- * @throws TypeError when the format is different.
- */
-export function parsePriceDocument(json: unknown): PriceDocument {
-  const { timestamp, prices } = (json ?? {}) as { timestamp?: unknown; prices?: unknown };
-  if (typeof timestamp !== "number" || typeof prices !== "object" || prices === null) {
-    throw new TypeError("the price document has an unexpected format");
-  }
-  const plausible = Object.entries(prices).filter((entry): entry is [string, number] => isPlausiblePrice(entry[1]));
-  return { timestamp, prices: upperCaseSymbols(new Map(plausible)) };
-}
-
-/** How a price document crosses to other processes. */
-export const priceDocumentCodec = {
-  encode: ({ timestamp, prices }: PriceDocument) => ({ timestamp, prices: Object.fromEntries(prices) }),
-  decode: parsePriceDocument,
-};
-
-function isPlausiblePrice(value: unknown): boolean {
-  return typeof value === "number" && value > 0 && value < MAX_PRICE_USD;
-}
+const isLoaded = (): boolean => true;
 
 /** Rounds USDC and USDT to six decimals before use, as the SDK does. */
 function roundLikeSdk(symbol: string, price: number): number {
   return symbol === "USDC" || symbol === "USDT" ? Number(price.toFixed(6)) : price;
-}
-
-function upperCaseSymbols(prices: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
-  return new Map([...prices].map(([symbol, price]) => [symbol.toUpperCase(), price]));
 }

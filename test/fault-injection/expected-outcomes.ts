@@ -38,13 +38,13 @@ const byUpstream = (
 ): Readonly<Record<Upstream, WarmAndColdOutcome | undefined>> =>
   Object.fromEntries(UPSTREAMS.map((upstream, index) => [upstream, outcomes[index]])) as never;
 
-/** Faults that make any upstream useless. */
+/** Faults that make any upstream useless. Without the price document, prices come from the feeds on the chains. */
 const disablesUpstream = byUpstream(
   CHAIN_DOWN,
   CHAIN_DOWN,
   ALWAYS_CORRECT,
   CHAIN_DOWN,
-  DOCUMENT_DOWN,
+  ALWAYS_CORRECT,
   DOCUMENT_DOWN,
   CHAIN_DOWN,
   DOCUMENT_DOWN,

@@ -93,7 +93,7 @@ const deps = {
   },
   prices: createTokenPrices({
     fixedPricesUsd: new Map(Object.entries(inputs.pricesUsd)),
-    document: undefined,
+    sources: [],
     now: Date.now,
   }),
   attestations: { find: async () => "0x00" },

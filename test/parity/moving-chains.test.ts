@@ -82,7 +82,7 @@ beforeAll(async () => {
   ]);
   const deps = {
     settings: createFeeSettingsSource(undefined),
-    prices: createTokenPrices({ fixedPricesUsd: prices, document: undefined, now: Date.now }),
+    prices: createTokenPrices({ fixedPricesUsd: prices, sources: [], now: Date.now }),
     attestations: undefined,
     chains: () => access,
   };

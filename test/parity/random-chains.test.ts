@@ -200,7 +200,7 @@ async function getOutcomes({ request, source, destination, settings, prices: [to
       peek: () => currentSettings,
       getCurrentOrBuiltIn: async () => currentSettings,
     },
-    prices: createTokenPrices({ fixedPricesUsd, document: undefined, now: Date.now }),
+    prices: createTokenPrices({ fixedPricesUsd, sources: [], now: Date.now }),
     attestations: { find: async () => `0x${"5a".repeat(65)}` },
     chains: (): never => {
       throw new Error("every case has custom endpoints");

@@ -14,6 +14,8 @@ const SOURCE_LABELS: Readonly<Record<string, string>> = {
   settings_mainnet: "Fee settings of mainnet",
   settings_goerli: "Fee settings of goerli",
   prices: "Token prices",
+  chainlink_ethereum: "Price feeds on Ethereum",
+  chainlink_arbitrum: "Price feeds on Arbitrum",
   explorer: "Explorer API",
   attestations: "CCTP attestations",
 };

@@ -95,6 +95,19 @@ export const metricCatalogue = {
     "Time since the last successful read of an off-chain source; for prices, since they were published.",
     ["source"],
   ),
+  priceDifference: maxGauge(
+    "price_difference_ratio",
+    "Difference between the prices of a token in its first two sources, relative to the second; 0.02 is 2 %.",
+    ["token"],
+  ),
+  priceDistrusted: maxGauge(
+    "price_distrusted",
+    "1 for a token whose preferred source is not believed: its price jumped, and that of the next source did not.",
+    ["token"],
+  ),
+  priceFeedRefused: maxGauge("price_feed_refused", "1 for a Chainlink feed whose last answer was refused, by reason.", [
+    ...["token", "reason"],
+  ]),
   quoteChainStateAge: histogram(
     "quote_chain_state_age_seconds",
     "Age of the chain state of a quote when the quote is served.",

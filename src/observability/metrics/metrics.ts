@@ -145,6 +145,15 @@ export function createMetrics(options: MetricsOptions): Metrics {
       getDependencyStatus().sources.flatMap(({ source, ageMs }) =>
         ageMs === undefined ? [] : [{ labels: { source }, value: ageMs / 1000 }],
       ),
+    priceDifference: () =>
+      getDependencyStatus().prices.differences.map(({ token, difference }) => ({
+        labels: { token },
+        value: difference,
+      })),
+    priceDistrusted: () =>
+      getDependencyStatus().prices.distrustedTokens.map((token) => ({ labels: { token }, value: 1 })),
+    priceFeedRefused: () =>
+      getDependencyStatus().prices.refusedFeeds.map((labels) => ({ labels: { ...labels }, value: 1 })),
     quoteChainStateAge: () => quoteAges.toSamples(metricCatalogue.quoteChainStateAge.name, {}),
     quoteComparisons: quoteComparisons.toSamples,
     chainStateReads: chainStateReads.toSamples,

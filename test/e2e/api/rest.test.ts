@@ -507,7 +507,7 @@ describe("upstream failures", () => {
   });
 
   test("returns 503 for quotes without prices, and the status without USD", async () => {
-    const unpriced = await startGateway({ ASSETS_URL: "off" });
+    const unpriced = await startGateway({ ASSETS_URL: "off", PRICE_SOURCES: "assets" });
     try {
       expect(await send(QUOTE, "GET", unpriced.url)).toMatchObject({
         status: 503,

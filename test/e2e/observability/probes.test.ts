@@ -67,14 +67,16 @@ test("refreshes all mainnet chains but no Goerli chain through probes alone", as
   );
   const { sources } = await readReadiness(gateway);
   expect(sources.map(({ source }) => source)).toEqual([
-    ...["settings_mainnet", "settings_goerli", "prices", "explorer", "attestations"],
+    ...["settings_mainnet", "settings_goerli", "prices", "chainlink_ethereum", "chainlink_arbitrum"],
+    ...["explorer", "attestations"],
   ]);
   await vi.waitFor(
     async () => {
       const states = (await readReadiness(gateway)).sources.map(({ source, state }) => `${source} ${state}`);
-      // No request has needed an attestation.
+      // No request has needed a feed or an attestation.
       expect(states).toEqual([
-        ...["settings_mainnet ok", "settings_goerli ok", "prices ok", "explorer off", "attestations unknown"],
+        ...["settings_mainnet ok", "settings_goerli ok", "prices ok", "chainlink_ethereum unknown"],
+        ...["chainlink_arbitrum unknown", "explorer off", "attestations unknown"],
       ]);
     },
     { timeout: 60_000 },

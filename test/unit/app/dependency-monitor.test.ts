@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createDependencyMonitor, type DependencyMonitorDeps } from "../../../src/app/dependency-monitor.js";
 import type { ChainPoolState } from "../../../src/chain/chains.js";
+import { createTokenPrices } from "../../../src/prices/token-prices.js";
 
 const NOW = 1_795_000_000_000;
 const MONOTONIC_NOW = 5_000_000;
@@ -17,6 +18,8 @@ const noSources = {
   settings_mainnet: undefined,
   settings_goerli: undefined,
   prices: undefined,
+  chainlink_ethereum: undefined,
+  chainlink_arbitrum: undefined,
   attestations: undefined,
 };
 
@@ -27,6 +30,11 @@ function setup(states: readonly ChainPoolState[], transfers: Partial<DependencyM
     offChainSources: {
       health: () => ({ ...noSources, prices: { state: "ok", ageMs: 7 } }),
       refreshStale: () => probed.push("sources"),
+      prices: {
+        ...createTokenPrices({ fixedPricesUsd: new Map(), sources: [], now: () => NOW }),
+        compareSources: () => ({ comparisons: [{ token: "ETH", difference: 0.03 }], distrustedTokens: ["DAI"] }),
+      },
+      listRefusedFeeds: () => [{ token: "SNX", reason: "stale" }],
     },
     transfers: {
       explorerHealth: () => ({ state: "failing", ageMs: undefined }),
@@ -42,8 +50,17 @@ function setup(states: readonly ChainPoolState[], transfers: Partial<DependencyM
 test("reports disabled sources as off", () => {
   const { sources } = setup([]).monitor.read();
   expect(sources.map(({ source, state }) => `${source} ${state}`)).toEqual([
-    ...["settings_mainnet off", "settings_goerli off", "prices ok", "explorer failing", "attestations off"],
+    ...["settings_mainnet off", "settings_goerli off", "prices ok", "chainlink_ethereum off"],
+    ...["chainlink_arbitrum off", "explorer failing", "attestations off"],
   ]);
+});
+
+test("reports how far the sources of prices agree", () => {
+  expect(setup([]).monitor.read().prices).toEqual({
+    differences: [{ token: "ETH", difference: 0.03 }],
+    distrustedTokens: ["DAI"],
+    refusedFeeds: [{ token: "SNX", reason: "stale" }],
+  });
 });
 
 test("reports and probes networks other than mainnet only while they are in use", () => {

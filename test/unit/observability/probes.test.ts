@@ -21,7 +21,8 @@ interface Setup extends Partial<DependencyStatus> {
 
 function probe(path: string, { isDraining = false, ...state }: Setup = {}) {
   let probeCount = 0;
-  const read = () => ({ chains: [chain("optimism", ["ok"])], sources: [], index: undefined, ...state });
+  const prices = { differences: [], distrustedTokens: [], refusedFeeds: [] };
+  const read = () => ({ chains: [chain("optimism", ["ok"])], sources: [], index: undefined, prices, ...state });
   const probes = createProbes({
     version: "1.2.3",
     dependencies: { read, probe: () => (probeCount += 1) },

@@ -1,14 +1,30 @@
 import { describe, expect, test } from "vitest";
-import { createTokenPrices, getPriceSourceHealth, parsePriceDocument } from "../../../src/prices/token-prices.js";
+import { getPriceSourceHealth, type PriceDocument, parsePriceDocument } from "../../../src/prices/price-document.js";
+import { createPriceSource, type PriceSourceOptions } from "../../../src/prices/price-source.js";
+import { createTokenPrices } from "../../../src/prices/token-prices.js";
+import type { CacheEntry } from "../../../src/resilience/stale-while-revalidate.js";
 
 const NOW = 1_795_000_000_000;
+
+type PriceCache = PriceSourceOptions["cache"];
+
+/** Creates the only source, from what its cache returns. */
+function createSources(
+  cache: Pick<PriceCache, "get"> & { peek(): CacheEntry<PriceDocument> | undefined },
+  now = () => NOW,
+) {
+  const health = () => ({ state: "unknown", ageMs: undefined }) as const;
+  return [
+    createPriceSource({ name: "ASSETS", cache: { ...cache, peekStale: cache.peek, health }, now, monotonicNow: now }),
+  ];
+}
 
 function createPrices(fixed: Record<string, number>, document?: Record<string, number>, ageMs = 0) {
   const value = parsePriceDocument({ timestamp: NOW - ageMs, prices: document ?? {} });
   const entry = { value, readAt: NOW };
   return createTokenPrices({
     fixedPricesUsd: new Map(Object.entries(fixed)),
-    document: document && { get: async () => entry, peek: () => entry },
+    sources: document ? createSources({ get: async () => entry, peek: () => entry }) : [],
     now: () => NOW,
   });
 }
@@ -48,7 +64,7 @@ describe("getUsdPrice", () => {
       "has a source that fails",
       createTokenPrices({
         fixedPricesUsd: new Map(),
-        document: { get: () => Promise.reject(new Error("x")), peek: () => undefined },
+        sources: createSources({ get: () => Promise.reject(new Error("x")), peek: () => undefined }),
         now: () => NOW,
       }),
     ],
@@ -64,7 +80,7 @@ describe("getUsdPrice", () => {
     const entry = { value: parsePriceDocument({ timestamp: NOW + 1e12, prices: { ETH: 2 } }), readAt: NOW };
     const source = createTokenPrices({
       fixedPricesUsd: new Map(),
-      document: { get: async () => entry, peek: () => entry },
+      sources: createSources({ get: async () => entry, peek: () => entry }, () => time),
       now: () => time,
     });
     expect(source.peekTable(["ETH"])?.getUsdPrice("ETH")).toBe(2);
@@ -94,7 +110,7 @@ describe("a price table", () => {
   test("is available without the document only if all requested prices are fixed", async () => {
     const source = createTokenPrices({
       fixedPricesUsd: new Map([["ETH", 2]]),
-      document: { get: () => new Promise(() => {}), peek: () => undefined },
+      sources: createSources({ get: () => new Promise(() => {}), peek: () => undefined }),
       now: () => NOW,
     });
     expect(source.peekTable(["ETH", "WETH"])?.getUsdPrice("WETH")).toBe(2);
@@ -119,8 +135,8 @@ describe("a price table", () => {
       readAt: NOW,
     });
     let entry = createEntry(1_000, 2);
-    const document = { get: async () => entry, peek: () => entry };
-    const source = createTokenPrices({ fixedPricesUsd: new Map(), document, now: () => NOW });
+    const sources = createSources({ get: async () => entry, peek: () => entry });
+    const source = createTokenPrices({ fixedPricesUsd: new Map(), sources, now: () => NOW });
     const usd = (): number | undefined => source.peekTable(["ETH"])?.getUsdPrice("ETH");
     expect(usd()).toBe(2);
     entry = createEntry(60_000, 1);

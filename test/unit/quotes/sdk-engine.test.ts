@@ -47,7 +47,7 @@ const engine = createSdkEngine({
     fixedPricesUsd: new Map(
       ["ETH", "USDC", "USDT", "DAI", "MATIC", "HOP", "rETH", "MAGIC", "SNX", "sUSD"].map((symbol) => [symbol, 1]),
     ),
-    document: undefined,
+    sources: [],
     now: Date.now,
   }),
   attestations: undefined,

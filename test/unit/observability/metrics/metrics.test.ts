@@ -22,6 +22,11 @@ const state: DependencyStatus = {
     { source: "explorer", state: "off", ageMs: undefined },
   ],
   index: [{ chain: "optimism", lagBlocks: 3 }],
+  prices: {
+    differences: [{ token: "ETH", difference: 0.25 }],
+    distrustedTokens: ["DAI"],
+    refusedFeeds: [{ token: "SNX", reason: "stale" }],
+  },
 };
 
 function setup() {
@@ -114,6 +119,11 @@ test("reports 1 for the current state and 0 for every other state", async () => 
   expect((await lines("source_state")).filter((line) => line.endsWith(" 1"))).toEqual([
     'hop_gateway_source_state{source="prices",state="failing"} 1',
     'hop_gateway_source_state{source="explorer",state="off"} 1',
+  ]);
+  expect(await lines("price_")).toEqual([
+    'hop_gateway_price_difference_ratio{token="ETH"} 0.25',
+    'hop_gateway_price_distrusted{token="DAI"} 1',
+    'hop_gateway_price_feed_refused{token="SNX",reason="stale"} 1',
   ]);
   expect(await lines("source_age")).toEqual(['hop_gateway_source_age_seconds{source="prices"} 2.5']);
   expect(await lines("chain_head")).toEqual([
