@@ -30,6 +30,8 @@ export interface FieldOptions {
   readonly rules: FieldRules | undefined;
   /** Rules of a map's keys. */
   readonly keyRules: FieldRules | undefined;
+  /** Largest number of items of a list; undefined: no limit. */
+  readonly maxItems: number | undefined;
   /** Whether the rules do not apply to an empty value. */
   readonly isEmptyAllowed: boolean;
   /** Shared schema of the value: of a list's items, of a map's values. */
@@ -55,14 +57,17 @@ export function getFieldOptions(field: DescField): FieldOptions {
   };
 }
 
-function splitRules(rules: FieldRules | undefined): Pick<FieldOptions, "rules" | "keyRules"> {
+function splitRules(rules: FieldRules | undefined): Pick<FieldOptions, "rules" | "keyRules" | "maxItems"> {
+  const none = { keyRules: undefined, maxItems: undefined };
   switch (rules?.type.case) {
-    case "repeated":
-      return { rules: rules.type.value.items, keyRules: undefined };
+    case "repeated": {
+      const { items, maxItems } = rules.type.value;
+      return { ...none, rules: items, maxItems: maxItems === 0n ? undefined : Number(maxItems) };
+    }
     case "map":
-      return { rules: rules.type.value.values, keyRules: rules.type.value.keys };
+      return { ...none, rules: rules.type.value.values, keyRules: rules.type.value.keys };
     default:
-      return { rules, keyRules: undefined };
+      return { ...none, rules };
   }
 }
 

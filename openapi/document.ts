@@ -2,11 +2,12 @@ import type { DescFile, DescService } from "@bufbuild/protobuf";
 import { type GetRoute, readGetRoutes } from "../src/http/rest/get-routes.js";
 import { getOperationOptions } from "./contract-options.js";
 import { firstSentence, getComment, getFileComment } from "./doc-comments.js";
-import { createErrorResponses, ERROR_SCHEMA, type ErrorResponses } from "./error-responses.js";
 import { buildFieldExample, buildMessageExample } from "./examples.js";
 import { type JsonObject, omitEmpty } from "./json-object.js";
-import { listParameterGroups, SHARED_PARAMETERS, toParameters } from "./parameters.js";
-import { headersForStatus, RESPONSE_HEADERS } from "./response-headers.js";
+import { listParameterGroups, listSharedParameters, toParameters } from "./parameters.js";
+import { createErrorResponses, ERROR_SCHEMA, type ErrorResponses } from "./responses/error-responses.js";
+import { toEventStreamResponses } from "./responses/event-stream-response.js";
+import { headersForStatus, RESPONSE_HEADERS } from "./responses/response-headers.js";
 import { createSchemaRegistry, type SchemaRegistry } from "./schemas.js";
 
 /** Metadata from package.json. */
@@ -20,7 +21,7 @@ export interface PackageInfo {
 /** Rules of HTTP that apply to every operation. */
 const HTTP_DESCRIPTION =
   `Over HTTP, parameter names may also be written in snake_case. An unknown parameter is an error,
-and so is one given twice; an optional parameter that is empty counts as absent. Responses contain
+and so is one given twice that is no list; an optional parameter that is empty counts as absent. Responses contain
 every field but those that the schema does not require: nothing is null. \`HEAD\` works like \`GET\`, without the body. CORS allows any origin. Errors have the body \`Error\`,
 always as JSON; at an unknown path it is \`PATH_NOT_FOUND\` with status 404.`.replaceAll("\n", " ");
 
@@ -51,7 +52,7 @@ export function generateOpenApi(files: readonly DescFile[], { name, version, lic
     components: {
       schemas: Object.fromEntries([...schemas.named, ["Error", ERROR_SCHEMA] as const]),
       responses: responses.named,
-      parameters: SHARED_PARAMETERS,
+      parameters: listSharedParameters(routes.map(({ method }) => method)),
       headers: RESPONSE_HEADERS,
     },
   };
@@ -60,7 +61,7 @@ export function generateOpenApi(files: readonly DescFile[], { name, version, lic
 function toOperation(route: GetRoute, schemas: SchemaRegistry, responses: ErrorResponses): JsonObject {
   const { method } = route;
   const comment = getComment(method);
-  const { headers, reasons } = getOperationOptions(method);
+  const { reasons } = getOperationOptions(method);
   const { alternatives, exclusives, sentences } = listParameterGroups(method.input);
   return omitEmpty({
     operationId: toOperationId(route),
@@ -69,20 +70,27 @@ function toOperation(route: GetRoute, schemas: SchemaRegistry, responses: ErrorR
     tags: [method.parent.name],
     "x-at-least-one-of": alternatives,
     "x-at-most-one-of": exclusives,
-    parameters: toParameters(method.input, schemas),
+    parameters: toParameters(method, schemas),
     responses: {
-      200: {
-        description: getComment(method.output),
-        headers: headersForStatus(200, headers),
-        content: { "application/json": toResponseContent(route, schemas) },
-      },
-      304: {
-        description: "The cached response is still current.",
-        headers: headersForStatus(304, headers),
-      },
+      ...(method.methodKind === "unary" ? toUnaryResponses(route, schemas) : toEventStreamResponses(method, schemas)),
       ...responses.forOperation(reasons),
     },
   });
+}
+
+function toUnaryResponses(route: GetRoute, schemas: SchemaRegistry): JsonObject {
+  const { headers } = getOperationOptions(route.method);
+  return {
+    200: {
+      description: getComment(route.method.output),
+      headers: headersForStatus(200, headers),
+      content: { "application/json": toResponseContent(route, schemas) },
+    },
+    304: {
+      description: "The cached response is still current.",
+      headers: headersForStatus(304, headers),
+    },
+  };
 }
 
 /** Returns the method's name; further paths of the same method append theirs. */

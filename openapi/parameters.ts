@@ -1,12 +1,12 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { getFieldOptions, listAlternativeFields, listExclusiveFields } from "./contract-options.js";
 import { getComment } from "./doc-comments.js";
 import { getValueExample } from "./examples.js";
 import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
 import type { SchemaRegistry } from "./schemas.js";
 
-/** Parameters of every operation. */
-export const SHARED_PARAMETERS = {
+/** Parameters that operations share. */
+const SHARED_PARAMETERS = {
   Refresh: {
     name: "refresh",
     in: "query",
@@ -26,27 +26,53 @@ export const SHARED_PARAMETERS = {
     description: "`ETag` of a cached response. If it is still current, the response is 304 without a body.",
     schema: { type: "string" },
   },
+  LastEventId: {
+    name: "Last-Event-ID",
+    in: "header",
+    description: "`id` of the last event, to resume a stream. Wins over the parameter for it.",
+    schema: { type: "string" },
+  },
 } satisfies Record<string, JsonObject>;
 
-/** Returns the parameters for the fields of a request, followed by those of every operation. */
-export function toParameters(request: DescMessage, schemas: SchemaRegistry): JsonObject[] {
-  const shared = Object.keys(SHARED_PARAMETERS).map((name) => componentRef("parameters", name));
-  return [...request.fields.map((field) => toParameter(field, schemas)), ...shared];
+type SharedParameter = keyof typeof SHARED_PARAMETERS;
+
+const UNARY_PARAMETERS: readonly SharedParameter[] = ["Refresh", "RequestId", "IfNoneMatch"];
+const STREAM_PARAMETERS: readonly SharedParameter[] = ["Refresh", "RequestId", "LastEventId"];
+
+/** Returns the shared parameters that some of the methods have. */
+export function listSharedParameters(methods: readonly DescMethod[]): JsonObject {
+  const names = new Set(methods.flatMap(listSharedNames));
+  return Object.fromEntries(Object.entries(SHARED_PARAMETERS).filter(([name]) => names.has(name as SharedParameter)));
+}
+
+function listSharedNames({ methodKind }: DescMethod): readonly SharedParameter[] {
+  return methodKind === "unary" ? UNARY_PARAMETERS : STREAM_PARAMETERS;
+}
+
+/** Returns the parameters for the fields of a request, without those that hold messages, followed by the shared ones. */
+export function toParameters(method: DescMethod, schemas: SchemaRegistry): JsonObject[] {
+  const own = listQueryFields(method.input).map((field) => toParameter(field, schemas));
+  return [...own, ...listSharedNames(method).map((name) => componentRef("parameters", name))];
+}
+
+function listQueryFields({ fields }: DescMessage): DescField[] {
+  return fields.filter(({ message }) => message === undefined);
 }
 
 function toParameter(field: DescField, schemas: SchemaRegistry): JsonObject {
   const { isRequired, defaultValue } = getFieldOptions(field);
   const isMap = field.fieldKind === "map";
+  const isList = field.fieldKind === "list";
   const example = isMap ? {} : getValueExample(field);
   return omitEmpty({
     name: field.jsonName,
     in: "query",
     description: getComment(field),
     required: isRequired || undefined,
-    style: isMap ? "deepObject" : undefined,
-    explode: isMap ? true : undefined,
+    style: isMap ? "deepObject" : isList ? "form" : undefined,
+    explode: isMap || isList ? true : undefined,
     schema: { ...schemas.forParameter(field), ...omitEmpty({ default: defaultValue }) },
-    example: field.fieldKind === "list" && example !== undefined ? [example] : example,
+    example: isList && example !== undefined ? [example] : example,
   });
 }
 
@@ -61,8 +87,11 @@ export interface ParameterGroups {
 }
 
 export function listParameterGroups(request: DescMessage): ParameterGroups {
-  const alternatives = listAlternativeFields(request).map(({ jsonName }) => jsonName);
-  const exclusives = listExclusiveFields(request).map(({ jsonName }) => jsonName);
+  const inQuery = listQueryFields(request);
+  const toNames = (fields: readonly DescField[]) =>
+    fields.filter((field) => inQuery.includes(field)).map(({ jsonName }) => jsonName);
+  const alternatives = toNames(listAlternativeFields(request));
+  const exclusives = toNames(listExclusiveFields(request));
   const quote = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(", ");
   const sentences: string[] = [];
   if (alternatives.length > 0) sentences.push(`At least one of ${quote(alternatives)} is required.`);

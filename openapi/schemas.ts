@@ -97,7 +97,9 @@ export function createSchemaRegistry(): SchemaRegistry {
 
   function toFieldSchema(field: DescField, usage: Usage): JsonObject {
     const value = toValueSchema(field, usage);
-    if (field.fieldKind === "list") return { type: "array", items: value };
+    if (field.fieldKind === "list") {
+      return omitEmpty({ type: "array", items: value, maxItems: getFieldOptions(field).maxItems });
+    }
     if (field.fieldKind !== "map") return value;
     const { enum: keys } = toConstraints(getFieldOptions(field).keyRules);
     if (!Array.isArray(keys)) return { type: "object", additionalProperties: value };

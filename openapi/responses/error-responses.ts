@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
-import { type ErrorReason, ServiceError } from "../src/errors.js";
-import { toCodeName, toErrorBody, toHttpStatus } from "../src/http/request/error-mapping.js";
-import { componentRef, type JsonObject } from "./json-object.js";
+import { type ErrorReason, ServiceError } from "../../src/errors.js";
+import { toCodeName, toErrorBody, toHttpStatus } from "../../src/http/request/error-mapping.js";
+import { componentRef, type JsonObject } from "../json-object.js";
 import { headersForStatus } from "./response-headers.js";
 
 interface ReasonDoc {

@@ -1,5 +1,5 @@
-import type { Header } from "./gen/hop/openapi/v1/options_pb.js";
-import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
+import type { Header } from "../gen/hop/openapi/v1/options_pb.js";
+import { componentRef, type JsonObject, omitEmpty } from "../json-object.js";
 
 const WHOLE_NUMBER = { type: "integer", minimum: 0 };
 
@@ -76,6 +76,17 @@ export function headersForStatus(status: number, operationHeaders: readonly Head
   const shared = names.map((name) => [name, componentRef("headers", name)] as const);
   const specific = status < 400 ? operationHeaders.map((header) => [header.name, toHeaderObject(header)] as const) : [];
   return Object.fromEntries([...shared, ...specific]);
+}
+
+/** Returns the headers of a stream, which is never cached. */
+export function streamHeadersForStatus(operationHeaders: readonly Header[]): JsonObject {
+  const shared = [...COMMON_HEADERS, ...RATE_LIMIT_HEADERS].map(
+    (name) => [name, componentRef("headers", name)] as const,
+  );
+  return Object.fromEntries([
+    ...shared,
+    ...operationHeaders.map((header) => [header.name, toHeaderObject(header)] as const),
+  ]);
 }
 
 function toHeaderObject({ description, values, format, example }: Header): JsonObject {
