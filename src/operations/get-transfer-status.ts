@@ -1,6 +1,5 @@
 import type { GetTransferStatusRequest, GetTransferStatusResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients, NetworkChainClients } from "../chain/chains.js";
-import { isBytes32 } from "../chain/hex.js";
 import { ServiceError } from "../errors.js";
 import type { Network } from "../hop/networks.js";
 import type { TokenPrices } from "../prices/token-prices.js";
@@ -17,6 +16,7 @@ import { getStatusTtlMs, type StatusCache } from "../transfers/status-cache.js";
 import type { CachePolicy, CallContext, Operation } from "./operation.js";
 import { parseIsFullView, parseNetwork, parseRpcUrls } from "./parameters.js";
 import { toTransferDetailsMessage } from "./transfer-details-message.js";
+import { parseTransactionHash, parseTransferId } from "./transfer-identifiers.js";
 import { toTransferStatusMessage } from "./transfer-status-message.js";
 
 /** How long a response waits for a price after the status is known. */
@@ -26,7 +26,7 @@ const SETTLED_MAX_AGE_SECONDS = 24 * 60 * 60;
 
 export interface GetTransferStatusDeps {
   readonly chains: Pick<ChainClients, "forNetwork" | "withCustomEndpoints">;
-  readonly statusCache: StatusCache;
+  readonly statusCache: Pick<StatusCache, "find">;
   readonly details: TransferDetailsFinder;
   readonly prices: TokenPrices;
   /** Maximum duration of a call, in milliseconds. */
@@ -147,7 +147,7 @@ function parseQuery(request: GetTransferStatusRequest): TransferQuery {
     const message = "transferHash and transactionHash are names of the same parameter and must be equal";
     throw new ServiceError("INVALID_PARAMETER", message, { field: "transactionHash" });
   }
-  const transferId = parseTransferId(request.transferId);
+  const transferId = request.transferId === "" ? undefined : parseTransferId("transferId", request.transferId);
   const hash = transferHash ?? transactionHash;
   if (transferId === undefined && hash === undefined) {
     throw new ServiceError("MISSING_PARAMETER", "transferId or transferHash is required", { field: "transferId" });
@@ -156,15 +156,7 @@ function parseQuery(request: GetTransferStatusRequest): TransferQuery {
 }
 
 function parseHash(field: string, value: string): string | undefined {
-  if (value === "") return undefined;
-  if (isBytes32(value)) return value.toLowerCase();
-  throw new ServiceError("INVALID_PARAMETER", `${field} is not 32 bytes as 0x-prefixed hex`, { field });
-}
-
-function parseTransferId(value: string): string | undefined {
-  // A CCTP nonce is an unsigned 64-bit integer.
-  if (/^(0|[1-9][0-9]{0,19})$/.test(value) && BigInt(value) < 2n ** 64n) return value;
-  return parseHash("transferId", value);
+  return value === "" ? undefined : parseTransactionHash(field, value);
 }
 
 /**

@@ -60,7 +60,7 @@ function setup({ usdLater, timeoutMs, details = { details: settledDetails }, ...
   const state = { usd, now: OBSERVED_AT_MS + 1_500, steady: 5_000, signalReads: 0, closed: 0 };
   const lookups: { query: TransferQuery; context: LookupContext }[] = [];
   const recorded = { cache: [] as CachePolicy[], metadata: [] as object[], logFields: {} as Record<string, unknown> };
-  const statusCache: StatusCache = {
+  const statusCache: Pick<StatusCache, "find"> = {
     find(query, context) {
       lookups.push({ query, context });
       return status;
