@@ -24,6 +24,11 @@ export interface StatusCache {
    * @throws ServiceError as TransferResolver.resolve and AdaptiveLimiter.run do
    */
   find(query: TransferQuery, context: LookupContext): LookupResult | Promise<LookupResult>;
+  /**
+   * Looks a transfer up past what is cached, and keeps the result: a watch has seen that it changed. Not for custom endpoints.
+   * @throws ServiceError as `find`
+   */
+  refresh(query: TransferQuery, context: LookupContext): Promise<LookupResult>;
 }
 
 export interface StatusCacheOptions {
@@ -74,6 +79,10 @@ function getNotFoundTtlMs({ chains }: Network): number {
   return Math.max(MIN_NOT_FOUND_TTL_MS, Math.min(...blockTimesMs));
 }
 
+function getKey({ transactionHash, transferId }: TransferQuery, { network }: LookupContext): string {
+  return `${network.slug} ${transactionHash ?? ""} ${transferId ?? ""}`;
+}
+
 /** Copies a context whose signal may be created on first access, by a getter that spreading the context would lose. */
 function readSignal(context: LookupContext): LookupContext {
   return { ...context, signal: context.signal };
@@ -120,17 +129,26 @@ export function createStatusCache({
     }
   }
 
+  /** Runs a lookup within its own time, not that of the caller who began it. */
+  function resolveInTime(
+    key: string,
+    query: TransferQuery,
+    context: LookupContext,
+    onStart?: () => void,
+  ): Promise<LookupResult> {
+    const deadline = now() + timeoutMs;
+    return limiter.run(context.caller, context.signal, () => {
+      onStart?.();
+      return resolveAndStore(key, query, { ...context, remainingMs: () => deadline - now() });
+    });
+  }
+
   async function findShared(key: string, query: TransferQuery, context: LookupContext): Promise<LookupResult> {
     let isOwnLookup = false;
     const run = (): Promise<LookupResult> =>
       singleFlight.run(key, context.signal, (signal, detach) => {
         isOwnLookup = true;
-        // Not the first caller's deadline: callers that join later may have more time.
-        const deadline = now() + timeoutMs;
-        return limiter.run(context.caller, signal, () => {
-          detach();
-          return resolveAndStore(key, query, { ...context, signal, remainingMs: () => deadline - now() });
-        });
+        return resolveInTime(key, query, { ...context, signal }, detach);
       });
     try {
       return await run();
@@ -147,7 +165,7 @@ export function createStatusCache({
         const lookupContext = readSignal(context);
         return limiter.run(context.caller, lookupContext.signal, () => resolver.resolve(query, lookupContext));
       }
-      const key = `${context.network.slug} ${query.transactionHash ?? ""} ${query.transferId ?? ""}`;
+      const key = getKey(query, context);
       const cached = cache.get(key);
       if (cached !== undefined) return cached;
       const indexed = index?.findKnownStatus(query, context);
@@ -158,6 +176,14 @@ export function createStatusCache({
       if (miss !== undefined) return undefined;
       if (!singleFlight.isInFlight(key)) limiter.assertCapacity(context.caller);
       return findShared(key, query, readSignal(context));
+    },
+    async refresh(query, context) {
+      const indexed = index?.findKnownStatus(query, context);
+      if (indexed !== undefined) return indexed;
+      const key = getKey(query, context);
+      const status = await resolveInTime(key, query, context);
+      if (status === undefined) cache.delete(key);
+      return status;
     },
   };
 }

@@ -59,6 +59,7 @@ function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined
   return {
     lookups,
     find,
+    refresh: (transferId: string) => cache.refresh({ transferId, transactionHash: undefined }, createLookupContext()),
     advanceTime: (ms: number) => {
       time += ms;
     },
@@ -73,6 +74,39 @@ function setup({ findIndexed }: { findIndexed?: () => TransferStatus | undefined
     },
   };
 }
+
+describe("a refresh", () => {
+  test("looks up what is cached, and its result is cached instead", async () => {
+    const { lookups, find, refresh, resolveWith } = setup();
+    await resolveWith(pending, "1");
+    const refreshed = refresh("1");
+    expect(lookups).toHaveLength(2);
+    expect(await find("1")).toBe(pending);
+    lookups[1]?.resolve(immutable);
+    expect(await refreshed).toBe(immutable);
+    expect(await find("1")).toBe(immutable);
+    expect(lookups).toHaveLength(2);
+  });
+
+  test("forgets a status that does not exist any more, and keeps it when the lookup fails", async () => {
+    const { lookups, find, refresh, resolveWith } = setup();
+    await resolveWith(pending, "1");
+    const failed = refresh("1");
+    lookups[1]?.reject(unavailableError("optimism"));
+    await expect(failed).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" });
+    expect(await find("1")).toBe(pending);
+    const refreshed = refresh("1");
+    lookups[2]?.resolve(undefined);
+    expect(await refreshed).toBeUndefined();
+    expect(await find("1")).toBeUndefined();
+  });
+
+  test("needs no lookup where the index knows the transfer", async () => {
+    const { lookups, refresh } = setup({ findIndexed: () => pending });
+    expect(await refresh("1")).toBe(pending);
+    expect(lookups).toHaveLength(0);
+  });
+});
 
 describe("a status", () => {
   test.each<[string, ReturnType<typeof createStatus>, number]>([
