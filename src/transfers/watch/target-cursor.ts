@@ -1,0 +1,103 @@
+import type { FollowedTransfer } from "./following/followed-transfer.js";
+import type { Follower, FollowerObserver } from "./following/follower.js";
+import { compactFingerprints, type TargetProgress } from "./resume-token.js";
+import type { WatchTarget } from "./watch-target.js";
+
+/** What a watch has to tell about a target next. */
+export type TargetEvent<M> =
+  | { readonly kind: "transfer"; readonly transfer: FollowedTransfer<M> }
+  | { readonly kind: "unknown"; readonly isFinal: boolean };
+
+/** How long a target is watched that nobody knows, in seconds: wallets subscribe before nodes have the transaction. */
+export const MAX_UNKNOWN_SECONDS = 600;
+
+/**
+ * What one watch has told of one target. It keeps hashes of what was sent, not messages: a slow reader costs no more than a
+ * fast one, and gets the newest state when it reads again. A class, because there may be a hundred thousand.
+ */
+export class TargetCursor<M> implements FollowerObserver<M> {
+  /** undefined: not followed (any more). */
+  follower: Follower<M> | undefined = undefined;
+  /** Fingerprints of the states that were sent last, by slot of their transfers. */
+  private sent: (number | undefined)[] = [];
+  /** Fingerprints of what an earlier watch had sent, until the transfers are known. */
+  private resumed: readonly number[];
+  private unknownSince: number;
+  private isGivenUp: boolean;
+
+  constructor(
+    readonly target: WatchTarget,
+    resumed: TargetProgress | undefined,
+    private readonly watch: { onTargetChange(): void; fail(error: unknown): void },
+  ) {
+    this.resumed = resumed?.sent ?? [];
+    this.unknownSince = resumed?.unknownSince ?? 0;
+    this.isGivenUp = resumed?.isGivenUp ?? false;
+  }
+
+  get isWanted(): boolean {
+    return !this.isGivenUp;
+  }
+
+  onChange(): void {
+    this.watch.onTargetChange();
+  }
+
+  onFailure(error: unknown): void {
+    this.watch.fail(error);
+  }
+
+  /** Returns the next event that the caller has not received; undefined: it knows everything. */
+  peek(nowSeconds: number): TargetEvent<M> | undefined {
+    const { follower } = this;
+    if (follower === undefined || this.isGivenUp || follower.phase === "searching") return undefined;
+    if (follower.phase === "unknown") {
+      if (this.unknownSince === 0) return { kind: "unknown", isFinal: false };
+      const isExpired = nowSeconds - this.unknownSince >= MAX_UNKNOWN_SECONDS;
+      return isExpired ? { kind: "unknown", isFinal: true } : undefined;
+    }
+    this.skipResumed(follower.transfers);
+    const transfer = follower.transfers.find(({ slot, presented }) => this.sent[slot] !== presented.fingerprint);
+    return transfer && { kind: "transfer", transfer };
+  }
+
+  /** Records that an event is being sent. */
+  record(event: TargetEvent<M>, nowSeconds: number): void {
+    if (event.kind === "transfer") {
+      this.unknownSince = 0;
+      this.sent[event.transfer.slot] = event.transfer.presented.fingerprint;
+      return;
+    }
+    this.sent = [];
+    if (event.isFinal) this.isGivenUp = true;
+    else this.unknownSince = nowSeconds;
+  }
+
+  /** Returns whether the caller knows everything and nothing can change. */
+  isComplete(nowSeconds: number): boolean {
+    return this.isGivenUp || (this.follower?.isFinal === true && this.peek(nowSeconds) === undefined);
+  }
+
+  /** Returns when the target is given up, in Unix seconds; undefined: it is known, or was given up. */
+  getExpiry(): number | undefined {
+    return this.unknownSince === 0 || this.isGivenUp ? undefined : this.unknownSince + MAX_UNKNOWN_SECONDS;
+  }
+
+  toProgress(): TargetProgress {
+    const known = this.follower?.phase === "known" ? this.follower.transfers : [];
+    const sent = known.map(({ slot }) => this.sent[slot]).filter((fingerprint) => fingerprint !== undefined);
+    return { sent: [...this.resumed, ...sent], unknownSince: this.unknownSince, isGivenUp: this.isGivenUp };
+  }
+
+  /** Counts states as sent that an earlier watch has sent. */
+  private skipResumed(transfers: readonly FollowedTransfer<M>[]): void {
+    const { resumed } = this;
+    if (resumed.length === 0) return;
+    this.resumed = [];
+    const fingerprints = transfers.map(({ presented }) => presented.fingerprint);
+    const areAllEqual = resumed.length === 1 && compactFingerprints(fingerprints)[0] === resumed[0];
+    for (const { slot, presented } of transfers) {
+      if (areAllEqual || resumed.includes(presented.fingerprint)) this.sent[slot] = presented.fingerprint;
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { ServiceError } from "../../errors.js";
+import { createFairQuota } from "../../resilience/fair-quota.js";
+import type { Followers } from "./following/followers.js";
+import { computeQueryDigest } from "./resume-token.js";
+import { TransferWatch, type WatchEventKind, type WatchSink } from "./transfer-watch.js";
+import { createWatchClock } from "./watch-clock.js";
+import { getTargetKey, toCanonicalTargets, type WatchTarget } from "./watch-target.js";
+
+/** Opens watches of transfers. */
+export interface TransferWatcher<M> {
+  /**
+   * Opens a watch. Its `onEnd` has to be called once, however it ends.
+   * @throws ServiceError INVALID_PARAMETER for a bad resume token; OVERLOADED or RATE_LIMITED when too much is watched
+   */
+  open(query: WatchQuery, sink: WatchSink<M>): TransferWatch<M>;
+  counts(): WatchCounts;
+  close(): void;
+}
+
+export interface WatchQuery {
+  /** At least one. */
+  readonly targets: readonly WatchTarget[];
+  /** Empty: a new watch. */
+  readonly resumeToken: string;
+  /** Slug of the chain on which the transfers probably were sent; empty: unknown. */
+  readonly likelySource: string;
+  readonly caller: string;
+}
+
+export interface WatchCounts {
+  readonly watches: number;
+  /** Distinct targets, and those among them that nobody knows. */
+  readonly followed: number;
+  readonly unknown: number;
+}
+
+export interface TransferWatcherOptions<M> {
+  readonly followers: Followers<M>;
+  /** Longest life of a watch, in milliseconds. */
+  readonly maxLifetimeMs: number;
+  /** Monotonic clock, in milliseconds. */
+  readonly now: () => number;
+  /** Milliseconds since 1970. */
+  readonly wallNow: () => number;
+  /** Returns a number from 0 to 1. */
+  readonly random: () => number;
+  readonly onEvent: (kind: WatchEventKind) => void;
+}
+
+/**
+ * Targets of all watches together, each counted as often as it is watched: 500 bytes each. A caller may hold as many as it
+ * leaves free.
+ */
+export const MAX_WATCHED_TARGETS = 100_000;
+/** A watch is silent for at most 15 s: load balancers cut connections that are silent for longer. */
+const MAX_SILENCE_MS = 14_500;
+/** Share of a time that is left out at random, so that watches that began together neither speak nor end together. */
+const JITTER = 0.1;
+
+export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): TransferWatcher<M> {
+  const { followers, maxLifetimeMs, now, wallNow, random, onEvent } = options;
+  const clock = createWatchClock(now);
+  const watched = createFairQuota(() => MAX_WATCHED_TARGETS);
+  let watches = 0;
+
+  function withJitter(ms: number): number {
+    return ms * (1 - JITTER * random());
+  }
+
+  function acquireTargets(caller: string, count: number): () => void {
+    const release = watched.tryAcquire(caller, count);
+    if (release !== undefined) return release;
+    const hasSpace = watched.heldCount() + count <= MAX_WATCHED_TARGETS;
+    const message = hasSpace
+      ? "too many transfers are watched from this address"
+      : "too many transfers are watched here";
+    throw new ServiceError(hasSpace ? "RATE_LIMITED" : "OVERLOADED", message, { retryAfterSeconds: 5 });
+  }
+
+  return {
+    open({ targets: givenTargets, ...query }, sink) {
+      const targets = toCanonicalTargets(givenTargets);
+      const queryDigest = computeQueryDigest(targets.map(getTargetKey));
+      const releaseTargets = acquireTargets(query.caller, targets.length);
+      const request = {
+        ...query,
+        targets,
+        queryDigest,
+        lifetimeMs: withJitter(maxLifetimeMs),
+        bookmarkMs: withJitter(MAX_SILENCE_MS),
+      };
+      let watch: TransferWatch<M> | undefined;
+      const onClose = (): void => {
+        releaseTargets();
+        watches -= 1;
+      };
+      watches += 1;
+      try {
+        watch = new TransferWatch(request, sink, { followers, clock, now, wallNow, onEvent, onClose });
+        watch.start();
+        return watch;
+      } catch (error) {
+        if (watch === undefined) onClose();
+        else watch.onEnd();
+        throw error;
+      }
+    },
+    counts: () => ({ watches, ...followers.counts() }),
+    close() {
+      clock.close();
+      followers.close();
+    },
+  };
+}

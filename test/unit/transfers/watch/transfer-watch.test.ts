@@ -1,0 +1,221 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { TransferStatus } from "../../../../src/transfers/status.js";
+import { MAX_WATCHED_TARGETS } from "../../../../src/transfers/watch/transfer-watcher.js";
+import { createStatus } from "../../../support/stubs/transfer-fixtures.js";
+import { CallerStub, createWatchWorld, hashOf, mainnet, type WatchWorld } from "./watch-world.js";
+
+let world: WatchWorld;
+beforeEach(() => {
+  world = createWatchWorld();
+});
+afterEach(() => world.close());
+
+function createPending(number: number): TransferStatus {
+  const sent = { id: hashOf(number), transactionHash: hashOf(10_000 + number), timestamp: 1_700_000_000 };
+  const status = createStatus({ sent, delivery: undefined, isFinal: false });
+  world.getFacts("optimism").receipts.set(sent.transactionHash, hashOf(1_000));
+  world.put(status);
+  return status;
+}
+
+function createDelivered(number: number, isFinal = false): TransferStatus {
+  const { sent } = createPending(number);
+  const status = createStatus({ sent, isFinal });
+  world.getFacts("arbitrum").receipts.set(String(status.delivery?.transactionHash), hashOf(2_000));
+  world.put(status);
+  return status;
+}
+
+/** Makes followers look again, as when the index has news. */
+async function announce(...numbers: number[]): Promise<void> {
+  world.followers.onIndexChange(mainnet, numbers.map(hashOf));
+  await world.advance(0);
+}
+
+describe("bookmarks", () => {
+  test("come after fifteen seconds of silence at the latest, and after each other", async () => {
+    createPending(1);
+    const caller = world.open([hashOf(1)]);
+    const silences: number[] = [];
+    let last = Date.now();
+    for (let step = 0; step < 600; step++) {
+      const count = caller.events.length;
+      await world.advance(100);
+      if (caller.events.length === count) continue;
+      silences.push(Date.now() - last);
+      last = Date.now();
+    }
+    expect(silences.length).toBeGreaterThanOrEqual(4);
+    expect(Math.max(...silences)).toBeLessThanOrEqual(15_000);
+    expect(Math.min(...silences.slice(1))).toBeGreaterThanOrEqual(12_000);
+  });
+
+  test("of many watches are one timer's work", async () => {
+    const callers = Array.from({ length: 1_000 }, () => world.open([hashOf(1)]));
+    createPending(1);
+    await world.advance(16_000);
+    expect(callers.every(({ events }) => events.at(-1)?.kind === "bookmark")).toBe(true);
+  });
+
+  test("do not fill the buffer of a caller who does not read", async () => {
+    createPending(1);
+    const caller = world.open([hashOf(1)]);
+    await world.advance(0);
+    caller.isReading = false;
+    await world.advance(120_000);
+    expect(caller.events).toHaveLength(1);
+    caller.isReading = true;
+    await world.advance(1_500);
+    expect(caller.events).toHaveLength(2);
+  });
+});
+
+describe("a caller who does not read", () => {
+  test("gets the newest states when it reads again, and not those between", async () => {
+    for (const number of [1, 2, 3]) createPending(number);
+    const caller = world.open([1, 2, 3].map(hashOf));
+    await world.advance(0);
+    caller.isReading = false;
+    for (const number of [1, 2]) createDelivered(number);
+    await announce(1, 2);
+    world.forget(createPending(1));
+    createPending(1);
+    createDelivered(1, true);
+    await announce(1);
+    expect(caller.events).toHaveLength(3);
+    caller.read();
+    expect(caller.events.slice(3).map(({ id, state }) => [id, state])).toEqual([
+      [hashOf(1), "BONDED"],
+      [hashOf(2), "BONDED"],
+    ]);
+  });
+
+  test("gets the last state before the watch completes", async () => {
+    createPending(1);
+    const caller = world.open([hashOf(1)]);
+    await world.advance(0);
+    caller.isReading = false;
+    createDelivered(1, true);
+    await announce(1);
+    expect(caller.ending).toBe("open");
+    caller.read();
+    expect([caller.states, caller.ending]).toEqual([["PENDING", "BONDED"], "complete"]);
+  });
+});
+
+describe("a resumed watch", () => {
+  test("sends only what has changed since", async () => {
+    for (const number of [1, 2]) createPending(number);
+    const first = world.open([1, 2].map(hashOf));
+    await world.advance(0);
+    first.watch?.onDrain();
+    expect(first.events.map(({ kind }) => kind)).toEqual(["transfer", "transfer", "bookmark"]);
+
+    createDelivered(2);
+    const second = world.open([2, 1].map(hashOf), { resumeToken: first.token });
+    await world.advance(0);
+    expect(second.events).toMatchObject([{ kind: "transfer", id: hashOf(2), state: "BONDED" }]);
+  });
+
+  test("goes on after the very message whose token it has", async () => {
+    for (const number of [1, 2, 3]) createPending(number);
+    const first = world.open([1, 2, 3].map(hashOf));
+    await world.advance(0);
+    const second = world.open([1, 2, 3].map(hashOf), { resumeToken: first.events[1]?.token ?? "" });
+    await world.advance(0);
+    expect(second.events.map(({ id }) => id)).toEqual([hashOf(3)]);
+  });
+
+  test("keeps what it knows while the chains do not answer", async () => {
+    createPending(1);
+    const first = world.open([hashOf(1)]);
+    await world.advance(0);
+    world.setDown(true);
+    const second = world.open([hashOf(1)], { resumeToken: first.token });
+    await world.advance(16_000);
+    second.watch?.onDrain();
+    world.setDown(false);
+    const third = world.open([hashOf(1)], { resumeToken: second.token });
+    await world.advance(1_000);
+    expect(second.states).toEqual([]);
+    expect(third.states).toEqual([]);
+  });
+
+  test("sends all states again when its token is older than a day", async () => {
+    createPending(1);
+    const first = world.open([hashOf(1)]);
+    await world.advance(0);
+    first.watch?.onEnd();
+    await world.advance(25 * 3_600_000);
+    const second = world.open([hashOf(1)], { resumeToken: first.token });
+    await world.advance(0);
+    expect(second.states).toEqual(["PENDING"]);
+  });
+
+  test("refuses the token of another query, and leaves nothing behind", async () => {
+    createPending(1);
+    const first = world.open([hashOf(1)]);
+    await world.advance(0);
+    first.watch?.onEnd();
+    expect(() => world.open([hashOf(2)], { resumeToken: first.token })).toThrow(/resumeToken/);
+    expect(() => world.open([hashOf(1)], { resumeToken: first.token, isFull: true })).toThrow(/resumeToken/);
+    expect(world.watcher.counts()).toEqual({ watches: 0, followed: 0, unknown: 0 });
+  });
+});
+
+describe("a watch ends", () => {
+  test("with a bookmark when it has lived long enough", async () => {
+    world.close();
+    world = createWatchWorld({ maxLifetimeMs: 60_000 });
+    createPending(1);
+    const caller = world.open([hashOf(1)]);
+    await world.advance(59_000);
+    expect(caller.ending).toBe("open");
+    await world.advance(1_500);
+    expect(caller.ending).toBe("interrupted");
+    expect(caller.events.at(-1)?.kind).toBe("bookmark");
+    expect(world.watcher.counts()).toEqual({ watches: 0, followed: 0, unknown: 0 });
+  });
+
+  test("with a bookmark when the server stops, which tells only what was sent", async () => {
+    for (const number of [1, 2]) createPending(number);
+    const stub = new CallerStub();
+    stub.isReading = false;
+    const caller = world.open([1, 2].map(hashOf), { stub });
+    await world.advance(0);
+    caller.watch?.onDrain();
+    expect(caller.events.map(({ kind }) => kind)).toEqual(["bookmark"]);
+    const next = world.open([1, 2].map(hashOf), { resumeToken: caller.token });
+    await world.advance(0);
+    expect(next.states).toEqual(["PENDING", "PENDING"]);
+  });
+
+  test("and what it followed is followed no more, with the last of its watches", async () => {
+    createPending(1);
+    const callers = [world.open([hashOf(1)]), world.open([hashOf(1)])];
+    await world.advance(0);
+    callers[0]?.watch?.onEnd();
+    expect(world.watcher.counts()).toMatchObject({ watches: 1, followed: 1 });
+    callers[1]?.watch?.onEnd();
+    callers[1]?.watch?.onEnd();
+    expect(world.watcher.counts()).toMatchObject({ watches: 0, followed: 0 });
+    const requests = world.countRequests();
+    await world.advance(60_000);
+    expect(world.countRequests()).toBe(requests);
+  });
+});
+
+test("one caller can hold half of the watched transfers, and others find places", () => {
+  const ids = Array.from({ length: 100 }, (_, index) => hashOf(index));
+  const open = (caller: string) => world.open(ids, { caller });
+  for (let count = 0; count < MAX_WATCHED_TARGETS / 200; count++) open("me");
+  expect(() => open("me")).toThrow(expect.objectContaining({ reason: "RATE_LIMITED" }));
+  expect(open("you").ending).toBe("open");
+});
+
+test("equal targets of one watch are sent once", async () => {
+  createPending(1);
+  const caller = world.open([hashOf(1), hashOf(1)]);
+  await world.advance(0);
+  expect(caller.states).toEqual(["PENDING"]);
+});
