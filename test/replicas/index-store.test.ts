@@ -1,0 +1,177 @@
+import { sql } from "kysely";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { getNetwork } from "../../src/hop/networks.js";
+import type { IndexStore } from "../../src/transfers/index/store/index-store.js";
+import { openIndex } from "../../src/transfers/index/store/open-index.js";
+import { createPostgresPool } from "../../src/transfers/index/store/postgres/connection.js";
+import { createPostgresKysely } from "../../src/transfers/index/store/postgres/database.js";
+import { MIGRATIONS, migrateDatabase } from "../../src/transfers/index/store/postgres/migrate-database.js";
+import type { PostgresIndex } from "../../src/transfers/index/store/postgres/postgres-index.js";
+import type { EventRows } from "../../src/transfers/index/store/schema.js";
+import type { TransferIndexReader } from "../../src/transfers/index/store/transfer-index.js";
+import { useTemporaryFolder } from "../support/temporary-folder.js";
+import { type PgBouncer, startPgBouncer } from "./support/pgbouncer.js";
+import { type PostgresServer, startPostgres } from "./support/postgres-server.js";
+import { openTestPostgresIndex, parseLocation } from "./support/postgres-test-index.js";
+import { createRandom, createRandomEvents, listQueries, selectEvents } from "./support/random-events.js";
+import { leftOut, pgBouncerProgram, postgresPrograms } from "./support/server-programs.js";
+
+const network = getNetwork("mainnet");
+const isLeftOut = postgresPrograms === undefined || pgBouncerProgram === undefined;
+
+describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, pgBouncerProgram)}`, () => {
+  const folder = useTemporaryFolder();
+  const cleanups: (() => unknown)[] = [];
+  let server: PostgresServer;
+  let bouncer: PgBouncer;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    bouncer = await startPgBouncer(server);
+  });
+  afterEach(async () => {
+    for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
+  });
+  afterAll(async () => {
+    await bouncer?.close();
+    await server?.close();
+  });
+
+  /** Creates a database and returns its URLs through the pooler and without it. */
+  async function createDatabase() {
+    const direct = await server.createDatabase();
+    return { direct, pooled: bouncer.url(new URL(direct).pathname.slice(1)) };
+  }
+
+  async function open(url: string, options?: Parameters<typeof openTestPostgresIndex>[1]): Promise<PostgresIndex> {
+    const index = await openTestPostgresIndex(url, options);
+    cleanups.push(() => index.close());
+    return index;
+  }
+
+  /** Writes events as the sync does: a part, more of it, a reorg, final blocks, and the history before. */
+  async function write(store: IndexStore, events: EventRows, chainIds: readonly number[]): Promise<void> {
+    const block = (number: number) => ({
+      number,
+      hash: `0x${number.toString(16).padStart(64, "0")}`,
+      timestamp: 1_700_000_000 + number,
+    });
+    const readCursor = async (chainId: number) => {
+      const cursor = await store.readCursor(chainId);
+      if (cursor === undefined) throw new Error("no cursor");
+      return cursor;
+    };
+    for (const chainId of chainIds) {
+      await store.initializeCursor(chainId, block(50));
+      const part = (from: number, to: number) => selectEvents(events, chainId, from, to);
+      const options = { isFinal: false, observedAtMs: 1_700_000_500_000 };
+      await store.advance(await readCursor(chainId), part(51, 70), { ...options, to: block(70) });
+      await store.advance(await readCursor(chainId), part(71, 90), { ...options, to: block(90) });
+      await store.rollBack(await readCursor(chainId), block(70));
+      await store.advance(await readCursor(chainId), part(71, 100), { ...options, to: block(100) });
+      await store.finalize(await readCursor(chainId), block(70), part(51, 70));
+      // Two of the chains are not indexed from their beginning.
+      const isComplete = chainId % 3 !== 0;
+      await store.prepend(
+        await readCursor(chainId),
+        isComplete ? 0 : 20,
+        isComplete ? 0 : 1_700_000_020,
+        part(isComplete ? 1 : 20, 50),
+      );
+    }
+  }
+
+  test.each([1, 2])("gives the answers of SQLite for every ID, hash and account, seed %i", async (seed) => {
+    const { sends, deliveries, chainIds } = createRandomEvents(createRandom(seed), 250);
+    const { pooled } = await createDatabase();
+    const [postgres, sqlite] = [await open(pooled), await openIndex(`${folder()}/equal-${seed}`, network)];
+    cleanups.push(() => sqlite.close());
+    await postgres.migrate();
+    for (const { store } of [postgres, sqlite]) await write(store, { sends, deliveries }, chainIds);
+
+    const { ids, hashes } = listQueries({ sends, deliveries });
+    let found = 0;
+    async function compare(query: (reader: TransferIndexReader) => unknown): Promise<void> {
+      const expected = query(sqlite.reader);
+      expect(await postgres.reader.read(query)).toEqual(expected);
+      found += (expected as readonly unknown[]).length;
+    }
+    for (const id of ids) await compare((reader) => reader.findByTransferId(id));
+    for (const hash of hashes) await compare((reader) => reader.findByTransactionHash(hash));
+    await compare((reader) => [...network.chains.keys()].map((slug) => reader.getCoverage(slug)));
+    expect(found).toBeGreaterThan(500);
+
+    expect(await postgres.changes.readSequence()).toBe(sqlite.changes.readSequence());
+    for (const [after, limit] of [
+      [0, 100_000],
+      [57, 3],
+      [100_000_000, 5],
+    ] as const) {
+      const { changed, ...changes } = await postgres.changes.readChanges(after, limit);
+      const { changed: expected, ...rest } = await sqlite.changes.readChanges(after, limit);
+      expect(changes).toEqual(rest);
+      // A database returns the rows that it inserts or deletes in an order of its own.
+      if (limit === 100_000) expect(new Set(changed)).toEqual(new Set(expected));
+    }
+  });
+
+  test("several replicas that start at once create the tables once", async () => {
+    const { pooled } = await createDatabase();
+    const replicas = await Promise.all(Array.from({ length: 6 }, () => open(pooled)));
+    await Promise.all(replicas.map((replica) => replica.migrate()));
+    const rows = await sql<{ name: string }>`select name from index_migrations`.execute(replicas[0]?.db as never);
+    expect(rows.rows.map(({ name }) => name).toSorted()).toEqual(MIGRATIONS.map(([name]) => name));
+  });
+
+  test("has the tables and columns of SQLite", async () => {
+    const { pooled } = await createDatabase();
+    const postgres = await open(pooled);
+    await postgres.migrate();
+    const sqlite = await openIndex(`${folder()}/schema`, network);
+    sqlite.close();
+    const { openSqlite, createKysely } = await import("../../src/transfers/index/store/sqlite/sqlite.js");
+    const connection = await openSqlite(`${folder()}/schema`);
+    cleanups.push(() => connection.close());
+    const listColumns = (
+      tables: readonly { name: string; columns: readonly { name: string; isNullable: boolean }[] }[],
+    ) =>
+      tables
+        .filter(({ name }) => !["leases", "index_migrations"].includes(name))
+        .flatMap(({ name, columns }) => columns.map((column) => `${name}.${column.name} ${column.isNullable}`))
+        .toSorted();
+    expect(listColumns(await postgres.db.introspection.getTables())).toEqual(
+      listColumns(await createKysely(connection).introspection.getTables()),
+    );
+  });
+
+  test("two versions of the service run side by side, and one that is too old refuses", async () => {
+    const { pooled } = await createDatabase();
+    const pool = await createPostgresPool(parseLocation(pooled), { maxConnections: 2, responseTimeoutMs: 10_000 });
+    cleanups.push(() => pool.end());
+    const db = createPostgresKysely<never>(pool);
+    const old = await open(pooled);
+    await old.migrate();
+    const addColumn = [
+      "2099-01-expand",
+      { up: async (later: typeof db) => void (await sql`alter table sends add column note text`.execute(later)) },
+    ] as const;
+    const newer = [...MIGRATIONS, addColumn] as never;
+    // The new version expands the tables; the old one keeps writing and reading, and starts again.
+    const { sends, deliveries, chainIds } = createRandomEvents(createRandom(4), 100);
+    await migrateDatabase(db, newer);
+    await write(old.store, { sends, deliveries }, chainIds);
+    const restarted = await open(pooled);
+    await restarted.migrate();
+    const id = listQueries({ sends, deliveries }).ids[0] ?? "";
+    expect(await restarted.reader.read((reader) => reader.findByTransferId(id))).toHaveLength(1);
+    await migrateDatabase(db, newer);
+    // A later version removes what the old one uses: it says so in advance.
+    const removeColumn = [
+      "2099-02-contract",
+      { up: async (later: typeof db) => void (await sql`alter table sends drop column note`.execute(later)) },
+    ] as const;
+    await migrateDatabase(db, [...MIGRATIONS, addColumn, removeColumn] as never, "2099-01-expand");
+    await migrateDatabase(db, newer);
+    await expect(restarted.migrate()).rejects.toThrow("newer version");
+  });
+});
