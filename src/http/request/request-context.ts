@@ -4,7 +4,6 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { ErrorReason, ServiceError } from "../../errors.js";
 import type { CachePolicy, CallContext, PublicError } from "../../operations/operation.js";
 import { createTurnClock } from "../../resilience/clock.js";
-import type { RateLimiter } from "../admission/rate-limiter.js";
 import { buildCacheHeaders } from "./cache-headers.js";
 import { identifyCaller } from "./caller.js";
 import { toCodeName, toServiceError } from "./error-mapping.js";
@@ -105,7 +104,7 @@ export interface RequestContextOptions {
   readonly trustProxy: boolean;
   readonly tracer?: RequestTracer | undefined;
   /** Undefined: there is no rate limit. */
-  readonly countMoreRequests?: RateLimiter["countMore"] | undefined;
+  readonly countMoreRequests?: ((context: RequestContext, requests: number) => Promise<void>) | undefined;
 }
 
 /**
