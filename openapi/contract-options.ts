@@ -26,6 +26,8 @@ import {
 /** What the contract's annotations state about a field, beyond its type. */
 export interface FieldOptions {
   readonly isRequired: boolean;
+  /** Whether a query needs it: it does if the field is required, and by an option of its own. */
+  readonly isRequiredInQuery: boolean;
   /** Rules of the value: of a list's items, of a map's values. */
   readonly rules: FieldRules | undefined;
   /** Rules of a map's keys. */
@@ -43,13 +45,14 @@ export interface FieldOptions {
 /** @throws Error when the field refers to a schema that its file does not declare, or annotations contradict. */
 export function getFieldOptions(field: DescField): FieldOptions {
   const rules = hasOption(field, fieldRules) ? getOption(field, fieldRules) : undefined;
-  const { schema, defaultValue } = getOption(field, propertyOption);
+  const { schema, defaultValue, requiredInQuery } = getOption(field, propertyOption);
   const isRequired = getOption(field, fieldBehavior).includes(FieldBehavior.REQUIRED);
   if (isRequired !== (rules?.required ?? false)) {
     throw new Error(`${toFullName(field)}: google.api.field_behavior and buf.validate disagree about "required"`);
   }
   return {
     isRequired,
+    isRequiredInQuery: isRequired || requiredInQuery,
     ...splitRules(rules),
     isEmptyAllowed: rules?.ignore === Ignore.IF_ZERO_VALUE,
     schema: schema === "" ? undefined : findSchema(field, schema),

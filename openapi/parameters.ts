@@ -60,7 +60,7 @@ function listQueryFields({ fields }: DescMessage): DescField[] {
 }
 
 function toParameter(field: DescField, schemas: SchemaRegistry): JsonObject {
-  const { isRequired, defaultValue } = getFieldOptions(field);
+  const { isRequiredInQuery, defaultValue } = getFieldOptions(field);
   const isMap = field.fieldKind === "map";
   const isList = field.fieldKind === "list";
   const example = isMap ? {} : getValueExample(field);
@@ -68,7 +68,7 @@ function toParameter(field: DescField, schemas: SchemaRegistry): JsonObject {
     name: field.jsonName,
     in: "query",
     description: getComment(field),
-    required: isRequired || undefined,
+    required: isRequiredInQuery || undefined,
     style: isMap ? "deepObject" : isList ? "form" : undefined,
     explode: isMap || isList ? true : undefined,
     schema: { ...schemas.forParameter(field), ...omitEmpty({ default: defaultValue }) },

@@ -12,6 +12,7 @@ interface Schema {
   readonly format?: string;
   readonly minimum?: number;
   readonly exclusiveMaximum?: number;
+  readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
@@ -81,6 +82,10 @@ const toPlainDecimal = (value: number) => value.toFixed(6).replace(/\.?0+$/, "")
 function validPairs({ name, schema: reference }: Parameter): Arbitrary<QueryPairs> {
   const schema = resolveSchema(reference);
   const toPairs = (text: string): QueryPairs => [[name, text]];
+  if (schema.items !== undefined) {
+    const items = fc.array(validPairs({ name, in: "query", schema: schema.items }), { minLength: 1, maxLength: 10 });
+    return items.map((pairs) => pairs.flat());
+  }
   if (schema.properties !== undefined) {
     const urls = fc.dictionary(fc.constantFrom(...Object.keys(schema.properties)), fc.webUrl());
     return urls.map((entries) => Object.entries(entries).map(([key, url]) => [`${name}[${key}]`, url] as const));
@@ -106,7 +111,10 @@ function validPairs({ name, schema: reference }: Parameter): Arbitrary<QueryPair
 /** The SDK's own name of one chain, which the service accepts although it is not its slug. */
 const isAlias = (text: string) => text === "xdai";
 
-/** Draws a value that the parameter's schema forbids; undefined if it forbids none. */
+/**
+ * Draws a value that the parameter's schema forbids; undefined if it forbids none. An invalid item of a list is part of a
+ * valid request: the others are served.
+ */
 export function invalidPair({ name, schema: reference }: Parameter): Arbitrary<readonly [string, string]> | undefined {
   const schema = resolveSchema(reference);
   if (schema.properties !== undefined) {

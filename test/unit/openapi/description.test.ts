@@ -12,14 +12,32 @@ const description: Description = JSON.parse(
 );
 const parameters = (path: string): Description[] => description.paths[path].get.parameters;
 
-test("describes the three operations by their comments", () => {
-  expect(Object.keys(description.paths)).toEqual(["/v1/quote", "/v1/transfer-status", "/v1/available-routes"]);
+test("describes the operations by their comments", () => {
+  expect(Object.keys(description.paths)).toEqual([
+    ...["/v1/quote", "/v1/quotes", "/v1/transfer-status", "/v1/available-routes"],
+  ]);
   expect(description.paths["/v1/quote"].get).toMatchObject({
     operationId: "getQuote",
     tags: ["BridgeService"],
     summary: "Estimates the cost of a transfer and the amount received",
     description: expect.stringContaining('`estimatedReceived` is then "0".'),
   });
+});
+
+test("leaves out what no query can express, and requires what a query cannot do without", () => {
+  const named = parameters("/v1/quotes") as readonly { readonly name?: string; readonly required?: boolean }[];
+  expect(named.flatMap(({ name }) => name ?? [])).toEqual([
+    ...["token", "fromChain", "toChain", "amount", "slippage", "network", "view"],
+  ]);
+  expect(named.flatMap(({ name, required }) => (required ? name : []))).toEqual([
+    ...["token", "fromChain", "amount", "slippage"],
+  ]);
+  expect(named).toContainEqual(
+    expect.objectContaining({
+      name: "toChain",
+      schema: { type: "array", items: { $ref: "#/components/schemas/Chain" } },
+    }),
+  );
 });
 
 test("gives a parameter its constraints, example and default", () => {

@@ -15,6 +15,7 @@ test("reads paths, methods and bodies from the annotations", () => {
   ]);
   expect(routes).toEqual([
     ["/v1/quote", "GetQuote", ""],
+    ["/v1/quotes", "BatchGetQuotes", ""],
     ["/v1/transfer-status", "GetTransferStatus", ""],
     ["/v1/available-routes", "ListAvailableRoutes", "routes"],
   ]);

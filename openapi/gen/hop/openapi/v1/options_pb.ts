@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hop/openapi/v1/options.proto.
  */
 export const file_hop_openapi_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chxob3Avb3BlbmFwaS92MS9vcHRpb25zLnByb3RvEg5ob3Aub3BlbmFwaS52MSJMCgZTY2hlbWESDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZmb3JtYXQYAyABKAkSDwoHZXhhbXBsZRgEIAEoCSIxCghQcm9wZXJ0eRIOCgZzY2hlbWEYASABKAkSFQoNZGVmYXVsdF92YWx1ZRgCIAEoCSJFCglPcGVyYXRpb24SDwoHcmVhc29ucxgBIAMoCRInCgdoZWFkZXJzGAIgAygLMhYuaG9wLm9wZW5hcGkudjEuSGVhZGVyIlwKBkhlYWRlchIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg4KBnZhbHVlcxgDIAMoCRIOCgZmb3JtYXQYBCABKAkSDwoHZXhhbXBsZRgFIAEoCTpOCgZzY2hlbWESHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMY+4wDIAMoCzIWLmhvcC5vcGVuYXBpLnYxLlNjaGVtYVIGc2NoZW1hOlkKCW9wZXJhdGlvbhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGPyMAyABKAsyGS5ob3Aub3BlbmFwaS52MS5PcGVyYXRpb25SCW9wZXJhdGlvbjpVCghwcm9wZXJ0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY/YwDIAEoCzIYLmhvcC5vcGVuYXBpLnYxLlByb3BlcnR5Ughwcm9wZXJ0eWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Chxob3Avb3BlbmFwaS92MS9vcHRpb25zLnByb3RvEg5ob3Aub3BlbmFwaS52MSJMCgZTY2hlbWESDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZmb3JtYXQYAyABKAkSDwoHZXhhbXBsZRgEIAEoCSJMCghQcm9wZXJ0eRIOCgZzY2hlbWEYASABKAkSFQoNZGVmYXVsdF92YWx1ZRgCIAEoCRIZChFyZXF1aXJlZF9pbl9xdWVyeRgDIAEoCCJFCglPcGVyYXRpb24SDwoHcmVhc29ucxgBIAMoCRInCgdoZWFkZXJzGAIgAygLMhYuaG9wLm9wZW5hcGkudjEuSGVhZGVyIlwKBkhlYWRlchIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg4KBnZhbHVlcxgDIAMoCRIOCgZmb3JtYXQYBCABKAkSDwoHZXhhbXBsZRgFIAEoCTpOCgZzY2hlbWESHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMY+4wDIAMoCzIWLmhvcC5vcGVuYXBpLnYxLlNjaGVtYVIGc2NoZW1hOlkKCW9wZXJhdGlvbhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGPyMAyABKAsyGS5ob3Aub3BlbmFwaS52MS5PcGVyYXRpb25SCW9wZXJhdGlvbjpVCghwcm9wZXJ0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY/YwDIAEoCzIYLmhvcC5vcGVuYXBpLnYxLlByb3BlcnR5Ughwcm9wZXJ0eWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * A named schema. Its type and constraints are those of the fields that refer to it, which must all be the same.
@@ -81,6 +81,14 @@ export type Property = Message<"hop.openapi.v1.Property"> & {
    * @generated from field: string default_value = 2;
    */
   defaultValue: string;
+
+  /**
+   * Request fields: whether a query must have it although other forms of the request, which no query can express, do
+   * without.
+   *
+   * @generated from field: bool required_in_query = 3;
+   */
+  requiredInQuery: boolean;
 };
 
 /**
