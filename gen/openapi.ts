@@ -26,6 +26,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/quotes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Estimates several transfers at once, from one state of each chain: 100 quotes at most
+         * @description Estimates several transfers at once, from one state of each chain: 100 quotes at most. The response has a result for each, a quote or an error of its own; one error fails no other result.
+         */
+        get: operations["batchGetQuotes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/transfer-status": {
         parameters: {
             query?: never;
@@ -263,6 +283,37 @@ export interface components {
          * @example 68231904
          */
         BlockNumber: number;
+        /** @description The results, one for each quote, in order. */
+        BatchGetQuotesResponse: {
+            /** @description The results. */
+            results: components["schemas"]["QuoteResult"][];
+        };
+        /** @description A quote, or why there is none. What was requested is repeated up to a length of 100 characters. */
+        QuoteResult: {
+            /** @description Source chain, as requested. */
+            fromChain: string;
+            /** @description Destination chain, as requested. */
+            toChain: string;
+            /** @description Token, as requested. */
+            token: string;
+            /** @description Amount to send, as requested; empty where an amount to receive was requested. */
+            amount: string;
+            /** @description The quote. */
+            quote?: components["schemas"]["GetQuoteResponse"];
+            /** @description Why there is no quote. */
+            error?: components["schemas"]["QuoteError"];
+        };
+        /** @description Why a quote failed: what a request for this quote alone would have got. */
+        QuoteError: {
+            /** @description Code of the error, in the words of Connect, such as `invalidArgument`. */
+            code: string;
+            /** @description What is wrong, for humans. */
+            message: string;
+            /** @description Stable reason, such as `UNSUPPORTED_ROUTE`. */
+            reason: string;
+            /** @description Name of the invalid parameter in lowerCamelCase; empty if the error concerns no single one. */
+            field: string;
+        };
         /** @description Transfer ID: 32 bytes as 0x-prefixed hex, or the decimal nonce of a CCTP transfer (below 2^64). */
         TransferIdInAnyCase: string;
         /** @description Transaction hash: 32 bytes as 0x-prefixed hex. */
@@ -827,6 +878,131 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["GetQuoteResponse"];
+                };
+            };
+            /** @description The cached response is still current. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Age: components["headers"]["Age"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            405: components["responses"]["MethodNotAllowed"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    batchGetQuotes: {
+        parameters: {
+            query: {
+                /**
+                 * @description Token symbol such as `USDC`, or an alias such as `WETH`; not case-sensitive. Required without `requests`.
+                 * @example USDT
+                 */
+                token: string;
+                /**
+                 * @description Slug of the source chain. Required without `requests`.
+                 * @example polygon
+                 */
+                fromChain: components["schemas"]["Chain"];
+                /**
+                 * @description Slugs of the destination chains, in the order of the results; none: every chain to which there is a route, in the order of available routes.
+                 * @example [
+                 *       "arbitrum"
+                 *     ]
+                 */
+                toChain?: components["schemas"]["Chain"][];
+                /**
+                 * @description Amounts to send, in the token's smallest unit: digits without a leading zero, 1 to 2^256-1. Each is quoted for each destination; results have all amounts of the first destination first. 100 quotes at most. Required without `requests`.
+                 * @example [
+                 *       "25000000"
+                 *     ]
+                 */
+                amount: components["schemas"]["Amount"][];
+                /**
+                 * @description Slippage tolerance in percent: 0.5 means 0.5 %. 0 <= slippage < 100. Required without `requests`; 0 is a valid value.
+                 * @example 0.5
+                 */
+                slippage: components["schemas"]["Percent"];
+                /**
+                 * @description `mainnet` (the default) or `goerli`. With `requests`, each request names its own.
+                 * @example mainnet
+                 */
+                network?: components["schemas"]["Network"];
+                /**
+                 * @description `BASIC` (the default) or `FULL`, which adds `details` to each quote. With `requests`, each request names its own.
+                 * @example BASIC
+                 */
+                view?: components["schemas"]["View"];
+                /**
+                 * @deprecated
+                 * @description Has no effect: accepted because clients of the older server send it.
+                 */
+                refresh?: components["parameters"]["Refresh"];
+            };
+            header?: {
+                /** @description ID of the request, for the log. A value of another form is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description `ETag` of a cached response. If it is still current, the response is 304 without a body. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The results, one for each quote, in order. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Age: components["headers"]["Age"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "fromChain": "polygon",
+                     *           "toChain": "arbitrum",
+                     *           "token": "USDT",
+                     *           "amount": "25000000",
+                     *           "quote": {
+                     *             "amountIn": "25000000",
+                     *             "slippage": 0.5,
+                     *             "amountOutMin": "24862967",
+                     *             "destinationAmountOutMin": "24253326",
+                     *             "bonderFee": "601664",
+                     *             "estimatedReceived": "24375203",
+                     *             "estimatedRecieved": "24375203",
+                     *             "deadline": 1795818089,
+                     *             "destinationDeadline": 1795818089
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BatchGetQuotesResponse"];
                 };
             };
             /** @description The cached response is still current. */
