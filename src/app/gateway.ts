@@ -14,6 +14,7 @@ import { PROMETHEUS_MEDIA_TYPE } from "../observability/metrics/media-type.js";
 import { createMetrics, type ServiceLoad } from "../observability/metrics/metrics.js";
 import { createThrottledScrape } from "../observability/metrics/throttled-scrape.js";
 import { createLivenessReport, createProbes } from "../observability/probes.js";
+import { createBatchGetQuotes } from "../operations/batch-get-quotes.js";
 import { createGetQuote } from "../operations/get-quote.js";
 import { createGetTransferStatus } from "../operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "../operations/list-available-routes.js";
@@ -49,6 +50,9 @@ const SHUTDOWN_GRACE_MS = 1_000;
 
 /** Requests that may wait for upstreams at the same time; each takes a few kilobytes. */
 const MAX_PENDING_REQUESTS = 10_000;
+
+/** Quotes of batches that may wait at the same time; each takes a few kilobytes too. */
+const MAX_PENDING_BATCH_QUOTES = 10_000;
 
 export interface GatewayOptions {
   /** As in HttpServerOptions: false makes the general path serve every request. */
@@ -114,6 +118,7 @@ export async function createGateway(
   const maxTimeoutMs = config.requestTimeoutMs;
   const transfers = composeTransfers({ config, chains, limiter, metrics, logger });
   const callerQuota = createFairQuota(() => MAX_PENDING_REQUESTS);
+  const batchQuota = createFairQuota(() => MAX_PENDING_BATCH_QUOTES);
   const dependencies = createDependencyMonitor({ chains, offChainSources, transfers, ...clocks });
   const probes = createProbes({ version, dependencies, isDraining: () => isDraining, ...clocks });
   // A worker renders the metrics of all workers.
@@ -143,6 +148,12 @@ export async function createGateway(
     services: [
       mountService(BridgeService, {
         getQuote: addDeadline(createGetQuote({ chains, settings, engine: quotes.engine })),
+        batchGetQuotes: addDeadline(
+          createBatchGetQuotes({
+            ...{ settings, engine: quotes.engine, quoteQuota: batchQuota, maxTimeoutMs, monotonicNow },
+            onResults: metrics.onBatchResults,
+          }),
+        ),
         getTransferStatus: addDeadline(
           createGetTransferStatus({
             chains,
@@ -180,6 +191,7 @@ export async function createGateway(
       ...server.getLoad(),
       limiter: limiter.load(),
       pendingRequests: callerQuota.heldCount(),
+      pendingBatchQuotes: batchQuota.heldCount(),
       upstreamRequests: chains.countRequestsInFlight(),
       customEndpoints: chains.countCustomEndpoints(),
       callsPerSecond: callsPerSecond ?? 0,

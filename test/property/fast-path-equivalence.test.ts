@@ -6,6 +6,7 @@ import { ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
+  BatchGetQuotesResponseSchema,
   BridgeService,
   type GetQuoteRequest,
   GetQuoteRequestSchema,
@@ -108,6 +109,7 @@ function quote(request: GetQuoteRequest, context: CallContext): GetQuoteResponse
 const services: readonly MountedService[] = [
   mountService(BridgeService, {
     getQuote: withDeadline(quote, { maxTimeoutMs: 60_000, callerQuota: createFairQuota(() => 1_000) }),
+    batchGetQuotes: () => create(BatchGetQuotesResponseSchema, {}),
     getTransferStatus: ({ transferId }) =>
       create(GetTransferStatusResponseSchema, { transferId, state: 2, bonded: true, amountUsd: -0, sourceChainId: 10 }),
     listAvailableRoutes: ({ token }) =>

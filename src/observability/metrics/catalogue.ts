@@ -112,6 +112,9 @@ export const metricCatalogue = {
     "quote_chain_state_age_seconds",
     "Age of the chain state of a quote when the quote is served.",
   ),
+  batchResults: counter("batch_results_total", "Results of batches of quotes, by reason; empty for a quote.", [
+    "reason",
+  ]),
   quoteComparisons: counter("quote_comparisons_total", "Quotes compared with the SDK's quote, by result.", ["result"]),
   chainStateReads: counter("chain_state_reads_total", "Reads of the chain state for quotes, by outcome.", ["outcome"]),
   // Workers use the same routes and share their chain state.
@@ -133,6 +136,7 @@ export const metricCatalogue = {
   ),
   inFlight: summedGauge("in_flight", "Expensive operations in progress or queued."),
   requestsPending: summedGauge("requests_pending", "Requests that wait for an upstream."),
+  batchQuotesPending: summedGauge("batch_quotes_pending", "Quotes of batches that wait for an upstream or their turn."),
   upstreamRequestsInFlight: summedGauge(
     "upstream_requests_in_flight",
     "HTTP requests to configured RPC endpoints that wait for a response.",

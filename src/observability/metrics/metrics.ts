@@ -21,6 +21,8 @@ export interface Metrics {
   readonly onChainStateRead: (outcome: "ok" | "failed") => void;
   /** @param ageMs age of the chain state of a served quote */
   readonly observeQuoteAge: (ageMs: number) => void;
+  /** @param counts results of a batch of quotes by reason; quotes have an empty one */
+  readonly onBatchResults: (counts: ReadonlyMap<string, number>) => void;
   readonly onQuoteComparison: (result: "equal" | "different" | "failed") => void;
   /** Renders the metrics in the Prometheus text format. prom-client observes the process from the first call on. */
   renderText(): Promise<string>;
@@ -40,6 +42,7 @@ export interface ServiceLoad {
   readonly cuts: Readonly<Record<string, number>>;
   readonly limiter: LimiterLoad;
   readonly pendingRequests: number;
+  readonly pendingBatchQuotes: number;
   /** HTTP requests to configured RPC endpoints that wait for a response. */
   readonly upstreamRequests: number;
   readonly customEndpoints: number;
@@ -86,6 +89,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const rpcBudgetLimited = createLabeledCounter(metricCatalogue.rpcBudgetLimited.labels);
   const rpcDurations = new Map<string, { readonly labels: MetricSample["labels"]; readonly histogram: Histogram }>();
   const quoteAges = new Histogram(QUOTE_AGE_BUCKETS);
+  const batchResults = createLabeledCounter(metricCatalogue.batchResults.labels);
   const quoteComparisons = createLabeledCounter(metricCatalogue.quoteComparisons.labels);
   const chainStateReads = createLabeledCounter(metricCatalogue.chainStateReads.labels);
   let registry: MetricsRegistry | undefined;
@@ -155,6 +159,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     priceFeedRefused: () =>
       getDependencyStatus().prices.refusedFeeds.map((labels) => ({ labels: { ...labels }, value: 1 })),
     quoteChainStateAge: () => quoteAges.toSamples(metricCatalogue.quoteChainStateAge.name, {}),
+    batchResults: batchResults.toSamples,
     quoteComparisons: quoteComparisons.toSamples,
     chainStateReads: chainStateReads.toSamples,
     activeRoutes: () => gauge(getLoad().activeRoutes),
@@ -170,6 +175,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     concurrencyLimit: () => gauge(getLoad().limiter.limit),
     inFlight: () => gauge(getLoad().limiter.inFlight),
     requestsPending: () => gauge(getLoad().pendingRequests),
+    batchQuotesPending: () => gauge(getLoad().pendingBatchQuotes),
     upstreamRequestsInFlight: () => gauge(getLoad().upstreamRequests),
     customEndpoints: () => gauge(getLoad().customEndpoints),
     logLinesLost: () => Object.entries(countLostLogLines()).map(([reason, value]) => ({ labels: { reason }, value })),
@@ -206,6 +212,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
     onBudgetExhausted: (budget) => budgetsExhausted.increment(budget),
     onChainStateRead: (outcome) => chainStateReads.increment(outcome),
     observeQuoteAge: (ageMs) => quoteAges.observe(ageMs / 1000),
+    onBatchResults(counts) {
+      for (const [reason, count] of counts) batchResults.add(count, reason);
+    },
     onQuoteComparison: (result) => quoteComparisons.increment(result),
     renderText: async () => getRegistry().metrics(),
     collectJson: async () => getRegistry().getMetricsAsJSON(),

@@ -3,6 +3,7 @@ import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../src/errors.js";
 import { readGetRoutes } from "../../../src/http/rest/get-routes.js";
 import { createQueryBinder } from "../../../src/http/rest/query-binder.js";
+import { createBatchGetQuotes } from "../../../src/operations/batch-get-quotes.js";
 import { createGetQuote } from "../../../src/operations/get-quote.js";
 import { createGetTransferStatus } from "../../../src/operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "../../../src/operations/list-available-routes.js";
@@ -21,12 +22,23 @@ const dependency = new Proxy(
     },
   },
 ) as never;
-const context = { addLogFields() {}, setCachePolicy() {}, setResponseMetadata() {} } as unknown as CallContext;
+const context = {
+  addLogFields() {},
+  setCachePolicy() {},
+  setResponseMetadata() {},
+  countAsRequests() {
+    throw ACCEPTED;
+  },
+} as unknown as CallContext;
 
 export type OperationName = keyof typeof BridgeService.method;
 
 const operations: Readonly<Record<OperationName, Operation<never, unknown>>> = {
   getQuote: createGetQuote({ chains: dependency, settings: dependency, engine: dependency }),
+  batchGetQuotes: createBatchGetQuotes({
+    ...{ settings: dependency, engine: dependency, quoteQuota: dependency },
+    ...{ maxTimeoutMs: 1000, monotonicNow: () => performance.now() },
+  }),
   getTransferStatus: createGetTransferStatus({
     ...{ chains: dependency, statusCache: dependency, details: dependency, prices: dependency },
     ...{ maxTimeoutMs: 1000, now: Date.now, monotonicNow: () => performance.now() },

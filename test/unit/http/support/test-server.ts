@@ -1,6 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe } from "vitest";
 import {
+  BatchGetQuotesResponseSchema,
   BridgeService,
   type GetQuoteRequest,
   type GetQuoteResponse,
@@ -90,6 +91,7 @@ export const echoQuote: Operation<GetQuoteRequest, GetQuoteResponse> = async (
 function bridge(getQuote: Operation<GetQuoteRequest, GetQuoteResponse>): MountedService {
   return mountService(BridgeService, {
     getQuote,
+    batchGetQuotes: async () => create(BatchGetQuotesResponseSchema, {}),
     getTransferStatus: async ({ transferId }) => create(GetTransferStatusResponseSchema, { transferId, state: 2 }),
     listAvailableRoutes: async () =>
       create(ListAvailableRoutesResponseSchema, { routes: [{ token: "ETH", sourceChainId: 1 }, { token: "DAI" }] }),

@@ -48,6 +48,7 @@ function setup() {
         cuts: { open_streams: 12, unsent_bytes: 13 },
         limiter: { limit: 3, inFlight: 4 },
         pendingRequests: 5,
+        pendingBatchQuotes: 15,
         upstreamRequests: 5,
         customEndpoints: 6,
         activeRoutes: 7,

@@ -1,0 +1,292 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { afterEach, expect, test, vi } from "vitest";
+import { BatchGetQuotesRequestSchema, type BatchGetQuotesResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../../src/errors.js";
+import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
+import { getNetwork } from "../../../src/hop/networks.js";
+import { toServiceError } from "../../../src/http/request/error-mapping.js";
+import { createBatchGetQuotes } from "../../../src/operations/batch-get-quotes.js";
+import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
+import type { PreparedQuote, TimestampedQuote } from "../../../src/quotes/quote-engine.js";
+import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
+import { createFairQuota } from "../../../src/resilience/fair-quota.js";
+import { createTimeSlicer } from "../../../src/resilience/time-slicer.js";
+import { findAvailableRoutes } from "../../../src/routes/available-routes.js";
+
+type BatchInit = Exclude<MessageInitShape<typeof BatchGetQuotesRequestSchema>, { $typeName: unknown }>;
+
+const FRESHNESS = { ageMs: 1_000, maxAgeMs: 4_000, refreshMs: 2_000 };
+const SHARED = { token: "USDT", fromChain: "polygon", slippage: 0.5 };
+const settings = getBuiltInFeeSettings("mainnet");
+
+function toQuote({ amountIn, destination }: QuoteRequest): TimestampedQuote {
+  const quote = {
+    ...{ amountIn, amountOutMin: BigInt(destination.chainId), destinationAmountOutMin: 1n, bonderFee: 2n },
+    ...{ estimatedReceived: amountIn, deadline: 5, destinationDeadline: 6 },
+  };
+  return { quote, freshness: FRESHNESS };
+}
+
+interface Options {
+  /** Returns the quote of a request; a promise is a quote whose inputs are not at hand. */
+  readonly prepare?: (request: QuoteRequest) => PreparedQuote | Promise<PreparedQuote>;
+  readonly hasSettings?: boolean;
+  readonly timeoutMs?: number;
+  readonly capacity?: number;
+  readonly count?: (requests: number) => Promise<void> | undefined;
+}
+
+function setup({ prepare = (request) => () => toQuote(request), ...options }: Options = {}) {
+  const { hasSettings = true, timeoutMs, capacity = 1_000, count = () => undefined } = options;
+  const recorded = {
+    ...{ prepared: [] as QuoteRequest[], log: {}, policies: [] as CachePolicy[], internal: [] as unknown[] },
+    ...{ counts: [] as ReadonlyMap<string, number>[], calls: [] as string[] },
+  };
+  const caller = new AbortController();
+  const context: CallContext = {
+    ...{ requestId: "r", caller: "192.0.2.1", signal: caller.signal, timeoutMs },
+    addLogFields: (fields) => Object.assign(recorded.log, fields),
+    setCachePolicy: (policy) => recorded.policies.push(policy),
+    setResponseMetadata: () => {},
+    countAsRequests(requests) {
+      recorded.calls.push(`count ${requests}`);
+      return count(requests);
+    },
+    describeFailure(error) {
+      const { reason, message, field = "" } = toServiceError(error);
+      if (reason === "INTERNAL") recorded.internal.push(error);
+      return { code: "code", message, reason, field };
+    },
+  };
+  const quota = createFairQuota(() => capacity);
+  const operation = createBatchGetQuotes({
+    settings: {
+      peek: () => (hasSettings ? settings : undefined),
+      getCurrent: async () => settings,
+      getCurrentOrBuiltIn: async () => settings,
+    },
+    engine: {
+      prepareQuotes(requests) {
+        recorded.calls.push(`prepare ${requests.length}`);
+        recorded.prepared.push(...requests);
+        return requests.map(prepare);
+      },
+    },
+    quoteQuota: quota,
+    maxTimeoutMs: 10_000,
+    monotonicNow: () => Date.now(),
+    slicer: createTimeSlicer({ sliceMs: 1_000 }),
+    onResults: (counts) => recorded.counts.push(counts),
+  });
+  const call = (init: BatchInit) => operation(create(BatchGetQuotesRequestSchema, init), context);
+  return { call, recorded, quota, caller };
+}
+
+/** Calls a batch that is answered at once. */
+function callNow(init: BatchInit, options?: Options): BatchGetQuotesResponse {
+  const response = setup(options).call(init);
+  if (response instanceof Promise) throw new Error("had to wait");
+  return response;
+}
+
+const summarize = ({ results }: BatchGetQuotesResponse) =>
+  results.map(({ toChain, amount, result }) => [
+    toChain,
+    amount,
+    result.case === "error" ? result.value.reason : result.value?.amountIn,
+  ]);
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("quotes every pair, destinations outside and amounts inside", () => {
+  const response = callNow({ ...SHARED, toChain: ["base", "optimism"], amount: ["3", "1"] });
+  expect(summarize(response)).toEqual([
+    ["base", "3", "UNSUPPORTED_ROUTE"],
+    ["base", "1", "UNSUPPORTED_ROUTE"],
+    ["optimism", "3", "3"],
+    ["optimism", "1", "1"],
+  ]);
+  expect(response.results[2]).toMatchObject({ fromChain: "polygon", token: "USDT" });
+});
+
+test("goes to every chain with a route, in the order of the available routes, if none is named", () => {
+  const routes = findAvailableRoutes(getNetwork("mainnet"), settings);
+  const expected = routes.filter(({ token, source }) => token === "USDT" && source.slug === "polygon");
+  for (const toChain of [[], [""]]) {
+    const { results } = callNow({ ...SHARED, toChain, amount: ["5"] });
+    expect(results.map((result) => result.toChain)).toEqual(expected.map(({ destination }) => destination.slug));
+  }
+});
+
+test("has no results if there is no route", () => {
+  expect(callNow({ ...SHARED, token: "USDC.e", fromChain: "ethereum", amount: ["5"] }).results).toEqual([]);
+});
+
+test.each<[string, BatchInit, string, string]>([
+  ["no amount", SHARED, "MISSING_PARAMETER", "amount"],
+  ["an empty amount alone", { ...SHARED, amount: [""] }, "MISSING_PARAMETER", "amount"],
+  ["no token", { ...SHARED, token: "", amount: ["1"] }, "MISSING_PARAMETER", "token"],
+  ["an unknown token", { ...SHARED, token: "X", amount: ["1"] }, "UNSUPPORTED_TOKEN", "token"],
+  ["no source", { ...SHARED, fromChain: "", amount: ["1"] }, "MISSING_PARAMETER", "fromChain"],
+  ["an unknown source", { ...SHARED, fromChain: "x", amount: ["1"] }, "UNSUPPORTED_CHAIN", "fromChain"],
+  ["no slippage", { token: "USDT", fromChain: "polygon", amount: ["1"] }, "MISSING_PARAMETER", "slippage"],
+  ["an invalid slippage", { ...SHARED, slippage: 100, amount: ["1"] }, "INVALID_PARAMETER", "slippage"],
+  ["an unknown network", { ...SHARED, network: "x", amount: ["1"] }, "UNSUPPORTED_NETWORK", "network"],
+  ["an unknown view", { ...SHARED, view: "x", amount: ["1"] }, "INVALID_PARAMETER", "view"],
+  ["101 amounts", { ...SHARED, toChain: ["base"], amount: Array(101).fill("1") }, "INVALID_PARAMETER", "amount"],
+  [
+    "26 amounts to 4 chains",
+    { ...SHARED, toChain: Array(4).fill("base"), amount: Array(26).fill("1") },
+    ...(["INVALID_PARAMETER", "amount"] as const),
+  ],
+  ["101 requests", { requests: Array(101).fill({}) }, "INVALID_PARAMETER", "requests"],
+  ["both forms", { requests: [{}], token: "USDT" }, "INVALID_PARAMETER", "requests"],
+  ["requests with a slippage for all", { requests: [{}], slippage: 0 }, "INVALID_PARAMETER", "requests"],
+  ["requests with an endpoint", { requests: [{ rpcUrl: { base: "x" } }] }, "INVALID_PARAMETER", "requests"],
+])("refuses the whole batch for %s", (_, init, reason, field) => {
+  const { call, recorded } = setup();
+  expect(() => call(init)).toThrow(expect.objectContaining({ reason, field }));
+  expect(recorded.calls).toEqual([]);
+});
+
+test("fails a quote with an invalid amount or destination alone", () => {
+  const response = callNow({ ...SHARED, toChain: ["x", "optimism"], amount: ["0", "", "7"] });
+  expect(
+    response.results.map(({ result }) => result.case === "error" && [result.value.reason, result.value.field]),
+  ).toEqual([
+    ["INVALID_PARAMETER", "amount"],
+    ["MISSING_PARAMETER", "amount"],
+    ["UNSUPPORTED_CHAIN", "toChain"],
+    ["INVALID_PARAMETER", "amount"],
+    ["MISSING_PARAMETER", "amount"],
+    false,
+  ]);
+});
+
+test("repeats no more than 100 characters of what was requested", () => {
+  const long = "9".repeat(5_000);
+  const [first] = callNow({ ...SHARED, toChain: [long], amount: [long] }).results;
+  expect([first?.toChain, first?.amount]).toEqual(["9".repeat(100), "9".repeat(100)]);
+});
+
+test("quotes requests of any routes in their order", () => {
+  const { call, recorded } = setup();
+  const request = { amount: "1", token: "USDT", fromChain: "polygon", toChain: "optimism", slippage: 0.5 };
+  const response = call({
+    requests: [
+      { ...request, token: "usdt.e" },
+      { ...request, network: "goerli", token: "ETH", fromChain: "ethereum" },
+      { ...request, fromChain: "optimism", toChain: "polygon" },
+      { ...request, amount: "", receiveAmount: "8", view: "FULL" },
+    ],
+  }) as BatchGetQuotesResponse;
+  expect(response.results.map(({ result }) => result.case)).toEqual(["error", "quote", "quote", "quote"]);
+  // Each network has its own settings.
+  expect(recorded.calls).toEqual(["count 4", "prepare 1", "prepare 2"]);
+  expect(recorded.prepared.map(({ network }) => network)).toEqual(["goerli", "mainnet", "mainnet"]);
+  expect(recorded.prepared[2]).toMatchObject({ receiveAmount: 8n, isFull: true });
+});
+
+test("a failing quote leaves the others alone, and an internal error is logged", async () => {
+  const error = new TypeError("mine");
+  const failures = new Map<bigint, () => never>([
+    [
+      1n,
+      () => {
+        throw error;
+      },
+    ],
+    [
+      2n,
+      () => {
+        throw new ServiceError("UPSTREAM_UNAVAILABLE", "optimism does not respond");
+      },
+    ],
+  ]);
+  const { call, recorded } = setup({
+    prepare: (request) =>
+      request.amountIn === 3n
+        ? Promise.reject(new ServiceError("UPSTREAM_UNAVAILABLE", "no plan"))
+        : (failures.get(request.amountIn) ?? (() => toQuote(request))),
+  });
+  const response = await call({ ...SHARED, toChain: ["optimism"], amount: ["1", "2", "3", "4"] });
+  expect(summarize(response).map(([, , outcome]) => outcome)).toEqual([
+    ...["INTERNAL", "UPSTREAM_UNAVAILABLE", "UPSTREAM_UNAVAILABLE", "4"],
+  ]);
+  expect(recorded.internal).toEqual([error]);
+  expect(recorded.log).toMatchObject({ quotes: 4, failed: 3 });
+  expect(recorded.counts.map((counts) => Object.fromEntries(counts))).toEqual([
+    { "": 1, INTERNAL: 1, UPSTREAM_UNAVAILABLE: 2 },
+  ]);
+  // No error is cached.
+  expect(recorded.policies).toEqual(["private"]);
+});
+
+test("may be cached until the first of its quotes is too old", () => {
+  const { call, recorded } = setup({
+    prepare: (request) => () => ({
+      ...toQuote(request),
+      freshness: request.amountIn === 1n ? FRESHNESS : { ageMs: 3_000, maxAgeMs: 24_000, refreshMs: 12_000 },
+    }),
+  });
+  call({ ...SHARED, toChain: ["optimism"], amount: ["1", "2"] });
+  expect(recorded.policies).toEqual([{ ageSeconds: 3, maxAgeSeconds: 6, staleWhileRevalidateSeconds: 2 }]);
+});
+
+test("is counted before any work, and refused with the rejection", async () => {
+  const rejection = new ServiceError("RATE_LIMITED", "too many requests");
+  const { call, recorded } = setup({ count: () => Promise.reject(rejection) });
+  await expect(call({ ...SHARED, toChain: ["optimism"], amount: ["1", "2"] })).rejects.toBe(rejection);
+  expect(recorded.calls).toEqual(["count 2"]);
+});
+
+test("waits for the settings", async () => {
+  const response = await setup({ hasSettings: false }).call({ ...SHARED, amount: ["1"], toChain: ["optimism"] });
+  expect(summarize(response)).toEqual([["optimism", "1", "1"]]);
+});
+
+test("answers with the quotes at hand before the deadline", async () => {
+  vi.useFakeTimers();
+  const { call, quota } = setup({
+    timeoutMs: 1_000,
+    prepare: (request) => (request.amountIn === 1n ? new Promise(() => {}) : () => toQuote(request)),
+  });
+  const response = Promise.resolve(call({ ...SHARED, toChain: ["optimism"], amount: ["1", "2"] }));
+  expect(quota.heldCount()).toBe(2);
+  await vi.advanceTimersByTimeAsync(949);
+  expect(quota.heldCount()).toBe(2);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(summarize(await response).map(([, , outcome]) => outcome)).toEqual(["DEADLINE_EXCEEDED", "2"]);
+  expect(quota.heldCount()).toBe(0);
+});
+
+test("computes nothing after its caller has left", async () => {
+  const computed: bigint[] = [];
+  let resolve = (): void => {};
+  const inputs = new Promise<void>((onResolve) => {
+    resolve = onResolve;
+  });
+  const { call, caller } = setup({
+    prepare: (request) =>
+      inputs.then(() => () => {
+        computed.push(request.amountIn);
+        return toQuote(request);
+      }),
+  });
+  const response = call({ ...SHARED, toChain: ["optimism"], amount: ["1", "2"] });
+  caller.abort();
+  await response;
+  resolve();
+  await new Promise((onTurn) => setImmediate(onTurn));
+  expect(computed).toEqual([]);
+});
+
+test("is refused if too many quotes of batches are waiting", async () => {
+  const { call, quota } = setup({ capacity: 10, prepare: () => new Promise(() => {}) });
+  const batchOf = (count: number) => ({ ...SHARED, toChain: ["optimism"], amount: Array(count).fill("1") });
+  void call(batchOf(5));
+  await expect(call(batchOf(1))).rejects.toMatchObject({ reason: "OVERLOADED", retryAfterSeconds: 1 });
+  expect(quota.heldCount()).toBe(5);
+});
