@@ -3,9 +3,9 @@ import { l2BridgeAbi, multicall3Abi } from "../chain/abi.js";
 import { getChainId, getContract, getLocalChain, getMulticallAddress } from "../chain/local-chains.js";
 import { fundAccount, parseTokenAmount } from "../chain/tokens.js";
 import { sendTransaction, type TransactionReceipt } from "../chain/transactions.js";
-import { withdrawTransfer } from "../transfer/deliver-transfer.js";
+import { commitTransfers, setTransferRoot, withdrawTransfer } from "../transfer/deliver-transfer.js";
 import { parseSentTransfers } from "../transfer/sent-transfer.js";
-import { describeRoute, type Seed } from "./seed.js";
+import { describeRoute, getTransferId, type Seed } from "./seed.js";
 import type { SeedContext } from "./seed-context.js";
 import type { SeededTransfer } from "./seeded-transfer.js";
 
@@ -30,6 +30,57 @@ const withdrawnTransfer: Seed = {
         description: "USDT between L2s, not bonded, withdrawn after settlement",
         ...describeRoute("USDT", "optimism", "arbitrum"),
         transferId: transfer.transferId,
+        transactionHash: receipt.transactionHash,
+        expectedState: "BONDED",
+      },
+    ];
+  },
+};
+
+/** Committed by the source, and its root has arrived at the destination, but nobody has withdrawn it. */
+const withdrawableTransfer: Seed = {
+  source: "optimism",
+  destination: "polygon",
+  hoursAgo: 23,
+  async run(context) {
+    const { receipt, transfer } = await context.send({
+      ...USDT_TRANSFER,
+      destination: "polygon",
+      minutesAgo: 23 * 60,
+    });
+    if (transfer.kind !== "from-l2") throw new Error("not sent over Hop's own bridge");
+    await context.setClock("optimism", 22 * 60 + 40);
+    const root = await commitTransfers(context.chains, transfer, context.sender);
+    await context.setClock("polygon", 22 * 60 + 20);
+    await setTransferRoot(context.chains, transfer, root);
+    return [
+      {
+        name: "usdt-optimism-polygon-withdrawable",
+        description: "USDT between L2s, not bonded, can be withdrawn",
+        ...describeRoute("USDT", "optimism", "polygon"),
+        transferId: transfer.transferId,
+        transactionHash: receipt.transactionHash,
+        expectedState: "PENDING",
+      },
+    ];
+  },
+};
+
+/** Bonded, but its swap at the destination fails: the recipient gets hTokens. */
+const failedSwapTransfer: Seed = {
+  source: "polygon",
+  destination: "optimism",
+  hoursAgo: 14,
+  async run(context) {
+    const plan = { token: "DAI", source: "polygon", destination: "optimism", amount: "300", minutesAgo: 14 * 60 };
+    const { receipt, transfer } = await context.send({ ...plan, failsSwap: true });
+    await context.deliver(transfer, 14 * 60 - 2);
+    return [
+      {
+        name: "dai-polygon-optimism-failed-swap",
+        description: "DAI between L2s, bonded, paid in hDAI because the swap failed",
+        ...describeRoute("DAI", "polygon", "optimism"),
+        transferId: getTransferId(transfer, receipt),
         transactionHash: receipt.transactionHash,
         expectedState: "BONDED",
       },
@@ -158,6 +209,8 @@ const impostorEvent: Seed = {
 
 export const edgeCaseSeeds: readonly Seed[] = [
   withdrawnTransfer,
+  withdrawableTransfer,
+  failedSwapTransfer,
   batchedTransfers,
   duplicateTransfers,
   unbondableTransfer,

@@ -34,6 +34,8 @@ export interface TransferPlan {
   readonly viaHopBridge?: boolean;
   /** Requests a swap at the destination even on L1, where there is none. */
   readonly requestsSwapOnL1?: boolean;
+  /** Requests more of the swap at the destination than it can give, so that it fails. */
+  readonly failsSwap?: boolean;
 }
 
 export interface SeededSend {
@@ -58,7 +60,7 @@ export async function createSeedContext(chains: LocalChains, nowSeconds: number)
     recipient,
     setClock,
     async send(plan) {
-      const { token, source, destination, minutesAgo, relayer, viaHopBridge, requestsSwapOnL1 } = plan;
+      const { token, source, destination, minutesAgo, relayer, viaHopBridge, requestsSwapOnL1, failsSwap } = plan;
       const amount = parseTokenAmount(token, plan.amount);
       const deadline = nowSeconds - (plan.quotedMinutesAgo ?? minutesAgo) * 60 + WEEK_SECONDS;
       const swapsThere = source !== "ethereum" && (destination !== "ethereum" || requestsSwapOnL1 === true);
@@ -72,7 +74,7 @@ export async function createSeedContext(chains: LocalChains, nowSeconds: number)
         bonderFee: source === "ethereum" && relayer === undefined ? 0n : amount / 100n,
         amountOutMin: (amount * 97n) / 100n,
         deadline,
-        destinationAmountOutMin: swapsThere ? (amount * 96n) / 100n : 0n,
+        destinationAmountOutMin: swapsThere ? (amount * (failsSwap ? 200n : 96n)) / 100n : 0n,
         destinationDeadline: swapsThere ? deadline : 0,
         ...(relayer === undefined ? {} : { relayer }),
       };

@@ -3,6 +3,7 @@ import { l2BridgeAbi, messageTransmitterAbi } from "../chain/abi.js";
 import {
   findContract,
   getBonder,
+  getChainId,
   getContract,
   getLocalChain,
   type LocalChain,
@@ -34,7 +35,7 @@ async function bond(
   const from = getBonder(token, source, destination);
   const common = [recipient, amount, transferNonce, bonderFee];
   if (amountOutMin === 0n && deadline === 0n) {
-    const to = findContract(token, destination, "l1Bridge") ?? getContract(token, destination, "l2Bridge");
+    const to = getBridge(token, destination);
     return sendTransaction(chain, { from, to, data: l2BridgeAbi.encodeFunctionData("bondWithdrawal", common) });
   }
   if (destination === "ethereum") return undefined;
@@ -72,20 +73,55 @@ async function receiveMessage(
   });
 }
 
-/** Withdraws a transfer that was not bonded, as after settlement: sets its root, then withdraws with a proof. */
+/** Withdraws a transfer that was not bonded, as after settlement: sets a root of it alone, then withdraws with a proof. */
 export async function withdrawTransfer(
   chains: LocalChains,
   transfer: SentTransfer & { kind: "from-l2" },
 ): Promise<TransactionReceipt> {
-  const { token, destination, recipient, amount, transferId, transferNonce, bonderFee, amountOutMin, deadline } =
-    transfer;
+  const { destination, recipient, amount, transferId, transferNonce, bonderFee, amountOutMin, deadline } = transfer;
   const chain = getLocalChain(chains, destination);
-  const to = findContract(token, destination, "l1Bridge") ?? getContract(token, destination, "l2Bridge");
+  const to = getBridge(transfer.token, destination);
   // The Merkle root of a single transfer is its id.
-  const setRoot = l2BridgeAbi.encodeFunctionData("setTransferRoot", [transferId, amount]);
-  await sendTransaction(chain, { from: await readMessenger(chain, to), to, data: setRoot });
+  await setTransferRoot(chains, transfer, { rootHash: transferId, totalAmount: amount });
   const values = [recipient, amount, transferNonce, bonderFee, amountOutMin, deadline, transferId, amount, 0, [], 1];
   return sendTransaction(chain, { from: recipient, to, data: l2BridgeAbi.encodeFunctionData("withdraw", values) });
+}
+
+/** A Merkle root of transfers and the sum of their amounts. */
+export interface TransferRoot {
+  readonly rootHash: string;
+  readonly totalAmount: bigint;
+}
+
+/** Commits all transfers of a token from one L2 to one chain that wait for it. Returns their root. */
+export async function commitTransfers(
+  chains: LocalChains,
+  { token, source, destination }: Pick<SentTransfer, "token" | "source" | "destination">,
+  from: string,
+): Promise<TransferRoot> {
+  const to = getContract(token, source, "l2Bridge");
+  const data = l2BridgeAbi.encodeFunctionData("commitTransfers", [getChainId(destination)]);
+  const receipt = await sendTransaction(getLocalChain(chains, source), { from, to, data });
+  const log = receipt.logs.find(({ topics }) => topics[0] === l2BridgeAbi.getEventTopic("TransfersCommitted"));
+  if (log === undefined) throw new Error(`${receipt.transactionHash} on ${source} committed no transfers`);
+  const { rootHash, totalAmount } = l2BridgeAbi.parseLog({ ...log, topics: [...log.topics] }).args;
+  return { rootHash, totalAmount: totalAmount.toBigInt() };
+}
+
+/** Lets a root arrive at the bridge of a token on its destination, as the messenger does after its way through L1. */
+export async function setTransferRoot(
+  chains: LocalChains,
+  { token, destination }: Pick<SentTransfer, "token" | "destination">,
+  { rootHash, totalAmount }: TransferRoot,
+): Promise<void> {
+  const chain = getLocalChain(chains, destination);
+  const to = getBridge(token, destination);
+  const data = l2BridgeAbi.encodeFunctionData("setTransferRoot", [rootHash, totalAmount]);
+  await sendTransaction(chain, { from: await readMessenger(chain, to), to, data });
+}
+
+function getBridge(token: string, slug: string): string {
+  return findContract(token, slug, "l1Bridge") ?? getContract(token, slug, "l2Bridge");
 }
 
 async function readMessenger(chain: LocalChain, bridge: string): Promise<string> {

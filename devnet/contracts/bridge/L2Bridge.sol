@@ -6,7 +6,7 @@ import {Token} from "../tokens/Token.sol";
 import {Bridge} from "./Bridge.sol";
 
 /// @title The bridge of one token on one L2: burns hTokens that are sent and mints hTokens that arrive.
-/// @notice Does not batch transfers into roots; `setTransferRoot` on the destination replaces that process.
+/// @notice Roots do not travel by themselves: `setTransferRoot` on the destination replaces the way through L1.
 contract L2Bridge is Bridge {
     bytes32 private constant NONCE_DOMAIN = keccak256("L2_Bridge v1.0");
     uint256 private constant BPS = 10_000;
@@ -31,6 +31,12 @@ contract L2Bridge is Bridge {
         uint256 index,
         uint256 amountOutMin,
         uint256 deadline
+    );
+    event TransfersCommitted(
+        uint256 indexed destinationChainId,
+        bytes32 indexed rootHash,
+        uint256 totalAmount,
+        uint256 rootCommittedAt
     );
     event TransferFromL1Completed(
         address indexed recipient,
@@ -89,6 +95,17 @@ contract L2Bridge is Bridge {
         );
     }
 
+    /// @notice Makes the transfers that wait for a chain one root, and starts to collect the next one.
+    /// @dev Anyone may do it at any time; on the real chains a bonder, or anyone after some hours.
+    function commitTransfers(uint256 destinationChainId) external {
+        bytes32[] memory transferIds = pendingTransferIdsForChainId[destinationChainId];
+        require(transferIds.length > 0, "bridge: nothing to commit");
+        uint256 totalAmount = pendingAmountForChainId[destinationChainId];
+        delete pendingTransferIdsForChainId[destinationChainId];
+        delete pendingAmountForChainId[destinationChainId];
+        emit TransfersCommitted(destinationChainId, _merkleRoot(transferIds), totalAmount, block.timestamp);
+    }
+
     /// @notice Bonds a transfer and swaps it to canonical tokens for the recipient.
     function bondWithdrawalAndDistribute(
         address recipient,
@@ -119,6 +136,20 @@ contract L2Bridge is Bridge {
 
     function getNextTransferNonce() public view returns (bytes32) {
         return keccak256(abi.encodePacked(NONCE_DOMAIN, getChainId(), transferNonceIncrementer));
+    }
+
+    /// @dev Pads the leaves with zeros to a power of two.
+    function _merkleRoot(bytes32[] memory leaves) private pure returns (bytes32) {
+        uint256 width = 1;
+        while (width < leaves.length) width *= 2;
+        bytes32[] memory nodes = new bytes32[](width);
+        for (uint256 i = 0; i < leaves.length; i++) nodes[i] = leaves[i];
+        for (; width > 1; width /= 2) {
+            for (uint256 i = 0; i < width / 2; i++) {
+                nodes[i] = keccak256(abi.encodePacked(nodes[2 * i], nodes[2 * i + 1]));
+            }
+        }
+        return nodes[0];
     }
 
     function _distribute(
