@@ -11,7 +11,7 @@ const transfer = { amount: "25000000", token: "USDT", fromChain: "polygon", slip
 const quote = await bridge.getQuote({ ...transfer, toChain: "arbitrum" });
 console.log(`${quote.estimatedReceived} of ${quote.amountIn} arrive, ${quote.bonderFee} is the fee`);
 
-const transferHash = "0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270";
+const transferHash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073";
 const { amountFormatted, token, destinationChainSlug, state } = await bridge.getTransferStatus({ transferHash });
 console.log(`${amountFormatted} ${token} to ${destinationChainSlug}: ${State[state]}`);
 

@@ -14,7 +14,7 @@ get() {
 
 get /v1/available-routes -d token=rETH -d toChain=ethereum
 get /v1/quote -d amount=25000000 -d token=USDT -d fromChain=polygon -d toChain=arbitrum -d slippage=0.5
-get /v1/transfer-status -d transferHash=0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270
+get /v1/transfer-status -d transferHash=0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073
 
 # USDT has no bridge to Base.
 get /v1/quote -d amount=25000000 -d token=USDT -d fromChain=polygon -d toChain=base -d slippage=0.5

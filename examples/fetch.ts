@@ -34,7 +34,7 @@ if (!quote.ok) throw new Error(quote.body.message);
 const { amountIn, estimatedReceived, bonderFee } = quote.body;
 console.log(`${estimatedReceived} of ${amountIn} arrive, ${bonderFee} is the fee`);
 
-const transferHash = "0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270";
+const transferHash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073";
 const status = await get("/v1/transfer-status", { transferHash });
 if (!status.ok) throw new Error(status.body.message);
 const { amountFormatted, token, destinationChainSlug, state } = status.body;

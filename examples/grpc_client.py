@@ -46,7 +46,7 @@ def main(address):
         quote = call(bridge.GetQuote, hop.GetQuoteRequest(**transfer, to_chain="arbitrum"))
         print(f"{quote.estimated_received} of {quote.amount_in} arrive, {quote.bonder_fee} is the fee")
 
-        transfer_hash = "0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270"
+        transfer_hash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073"
         status = call(bridge.GetTransferStatus, hop.GetTransferStatusRequest(transfer_hash=transfer_hash))
         state = hop.GetTransferStatusResponse.State.Name(status.state)
         print(f"{status.amount_formatted:g} {status.token} to {status.destination_chain_slug}: {state}")

@@ -26,7 +26,7 @@ beforeAll(async () => {
   // The fee depends on the bytes of the deadline, and so on the second of the request.
   vi.useFakeTimers({ toFake: ["Date"] });
   const quotePath = "/v1/quote?amount=25000000&token=USDT&fromChain=polygon&slippage=0.5&toChain=";
-  const hash = "0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270";
+  const hash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073";
   const get = async (path: string) => (await gateway.get(path)).body as Record<string, unknown>;
   const routes = (await get("/v1/available-routes?token=rETH&toChain=ethereum")) as unknown as Record<
     string,
