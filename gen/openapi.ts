@@ -376,7 +376,7 @@ export interface components {
         TransferId: string;
         /**
          * @description Transaction hash: 32 bytes as 0x-prefixed hex.
-         * @example 0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270
+         * @example 0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073
          */
         Hash: string;
         /**
@@ -443,7 +443,7 @@ export interface components {
             blockNumber: components["schemas"]["BlockNumber"];
             /** @description Time of its block, in Unix seconds; 0 if it is not known. */
             timestamp: components["schemas"]["UnixTime"];
-            /** @description Whether the block is at or below the chain's `finalized` block. */
+            /** @description Whether the block is known to be at or below the chain's `finalized` block. */
             isFinal: boolean;
         };
         /** @description A token with a source and a destination chain. */
@@ -1038,7 +1038,7 @@ export interface operations {
                 transferId?: components["schemas"]["TransferIdInAnyCase"];
                 /**
                  * @description Hash of the transaction that sent or delivered the transfer, 0x-prefixed hex, upper or lower case.
-                 * @example 0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270
+                 * @example 0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073
                  */
                 transferHash?: components["schemas"]["HashInAnyCase"];
                 /** @description Another name for `transferHash`. If both are given, they must be equal. */
@@ -1112,7 +1112,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "transferId": "0xe40cb23348d072c32e19fbcd1ed26f5aad5f5ad108bb908b720a7c2a0c6e849a",
-                     *       "transactionHash": "0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270",
+                     *       "transactionHash": "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073",
                      *       "sourceChainId": 42161,
                      *       "sourceChainSlug": "arbitrum",
                      *       "destinationChainId": 10,

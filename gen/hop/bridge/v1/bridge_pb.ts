@@ -1209,7 +1209,7 @@ export type TransferLeg = Message<"hop.bridge.v1.TransferLeg"> & {
   timestamp: bigint;
 
   /**
-   * Whether the block is at or below the chain's `finalized` block.
+   * Whether the block is known to be at or below the chain's `finalized` block.
    *
    * @generated from field: bool is_final = 3;
    */
