@@ -195,7 +195,9 @@ describe.each([
       expect(found.length).toBeGreaterThan(8);
       for (const { transferId, transactionHash } of found) {
         const query = `/v1/transfer-status?transferId=${transferId}&transferHash=${transactionHash}`;
-        await everyWay(method.getTransferStatus, { transferId, transferHash: transactionHash }, query);
+        const request = { transferId, transferHash: transactionHash };
+        await everyWay(method.getTransferStatus, request, query);
+        await everyWay(method.getTransferStatus, { ...request, view: "FULL" }, `${query}&view=FULL`);
       }
     });
 
