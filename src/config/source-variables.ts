@@ -12,7 +12,7 @@ export const sourceVariables = {
     name: "ASSETS_URL",
     defaultValue: "https://assets.hop.exchange",
     description:
-      "base URL of `/<network>/v1-core-config.json` (fee settings) and `/token-prices.json`; `off`: use the fee settings built into the SDK and no such prices",
+      "base URL of `/<network>/v1-core-config.json` (fee settings) and `/token-prices.json`; `off`: use the fee settings built into the SDK and no such prices, only those of `TOKEN_PRICES` and `chainlink`",
   }),
   /** Fixed prices in USD by token symbol. */
   tokenPrices: createVariable<ReadonlyMap<string, number>>(

@@ -49,6 +49,8 @@ const disablesUpstream = byUpstream(
   CHAIN_DOWN,
   DOCUMENT_DOWN,
 );
+/** One host has the prices and the settings. */
+const refusesConnections = { ...disablesUpstream, prices: DOCUMENT_DOWN };
 /** Faults that make a node useless and do not apply to other upstreams. */
 const disablesNode = byUpstream(CHAIN_DOWN, CHAIN_DOWN, ALWAYS_CORRECT, CHAIN_DOWN);
 const harmlessEverywhere = byUpstream(
@@ -70,7 +72,7 @@ export const expectedOutcomes: Readonly<Record<FaultName, Readonly<Record<Upstre
     "2 s of latency": harmlessEverywhere,
     "4 s of latency": harmlessEverywhere,
     hang: disablesUpstream,
-    "connection refused": disablesUpstream,
+    "connection refused": refusesConnections,
     "connection reset": disablesUpstream,
     "slow drip": disablesUpstream,
     "truncated body": disablesUpstream,
