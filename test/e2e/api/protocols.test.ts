@@ -43,8 +43,10 @@ function withNumbers(desc: DescMessage, json: Record<string, unknown>): Record<s
   const entries = desc.fields.flatMap((field): [string, unknown][] => {
     const value = json[field.jsonName];
     if (value === undefined) return [];
-    if (field.message !== undefined && !Array.isArray(value)) {
-      return [[field.jsonName, withNumbers(field.message, value as Record<string, unknown>)]];
+    const { message } = field;
+    if (message !== undefined) {
+      const convert = (item: unknown) => withNumbers(message, item as Record<string, unknown>);
+      return [[field.jsonName, Array.isArray(value) ? value.map(convert) : convert(value)]];
     }
     return [[field.jsonName, field.scalar === ScalarType.INT64 ? Number(value) : value]];
   });
@@ -188,6 +190,15 @@ describe.each([
       await everyWay(method.getQuote, { ...asked, receiveAmount: amount }, `${query}&receiveAmount=${amount}`);
       const full = `${query}&receiveAmount=${amount}&view=FULL`;
       await everyWay(method.getQuote, { ...asked, receiveAmount: amount, view: "FULL" }, full);
+    });
+
+    test("batch of quotes and errors", async () => {
+      const asked = { token: "USDT", fromChain: "polygon", slippage: 0.5, view: "FULL" };
+      const request = { ...asked, toChain: ["arbitrum", "nowhere", "gnosis"], amount: ["1000000", "0"] };
+      const query = `/v1/quotes?${new URLSearchParams({ ...asked, slippage: "0.5" })}`;
+      const lists = "&toChain=arbitrum&toChain=nowhere&amount=1000000&toChain=gnosis&amount=0";
+      expect((await gateway.get(query + lists)).status).toBe(200);
+      await everyWay(method.batchGetQuotes, request, query + lists);
     });
 
     test("status of every seeded transfer", async () => {
