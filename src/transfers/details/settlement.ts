@@ -7,8 +7,9 @@ import {
   encodeGetTransferRootCall,
   TRANSFERS_COMMITTED_TOPIC,
 } from "../../hop/settlement.js";
-import { encodeTopic } from "../../hop/transfer-events.js";
+import { EVENT_TOPICS, encodeTopic } from "../../hop/transfer-events.js";
 import type { ResumableLogScanner } from "../sources/chain/resumable-log-scanner.js";
+import { incompleteChainDataError } from "../sources/chain/search-caches.js";
 import { type LookupContext, usesCustomEndpoints } from "../sources/transfer-source.js";
 import type { SentTransfer } from "../transfer.js";
 import { getPayoutContracts } from "./payout-contracts.js";
@@ -44,28 +45,41 @@ export async function readSettlement(
   return stored.createdAt > 0n && stored.total - stored.amountWithdrawn >= event.amount ? "ARRIVED" : "COMMITTED";
 }
 
-/** Finds the root that contains a transfer; undefined: it has not been committed. */
+/**
+ * Finds the root that contains a transfer; undefined: it has not been committed. Searches for the transfer's own log as well,
+ * in the same request: an endpoint that does not have it cannot tell that there is no commit.
+ */
 async function findCommittedRoot(
   sent: SentTransfer,
   bridge: string,
   logScanner: ResumableLogScanner,
   { network, chains, caller, signal }: LookupContext,
 ): Promise<CommittedRoot | undefined> {
-  const { source, destination, transactionHash, blockNumber, logIndex } = sent;
+  const { source, destination, transactionHash, blockNumber, logIndex, id } = sent;
   const isPrivate = usesCustomEndpoints(chains, [source.slug]);
-  const [commit] = await logScanner.resume(
+  const isSend = (log: Log): boolean => log.transactionHash === transactionHash && log.topics[1] === id;
+  // A send to a full collection commits that first, in the same transaction: the commit is without the transfer.
+  const isLater = (log: Log): boolean => log.blockNumber > blockNumber || log.logIndex > logIndex;
+  const [send, commit] = await logScanner.resume(
     isPrivate ? undefined : `${network.slug} ${source.slug} ${transactionHash} ${logIndex} commit`,
     {
       client: chains.getClient(source.slug),
       caller,
-      filter: { address: bridge, topics: [TRANSFERS_COMMITTED_TOPIC, encodeTopic(BigInt(destination.chainId))] },
+      filter: {
+        address: bridge,
+        // The second topic is the transfer of the one event and the destination of the other.
+        topics: [
+          [EVENT_TOPICS.transferSent, TRANSFERS_COMMITTED_TOPIC],
+          [id, encodeTopic(BigInt(destination.chainId))],
+        ],
+      },
       findStartBlock: async () => blockNumber,
       blockMs: source.blockTimeMs,
-      // A send to a full collection commits that first, in the same transaction: the commit is without the transfer.
-      isMatch: (log: Log) => log.blockNumber > blockNumber || log.logIndex > logIndex,
-      targetCount: 1,
+      isMatch: (log) => isSend(log) || (decodeTransfersCommitted(log) !== undefined && isLater(log)),
+      targetCount: 2,
     },
     signal,
   );
+  if (send === undefined || !isSend(send)) throw incompleteChainDataError(source);
   return commit && decodeTransfersCommitted(commit);
 }

@@ -1,12 +1,15 @@
 import { L2_Bridge__factory as L2Bridge } from "@hop-protocol/sdk";
 import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
+import type { ChainClient } from "../../../../src/chain/chain-client.js";
+import { parseLogs } from "../../../../src/chain/json-rpc/parse-results.js";
 import type { Log } from "../../../../src/chain/read/chain-reads.js";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import { EVENT_TOPICS, encodeTopic } from "../../../../src/hop/transfer-events.js";
 import { findPayout } from "../../../../src/transfers/details/payout.js";
 import { getPayoutContracts, type PayoutContracts } from "../../../../src/transfers/details/payout-contracts.js";
 import type { SentTransfer } from "../../../../src/transfers/transfer.js";
+import golden from "../../../golden/transfers.json" with { type: "json" };
 import {
   createSentTransfer,
   getChain,
@@ -248,4 +251,33 @@ test("a transaction that did not deliver the transfer is recognized", () => {
   expect(find([bonded(repeatedByteHash("77")), ...swap(BOUGHT)])).toEqual({ isDelivered: false, payout: undefined });
   const onOtherBridge = bonded();
   expect(find([{ ...onOtherBridge, address: stranger }], sent)).toEqual({ isDelivered: false, payout: undefined });
+});
+
+// Receipts of the deployed contracts.
+test.each<[string, string, bigint, Partial<SentTransfer["event"]>]>([
+  ["HOP", "bondTxHash", 4_980_000_000_000_000_000_000n, { amountOutMin: 0n, deadline: 0n }],
+  ["USDT", "bondTxHash", 494_544_412n, {}],
+  ["ETH", "completedTxHash", 1_250_567_042_930_957_446n, {}],
+])("a recorded delivery of %s has its payout", (token, hashName, amount, more) => {
+  const recorded = golden.transfers.find((each) => each.token === token);
+  if (recorded === undefined) throw new Error(`no recorded transfer of ${token}`);
+  const hash = (recorded as unknown as Record<string, string>)[hashName] ?? "";
+  const { receipt } = (golden.receipts as Record<string, { receipt: { logs: unknown } }>)[hash] ?? {};
+  const kind = recorded.transferId === null ? "l1" : "l2";
+  const event = {
+    ...createSentTransfer().event,
+    recipient: recorded.recipient.toLowerCase(),
+    relayer: recorded.relayer?.toLowerCase(),
+    amount: BigInt(recorded.amount),
+    bonderFee: BigInt(recorded.bonderFee),
+    amountOutMin: BigInt(recorded.amountOutMin),
+    deadline: BigInt(recorded.deadline),
+    ...more,
+  };
+  const destination = getChain(recorded.destinationChain);
+  const sent = createSentTransfer({ kind, id: recorded.transferId ?? "", token, destination, event });
+  const logs = parseLogs({ slug: destination.slug } as ChainClient, receipt?.logs);
+  expect(findPayout(sent, logs, getPayoutContracts(getNetwork("mainnet"), token, destination))).toEqual(
+    got(amount, token),
+  );
 });
