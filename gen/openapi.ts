@@ -68,6 +68,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/transfers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the transfers that an account sent or receives, newest first
+         * @description Lists the transfers that an account sent or receives, newest first. Needs an index.
+         */
+        get: operations["listTransfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/available-routes": {
         parameters: {
             query?: never;
@@ -446,6 +466,20 @@ export interface components {
             /** @description Whether the block is known to be at or below the chain's `finalized` block. */
             isFinal: boolean;
         };
+        /**
+         * @description Account address: 20 bytes as 0x-prefixed hex, upper or lower case.
+         * @example 0x70997970c51812dc3a010c7d01b50e0d17dc79c8
+         */
+        AddressInAnyCase: string;
+        /** @description A page of transfers. */
+        ListTransfersResponse: {
+            /** @description The transfers, newest first. A page can be shorter than requested, also when it is not the last. */
+            transfers: components["schemas"]["GetTransferStatusResponse"][];
+            /** @description Token of the next page; empty on the last one. Opaque. */
+            nextPageToken: string;
+            /** @description Since when every chain is indexed, in Unix seconds: transfers sent before may be missing. */
+            coveredFrom: components["schemas"]["UnixTime"];
+        };
         /** @description A token with a source and a destination chain. */
         Route: {
             /** @description Token symbol. */
@@ -487,7 +521,7 @@ export interface components {
              * @description Code of the same error over gRPC and Connect.
              * @enum {string}
              */
-            code: "invalid_argument" | "not_found" | "unimplemented" | "resource_exhausted" | "unavailable" | "deadline_exceeded" | "internal";
+            code: "invalid_argument" | "failed_precondition" | "not_found" | "unimplemented" | "resource_exhausted" | "unavailable" | "deadline_exceeded" | "internal";
             /** @description Describes the error. */
             message: string;
             /** @description The same as `message`, for clients of the older server. */
@@ -503,6 +537,7 @@ export interface components {
              *     - `UNSUPPORTED_CHAIN`: the network does not have this chain
              *     - `UNSUPPORTED_ROUTE`: the token cannot be sent from the source chain to the destination chain
              *     - `RPC_URL_FORBIDDEN`: the operator does not allow this RPC endpoint
+             *     - `INDEX_REQUIRED`: the server has no index of this network's transfers
              *     - `TRANSFER_NOT_FOUND`: all chains have responded, and none of them knows this transfer
              *     - `PATH_NOT_FOUND`: the path does not exist
              *     - `METHOD_NOT_ALLOWED`: the path does not support this method
@@ -513,7 +548,7 @@ export interface components {
              *     - `INTERNAL`: an unexpected error in the service; the details are in its log
              * @enum {string}
              */
-            reason: "MISSING_PARAMETER" | "INVALID_PARAMETER" | "UNKNOWN_PARAMETER" | "UNSUPPORTED_NETWORK" | "UNSUPPORTED_TOKEN" | "UNSUPPORTED_CHAIN" | "UNSUPPORTED_ROUTE" | "RPC_URL_FORBIDDEN" | "TRANSFER_NOT_FOUND" | "PATH_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RATE_LIMITED" | "OVERLOADED" | "UPSTREAM_UNAVAILABLE" | "DEADLINE_EXCEEDED" | "INTERNAL";
+            reason: "MISSING_PARAMETER" | "INVALID_PARAMETER" | "UNKNOWN_PARAMETER" | "UNSUPPORTED_NETWORK" | "UNSUPPORTED_TOKEN" | "UNSUPPORTED_CHAIN" | "UNSUPPORTED_ROUTE" | "RPC_URL_FORBIDDEN" | "INDEX_REQUIRED" | "TRANSFER_NOT_FOUND" | "PATH_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RATE_LIMITED" | "OVERLOADED" | "UPSTREAM_UNAVAILABLE" | "DEADLINE_EXCEEDED" | "INTERNAL";
             /**
              * @description Name of the invalid parameter, if the error concerns a single one.
              * @example slippage
@@ -1181,6 +1216,172 @@ export interface operations {
                         code?: "not_found";
                         /** @enum {string} */
                         reason?: "TRANSFER_NOT_FOUND";
+                    };
+                };
+            };
+            405: components["responses"]["MethodNotAllowed"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    listTransfers: {
+        parameters: {
+            query: {
+                /**
+                 * @description Address of the sender or the recipient, upper or lower case. Required.
+                 * @example 0x70997970c51812dc3a010c7d01b50e0d17dc79c8
+                 */
+                account: components["schemas"]["AddressInAnyCase"];
+                /**
+                 * @description Only transfers in this state: `PENDING`, `BONDED` or `UNBONDABLE`.
+                 * @example PENDING
+                 */
+                state?: "PENDING" | "BONDED" | "UNBONDABLE";
+                /**
+                 * @description Only transfers of this token (symbol or alias, not case-sensitive).
+                 * @example USDT
+                 */
+                token?: string;
+                /**
+                 * @description Only transfers from this chain (slug).
+                 * @example polygon
+                 */
+                fromChain?: components["schemas"]["Chain"];
+                /**
+                 * @description Only transfers to this chain (slug).
+                 * @example arbitrum
+                 */
+                toChain?: components["schemas"]["Chain"];
+                /**
+                 * @description `mainnet` (the default) or `goerli`.
+                 * @example mainnet
+                 */
+                network?: components["schemas"]["Network"];
+                /**
+                 * @description Transfers of one page, 1 to 1000; 50 if it is not given.
+                 * @example 20
+                 */
+                pageSize?: number;
+                /** @description `nextPageToken` of the page before, with the same filters; empty for the first page. */
+                pageToken?: string;
+                /**
+                 * @description `BASIC` (the default) or `FULL`, which adds `details` to each transfer.
+                 * @example BASIC
+                 */
+                view?: components["schemas"]["View"];
+                /**
+                 * @deprecated
+                 * @description Has no effect: accepted because clients of the older server send it.
+                 */
+                refresh?: components["parameters"]["Refresh"];
+            };
+            header?: {
+                /** @description ID of the request, for the log. A value of another form is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description `ETag` of a cached response. If it is still current, the response is 304 without a body. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of transfers. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Age: components["headers"]["Age"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "transfers": [
+                     *         {
+                     *           "transferId": "0xe40cb23348d072c32e19fbcd1ed26f5aad5f5ad108bb908b720a7c2a0c6e849a",
+                     *           "transactionHash": "0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270",
+                     *           "sourceChainId": 42161,
+                     *           "sourceChainSlug": "arbitrum",
+                     *           "destinationChainId": 10,
+                     *           "destinationChainSlug": "optimism",
+                     *           "accountAddress": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+                     *           "amount": "5000000000000000000000",
+                     *           "amountFormatted": 5000,
+                     *           "amountUsd": 100,
+                     *           "amountOutMin": "0",
+                     *           "deadline": 0,
+                     *           "recipientAddress": "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
+                     *           "bonderFee": "50000000000000000000",
+                     *           "bonderFeeFormatted": 50,
+                     *           "bonderFeeUsd": 1,
+                     *           "bonded": true,
+                     *           "bondTransactionHash": "0x2518e8f5671542363b63ad2d50fc9e2fe79437bd4e3afe4eeb2a75e6b66e7162",
+                     *           "bonderAddress": "0x881296edcb252080bd476c464ceb521d08df7631",
+                     *           "token": "HOP",
+                     *           "timestamp": 1794990081,
+                     *           "state": "BONDED",
+                     *           "otherTransferIds": []
+                     *         }
+                     *       ],
+                     *       "nextPageToken": "",
+                     *       "coveredFrom": 1763452800
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ListTransfersResponse"];
+                };
+            };
+            /** @description The cached response is still current. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Age: components["headers"]["Age"];
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description - `MISSING_PARAMETER`: a required parameter is missing or empty
+             *     - `INVALID_PARAMETER`: a parameter is not in the required format, or the request is malformed
+             *     - `UNKNOWN_PARAMETER`: no parameter has this name
+             *     - `UNSUPPORTED_NETWORK`: no network has this name
+             *     - `UNSUPPORTED_TOKEN`: the network does not have this token
+             *     - `UNSUPPORTED_CHAIN`: the network does not have this chain
+             *     - `UNSUPPORTED_ROUTE`: the token cannot be sent from the source chain to the destination chain
+             *     - `RPC_URL_FORBIDDEN`: the operator does not allow this RPC endpoint
+             *     - `INDEX_REQUIRED`: the server has no index of this network's transfers
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {string} */
+                        code?: "invalid_argument" | "failed_precondition";
+                        /** @enum {string} */
+                        reason?: "MISSING_PARAMETER" | "INVALID_PARAMETER" | "UNKNOWN_PARAMETER" | "UNSUPPORTED_NETWORK" | "UNSUPPORTED_TOKEN" | "UNSUPPORTED_CHAIN" | "UNSUPPORTED_ROUTE" | "RPC_URL_FORBIDDEN" | "INDEX_REQUIRED";
                     };
                 };
             };
