@@ -1310,7 +1310,7 @@ export interface operations {
                      *       "transfers": [
                      *         {
                      *           "transferId": "0xe40cb23348d072c32e19fbcd1ed26f5aad5f5ad108bb908b720a7c2a0c6e849a",
-                     *           "transactionHash": "0xf74083036ad84acb7efc97f2c3877659135d97d02552915b96c1cf77ad48b270",
+                     *           "transactionHash": "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073",
                      *           "sourceChainId": 42161,
                      *           "sourceChainSlug": "arbitrum",
                      *           "destinationChainId": 10,

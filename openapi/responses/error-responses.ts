@@ -51,6 +51,10 @@ const REASON_DOCS: Readonly<Record<ErrorReason, ReasonDoc>> = {
       "rpcUrl must be an https URL of at most 2048 bytes on port 443 or 8545 of a public host, without user info",
     exampleField: "rpcUrl[polygon]",
   },
+  INDEX_REQUIRED: {
+    description: "the server has no index of this network's transfers",
+    exampleMessage: "this server has no index of transfers on goerli",
+  },
   TRANSFER_NOT_FOUND: {
     description: "all chains have responded, and none of them knows this transfer",
     exampleMessage: "no Hop transfer with this id or hash on mainnet",

@@ -7,14 +7,17 @@ import type { Logger } from "../observability/log.js";
 import { monotonicNow, sleep } from "../resilience/clock.js";
 import type { IndexCoverage } from "../transfers/index/store/index-coverage.js";
 import type { IndexHandle } from "../transfers/index/store/open-index.js";
+import type { TransferIndexReader } from "../transfers/index/store/transfer-index.js";
 import type { IndexSyncListener } from "../transfers/index/sync/index-sync.js";
 import { getPollIntervalMs } from "../transfers/index/sync/reorg-detection.js";
+import { createTransferLister, type TransferLister } from "../transfers/list/transfer-lister.js";
 import { createIndexLookup, type IndexLookup } from "../transfers/sources/index-source.js";
 import { StartupError } from "./startup-error.js";
 
 /** The transfer index as the service runs it. */
 export interface IndexModule {
   readonly source: IndexLookup;
+  readonly lister: TransferLister;
   /** Returns the indexed range of a chain; undefined: nothing yet. */
   coverage(slug: string): IndexCoverage | undefined;
   /**
@@ -46,6 +49,11 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
     onBackfillProgress: (progress) => logger.debug({ ...progress }, "backfill progress"),
   };
 
+  const readIndex = <T>(query: (index: TransferIndexReader) => T): T => {
+    if (handle === undefined) throw new Error("the index is not open");
+    return query(handle.reader);
+  };
+
   return {
     source: createIndexLookup({
       getIndex: () => handle?.reader,
@@ -53,6 +61,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
       getPollIntervalMs,
       now: Date.now,
     }),
+    lister: createTransferLister({ readIndex, network, now: Date.now }),
     coverage: (slug) => handle?.reader.getCoverage(slug),
     async start() {
       // Loads SQLite and the query builder only when an index is configured: the start is faster without them.

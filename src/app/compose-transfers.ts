@@ -12,6 +12,7 @@ import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
 import { createTransferDetailsFinder } from "../transfers/details/details-finder.js";
 import { createDetailsReader } from "../transfers/details/details-reader.js";
 import type { TransferDetailsFinder } from "../transfers/details/transfer-details.js";
+import type { TransferLister } from "../transfers/list/transfer-lister.js";
 import { createTransferResolver } from "../transfers/resolver.js";
 import { createChainSource } from "../transfers/sources/chain/chain-source.js";
 import { createResumableLogScanner } from "../transfers/sources/chain/resumable-log-scanner.js";
@@ -26,6 +27,8 @@ import { composeIndex, type IndexModule } from "./compose-index.js";
 export interface TransfersModule {
   readonly statusCache: StatusCache;
   readonly details: TransferDetailsFinder;
+  /** undefined: there is no index. */
+  readonly lister: TransferLister | undefined;
   /** Returns the explorer's health; undefined: the explorer is disabled. */
   explorerHealth(): SourceHealth | undefined;
   /** Returns the indexed range of a mainnet chain; undefined: there is no index. */
@@ -96,6 +99,7 @@ export function composeTransfers({
   return {
     statusCache,
     details,
+    lister: indexModule?.lister,
     explorerHealth: () => explorer?.health(),
     indexCoverage: indexModule?.coverage,
     async start() {

@@ -18,6 +18,7 @@ import { createBatchGetQuotes } from "../operations/batch-get-quotes.js";
 import { createGetQuote } from "../operations/get-quote.js";
 import { createGetTransferStatus } from "../operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "../operations/list-available-routes.js";
+import { createListTransfers } from "../operations/list-transfers.js";
 import type { Operation } from "../operations/operation.js";
 import { withDeadline } from "../operations/with-deadline.js";
 import { createAdaptiveLimiter } from "../resilience/adaptive-limiter.js";
@@ -164,6 +165,7 @@ export async function createGateway(
             ...clocks,
           }),
         ),
+        listTransfers: addDeadline(createListTransfers({ lister: transfers.lister, prices, maxTimeoutMs })),
         listAvailableRoutes: addDeadline(createListAvailableRoutes({ settings })),
       }),
     ],

@@ -69,6 +69,12 @@ export function parseAmount(value: string, field = "amount"): bigint {
   throw new ServiceError("INVALID_PARAMETER", message, { field });
 }
 
+/** Parses an address; returns it in lower case. @throws ServiceError INVALID_PARAMETER. */
+export function parseAddress(field: string, value: string): string {
+  if (/^0[xX][0-9a-fA-F]{40}$/.test(value)) return value.toLowerCase();
+  throw new ServiceError("INVALID_PARAMETER", `${field} is not 20 bytes as 0x-prefixed hex`, { field });
+}
+
 /** Validates a slippage tolerance in percent, 0 <= slippage < 100. @throws ServiceError MISSING_PARAMETER or INVALID_PARAMETER. */
 export function parseSlippage(value: number | undefined): number {
   const field = "slippage";

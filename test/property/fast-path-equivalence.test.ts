@@ -14,6 +14,7 @@ import {
   GetQuoteResponseSchema,
   GetTransferStatusResponseSchema,
   ListAvailableRoutesResponseSchema,
+  ListTransfersResponseSchema,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { type ErrorReason, ServiceError } from "../../src/errors.js";
 import { DEFAULT_HTTP_LIMITS } from "../../src/http/connection/http-limits.js";
@@ -112,6 +113,12 @@ const services: readonly MountedService[] = [
     batchGetQuotes: () => create(BatchGetQuotesResponseSchema, {}),
     getTransferStatus: ({ transferId }) =>
       create(GetTransferStatusResponseSchema, { transferId, state: 2, bonded: true, amountUsd: -0, sourceChainId: 10 }),
+    listTransfers: ({ account, pageSize, pageToken }) =>
+      create(ListTransfersResponseSchema, {
+        transfers: [{ accountAddress: account, amountUsd: 0.5 }, { state: 1, otherTransferIds: [pageToken, ""] }, {}],
+        nextPageToken: pageToken,
+        coveredFrom: BigInt(pageSize ?? -1),
+      }),
     listAvailableRoutes: ({ token }) =>
       create(ListAvailableRoutesResponseSchema, { routes: [{ token, sourceChainId: 2 ** 32 - 1 }, {}] }),
   }),

@@ -12,6 +12,7 @@ const STATUS_BY_REASON: Readonly<Record<ErrorReason, { readonly code: Code; read
   UNSUPPORTED_CHAIN: { code: Code.InvalidArgument, status: 400 },
   UNSUPPORTED_ROUTE: { code: Code.InvalidArgument, status: 400 },
   RPC_URL_FORBIDDEN: { code: Code.InvalidArgument, status: 400 },
+  INDEX_REQUIRED: { code: Code.FailedPrecondition, status: 400 },
   TRANSFER_NOT_FOUND: { code: Code.NotFound, status: 404 },
   PATH_NOT_FOUND: { code: Code.NotFound, status: 404 },
   METHOD_NOT_ALLOWED: { code: Code.Unimplemented, status: 405 },

@@ -1,7 +1,8 @@
 import { getCctpDomain } from "../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../hop/networks.js";
 import type { CoverageTimes } from "../index/store/index-coverage.js";
-import type { IndexedTransfer, TransferIndexReader } from "../index/store/transfer-index.js";
+import type { IndexedTransfer } from "../index/store/pages/transfer-page.js";
+import type { TransferIndexReader } from "../index/store/transfer-index.js";
 import { buildTransferStatus, type TransferStatus } from "../status.js";
 import type { SentTransfer } from "../transfer.js";
 import {

@@ -86,6 +86,14 @@ const invalidHashes = fc.oneof(
   hashes.map((hash) => `${hash}\n`),
   text,
 );
+const accounts = fc.oneof(
+  hex(40).map((digits) => `0x${digits}`),
+  hex(40).map((digits) => `0X${digits}`),
+);
+const pageSizes = mostly(
+  fc.oneof(fc.constant(undefined), fc.integer({ min: 1, max: 1_000 })),
+  fc.oneof(fc.constantFrom(0, 1_001), fc.integer({ min: 0, max: 2 ** 32 - 1 })),
+);
 const transferIds = mostly(
   fc.oneof(hashes, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map(String)),
   fc.oneof(near(2n ** 64n), fc.stringMatching(/^[0-9]{18,21}$/), invalidHashes),
@@ -136,6 +144,15 @@ const requests: Readonly<Record<CheckedOperation, Arbitrary<RequestInit>>> = {
         return isPair ? { ...init, transactionHash: init.transferHash } : init;
       }),
   ),
+  // Which page tokens are valid only the service can tell.
+  listTransfers: networks.chain((network) =>
+    fc.record({
+      ...{ network: fc.constant(network), token: tokens, view: views, pageSize: pageSizes },
+      ...{ fromChain: optional(chainsOf(network)), toChain: optional(chainsOf(network)) },
+      account: mostly(accounts, fc.oneof(fc.constant(""), invalidHashes)),
+      state: mostly(fc.constantFrom("", "PENDING", "BONDED", "UNBONDABLE"), fc.oneof(fc.constant("pending"), text)),
+    }),
+  ) as Arbitrary<RequestInit>,
   listAvailableRoutes: networks.chain((network) =>
     fc.record({
       ...{ network: fc.constant(network), token: tokens, rpcUrl: rpcUrlsOf(network), view: views },
@@ -147,6 +164,7 @@ const requests: Readonly<Record<CheckedOperation, Arbitrary<RequestInit>>> = {
 const PATHS: Readonly<Record<CheckedOperation, string>> = {
   getQuote: "/v1/quote",
   getTransferStatus: "/v1/transfer-status",
+  listTransfers: "/v1/transfers",
   listAvailableRoutes: "/v1/available-routes",
 };
 

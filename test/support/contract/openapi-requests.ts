@@ -11,6 +11,7 @@ interface Schema {
   readonly enum?: readonly string[];
   readonly format?: string;
   readonly minimum?: number;
+  readonly maximum?: number;
   readonly exclusiveMaximum?: number;
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -54,6 +55,9 @@ function resolveSchema(schema: Schema): Schema {
   return name === undefined ? schema : (openApi.components.schemas[name] ?? {});
 }
 
+/** Parameters whose valid values only the service can make. */
+const OPAQUE_PARAMETERS: ReadonlySet<string> = new Set(["pageToken"]);
+
 /** Returns the query parameters of a path. */
 export function listQueryParameters(path: string): Parameter[] {
   return (openApi.paths[path]?.get.parameters ?? [])
@@ -61,7 +65,7 @@ export function listQueryParameters(path: string): Parameter[] {
       const name = parameter.$ref?.split("/").at(-1);
       return name === undefined ? parameter : (openApi.components.parameters[name] as Parameter);
     })
-    .filter((parameter) => parameter.in === "query");
+    .filter((parameter) => parameter.in === "query" && !OPAQUE_PARAMETERS.has(parameter.name));
 }
 
 /** Exclusive upper bounds that the descriptions state and no pattern expresses. */
@@ -105,6 +109,10 @@ function validPairs({ name, schema: reference }: Parameter): Arbitrary<QueryPair
       .filter((text) => Number(text) < max)
       .map(toPairs);
   }
+  if (schema.type === "integer") {
+    const { minimum: min = 0, maximum: max = 2 ** 32 - 1 } = schema;
+    return fc.integer({ min, max }).map((value) => toPairs(String(value)));
+  }
   return fc.string({ minLength: 1 }).map(toPairs);
 }
 
@@ -143,6 +151,15 @@ export function invalidPair({ name, schema: reference }: Parameter): Arbitrary<r
     const outside = fc.oneof(
       fc.double({ max: minimum - 1e-6, min: -1e9, noNaN: true }).map((value) => value.toFixed(6)),
       fc.double({ min: exclusiveMaximum, max: 1e9, noNaN: true }).map(toPlainDecimal),
+    );
+    return outside.map((text) => [name, text] as const);
+  }
+  if (schema.type === "integer") {
+    const { minimum = 0, maximum = 2 ** 32 - 1 } = schema;
+    const outside = fc.oneof(
+      fc.integer({ min: -1_000, max: minimum - 1 }).map(String),
+      fc.integer({ min: maximum + 1, max: maximum + 1_000 }).map(String),
+      fc.constantFrom("1.5", "1e1", "0x1", " 1", "one", "9".repeat(30)),
     );
     return outside.map((text) => [name, text] as const);
   }

@@ -7,6 +7,7 @@ import { createBatchGetQuotes } from "../../../src/operations/batch-get-quotes.j
 import { createGetQuote } from "../../../src/operations/get-quote.js";
 import { createGetTransferStatus } from "../../../src/operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "../../../src/operations/list-available-routes.js";
+import { createListTransfers } from "../../../src/operations/list-transfers.js";
 import type { CallContext, Operation } from "../../../src/operations/operation.js";
 
 // The parameter checks of the service: the real query binder, and the real operations up to the point where they need
@@ -43,6 +44,7 @@ const operations: Readonly<Record<OperationName, Operation<never, unknown>>> = {
     ...{ chains: dependency, statusCache: dependency, details: dependency, prices: dependency },
     ...{ maxTimeoutMs: 1000, now: Date.now, monotonicNow: () => performance.now() },
   }),
+  listTransfers: createListTransfers({ lister: dependency, prices: dependency, maxTimeoutMs: 1000 }),
   listAvailableRoutes: createListAvailableRoutes({ settings: dependency }),
 };
 

@@ -70,7 +70,7 @@ export function getJoinedDelivery(send: TransferRow): FoundDelivery | undefined 
 }
 
 /** Returns each send once, with its first delivery, in the order of chains and logs. */
-export function toSends(rows: readonly TransferRow[]): readonly TransferRow[] {
+export function toSends<Row extends TransferRow>(rows: readonly Row[]): readonly Row[] {
   if (rows.length < 2) return rows;
   const sorted = rows.toSorted(
     (a, b) =>

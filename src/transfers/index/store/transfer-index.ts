@@ -1,11 +1,12 @@
 import { isBytes32 } from "../../../chain/hex.js";
 import { getCctpDomain } from "../../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../../hop/networks.js";
-import type { SentTransfer, TransferDelivery } from "../../transfer.js";
 import { canMatchCompletions, hasCompleteHistory, matchCompletions } from "./completion-matching.js";
 import { encodeCctpKey } from "./correlation-key.js";
 import { hexToBytes } from "./hex.js";
-import { type CoverageTimes, type IndexCoverage, toCoverage, toCoverageTimes } from "./index-coverage.js";
+import { type IndexCoverage, toCoverage, toCoverageTimes } from "./index-coverage.js";
+import { createPageReader } from "./pages/read-page.js";
+import type { IndexedTransfer, ListPosition, TransferPage } from "./pages/transfer-page.js";
 import {
   type FoundDelivery,
   getJoinedDelivery,
@@ -16,26 +17,7 @@ import {
   toSentTransfer,
   toTransferId,
 } from "./row-mapping.js";
-import type { DeliverySummary, TransferRow, TransferStatements } from "./transfer-statements.js";
-
-/** An indexed transfer with its delivery. */
-export interface IndexedTransfer {
-  readonly sent: SentTransfer;
-  readonly delivery: TransferDelivery | undefined;
-  /** Whether the sending block and, if there is one, the delivering block are final. */
-  readonly isFinal: boolean;
-  /** False when a delivery may belong to this transfer or to an equal one: `delivery` is undefined then. */
-  readonly isUnambiguous: boolean;
-  /**
-   * IDs of the other transfers of the same transaction, in log order: of the delivering transaction if the transfer was found
-   * by its hash, otherwise of the sending one.
-   */
-  readonly otherTransferIds: readonly string[];
-  /** undefined when the source chain is not indexed. */
-  readonly sourceCoverage: CoverageTimes | undefined;
-  /** undefined when the destination chain is not indexed. */
-  readonly destinationCoverage: CoverageTimes | undefined;
-}
+import type { DeliverySummary, IndexSource, TransferRow } from "./transfer-statements.js";
 
 /** Reads the index. Most lookups are one statement of microseconds. IDs and hashes may be in upper or lower case. */
 export interface TransferIndexReader {
@@ -46,17 +28,14 @@ export interface TransferIndexReader {
    * several for a nonce that several source chains use.
    */
   findByTransferId(id: string): readonly IndexedTransfer[];
+  /**
+   * Reads the transfers that an address sent or receives, newest first.
+   * @param limit maximum number of transfers to read; those to chains that the network does not have are left out
+   */
+  readPage(account: string, after: ListPosition, limit: number): TransferPage;
   /** Returns the indexed range of a chain; undefined when it is not indexed yet. */
   getCoverage(slug: string): IndexCoverage | undefined;
   close(): void;
-}
-
-/** The database as a reader needs it. */
-export interface IndexSource {
-  readonly statements: TransferStatements;
-  /** Wraps a function so that the statements in it read one state. */
-  readonly inSnapshot: <Args extends unknown[], Result>(read: (...args: Args) => Result) => (...args: Args) => Result;
-  readonly close: () => void;
 }
 
 /** Creates a reader of a database whose statements are synchronous. */
@@ -166,6 +145,14 @@ export function createTransferIndex(
       .flatMap((send) => toIndexedTransfer(send, findOutcome(send), getSiblingIds(send)));
   });
 
+  const readPage = createPageReader(
+    { statements, inSnapshot },
+    {
+      readTransfer: (send, siblings) => toIndexedTransfer(send, findOutcome(send), createSiblingLookup(siblings)(send)),
+      readSiblings: (send) => toSends(statements.transfersByHash(hexToBytes(send.transaction_hash))),
+    },
+  );
+
   function findByKeys(keys: readonly Buffer[], kind: SendKind): readonly IndexedTransfer[] {
     const rows = statements.transfersByKeys(keys).filter((row) => row.kind === kind);
     if (rows.length === 0) return [];
@@ -203,6 +190,7 @@ export function createTransferIndex(
       if (transfers.length > 0) return transfers;
       return statements.transfersByHash(key).length === 0 ? [] : findL1SendsInSnapshot(key);
     },
+    readPage,
     getCoverage(slug) {
       const chain: Chain | undefined = network.chains.get(slug);
       return chain && toCoverage(statements.cursor(chain.chainId));

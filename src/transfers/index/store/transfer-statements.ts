@@ -1,4 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { ListPosition } from "./pages/transfer-page.js";
 import type { CursorRow, EventPosition, IndexTables, SendRow } from "./schema.js";
 
 /** Everything that a status needs of a send, of one of its deliveries and of both chains. Bytes are hex with 0x. */
@@ -49,6 +50,12 @@ export interface EqualSend extends EventPosition {
   readonly deadline: string;
 }
 
+/** A send of an account. */
+export interface ListedRow extends TransferRow {
+  /** Unix seconds; see `first_timestamp` in schema.ts. */
+  readonly listed_at: number;
+}
+
 /** The statements of a reader of the index. Each reads a consistent state by itself. */
 export interface TransferStatements {
   /** Reads sends by their correlation keys, each once per delivery, in no order. */
@@ -61,13 +68,23 @@ export interface TransferStatements {
   deliveriesByKey(key: Uint8Array): readonly DeliverySummary[];
   /** Reads equal sends from L1 in the order of the chain. */
   equalL1Sends(key: Uint8Array): readonly EqualSend[];
+  /** Reads the sends of an account after a position, newest first; each once per delivery, in no order. */
+  page(account: string, after: ListPosition, limit: number): readonly ListedRow[];
   cursor(chainId: number): CursorRow | undefined;
+}
+
+/** The database as a reader needs it. */
+export interface IndexSource {
+  readonly statements: TransferStatements;
+  /** Wraps a function so that the statements in it read one state. */
+  readonly inSnapshot: <Args extends unknown[], Result>(read: (...args: Args) => Result) => (...args: Args) => Result;
+  readonly close: () => void;
 }
 
 /** Returns a database's expression for the bytes of a column as lower-case hex with 0x, null for null. */
 export type ToHexText = (column: string) => RawBuilder<string>;
 
-/** Selects sends with their deliveries and what is known of both chains. */
+/** Selects sends `s` with their deliveries and what is known of both chains, once per delivery. */
 export function selectTransfers(db: Kysely<IndexTables>, toHexText: ToHexText) {
   return db
     .selectFrom("sends as s")

@@ -23,6 +23,7 @@ test.each<[ErrorReason, string, number]>([
   ["UNSUPPORTED_CHAIN", "invalid_argument", 400],
   ["UNSUPPORTED_ROUTE", "invalid_argument", 400],
   ["RPC_URL_FORBIDDEN", "invalid_argument", 400],
+  ["INDEX_REQUIRED", "failed_precondition", 400],
   ["TRANSFER_NOT_FOUND", "not_found", 404],
   ["PATH_NOT_FOUND", "not_found", 404],
   ["METHOD_NOT_ALLOWED", "unimplemented", 405],

@@ -8,6 +8,7 @@ import {
   GetQuoteResponseSchema,
   GetTransferStatusResponseSchema,
   ListAvailableRoutesResponseSchema,
+  ListTransfersResponseSchema,
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { HttpLimits } from "../../../../src/http/connection/http-limits.js";
 import type { Documents } from "../../../../src/http/documents.js";
@@ -93,6 +94,8 @@ function bridge(getQuote: Operation<GetQuoteRequest, GetQuoteResponse>): Mounted
     getQuote,
     batchGetQuotes: async () => create(BatchGetQuotesResponseSchema, {}),
     getTransferStatus: async ({ transferId }) => create(GetTransferStatusResponseSchema, { transferId, state: 2 }),
+    listTransfers: async ({ account }) =>
+      create(ListTransfersResponseSchema, { transfers: [{ accountAddress: account }], coveredFrom: 1n }),
     listAvailableRoutes: async () =>
       create(ListAvailableRoutesResponseSchema, { routes: [{ token: "ETH", sourceChainId: 1 }, { token: "DAI" }] }),
   });

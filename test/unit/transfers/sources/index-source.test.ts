@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { getNetwork } from "../../../../src/hop/networks.js";
 import type { IndexCoverage } from "../../../../src/transfers/index/store/index-coverage.js";
-import type { IndexedTransfer, TransferIndexReader } from "../../../../src/transfers/index/store/transfer-index.js";
+import type { IndexedTransfer } from "../../../../src/transfers/index/store/pages/transfer-page.js";
+import type { TransferIndexReader } from "../../../../src/transfers/index/store/transfer-index.js";
 import { createIndexLookup } from "../../../../src/transfers/sources/index-source.js";
 import type { LookupContext } from "../../../../src/transfers/sources/transfer-source.js";
 import {
@@ -56,6 +57,7 @@ function setup({ transfers = [], coverage = {}, isOpen = true }: Setup) {
     findByTransactionHash: (hash) =>
       all.filter((stored) => [stored.sent.transactionHash, stored.delivery?.transactionHash].includes(hash)),
     findByTransferId: (id) => all.filter((stored) => stored.sent.id === id),
+    readPage: () => ({ entries: [], next: undefined }),
     getCoverage,
     close: () => {},
   };
@@ -269,6 +271,7 @@ test("an index whose file cannot be read answers as if it knew nothing", () => {
   const broken: TransferIndexReader = {
     findByTransactionHash: fail,
     findByTransferId: fail,
+    readPage: fail,
     getCoverage: fail,
     close: () => {},
   };

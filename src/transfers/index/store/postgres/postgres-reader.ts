@@ -55,7 +55,7 @@ async function readAtOnce<T>(run: Run<T>, runMissing: RunMissing, pool: Postgres
   const [first] = missing.keyed;
   if (first === undefined) return undefined;
   await pool.withConnection((connection) =>
-    runMissing(connection, { keyed: new Map([first]), cursors: false }, run.recorded),
+    runMissing(connection, { keyed: new Map([first]), pages: new Map(), cursors: false }, run.recorded),
   );
   const second = run.next();
   return isNothingMissing(second.missing) ? second.outcome : undefined;

@@ -1,6 +1,6 @@
 import { bytesToHex, hexToBytes } from "../hex.js";
 import type { CursorRow } from "../schema.js";
-import type { DeliverySummary, EqualSend, TransferRow, TransferStatements } from "../transfer-statements.js";
+import type { DeliverySummary, EqualSend, ListedRow, TransferRow, TransferStatements } from "../transfer-statements.js";
 
 // The reader of the index is synchronous, as SQLite is. For PostgreSQL it runs on the results of statements that were run
 // before: a statement without a result returns no rows and is recorded, then all recorded ones are run, and the reader runs
@@ -18,6 +18,8 @@ export type KeyedStatement =
 export interface MissingReads {
   /** Keys as hex by statement, in the order in which they were asked for. */
   readonly keyed: ReadonlyMap<KeyedStatement, ReadonlySet<string>>;
+  /** Pages of the lists of accounts, by their recording keys. */
+  readonly pages: ReadonlyMap<string, Parameters<TransferStatements["page"]>>;
   readonly cursors: boolean;
 }
 
@@ -30,6 +32,7 @@ export interface RecordedStatements {
   takeMissing(): MissingReads;
   /** Adds the rows of a key; they replace nothing, since all are of one state. */
   addRows(statement: KeyedStatement, key: string, rows: readonly KeyedRow[]): void;
+  addPage(key: string, rows: readonly ListedRow[]): void;
   addCursors(rows: readonly CursorRow[]): void;
 }
 
@@ -37,6 +40,8 @@ export function createRecordedStatements(): RecordedStatements {
   const recorded = new Map<string, readonly KeyedRow[]>();
   let cursors: ReadonlyMap<number, CursorRow> | undefined;
   let missing = new Map<KeyedStatement, Set<string>>();
+  let missingPages = new Map<string, Parameters<TransferStatements["page"]>>();
+  const pages = new Map<string, readonly ListedRow[]>();
   let isCursorMissing = false;
 
   function read<Row extends KeyedRow>(statement: KeyedStatement, bytes: Uint8Array): readonly Row[] {
@@ -55,26 +60,34 @@ export function createRecordedStatements(): RecordedStatements {
       deliveriesByHash: (hash) => read("deliveriesByHash", hash),
       deliveriesByKey: (key) => read("deliveriesByKey", key),
       equalL1Sends: (key) => read("equalL1Sends", key),
+      page(...page) {
+        const key = JSON.stringify(page);
+        const rows = pages.get(key);
+        if (rows === undefined) missingPages.set(key, page);
+        return rows ?? [];
+      },
       cursor(chainId) {
         isCursorMissing ||= cursors === undefined;
         return cursors?.get(chainId);
       },
     },
     takeMissing() {
-      const reads: MissingReads = { keyed: missing, cursors: isCursorMissing };
+      const reads: MissingReads = { keyed: missing, pages: missingPages, cursors: isCursorMissing };
       missing = new Map();
+      missingPages = new Map();
       isCursorMissing = false;
       return reads;
     },
     addRows: (statement, key, rows) => void recorded.set(`${statement} ${key}`, rows),
+    addPage: (key, rows) => void pages.set(key, rows),
     addCursors(rows) {
       cursors = new Map(rows.map((row) => [row.chain_id, row]));
     },
   };
 }
 
-export function isNothingMissing({ keyed, cursors }: MissingReads): boolean {
-  return keyed.size === 0 && !cursors;
+export function isNothingMissing({ keyed, pages, cursors }: MissingReads): boolean {
+  return keyed.size === 0 && pages.size === 0 && !cursors;
 }
 
 /** Keys as the values of a statement. */

@@ -1,6 +1,13 @@
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from "kysely";
+import { selectPage, toPageParameters } from "../pages/page-statement.js";
 import type { CursorRow, IndexTables } from "../schema.js";
-import { selectDeliveries, selectEqualL1Sends, selectTransfers, type ToHexText } from "../transfer-statements.js";
+import {
+  type ListedRow,
+  selectDeliveries,
+  selectEqualL1Sends,
+  selectTransfers,
+  type ToHexText,
+} from "../transfer-statements.js";
 import type { PostgresConnection } from "./connection.js";
 import { type KeyedStatement, type MissingReads, type RecordedStatements, toKeyValues } from "./recorded-statements.js";
 
@@ -38,6 +45,7 @@ export function compileStatements(): RunMissing {
       "arrival_key",
     ),
   };
+  const page = selectPage(db, toHexText).compile().sql;
   const cursors = db.selectFrom("cursors").selectAll().compile().sql;
 
   return async (connection, missing, recorded) => {
@@ -48,6 +56,8 @@ export function compileStatements(): RunMissing {
       for (const row of rows) byKey.get(row[keyColumn] ?? "")?.push(row);
       for (const [key, keyRows] of byKey) recorded.addRows(statement, key, keyRows as never);
     }
+    for (const [key, request] of missing.pages)
+      recorded.addPage(key, (await connection.query<ListedRow>(page, toPageParameters(...request))).rows);
     if (missing.cursors) recorded.addCursors((await connection.query<CursorRow>(cursors)).rows);
   };
 }

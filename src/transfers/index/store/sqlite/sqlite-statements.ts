@@ -1,10 +1,12 @@
 import { getCctpDomain } from "../../../../hop/cctp/cctp.js";
 import type { Network } from "../../../../hop/networks.js";
+import { selectPage, toPageParameters } from "../pages/page-statement.js";
 import type { CursorRow, IndexTables } from "../schema.js";
-import type { IndexSource } from "../transfer-index.js";
 import {
   type DeliverySummary,
   type EqualSend,
+  type IndexSource,
+  type ListedRow,
   selectDeliveries,
   selectEqualL1Sends,
   selectTransfers,
@@ -46,6 +48,7 @@ function prepareTransferStatements(connection: SqliteConnection, keysPerQuery: r
     selectDeliveries(db, toHexText).where("arrival_key", "=", placeholder),
   );
   const equalL1Sends = prepare<EqualSend>(selectEqualL1Sends(db).where("arrival_key", "=", placeholder));
+  const page = prepare<ListedRow>(selectPage(db, toHexText));
   const cursor = prepare<CursorRow>(db.selectFrom("cursors").selectAll().where("chain_id", "=", 0));
   return {
     transfersByKeys(keys) {
@@ -57,6 +60,7 @@ function prepareTransferStatements(connection: SqliteConnection, keysPerQuery: r
     deliveriesByHash,
     deliveriesByKey,
     equalL1Sends,
+    page: (account, after, limit) => page(...toPageParameters(account, after, limit)),
     cursor: (chainId) => cursor(chainId)[0],
   };
 }

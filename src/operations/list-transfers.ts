@@ -1,0 +1,133 @@
+import type { ListTransfersRequest, ListTransfersResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../errors.js";
+import type { Network } from "../hop/networks.js";
+import type { PriceTable, TokenPrices } from "../prices/token-prices.js";
+import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
+import { withTimeout } from "../resilience/with-timeout.js";
+import { decodePageToken, encodePageToken } from "../transfers/list/page-token.js";
+import type { TransferFilter, TransferList, TransferLister } from "../transfers/list/transfer-lister.js";
+import type { TransferState } from "../transfers/status.js";
+import type { CallContext, Operation } from "./operation.js";
+import { parseAddress, parseChain, parseIsFullView, parseNetwork, parseToken, requireParameter } from "./parameters.js";
+import { toTransferStatusMessage } from "./transfer-status-message.js";
+
+export interface ListTransfersDeps {
+  /** undefined: this server has no index. */
+  readonly lister: TransferLister | undefined;
+  readonly prices: Pick<TokenPrices, "peekTable" | "getTable">;
+  /** Maximum duration of a call, in milliseconds. */
+  readonly maxTimeoutMs: number;
+}
+
+const DEFAULT_PAGE_SIZE = 50;
+const MAX_PAGE_SIZE = 1_000;
+/** Transfers of a page that count as one request against the limit of a caller. */
+const TRANSFERS_PER_REQUEST = 50;
+/** How long a response waits for prices. */
+const PRICE_TIMEOUT_MS = 1_000;
+const STATES: readonly TransferState[] = ["PENDING", "BONDED", "UNBONDABLE"];
+
+export function createListTransfers({
+  lister,
+  prices,
+  maxTimeoutMs,
+}: ListTransfersDeps): Operation<ListTransfersRequest, ListTransfersResponse> {
+  /** Returns the prices of the listed tokens; undefined where they cannot be read, so that the USD fields are 0. */
+  function getPrices({ transfers }: TransferList, timeoutMs: number): MaybePromise<PriceTable | undefined> {
+    const tokens = [...new Set(transfers.map(({ sent }) => sent.token))];
+    if (tokens.length === 0) return undefined;
+    return prices.peekTable(tokens) ?? withTimeout(prices.getTable(tokens), timeoutMs, undefined);
+  }
+
+  return (request, context) => {
+    const network = parseNetwork(request.network);
+    const filter = parseFilter(network, request);
+    const pageSize = parsePageSize(request.pageSize);
+    parseIsFullView(request.view);
+    const query = toQueryText(network, filter);
+    const after = parsePageToken(query, request.pageToken);
+    context.addLogFields({ network: network.slug });
+    if (lister === undefined || !lister.isIndexed(network))
+      throw new ServiceError("INDEX_REQUIRED", `this server has no index of transfers on ${network.slug}`);
+
+    const timeoutMs = Math.min(PRICE_TIMEOUT_MS, Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs) / 2);
+    const respond = (list: TransferList): MaybePromise<ListTransfersResponse> => {
+      context.addLogFields({ transfers: list.transfers.length });
+      // The list of an account changes at any moment.
+      context.setCachePolicy("private");
+      return mapMaybeAsync(getPrices(list, timeoutMs), (table) => toResponse(query, list, table));
+    };
+    const read = (): MaybePromise<ListTransfersResponse> =>
+      mapMaybeAsync(lister.list(filter, after, pageSize, context), respond);
+    const counted = countRequests(context, pageSize);
+    return counted === undefined ? read() : counted.then(read);
+  };
+}
+
+/** Counts a large page as several requests. */
+function countRequests(context: CallContext, pageSize: number): Promise<void> | undefined {
+  const count = Math.ceil(pageSize / TRANSFERS_PER_REQUEST);
+  return count === 1 ? undefined : context.countAsRequests(count);
+}
+
+function parseFilter(network: Network, request: ListTransfersRequest): TransferFilter {
+  const { state, token, fromChain, toChain } = request;
+  return {
+    account: parseAddress("account", requireParameter("account", request.account)),
+    state: state === "" ? undefined : parseState(state),
+    token: token === "" ? undefined : parseToken(network, token).symbol,
+    source: fromChain === "" ? undefined : parseChain(network, "fromChain", fromChain),
+    destination: toChain === "" ? undefined : parseChain(network, "toChain", toChain),
+  };
+}
+
+function parseState(value: string): TransferState {
+  const state = STATES.find((name) => name === value);
+  if (state !== undefined) return state;
+  throw new ServiceError("INVALID_PARAMETER", `state is not one of ${STATES.join(", ")}`, { field: "state" });
+}
+
+function parsePageSize(value: number | undefined): number {
+  if (value === undefined) return DEFAULT_PAGE_SIZE;
+  if (value >= 1 && value <= MAX_PAGE_SIZE) return value;
+  throw new ServiceError("INVALID_PARAMETER", `pageSize is not a whole number from 1 to ${MAX_PAGE_SIZE}`, {
+    field: "pageSize",
+  });
+}
+
+function parsePageToken(query: string, token: string): ReturnType<typeof decodePageToken> {
+  if (token === "") return undefined;
+  const position = decodePageToken(query, token);
+  if (position !== undefined) return position;
+  const message = "pageToken is not the nextPageToken of a page with the same account and filters";
+  throw new ServiceError("INVALID_PARAMETER", message, { field: "pageToken" });
+}
+
+/** Returns text that is the same for queries with the same list. The size of the pages is no part of it. */
+function toQueryText(network: Network, { account, state, token, source, destination }: TransferFilter): string {
+  return [network.slug, account, state, token, source?.slug, destination?.slug].map((part) => part ?? "").join(" ");
+}
+
+function toResponse(query: string, list: TransferList, table: PriceTable | undefined): ListTransfersResponse {
+  const pricesUsd = new Map<string, number>();
+  const getPriceUsd = (token: string): number => {
+    const price = pricesUsd.get(token) ?? readPrice(table, token);
+    pricesUsd.set(token, price);
+    return price;
+  };
+  return {
+    $typeName: "hop.bridge.v1.ListTransfersResponse",
+    transfers: list.transfers.map((status) => toTransferStatusMessage(status, getPriceUsd(status.sent.token))),
+    nextPageToken: list.next === undefined ? "" : encodePageToken(query, list.next),
+    coveredFrom: BigInt(list.coveredFromSeconds),
+  };
+}
+
+/** Returns the price of a token; 0 without one. */
+function readPrice(table: PriceTable | undefined, token: string): number {
+  try {
+    return table?.getUsdPrice(token) ?? 0;
+  } catch {
+    return 0;
+  }
+}

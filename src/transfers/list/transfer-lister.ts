@@ -1,0 +1,185 @@
+import { setImmediate } from "node:timers/promises";
+import { ServiceError } from "../../errors.js";
+import type { Chain, Network } from "../../hop/networks.js";
+import { catchMaybeAsync, type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
+import type { IndexedTransfer } from "../index/store/pages/transfer-page.js";
+import { LIST_START, type ListPosition, type TransferPage } from "../index/store/pages/transfer-page.js";
+import type { TransferIndexReader } from "../index/store/transfer-index.js";
+import { createFairSemaphore } from "../spend/fair-semaphore.js";
+import { buildTransferStatus, type TransferState, type TransferStatus } from "../status.js";
+
+/** Which transfers to list; undefined: any. */
+export interface TransferFilter {
+  /** Address of the sender or the recipient, lower-case hex. */
+  readonly account: string;
+  readonly state: TransferState | undefined;
+  /** Symbol of the token. */
+  readonly token: string | undefined;
+  readonly source: Chain | undefined;
+  readonly destination: Chain | undefined;
+}
+
+/** A page of a list. */
+export interface TransferList {
+  /** Newest first; fewer than requested where many transfers do not match the filter. */
+  readonly transfers: readonly TransferStatus[];
+  /** Where the next page begins; undefined: there are no more transfers. */
+  readonly next: ListPosition | undefined;
+  /** Since when every chain is indexed, Unix seconds. */
+  readonly coveredFromSeconds: number;
+}
+
+/** Who asks, and for how long. */
+export interface ListContext {
+  readonly caller: string;
+  readonly signal: AbortSignal;
+}
+
+/** Lists the transfers of an account from the index. */
+export interface TransferLister {
+  /** Returns whether the transfers of a network are indexed. */
+  isIndexed(network: Network): boolean;
+  /**
+   * Returns a page, synchronously if it is small. Every transfer that is indexed all the time is in exactly one page, however
+   * many are added meanwhile, and wherever a reorg moves it.
+   * @param after undefined for the first page
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when the index cannot be read
+   */
+  list(
+    filter: TransferFilter,
+    after: ListPosition | undefined,
+    pageSize: number,
+    context: ListContext,
+  ): MaybePromise<TransferList>;
+}
+
+export interface TransferListerDeps {
+  /** Runs a query of the index; throws, or rejects, if it cannot be read. */
+  readonly readIndex: <T>(query: (index: TransferIndexReader) => T) => MaybePromise<T>;
+  /** The network that is indexed. */
+  readonly network: Network;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** Sends per read: a millisecond in which the event loop serves nobody else. */
+const ROWS_PER_READ = 100;
+/** Sends that a page reads at most: those of pages that a filter leaves nearly empty. */
+const MAX_ROWS_PER_PAGE = 1_000;
+/** A page ends after as many IDs of other transfers, of which a transaction may have hundreds: some 700 KB. */
+const MAX_OTHER_IDS_PER_PAGE = 10_000;
+/** Pages of several reads in progress for one caller; twice as many for all. Each takes up to 3 MB. */
+const LARGE_PAGES_PER_CALLER = 2;
+
+export function createTransferLister({ readIndex, network, now }: TransferListerDeps): TransferLister {
+  const largePages = createFairSemaphore(LARGE_PAGES_PER_CALLER);
+
+  function read<T>(query: (index: TransferIndexReader) => T): MaybePromise<T> {
+    const fail = (cause: unknown): never => {
+      throw new ServiceError("UPSTREAM_UNAVAILABLE", "the index cannot be read", { cause });
+    };
+    try {
+      return catchMaybeAsync(readIndex(query), fail);
+    } catch (error) {
+      return fail(error);
+    }
+  }
+
+  function readCoveredFrom(): MaybePromise<number> {
+    return read((index) => {
+      const starts = Array.from(network.chains.keys(), (slug) => index.getCoverage(slug)?.fromTimestamp);
+      return Math.max(...starts.map((start) => start ?? Math.floor(now() / 1_000)));
+    });
+  }
+
+  return {
+    isIndexed: (other) => other === network,
+    list(filter, after, pageSize, context) {
+      const page = new PageBuilder(filter, pageSize, after ?? LIST_START);
+      const readMore = (): MaybePromise<void> => {
+        const rows = read((index) => index.readPage(filter.account, page.position, page.countRowsToRead()));
+        return mapMaybeAsync(rows, (part) => page.add(part));
+      };
+      const finish = (): MaybePromise<TransferList> =>
+        mapMaybeAsync(readCoveredFrom(), (coveredFromSeconds) => ({
+          transfers: page.transfers,
+          next: page.isAtEnd ? undefined : page.position,
+          coveredFromSeconds,
+        }));
+      const readOn = (): Promise<TransferList> =>
+        largePages.acquire(context.caller, context.signal, async () => {
+          while (!page.isComplete()) {
+            await setImmediate();
+            context.signal.throwIfAborted();
+            await readMore();
+          }
+          return finish();
+        });
+      return mapMaybeAsync(readMore(), () => (page.isComplete() ? finish() : readOn()));
+    },
+  };
+}
+
+/** A page while it is read. */
+class PageBuilder {
+  readonly transfers: TransferStatus[] = [];
+  isAtEnd = false;
+  private readonly isFiltered: boolean;
+  private rowsRead = 0;
+  private otherIds = 0;
+
+  constructor(
+    private readonly filter: TransferFilter,
+    private readonly pageSize: number,
+    /** Position of the last send that was considered. */
+    public position: ListPosition,
+  ) {
+    const { account: _, ...conditions } = filter;
+    this.isFiltered = Object.values(conditions).some((condition) => condition !== undefined);
+  }
+
+  isComplete(): boolean {
+    return (
+      this.isAtEnd ||
+      this.transfers.length >= this.pageSize ||
+      this.rowsRead >= MAX_ROWS_PER_PAGE ||
+      this.otherIds >= MAX_OTHER_IDS_PER_PAGE
+    );
+  }
+
+  /** One more than the page takes, so that a full page knows whether it is the last. With a filter, any number may match. */
+  countRowsToRead(): number {
+    return this.isFiltered ? ROWS_PER_READ : Math.min(ROWS_PER_READ, this.pageSize - this.transfers.length + 1);
+  }
+
+  add({ entries, next }: TransferPage): void {
+    this.rowsRead += ROWS_PER_READ;
+    for (const { transfer, position } of entries) {
+      if (this.transfers.length >= this.pageSize || this.otherIds >= MAX_OTHER_IDS_PER_PAGE) return;
+      this.position = position;
+      const status = toStatus(transfer);
+      if (!isMatch(status, this.filter)) continue;
+      this.transfers.push(status);
+      this.otherIds += status.otherTransferIds.length;
+    }
+    if (next === undefined) this.isAtEnd = true;
+    else this.position = next;
+  }
+}
+
+/** Builds a status of what the index knows: a transfer is pending until its delivery is indexed. */
+function toStatus({ sent, delivery, isFinal, otherTransferIds, destinationCoverage }: IndexedTransfer): TransferStatus {
+  const observedAtMs = destinationCoverage?.observedAtMs ?? 0;
+  return buildTransferStatus(sent, delivery, {
+    ...{ source: "index", observedAtMs, isFinal, otherTransferIds, priceUsd: undefined },
+  });
+}
+
+function isMatch({ sent, state }: TransferStatus, filter: TransferFilter): boolean {
+  return (
+    (filter.state === undefined || state === filter.state) &&
+    (filter.token === undefined || sent.token === filter.token) &&
+    (filter.source === undefined || sent.source === filter.source) &&
+    (filter.destination === undefined || sent.destination === filter.destination)
+  );
+}
