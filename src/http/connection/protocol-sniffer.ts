@@ -16,7 +16,7 @@ export function sniffProtocol(
   onDetected: (isHttp2: boolean, start: Buffer) => void,
 ): void {
   let start = EMPTY;
-  const timer = setTimeout(destroy, timeoutMs);
+  const timer = setTimeout(() => socket.destroy(), timeoutMs);
 
   function onReadable(): void {
     const chunk: Buffer | null = socket.read();
@@ -24,23 +24,23 @@ export function sniffProtocol(
     start = start.length === 0 ? chunk : Buffer.concat([start, chunk]);
     if (start.length < HTTP2_PREFACE_START.length) return;
     end();
-    const received = start;
-    // The listener for the end of the connection keeps this scope in memory.
-    start = EMPTY;
-    socket.unshift(received);
-    onDetected(received.toString("latin1", 0, HTTP2_PREFACE_START.length) === HTTP2_PREFACE_START, received);
+    socket.unshift(start);
+    onDetected(start.toString("latin1", 0, HTTP2_PREFACE_START.length) === HTTP2_PREFACE_START, start);
   }
+  /** Leaves no listener that would keep this scope in memory for as long as the connection is open. */
   function end(): void {
     clearTimeout(timer);
     socket.off("readable", onReadable);
     socket.off("end", destroy);
-  }
-  function destroy(): void {
-    socket.destroy();
+    socket.off("close", end);
   }
 
   socket.on("readable", onReadable);
   socket.on("end", destroy);
   socket.on("error", destroy);
-  socket.once("close", end);
+  socket.on("close", end);
+}
+
+function destroy(this: Socket): void {
+  this.destroy();
 }

@@ -2,12 +2,15 @@ import type { Message } from "@bufbuild/protobuf";
 import type { EventStreamFields } from "./event-stream-fields.js";
 import { createRestJsonPrinter, type RestJsonPrinter } from "./json-printer.js";
 
-/** Prints the messages of one stream as Server-Sent Events, and remembers the last id. */
+/** Prints the messages of a method as Server-Sent Events. */
 export interface EventPrinter {
-  /** Throws for a message without an event, or with an id that the format cannot hold. */
-  print(message: Message): string;
-  /** Prints the event that completes a stream, with the last id. */
-  printEnd(): string;
+  /** Returns the id of a message; empty: it has none. Throws for one that the format cannot hold. */
+  getId(message: Message): string;
+  /**
+   * Prints a message, with its member's JSON on one line. Throws for a message without an event.
+   * @param id of the event: its own, or the last one of the stream
+   */
+  print(message: Message, id: string): string;
 }
 
 /** What an id may hold: visible ASCII. Line ends would end the field, and a NUL would make it void. */
@@ -17,30 +20,35 @@ const ID_PATTERN = /^[\x21-\x7e]*$/;
 const MIN_RETRY_MS = 1000;
 const MAX_RETRY_MS = 5000;
 
-/** Creates printers for the streams of one method: of the messages, each member's JSON stands on one line. */
-export function createEventPrinterFactory({ id, oneofName, members }: EventStreamFields): () => EventPrinter {
+export function createEventPrinter({ id, oneofName, members }: EventStreamFields): EventPrinter {
   const printers = new Map<string, { readonly start: string; readonly print: RestJsonPrinter }>();
   for (const { localName, jsonName, message } of members) {
     if (message === undefined) continue;
     printers.set(localName, { start: `event: ${jsonName}\n`, print: createRestJsonPrinter(message) });
   }
-  return () => {
-    let lastId = "";
-    const printId = (): string => (lastId === "" ? "" : `id: ${lastId}\n`);
-    return {
-      print(message) {
-        const fields = message as unknown as Readonly<Record<string, unknown>>;
-        const event = fields[oneofName] as { readonly case?: string; readonly value?: Message };
-        const printer = printers.get(event.case ?? "");
-        if (printer === undefined || event.value === undefined) throw new Error("a message of a stream has no event");
-        const token = fields[id.localName] as string;
-        if (!ID_PATTERN.test(token)) throw new Error("the id of an event is not visible ASCII");
-        if (token !== "") lastId = token;
-        return `${printer.start}${printId()}data: ${printer.print(event.value)}\n\n`;
-      },
-      printEnd: () => `event: end\n${printId()}data: {}\n\n`,
-    };
+  const read = (message: Message, name: string) => (message as unknown as Readonly<Record<string, unknown>>)[name];
+  return {
+    getId(message) {
+      const text = read(message, id.localName) as string;
+      if (!ID_PATTERN.test(text)) throw new Error("the id of an event is not visible ASCII");
+      return text;
+    },
+    print(message, eventId) {
+      const event = read(message, oneofName) as { readonly case?: string; readonly value?: Message };
+      const printer = printers.get(event.case ?? "");
+      if (printer === undefined || event.value === undefined) throw new Error("a message of a stream has no event");
+      return `${printer.start}${printId(eventId)}data: ${printer.print(event.value)}\n\n`;
+    },
   };
+}
+
+/** Prints the event that completes a stream, with the last id. */
+export function printEnd(lastId: string): string {
+  return `event: end\n${printId(lastId)}data: {}\n\n`;
+}
+
+function printId(id: string): string {
+  return id === "" ? "" : `id: ${id}\n`;
 }
 
 /** Prints a failure after the first event. Not as `error`, which is EventSource's own. */

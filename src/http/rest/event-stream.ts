@@ -9,14 +9,15 @@ import {
   type HeaderList,
   type HttpExchange,
   type PathHandler,
+  releaseSentHead,
   sendError,
   writeFlushedChunk,
   writeHead,
 } from "../request/response.js";
 import { admitStream } from "../stream/admit-stream.js";
-import type { StreamTransport } from "../stream/stream-transport.js";
+import type { StreamOutcome, StreamTransport } from "../stream/stream-transport.js";
 import type { StreamingCalls } from "../stream/streaming-calls.js";
-import { createEventPrinterFactory, type EventPrinter, printFailure, printRetry } from "./event-printer.js";
+import { createEventPrinter, type EventPrinter, printEnd, printFailure, printRetry } from "./event-printer.js";
 import { readEventStreamFields } from "./event-stream-fields.js";
 import type { QueryBinder } from "./query-binder.js";
 
@@ -48,7 +49,7 @@ export function createEventStreamHandler(
   { calls, quota, random = Math.random }: EventStreamOptions,
 ): PathHandler {
   const fields = readEventStreamFields(method);
-  const createPrinter = createEventPrinterFactory(fields);
+  const printer = createEventPrinter(fields);
   const lastEventIdName = fields.lastEventId.localName;
 
   function parse({ req }: HttpExchange, query: string): Message {
@@ -76,45 +77,59 @@ export function createEventStreamHandler(
         sendError(exchange, context.recordFailure(error));
         return;
       }
-      const transport = createTransport(exchange, createPrinter(), random);
+      const transport = new EventStreamTransport(exchange, printer, random);
       calls.open({ context, operation, request, transport, remainingMs: undefined });
     },
     [LAST_EVENT_ID_HEADER],
   );
 }
 
-function createTransport(exchange: HttpExchange, printer: EventPrinter, random: () => number): StreamTransport {
-  const { res, context } = exchange;
-  /** Writes the head of the response if it is not written yet. Returns what comes before the first event. */
-  function start(): string {
-    if (res.headersSent) return "";
-    writeEventStreamHead(exchange);
-    return printRetry(random);
+/** Sends the messages of one stream. A class because there are thousands: its methods are shared. */
+class EventStreamTransport implements StreamTransport {
+  private lastId = "";
+
+  constructor(
+    private readonly exchange: HttpExchange,
+    private readonly printer: EventPrinter,
+    private readonly random: () => number,
+  ) {}
+
+  write(message: Message, onFlushed: () => void): number {
+    const { exchange, printer } = this;
+    const id = printer.getId(message) || this.lastId;
+    const event = printer.print(message, id);
+    this.lastId = id;
+    const text = this.start() + event;
+    writeFlushedChunk(exchange.res, text, onFlushed);
+    releaseSentHead(exchange.res);
+    return Buffer.byteLength(text);
   }
-  return {
-    write(message, onFlushed) {
-      const event = printer.print(message);
-      const text = start() + event;
-      writeFlushedChunk(res, text, onFlushed);
-      return Buffer.byteLength(text);
-    },
-    finish(outcome) {
-      if (outcome.kind === "failed") {
-        const error = context.recordFailure(outcome.error);
-        if (res.headersSent) endWith(exchange, printFailure(toErrorBody(error)));
-        else sendError(exchange, error);
-        return;
-      }
-      context.code = "ok";
-      // An empty response would be one that EventSource does not repeat.
-      if (outcome.kind === "interrupted") endWith(exchange, start());
-      else if (res.headersSent) endWith(exchange, printer.printEnd());
-      else {
-        writeHead(res, 204, [...buildCommonHeaders(context), ...NO_STORE_HEADERS]);
-        res.end();
-      }
-    },
-  };
+
+  finish(outcome: StreamOutcome): void {
+    const { exchange, lastId } = this;
+    const { res, context } = exchange;
+    if (outcome.kind === "failed") {
+      const error = context.recordFailure(outcome.error);
+      if (res.headersSent) endWith(exchange, printFailure(toErrorBody(error)));
+      else sendError(exchange, error);
+      return;
+    }
+    context.code = "ok";
+    // An empty response would be one that EventSource does not repeat.
+    if (outcome.kind === "interrupted") endWith(exchange, this.start());
+    else if (res.headersSent) endWith(exchange, printEnd(lastId));
+    else {
+      writeHead(res, 204, [...buildCommonHeaders(context), ...NO_STORE_HEADERS]);
+      res.end();
+    }
+  }
+
+  /** Writes the head of the response if it is not written yet. Returns what comes before the first event. */
+  private start(): string {
+    if (this.exchange.res.headersSent) return "";
+    writeEventStreamHead(this.exchange);
+    return printRetry(this.random);
+  }
 }
 
 function writeEventStreamHead({ res, context }: HttpExchange): void {

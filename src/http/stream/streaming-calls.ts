@@ -26,8 +26,8 @@ export interface StreamingCalls {
 /** Unread bytes of one stream from which on it is not ready: 10,000 readers that do not read take 40 MB. */
 const READY_BELOW_BYTES = 4 * 1024;
 
-/** How long operations may take to end their streams when the server stops. */
-const DRAIN_MS = 1500;
+/** How long operations may take to end their streams after they were told that the server stops. */
+const DRAIN_MS = 1000;
 
 /** Streams that are drained in one turn of the event loop. */
 const DRAINED_PER_TURN = 100;
@@ -39,17 +39,18 @@ const DRAINED_PER_TURN = 100;
 export function createStreamingCalls(draining: AbortSignal): StreamingCalls {
   const open = new Set<OpenStream>();
 
-  function drainSome(streams: readonly OpenStream[], from: number): void {
+  function drain(streams: readonly OpenStream[], from = 0): void {
     const next = from + DRAINED_PER_TURN;
     for (const stream of streams.slice(from, next)) stream.drain();
-    if (next < streams.length) setImmediate(() => drainSome(streams, next));
+    if (next < streams.length) setImmediate(() => drain(streams, next));
+    else {
+      setTimeout(() => {
+        for (const stream of streams) stream.interrupt();
+      }, DRAIN_MS).unref();
+    }
   }
   function drainAll(): void {
-    if (open.size === 0) return;
-    drainSome([...open], 0);
-    setTimeout(() => {
-      for (const stream of open) stream.interrupt();
-    }, DRAIN_MS).unref();
+    if (open.size > 0) drain([...open]);
   }
   draining.addEventListener("abort", drainAll);
 
