@@ -5,6 +5,7 @@ import { getErrorMessage } from "../errors.js";
 import { getNetwork } from "../hop/networks.js";
 import type { Logger } from "../observability/log.js";
 import { monotonicNow, sleep } from "../resilience/clock.js";
+import { createDeliveryTimes, type DeliveryTimes } from "../transfers/delivery-times/delivery-times.js";
 import type { IndexCoverage } from "../transfers/index/store/index-coverage.js";
 import type { IndexHandle } from "../transfers/index/store/open-index.js";
 import type { TransferIndexReader } from "../transfers/index/store/transfer-index.js";
@@ -18,6 +19,7 @@ import { StartupError } from "./startup-error.js";
 export interface IndexModule {
   readonly source: IndexLookup;
   readonly lister: TransferLister;
+  readonly deliveryTimes: Pick<DeliveryTimes, "get">;
   /** Returns the indexed range of a chain; undefined: nothing yet. */
   coverage(slug: string): IndexCoverage | undefined;
   /**
@@ -40,6 +42,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
   const shutdown = new AbortController();
   let handle: IndexHandle | undefined;
   let sync: Promise<void> | undefined;
+  let measurement: Promise<void> | undefined;
 
   const listener: IndexSyncListener = {
     onError: (chain, error) => logger.warn({ chain, error: getErrorMessage(error) }, "index sync failed; retrying"),
@@ -54,7 +57,18 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
     return query(handle.reader);
   };
 
+  const deliveryTimes = createDeliveryTimes({
+    network,
+    readDelivered(...range) {
+      if (handle === undefined) throw new Error("the index is not open");
+      return handle.readDelivered(...range);
+    },
+    ...{ now: Date.now, monotonicNow, sleep },
+    onError: (error) => logger.warn({ error: getErrorMessage(error) }, "delivery times could not be measured"),
+  });
+
   return {
+    deliveryTimes,
     source: createIndexLookup({
       getIndex: () => handle?.reader,
       network,
@@ -70,6 +84,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
       handle = await openIndex(config.file, network).catch((error: unknown) => {
         throw new StartupError(getErrorMessage(error));
       });
+      measurement = deliveryTimes.run(shutdown.signal);
       sync = syncIndex({
         index: handle,
         network,
@@ -87,6 +102,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
     async stop() {
       shutdown.abort();
       await sync?.catch(() => {});
+      await measurement;
       handle?.close();
       handle = undefined;
     },

@@ -13,6 +13,7 @@ import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { Clocks } from "../resilience/clock.js";
 import type { SharedState } from "../shared-state/shared-state.js";
+import type { TransfersModule } from "./compose-transfers.js";
 import type { OffChainSources } from "./off-chain-sources.js";
 
 /** The quote engine with everything it needs. */
@@ -33,12 +34,15 @@ export interface ComposeQuotesOptions {
   readonly tracing: Tracing | undefined;
   readonly logger: Logger;
   readonly sharedState: SharedState | undefined;
+  /** Measured delivery times; undefined: there is no index. */
+  readonly deliveryTimes: TransfersModule["deliveryTimes"];
 }
 
 type OnChainStateRead = NonNullable<RouteCacheDeps["onRead"]>;
 
 export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
-  const { config, chains, offChainSources, limiter, clocks, metrics, tracing, logger, sharedState } = options;
+  const { config, chains, offChainSources, limiter, clocks, metrics, tracing, logger, sharedState, deliveryTimes } =
+    options;
   const shutdown = new AbortController();
   const access = { ...offChainSources, chains: chains.forNetwork };
   const sdkEngine = createSdkEngine({ ...access, limiter });
@@ -72,6 +76,10 @@ export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
     sharedState,
     onReceived: (network, { slug }, state) => recordHead(network, slug, state),
     onQuoteAge: metrics.observeQuoteAge,
+    ...(deliveryTimes && {
+      getDeliveryTime: ({ token, source, destination }) =>
+        deliveryTimes.get({ token: token.symbol, source, destination }),
+    }),
     ...(config.quoteVerifyRate > 0 && { onQuoteServed: createComparison(sdkEngine) }),
   });
 

@@ -29,6 +29,8 @@ export interface TransfersModule {
   readonly details: TransferDetailsFinder;
   /** undefined: there is no index. */
   readonly lister: TransferLister | undefined;
+  /** Delivery times of mainnet; undefined: there is no index. */
+  readonly deliveryTimes: IndexModule["deliveryTimes"] | undefined;
   /** Returns the explorer's health; undefined: the explorer is disabled. */
   explorerHealth(): SourceHealth | undefined;
   /** Returns the indexed range of a mainnet chain; undefined: there is no index. */
@@ -90,6 +92,7 @@ export function composeTransfers({
   });
   const details = createTransferDetailsFinder({
     readDetails: createDetailsReader({ logScanner, finality }),
+    getMedianDeliverySeconds: indexModule && ((route) => indexModule.deliveryTimes.get(route).p50Seconds),
     budgets,
     limiter,
     timeoutMs: config.requestTimeoutMs,
@@ -100,6 +103,7 @@ export function composeTransfers({
     statusCache,
     details,
     lister: indexModule?.lister,
+    deliveryTimes: indexModule?.deliveryTimes,
     explorerHealth: () => explorer?.health(),
     indexCoverage: indexModule?.coverage,
     async start() {

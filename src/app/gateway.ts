@@ -112,12 +112,12 @@ export async function createGateway(
   const offChainSources = createOffChainSources({ config, chains, logger, clocks: turnClocks, sharedState });
   const { settings, prices } = offChainSources;
   const limiter = createAdaptiveLimiter(monotonicNow);
+  const transfers = composeTransfers({ config, chains, limiter, metrics, logger });
   const quotes = composeQuotes({
     ...{ config, chains, offChainSources, limiter, metrics, tracing, logger, sharedState },
-    clocks: turnClocks,
+    ...{ clocks: turnClocks, deliveryTimes: transfers.deliveryTimes },
   });
   const maxTimeoutMs = config.requestTimeoutMs;
-  const transfers = composeTransfers({ config, chains, limiter, metrics, logger });
   const callerQuota = createFairQuota(() => MAX_PENDING_REQUESTS);
   const batchQuota = createFairQuota(() => MAX_PENDING_BATCH_QUOTES);
   const dependencies = createDependencyMonitor({ chains, offChainSources, transfers, ...clocks });

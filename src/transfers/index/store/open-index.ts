@@ -3,12 +3,13 @@ import type { Network } from "../../../hop/networks.js";
 import type { IndexChangeFeed } from "./changes/index-changes.js";
 import { createIndexStore, type IndexStore } from "./index-store.js";
 import type { Leases } from "./lease.js";
+import type { DeliveredReader } from "./pages/delivered-statement.js";
 import type { IndexTables } from "./schema.js";
 import { createFileLeases } from "./sqlite/file-lease.js";
 import { migrateIndex } from "./sqlite/migrate-file.js";
 import { createKysely, createTransactionRunner, openSqlite } from "./sqlite/sqlite.js";
 import { createSqliteChangeFeed } from "./sqlite/sqlite-change-feed.js";
-import { createSqliteSource } from "./sqlite/sqlite-statements.js";
+import { createDeliveredReader, createSqliteSource } from "./sqlite/sqlite-statements.js";
 import { createTransferIndex, type TransferIndexReader } from "./transfer-index.js";
 
 /** An open index file. */
@@ -17,6 +18,7 @@ export interface IndexHandle {
   readonly reader: TransferIndexReader;
   readonly store: IndexStore;
   readonly changes: IndexChangeFeed;
+  readonly readDelivered: DeliveredReader;
   /** Leases of the work that one process does for all that share the index. */
   readonly leases: Leases;
   close(): void;
@@ -52,6 +54,7 @@ export async function openIndex(file: string, network: Network): Promise<IndexHa
         notify,
       ),
       changes: createSqliteChangeFeed(readConnection, subscribe),
+      readDelivered: createDeliveredReader(readConnection),
       leases: createFileLeases(file, process.pid),
       close() {
         reader.close();

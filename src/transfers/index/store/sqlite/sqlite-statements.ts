@@ -1,5 +1,6 @@
 import { getCctpDomain } from "../../../../hop/cctp/cctp.js";
 import type { Network } from "../../../../hop/networks.js";
+import { type DeliveredReader, type DeliveredRow, selectDelivered } from "../pages/delivered-statement.js";
 import { selectPage, toPageParameters } from "../pages/page-statement.js";
 import type { CursorRow, IndexTables } from "../schema.js";
 import {
@@ -23,6 +24,13 @@ export function createSqliteSource(connection: SqliteConnection, network: Networ
     inSnapshot: (read) => connection.transaction(read),
     close: () => void connection.close(),
   };
+}
+
+/** Prepares the read of what chains have delivered. */
+export function createDeliveredReader(connection: SqliteConnection): DeliveredReader {
+  const db = createKysely<IndexTables>(connection);
+  const read = prepareQuery<DeliveredRow>(connection, selectDelivered(db).compile().sql);
+  return (chainId, { block, logIndex }, limit) => read(chainId, block, block, logIndex, limit);
 }
 
 /**
