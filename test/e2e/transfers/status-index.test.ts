@@ -17,6 +17,14 @@ let environment: Record<string, string>;
 let gateway: TestGateway;
 /** The chains' responses, by query. */
 const expected = new Map<string, unknown>();
+/** The chains' details, by query. */
+const expectedDetails = new Map<string, unknown>();
+
+/** Leaves out finality, which comes with time. */
+const toComparable = (body: unknown): unknown =>
+  JSON.parse(JSON.stringify((body as { details: unknown }).details), (name, value) =>
+    name === "isFinal" ? undefined : value,
+  );
 
 beforeAll(async () => {
   const plain = await startGateway();
@@ -26,6 +34,8 @@ beforeAll(async () => {
     const { bondTransactionHash } = body as { bondTransactionHash: string };
     expected.set(both, body).set(`transferId=${transferId}`, body);
     if (bondTransactionHash !== "") expected.set(`transferHash=${bondTransactionHash}`, body);
+    const full = await plain.get(`/v1/transfer-status?${both}&view=FULL`);
+    expectedDetails.set(`${both}&view=FULL`, toComparable(full.body));
   }
   await plain.stop();
 
@@ -67,6 +77,13 @@ test("answers like the chains for every kind of query, without reading them", as
       return statusReads.filter((method) => methods.has(method));
     })
     .toEqual([]);
+});
+
+test("adds the details of the chains to indexed statuses", async () => {
+  for (const [query, details] of expectedDetails) {
+    const { body, headers } = await gateway.get(`/v1/transfer-status?${query}`);
+    expect([query, headers.get("source"), toComparable(body)]).toEqual([query, "index", details]);
+  }
 });
 
 test("searches only the newest logs of the chains for an ID that is not indexed", async () => {

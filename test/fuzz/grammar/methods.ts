@@ -72,7 +72,7 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
       procedure: "GetTransferStatus",
       schema: GetTransferStatusRequestSchema,
       fields: fc
-        .tuple(transfers, fc.nat(2), fc.record({ network, rpcUrl }))
+        .tuple(transfers, fc.nat(2), fc.record({ network, rpcUrl, view }))
         .map(([{ transferId, transactionHash }, form, more]) => ({
           ...(form === 0
             ? { transferId }
