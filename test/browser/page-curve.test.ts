@@ -75,6 +75,21 @@ describe.skipIf(browserPath === undefined)("the rate curve (needs chromium)", ()
     await limited.stop();
   });
 
+  test("asks for the whole curve in one call", async () => {
+    const paths: string[] = [];
+    const { page, close } = await open(`/#quote?${ROUTE}&amount=20000`, {
+      before: async (browserPage) => {
+        browserPage.on("request", (request) => {
+          const { pathname } = new URL(request.url());
+          if (pathname.startsWith("/v1/quote")) paths.push(pathname);
+        });
+      },
+    });
+    await page.locator('#curve[aria-busy="false"]').waitFor();
+    expect(paths).toEqual(["/v1/quote", "/v1/quotes"]);
+    await close();
+  });
+
   test("shows no price impact for an amount that is too small", async () => {
     const { page, close } = await open("/#quote?token=USDT&from=ethereum&to=arbitrum&amount=0.000123");
     await page.locator('#curve[aria-busy="false"]').waitFor();

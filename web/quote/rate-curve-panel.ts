@@ -1,5 +1,5 @@
 import { buildPath, fetchApiWithRetry } from "../shared/api/api-client.js";
-import type { QuoteResponse } from "../shared/api/api-types.js";
+import type { BatchQuotesResponse, QuoteResponse } from "../shared/api/api-types.js";
 import { getElement } from "../shared/elements/dom.js";
 import { formatAmount, groupThousands } from "../shared/format/amounts.js";
 import { sleep } from "../shared/format/time.js";
@@ -11,7 +11,7 @@ import {
   priceImpact,
   type QuotePoint,
 } from "./price-impact.js";
-import { type CurvePoint, quoteAmounts, sampleAmounts, selectQuotedPoints } from "./rate-curve.js";
+import { type CurvePoint, sampleAmounts, selectQuotedPoints, toCurvePoints, toQuotePoint } from "./rate-curve.js";
 import { drawRateCurve, type RateCurveChart } from "./rate-curve-chart.js";
 import { renderRateCurveTable } from "./rate-curve-table.js";
 
@@ -58,15 +58,11 @@ export function createRateCurvePanel(): RateCurvePanel {
     await sleep(DEBOUNCE_MS, signal);
     const quotedAmount = BigInt(quote.amountIn);
     const token = query.token ?? "";
-    const points = await quoteAmounts(
-      sampleAmounts(quotedAmount),
-      async (sent) => (sent === quotedAmount ? { sent, quote: toPoint(quote) } : fetchCurvePoint(sent, query, signal)),
-      signal,
-    );
+    const points = await fetchCurvePoints(sampleAmounts(quotedAmount), query, signal);
     const quotedPoints = selectQuotedPoints(points);
     const reference = findReferencePoint(quotedPoints);
     const formatToken = (raw: bigint): string => `${groupThousands(formatAmount(raw, decimals))} ${token}`;
-    const impact = describeImpact(toPoint(quote), reference, formatToken);
+    const impact = describeImpact(toQuotePoint(quote), reference, formatToken);
     table.replaceChildren(renderRateCurveTable(points, reference, { token, decimals, quotedAmount }));
     summary.textContent = describeCurve(quotedPoints, reference, formatToken);
     chart?.destroy();
@@ -100,23 +96,20 @@ export function createRateCurvePanel(): RateCurvePanel {
   };
 }
 
-async function fetchCurvePoint(
-  sent: bigint,
+/** Fetches the quotes of all amounts in one call, so that they are of the same state of the chains. */
+async function fetchCurvePoints(
+  amounts: readonly bigint[],
   query: Readonly<Record<string, string>>,
   signal: AbortSignal,
-): Promise<CurvePoint> {
+): Promise<readonly CurvePoint[]> {
   try {
-    const path = buildPath("/v1/quote", { ...query, amount: String(sent) });
-    const { body } = await fetchApiWithRetry<QuoteResponse>(path, signal);
-    return { sent, quote: toPoint(body) };
+    const path = buildPath("/v1/quotes", { ...query, amount: amounts.map(String) });
+    const { body } = await fetchApiWithRetry<BatchQuotesResponse>(path, signal);
+    return toCurvePoints(amounts, body.results);
   } catch (error) {
     signal.throwIfAborted();
-    return { sent, error: (error as Error).message };
+    return amounts.map((sent) => ({ sent, error: (error as Error).message }));
   }
-}
-
-function toPoint({ amountIn, estimatedReceived, bonderFee }: QuoteResponse): QuotePoint {
-  return { sent: BigInt(amountIn), received: BigInt(estimatedReceived), fee: BigInt(bonderFee) };
 }
 
 function describeImpact(

@@ -1,3 +1,4 @@
+import type { QuoteResponse, QuoteResult } from "../shared/api/api-types.js";
 import type { QuotePoint } from "./price-impact.js";
 
 const POINTS_PER_DECADE = 8;
@@ -31,30 +32,16 @@ export type CurvePoint =
   | { readonly sent: bigint; readonly quote: QuotePoint }
   | { readonly sent: bigint; readonly error: string };
 
-/** Limits the load that one page puts on the service. */
-const MAX_CONCURRENT_QUOTES = 4;
+/** Returns the points of the amounts, in their order. @param results of the same amounts, in the same order */
+export function toCurvePoints(amounts: readonly bigint[], results: readonly QuoteResult[]): readonly CurvePoint[] {
+  return amounts.map((sent, index) => {
+    const { quote, error } = results[index] ?? {};
+    return quote === undefined ? { sent, error: error?.message ?? "No quote." } : { sent, quote: toQuotePoint(quote) };
+  });
+}
 
-/**
- * Quotes several amounts, at most four at a time. Returns the points in the order of the amounts.
- * @param fetchPoint must reject only when the signal aborts
- * @throws the abort reason of the signal
- */
-export async function quoteAmounts(
-  amounts: readonly bigint[],
-  fetchPoint: (sent: bigint, signal: AbortSignal) => Promise<CurvePoint>,
-  signal: AbortSignal,
-): Promise<readonly CurvePoint[]> {
-  const points: CurvePoint[] = [];
-  let next = 0;
-  async function runWorker(): Promise<void> {
-    for (let index = next++; index < amounts.length; index = next++) {
-      signal.throwIfAborted();
-      points[index] = await fetchPoint(amounts[index] ?? 0n, signal);
-    }
-  }
-  await Promise.all(Array.from({ length: MAX_CONCURRENT_QUOTES }, runWorker));
-  signal.throwIfAborted();
-  return points;
+export function toQuotePoint({ amountIn, estimatedReceived, bonderFee }: QuoteResponse): QuotePoint {
+  return { sent: BigInt(amountIn), received: BigInt(estimatedReceived), fee: BigInt(bonderFee) };
 }
 
 /** Returns the quotes of the points that have one. */

@@ -10,6 +10,18 @@ export interface QuoteResponse {
   readonly destinationDeadline: number;
 }
 
+/** A result of `/v1/quotes`: a quote or an error. */
+export interface QuoteResult {
+  readonly toChain: string;
+  readonly amount: string;
+  readonly quote?: QuoteResponse;
+  readonly error?: { readonly message: string; readonly reason: string };
+}
+
+export interface BatchQuotesResponse {
+  readonly results: readonly QuoteResult[];
+}
+
 export interface TransferStatusResponse {
   readonly transferId: string;
   readonly transactionHash: string;

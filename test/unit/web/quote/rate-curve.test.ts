@@ -1,46 +1,24 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { quoteAmounts, sampleAmounts, selectQuotedPoints } from "../../../../web/quote/rate-curve.js";
+import { sampleAmounts, selectQuotedPoints, toCurvePoints } from "../../../../web/quote/rate-curve.js";
+import type { QuoteResponse } from "../../../../web/shared/api/api-types.js";
 
-const amounts = Array.from({ length: 20 }, (_, index) => BigInt(index + 1));
-const { signal } = new AbortController();
-
-test("quoteAmounts runs four requests at a time and keeps the order of the amounts", async () => {
-  let pending = 0;
-  let maxPending = 0;
-  const points = await quoteAmounts(
-    amounts,
-    async (sent) => {
-      pending += 1;
-      maxPending = Math.max(maxPending, pending);
-      await sleep(Number(20n - sent) % 5);
-      pending -= 1;
-      return sent === 3n ? { sent, error: "no" } : { sent, quote: { sent, received: sent, fee: 0n } };
-    },
-    signal,
+test("toCurvePoints keeps the order of the amounts and the message of an error", () => {
+  const quote = { amountIn: "2", estimatedReceived: "1", bonderFee: "1" } as QuoteResponse;
+  const result = { toChain: "base", amount: "" };
+  const points = toCurvePoints(
+    [1n, 2n, 3n],
+    [
+      { ...result, error: { message: "no", reason: "" } },
+      { ...result, quote },
+    ],
   );
-  expect(maxPending).toBe(4);
-  expect(points.map(({ sent }) => sent)).toEqual(amounts);
-  expect(selectQuotedPoints(points).map(({ sent }) => sent)).toEqual(amounts.filter((sent) => sent !== 3n));
-});
-
-test("quoteAmounts sends no further requests after an abort", async () => {
-  const controller = new AbortController();
-  let requests = 0;
-  const points = quoteAmounts(
-    amounts,
-    async (sent, signal) => {
-      requests += 1;
-      if (sent === 6n) controller.abort(new Error("another amount"));
-      signal.throwIfAborted();
-      return { sent, error: "" };
-    },
-    controller.signal,
-  );
-  await expect(points).rejects.toThrow("another amount");
-  await sleep(5);
-  expect(requests).toBeLessThan(11);
+  expect(points).toEqual([
+    { sent: 1n, error: "no" },
+    { sent: 2n, quote: { sent: 2n, received: 1n, fee: 1n } },
+    { sent: 3n, error: "No quote." },
+  ]);
+  expect(selectQuotedPoints(points).map(({ sent }) => sent)).toEqual([2n]);
 });
 
 const MAX_UINT256 = 2n ** 256n - 1n;
