@@ -30,7 +30,7 @@ function startPage(): void {
     quote: createQuoteView({ loadRoutes, loadDecimals, navigate }),
     transfer: createTransferView({ loadDecimals, navigate }),
     chains: createChainsView(),
-    routes: createRoutesView({ loadRoutes, navigate }),
+    routes: createRoutesView({ loadRoutes, loadDecimals, navigate }),
   };
   let shown: ViewName | undefined;
 

@@ -1,5 +1,5 @@
 import { buildPath } from "../shared/api/api-client.js";
-import type { LoadRoutes } from "../shared/api/cached-loaders.js";
+import type { LoadDecimals, LoadRoutes } from "../shared/api/cached-loaders.js";
 import { getNetwork, toNetworkParameter } from "../shared/api/network.js";
 import {
   hasRoute,
@@ -17,15 +17,27 @@ import { createErrorBox } from "../shared/elements/error-box.js";
 import { formatChainName } from "../shared/format/chain-names.js";
 import { formatHash, type ViewParameters } from "../shared/navigation/location-hash.js";
 import type { Navigate, View } from "../shared/navigation/view.js";
+import { loadRouteValues } from "./load-route-values.js";
+import { type RouteValue, SAMPLE_DOLLARS } from "./route-value.js";
 
-/** Shows a table of routes for every token. Every route links to its quote. */
-export function createRoutesView({ loadRoutes, navigate }: { loadRoutes: LoadRoutes; navigate: Navigate }): View {
+interface RoutesViewDeps {
+  readonly loadRoutes: LoadRoutes;
+  readonly loadDecimals: LoadDecimals;
+  readonly navigate: Navigate;
+}
+
+/**
+ * Shows a table of routes for every token. Every route links to its quote; those of a selected token show what a thousand
+ * dollars bring.
+ */
+export function createRoutesView({ loadRoutes, loadDecimals, navigate }: RoutesViewDeps): View {
   const answer = getElement("routes-answer", HTMLElement);
   const summary = getElement("routes-summary", HTMLElement);
   const tokenSelect = getElement("routes-token", HTMLSelectElement);
   const networkSelect = getElement("routes-network", HTMLSelectElement);
   const showCommands = createCommandBox(getElement("routes-terminal", HTMLElement));
   let shown: ViewParameters = new Map();
+  let current = new AbortController();
 
   for (const select of [tokenSelect, networkSelect]) {
     select.addEventListener("change", () => {
@@ -61,10 +73,32 @@ export function createRoutesView({ loadRoutes, navigate }: { loadRoutes: LoadRou
     // Tables of similar size next to each other fill the page better.
     const ordered = listed.toSorted((a, b) => countRoutes(b) - countRoutes(a));
     answer.replaceChildren(...ordered.map((name) => renderRouteTable(routes, name, network)));
+    if (selected !== undefined) await showValues(routes, selected, network, text, current.signal);
+  }
+
+  async function showValues(
+    routes: readonly Route[],
+    token: string,
+    network: string,
+    text: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const decimals = (await loadDecimals())(token);
+    if (decimals === undefined || signal.aborted) return;
+    const onValues = (from: string, values: ReadonlyMap<string, RouteValue>): void => {
+      for (const link of answer.querySelectorAll<HTMLAnchorElement>(`a[data-from="${from}"]`))
+        showValue(link, values.get(link.dataset.to ?? ""));
+      const sample = `${SAMPLE_DOLLARS.toLocaleString("en")} dollars of ${token} bring, in dollars`;
+      summary.textContent = `${text}. Each number is what ${sample}, and links to a quote.`;
+    };
+    // Without values the routes are dots, as those of all tokens are.
+    await loadRouteValues({ routes, token, network, decimals, onValues, signal }).catch(() => {});
   }
 
   function show(parameters: ViewParameters): void {
     shown = parameters;
+    current.abort();
+    current = new AbortController();
     showRoutes(parameters).catch((error: unknown) => {
       if (parameters === shown) answer.replaceChildren(createErrorBox(error, () => show(parameters)));
     });
@@ -74,6 +108,7 @@ export function createRoutesView({ loadRoutes, navigate }: { loadRoutes: LoadRou
     show,
     hide() {
       shown = new Map();
+      current.abort();
     },
   };
 }
@@ -112,5 +147,23 @@ function renderRouteCell(routes: readonly Route[], selection: RouteSelection, ne
     href: formatHash({ view: "quote", parameters }),
     "aria-label": name,
     title: name,
+    "data-from": from,
+    "data-to": to,
   });
+}
+
+/** Replaces the dot of a route by what it brings. */
+function showValue(link: HTMLAnchorElement, value: RouteValue | undefined): void {
+  if (value === undefined) return;
+  const name = link.getAttribute("aria-label") ?? "";
+  const text = "error" in value ? "–" : formatDollars(value.dollars);
+  const label = `${name}: ${"error" in value ? value.error : `${text} dollars arrive`}`;
+  link.closest(".matrix")?.classList.add("values");
+  link.textContent = text;
+  link.title = label;
+  link.setAttribute("aria-label", label);
+}
+
+function formatDollars(dollars: number): string {
+  return dollars.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 }
