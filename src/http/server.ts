@@ -5,7 +5,8 @@ import { createBeginRequest } from "./admission/begin.js";
 import { createBodyBudget } from "./admission/body-budget.js";
 import { createRateLimiter, type RateLimitOptions } from "./admission/rate-limiter.js";
 import { createStreamQuota } from "./admission/stream-quota.js";
-import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
+import { capToFileDescriptorLimit } from "./connection/connection-registry.js";
+import { CONNECTION_STREAM_SHARE, DEFAULT_HTTP_LIMITS, type HttpLimits } from "./connection/http-limits.js";
 import type { HttpProtocolError } from "./connection/http1-server.js";
 import { type ConnectionLoad, createHttpSocketListener } from "./connection/listener.js";
 import { toHttpProtocolErrorResponse } from "./connection/protocol-errors.js";
@@ -110,7 +111,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const begin = createBeginRequest(rateLimiter);
 
   const streamQuotas = {
-    fastPath: createStreamQuota({ total: limits.streamingCalls }),
+    operations: createStreamQuota({
+      total: limits.operationStreams,
+      connections: Math.floor(capToFileDescriptorLimit(limits.connections) * CONNECTION_STREAM_SHARE),
+    }),
+    health: createStreamQuota({ total: limits.streamingCalls }),
     generalPath: createStreamQuota({ total: limits.generalStreamingCalls }),
   };
   const budget = createBodyBudget(limits.receivedBytes);
@@ -128,7 +133,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const general = generalRoutes.get(path);
     if (general !== undefined) routes.set(path, { ...general, handle });
   }
-  const restOptions = { fastPath: fastPaths, calls, quota: streamQuotas.fastPath };
+  const restOptions = { fastPath: fastPaths, calls, quota: streamQuotas.operations };
   for (const [path, route] of createRestRoutes(services, restOptions)) routes.set(path, route);
   for (const [path, route] of createDocumentRoutes(options.documents ?? new Map())) {
     if (routes.has(path)) throw new Error(`an operation and a document share the path ${path}`);
@@ -194,7 +199,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       return {
         ...load,
         requests: registry.count(),
-        streamingCalls: streamQuotas.fastPath.openCount() + streamQuotas.generalPath.openCount(),
+        streamingCalls: Object.values(streamQuotas).reduce((sum, quota) => sum + quota.openCount(), 0),
         receivedBytes: budget.countBytes(),
         cuts: { ...load.cuts, received_bytes: budget.countRefused() },
       };

@@ -14,9 +14,14 @@ export interface HttpLimits {
   readonly responseBytes: number;
   /** Concurrent requests of one HTTP/2 connection. */
   readonly concurrentStreams: number;
-  /** Streaming calls of fast paths (health watches) that are open at the same time, of all callers together. */
+  /**
+   * Streaming calls of operations that are open at the same time, of all callers together. Those over HTTP/1.1 take at
+   * most `CONNECTION_STREAM_SHARE` of the connections.
+   */
+  readonly operationStreams: number;
+  /** The same for health watches. */
   readonly streamingCalls: number;
-  /** The same for the general path: reflection, and watches in unusual forms. */
+  /** The same for the general path: reflection, and streams in unusual forms. */
   readonly generalStreamingCalls: number;
   /** Concurrent requests of all HTTP/2 connections; at most half of them for one caller. */
   readonly totalStreams: number;
@@ -46,14 +51,20 @@ export interface HttpLimits {
   readonly minBytesPerSecond: number;
 }
 
+/** Share of the connections that streams may take over HTTP/1.1: the others are for requests. */
+export const CONNECTION_STREAM_SHARE = 0.8;
+
 export const DEFAULT_HTTP_LIMITS: HttpLimits = {
-  connections: 10_000,
+  // 10,000 streams over HTTP/1.1 leave a third for others. An idle connection takes about 9 KB.
+  connections: 15_000,
   headerBytes: 16 * 1024,
   headers: 128,
   urlBytes: 8 * 1024,
   requestBytes: 64 * 1024,
   responseBytes: 4 * 1024 * 1024,
   concurrentStreams: 250,
+  // At 16 KB each (14 KB over HTTP/2), 10,000 take 160 MB and all together 320 MB. Operations limit them further.
+  operationStreams: 20_000,
   // One caller gets at most half. At 15 KB and 60 KB each, all together stay below 60 MB.
   streamingCalls: 2_000,
   generalStreamingCalls: 250,

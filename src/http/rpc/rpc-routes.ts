@@ -28,9 +28,10 @@ import { gzipCompression, mapConnectError } from "./rpc-errors.js";
 import { sendRpcError } from "./send-rpc-error.js";
 import { createServerStreamHandler } from "./server-stream.js";
 
-/** Quotas of streaming calls, by the path that serves them. */
+/** Quotas of streaming calls. */
 export interface StreamQuotas {
-  readonly fastPath: StreamQuota;
+  readonly operations: StreamQuota;
+  readonly health: StreamQuota;
   /** Streams of Connect's adapter take four times the memory. */
   readonly generalPath: StreamQuota;
 }
@@ -57,6 +58,8 @@ export interface RpcRoutesOptions {
 interface StreamMethod {
   readonly method: DescMethodServerStreaming;
   readonly operation: AnyStreamOperation;
+  /** Of its fast path. */
+  readonly quota: StreamQuota;
 }
 
 /** Creates the routes of services over gRPC, gRPC-Web and Connect, with gRPC health checking and reflection. */
@@ -83,8 +86,8 @@ export function createRpcRoutes(
       yield await operation(request as never, toCallContext(handlerContext));
     });
   }
-  function addStreamMethod(method: DescMethodServerStreaming, operation: AnyStreamOperation): void {
-    streamMethods.set(toPath(method), { method, operation });
+  function addStreamMethod({ method, operation, quota }: StreamMethod): void {
+    streamMethods.set(toPath(method), { method, operation, quota });
     for (const router of [connect, grpc]) {
       router.rpc(method, (request, { values, timeoutMs, signal }) => {
         const { context } = getAdapterCall(values);
@@ -105,13 +108,17 @@ export function createRpcRoutes(
     for (const method of mounted.service.methods) {
       rateLimitedPaths.add(toPath(method));
       if (isUnary(method)) addUnaryMethod(method, getOperation(mounted, method.localName), true);
-      else if (isServerStreaming(method)) addStreamMethod(method, getStreamOperation(mounted, method.localName));
-      else throw new Error(`${method.name} has a stream of requests, which operations do not support`);
+      else if (isServerStreaming(method)) {
+        const operation = getStreamOperation(mounted, method.localName);
+        addStreamMethod({ method, operation, quota: quotas.operations });
+      } else throw new Error(`${method.name} has a stream of requests, which operations do not support`);
     }
   }
   // A health check that exceeds a rate limit would report a healthy server as failing.
   addUnaryMethod(Health.method.check, health.check, false);
-  addStreamMethod(Health.method.watch, health.watch as AnyStreamOperation);
+  addStreamMethod({
+    ...{ method: Health.method.watch, operation: health.watch as AnyStreamOperation, quota: quotas.health },
+  });
   for (const router of [connect, grpc]) {
     router.service(ServerReflection, {
       serverReflectionInfo(requests, { values }) {
@@ -141,10 +148,10 @@ export function createRpcRoutes(
     });
   }
   const streamHandlers = new Map<string, PathHandler>();
-  for (const [path, { method, operation }] of streamMethods) {
+  for (const [path, { method, operation, quota }] of streamMethods) {
     const general = generalRoutes.get(path)?.handle;
     if (general === undefined) throw new Error(`no route for ${path}`);
-    const options = { limits, calls, quota: quotas.fastPath, budget, general };
+    const options = { limits, calls, quota, budget, general };
     streamHandlers.set(path, createServerStreamHandler(method, operation, options));
   }
   return { generalRoutes, fastPathMethods, streamHandlers };

@@ -10,7 +10,8 @@ export function admitStream(
   { res, context }: { readonly res?: HttpResponse; readonly context: RequestContext },
   quota: StreamQuota,
 ): () => void {
-  let release: (() => void) | undefined = quota.acquire(context.caller);
+  const takesConnection = res !== undefined && !("stream" in res);
+  let release: (() => void) | undefined = quota.acquire(context.caller, takesConnection);
   if (res !== undefined) releaseStreamPlace(res);
   const releaseOnce = (): void => {
     release?.();

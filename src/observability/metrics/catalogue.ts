@@ -33,7 +33,10 @@ export const metricCatalogue = {
     [...["operation", "protocol"]],
   ),
   requestsInProgress: summedGauge("requests_in_progress", "Requests that have not been answered yet."),
-  streamingCalls: summedGauge("streaming_calls", "Open streaming calls: health watches and reflection."),
+  streamingCalls: summedGauge(
+    "streaming_calls",
+    "Open streaming calls: streams of operations, health watches and reflection.",
+  ),
   connections: summedGauge("connections", "Open client connections."),
   http2Streams: summedGauge("http2_streams", "Open requests over HTTP/2."),
   pipelinedRequests: summedGauge(

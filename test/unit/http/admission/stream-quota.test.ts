@@ -28,6 +28,21 @@ test("refuses everybody with OVERLOADED when no place is left", () => {
   }
 });
 
+test("limits streams that take a connection to their share, and leaves the other places to the others", () => {
+  const quota = createStreamQuota({ total: 100, connections: 4 });
+  const release = quota.acquire("a", true);
+  quota.acquire("a", true);
+  expect(() => quota.acquire("a", true)).toThrow(expect.objectContaining({ reason: "RATE_LIMITED" }));
+  quota.acquire("b", true);
+  quota.acquire("c", true);
+  expect(() => quota.acquire("d", true)).toThrow(expect.objectContaining({ reason: "OVERLOADED" }));
+  expect(quota.openCount()).toBe(4);
+  quota.acquire("a");
+  release();
+  quota.acquire("d", true);
+  expect(quota.openCount()).toBe(5);
+});
+
 test("admits again what was released", () => {
   const quota = createStreamQuota({ total: 2 });
   for (let round = 0; round < 3; round += 1) {

@@ -180,7 +180,7 @@ describe.each(ways)("over %s", (name, send) => {
 
   test("beyond the limit a stream is refused", async () => {
     const watch = createControlledWatch();
-    const { port } = await startTestServer({ watch: watch.operation, limits: { streamingCalls: 2 } });
+    const { port } = await startTestServer({ watch: watch.operation, limits: { operationStreams: 2 } });
     const first = send(port, WATCH_GET_PATH);
     const { stream } = await watch.next();
     const refused = await send(port, WATCH_GET_PATH);

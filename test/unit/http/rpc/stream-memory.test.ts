@@ -11,6 +11,7 @@ import {
 import { DEFAULT_HTTP_LIMITS } from "../../../../src/http/connection/http-limits.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { openRawSocket } from "../support/raw-client.js";
+import { bookmarkEvent, WATCH_GET_PATH, type WatchOperation } from "../support/stream-contract.js";
 import { startTestServer } from "../support/test-server.js";
 
 // What as many streams as the limits admit take together. nghttp2 takes about 8 KB more for each, outside the heap.
@@ -26,14 +27,14 @@ function usedBytes(): number {
   return heapUsed + external;
 }
 
-async function openStreams(port: number, path: string, count: number): Promise<void> {
+async function openStreams(port: number, path: string, count: number, method = "POST"): Promise<void> {
   for (let opened = 0; opened < count; opened += STREAMS_PER_CONNECTION) {
     const socket = await openRawSocket(port);
     closeAfterTest({ close: async () => void socket.destroy() });
     socket.resume();
     socket.write(encodeClientPreface());
     const fields: [string, string][] = [
-      [":method", "POST"],
+      [":method", method],
       [":scheme", "http"],
       [":path", path],
     ];
@@ -41,7 +42,9 @@ async function openStreams(port: number, path: string, count: number): Promise<v
     const { first, later } = encodeHeaders(fields);
     for (let index = 0; index < Math.min(STREAMS_PER_CONNECTION, count - opened); index += 1) {
       const id = 2 * index + 1;
-      socket.write(encodeFrame(FRAME_TYPES.headers, FRAME_FLAGS.endHeaders, id, index === 0 ? first : later));
+      const headFlags = FRAME_FLAGS.endHeaders | (method === "GET" ? FRAME_FLAGS.endStream : 0);
+      socket.write(encodeFrame(FRAME_TYPES.headers, headFlags, id, index === 0 ? first : later));
+      if (method === "GET") continue;
       // An empty message. Reflection stays open only while its request does.
       const flags = path.endsWith("Watch") ? FRAME_FLAGS.endStream : 0;
       socket.write(encodeFrame(FRAME_TYPES.data, flags, id, Buffer.alloc(5)));
@@ -51,12 +54,15 @@ async function openStreams(port: number, path: string, count: number): Promise<v
 
 /** Returns the bytes of the heap that each stream of one kind takes, measured with half of those that a caller may have. */
 async function measureBytesPerStream(path: string, limit: number): Promise<number> {
-  const { port, server } = await startTestServer();
-  await openStreams(port, path, 20);
+  return measure(Math.floor(limit / 4), (port, count) => openStreams(port, path, count));
+}
+
+async function measure(count: number, open: (port: number, count: number) => Promise<void>): Promise<number> {
+  const { port, server } = await startTestServer({ watch: watchOnce });
+  await open(port, 20);
   await expect.poll(() => server.getLoad().streamingCalls).toBe(20);
   const before = usedBytes();
-  const count = Math.floor(limit / 4);
-  await openStreams(port, path, count);
+  await open(port, count);
   await expect.poll(() => server.getLoad().streamingCalls).toBe(20 + count);
   return (usedBytes() - before) / count;
 }
@@ -71,4 +77,27 @@ test(`at their limits all streams take less than ${MAX_HEAP_MB} MB of the heap`,
   const total = streamingCalls * perWatch + generalStreamingCalls * perReflection;
   expect(perWatch).toBeLessThan(20_000);
   expect(total / 1e6).toBeLessThan(MAX_HEAP_MB);
+});
+
+/** Sends one message, as a watch does at first. */
+const watchOnce: WatchOperation = (_, stream) => {
+  stream.send(bookmarkEvent("token"));
+  return { onReady() {}, onDrain: () => stream.interrupt(), onEnd() {} };
+};
+
+async function openHttp1Streams(port: number, count: number): Promise<void> {
+  for (let opened = 0; opened < count; opened += 1) {
+    const socket = await openRawSocket(port);
+    closeAfterTest({ close: async () => void socket.destroy() });
+    socket.resume();
+    socket.write(`GET ${WATCH_GET_PATH} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  }
+}
+
+test("10,000 streams of Server-Sent Events take less than 150 MB of the heap", async () => {
+  const overHttp2 = await measure(500, (port, count) => openStreams(port, WATCH_GET_PATH, count, "GET"));
+  // With the sockets of their callers, which are in this process too.
+  const overHttp1 = await measure(500, openHttp1Streams);
+  expect((10_000 * overHttp2) / 1e6).toBeLessThan(120);
+  expect((10_000 * overHttp1) / 1e6).toBeLessThan(150);
 });
