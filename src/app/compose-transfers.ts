@@ -3,6 +3,7 @@ import { createBlockFinder } from "../chain/read/block-finder.js";
 import { createFinalityTracker } from "../chain/read/finality-tracker.js";
 import type { Config } from "../config/config.js";
 import { createExplorerClient } from "../hop/explorer/explorer-client.js";
+import { getNetwork } from "../hop/networks.js";
 import type { Logger } from "../observability/log.js";
 import type { Metrics } from "../observability/metrics/metrics.js";
 import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
@@ -12,12 +13,14 @@ import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
 import { createTransferDetailsFinder } from "../transfers/details/details-finder.js";
 import { createDetailsReader } from "../transfers/details/details-reader.js";
 import type { TransferDetailsFinder } from "../transfers/details/transfer-details.js";
+import { getPollIntervalMs } from "../transfers/index/sync/reorg-detection.js";
 import type { TransferLister } from "../transfers/list/transfer-lister.js";
-import { createTransferResolver } from "../transfers/resolver.js";
+import { createTransferResolver, type TransferResolver, type TransferResolverOptions } from "../transfers/resolver.js";
 import { createChainSource } from "../transfers/sources/chain/chain-source.js";
 import { createResumableLogScanner } from "../transfers/sources/chain/resumable-log-scanner.js";
 import { createSearchedBlocks } from "../transfers/sources/chain/searched-blocks.js";
 import { createExplorerSource } from "../transfers/sources/explorer-source.js";
+import { createRemoteIndexResolver } from "../transfers/sources/remote-index-resolver.js";
 import { createBudgetedResolver } from "../transfers/spend/budgeted-resolver.js";
 import { createLookupBudgets } from "../transfers/spend/lookup-budget.js";
 import { createStatusCache, type StatusCache } from "../transfers/status-cache.js";
@@ -72,11 +75,19 @@ export function composeTransfers({
     finality,
     now: Date.now,
   });
-  const resolver = createTransferResolver({
-    chain,
-    index,
-    explorer: explorer && createExplorerSource({ explorer, now: Date.now }),
-  });
+  const explorerSource = explorer && createExplorerSource({ explorer, now: Date.now });
+  const createResolver = (source: TransferResolverOptions["index"]): TransferResolver =>
+    createTransferResolver({ chain, index: source, explorer: explorerSource });
+  const resolver =
+    indexModule?.remote === undefined
+      ? createResolver(index)
+      : createRemoteIndexResolver({
+          remote: indexModule.remote,
+          network: getNetwork("mainnet"),
+          getPollIntervalMs,
+          now: Date.now,
+          createResolver,
+        });
   const budgets = createLookupBudgets({
     now: monotonicNow,
     onRequest: metrics.onLookupRequest,

@@ -1,14 +1,14 @@
 import { StartupError } from "../app/startup-error.js";
 import { createChainClients } from "../chain/chains.js";
 import { createBlockFinder } from "../chain/read/block-finder.js";
-import { type Config, ConfigError, loadConfig } from "../config/config.js";
+import { type Config, ConfigError, type IndexLocation, loadConfig } from "../config/config.js";
 import { getErrorMessage } from "../errors.js";
 import { getNetwork } from "../hop/networks.js";
 import { monotonicNow, sleep } from "../resilience/clock.js";
 import { type IndexStart, parseIndexStart } from "../transfers/index/index-options.js";
 import { IndexUnavailableError } from "../transfers/index/store/index-unavailable-error.js";
 import { openIndex } from "../transfers/index/store/open-index.js";
-import { backfillIndex } from "../transfers/index/sync/index-sync.js";
+import { backfillIndex, type IndexBackfillTarget } from "../transfers/index/sync/index-sync.js";
 import { createProgressDisplay } from "./backfill-progress.js";
 import { UsageError } from "./command-line.js";
 
@@ -23,11 +23,10 @@ function parseFromOption(text: string): IndexStart {
 /** @returns whether the backfill is complete */
 async function backfillUntilAborted(
   { rpcUrls, rpcBudget }: Config,
-  file: string,
+  index: OpenIndex,
   from: IndexStart,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const index = await openIndex(file, network);
   const endpoints = [...network.chains].map(
     ([slug, { chainId }]) => [slug, { chainId, urls: rpcUrls.mainnet.get(slug) ?? [] }] as const,
   );
@@ -48,8 +47,10 @@ async function backfillUntilAborted(
       sleep,
       events: {
         onBackfillProgress: display.update,
-        onLeaseHeld: (slug, { pid }) =>
-          display.printLine(`${slug}: process ${pid} is already filling this chain; waiting for it`),
+        onLeaseHeld: (slug, { pid, host }) => {
+          const holder = host === undefined ? `process ${pid}` : `process ${pid} on ${host}`;
+          display.printLine(`${slug}: ${holder} is already filling this chain; waiting for it`);
+        },
         onError: (slug, error) => display.printLine(`${slug}: ${getErrorMessage(error)}; retrying`),
       },
       signal,
@@ -58,7 +59,39 @@ async function backfillUntilAborted(
   } finally {
     display.stop();
     await chains.close();
-    index.close();
+  }
+}
+
+/** The index as the backfill writes it. */
+interface OpenIndex extends IndexBackfillTarget {
+  close(): void | Promise<void>;
+}
+
+async function openTarget(location: IndexLocation, signal: AbortSignal): Promise<OpenIndex> {
+  if (location.kind === "sqlite") return openIndex(location.file, network);
+  const { openPostgresIndex } = await import("../transfers/index/store/postgres/postgres-index.js");
+  const index = await openPostgresIndex({
+    location,
+    network,
+    now: monotonicNow,
+    sleep,
+    onAvailability: () => {},
+    onFailure: () => {},
+    signal,
+  });
+  await index.migrate().catch(async (error: unknown) => {
+    await index.close();
+    throw error;
+  });
+  return index;
+}
+
+async function fill(config: Config, location: IndexLocation, from: IndexStart, signal: AbortSignal): Promise<boolean> {
+  const index = await openTarget(location, signal);
+  try {
+    return await backfillUntilAborted(config, index, from, signal);
+  } finally {
+    await index.close();
   }
 }
 
@@ -69,17 +102,15 @@ async function backfillUntilAborted(
  */
 export async function runBackfill(from: string | undefined, environment: NodeJS.ProcessEnv): Promise<number> {
   const config = loadConfig(environment);
-  if (config.index === undefined) throw new ConfigError(["INDEX is not sqlite:<file>"]);
+  if (config.index === undefined) throw new ConfigError(["INDEX is not sqlite:<file> or postgres://..."]);
   const start = from === undefined ? config.index.from : parseFromOption(from);
   const interruption = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"]) {
     process.on(name, () => (interruption.signal.aborted ? process.exit(1) : interruption.abort()));
   }
-  const isComplete = await backfillUntilAborted(config, config.index.file, start, interruption.signal).catch(
-    (error: unknown) => {
-      throw error instanceof IndexUnavailableError ? new StartupError(error.message) : error;
-    },
-  );
+  const isComplete = await fill(config, config.index.location, start, interruption.signal).catch((error: unknown) => {
+    throw error instanceof IndexUnavailableError ? new StartupError(error.message) : error;
+  });
   process.stdout.write(isComplete ? "the index is complete\n" : "interrupted; start the command again to continue\n");
   return isComplete ? 0 : 1;
 }

@@ -43,7 +43,7 @@ Exit code: 0 every chain has a usable endpoint, 1 a chain has none or an endpoin
 
   --from      where the index begins: a date (2024-01-01, or 2024-01-01T12:00Z), blocks of single chains (ethereum:19000000), or both, comma-separated; default: INDEX_FROM, or else 7 days ago
 
-Reads INDEX=sqlite:<file> and RPC_URL_<CHAIN> from the environment. It can run while the service is running. It can be interrupted (Ctrl-C) and started again at any time: it continues where it stopped.
+Reads INDEX and RPC_URL_<CHAIN> from the environment. It can run while the service is running. It can be interrupted (Ctrl-C) and started again at any time: it continues where it stopped.
 
 Exit code: 0 the index is complete, 1 it is not, 2 invalid option.
 `,

@@ -1,5 +1,6 @@
 import type { NetworkSlug } from "../hop/networks.js";
 import { getDefaultIndexStart, type IndexStart } from "../transfers/index/index-options.js";
+import type { PostgresIndexLocation } from "../transfers/index/store/postgres/location.js";
 import { type EnvironmentValues, environmentTable } from "./environment-table.js";
 import type { Environment } from "./environment-variable.js";
 
@@ -7,17 +8,26 @@ import type { Environment } from "./environment-variable.js";
 type CombinedKey =
   | "mainnetRpcUrls"
   | "goerliRpcUrls"
-  | "indexFile"
+  | "indexStorage"
+  | "indexReadLocation"
+  | "indexListenLocation"
+  | "indexPoolSize"
+  | "indexStatementTimeoutMs"
   | "indexStart"
   | "rateLimitRequests"
   | "rateLimitWindowMs";
+
+/** Where the transfer index is. */
+export type IndexLocation =
+  | { readonly kind: "sqlite"; readonly file: string }
+  | ({ readonly kind: "postgres" } & PostgresIndexLocation);
 
 /** The validated configuration. */
 export interface Config extends Omit<EnvironmentValues, CombinedKey> {
   /** RPC endpoints by network and chain slug, in order of preference. The URLs may contain keys: never log them. */
   readonly rpcUrls: Readonly<Record<NetworkSlug, ReadonlyMap<string, readonly string[]>>>;
-  /** File and start of the transfer index; undefined: there is no index. */
-  readonly index: { readonly file: string; readonly from: IndexStart } | undefined;
+  /** Place and start of the transfer index; undefined: there is no index. The place may contain a password: never log it. */
+  readonly index: { readonly location: IndexLocation; readonly from: IndexStart } | undefined;
   /** Requests per caller and window; undefined: no limit. */
   readonly rateLimit: { readonly requests: number; readonly windowMs: number } | undefined;
 }
@@ -38,16 +48,35 @@ export class ConfigError extends Error {
  * @throws ConfigError with every problem
  */
 export function loadConfig(environment: Environment): Config {
-  const { mainnetRpcUrls, goerliRpcUrls, indexFile, indexStart, rateLimitRequests, rateLimitWindowMs, ...values } =
-    readValues(environment);
+  const read = readValues(environment);
+  const { mainnetRpcUrls, goerliRpcUrls, indexStart, rateLimitRequests, rateLimitWindowMs, ...others } = read;
+  const { indexStorage, indexReadLocation, indexListenLocation, indexPoolSize, indexStatementTimeoutMs, ...values } =
+    others;
+  const location = combineIndexLocation(read);
   return Object.freeze({
     ...values,
     rpcUrls: { mainnet: mainnetRpcUrls, goerli: goerliRpcUrls },
-    index:
-      indexFile === undefined ? undefined : { file: indexFile, from: indexStart ?? getDefaultIndexStart(Date.now()) },
+    index: location && { location, from: indexStart ?? getDefaultIndexStart(Date.now()) },
     rateLimit:
       rateLimitRequests === undefined ? undefined : { requests: rateLimitRequests, windowMs: rateLimitWindowMs },
   });
+}
+
+/** @throws ConfigError when a variable for PostgreSQL is set for an index that is not there */
+function combineIndexLocation(values: EnvironmentValues): IndexLocation | undefined {
+  const { indexStorage, indexReadLocation, indexListenLocation, indexPoolSize, indexStatementTimeoutMs } = values;
+  if (indexStorage?.kind === "postgres")
+    return {
+      kind: "postgres",
+      primary: indexStorage.location,
+      read: indexReadLocation,
+      listen: indexListenLocation,
+      poolSize: indexPoolSize,
+      statementTimeoutMs: indexStatementTimeoutMs,
+    };
+  if (indexReadLocation !== undefined || indexListenLocation !== undefined)
+    throw new ConfigError(["INDEX_READ_URL and INDEX_LISTEN_URL need INDEX=postgres://..."]);
+  return indexStorage;
 }
 
 function readValues(environment: Environment): EnvironmentValues {

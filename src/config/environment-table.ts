@@ -1,5 +1,11 @@
 import { getNetwork } from "../hop/networks.js";
-import { type IndexStart, parseIndexLocation, parseIndexStart } from "../transfers/index/index-options.js";
+import {
+  type IndexStart,
+  type IndexStorage,
+  parseIndexStart,
+  parseIndexStorage,
+} from "../transfers/index/index-options.js";
+import { type PostgresLocation, parsePostgresUrl } from "../transfers/index/store/postgres/location.js";
 import { customEndpointVariables } from "./custom-endpoint-variables.js";
 import {
   createChoiceVariable,
@@ -10,6 +16,15 @@ import {
 } from "./environment-variable.js";
 import { sourceVariables } from "./source-variables.js";
 import { isHttpUrl, MAX_PORT, parsePort } from "./value-parsers.js";
+
+/** A database for an index in PostgreSQL; undefined if it is not set. */
+const createPostgresVariable = (
+  options: Parameters<typeof createVariable<PostgresLocation | undefined>>[0],
+): EnvironmentVariable<PostgresLocation | undefined> =>
+  createVariable(options, "postgres://user:password@host/database?sslmode=<mode>", (text) => {
+    const location = parsePostgresUrl(text);
+    return location && { value: location };
+  });
 
 const QUOTE_ENGINES = ["snapshot", "sdk"] as const;
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -54,19 +69,51 @@ export const environmentTable = {
   ),
   ...sourceVariables,
   /** undefined: there is no index. */
-  indexFile: createVariable<string | undefined>(
+  indexStorage: createVariable<IndexStorage | undefined>(
     {
       name: "INDEX",
       defaultValue: undefined,
       defaultText: "`off`",
       description:
-        "`sqlite:<file>`: keep an index of mainnet's transfers up to date in this file; needs `npm run build:sqlite` once",
+        "keep an index of mainnet's transfers up to date: in a file (`sqlite:<file>`; needs `npm run build:sqlite` once), or for several replicas in PostgreSQL (`postgres://user:password@host:5432/database?sslmode=verify-full`; also through PgBouncer)",
     },
-    "off or sqlite:<file>",
+    "off, sqlite:<file> or postgres://user:password@host/database?sslmode=<mode>",
     (text) => {
-      const location = parseIndexLocation(text);
-      return location && { value: location.file };
+      const parsed = parseIndexStorage(text);
+      return parsed && { value: parsed.storage };
     },
+  ),
+  /** undefined: requests read where the index is written. */
+  indexReadLocation: createPostgresVariable({
+    name: "INDEX_READ_URL",
+    defaultValue: undefined,
+    defaultText: "`INDEX`",
+    description: "PostgreSQL server from which requests read: a standby of the one in `INDEX`",
+  }),
+  /** undefined: no notifications are received. */
+  indexListenLocation: createPostgresVariable({
+    name: "INDEX_LISTEN_URL",
+    defaultValue: undefined,
+    defaultText: "none",
+    description:
+      "the server of `INDEX` without a pooler in between: one connection that receives notifications of changes; without it, changes are noticed within a second",
+  }),
+  indexPoolSize: createIntegerVariable(
+    {
+      name: "INDEX_POOL_SIZE",
+      defaultValue: 10,
+      description:
+        "connections to PostgreSQL for requests, per process of `WORKERS`; four more write the index, and one listens",
+    },
+    { min: 1, max: 1_000 },
+  ),
+  indexStatementTimeoutMs: createIntegerVariable(
+    {
+      name: "INDEX_STATEMENT_TIMEOUT_MS",
+      defaultValue: 5_000,
+      description: "time limit of a statement in PostgreSQL",
+    },
+    { min: 100, max: 600_000 },
   ),
   /** undefined: the default of the index. */
   indexStart: createVariable<IndexStart | undefined>(

@@ -174,6 +174,6 @@ describe("the command", () => {
   test("requires a file", async () => {
     const run = launch(undefined, []);
     expect(await run.ended).toBe(1);
-    expect(run.output()).toContain("INDEX is not sqlite:<file>");
+    expect(run.output()).toContain("INDEX is not sqlite:<file> or postgres://...");
   });
 });

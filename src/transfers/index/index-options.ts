@@ -1,3 +1,5 @@
+import { type PostgresLocation, parsePostgresUrl } from "./store/postgres/location.js";
+
 /** The point from which the chains are indexed. */
 export interface IndexStart {
   /** Unix seconds; applies to every chain without a block number. */
@@ -48,9 +50,16 @@ function parseDateMs(text: string): number | undefined {
   return new Date(ms).toISOString().slice(0, 10) === day ? ms : undefined;
 }
 
-/** Parses `off` or `sqlite:<file>`; returns undefined for anything else. */
-export function parseIndexLocation(text: string): { readonly file: string | undefined } | undefined {
-  if (text === "off") return { file: undefined };
+/** Where the index is kept. */
+export type IndexStorage =
+  | { readonly kind: "sqlite"; readonly file: string }
+  | { readonly kind: "postgres"; readonly location: PostgresLocation };
+
+/** Parses `off`, `sqlite:<file>` or a URL of PostgreSQL; returns undefined for anything else. */
+export function parseIndexStorage(text: string): { readonly storage: IndexStorage | undefined } | undefined {
+  if (text === "off") return { storage: undefined };
+  const location = parsePostgresUrl(text);
+  if (location !== undefined) return { storage: { kind: "postgres", location } };
   const file = /^sqlite:(.+)$/.exec(text)?.[1];
-  return file === undefined || file.startsWith(":") ? undefined : { file };
+  return file === undefined || file.startsWith(":") ? undefined : { storage: { kind: "sqlite", file } };
 }

@@ -16,7 +16,8 @@ export async function openTestPostgresIndex(
   options: { readonly listenUrl?: string; readonly readUrl?: string } = {},
 ): Promise<PostgresIndex> {
   const { listenUrl, readUrl } = options;
-  return openPostgresIndex({
+  const stopping = new AbortController();
+  const index = await openPostgresIndex({
     location: {
       primary: parseLocation(url),
       read: readUrl === undefined ? undefined : parseLocation(readUrl),
@@ -29,5 +30,13 @@ export async function openTestPostgresIndex(
     sleep: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),
     onAvailability: () => {},
     onFailure: () => {},
+    signal: stopping.signal,
   });
+  return {
+    ...index,
+    close() {
+      stopping.abort();
+      return index.close();
+    },
+  };
 }

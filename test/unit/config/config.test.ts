@@ -74,12 +74,30 @@ describe("loadConfig", () => {
   test("combines the file and the start of the index", () => {
     const { index } = loadConfig({ INDEX: "sqlite:/data/hop.db", INDEX_FROM: "2024-01-01, ethereum:19000000" });
     expect(index).toEqual({
-      file: "/data/hop.db",
+      location: { kind: "sqlite", file: "/data/hop.db" },
       from: { timestamp: Date.UTC(2024, 0, 1) / 1_000, blocks: new Map([["ethereum", 19_000_000]]) },
     });
     const defaultStart = loadConfig({ INDEX: "sqlite:/data/hop.db" }).index?.from.timestamp ?? 0;
     expect(Math.abs(Date.now() / 1_000 - 7 * 86_400 - defaultStart)).toBeLessThan(60);
     expect(loadConfig({ INDEX_FROM: "2024-01-01" }).index).toBeUndefined();
+  });
+
+  test("combines the servers of an index in PostgreSQL, and refuses them without one", () => {
+    const url = (host: string) => `postgres://hop:secret@${host}/hop?sslmode=require`;
+    const location = (host: string) => expect.objectContaining({ host, sslMode: "require", password: "secret" });
+    const servers = { INDEX_READ_URL: url("standby"), INDEX_LISTEN_URL: url("direct") };
+    expect(loadConfig({ INDEX: url("pooler"), ...servers, INDEX_POOL_SIZE: "20" }).index?.location).toEqual({
+      kind: "postgres",
+      primary: location("pooler"),
+      read: location("standby"),
+      listen: location("direct"),
+      poolSize: 20,
+      statementTimeoutMs: 5_000,
+    });
+    expect(() => loadConfig(servers)).toThrow("INDEX_READ_URL and INDEX_LISTEN_URL need INDEX=postgres://...");
+    expect(collectProblems({ INDEX: "postgres://hop:secret@pooler/hop" })).toEqual([
+      "INDEX is not off, sqlite:<file> or postgres://user:password@host/database?sslmode=<mode>",
+    ]);
   });
 
   test("reports every problem at once and repeats no value", () => {

@@ -9,8 +9,11 @@ import { type ChainIndexReader, createChainIndexReader } from "./indexed-chain.j
 import { type RealtimeSyncOptions, syncChainRealtime } from "./realtime-sync.js";
 import { MAX_RETRY_DELAY_MS } from "./sync-state.js";
 
+/** The index as a sync writes it. */
+export type IndexBackfillTarget = Pick<IndexHandle, "store" | "leases">;
+
 export interface IndexSyncOptions {
-  readonly index: Pick<IndexHandle, "store" | "leases">;
+  readonly index: IndexBackfillTarget;
   readonly network: Network;
   readonly chains: NetworkChainClients;
   readonly blockAt: BlockFinder["findBlockAt"];

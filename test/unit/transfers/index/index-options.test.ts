@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import {
   getDefaultIndexStart,
-  parseIndexLocation,
   parseIndexStart,
+  parseIndexStorage,
 } from "../../../../src/transfers/index/index-options.js";
 
 const now = Date.parse("2026-07-15T12:00:00Z");
@@ -54,15 +54,17 @@ describe("the start of the index", () => {
   });
 });
 
+const sqlite = (file: string) => ({ storage: { kind: "sqlite", file } });
+
 test.each([
-  ["off", { file: undefined }],
-  ["sqlite:index.db", { file: "index.db" }],
-  ["sqlite:/var/lib/a b.db", { file: "/var/lib/a b.db" }],
+  ["off", { storage: undefined }],
+  ["sqlite:index.db", sqlite("index.db")],
+  ["sqlite:/var/lib/a b.db", sqlite("/var/lib/a b.db")],
   ["sqlite:", undefined],
   // Every connection would have a database of its own.
   ["sqlite::memory:", undefined],
   ["postgres://x", undefined],
   ["index.db", undefined],
-])("parses the location %j", (text, location) => {
-  expect(parseIndexLocation(text)).toEqual(location);
+])("parses the storage %j", (text, storage) => {
+  expect(parseIndexStorage(text)).toEqual(storage);
 });

@@ -49,7 +49,7 @@ async function waitForServer<T>({ sleep, signal }: ServerWait, attempt: () => Pr
     try {
       return await attempt();
     } catch (error) {
-      const isWorthWaiting = error instanceof PostgresFailure && !error.isConfiguration && !signal.aborted;
+      const isWorthWaiting = error instanceof PostgresFailure && error.isTemporary && !signal.aborted;
       if (!isWorthWaiting || waitedMs >= MAX_WAIT_MS) throw error;
     }
     await sleep(RETRY_INTERVAL_MS, signal);

@@ -35,15 +35,14 @@ export const POOL_EXHAUSTED = "POOL_EXHAUSTED";
 export class PostgresFailure extends IndexUnavailableError {
   /** SQLSTATE, or the code of a system error; empty: unknown. */
   readonly code: string;
-  /** Whether it lasts until an operator changes the configuration or the server. */
-  readonly isConfiguration: boolean;
+  override readonly isTemporary: boolean;
   /** Whether the next statement will probably fail as well: there is no working connection. */
   readonly isUnavailable: boolean;
 
   constructor(code: string, summary = CONFIGURATION_FAILURES[code] ?? FAILURES[code] ?? "the request failed") {
     super(`PostgreSQL: ${summary}${code === "" ? "" : ` (${code})`}`);
     this.code = code;
-    this.isConfiguration = code in CONFIGURATION_FAILURES;
+    this.isTemporary = !(code in CONFIGURATION_FAILURES);
     // Classes of SQLSTATE: 08 connection, 28 authentication, 3D database, 53 resources, 57P shutdown.
     this.isUnavailable = code !== POOL_EXHAUSTED && (!/^[0-9A-Z]{5}$/.test(code) || /^(08|28|3D|53|57P)/.test(code));
   }

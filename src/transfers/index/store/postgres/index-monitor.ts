@@ -1,6 +1,6 @@
 import type { CursorRow } from "../schema.js";
 import type { PostgresPool } from "./connection.js";
-import type { PostgresFailure } from "./failures.js";
+import { PostgresFailure } from "./failures.js";
 
 /** What this process knows of the index in PostgreSQL without asking, from a poll every second. */
 export interface IndexMonitor {
@@ -28,6 +28,8 @@ export interface IndexMonitorOptions {
 const POLL_INTERVAL_MS = 1_000;
 /** While the server does not answer. */
 const RETRY_INTERVAL_MS = 500;
+/** A server that takes longer counts as away. */
+const POLL_TIMEOUT_MS = 2_000;
 const POLL = `
 select k.value as sequence, c.chain_id, c.from_block, c.from_timestamp, c.to_block, c.final_to, c.observed_at
 from change_counter k left join cursors c on true where k.id = 1`;
@@ -49,7 +51,7 @@ export function createIndexMonitor({ pool, sleep, onChange, onAvailability }: In
 
   async function poll(): Promise<void> {
     try {
-      const rows = await pool.query<PollRow>(POLL);
+      const rows = await withinPollTimeout(pool.query<PollRow>(POLL));
       cursors = new Map(rows.flatMap(({ sequence: _, ...row }) => (isCursor(row) ? [[row.chain_id, row]] : [])));
       setAvailable(true);
       const newest = rows[0]?.sequence ?? 0;
@@ -94,4 +96,17 @@ export function createIndexMonitor({ pool, sleep, onChange, onAvailability }: In
 
 function isCursor(row: { readonly [Column in keyof CursorRow]: CursorRow[Column] | null }): row is CursorRow {
   return row.chain_id !== null;
+}
+
+async function withinPollTimeout<T>(poll: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new PostgresFailure("ETIMEDOUT")), POLL_TIMEOUT_MS);
+  });
+  poll.catch(() => {});
+  try {
+    return await Promise.race([poll, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -17,13 +17,25 @@ export interface PostgresLocation {
   readonly sslRootCertificate: string | undefined;
 }
 
+/** Where the index is and what one process may take of the servers. */
+export interface PostgresIndexLocation {
+  readonly primary: PostgresLocation;
+  /** A server that follows the primary, for all reads of requests; undefined: the primary. */
+  readonly read: PostgresLocation | undefined;
+  /** The primary without a pooler, for notifications; undefined: none are received. */
+  readonly listen: PostgresLocation | undefined;
+  /** Connections for reads; writes have up to WRITE_CONNECTIONS of their own. */
+  readonly poolSize: number;
+  readonly statementTimeoutMs: number;
+}
+
 const DEFAULT_PORT = 5432;
 const SSL_MODES: readonly SslMode[] = ["disable", "require", "verify-ca", "verify-full"];
 const PARAMETERS = new Set(["sslmode", "sslrootcert", "host"]);
 
 /**
- * Parses `postgres://user:password@host:port/database?sslmode=verify-full&sslrootcert=<file>`. The host can also be the folder
- * of a Unix socket in the parameter `host`. Returns undefined for anything else, also without `sslmode` for a host that is not
+ * Parses `postgres://user:password@host:port/database?sslmode=verify-full&sslrootcert=<file>`. The parameter
+ * `host` replaces the host, also by the folder of a Unix socket. Returns undefined for anything else, also without `sslmode` for a host that is not
  * this machine: a password must not be sent in the clear by an omission.
  */
 export function parsePostgresUrl(text: string): PostgresLocation | undefined {

@@ -5,35 +5,26 @@ import type { Network } from "../../../../hop/networks.js";
 import type { IndexChangeFeed } from "../changes/index-changes.js";
 import { type IndexCoverage, toCoverage } from "../index-coverage.js";
 import { createIndexStore, type IndexStore } from "../index-store.js";
+import type { DeliveredReader } from "../pages/delivered-statement.js";
 import type { IndexTables } from "../schema.js";
 import { createPostgresPool, type PostgresPool } from "./connection.js";
 import { createPostgresKysely, createPostgresTransactionRunner } from "./database.js";
 import type { PostgresFailure } from "./failures.js";
 import { createIndexMonitor, type IndexMonitor } from "./index-monitor.js";
-import type { PostgresLocation } from "./location.js";
+import type { PostgresIndexLocation, PostgresLocation } from "./location.js";
 import { migrateDatabase } from "./migrate-database.js";
 import { CHANGES_CHANNEL, LEASES_CHANNEL, listenForNotifications } from "./notifications.js";
 import { createPostgresChangeFeed } from "./postgres-change-feed.js";
+import { createPostgresDeliveredReader } from "./postgres-delivered.js";
 import { createPostgresReader, type PostgresReader } from "./postgres-reader.js";
 import { createRowLeases, type RowLeases } from "./row-lease.js";
-
-/** Where the index is and what one process may take of the servers. */
-export interface PostgresIndexLocation {
-  readonly primary: PostgresLocation;
-  /** A server that follows the primary, for all reads of requests; undefined: the primary. */
-  readonly read: PostgresLocation | undefined;
-  /** The primary without a pooler, for notifications; undefined: none are received. */
-  readonly listen: PostgresLocation | undefined;
-  /** Connections for reads; writes have up to WRITE_CONNECTIONS of their own. */
-  readonly poolSize: number;
-  readonly statementTimeoutMs: number;
-}
 
 /** The index in PostgreSQL as one process uses it. */
 export interface PostgresIndex {
   readonly reader: PostgresReader;
   readonly store: IndexStore;
   readonly leases: RowLeases;
+  readonly readDelivered: DeliveredReader;
   readonly changes: IndexChangeFeed;
   readonly monitor: IndexMonitor;
   readonly pools: { readonly read: PostgresPool; readonly write: PostgresPool };
@@ -46,8 +37,9 @@ export interface PostgresIndex {
    * @throws IndexUnavailableError
    */
   migrate(): Promise<void>;
-  /** Polls and listens until the index is closed. */
+  /** Polls and listens until the signal fires. */
   watch(): void;
+  /** Call it after the signal has fired. */
   close(): Promise<void>;
 }
 
@@ -61,6 +53,8 @@ export interface PostgresIndexOptions {
   /** Called when the server becomes available or unavailable. */
   readonly onAvailability: (isAvailable: boolean, failure: PostgresFailure | undefined) => void;
   readonly onFailure: (failure: PostgresFailure) => void;
+  /** Ends waits, polls and notifications, before the index is closed. */
+  readonly signal: AbortSignal;
 }
 
 /** One transaction at a time per chain that is followed, and heartbeats. */
@@ -70,9 +64,8 @@ const RESPONSE_MARGIN_MS = 1_000;
 
 /** Prepares connections to an index in PostgreSQL; nothing is connected yet. */
 export async function openPostgresIndex(options: PostgresIndexOptions): Promise<PostgresIndex> {
-  const { location, network, now, sleep, onAvailability, onFailure } = options;
+  const { location, network, now, sleep, onAvailability, onFailure, signal } = options;
   const { primary, read, listen, poolSize, statementTimeoutMs } = location;
-  const shutdown = new AbortController();
   const pool = (target: PostgresLocation, maxConnections: number): Promise<PostgresPool> =>
     createPostgresPool(target, {
       maxConnections,
@@ -96,7 +89,7 @@ export async function openPostgresIndex(options: PostgresIndexOptions): Promise<
     onReleased: () => notify(LEASES_CHANNEL),
   });
   const monitor = createIndexMonitor({ pool: pools.read, sleep, onChange: notifyListeners, onAvailability });
-  const db = createPostgresKysely<IndexTables>(pools.write, { sleep, signal: shutdown.signal });
+  const db = createPostgresKysely<IndexTables>(pools.write, { sleep, signal });
 
   /** Throws unless this process still has every lease that it believes to have. */
   async function assertLeases(transaction: Kysely<IndexTables>): Promise<void> {
@@ -125,6 +118,7 @@ export async function openPostgresIndex(options: PostgresIndexOptions): Promise<
       monitor.poll();
     }),
     leases,
+    readDelivered: createPostgresDeliveredReader(pools.read),
     changes: createPostgresChangeFeed(pools.read, statementTimeoutMs, (onWrite) => {
       const listener = { onWrite };
       listeners.add(listener);
@@ -140,15 +134,14 @@ export async function openPostgresIndex(options: PostgresIndexOptions): Promise<
     migrate: () => migrateDatabase(createPostgresKysely<IndexTables>(pools.write)),
     watch() {
       background = Promise.all([
-        monitor.run(shutdown.signal),
+        monitor.run(signal),
         listen &&
           listenForNotifications({
-            ...{ location: listen, onNotification: handleNotification, sleep, signal: shutdown.signal },
+            ...{ location: listen, onNotification: handleNotification, sleep, signal },
           }),
       ]);
     },
     async close() {
-      shutdown.abort();
       leases.close();
       await background;
       await Promise.all([pools.read.end(), pools.write.end()]);
