@@ -20,10 +20,15 @@ const expected = new Map<string, unknown>();
 /** The chains' details, by query. */
 const expectedDetails = new Map<string, unknown>();
 
-/** Leaves out finality, which comes with time. */
+interface Details {
+  readonly destination: { readonly timestamp: number };
+  readonly estimatedDeliveryAt: number;
+}
+
+/** Leaves out finality, which comes with time, and the estimate, which only the index makes. */
 const toComparable = (body: unknown): unknown =>
   JSON.parse(JSON.stringify((body as { details: unknown }).details), (name, value) =>
-    name === "isFinal" ? undefined : value,
+    name === "isFinal" || name === "estimatedDeliveryAt" ? undefined : value,
   );
 
 beforeAll(async () => {
@@ -84,6 +89,17 @@ test("adds the details of the chains to indexed statuses", async () => {
     const { body, headers } = await gateway.get(`/v1/transfer-status?${query}`);
     expect([query, headers.get("source"), toComparable(body)]).toEqual([query, "index", details]);
   }
+});
+
+test("estimates the delivery from the deliveries of the route", async () => {
+  // The only transfer of its route.
+  const { transferId } = real.find(({ name }) => name === "dai-gnosis-polygon") ?? {};
+  const readDifference = async (): Promise<number> => {
+    const { body } = await gateway.get(`/v1/transfer-status?transferId=${transferId}&view=FULL`);
+    const { destination, estimatedDeliveryAt } = (body as { details: Details }).details;
+    return estimatedDeliveryAt - destination.timestamp;
+  };
+  await expect.poll(readDifference).toBe(0);
 });
 
 test("searches only the newest logs of the chains for an ID that is not indexed", async () => {
