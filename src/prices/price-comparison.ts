@@ -1,4 +1,4 @@
-import type { PriceDocument } from "./price-document.js";
+import { MAX_PRICE_AGE_MS, type PriceDocument } from "./price-document.js";
 import { findSourcePrice, type PriceSource } from "./price-source.js";
 
 /** How the price of a token in the preferred source compares with the next source that has one. */
@@ -41,8 +41,8 @@ export interface DistrustEvent {
 
 /** A change beyond this ratio between two documents is a jump. */
 const JUMP_RATIO = 0.5;
-/** Time between the two documents: they are read once a minute. */
-const JUMP_WINDOW_MS = 2 * 60_000;
+/** Longest time between the two documents. They are read once a minute, but not while nobody needs a price. */
+const JUMP_WINDOW_MS = MAX_PRICE_AGE_MS;
 /** Sources that differ by no more agree. */
 const AGREEMENT_RATIO = 0.02;
 

@@ -1,63 +1,26 @@
 import { describe, expect, test } from "vitest";
-import { encodeBytes, encodeWithOffsets, encodeWord } from "../../../../src/chain/abi/abi-encoding.js";
-import type { ChainClient } from "../../../../src/chain/chain-client.js";
 import { FEED_CHAINS, type FeedChain } from "../../../../src/prices/chainlink/feeds.js";
 import { readFeeds } from "../../../../src/prices/chainlink/read-feeds.js";
+import { createFeedChainStub, type FeedRound } from "../../../support/stubs/feed-chain-stub.js";
 
 const NOW_SECONDS = 1_795_000_000;
 const HOUR = 3600;
 const MARGIN = 15 * 60;
 const [ethereum, arbitrum] = FEED_CHAINS as [FeedChain, FeedChain];
 
-interface Round {
-  readonly answer: bigint;
-  readonly updatedAt?: number;
-  readonly startedAt?: number;
-  readonly decimals?: bigint;
-}
-
-const twosComplement = (value: bigint): bigint => (value < 0n ? value + (1n << 256n) : value);
-
-/** A chain whose Multicall3 answers for these feeds, by the upper-case symbol or `sequencer`; undefined: the call reverts. */
-function createClient(
+function read(
   feedChain: FeedChain,
-  rounds: Readonly<Record<string, Round | undefined>>,
+  rounds: Readonly<Record<string, FeedRound | undefined>>,
   blockSeconds = NOW_SECONDS,
-): ChainClient {
-  const results = [encodeWord(BigInt(blockSeconds)), encodeWord(7n)].map((word) => ({ isOk: true, data: `0x${word}` }));
-  const addRound = (round: Round | undefined): void => {
-    const { answer = 0n, updatedAt = NOW_SECONDS, startedAt = updatedAt } = round ?? {};
-    const words = [1n, twosComplement(answer), BigInt(startedAt), BigInt(updatedAt), 1n].map(encodeWord);
-    results.push(round === undefined ? { isOk: false, data: "0x" } : { isOk: true, data: `0x${words.join("")}` });
-  };
-  for (const { symbol, decimals } of feedChain.feeds) {
-    const round = rounds[symbol];
-    addRound(round);
-    results.push({ isOk: round !== undefined, data: `0x${encodeWord(round?.decimals ?? BigInt(decimals))}` });
-  }
-  if (feedChain.sequencerFeed !== undefined) addRound(rounds.sequencer);
-  const tuples = results.map(({ isOk, data }) => encodeWord(isOk ? 1n : 0n) + encodeWord(64n) + encodeBytes(data));
-  const body = encodeWord(32n) + encodeWord(BigInt(tuples.length)) + encodeWithOffsets(tuples);
-  return {
-    slug: feedChain.slug,
-    send: () => Promise.reject(new Error("one batch is enough")),
-    getLogs: () => Promise.reject(new Error("no logs")),
-    sendBatch: async (calls) => {
-      expect(calls).toHaveLength(1);
-      return [{ result: `0x${body}` }];
-    },
-  };
-}
-
-function read(feedChain: FeedChain, rounds: Readonly<Record<string, Round | undefined>>, blockSeconds?: number) {
-  const client = createClient(feedChain, rounds, blockSeconds);
+) {
+  const client = createFeedChainStub(feedChain, () => rounds, blockSeconds);
   const multicallAddress = `0x${"ca".repeat(20)}`;
   const options = { client, multicallAddress, feedChain, now: () => NOW_SECONDS * 1000 + 500 };
   return readFeeds(options, new AbortController().signal);
 }
 
-const UP: Round = { answer: 0n, startedAt: NOW_SECONDS - HOUR - 1 };
-const ALL: Readonly<Record<string, Round>> = {
+const UP: FeedRound = { answer: 0n, startedAt: NOW_SECONDS - HOUR - 1 };
+const ALL: Readonly<Record<string, FeedRound>> = {
   ETH: { answer: 3000_12345678n, updatedAt: NOW_SECONDS - 1000 },
   MATIC: { answer: 70000000n },
   DAI: { answer: 99990000n },
@@ -87,7 +50,7 @@ test("is as old as the older of the two feeds that a price is computed from", as
 });
 
 describe("a feed is refused", () => {
-  test.each<[string, Round | undefined, string | undefined]>([
+  test.each<[string, FeedRound | undefined, string | undefined]>([
     ["whose call reverts", undefined, "unreadable"],
     ["that answers zero", { answer: 0n }, "not_positive"],
     ["that answers a negative number", { answer: -1n }, "not_positive"],
@@ -120,7 +83,7 @@ describe("the sequencer of a chain", () => {
     expect((await read(arbitrum, { ...magic, sequencer: UP })).prices.get("MAGIC")).toBe(0.5);
   });
 
-  test.each<[string, Round | undefined]>([
+  test.each<[string, FeedRound | undefined]>([
     ["is down", { answer: 1n, startedAt: NOW_SECONDS - 10 * HOUR }],
     ["is up for less than an hour", { answer: 0n, startedAt: NOW_SECONDS - HOUR + 1 }],
     ["has no round yet", { answer: 0n, startedAt: 0 }],
