@@ -25,6 +25,8 @@ interface Readiness {
 
 /** Sources that mainnet does not need. */
 const OPTIONAL_SOURCES: ReadonlySet<string> = new Set(["settings_goerli"]);
+/** Sources that mainnet does not need while the price document can be read. */
+const SPARE_PRICE_SOURCES: ReadonlySet<string> = new Set(["chainlink_ethereum", "chainlink_arbitrum"]);
 
 /**
  * Creates the documents for liveness and readiness probes, by path.
@@ -95,8 +97,10 @@ function assessReadiness(chains: readonly ChainStatus[], sources: readonly Sourc
   const mainnetChains = chains.filter(({ network }) => network === "mainnet");
   const failingChains = mainnetChains.filter((chain) => classifyChain(chain) === "failing").map(({ chain }) => chain);
   if (failingChains.length === mainnetChains.length) return { status: "unready", reason: "no chain responds" };
+  const hasPriceDocument = sources.some(({ source, state }) => source === "prices" && state === "ok");
   const failingSources = sources
     .filter(({ source, state }) => state === "failing" && !OPTIONAL_SOURCES.has(source))
+    .filter(({ source }) => !hasPriceDocument || !SPARE_PRICE_SOURCES.has(source))
     .map(({ source }) => source);
   if (failingChains.length + failingSources.length === 0) return { status: "ready" };
   return { status: "degraded", reason: `no response from ${[...failingChains, ...failingSources].join(", ")}` };

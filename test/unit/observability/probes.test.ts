@@ -96,7 +96,11 @@ test.each<[State[], string]>([
 describe("/readyz", () => {
   const working = chain("base", ["ok"]);
   const failing = chain("optimism", ["failing"]);
-  const source = (name: string, state: "ok" | "failing" | "unknown") => ({ source: name, state, ageMs: undefined });
+  const source = (name: string, state: "ok" | "failing" | "unknown" | "off") => ({
+    source: name,
+    state,
+    ageMs: undefined,
+  });
 
   test("is ready while no failure is known", () => {
     expect(
@@ -123,6 +127,15 @@ describe("/readyz", () => {
       "ready",
     );
     expect(readReadiness({ chains: [failing, chain("optimism", ["ok"], { network: "goerli" })] })[0]).toBe(503);
+  });
+
+  test("ignores price feeds that fail while there is the price document, but not without it", () => {
+    const feeds = source("chainlink_arbitrum", "failing");
+    const readWith = (state: "ok" | "failing" | "off") =>
+      readReadiness({ chains: [working], sources: [source("prices", state), feeds] });
+    expect(readWith("ok")).toEqual([200, "ready", undefined]);
+    expect(readWith("failing")).toEqual([200, "degraded", "no response from prices, chainlink_arbitrum"]);
+    expect(readWith("off")).toEqual([200, "degraded", "no response from chainlink_arbitrum"]);
   });
 
   test("is unready while the service shuts down", () => {
