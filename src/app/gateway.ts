@@ -165,7 +165,7 @@ export async function createGateway(
             ...clocks,
           }),
         ),
-        listTransfers: addDeadline(createListTransfers({ lister: transfers.lister, prices, maxTimeoutMs })),
+        listTransfers: addDeadline(createListTransfers({ ...transfers, chains, prices, maxTimeoutMs, monotonicNow })),
         listAvailableRoutes: addDeadline(createListAvailableRoutes({ settings })),
       }),
     ],

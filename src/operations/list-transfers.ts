@@ -1,37 +1,44 @@
 import type { ListTransfersRequest, ListTransfersResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
+import type { ChainClients } from "../chain/chains.js";
 import { ServiceError } from "../errors.js";
 import type { Network } from "../hop/networks.js";
 import type { PriceTable, TokenPrices } from "../prices/token-prices.js";
 import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
 import { withTimeout } from "../resilience/with-timeout.js";
+import type { DetailsOutcome, TransferDetailsFinder } from "../transfers/details/transfer-details.js";
 import { decodePageToken, encodePageToken } from "../transfers/list/page-token.js";
 import type { TransferFilter, TransferList, TransferLister } from "../transfers/list/transfer-lister.js";
 import type { TransferState } from "../transfers/status.js";
-import type { CallContext, Operation } from "./operation.js";
+import type { Operation } from "./operation.js";
 import { parseAddress, parseChain, parseIsFullView, parseNetwork, parseToken, requireParameter } from "./parameters.js";
+import { toTransferDetailsMessage } from "./transfer-details-message.js";
 import { toTransferStatusMessage } from "./transfer-status-message.js";
 
 export interface ListTransfersDeps {
   /** undefined: this server has no index. */
   readonly lister: TransferLister | undefined;
+  readonly chains: Pick<ChainClients, "forNetwork">;
+  readonly details: TransferDetailsFinder;
   readonly prices: Pick<TokenPrices, "peekTable" | "getTable">;
   /** Maximum duration of a call, in milliseconds. */
   readonly maxTimeoutMs: number;
+  /** Milliseconds on a monotonic clock. */
+  readonly monotonicNow: () => number;
 }
 
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1_000;
+/** Transfers of a page with details, which are read from the chains. */
+const MAX_FULL_PAGE_SIZE = 100;
 /** Transfers of a page that count as one request against the limit of a caller. */
 const TRANSFERS_PER_REQUEST = 50;
 /** How long a response waits for prices. */
 const PRICE_TIMEOUT_MS = 1_000;
 const STATES: readonly TransferState[] = ["PENDING", "BONDED", "UNBONDABLE"];
 
-export function createListTransfers({
-  lister,
-  prices,
-  maxTimeoutMs,
-}: ListTransfersDeps): Operation<ListTransfersRequest, ListTransfersResponse> {
+export function createListTransfers(deps: ListTransfersDeps): Operation<ListTransfersRequest, ListTransfersResponse> {
+  const { lister, chains, details, prices, maxTimeoutMs, monotonicNow } = deps;
+
   /** Returns the prices of the listed tokens; undefined where they cannot be read, so that the USD fields are 0. */
   function getPrices({ transfers }: TransferList, timeoutMs: number): MaybePromise<PriceTable | undefined> {
     const tokens = [...new Set(transfers.map(({ sent }) => sent.token))];
@@ -43,31 +50,39 @@ export function createListTransfers({
     const network = parseNetwork(request.network);
     const filter = parseFilter(network, request);
     const pageSize = parsePageSize(request.pageSize);
-    parseIsFullView(request.view);
+    const isFull = parseIsFullView(request.view);
     const query = toQueryText(network, filter);
     const after = parsePageToken(query, request.pageToken);
     context.addLogFields({ network: network.slug });
     if (lister === undefined || !lister.isIndexed(network))
       throw new ServiceError("INDEX_REQUIRED", `this server has no index of transfers on ${network.slug}`);
 
-    const timeoutMs = Math.min(PRICE_TIMEOUT_MS, Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs) / 2);
-    const respond = (list: TransferList): MaybePromise<ListTransfersResponse> => {
+    const deadlineAt = monotonicNow() + Math.min(context.timeoutMs ?? maxTimeoutMs, maxTimeoutMs);
+    const remainingMs = (): number => deadlineAt - monotonicNow();
+    const respond = (list: TransferList, outcomes: readonly DetailsOutcome[]): MaybePromise<ListTransfersResponse> => {
       context.addLogFields({ transfers: list.transfers.length });
       // The list of an account changes at any moment.
       context.setCachePolicy("private");
-      return mapMaybeAsync(getPrices(list, timeoutMs), (table) => toResponse(query, list, table));
+      const timeoutMs = Math.min(PRICE_TIMEOUT_MS, Math.max(0, remainingMs() / 2));
+      return mapMaybeAsync(getPrices(list, timeoutMs), (table) => toResponse(query, list, outcomes, table));
     };
+    const readDetails = (list: TransferList): MaybePromise<ListTransfersResponse> => {
+      const access = chains.forNetwork(network.slug);
+      const { caller, signal } = context;
+      return mapMaybeAsync(
+        details.find(list.transfers, { network, chains: access, caller, signal, remainingMs }),
+        (outcomes) => respond(list, outcomes),
+      );
+    };
+    const rows = isFull ? Math.min(pageSize, MAX_FULL_PAGE_SIZE) : pageSize;
     const read = (): MaybePromise<ListTransfersResponse> =>
-      mapMaybeAsync(lister.list(filter, after, pageSize, context), respond);
-    const counted = countRequests(context, pageSize);
+      mapMaybeAsync(lister.list(filter, after, rows, context), (list) =>
+        isFull ? readDetails(list) : respond(list, []),
+      );
+    const count = isFull ? rows : Math.ceil(rows / TRANSFERS_PER_REQUEST);
+    const counted = count === 1 ? undefined : context.countAsRequests(count);
     return counted === undefined ? read() : counted.then(read);
   };
-}
-
-/** Counts a large page as several requests. */
-function countRequests(context: CallContext, pageSize: number): Promise<void> | undefined {
-  const count = Math.ceil(pageSize / TRANSFERS_PER_REQUEST);
-  return count === 1 ? undefined : context.countAsRequests(count);
 }
 
 function parseFilter(network: Network, request: ListTransfersRequest): TransferFilter {
@@ -108,7 +123,13 @@ function toQueryText(network: Network, { account, state, token, source, destinat
   return [network.slug, account, state, token, source?.slug, destination?.slug].map((part) => part ?? "").join(" ");
 }
 
-function toResponse(query: string, list: TransferList, table: PriceTable | undefined): ListTransfersResponse {
+/** @param outcomes details of the transfers; none for the basic view */
+function toResponse(
+  query: string,
+  list: TransferList,
+  outcomes: readonly DetailsOutcome[],
+  table: PriceTable | undefined,
+): ListTransfersResponse {
   const pricesUsd = new Map<string, number>();
   const getPriceUsd = (token: string): number => {
     const price = pricesUsd.get(token) ?? readPrice(table, token);
@@ -117,7 +138,13 @@ function toResponse(query: string, list: TransferList, table: PriceTable | undef
   };
   return {
     $typeName: "hop.bridge.v1.ListTransfersResponse",
-    transfers: list.transfers.map((status) => toTransferStatusMessage(status, getPriceUsd(status.sent.token))),
+    transfers: list.transfers.map((status, index) => {
+      const message = toTransferStatusMessage(status, getPriceUsd(status.sent.token));
+      const outcome = outcomes[index];
+      if (outcome === undefined) return message;
+      if ("error" in outcome) throw outcome.error;
+      return { ...message, details: toTransferDetailsMessage(outcome.details) };
+    }),
     nextPageToken: list.next === undefined ? "" : encodePageToken(query, list.next),
     coveredFrom: BigInt(list.coveredFromSeconds),
   };

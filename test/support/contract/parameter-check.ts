@@ -44,7 +44,10 @@ const operations: Readonly<Record<OperationName, Operation<never, unknown>>> = {
     ...{ chains: dependency, statusCache: dependency, details: dependency, prices: dependency },
     ...{ maxTimeoutMs: 1000, now: Date.now, monotonicNow: () => performance.now() },
   }),
-  listTransfers: createListTransfers({ lister: dependency, prices: dependency, maxTimeoutMs: 1000 }),
+  listTransfers: createListTransfers({
+    ...{ lister: dependency, chains: dependency, details: dependency, prices: dependency },
+    ...{ maxTimeoutMs: 1000, monotonicNow: () => 0 },
+  }),
   listAvailableRoutes: createListAvailableRoutes({ settings: dependency }),
 };
 

@@ -6,10 +6,11 @@ import { getNetwork } from "../../../src/hop/networks.js";
 import { createListTransfers } from "../../../src/operations/list-transfers.js";
 import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
 import type { PriceTable } from "../../../src/prices/token-prices.js";
+import type { DetailsOutcome, TransferDetails } from "../../../src/transfers/details/transfer-details.js";
 import type { ListPosition } from "../../../src/transfers/index/store/pages/transfer-page.js";
 import type { TransferFilter, TransferLister } from "../../../src/transfers/list/transfer-lister.js";
 import type { TransferStatus } from "../../../src/transfers/status.js";
-import { createStatus, repeatedByteHash } from "../../support/stubs/transfer-fixtures.js";
+import { createChainAccess, createStatus, repeatedByteHash } from "../../support/stubs/transfer-fixtures.js";
 
 const ACCOUNT = `0x${"aB".repeat(20)}`;
 const NEXT: ListPosition = {
@@ -25,11 +26,13 @@ interface Setup {
   readonly next?: ListPosition;
   /** Whether the prices are cached. */
   readonly prices?: "cached" | "later" | "never";
+  /** Outcomes of reading details. */
+  readonly outcomes?: readonly DetailsOutcome[];
   /** Outcome of counting a call as several requests. */
   readonly counted?: Promise<void>;
 }
 
-function setup({ hasIndex = true, transfers = [], next, prices = "cached", counted }: Setup = {}) {
+function setup({ hasIndex = true, transfers = [], next, prices = "cached", outcomes = [], counted }: Setup = {}) {
   const lists: { filter: TransferFilter; after: ListPosition | undefined; pageSize: number }[] = [];
   const policies: CachePolicy[] = [];
   const counts: number[] = [];
@@ -53,7 +56,10 @@ function setup({ hasIndex = true, transfers = [], next, prices = "cached", count
       peekTable: () => (prices === "cached" ? table : undefined),
       getTable: () => (prices === "later" ? Promise.resolve(table) : Promise.reject(new Error("no prices"))),
     },
+    chains: { forNetwork: () => createChainAccess([]) },
+    details: { find: () => outcomes },
     maxTimeoutMs: 10_000,
+    monotonicNow: () => 0,
   });
   const context: CallContext = {
     requestId: "r",
@@ -166,6 +172,36 @@ test("counts a page as one request for every 50 transfers", async () => {
   const { list, counts } = setup();
   for (const pageSize of [1, 50, 51, 1_000]) await list({ pageSize });
   expect(counts).toEqual([2, 20]);
+});
+
+describe("with view FULL", () => {
+  const details: TransferDetails = {
+    ...{
+      substate: "RECEIVED",
+      payout: { amount: 5n, token: "ETH", isUnrequestedHToken: false },
+      estimatedDeliveryAt: 17,
+    },
+    source: { blockNumber: 1, timestamp: 2, isFinal: true },
+    destination: undefined,
+  };
+  const transfers = [createStatus(), createStatus()];
+
+  test("adds the details of each transfer, to 100 transfers of a page", async () => {
+    const { list, lists, counts } = setup({ transfers, outcomes: [{ details }, { details }] });
+    const response = await list({ view: "FULL", pageSize: 1_000 });
+    expect(response.transfers).toMatchObject(
+      transfers.map(() => ({ details: { receivedAmount: "5", estimatedDeliveryAt: 17n } })),
+    );
+    expect(lists[0]?.pageSize).toBe(100);
+    expect(counts).toEqual([100]);
+    expect((await list({})).transfers[0]).not.toHaveProperty("details");
+  });
+
+  test("fails when a chain that has to tell them does not answer", () => {
+    const error = new ServiceError("UPSTREAM_UNAVAILABLE", "no RPC endpoint of base responded");
+    const { list } = setup({ transfers, outcomes: [{ details }, { error }] });
+    expect(() => list({ view: "FULL" })).toThrow(error);
+  });
 });
 
 test("reads nothing for a caller whose limit does not suffice", async () => {

@@ -1,0 +1,136 @@
+import { join } from "node:path";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { useTemporaryFolder } from "../../support/temporary-folder.js";
+
+// Lists of transfers from an index over chains run by anvil.
+
+const { transfers } = inject("network");
+const real = transfers.filter(({ expectedState }) => expectedState !== "NOT_FOUND");
+const folder = useTemporaryFolder();
+let gateway: TestGateway;
+let account = "";
+
+type Transfer = { readonly transferId: string; readonly accountAddress: string; readonly timestamp: number } & Record<
+  string,
+  unknown
+>;
+interface Page {
+  readonly transfers: readonly Transfer[];
+  readonly nextPageToken: string;
+  readonly coveredFrom: number;
+}
+
+async function list(query: string): Promise<Page> {
+  const { status, body } = await gateway.get(`/v1/transfers?account=${account}&${query}`);
+  expect({ status, body }).toMatchObject({ status: 200 });
+  return body as Page;
+}
+
+async function listAll(query: string): Promise<readonly Transfer[]> {
+  const all: Transfer[] = [];
+  let pageToken = "";
+  do {
+    const page = await list(`${query}&pageToken=${pageToken}`);
+    all.push(...page.transfers);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return all;
+}
+
+beforeAll(async () => {
+  gateway = await startGateway({ INDEX: `sqlite:${join(folder(), "index")}`, INDEX_FROM: "2020-01-01" });
+  const [first] = real;
+  const { body } = await gateway.get(`/v1/transfer-status?transferHash=${first?.transactionHash}`);
+  account = (body as Transfer).accountAddress;
+  await vi.waitFor(async () => expect((await list("")).coveredFrom).toBe(0), { timeout: 60_000, interval: 500 });
+});
+afterAll(() => gateway.stop());
+
+test("lists every transfer of an account once, as its status, newest first", async () => {
+  const listed = await listAll("pageSize=3");
+  const keys = listed.map(({ transferId, transactionHash }) => `${transferId} ${String(transactionHash)}`);
+  for (const { transferId, transactionHash } of real) expect(keys).toContain(`${transferId} ${transactionHash}`);
+  const times = listed.map(({ timestamp }) => timestamp);
+  expect(times).toEqual(times.toSorted((a, b) => b - a));
+  for (const transfer of listed) {
+    const query = `transferId=${transfer.transferId}&transferHash=${String(transfer.transactionHash)}`;
+    const { body } = await gateway.get(`/v1/transfer-status?${query}`);
+    expect(transfer).toEqual(body);
+  }
+  expect(await listAll("pageSize=1000")).toEqual(listed);
+});
+
+test("filters by state, token and chains", async () => {
+  const listed = await listAll("");
+  for (const [query, matches] of [
+    ["state=PENDING", ({ state }: Transfer) => state === "PENDING"],
+    ["state=BONDED&token=weth", ({ state, token }: Transfer) => state === "BONDED" && token === "ETH"],
+    ["fromChain=ethereum", ({ sourceChainSlug }: Transfer) => sourceChainSlug === "ethereum"],
+    ["toChain=polygon", ({ destinationChainSlug }: Transfer) => destinationChainSlug === "polygon"],
+  ] as const) {
+    const expected = listed.filter(matches);
+    expect(await listAll(`${query}&pageSize=2`)).toEqual(expected);
+  }
+});
+
+test("adds details with view FULL, and the same over quotes once deliveries are measured", async () => {
+  const { transfers: full } = await list("view=FULL&state=BONDED&pageSize=5");
+  expect(full.length).toBeGreaterThan(0);
+  for (const { transferId, transactionHash, details } of full) {
+    const query = `transferId=${transferId}&transferHash=${String(transactionHash)}&view=FULL`;
+    const { body } = await gateway.get(`/v1/transfer-status?${query}`);
+    expect(details).toMatchObject({ substate: (body as { details: { substate: string } }).details.substate });
+  }
+  const bonded = (await listAll("state=BONDED")).find(({ token }) => token === "USDT");
+  const { token, sourceChainSlug, destinationChainSlug } = bonded ?? ({} as Partial<Transfer>);
+  const route = `token=${String(token)}&fromChain=${String(sourceChainSlug)}&toChain=${String(destinationChainSlug)}`;
+  await vi.waitFor(
+    async () => {
+      const { body } = await gateway.get(`/v1/quote?amount=1000000000000000&slippage=1&view=FULL&${route}`);
+      expect(body).toMatchObject({ details: { deliveryTime: { samples: expect.any(Number) } } });
+      const { deliveryTime } = (body as { details: { deliveryTime: { samples: number } } }).details;
+      expect(deliveryTime.samples).toBeGreaterThan(0);
+    },
+    { timeout: 60_000, interval: 500 },
+  );
+});
+
+describe.each([
+  ["gRPC", (baseUrl: string) => createGrpcTransport({ baseUrl })],
+  ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
+  [
+    "Connect with JSON",
+    (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
+  ],
+])("over %s", (_, createTransport) => {
+  test("has the same pages, tokens and errors as over GET", async () => {
+    const client = createClient(BridgeService, createTransport(gateway.url));
+    const page = await client.listTransfers({ account, pageSize: 2 });
+    const expected = await list("pageSize=2");
+    expect(page.transfers.map(({ transferId }) => transferId)).toEqual(
+      expected.transfers.map((each) => each.transferId),
+    );
+    expect(page.nextPageToken).toBe(expected.nextPageToken);
+    const next = await client.listTransfers({ account, pageSize: 2, pageToken: page.nextPageToken });
+    expect(next.transfers.map(({ transferId }) => transferId)).not.toContain(page.transfers[0]?.transferId);
+    await expect(client.listTransfers({ account, network: "goerli" })).rejects.toMatchObject({ code: 9 });
+    await expect(client.listTransfers({ account, pageToken: "x" })).rejects.toMatchObject({ code: 3 });
+  });
+});
+
+test("needs an index", async () => {
+  const plain = await startGateway();
+  try {
+    const { status, body } = await plain.get(`/v1/transfers?account=${account}`);
+    expect({ status, body }).toMatchObject({
+      status: 400,
+      body: { code: "failed_precondition", reason: "INDEX_REQUIRED" },
+    });
+  } finally {
+    await plain.stop();
+  }
+});
