@@ -1,6 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import {
+  BatchGetQuotesRequestSchema,
   GetQuoteRequestSchema,
   GetTransferStatusRequestSchema,
   ListAvailableRoutesRequestSchema,
@@ -15,7 +16,7 @@ export interface KnownTransfer {
   readonly transactionHash: string;
 }
 
-export type Fields = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
+export type Fields = Readonly<Record<string, string | number | readonly string[] | Readonly<Record<string, string>>>>;
 
 export interface Method {
   readonly path: string;
@@ -38,6 +39,7 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
     { weight: 1, arbitrary: fc.dictionary(fc.oneof(slugs, oddValues), rpcUrls, { minKeys: 1, maxKeys: 2 }) },
     { weight: 40, arbitrary: fc.constant(undefined) },
   );
+  const amounts = fc.bigInt({ min: 1n, max: 10n ** 24n }).map(String);
   const view = fc.constantFrom(undefined, undefined, "BASIC", "FULL");
   // An unknown transfer is searched for on the chains, each time again: a few are enough.
   const transfers = fc.oneof(
@@ -52,11 +54,8 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
       fields: fc
         .record({
           amounts: fc
-            .tuple(
-              fc.constantFrom("amount", "amount", "amount", "receiveAmount"),
-              fc.bigInt({ min: 1n, max: 10n ** 24n }),
-            )
-            .map(([name, amount]) => ({ [name]: String(amount) })),
+            .tuple(fc.constantFrom("amount", "amount", "amount", "receiveAmount"), amounts)
+            .map(([name, amount]) => ({ [name]: amount })),
           view,
           token: tokens,
           fromChain: slugs,
@@ -66,6 +65,20 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
           rpcUrl,
         })
         .map(({ amounts, ...more }) => filled({ ...amounts, ...more })),
+    },
+    {
+      path: "/v1/quotes",
+      procedure: "BatchGetQuotes",
+      schema: BatchGetQuotesRequestSchema,
+      fields: fc
+        .record({
+          amount: fc.array(fc.oneof({ weight: 9, arbitrary: amounts }, oddValues), { minLength: 1, maxLength: 30 }),
+          toChain: optional(
+            fc.array(fc.oneof({ weight: 9, arbitrary: slugs }, oddValues), { minLength: 1, maxLength: 5 }),
+          ),
+          ...{ view, token: tokens, fromChain: slugs, slippage: fc.constantFrom(0, 0.5, 50), network },
+        })
+        .map(filled),
     },
     {
       path: "/v1/transfer-status",

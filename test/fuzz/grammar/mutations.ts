@@ -6,7 +6,9 @@ import { text } from "./values.js";
 function toPairs(fields: Fields): [string, string][] {
   return Object.entries(fields).flatMap(([name, value]) =>
     typeof value === "object"
-      ? Object.entries(value).map(([key, url]) => [`${name}[${key}]`, url] as [string, string])
+      ? Object.entries(value).map(
+          ([key, item]) => [Array.isArray(value) ? name : `${name}[${key}]`, item] as [string, string],
+        )
       : [[name, String(value)] as [string, string]],
   );
 }
