@@ -8,12 +8,15 @@ export interface SyntheticIndex {
   readonly transferIds: readonly string[];
   /** Hashes of sending and of delivering transactions. */
   readonly transactionHashes: readonly string[];
+  /** Addresses that have sent some 1,000 transfers each. */
+  readonly accounts: readonly string[];
 }
 
 /** Transfers written per transaction. */
 const BATCH_SIZE = 5_000;
 const OPTIMISM_CHAIN_ID = 10;
 const ARBITRUM_CHAIN_ID = 42161;
+const TRANSFERS_PER_ACCOUNT = 1_000;
 const START_SECONDS = 1_700_000_000;
 
 /** Fills an index with synthetic transfers from optimism to arbitrum, all delivered: two rows each. */
@@ -21,12 +24,15 @@ export async function createSyntheticIndex(file: string, transfers: number): Pro
   const index = await openIndex(file, getNetwork("mainnet"));
   const transferIds: string[] = [];
   const transactionHashes: string[] = [];
+  const accounts = Array.from({ length: Math.ceil(transfers / TRANSFERS_PER_ACCOUNT) }, () => randomBytes(20));
   try {
     const first = { number: 1, hash: toHex(randomBytes(32)), timestamp: START_SECONDS };
     await index.store.initializeCursor(OPTIMISM_CHAIN_ID, first);
     await index.store.initializeCursor(ARBITRUM_CHAIN_ID, first);
     for (let block = 2; transferIds.length < transfers; block++) {
-      const pairs = Array.from({ length: BATCH_SIZE }, (_, log) => createTransferRows(block, log));
+      const pairs = Array.from({ length: BATCH_SIZE }, (_, log) =>
+        createTransferRows(block, log, pickAccount(accounts)),
+      );
       for (const { send, delivery } of pairs) {
         transferIds.push(toHex(send.arrival_key));
         transactionHashes.push(toHex(send.transaction_hash), toHex(delivery.transaction_hash));
@@ -44,10 +50,14 @@ export async function createSyntheticIndex(file: string, transfers: number): Pro
   } finally {
     index.close();
   }
-  return { transferIds, transactionHashes };
+  return { transferIds, transactionHashes, accounts: accounts.map(toHex) };
 }
 
-function createTransferRows(block: number, log: number): { send: SendRow; delivery: DeliveryRow } {
+function pickAccount(accounts: readonly Buffer[]): Buffer {
+  return accounts[Math.floor(Math.random() * accounts.length)] ?? randomBytes(20);
+}
+
+function createTransferRows(block: number, log: number, account: Buffer): { send: SendRow; delivery: DeliveryRow } {
   const shared = { block_number: block, log_index: log, token: "USDC.e", arrival_key: randomBytes(32) };
   return {
     send: {
@@ -62,7 +72,7 @@ function createTransferRows(block: number, log: number): { send: SendRow; delive
       deadline: String(START_SECONDS),
       bonder_fee: "123456789012345",
       relayer: null,
-      account: randomBytes(20),
+      account,
       timestamp: START_SECONDS + block,
     },
     delivery: {

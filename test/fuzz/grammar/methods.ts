@@ -5,7 +5,9 @@ import {
   GetQuoteRequestSchema,
   GetTransferStatusRequestSchema,
   ListAvailableRoutesRequestSchema,
+  ListTransfersRequestSchema,
 } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { encodePageToken } from "../../../src/transfers/list/page-token.js";
 import { hash, oddValues, rpcUrls, slugs, tokens } from "./values.js";
 
 export const SERVICE_PATH = "/hop.bridge.v1.BridgeService";
@@ -24,6 +26,19 @@ export interface Method {
   readonly schema: DescMessage;
   readonly fields: fc.Arbitrary<Fields>;
 }
+
+/** Tokens of other queries, some of them with other bytes. */
+const pageTokens = fc
+  .record({
+    position: fc.record({
+      timestamp: fc.nat(),
+      transactionHash: hash,
+      correlationKey: hash,
+      logIndex: fc.nat(),
+    }),
+    cut: fc.nat(120),
+  })
+  .map(({ position, cut }) => encodePageToken("", position).slice(cut % 7 === 0 ? cut : 0));
 
 /** Returns the methods, each with valid parameters by their JSON names. */
 export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] {
@@ -94,6 +109,24 @@ export function methodsWith(known: readonly KnownTransfer[]): readonly Method[] 
               : { transferId, transactionHash }),
           ...more,
         }))
+        .map(filled),
+    },
+    {
+      path: "/v1/transfers",
+      procedure: "ListTransfers",
+      schema: ListTransfersRequestSchema,
+      fields: fc
+        .record({
+          account: hash.map((text) => text.slice(0, 42)),
+          state: fc.constantFrom(undefined, undefined, "PENDING", "BONDED", "UNBONDABLE"),
+          token: optional(tokens),
+          fromChain: optional(slugs),
+          toChain: optional(slugs),
+          pageSize: fc.option(fc.integer({ min: 1, max: 1_000 }), { nil: undefined }),
+          pageToken: fc.oneof(fc.constant(undefined), pageTokens),
+          view,
+          network,
+        })
         .map(filled),
     },
     {
