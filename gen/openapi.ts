@@ -904,10 +904,10 @@ export interface operations {
                      *       "amountIn": "25000000",
                      *       "slippage": 0.5,
                      *       "amountOutMin": "24862967",
-                     *       "destinationAmountOutMin": "24253326",
-                     *       "bonderFee": "601664",
-                     *       "estimatedReceived": "24375203",
-                     *       "estimatedRecieved": "24375203",
+                     *       "destinationAmountOutMin": "24253320",
+                     *       "bonderFee": "601671",
+                     *       "estimatedReceived": "24375196",
+                     *       "estimatedRecieved": "24375196",
                      *       "deadline": 1795818089,
                      *       "destinationDeadline": 1795818089
                      *     }
@@ -1026,10 +1026,10 @@ export interface operations {
                      *             "amountIn": "25000000",
                      *             "slippage": 0.5,
                      *             "amountOutMin": "24862967",
-                     *             "destinationAmountOutMin": "24253326",
-                     *             "bonderFee": "601664",
-                     *             "estimatedReceived": "24375203",
-                     *             "estimatedRecieved": "24375203",
+                     *             "destinationAmountOutMin": "24253320",
+                     *             "bonderFee": "601671",
+                     *             "estimatedReceived": "24375196",
+                     *             "estimatedRecieved": "24375196",
                      *             "deadline": 1795818089,
                      *             "destinationDeadline": 1795818089
                      *           }
