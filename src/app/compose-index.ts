@@ -3,6 +3,7 @@ import type { BlockFinder } from "../chain/read/block-finder.js";
 import type { Config } from "../config/config.js";
 import { getErrorMessage } from "../errors.js";
 import { getNetwork } from "../hop/networks.js";
+import type { IndexDatabaseStatus } from "../observability/dependency-status.js";
 import type { Logger } from "../observability/log.js";
 import { monotonicNow, sleep } from "../resilience/clock.js";
 import type { MaybePromise } from "../resilience/maybe-async.js";
@@ -32,6 +33,8 @@ export interface IndexModule {
   readonly deliveryTimes: Pick<DeliveryTimes, "get">;
   /** Returns the indexed range of a chain; undefined: nothing yet. */
   coverage(slug: string): IndexCoverage | undefined;
+  /** Returns the state of the database; undefined: the index is in a file, or not open yet. */
+  databaseStatus(): IndexDatabaseStatus | undefined;
   /**
    * Opens the index and starts to sync it with the chains. A remote one that is away is opened later.
    * @throws StartupError when the index cannot be opened
@@ -52,6 +55,7 @@ interface OpenedIndex extends IndexBackfillTarget {
   readonly readIndex: <T>(query: (index: TransferIndexReader) => T) => MaybePromise<T>;
   readonly readDelivered: DeliveredReader;
   getCoverage(slug: string): IndexCoverage | undefined;
+  readonly getStatus?: () => IndexDatabaseStatus;
   /** Resolves when the tables are there. */
   readonly ready: Promise<void>;
   close(): void | Promise<void>;
@@ -100,7 +104,6 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
         isAvailable
           ? logger.info({}, "the index in PostgreSQL is available")
           : logger.warn({ error: failure?.message }, "the index in PostgreSQL is away; statuses come from the chains"),
-      onFailure: () => {},
     }).catch(failStart);
     // What only the operator can change ends the start; a server that is away does not: quotes need no index.
     const isReady = await index.migrate().then(
@@ -166,6 +169,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
     remote: location.kind === "postgres" ? { read: async (query) => remote?.read(query) } : undefined,
     lister: createTransferLister({ readIndex: (query) => requireIndex().readIndex(query), network, now: Date.now }),
     coverage: (slug) => opened?.getCoverage(slug),
+    databaseStatus: () => opened?.getStatus?.(),
     async start() {
       opened = await (location.kind === "sqlite" ? openFile(location.file) : openPostgres(location));
       const sync = runSync(opened).catch((error: unknown) =>

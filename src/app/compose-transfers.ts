@@ -38,6 +38,8 @@ export interface TransfersModule {
   explorerHealth(): SourceHealth | undefined;
   /** Returns the indexed range of a mainnet chain; undefined: there is no index. */
   readonly indexCoverage: IndexModule["coverage"] | undefined;
+  /** undefined: there is no index. */
+  readonly indexDatabase?: IndexModule["databaseStatus"] | undefined;
   /** Opens the index, if one is configured. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -117,6 +119,7 @@ export function composeTransfers({
     deliveryTimes: indexModule?.deliveryTimes,
     explorerHealth: () => explorer?.health(),
     indexCoverage: indexModule?.coverage,
+    indexDatabase: indexModule?.databaseStatus,
     async start() {
       await indexModule?.start();
     },

@@ -7,7 +7,7 @@ import type { OffChainSources } from "./off-chain-sources.js";
 export interface DependencyMonitorDeps {
   readonly chains: Pick<ChainClients, "listStates" | "probe">;
   readonly offChainSources: Pick<OffChainSources, "health" | "refreshStale" | "prices" | "listRefusedFeeds">;
-  readonly transfers: Pick<TransfersModule, "explorerHealth" | "indexCoverage">;
+  readonly transfers: Pick<TransfersModule, "explorerHealth" | "indexCoverage" | "indexDatabase">;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds on a monotonic clock. */
@@ -53,6 +53,7 @@ export function createDependencyMonitor({
         chains: inUse,
         sources,
         index: transfers.indexCoverage && mainnetChains.flatMap(computeIndexLag),
+        indexDatabase: transfers.indexDatabase?.(),
         prices: { differences, distrustedTokens, refusedFeeds: offChainSources.listRefusedFeeds() },
       };
     },

@@ -76,7 +76,6 @@ async function openTarget(location: IndexLocation, signal: AbortSignal): Promise
     now: monotonicNow,
     sleep,
     onAvailability: () => {},
-    onFailure: () => {},
     signal,
   });
   await index.migrate().catch(async (error: unknown) => {

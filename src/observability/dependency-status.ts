@@ -8,7 +8,22 @@ export interface DependencyStatus {
   readonly sources: readonly SourceStatus[];
   /** undefined: there is no index. */
   readonly index: readonly IndexLag[] | undefined;
+  /** Absent: the index is not in PostgreSQL. */
+  readonly indexDatabase?: IndexDatabaseStatus | undefined;
   readonly prices: PriceStatus;
+}
+
+/** An index in PostgreSQL as this process sees it. */
+export interface IndexDatabaseStatus {
+  readonly isAvailable: boolean;
+  /** Connections by pool and use, and requests that wait for one. */
+  readonly connections: Readonly<
+    Record<string, { readonly active: number; readonly idle: number; readonly waiting: number }>
+  >;
+  /** Failed statements and connections since the start, by code. */
+  readonly failures: ReadonlyMap<string, number>;
+  /** Number of leases that this process holds, by kind. */
+  readonly leases: Readonly<Record<"follow" | "history", number>>;
 }
 
 /** How far the sources of prices agree. Tokens are upper-case symbols. */

@@ -133,6 +133,22 @@ export const metricCatalogue = {
     ["event"],
   ),
   indexLag: maxGauge("index_lag_blocks", "Number of blocks that the transfer index is behind a chain.", ["chain"]),
+  indexDatabaseUp: minGauge("index_database_up", "1 while PostgreSQL answers; 0 while statuses come from the chains."),
+  indexDatabaseConnections: summedGauge(
+    "index_database_connections",
+    "Connections to PostgreSQL by use, and requests that wait for one.",
+    ["pool", "state"],
+  ),
+  indexDatabaseFailures: counter(
+    "index_database_failures_total",
+    "Failed statements and connections, by SQLSTATE or the code of a system error.",
+    ["code"],
+  ),
+  indexLeasesHeld: summedGauge(
+    "index_leases_held",
+    "Leases of the index in PostgreSQL that this process holds: to follow the chains, to read the history of one.",
+    ["lease"],
+  ),
   concurrencyLimit: summedGauge(
     "concurrency_limit",
     "Current limit of concurrent expensive operations (on-chain transfer searches and SDK quotes).",

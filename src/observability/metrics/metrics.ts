@@ -172,6 +172,21 @@ export function createMetrics(options: MetricsOptions): Metrics {
       Object.entries(getLoad().sharedState?.messages ?? {}).map(([event, value]) => ({ labels: { event }, value })),
     indexLag: () =>
       (getDependencyStatus().index ?? []).map(({ chain, lagBlocks }) => ({ labels: { chain }, value: lagBlocks })),
+    indexDatabaseUp() {
+      const database = getDependencyStatus().indexDatabase;
+      return database === undefined ? [] : gauge(database.isAvailable ? 1 : 0);
+    },
+    indexDatabaseConnections: () =>
+      Object.entries(getDependencyStatus().indexDatabase?.connections ?? {}).flatMap(([pool, usage]) =>
+        Object.entries(usage).map(([state, value]) => ({ labels: { pool, state }, value })),
+      ),
+    indexDatabaseFailures: () =>
+      Array.from(getDependencyStatus().indexDatabase?.failures ?? [], ([code, value]) => ({ labels: { code }, value })),
+    indexLeasesHeld: () =>
+      Object.entries(getDependencyStatus().indexDatabase?.leases ?? {}).map(([lease, value]) => ({
+        labels: { lease },
+        value,
+      })),
     concurrencyLimit: () => gauge(getLoad().limiter.limit),
     inFlight: () => gauge(getLoad().limiter.inFlight),
     requestsPending: () => gauge(getLoad().pendingRequests),

@@ -2,11 +2,12 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { OPERATOR_KEY } from "../../support/service/planted-keys.js";
 import { createServerProcess, findFreePort, giveFolder, runProgram, type ServerProcess } from "./server-process.js";
 import { findServerUser, postgresPrograms } from "./server-programs.js";
 
-/** The password of the only user; tests search output for it. */
-export const POSTGRES_PASSWORD = "planted-password-of-postgres";
+/** The password of the only user: a planted key, for which all output is searched. */
+export const POSTGRES_PASSWORD = OPERATOR_KEY;
 export const POSTGRES_USER = "hop";
 
 /** A PostgreSQL server in a temporary folder. */

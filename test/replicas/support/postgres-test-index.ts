@@ -29,7 +29,6 @@ export async function openTestPostgresIndex(
     now: monotonicNow,
     sleep: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),
     onAvailability: () => {},
-    onFailure: () => {},
     signal: stopping.signal,
   });
   return {

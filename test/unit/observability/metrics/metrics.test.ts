@@ -22,6 +22,12 @@ const state: DependencyStatus = {
     { source: "explorer", state: "off", ageMs: undefined },
   ],
   index: [{ chain: "optimism", lagBlocks: 3 }],
+  indexDatabase: {
+    isAvailable: true,
+    connections: { read: { active: 1, idle: 2, waiting: 0 } },
+    failures: new Map([["57014", 4]]),
+    leases: { follow: 1, history: 0 },
+  },
   prices: {
     differences: [{ token: "ETH", difference: 0.25 }],
     distrustedTokens: ["DAI"],
@@ -132,6 +138,17 @@ test("reports 1 for the current state and 0 for every other state", async () => 
     `hop_gateway_chain_head_number{${ofOptimism}} 77`,
   ]);
   expect(await lines("index_lag")).toEqual(['hop_gateway_index_lag_blocks{chain="optimism"} 3']);
+  expect(await lines("index_database")).toEqual([
+    "hop_gateway_index_database_up 1",
+    'hop_gateway_index_database_connections{pool="read",state="active"} 1',
+    'hop_gateway_index_database_connections{pool="read",state="idle"} 2',
+    'hop_gateway_index_database_connections{pool="read",state="waiting"} 0',
+    'hop_gateway_index_database_failures_total{code="57014"} 4',
+  ]);
+  expect(await lines("index_leases")).toEqual([
+    'hop_gateway_index_leases_held{lease="follow"} 1',
+    'hop_gateway_index_leases_held{lease="history"} 0',
+  ]);
 });
 
 test("counts RPC requests by method and outcome and measures those that were not aborted", async () => {

@@ -19,6 +19,18 @@ import { createPostgresDeliveredReader } from "./postgres-delivered.js";
 import { createPostgresReader, type PostgresReader } from "./postgres-reader.js";
 import { createRowLeases, type RowLeases } from "./row-lease.js";
 
+type PoolUsage = ReturnType<PostgresPool["usage"]>;
+
+/** The state of the connections and leases of one process. */
+export interface PostgresIndexStatus {
+  readonly isAvailable: boolean;
+  readonly connections: { readonly read: PoolUsage; readonly write: PoolUsage };
+  /** Failed statements and connections since the start, by code. */
+  readonly failures: ReadonlyMap<string, number>;
+  /** Number of leases that this process holds, by kind. */
+  readonly leases: { readonly follow: number; readonly history: number };
+}
+
 /** The index in PostgreSQL as one process uses it. */
 export interface PostgresIndex {
   readonly reader: PostgresReader;
@@ -30,6 +42,8 @@ export interface PostgresIndex {
   readonly pools: { readonly read: PostgresPool; readonly write: PostgresPool };
   /** The primary, for statements that no other part has. */
   readonly db: Kysely<IndexTables>;
+  /** Returns what the metrics show. */
+  getStatus(): PostgresIndexStatus;
   /** Returns the indexed range of a chain as of the last poll; undefined: none is known. */
   getCoverage(slug: string): IndexCoverage | undefined;
   /**
@@ -52,7 +66,6 @@ export interface PostgresIndexOptions {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Called when the server becomes available or unavailable. */
   readonly onAvailability: (isAvailable: boolean, failure: PostgresFailure | undefined) => void;
-  readonly onFailure: (failure: PostgresFailure) => void;
   /** Ends waits, polls and notifications, before the index is closed. */
   readonly signal: AbortSignal;
 }
@@ -64,13 +77,15 @@ const RESPONSE_MARGIN_MS = 1_000;
 
 /** Prepares connections to an index in PostgreSQL; nothing is connected yet. */
 export async function openPostgresIndex(options: PostgresIndexOptions): Promise<PostgresIndex> {
-  const { location, network, now, sleep, onAvailability, onFailure, signal } = options;
+  const { location, network, now, sleep, onAvailability, signal } = options;
   const { primary, read, listen, poolSize, statementTimeoutMs } = location;
+  // The codes are those of PostgreSQL and of the operating system: a few dozen.
+  const failures = new Map<string, number>();
   const pool = (target: PostgresLocation, maxConnections: number): Promise<PostgresPool> =>
     createPostgresPool(target, {
       maxConnections,
       responseTimeoutMs: statementTimeoutMs + RESPONSE_MARGIN_MS,
-      onFailure,
+      onFailure: ({ code }) => failures.set(code, (failures.get(code) ?? 0) + 1),
     });
   const pools = { read: await pool(read ?? primary, poolSize), write: await pool(primary, WRITE_CONNECTIONS) };
   const listeners = new Set<{ readonly onWrite: () => void }>();
@@ -127,6 +142,16 @@ export async function openPostgresIndex(options: PostgresIndexOptions): Promise<
     monitor,
     pools,
     db,
+    getStatus() {
+      const held = [...leases.fences().keys()];
+      const follow = held.filter((name) => name === "follow").length;
+      return {
+        isAvailable: monitor.isAvailable(),
+        connections: { read: pools.read.usage(), write: pools.write.usage() },
+        failures,
+        leases: { follow, history: held.length - follow },
+      };
+    },
     getCoverage(slug) {
       const chain = network.chains.get(slug);
       return chain && toCoverage(monitor.getCursor(chain.chainId));
