@@ -6,6 +6,9 @@ import { registerDemo } from "./demo-registry.js";
 import { type LocalNetwork, startLocalNetwork } from "./network.js";
 import type { SeededTransfer } from "./seed/seeded-transfer.js";
 
+/** The demo's chains go on by themselves, so that transfers become final and watches of them end. */
+const DEMO_BLOCK_TIME_MS = 1_000;
+
 /** Runs the gateway over a local Hop network until Ctrl-C and prints commands to try. */
 async function main(): Promise<void> {
   const began = Date.now();
@@ -16,7 +19,7 @@ async function main(): Promise<void> {
   loadConfig(environment);
   const log = (line: string): void => console.log(`[${((Date.now() - began) / 1_000).toFixed(1)} s] ${line}`);
   log(`starting ${hopChains.size} local chains`);
-  const network = await startLocalNetwork({ log });
+  const network = await startLocalNetwork({ log, blockTimeMs: DEMO_BLOCK_TIME_MS });
   try {
     // The local network overrides the user's endpoints: nothing may leave this machine.
     const gateway = await createGateway(loadConfig({ ...environment, ...network.environment }));

@@ -8,7 +8,7 @@ import { startAssetsServer } from "./assets-server.js";
 import { getCacheFolder } from "./cache/project-folders.js";
 import { computeStateName, openSavedState, type SavedState, saveChainState } from "./cache/saved-state.js";
 import { type Anvil, startAnvil } from "./chain/anvil.js";
-import { connectChains, getChainId, getGasPrice, hopChains, type LocalChains } from "./chain/local-chains.js";
+import { connectChains, getChainId, getGasPrice, hopChains, type LocalChain } from "./chain/local-chains.js";
 import { deployChain } from "./deploy/deploy-chain.js";
 import { runCleanups } from "./run-cleanups.js";
 import { SEED_HISTORY_SECONDS, seedChains } from "./seed/seed-chains.js";
@@ -24,6 +24,11 @@ export interface LocalNetworkOptions {
   readonly log?: (line: string) => void;
   /** How long the bonder leaves a new transfer pending, in seconds. */
   readonly bondDelaySeconds?: number;
+  /**
+   * Mines a block on every chain in this interval, in milliseconds, and makes blocks final after two more. Default: blocks are
+   * mined for transactions alone, and final after 64.
+   */
+  readonly blockTimeMs?: number;
 }
 
 /** A local Hop network: chains with Hop's contracts and seeded transfers, and the documents that Hop and Circle host. */
@@ -51,19 +56,29 @@ const UNREACHABLE_URL = "http://127.0.0.1:1";
  * the first included, loads a saved state, so that all behave alike.
  */
 export async function startLocalNetwork(options: LocalNetworkOptions = {}): Promise<LocalNetwork> {
-  const { slugs = [...hopChains.keys()], stateDir = getCacheFolder(), log = () => {}, bondDelaySeconds } = options;
+  const {
+    slugs = [...hopChains.keys()],
+    stateDir = getCacheFolder(),
+    log = () => {},
+    bondDelaySeconds,
+    blockTimeMs,
+  } = options;
   const stops: (() => Promise<unknown>)[] = [];
   // In reverse order: later parts depend on earlier ones.
   const stop = (): Promise<void> => runCleanups(stops.splice(0).reverse());
   try {
     const { state, discard } = await openOrBuildState(slugs, stateDir, log);
-    const anvils = await startAnvils(slugs, (slug) => ({ stateFile: state.chainFile(slug) })).finally(discard);
+    const slotsInEpoch = blockTimeMs === undefined ? undefined : 1;
+    const start = (slug: string) => ({ stateFile: state.chainFile(slug), slotsInEpoch });
+    const anvils = await startAnvils(slugs, start).finally(discard);
     stops.push(() => stopAnvils(anvils));
     const chains = connectChains(Object.fromEntries(anvils));
     // Mine one block now: a chain whose head is days old would count as stalled.
     await Promise.all([...chains.values()].map(({ rpc }) => rpc("evm_mine")));
 
-    stops.push(mineRepeatedly(chains));
+    // Prices from an old block do not count.
+    const priced = FEED_CHAINS.flatMap(({ slug }) => chains.get(slug) ?? []);
+    stops.push(mineRepeatedly(blockTimeMs === undefined ? priced : [...chains.values()], blockTimeMs));
 
     const assets = await startAssetsServer();
     stops.push(assets.stop);
@@ -94,16 +109,12 @@ export async function startLocalNetwork(options: LocalNetworkOptions = {}): Prom
   }
 }
 
-/** Mines now and then where prices are read: those from an old block do not count. Returns a function that stops it. */
-function mineRepeatedly(chains: LocalChains): () => Promise<void> {
+/** Mines now and then. Returns a function that stops it. */
+function mineRepeatedly(chains: readonly LocalChain[], intervalMs = MINING_INTERVAL_MS): () => Promise<void> {
   const timer = setInterval(() => {
     // Fails only while the node shuts down.
-    for (const { slug } of FEED_CHAINS)
-      chains
-        .get(slug)
-        ?.rpc("evm_mine")
-        .catch(() => {});
-  }, MINING_INTERVAL_MS).unref();
+    for (const { rpc } of chains) rpc("evm_mine").catch(() => {});
+  }, intervalMs).unref();
   return async () => clearInterval(timer);
 }
 
@@ -157,7 +168,7 @@ async function buildState(folder: string, slugs: readonly string[], log: (line: 
   }
 }
 
-type AnvilStartOptions = Pick<Parameters<typeof startAnvil>[0], "timestamp" | "stateFile">;
+type AnvilStartOptions = Pick<Parameters<typeof startAnvil>[0], "timestamp" | "stateFile" | "slotsInEpoch">;
 
 async function startAnvils(
   slugs: readonly string[],

@@ -12,6 +12,8 @@ export interface AnvilOptions {
   readonly timestamp?: number;
   /** File with the initial state, as `anvil_dumpState` returns it, unzipped. The clock then follows the wall clock. */
   readonly stateFile?: string;
+  /** Blocks are final after twice as many. Default: anvil's, 32. */
+  readonly slotsInEpoch?: number | undefined;
 }
 
 export interface Anvil {
@@ -37,13 +39,14 @@ const WATCHDOG_SCRIPT = `"$@" </dev/null & node=$!; exec >/dev/null 2>&1; while 
 
 /** Starts a local chain on a free port of 127.0.0.1. It mines a block immediately for every transaction. */
 export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
-  const { chainId, gasPrice, timestamp, stateFile } = options;
+  const { chainId, gasPrice, timestamp, stateFile, slotsInEpoch } = options;
   const args = ["--host", "127.0.0.1", "--port", "0", "--chain-id", `${chainId}`, "--hardfork", HARDFORK];
   args.push("--gas-limit", `${BLOCK_GAS_LIMIT}`, "--auto-impersonate", "--color", "never");
   args.push("--prune-history", `${MAX_HISTORICAL_STATES}`);
   // The gas price is the base fee alone; anvil would add a minimum priority fee.
   args.push("--base-fee", `${gasPrice}`, "--disable-min-priority-fee");
   if (timestamp !== undefined) args.push("--timestamp", `${timestamp}`);
+  if (slotsInEpoch !== undefined) args.push("--slots-in-an-epoch", `${slotsInEpoch}`);
   if (stateFile !== undefined) args.push("--load-state", stateFile);
 
   // Detached, so that Ctrl-C in a terminal reaches only our process.
