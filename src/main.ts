@@ -37,7 +37,7 @@ try {
     process.stderr.write(`hop-gateway: ${error.message}; see hop-gateway --help\n`);
     process.exit(USAGE_EXIT_CODE);
   }
-  const { describeStartupError } = await import("./app/startup-error.js");
+  const { describeStartupError } = await import("./app/startup/startup-error.js");
   process.stderr.write(`hop-gateway: ${describeStartupError(error)}\n`);
   process.exit(failureExitCode);
 }

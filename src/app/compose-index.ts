@@ -19,7 +19,7 @@ import type { IndexBackfillTarget, IndexSyncListener } from "../transfers/index/
 import { getPollIntervalMs } from "../transfers/index/sync/reorg-detection.js";
 import { createTransferLister, type TransferLister } from "../transfers/list/transfer-lister.js";
 import { createIndexLookup, type IndexLookup } from "../transfers/sources/index-source.js";
-import { StartupError } from "./startup-error.js";
+import { StartupError } from "./startup/startup-error.js";
 
 const OPEN_RETRY_INTERVAL_MS = 1_000;
 

@@ -3,7 +3,7 @@ import { DEFAULT_METRICS_PORT } from "../config/environment-table.js";
 import type { DynamicDocument } from "../http/documents.js";
 import type { Logger } from "../observability/log.js";
 import { createMetricsListener } from "../observability/metrics/metrics-listener.js";
-import { StartupError } from "./startup-error.js";
+import { StartupError } from "./startup/startup-error.js";
 
 /** The listener of metrics and liveness, on the configured address. */
 export interface ConfiguredMetricsListener {

@@ -16,8 +16,8 @@ import { createWorkerChannel, joinOverIpc } from "../shared-state/cluster-ipc.js
 import { createSharedStateHub } from "../shared-state/hub.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import type { Gateway, GatewayOptions } from "./gateway.js";
-import { describeStartupError, StartupError } from "./startup-error.js";
-import { logStartupWarnings } from "./startup-warnings.js";
+import { describeStartupError, StartupError } from "./startup/startup-error.js";
+import { logStartupWarnings } from "./startup/startup-warnings.js";
 import { exitAfter } from "./stop-on-signals.js";
 
 /**

@@ -1,4 +1,4 @@
-import { StartupError } from "../app/startup-error.js";
+import { StartupError } from "../app/startup/startup-error.js";
 import { createChainClients } from "../chain/chains.js";
 import { createBlockFinder } from "../chain/read/block-finder.js";
 import { type Config, ConfigError, type IndexLocation, loadConfig } from "../config/config.js";

@@ -1,4 +1,4 @@
-import { ConfigError } from "../config/config.js";
+import { ConfigError } from "../../config/config.js";
 
 /** An expected failure at startup. Its message is printed without a stack trace. */
 export class StartupError extends Error {

@@ -1,5 +1,5 @@
-import type { Config } from "../config/config.js";
-import type { Logger } from "../observability/log.js";
+import type { Config } from "../../config/config.js";
+import type { Logger } from "../../observability/log.js";
 
 /** Logs what an operator should know about the configuration. For the process that the operator started: workers repeat it. */
 export function logStartupWarnings({ customRpcUrlPolicy }: Config, logger: Logger): void {
