@@ -88,6 +88,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/transfers:watch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Watches transfers: sends the present state of each, and then every change, until all are final
+         * @description Watches transfers: sends the present state of each, and then every change, until all are final. The newest state wins: what a slow reader misses in between is left out.
+         *
+         *     At least one of `transferId`, `transferHash`, `account` is required.
+         */
+        get: operations["watchTransfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/available-routes": {
         parameters: {
             query?: never;
@@ -480,6 +502,17 @@ export interface components {
             /** @description Since when every chain is indexed, in Unix seconds: transfers sent before may be missing. */
             coveredFrom: components["schemas"]["UnixTime"];
         };
+        /** @description A watched transfer that no source knows. It has the field by which it is watched. */
+        UnknownTransfer: {
+            /** @description Transfer ID, in lower case; empty if it is watched by hash. */
+            transferId: string;
+            /** @description Transaction hash, in lower case; empty if it is watched by ID. */
+            transferHash: string;
+            /** @description Whether it is no longer looked for: it was not found in ten minutes. */
+            isFinal: boolean;
+        };
+        /** @description Marks a position in a watch. */
+        Bookmark: Record<string, never>;
         /** @description A token with a source and a destination chain. */
         Route: {
             /** @description Token symbol. */
@@ -755,6 +788,8 @@ export interface components {
         RequestId: string;
         /** @description `ETag` of a cached response. If it is still current, the response is 304 without a body. */
         IfNoneMatch: string;
+        /** @description `id` of the last event, to resume a stream. Wins over the parameter for it. */
+        LastEventId: string;
     };
     requestBodies: never;
     headers: {
@@ -1349,6 +1384,134 @@ export interface operations {
                     Age: components["headers"]["Age"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["Vary"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description - `MISSING_PARAMETER`: a required parameter is missing or empty
+             *     - `INVALID_PARAMETER`: a parameter is not in the required format, or the request is malformed
+             *     - `UNKNOWN_PARAMETER`: no parameter has this name
+             *     - `UNSUPPORTED_NETWORK`: no network has this name
+             *     - `UNSUPPORTED_TOKEN`: the network does not have this token
+             *     - `UNSUPPORTED_CHAIN`: the network does not have this chain
+             *     - `UNSUPPORTED_ROUTE`: the token cannot be sent from the source chain to the destination chain
+             *     - `RPC_URL_FORBIDDEN`: the operator does not allow this RPC endpoint
+             *     - `INDEX_REQUIRED`: the server has no index of this network's transfers
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {string} */
+                        code?: "invalid_argument" | "failed_precondition";
+                        /** @enum {string} */
+                        reason?: "MISSING_PARAMETER" | "INVALID_PARAMETER" | "UNKNOWN_PARAMETER" | "UNSUPPORTED_NETWORK" | "UNSUPPORTED_TOKEN" | "UNSUPPORTED_CHAIN" | "UNSUPPORTED_ROUTE" | "RPC_URL_FORBIDDEN" | "INDEX_REQUIRED";
+                    };
+                };
+            };
+            405: components["responses"]["MethodNotAllowed"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    watchTransfers: {
+        parameters: {
+            query?: {
+                /** @description Transfer IDs, as in GetTransferStatusRequest. At most 100 together with `transferHash`, over GET 50. */
+                transferId?: components["schemas"]["TransferIdInAnyCase"][];
+                /** @description Hashes of sending or delivering transactions, 0x-prefixed hex, upper or lower case. Each stands for all its transfers. */
+                transferHash?: components["schemas"]["HashInAnyCase"][];
+                /**
+                 * @description Address of a sender or recipient, upper or lower case: all its transfers, those to come included. Needs an index.
+                 * @example 0x70997970c51812dc3a010c7d01b50e0d17dc79c8
+                 */
+                account?: components["schemas"]["AddressInAnyCase"];
+                /**
+                 * @description `mainnet` (the default) or `goerli`.
+                 * @example mainnet
+                 */
+                network?: components["schemas"]["Network"];
+                /**
+                 * @description `BASIC` (the default) or `FULL`, which adds `details` to each transfer.
+                 * @example BASIC
+                 */
+                view?: components["schemas"]["View"];
+                /** @description `resumeToken` of the last message of an earlier watch of the same transfers: what has not changed since is not sent again. Empty: a new watch. */
+                resumeToken?: string;
+                /**
+                 * @description Slug of the chain on which to look first.
+                 * @example polygon
+                 */
+                fromChain?: components["schemas"]["Chain"];
+                /**
+                 * @deprecated
+                 * @description Has no effect: accepted because clients of the older server send it.
+                 */
+                refresh?: components["parameters"]["Refresh"];
+            };
+            header?: {
+                /** @description ID of the request, for the log. A value of another form is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /** @description `id` of the last event, to resume a stream. Wins over the parameter for it. */
+                "Last-Event-ID"?: components["parameters"]["LastEventId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /**
+             * @description An event of a watch: first the present state of each transfer, then every change.
+             *
+             *     The server first sends `retry`, when to come back after the connection was lost; clients repeat the last `id` in the header `Last-Event-ID`. `end` completes the stream, `failure` ends it with an error. A stream that ends without either is to be resumed.
+             */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example event: transfer
+                     *     id: <resumeToken>
+                     *     data: {"transferId":"0xe40cb23348d072c32e19fbcd1ed26f5aad5f5ad108bb908b720a7c2a0c6e849a","transactionHash":"0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073","sourceChainId":42161,"sourceChainSlug":"arbitrum","destinationChainId":10,"destinationChainSlug":"optimism","accountAddress":"0x70997970c51812dc3a010c7d01b50e0d17dc79c8","amount":"5000000000000000000000","amountFormatted":5000,"amountUsd":100,"amountOutMin":"0","deadline":0,"recipientAddress":"0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc","bonderFee":"50000000000000000000","bonderFeeFormatted":50,"bonderFeeUsd":1,"bonded":true,"bondTransactionHash":"0x2518e8f5671542363b63ad2d50fc9e2fe79437bd4e3afe4eeb2a75e6b66e7162","bonderAddress":"0x881296edcb252080bd476c464ceb521d08df7631","token":"HOP","timestamp":1794990081,"state":"BONDED","otherTransferIds":[]}
+                     *
+                     *     event: unknown
+                     *     id: <resumeToken>
+                     *     data: {"transferId":"","transferHash":"","isFinal":false}
+                     *
+                     *     event: bookmark
+                     *     id: <resumeToken>
+                     *     data: {}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Nothing is left to send: clients do not come back. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
                     "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
