@@ -4,12 +4,18 @@ import type { components, paths } from "hop-gateway/openapi";
 
 const baseUrl = process.argv[2] ?? "http://127.0.0.1:8000";
 
-type Parameters<Path extends keyof paths> = Omit<NonNullable<paths[Path]["get"]["parameters"]["query"]>, "rpcUrl">;
-type Body<Path extends keyof paths> = paths[Path]["get"]["responses"][200]["content"]["application/json"];
+/** Paths that answer with one body; the others are streams. */
+type BodyPath = {
+  [Path in keyof paths]: paths[Path]["get"]["responses"][200]["content"] extends { "application/json": unknown }
+    ? Path
+    : never;
+}[keyof paths];
+type Parameters<Path extends BodyPath> = Omit<NonNullable<paths[Path]["get"]["parameters"]["query"]>, "rpcUrl">;
+type Body<Path extends BodyPath> = paths[Path]["get"]["responses"][200]["content"]["application/json"];
 type ErrorBody = components["schemas"]["Error"];
 
 /** Sends a GET, up to three times if the service asks for a retry. Returns the body of the response. */
-async function get<Path extends keyof paths>(
+async function get<Path extends BodyPath>(
   path: Path,
   parameters: Parameters<Path>,
 ): Promise<{ ok: true; body: Body<Path> } | { ok: false; body: ErrorBody }> {

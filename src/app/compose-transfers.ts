@@ -1,6 +1,6 @@
 import type { ChainClients } from "../chain/chains.js";
 import { createBlockFinder } from "../chain/read/block-finder.js";
-import { createFinalityTracker } from "../chain/read/finality-tracker.js";
+import { createFinalityTracker, type FinalityTracker } from "../chain/read/finality-tracker.js";
 import type { Config } from "../config/config.js";
 import { createExplorerClient } from "../hop/explorer/explorer-client.js";
 import { getNetwork } from "../hop/networks.js";
@@ -34,6 +34,7 @@ export interface TransfersModule {
   readonly lister: TransferLister | undefined;
   /** Delivery times of mainnet; undefined: there is no index. */
   readonly deliveryTimes: IndexModule["deliveryTimes"] | undefined;
+  readonly finality: FinalityTracker;
   /** Returns the explorer's health; undefined: the explorer is disabled. */
   explorerHealth(): SourceHealth | undefined;
   /** Returns the indexed range of a mainnet chain; undefined: there is no index. */
@@ -117,6 +118,7 @@ export function composeTransfers({
     details,
     lister: indexModule?.lister,
     deliveryTimes: indexModule?.deliveryTimes,
+    finality,
     explorerHealth: () => explorer?.health(),
     indexCoverage: indexModule?.coverage,
     indexDatabase: indexModule?.databaseStatus,

@@ -7,6 +7,7 @@ import { getNetwork, type NetworkSlug } from "../hop/networks.js";
 import type { DynamicDocument, StaticDocument } from "../http/documents.js";
 import { mountService } from "../http/request/mounted-service.js";
 import { createHttpServer } from "../http/server.js";
+import { combineObservers } from "../observability/combine-observers.js";
 import { createLogger, type Logger } from "../observability/log.js";
 import { type CountingLogOutput, createLogOutput } from "../observability/log-output.js";
 import { createWorkerMetricsClient } from "../observability/metrics/cluster-metrics.js";
@@ -20,6 +21,7 @@ import { createGetTransferStatus } from "../operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "../operations/list-available-routes.js";
 import { createListTransfers } from "../operations/list-transfers.js";
 import type { Operation } from "../operations/operation.js";
+import { createWatchTransfers } from "../operations/watch-transfers.js";
 import { withDeadline } from "../operations/with-deadline.js";
 import { createAdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { createTurnClock, monotonicNow } from "../resilience/clock.js";
@@ -28,10 +30,11 @@ import type { SharedState } from "../shared-state/shared-state.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import { composeQuotes } from "./compose-quotes.js";
 import { composeTransfers } from "./compose-transfers.js";
+import { composeWatches } from "./compose-watches.js";
 import { createDependencyMonitor } from "./dependency-monitor.js";
 import { createOffChainSources } from "./off-chain-sources.js";
 import { findPackageRoot } from "./package-root.js";
-import { logStartupWarnings } from "./startup-warnings.js";
+import { logStartupWarnings } from "./startup/startup-warnings.js";
 import { collectStaticAssets } from "./static-assets.js";
 
 /** The whole service. */
@@ -118,6 +121,7 @@ export async function createGateway(
     ...{ clocks: turnClocks, deliveryTimes: transfers.deliveryTimes },
   });
   const maxTimeoutMs = config.requestTimeoutMs;
+  const watcher = composeWatches({ config, chains, transfers, prices, metrics });
   const callerQuota = createFairQuota(() => MAX_PENDING_REQUESTS);
   const batchQuota = createFairQuota(() => MAX_PENDING_BATCH_QUOTES);
   const dependencies = createDependencyMonitor({ chains, offChainSources, transfers, ...clocks });
@@ -167,9 +171,11 @@ export async function createGateway(
         ),
         listTransfers: addDeadline(createListTransfers({ ...transfers, chains, prices, maxTimeoutMs, monotonicNow })),
         listAvailableRoutes: addDeadline(createListAvailableRoutes({ settings })),
+        watchTransfers: createWatchTransfers({ watcher }),
       }),
     ],
     documents,
+    limits: { operationStreams: config.watchMaxStreams || Number.MAX_SAFE_INTEGER },
     fastPaths,
     log(entry, reason) {
       metrics.onRequest(entry, reason);
@@ -198,6 +204,7 @@ export async function createGateway(
       customEndpoints: chains.countCustomEndpoints(),
       callsPerSecond: callsPerSecond ?? 0,
       activeRoutes: quotes.countActiveRoutes(),
+      watches: watcher.counts(),
       sharedState: sharedState?.stats(),
     };
   }
@@ -206,6 +213,7 @@ export async function createGateway(
     isDraining = true;
     await server.close(maxTimeoutMs + SHUTDOWN_GRACE_MS);
     quotes.close();
+    watcher.close();
     await transfers.stop();
     await Promise.all([metricsListener?.close(), chains.close(), offChainSources.close()]);
   }
@@ -229,19 +237,6 @@ export async function createGateway(
       return { url, metricsUrl };
     },
     stop,
-  };
-}
-
-/** Notifies two observers of the start of an event and of its outcome. */
-function combineObservers<Event, Outcome>(
-  first: (event: Event) => (outcome: Outcome) => void,
-  second: (event: Event) => (outcome: Outcome) => void,
-): (event: Event) => (outcome: Outcome) => void {
-  return (event) => {
-    const onEndCallbacks = [first(event), second(event)];
-    return (outcome) => {
-      for (const onEnd of onEndCallbacks) onEnd(outcome);
-    };
   };
 }
 

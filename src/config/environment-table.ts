@@ -16,6 +16,7 @@ import {
 } from "./environment-variable.js";
 import { sourceVariables } from "./source-variables.js";
 import { isHttpUrl, MAX_PORT, parsePort } from "./value-parsers.js";
+import { watchVariables } from "./watch-variables.js";
 
 /** A database for an index in PostgreSQL; undefined if it is not set. */
 const createPostgresVariable = (
@@ -162,6 +163,7 @@ export const environmentTable = {
     { name: "REQUEST_TIMEOUT_MS", defaultValue: 10_000, description: "maximum time for a response in milliseconds" },
     { min: 1, max: 600_000 },
   ),
+  ...watchVariables,
   quoteEngine: createChoiceVariable(
     {
       name: "QUOTE_ENGINE",

@@ -119,6 +119,10 @@ const services: readonly MountedService[] = [
         nextPageToken: pageToken,
         coveredFrom: BigInt(pageSize ?? -1),
       }),
+    watchTransfers(_request, stream) {
+      stream.end();
+      return { onReady() {}, onDrain() {}, onEnd() {} };
+    },
     listAvailableRoutes: ({ token }) =>
       create(ListAvailableRoutesResponseSchema, { routes: [{ token, sourceChainId: 2 ** 32 - 1 }, {}] }),
   }),

@@ -132,6 +132,16 @@ export const metricCatalogue = {
     "Messages between workers: values handed on and taken, and requests to the reader. unanswered: read by the process itself.",
     ["event"],
   ),
+  watches: summedGauge("watches", "Open watches of transfers."),
+  followedTransfers: summedGauge(
+    "followed_transfers",
+    "Distinct transfers and transactions that are watched: those that are known, and those that nobody knows yet.",
+    ["state"],
+  ),
+  watchPolls: counter("watch_polls_total", "Polls of the chains for watched transfers, by outcome.", [
+    ...["network", "chain", "outcome"],
+  ]),
+  watchEvents: counter("watch_events_total", "Messages of watches, by what they are.", ["event"]),
   indexLag: maxGauge("index_lag_blocks", "Number of blocks that the transfer index is behind a chain.", ["chain"]),
   indexDatabaseUp: minGauge("index_database_up", "1 while PostgreSQL answers; 0 while statuses come from the chains."),
   indexDatabaseConnections: summedGauge(

@@ -3,6 +3,7 @@ import type { EndpointRequestObserver } from "../../chain/endpoints/endpoint.js"
 import type { AccessLog } from "../../http/request/request-context.js";
 import type { LimiterLoad } from "../../resilience/adaptive-limiter.js";
 import type { SharedStateStats } from "../../shared-state/shared-state.js";
+import type { WatchCounts } from "../../transfers/watch/transfer-watcher.js";
 import type { DependencyStatus } from "../dependency-status.js";
 import { type MetricDescription, metricCatalogue, QUOTE_AGE_BUCKETS, RPC_DURATION_BUCKETS } from "./catalogue.js";
 import { createMetricsRegistry, type MetricFamily, type MetricsJson } from "./exposition.js";
@@ -23,6 +24,9 @@ export interface Metrics {
   readonly observeQuoteAge: (ageMs: number) => void;
   /** @param counts results of a batch of quotes by reason; quotes have an empty one */
   readonly onBatchResults: (counts: ReadonlyMap<string, number>) => void;
+  readonly onWatchPoll: (network: string, chain: string, outcome: "ok" | "failed") => void;
+  /** @param event what the message of a watch is */
+  readonly onWatchEvent: (event: string) => void;
   readonly onQuoteComparison: (result: "equal" | "different" | "failed") => void;
   /** Renders the metrics in the Prometheus text format. prom-client observes the process from the first call on. */
   renderText(): Promise<string>;
@@ -47,6 +51,7 @@ export interface ServiceLoad {
   readonly upstreamRequests: number;
   readonly customEndpoints: number;
   readonly activeRoutes: number;
+  readonly watches: WatchCounts;
   /** Calls per second that this process may send to each endpoint; 0: no limit. */
   readonly callsPerSecond: number;
   /** undefined: nothing is shared with other processes. */
@@ -92,6 +97,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const batchResults = createLabeledCounter(metricCatalogue.batchResults.labels);
   const quoteComparisons = createLabeledCounter(metricCatalogue.quoteComparisons.labels);
   const chainStateReads = createLabeledCounter(metricCatalogue.chainStateReads.labels);
+  const watchPolls = createLabeledCounter(metricCatalogue.watchPolls.labels);
+  const watchEvents = createLabeledCounter(metricCatalogue.watchEvents.labels);
   let registry: MetricsRegistry | undefined;
 
   function getRpcDurations(network: string, chain: string): Histogram {
@@ -170,6 +177,14 @@ export function createMetrics(options: MetricsOptions): Metrics {
     },
     sharedMessages: () =>
       Object.entries(getLoad().sharedState?.messages ?? {}).map(([event, value]) => ({ labels: { event }, value })),
+    watches: () => gauge(getLoad().watches.watches),
+    followedTransfers() {
+      const { followed, unknown } = getLoad().watches;
+      const byState = { known: followed - unknown, unknown };
+      return Object.entries(byState).map(([state, value]) => ({ labels: { state }, value }));
+    },
+    watchPolls: watchPolls.toSamples,
+    watchEvents: watchEvents.toSamples,
     indexLag: () =>
       (getDependencyStatus().index ?? []).map(({ chain, lagBlocks }) => ({ labels: { chain }, value: lagBlocks })),
     indexDatabaseUp() {
@@ -230,6 +245,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
     onBatchResults(counts) {
       for (const [reason, count] of counts) batchResults.add(count, reason);
     },
+    onWatchPoll: (network, chain, outcome) => watchPolls.increment(network, chain, outcome),
+    onWatchEvent: (event) => watchEvents.increment(event),
     onQuoteComparison: (result) => quoteComparisons.increment(result),
     renderText: async () => getRegistry().metrics(),
     collectJson: async () => getRegistry().getMetricsAsJSON(),

@@ -38,6 +38,9 @@ export interface TransferWatcherOptions<M> {
   readonly followers: Followers<M>;
   /** Longest life of a watch, in milliseconds. */
   readonly maxLifetimeMs: number;
+  /** Open watches, of all callers together and of one; 0: no limit. */
+  readonly maxWatches: number;
+  readonly maxWatchesPerCaller: number;
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
   /** Milliseconds since 1970. */
@@ -56,12 +59,14 @@ export const MAX_WATCHED_TARGETS = 100_000;
 const MAX_SILENCE_MS = 14_500;
 /** Share of a time that is left out at random, so that watches that began together neither speak nor end together. */
 const JITTER = 0.1;
+/** Watches are long: a shorter time would only repeat the refusal. */
+const RETRY_AFTER_SECONDS = 5;
 
 export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): TransferWatcher<M> {
   const { followers, maxLifetimeMs, now, wallNow, random, onEvent } = options;
   const clock = createWatchClock(now);
   const watched = createFairQuota(() => MAX_WATCHED_TARGETS);
-  let watches = 0;
+  const openWatches = createOpenWatches(options);
 
   function withJitter(ms: number): number {
     return ms * (1 - JITTER * random());
@@ -74,14 +79,22 @@ export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): Tr
     const message = hasSpace
       ? "too many transfers are watched from this address"
       : "too many transfers are watched here";
-    throw new ServiceError(hasSpace ? "RATE_LIMITED" : "OVERLOADED", message, { retryAfterSeconds: 5 });
+    const options = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+    throw new ServiceError(hasSpace ? "RATE_LIMITED" : "OVERLOADED", message, options);
   }
 
   return {
     open({ targets: givenTargets, ...query }, sink) {
       const targets = toCanonicalTargets(givenTargets);
       const queryDigest = computeQueryDigest(targets.map(getTargetKey));
-      const releaseTargets = acquireTargets(query.caller, targets.length);
+      const releaseWatch = openWatches.acquire(query.caller);
+      let releaseTargets: () => void;
+      try {
+        releaseTargets = acquireTargets(query.caller, targets.length);
+      } catch (error) {
+        releaseWatch();
+        throw error;
+      }
       const request = {
         ...query,
         targets,
@@ -92,9 +105,8 @@ export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): Tr
       let watch: TransferWatch<M> | undefined;
       const onClose = (): void => {
         releaseTargets();
-        watches -= 1;
+        releaseWatch();
       };
-      watches += 1;
       try {
         watch = new TransferWatch(request, sink, { followers, clock, now, wallNow, onEvent, onClose });
         watch.start();
@@ -105,10 +117,36 @@ export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): Tr
         throw error;
       }
     },
-    counts: () => ({ watches, ...followers.counts() }),
+    counts: () => ({ watches: openWatches.count(), ...followers.counts() }),
     close() {
       clock.close();
       followers.close();
+    },
+  };
+}
+
+/** Counts open watches against their limits, of the process and of each caller. */
+function createOpenWatches({ maxWatches, maxWatchesPerCaller }: TransferWatcherOptions<unknown>) {
+  const openByCaller = new Map<string, number>();
+  let total = 0;
+  return {
+    count: () => total,
+    /** Takes a place and returns the function that releases it. @throws ServiceError OVERLOADED or RATE_LIMITED. */
+    acquire(caller: string): () => void {
+      const open = openByCaller.get(caller) ?? 0;
+      const options = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+      if (maxWatches > 0 && total >= maxWatches)
+        throw new ServiceError("OVERLOADED", "too many watches are open here", options);
+      if (maxWatchesPerCaller > 0 && open >= maxWatchesPerCaller)
+        throw new ServiceError("RATE_LIMITED", "too many watches are open from this address", options);
+      total += 1;
+      openByCaller.set(caller, open + 1);
+      return () => {
+        total -= 1;
+        const left = (openByCaller.get(caller) ?? 1) - 1;
+        if (left > 0) openByCaller.set(caller, left);
+        else openByCaller.delete(caller);
+      };
     },
   };
 }

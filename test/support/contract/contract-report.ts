@@ -36,7 +36,7 @@ export function createContractReport(): ContractReport {
         found = [`it could not be validated: ${String(error)}`];
       }
       if (found === undefined) return;
-      const pathLabel = /^\/v1\/[a-z-]{1,40}$/.test(path) ? path : "other";
+      const pathLabel = /^\/v1\/[a-z:-]{1,40}$/.test(path) ? path : "other";
       counts[`${pathLabel} ${status}`] = (counts[`${pathLabel} ${status}`] ?? 0) + 1;
       if (found.length === 0) return;
       const request = `${method} ${pathLabel}?${parameters.join("&")} (${headers["x-request-id"] ?? "no id"})`;

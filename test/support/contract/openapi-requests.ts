@@ -56,7 +56,7 @@ function resolveSchema(schema: Schema): Schema {
 }
 
 /** Parameters whose valid values only the service can make. */
-const OPAQUE_PARAMETERS: ReadonlySet<string> = new Set(["pageToken"]);
+const OPAQUE_PARAMETERS: ReadonlySet<string> = new Set(["pageToken", "resumeToken"]);
 
 /** Returns the query parameters of a path. */
 export function listQueryParameters(path: string): Parameter[] {
@@ -166,6 +166,11 @@ export function invalidPair({ name, schema: reference }: Parameter): Arbitrary<r
   return undefined;
 }
 
+/** Returns whether a parameter names single transfers, which excludes `account`. */
+export function isWatched(name: string): boolean {
+  return name === "transferId" || name === "transferHash";
+}
+
 /** Draws parameters that the description allows together. */
 export function validRequests(path: string): Arbitrary<QueryPairs> {
   const alternatives = listAlternatives(path);
@@ -182,6 +187,8 @@ export function validRequests(path: string): Arbitrary<QueryPairs> {
       const hash = pairs.find(([name]) => name === "transferHash")?.[1];
       return pairs.map(([name, text]) => [name, name === "transactionHash" ? (hash ?? text) : text] as const);
     })
+    // An account is watched alone.
+    .map((pairs) => (pairs.some(([name]) => name === "account") ? pairs.filter(([name]) => !isWatched(name)) : pairs))
     // Of parameters that exclude each other, the first one stays.
     .map((pairs) => {
       const first = pairs.find(([name]) => exclusives.includes(name))?.[0];

@@ -9,6 +9,7 @@ import { createGetTransferStatus } from "../../../src/operations/get-transfer-st
 import { createListAvailableRoutes } from "../../../src/operations/list-available-routes.js";
 import { createListTransfers } from "../../../src/operations/list-transfers.js";
 import type { CallContext, Operation } from "../../../src/operations/operation.js";
+import { createWatchTransfers } from "../../../src/operations/watch-transfers.js";
 
 // The parameter checks of the service: the real query binder, and the real operations up to the point where they need
 // anything but the request.
@@ -48,6 +49,8 @@ const operations: Readonly<Record<OperationName, Operation<never, unknown>>> = {
     ...{ lister: dependency, chains: dependency, details: dependency, prices: dependency },
     ...{ maxTimeoutMs: 1000, monotonicNow: () => 0 },
   }),
+  watchTransfers: (request, callContext) =>
+    createWatchTransfers({ watcher: dependency })(request, dependency, callContext),
   listAvailableRoutes: createListAvailableRoutes({ settings: dependency }),
 };
 

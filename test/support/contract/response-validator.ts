@@ -21,12 +21,14 @@ export interface OpenApi {
 const UNDECLARED_HEADERS: ReadonlySet<string> = new Set([
   ...["content-type", "content-length", "connection", "x-content-type-options"],
   ...["access-control-allow-origin", "access-control-expose-headers"],
+  "x-accel-buffering",
 ]);
 
 /** Headers that belong to one caller. */
 const CALLER_HEADERS = /^(?:x-request-id|ratelimit-.*)$/;
 
 const JSON_TYPE = "application/json";
+const EVENT_STREAM_TYPE = "text/event-stream";
 
 export function readOpenApi(): OpenApi {
   return JSON.parse(readFileSync(new URL("../../../gen/openapi.json", import.meta.url), "utf8")) as OpenApi;
@@ -91,6 +93,9 @@ export function createResponseValidator(openApi: OpenApi): ValidateResponse {
   ): string[] {
     const type = headers["content-type"];
     if (content === undefined) return body === "" && type === undefined ? [] : ["there must be no body"];
+    // Clients of other makers read the events in test/e2e.
+    if (content[EVENT_STREAM_TYPE] !== undefined)
+      return type === EVENT_STREAM_TYPE ? [] : [`the content type is ${type}`];
     if (type !== `${JSON_TYPE}; charset=utf-8`) return [`the content type is ${type}`];
     if (method === "HEAD") return body === "" ? [] : ["HEAD returned a body"];
     return findJsonProblems(`${pointer}/content/application~1json/schema`, body);

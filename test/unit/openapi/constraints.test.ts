@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { toHttpStatus } from "../../../src/http/request/error-mapping.js";
 import {
   invalidPair,
+  isWatched,
   listAlternatives,
   listExclusives,
   listQueryParameters,
@@ -32,6 +33,7 @@ function flawlessRequests(path: string): Arbitrary<QueryPairs> {
 
 /** Returns whether a request must not have both parameters. */
 function areExclusive(path: string, name: string, other: string): boolean {
+  if ([name, other].includes("account") && [name, other].some(isWatched)) return true;
   return [["transferHash", "transactionHash"], listExclusives(path)].some(
     (names) => names.includes(name) && names.includes(other),
   );

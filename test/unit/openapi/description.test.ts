@@ -14,7 +14,8 @@ const parameters = (path: string): Description[] => description.paths[path].get.
 
 test("describes the operations by their comments", () => {
   expect(Object.keys(description.paths)).toEqual([
-    ...["/v1/quote", "/v1/quotes", "/v1/transfer-status", "/v1/transfers", "/v1/available-routes"],
+    ...["/v1/quote", "/v1/quotes", "/v1/transfer-status", "/v1/transfers"],
+    ...["/v1/transfers:watch", "/v1/available-routes"],
   ]);
   expect(description.paths["/v1/quote"].get).toMatchObject({
     operationId: "getQuote",

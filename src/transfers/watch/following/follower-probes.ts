@@ -1,20 +1,29 @@
 import type { Probe } from "../polling/chain-poller.js";
 import { getPollIntervalMs, getTransferPollMs } from "../polling/pace.js";
 import { type Answer, createAppearanceQuestion, createDeliveryQuestion, type Question } from "../polling/questions.js";
-import { type FollowedTransfer, recordReceipt } from "./followed-transfer.js";
-import type { Follower } from "./follower.js";
+import type { WatchTarget } from "../watch-target.js";
+import { type FollowedTransfer, type LookupReason, recordReceipt } from "./followed-transfer.js";
 import type { FollowerDeps } from "./follower-deps.js";
 
 // What a follower asks the chains at each poll, and what it makes of the answers.
 
 export type ProbePlan = Pick<Probe, "chain" | "question" | "onAnswer">;
 
+/** The part of a follower that its probes need. */
+export interface ProbedFollower<M> {
+  readonly target: WatchTarget;
+  readonly likelySource: string;
+  search(): Promise<void>;
+  refresh(transfer: FollowedTransfer<M>, reason: LookupReason): Promise<void>;
+  checkFinality(transfer: FollowedTransfer<M>): Promise<void>;
+}
+
 /** A chain on which an unknown transfer was hardly sent is asked so many times less often. */
 const UNLIKELY_SOURCE_FACTOR = 5;
 
 /** Asks every chain for a target that nobody knows. */
 export function planAppearanceProbes<M>(
-  follower: Follower<M>,
+  follower: ProbedFollower<M>,
   { getContracts }: Pick<FollowerDeps<M>, "getContracts">,
 ): readonly ProbePlan[] {
   const { target, likelySource } = follower;
@@ -34,7 +43,7 @@ export function planAppearanceProbes<M>(
 
 /** Asks the source whether it still has a transfer, and the destination whether it has delivered it. */
 export function planTransferProbes<M>(
-  follower: Follower<M>,
+  follower: ProbedFollower<M>,
   transfer: FollowedTransfer<M>,
   { getContracts, wallNow }: Pick<FollowerDeps<M>, "getContracts" | "wallNow">,
 ): readonly ProbePlan[] {

@@ -31,7 +31,7 @@ export interface FollowOptions {
 export interface FollowersOptions<M>
   extends Pick<FollowerDeps<M>, "findAll" | "refresh" | "present" | "isFinal" | "now" | "wallNow"> {
   readonly getChains: (network: Network) => NetworkChainClients;
-  readonly onPoll: (chain: string, outcome: "ok" | "failed") => void;
+  readonly onPoll: (network: string, chain: string, outcome: "ok" | "failed") => void;
 }
 
 /** Targets that are followed at the same time; one caller may bring at most half of them. */
@@ -61,7 +61,12 @@ export function createFollowers<M>(options: FollowersOptions<M>): Followers<M> {
     if (poller === undefined) {
       const client = getChains(network).getClient(chain.slug);
       const { slug } = chain;
-      poller = createChainPoller({ chain, client, now: options.now, onPoll: (outcome) => onPoll(slug, outcome) });
+      poller = createChainPoller({
+        chain,
+        client,
+        now: options.now,
+        onPoll: (outcome) => onPoll(network.slug, slug, outcome),
+      });
       pollers.set(key, poller);
     }
     return poller;

@@ -23,8 +23,13 @@ export const MAX_TRANSFERS_PER_TRANSACTION = 100;
 /** Concurrent lookups for one caller's watches; for all watches twice as many. */
 const MAX_LOOKUPS_PER_CALLER = 8;
 
+export interface WatchLookups extends Pick<FollowerDeps<unknown>, "findAll" | "refresh"> {
+  /** Runs other work of followers within the same limits. */
+  run<T>(network: Network, caller: string, work: (context: LookupContext) => T | Promise<T>): Promise<T>;
+}
+
 /** Creates the lookups of followers. They share the status cache, its budgets and its limits with the other operations. */
-export function createWatchLookups<M>(options: WatchLookupsOptions): Pick<FollowerDeps<M>, "findAll" | "refresh"> {
+export function createWatchLookups(options: WatchLookupsOptions): WatchLookups {
   const { chains, statusCache, closing, timeoutMs, now } = options;
   const semaphore = createFairSemaphore(MAX_LOOKUPS_PER_CALLER);
 
@@ -37,6 +42,7 @@ export function createWatchLookups<M>(options: WatchLookupsOptions): Pick<Follow
   }
 
   return {
+    run,
     async findAll(target, caller) {
       const { network, kind, value } = target;
       const find = (query: TransferQuery) => run(network, caller, (context) => statusCache.find(query, context));

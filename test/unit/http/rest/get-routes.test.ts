@@ -17,6 +17,8 @@ test("reads paths, methods and bodies from the annotations", () => {
     ["/v1/quote", "GetQuote", ""],
     ["/v1/quotes", "BatchGetQuotes", ""],
     ["/v1/transfer-status", "GetTransferStatus", ""],
+    ["/v1/transfers", "ListTransfers", ""],
+    ["/v1/transfers:watch", "WatchTransfers", ""],
     ["/v1/available-routes", "ListAvailableRoutes", "routes"],
   ]);
 });

@@ -96,6 +96,10 @@ function bridge(getQuote: Operation<GetQuoteRequest, GetQuoteResponse>): Mounted
     getTransferStatus: async ({ transferId }) => create(GetTransferStatusResponseSchema, { transferId, state: 2 }),
     listTransfers: async ({ account }) =>
       create(ListTransfersResponseSchema, { transfers: [{ accountAddress: account }], coveredFrom: 1n }),
+    watchTransfers(_request, stream) {
+      stream.end();
+      return { onReady() {}, onDrain() {}, onEnd() {} };
+    },
     listAvailableRoutes: async () =>
       create(ListAvailableRoutesResponseSchema, { routes: [{ token: "ETH", sourceChainId: 1 }, { token: "DAI" }] }),
   });

@@ -58,6 +58,7 @@ function setup() {
         upstreamRequests: 5,
         customEndpoints: 6,
         activeRoutes: 7,
+        watches: { watches: 14, followed: 15, unknown: 4 },
         callsPerSecond: 9.5,
         sharedState: {
           topics: ["chain mainnet polygon", "prices"],

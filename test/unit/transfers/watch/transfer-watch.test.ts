@@ -213,6 +213,17 @@ test("one caller can hold half of the watched transfers, and others find places"
   expect(open("you").ending).toBe("open");
 });
 
+test("one caller can open so many watches, and all together so many", () => {
+  world.close();
+  world = createWatchWorld({ maxWatches: 3, maxWatchesPerCaller: 2 });
+  const [first] = [world.open([hashOf(1)]), world.open([hashOf(1)])];
+  expect(() => world.open([hashOf(1)])).toThrow(expect.objectContaining({ reason: "RATE_LIMITED" }));
+  world.open([hashOf(1)], { caller: "you" });
+  expect(() => world.open([hashOf(1)], { caller: "they" })).toThrow(expect.objectContaining({ reason: "OVERLOADED" }));
+  first?.watch?.onEnd();
+  expect(world.open([hashOf(1)], { caller: "they" }).ending).toBe("open");
+});
+
 test("equal targets of one watch are sent once", async () => {
   createPending(1);
   const caller = world.open([hashOf(1), hashOf(1)]);

@@ -79,7 +79,7 @@ export interface ChainFacts {
 }
 
 /** Chains, a lookup that knows the statuses of `statuses`, and watches over both. Time stands still except in `advance`. */
-export function createWatchWorld({ maxLifetimeMs = 3_600_000 } = {}) {
+export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, maxWatchesPerCaller = 0 } = {}) {
   vi.useFakeTimers({ now: 1_700_000_000_000 });
   const now = (): number => Date.now();
   const facts = new Map<string, ChainFacts>();
@@ -158,7 +158,7 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000 } = {}) {
     onPoll: () => {},
   });
   const watcher = createTransferWatcher({
-    ...{ followers, maxLifetimeMs, now, wallNow: now, random: () => 0 },
+    ...{ followers, maxLifetimeMs, maxWatches, maxWatchesPerCaller, now, wallNow: now, random: () => 0 },
     onEvent: (kind) => events.push(kind),
   });
 

@@ -1,0 +1,61 @@
+import type { GetTransferStatusResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
+import type { ChainClients } from "../chain/chains.js";
+import type { Config } from "../config/config.js";
+import type { Metrics } from "../observability/metrics/metrics.js";
+import { createTransferPresenter } from "../operations/transfer-presenter.js";
+import type { TokenPrices } from "../prices/token-prices.js";
+import { monotonicNow } from "../resilience/clock.js";
+import { createFollowers } from "../transfers/watch/following/followers.js";
+import { createWatchLookups } from "../transfers/watch/following/watch-lookups.js";
+import { createTransferWatcher, type TransferWatcher } from "../transfers/watch/transfer-watcher.js";
+import type { TransfersModule } from "./compose-transfers.js";
+
+export interface ComposeWatchesOptions {
+  readonly config: Pick<Config, "requestTimeoutMs" | "watchMaxSeconds" | "watchMaxStreams" | "watchMaxPerCaller">;
+  readonly chains: ChainClients;
+  readonly transfers: TransfersModule;
+  readonly prices: TokenPrices;
+  readonly metrics: Pick<Metrics, "onWatchPoll" | "onWatchEvent">;
+}
+
+/** Creates what watches of transfers share. */
+export function composeWatches(options: ComposeWatchesOptions): TransferWatcher<GetTransferStatusResponse> {
+  const { config, chains, transfers, prices, metrics } = options;
+  const clocks = { now: monotonicNow, wallNow: () => Date.now() };
+  const closing = new AbortController();
+  const { findAll, refresh, run } = createWatchLookups({
+    chains,
+    statusCache: transfers.statusCache,
+    closing: closing.signal,
+    timeoutMs: config.requestTimeoutMs,
+    now: monotonicNow,
+  });
+  const present = createTransferPresenter({ details: transfers.details, prices });
+  const followers = createFollowers<GetTransferStatusResponse>({
+    ...clocks,
+    findAll,
+    refresh,
+    present: (status, { network, isFull }, caller) =>
+      run(network, caller, (context) => present(status, isFull, context)),
+    isFinal: (network, chain, block) =>
+      transfers.finality.isFinal(chains.forBackground(network.slug).getClient(chain.slug), block, closing.signal),
+    getChains: (network) => chains.forBackground(network.slug),
+    onPoll: metrics.onWatchPoll,
+  });
+  const watcher = createTransferWatcher({
+    ...clocks,
+    followers,
+    maxLifetimeMs: config.watchMaxSeconds * 1_000,
+    maxWatches: config.watchMaxStreams,
+    maxWatchesPerCaller: config.watchMaxPerCaller,
+    random: Math.random,
+    onEvent: metrics.onWatchEvent,
+  });
+  return {
+    ...watcher,
+    close() {
+      closing.abort();
+      watcher.close();
+    },
+  };
+}

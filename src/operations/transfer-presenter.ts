@@ -1,0 +1,79 @@
+import type { GetTransferStatusResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
+import type { TokenPrices } from "../prices/token-prices.js";
+import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
+import { withTimeout } from "../resilience/with-timeout.js";
+import {
+  areFinalDetails,
+  type TransferDetails,
+  type TransferDetailsFinder,
+} from "../transfers/details/transfer-details.js";
+import type { LookupContext } from "../transfers/sources/transfer-source.js";
+import type { TransferStatus } from "../transfers/status.js";
+import type { Presented } from "../transfers/watch/following/followed-transfer.js";
+import { computeFingerprint } from "../transfers/watch/resume-token.js";
+import { toTransferDetailsMessage } from "./transfer-details-message.js";
+import { toTransferStatusMessage } from "./transfer-status-message.js";
+
+/** How long a message waits for a price. */
+const PRICE_TIMEOUT_MS = 1_000;
+
+/** Makes the messages of watched transfers: each once, for all who watch it. */
+export type TransferPresenter = (
+  status: TransferStatus,
+  isFull: boolean,
+  context: LookupContext,
+) => MaybePromise<Presented<GetTransferStatusResponse>>;
+
+export function createTransferPresenter(deps: {
+  readonly details: TransferDetailsFinder;
+  readonly prices: TokenPrices;
+}): TransferPresenter {
+  /** Returns the token's price at the time of the transfer or now; 0 without one, so that the USD fields are 0. */
+  function getPriceUsd({ sent: { token }, priceUsd }: TransferStatus): MaybePromise<number> {
+    if (priceUsd !== undefined) return priceUsd;
+    const table = deps.prices.peekTable([token]);
+    if (table === undefined) return withTimeout(deps.prices.getUsdPrice(token), PRICE_TIMEOUT_MS, 0);
+    try {
+      return table.getUsdPrice(token);
+    } catch {
+      return 0;
+    }
+  }
+
+  async function findDetails(status: TransferStatus, context: LookupContext): Promise<TransferDetails | undefined> {
+    const [outcome] = await deps.details.find([status], context);
+    if (outcome !== undefined && "error" in outcome) throw outcome.error;
+    return outcome?.details;
+  }
+
+  function present(status: TransferStatus, priceUsd: number, details: TransferDetails | undefined) {
+    const message = toTransferStatusMessage(status, priceUsd);
+    if (details !== undefined) message.details = toTransferDetailsMessage(details);
+    return {
+      message: Object.freeze(message),
+      fingerprint: computeFingerprint(describeState(status, details)),
+      isFinal: details === undefined || areFinalDetails(details),
+    };
+  }
+
+  return (status, isFull, context) =>
+    mapMaybeAsync(getPriceUsd(status), (priceUsd) =>
+      isFull
+        ? findDetails(status, context).then((details) => present(status, priceUsd, details))
+        : present(status, priceUsd, undefined),
+    );
+}
+
+/**
+ * Returns everything of a message whose change is worth an event: not prices and estimates, which change all the time, nor
+ * the IDs of other transfers, which have events of their own.
+ */
+function describeState({ sent, delivery, state }: TransferStatus, details: TransferDetails | undefined): string {
+  const parts = [sent.id, sent.transactionHash, sent.timestamp, state, delivery?.transactionHash, delivery?.bonder];
+  if (details !== undefined) {
+    const { substate, payout, source, destination } = details;
+    parts.push(substate, payout?.token, payout?.amount.toString());
+    for (const leg of [source, destination]) parts.push(leg?.blockNumber, leg?.timestamp, String(leg?.isFinal));
+  }
+  return parts.join(" ");
+}

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { connectChains, getBonder, getLocalChain } from "../../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../../devnet/chain/tokens.js";
+import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
+import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
+import { parseSentTransfers } from "../../../devnet/transfer/sent-transfer.js";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+
+// Watches over Server-Sent Events: transfers are sent and delivered on the local chains while they are watched.
+
+const network = inject("network");
+const chains = connectChains(network.chains);
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway.stop());
+
+interface WatchEvent {
+  readonly event: string;
+  readonly id: string;
+  readonly data: { readonly state?: string; readonly transferId?: string; readonly isFinal?: boolean };
+}
+
+/** Opens a watch; `next` returns its events one after the other, undefined at its end. */
+async function openWatch(query: string, lastEventId = "") {
+  const closing = new AbortController();
+  const headers = lastEventId === "" ? undefined : { "last-event-id": lastEventId };
+  const response = await fetch(`${gateway.url}/v1/transfers:watch?${query}`, {
+    signal: closing.signal,
+    ...(headers === undefined ? {} : { headers }),
+  });
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  async function next(): Promise<WatchEvent | undefined> {
+    for (;;) {
+      const end = text.indexOf("\n\n");
+      if (end >= 0) {
+        const lines = text.slice(0, end).split("\n");
+        text = text.slice(end + 2);
+        const fields = new Map(lines.map((line) => line.split(/: (.*)/, 2) as [string, string]));
+        const event = fields.get("event");
+        if (event !== undefined)
+          return { event, id: fields.get("id") ?? "", data: JSON.parse(fields.get("data") ?? "{}") };
+        continue;
+      }
+      const chunk = await reader?.read();
+      if (chunk === undefined || chunk.done) return undefined;
+      text += chunk.value;
+    }
+  }
+  return { status: response.status, response, next, close: () => closing.abort() };
+}
+
+/** Returns the next event that is no bookmark. */
+async function nextState(watch: Awaited<ReturnType<typeof openWatch>>): Promise<WatchEvent | undefined> {
+  for (;;) {
+    const event = await watch.next();
+    if (event?.event !== "bookmark") return event;
+  }
+}
+
+const AMOUNT = 5n * 10n ** 18n;
+
+/** Gives the bonder of a route what it sends next. */
+async function fund(source: string, destination: string): Promise<void> {
+  await fundAccount(chains, source, "HOP", getBonder("HOP", source, destination), AMOUNT);
+}
+
+/** Sends 5 HOP from one chain to another. */
+async function sendFunded(source: string, destination: string) {
+  const from = getBonder("HOP", source, destination);
+  const order = { token: "HOP", source, destination, from, recipient: from, amount: AMOUNT, bonderFee: 10n ** 17n };
+  const noSwap = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
+  const { transactionHash, logs } = await sendTransfer(chains, { ...order, ...noSwap });
+  const [transfer] = parseSentTransfers(source, logs);
+  if (transfer === undefined) throw new Error("no transfer was sent");
+  return { transactionHash, transfer };
+}
+
+async function send(source: string, destination: string) {
+  await fund(source, destination);
+  return sendFunded(source, destination);
+}
+
+async function mine(slug: string, blocks: number): Promise<void> {
+  await getLocalChain(chains, slug).rpc("anvil_mine", [`0x${blocks.toString(16)}`]);
+}
+
+describe("a watch", () => {
+  test("of a pending transfer gets the delivery, and ends when both blocks are final", async () => {
+    const { transactionHash, transfer } = await send("polygon", "arbitrum");
+    const watch = await openWatch(`transferHash=${transactionHash}&fromChain=polygon`);
+    expect(watch.response.headers.get("content-type")).toBe("text/event-stream");
+    expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "PENDING" } });
+    await deliverTransfer(chains, transfer);
+    const delivered = await nextState(watch);
+    expect(delivered).toMatchObject({ event: "transfer", data: { state: "BONDED" } });
+    await Promise.all([mine("polygon", 70), mine("arbitrum", 70)]);
+    const end = await nextState(watch);
+    expect(end).toMatchObject({ event: "end" });
+    expect(await watch.next()).toBeUndefined();
+
+    const again = await openWatch(`transferHash=${transactionHash}`, end?.id);
+    expect(again.status).toBe(204);
+    const fromStart = await openWatch(`transferHash=${transactionHash}`);
+    expect(await nextState(fromStart)).toMatchObject({ event: "transfer", data: { state: "BONDED" } });
+    expect(await nextState(fromStart)).toMatchObject({ event: "end" });
+  });
+
+  test("that is resumed gets only what has changed since", async () => {
+    const { transactionHash, transfer } = await send("arbitrum", "polygon");
+    const first = await openWatch(`transferHash=${transactionHash}`);
+    const pending = await nextState(first);
+    first.close();
+    await deliverTransfer(chains, transfer);
+    const second = await openWatch(`transferHash=${transactionHash}`, pending?.id);
+    expect(await nextState(second)).toMatchObject({ event: "transfer", data: { state: "BONDED" } });
+    second.close();
+  });
+
+  test("of a transaction that nobody knows yet gets it as soon as it is mined", async () => {
+    const polygon = getLocalChain(chains, "polygon");
+    await fund("polygon", "arbitrum");
+    const snapshot = await polygon.rpc("evm_snapshot");
+    const { transactionHash: hash } = await sendFunded("polygon", "arbitrum");
+    await polygon.rpc("evm_revert", [snapshot]);
+    await mine("polygon", 3);
+    const watch = await openWatch(`transferHash=${hash}`);
+    expect(await nextState(watch)).toMatchObject({ event: "unknown", data: { isFinal: false } });
+    // With the same nonce it is the same transaction.
+    expect((await sendFunded("polygon", "arbitrum")).transactionHash).toBe(hash);
+    expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "PENDING" } });
+    watch.close();
+  });
+
+  test("goes back to the older state when a reorg removes the delivery", async () => {
+    const { transactionHash, transfer } = await send("polygon", "optimism");
+    const optimism = getLocalChain(chains, "optimism");
+    const snapshot = await optimism.rpc("evm_snapshot");
+    await deliverTransfer(chains, transfer);
+    const watch = await openWatch(`transferHash=${transactionHash}`);
+    expect(await nextState(watch)).toMatchObject({ data: { state: "BONDED" } });
+    await optimism.rpc("evm_revert", [snapshot]);
+    await mine("optimism", 3);
+    expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "PENDING" } });
+    await deliverTransfer(chains, transfer);
+    expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "BONDED" } });
+    watch.close();
+  });
+
+  test("of the view FULL tells the details", async () => {
+    const { transactionHash } = await send("polygon", "arbitrum");
+    const watch = await openWatch(`transferHash=${transactionHash}&view=FULL`);
+    expect(await nextState(watch)).toMatchObject({ data: { details: { substate: "WAITING_FOR_BONDER" } } });
+    watch.close();
+  });
+});
+
+test.each([
+  ["", "MISSING_PARAMETER", "transferId"],
+  ["transferHash=0x12", "INVALID_PARAMETER", "transferHash"],
+  [`transferHash=0x${"ab".repeat(32)}&resumeToken=AQ`, "INVALID_PARAMETER", "resumeToken"],
+  [`account=0x${"ab".repeat(20)}`, "INDEX_REQUIRED", undefined],
+])("refuses %s with %s", async (query, reason, field) => {
+  const { status, body } = await gateway.get(`/v1/transfers:watch?${query}`);
+  expect([status, body]).toMatchObject([400, { reason, ...(field && { field }) }]);
+});
