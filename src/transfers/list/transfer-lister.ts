@@ -62,7 +62,7 @@ export interface TransferListerDeps {
   readonly now: () => number;
 }
 
-/** Sends per read: a millisecond in which the event loop serves nobody else. */
+/** Sends per read: some three milliseconds in which the event loop serves nobody else. */
 const ROWS_PER_READ = 100;
 /** Sends that a page reads at most: those of pages that a filter leaves nearly empty. */
 const MAX_ROWS_PER_PAGE = 1_000;
