@@ -2,23 +2,26 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import { createMessageFactory } from "./message-factory.js";
 
 /**
- * Reads a plain message: ASCII strings, lists of them and of plain messages, and doubles, each with its declared wire type.
- * Returns undefined for any other input, valid or not, which the library then reads or rejects.
+ * Reads a plain message: ASCII strings, doubles, uint32, and lists of strings and of plain messages, each with its
+ * declared wire type. Returns undefined for any other input, valid or not, which the library then reads or rejects.
  */
 export type FastPathBinaryReader = (bytes: Buffer) => Message | undefined;
 
-const WIRE_TYPE_FIXED64 = 1;
-const WIRE_TYPE_LENGTH_DELIMITED = 2;
-
+type Fields = Message & Record<string, unknown>;
 type ReadMessage = (bytes: Buffer, start: number, end: number) => Message | undefined;
 
-/** A field that is read here. */
-interface FastField {
+interface BinaryField {
   readonly name: string;
   readonly isList: boolean;
-  /** Reads an item of a list of messages; undefined: the field holds texts or a double. */
+  /** Reads the messages of a list; undefined: strings. */
   readonly readItem: ReadMessage | undefined;
 }
+
+const WIRE_TYPE_VARINT = 0;
+const WIRE_TYPE_FIXED64 = 1;
+const WIRE_TYPE_LENGTH_DELIMITED = 2;
+/** A uint32 of more bytes than this is not plain: it may be any 64-bit number. */
+const MAX_VARINT_BYTES = 4;
 
 /** Creates a reader for one message type. Its results equal those of the library's `fromBinary`. */
 export function createFastPathBinaryReader(schema: DescMessage): FastPathBinaryReader {
@@ -29,54 +32,68 @@ export function createFastPathBinaryReader(schema: DescMessage): FastPathBinaryR
 function createMessageReader(schema: DescMessage, ancestors: readonly DescMessage[]): ReadMessage {
   const newMessage = createMessageFactory(schema);
   /** Fields by tag. Only tags of one byte are plain. */
-  const fields: (FastField | undefined)[] = [];
+  const fields: (BinaryField | undefined)[] = [];
   for (const field of schema.fields) {
-    const wire = getFastPathWireType(field);
+    const wire = getFastPathWireType(field, [...ancestors, schema]);
     if (wire === undefined || field.number >= 16) continue;
-    const { message, localName: name } = field;
-    if (message !== undefined && (message === schema || ancestors.includes(message))) continue;
-    const readItem = message && createMessageReader(message, [...ancestors, schema]);
-    fields[(field.number << 3) | wire] = { name, isList: field.fieldKind === "list", readItem };
+    const readItem = field.message && createMessageReader(field.message, [...ancestors, schema]);
+    fields[(field.number << 3) | wire] = { name: field.localName, isList: field.fieldKind === "list", readItem };
   }
   return (bytes, start, end) => {
-    const message = newMessage() as Message & Record<string, unknown>;
+    const message = newMessage() as Fields;
     let offset = start;
     while (offset < end) {
       const tag = bytes[offset++] ?? 0;
       const field = fields[tag];
       if (field === undefined) return undefined;
-      if ((tag & 7) === WIRE_TYPE_FIXED64) {
+      const wire = tag & 7;
+      if (wire === WIRE_TYPE_FIXED64) {
         if (offset + 8 > end) return undefined;
         message[field.name] = bytes.readDoubleLE(offset);
         offset += 8;
-      } else {
-        const size = offset < end ? (bytes[offset++] ?? 0x80) : 0x80;
-        // Only lengths of one byte are plain.
-        if (size > 0x7f || offset + size > end) return undefined;
-        const value =
-          field.readItem === undefined ? readAscii(bytes, offset, size) : field.readItem(bytes, offset, offset + size);
-        if (value === undefined) return undefined;
-        if (field.isList) (message[field.name] as unknown[]).push(value);
-        else message[field.name] = value;
-        offset += size;
+        continue;
       }
+      // A number, or the length of a string or message.
+      let value = 0;
+      let byte = 0x80;
+      for (let size = 0; byte > 0x7f; size++) {
+        if (size === MAX_VARINT_BYTES || offset === end) return undefined;
+        byte = bytes[offset++] ?? 0x80;
+        value |= (byte & 0x7f) << (7 * size);
+      }
+      if (wire === WIRE_TYPE_VARINT) {
+        message[field.name] = value;
+        continue;
+      }
+      if (offset + value > end) return undefined;
+      const { name, isList, readItem } = field;
+      const content =
+        readItem === undefined ? readText(bytes, offset, offset + value) : readItem(bytes, offset, offset + value);
+      if (content === undefined) return undefined;
+      if (isList) (message[name] as unknown[]).push(content);
+      else message[name] = content;
+      offset += value;
     }
     return message;
   };
 }
 
-/** Returns undefined if a character is not ASCII. */
-function readAscii(bytes: Buffer, start: number, size: number): string | undefined {
-  for (let i = start; i < start + size; i++) if ((bytes[i] ?? 0x80) > 0x7f) return undefined;
-  return bytes.toString("latin1", start, start + size);
+/** Reads an ASCII text. */
+function readText(bytes: Buffer, start: number, end: number): string | undefined {
+  for (let i = start; i < end; i++) if ((bytes[i] ?? 0x80) > 0x7f) return undefined;
+  return bytes.toString("latin1", start, end);
 }
 
-function getFastPathWireType(field: DescField): number | undefined {
+function getFastPathWireType(field: DescField, ancestors: readonly DescMessage[]): number | undefined {
   if (field.fieldKind === "list") {
-    const isRead = field.listKind === "message" ? !field.delimitedEncoding : field.scalar === ScalarType.STRING;
-    return isRead ? WIRE_TYPE_LENGTH_DELIMITED : undefined;
+    const isPlainList =
+      field.listKind === "message"
+        ? !field.delimitedEncoding && !ancestors.includes(field.message)
+        : field.scalar === ScalarType.STRING;
+    return isPlainList ? WIRE_TYPE_LENGTH_DELIMITED : undefined;
   }
   if (field.fieldKind !== "scalar" || field.oneof !== undefined) return undefined;
   if (field.scalar === ScalarType.STRING) return WIRE_TYPE_LENGTH_DELIMITED;
+  if (field.scalar === ScalarType.UINT32) return WIRE_TYPE_VARINT;
   return field.scalar === ScalarType.DOUBLE ? WIRE_TYPE_FIXED64 : undefined;
 }

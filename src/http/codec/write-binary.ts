@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, type Message, ScalarType, toBinary } 
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { GrowableBuffer } from "./growable-buffer.js";
 import { MAX_SAFE_BIGINT, UINT32_LIMIT } from "./integer-limits.js";
-import { readChoice } from "./oneof-choice.js";
+import { readMember } from "./oneof-choice.js";
 
 /** Writes a message after `headroom` unused bytes. Throws if the message does not serialise. */
 export type BinaryWriter = (message: Message, headroom: number) => Buffer;
@@ -44,10 +44,11 @@ function createMessageWriter(schema: DescMessage, ancestors: readonly DescMessag
     if (write === undefined || field.number >= 2 ** 28) return undefined;
     members.push({ name: field.localName, oneof: field.oneof?.localName, write });
   }
+  const hasOneof = members.some(({ oneof }) => oneof !== undefined);
   return (out, fields) => {
     if (fields.$unknown !== undefined) return false;
-    for (const { name, oneof, write } of members) {
-      if (!write(out, oneof === undefined ? fields[name] : readChoice(fields[oneof], name))) return false;
+    for (const member of members) {
+      if (!member.write(out, hasOneof ? readMember(fields, member) : fields[member.name])) return false;
     }
     return true;
   };

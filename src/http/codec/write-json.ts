@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, type Message, ScalarType, toJsonStrin
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { UINT32_LIMIT } from "./integer-limits.js";
 import { printJsonString } from "./json-text.js";
-import { readChoice } from "./oneof-choice.js";
+import { readMember } from "./oneof-choice.js";
 
 /** Writes a message as Protobuf JSON. Throws if the message does not serialise. */
 export type JsonWriter = (message: Message) => string;
@@ -41,12 +41,14 @@ function createMessagePrinter(schema: DescMessage, ancestors: readonly DescMessa
     if (member === undefined || /^[0-9]+$/.test(field.jsonName)) return undefined;
     members.push(member);
   }
+  const hasOneof = members.some(({ oneof }) => oneof !== undefined);
   return (message) => {
     if (typeof message !== "object" || message === null) return undefined;
     const fields = message as Fields;
     let out = "";
-    for (const { name, oneof, keyPrefix, isDefault, print } of members) {
-      const value = oneof === undefined ? fields[name] : readChoice(fields[oneof], name);
+    for (const member of members) {
+      const { name, keyPrefix, isDefault, print } = member;
+      const value = hasOneof ? readMember(fields, member) : fields[name];
       if (isDefault(value)) continue;
       const text = print(value);
       if (text === undefined) return undefined;
