@@ -135,6 +135,6 @@ test("every transfer that is indexed all the time is on exactly one page, and no
         }
       },
     ),
-    { numRuns: 150 },
+    { numRuns: 50 },
   );
 });

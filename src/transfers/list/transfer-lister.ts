@@ -106,16 +106,15 @@ export function createTransferLister({ readIndex, network, now }: TransferLister
           next: page.isAtEnd ? undefined : page.position,
           coveredFromSeconds,
         }));
-      const readOn = (): Promise<TransferList> =>
-        largePages.acquire(context.caller, context.signal, async () => {
-          while (!page.isComplete()) {
-            await setImmediate();
-            context.signal.throwIfAborted();
-            await readMore();
-          }
-          return finish();
-        });
-      return mapMaybeAsync(readMore(), () => (page.isComplete() ? finish() : readOn()));
+      if (page.takesOneRead()) return mapMaybeAsync(readMore(), finish);
+      // Nothing is read before there is a slot: what waits takes no memory.
+      return largePages.acquire(context.caller, context.signal, async () => {
+        for (await readMore(); !page.isComplete(); await readMore()) {
+          await setImmediate();
+          context.signal.throwIfAborted();
+        }
+        return finish();
+      });
     },
   };
 }
@@ -136,6 +135,11 @@ class PageBuilder {
   ) {
     const { account: _, ...conditions } = filter;
     this.isFiltered = Object.values(conditions).some((condition) => condition !== undefined);
+  }
+
+  /** Returns whether one read certainly completes the page. */
+  takesOneRead(): boolean {
+    return !this.isFiltered && this.pageSize < ROWS_PER_READ;
   }
 
   isComplete(): boolean {

@@ -122,6 +122,32 @@ test("answers small pages at once, and large ones between other work", () => {
   expect(lister.list(filter, undefined, 200, context)).toBeInstanceOf(Promise);
 });
 
+test("reads nothing for large pages that wait, and lets callers take turns", async () => {
+  let reads = 0;
+  const lister = createTransferLister({
+    async readIndex(query) {
+      reads += 1;
+      return query(index.reader);
+    },
+    network: mainnetNetwork,
+    now: () => NOW_MS,
+  });
+  const any = { state: undefined, token: undefined, source: undefined, destination: undefined };
+  const signal = new AbortController().signal;
+  const order: string[] = [];
+  const request = async (caller: string, filter: object, pageSize: number): Promise<void> => {
+    await lister.list({ account: ACCOUNT, ...any, ...filter }, undefined, pageSize, { caller, signal });
+    order.push(caller);
+  };
+  const greedy = Array.from({ length: 80 }, (_, number) =>
+    number % 2 === 0 ? request("greedy", {}, 250) : request("greedy", { state: "BONDED" }, 50),
+  );
+  const modest = request("modest", {}, 250);
+  expect(reads).toBeLessThanOrEqual(4);
+  await Promise.all([...greedy, modest]);
+  expect(order.indexOf("modest")).toBeLessThan(20);
+});
+
 test("an index that cannot be read is no empty list", () => {
   const filter = { account: ACCOUNT, state: undefined, token: undefined, source: undefined, destination: undefined };
   const context = { caller: "caller", signal: new AbortController().signal };
