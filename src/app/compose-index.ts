@@ -8,6 +8,7 @@ import type { Logger } from "../observability/log.js";
 import { monotonicNow, sleep } from "../resilience/clock.js";
 import type { MaybePromise } from "../resilience/maybe-async.js";
 import { createDeliveryTimes, type DeliveryTimes } from "../transfers/delivery-times/delivery-times.js";
+import type { IndexChangeFeed } from "../transfers/index/store/changes/index-changes.js";
 import type { IndexCoverage } from "../transfers/index/store/index-coverage.js";
 import { IndexUnavailableError } from "../transfers/index/store/index-unavailable-error.js";
 import type { DeliveredReader } from "../transfers/index/store/pages/delivered-statement.js";
@@ -33,6 +34,8 @@ export interface IndexModule {
   readonly deliveryTimes: Pick<DeliveryTimes, "get">;
   /** Returns the indexed range of a chain; undefined: nothing yet. */
   coverage(slug: string): IndexCoverage | undefined;
+  /** Returns what changes in the index; undefined: it is not open. */
+  changes(): IndexChangeFeed | undefined;
   /** Returns the state of the database; undefined: the index is in a file, or not open yet. */
   databaseStatus(): IndexDatabaseStatus | undefined;
   /**
@@ -54,6 +57,7 @@ export interface ComposeIndexOptions {
 interface OpenedIndex extends IndexBackfillTarget {
   readonly readIndex: <T>(query: (index: TransferIndexReader) => T) => MaybePromise<T>;
   readonly readDelivered: DeliveredReader;
+  readonly changes: IndexChangeFeed;
   getCoverage(slug: string): IndexCoverage | undefined;
   readonly getStatus?: () => IndexDatabaseStatus;
   /** Resolves when the tables are there. */
@@ -169,6 +173,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
     remote: location.kind === "postgres" ? { read: async (query) => remote?.read(query) } : undefined,
     lister: createTransferLister({ readIndex: (query) => requireIndex().readIndex(query), network, now: Date.now }),
     coverage: (slug) => opened?.getCoverage(slug),
+    changes: () => opened?.changes,
     databaseStatus: () => opened?.getStatus?.(),
     async start() {
       opened = await (location.kind === "sqlite" ? openFile(location.file) : openPostgres(location));

@@ -13,6 +13,7 @@ import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
 import { createTransferDetailsFinder } from "../transfers/details/details-finder.js";
 import { createDetailsReader } from "../transfers/details/details-reader.js";
 import type { TransferDetailsFinder } from "../transfers/details/transfer-details.js";
+import type { IndexChangeFeed } from "../transfers/index/store/changes/index-changes.js";
 import { getPollIntervalMs } from "../transfers/index/sync/reorg-detection.js";
 import type { TransferLister } from "../transfers/list/transfer-lister.js";
 import { createTransferResolver, type TransferResolver, type TransferResolverOptions } from "../transfers/resolver.js";
@@ -35,6 +36,8 @@ export interface TransfersModule {
   /** Delivery times of mainnet; undefined: there is no index. */
   readonly deliveryTimes: IndexModule["deliveryTimes"] | undefined;
   readonly finality: FinalityTracker;
+  /** Returns what changes in the index of mainnet; undefined: there is none, or it is not open. */
+  indexChanges(): IndexChangeFeed | undefined;
   /** Returns the explorer's health; undefined: the explorer is disabled. */
   explorerHealth(): SourceHealth | undefined;
   /** Returns the indexed range of a mainnet chain; undefined: there is no index. */
@@ -119,6 +122,7 @@ export function composeTransfers({
     lister: indexModule?.lister,
     deliveryTimes: indexModule?.deliveryTimes,
     finality,
+    indexChanges: () => indexModule?.changes(),
     explorerHealth: () => explorer?.health(),
     indexCoverage: indexModule?.coverage,
     indexDatabase: indexModule?.databaseStatus,

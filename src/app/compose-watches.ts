@@ -1,12 +1,14 @@
 import type { GetTransferStatusResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients } from "../chain/chains.js";
 import type { Config } from "../config/config.js";
+import { getNetwork } from "../hop/networks.js";
 import type { Metrics } from "../observability/metrics/metrics.js";
 import { createTransferPresenter } from "../operations/transfer-presenter.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { createFollowers } from "../transfers/watch/following/followers.js";
 import { createWatchLookups } from "../transfers/watch/following/watch-lookups.js";
+import { createIndexChangeReader } from "../transfers/watch/index-change-reader.js";
 import { createTransferWatcher, type TransferWatcher } from "../transfers/watch/transfer-watcher.js";
 import type { TransfersModule } from "./compose-transfers.js";
 
@@ -51,9 +53,19 @@ export function composeWatches(options: ComposeWatchesOptions): TransferWatcher<
     random: Math.random,
     onEvent: metrics.onWatchEvent,
   });
+  const mainnet = getNetwork("mainnet");
+  const changes = createIndexChangeReader({
+    getFeed: transfers.indexChanges,
+    onChanges(changed) {
+      for (const { transferId, transactionHash, deliveryHash } of changed)
+        followers.onIndexChange(mainnet, [transferId, transactionHash, ...(deliveryHash ? [deliveryHash] : [])]);
+    },
+    onGap: followers.onIndexGap,
+  });
   return {
     ...watcher,
     close() {
+      changes.close();
       closing.abort();
       watcher.close();
     },

@@ -18,6 +18,8 @@ export interface Followers<M> {
   release(follower: Follower<M>, observer: FollowerObserver<M>): void;
   /** Tells the followers of IDs and hashes, in lower case, that the index has news of them. */
   onIndexChange(network: Network, idsAndHashes: Iterable<string>): void;
+  /** Tells all followers that the index has news which were missed. */
+  onIndexGap(): void;
   counts(): { readonly followed: number; readonly unknown: number };
   close(): void;
 }
@@ -124,6 +126,9 @@ export function createFollowers<M>(options: FollowersOptions<M>): Followers<M> {
           }
         }
       }
+    },
+    onIndexGap() {
+      for (const { follower } of followers.values()) follower.onIndexChange();
     },
     counts: () => ({ followed: followers.size, unknown: unknown.heldCount() }),
     close() {
