@@ -2,6 +2,12 @@ import { connect as connectHttp2 } from "node:http2";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { openRawSocket, sendHttp1, sendHttp2On } from "../unit/http/support/raw-client.js";
+import {
+  bookmarkEvent,
+  WATCH_GET_PATH,
+  WATCH_PATH,
+  type WatchOperation,
+} from "../unit/http/support/stream-contract.js";
 import { QUOTE_PATH, startTestServer, type TestServer } from "../unit/http/support/test-server.js";
 
 // For any input: no response blames the server, no internal error is reported, and the server keeps running.
@@ -21,6 +27,10 @@ const names = fc.constantFrom(
   "repeatedBytesValue",
   "firstChoice",
   "refresh",
+  "transferId",
+  "transfer_id",
+  "transferId[0]",
+  "resumeToken",
 );
 const values = fc.oneof(
   visible,
@@ -38,6 +48,8 @@ const paths = fc.oneof(
     "/v1/transfer-status",
     QUOTE_PATH,
     "/grpc.health.v1.Health/Check",
+    WATCH_GET_PATH,
+    WATCH_PATH,
   ),
   fc.constantFrom("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.health.v1.Health/Nope"),
   visible.map((some) => `/${some}`),
@@ -78,6 +90,7 @@ const headers = fc.record(
     "connect-timeout-ms": fc.oneof(fc.constantFrom("0", "1", "9999999999", "-1"), visible),
     "connect-protocol-version": fc.constantFrom("1", "2", ""),
     "x-request-id": visible,
+    "last-event-id": visible,
     expect: fc.constantFrom("nothing"),
   },
   { requiredKeys: [] },
@@ -97,6 +110,13 @@ const requests = fc.record({
   body: bytes,
 });
 
+/** A stream of two messages for any valid request. */
+const watch: WatchOperation = (_, stream) => {
+  for (const token of ["1", "2"]) stream.send(bookmarkEvent(token));
+  stream.end();
+  return { onReady() {}, onDrain() {}, onEnd() {} };
+};
+
 async function expectWell({ port, internalErrors, accessLines }: TestServer): Promise<void> {
   expect(internalErrors).toEqual([]);
   expect(accessLines.filter(({ code }) => ["internal", "unknown", "data_loss", "unavailable"].includes(code))).toEqual(
@@ -106,7 +126,7 @@ async function expectWell({ port, internalErrors, accessLines }: TestServer): Pr
 }
 
 test("no request over HTTP/1.1 or HTTP/2 returns 5xx", async () => {
-  const server = await startTestServer();
+  const server = await startTestServer({ watch });
   const session = connectHttp2(server.url);
   const property = fc.asyncProperty(requests, async ({ method, path, headers: some, body }) => {
     const sent = method === "POST" ? { body: Buffer.from(body) } : {};
@@ -125,7 +145,7 @@ test("no request over HTTP/1.1 or HTTP/2 returns 5xx", async () => {
 });
 
 test("no bytes on a connection return 5xx", async () => {
-  const server = await startTestServer();
+  const server = await startTestServer({ watch });
   const pieces = fc.oneof(
     fc.uint8Array({ maxLength: 60 }).map((some) => Buffer.from(some)),
     fc

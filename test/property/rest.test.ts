@@ -1,7 +1,12 @@
 import { create, type DescField, type DescMessage, equals, type Message, ScalarType } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { file_hop_bridge_v1_bridge } from "../../gen/hop/bridge/v1/bridge_pb.js";
+import {
+  BatchGetQuotesRequestSchema,
+  file_hop_bridge_v1_bridge,
+  WatchTransfersRequestSchema,
+} from "../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../src/errors.js";
 import { createQueryBinder } from "../../src/http/rest/query-binder.js";
 import { getTestMessage } from "../unit/http/support/test-contract.js";
 
@@ -154,6 +159,58 @@ describe.each(schemas.map((schema) => [schema.typeName, schema] as const))("%s",
   test("message -> query -> message is the identity", () => {
     const property = fc.property(requests(schema), ({ message, query }) => {
       expect(equals(schema, bind(query), message), query).toBe(true);
+    });
+    fc.assert(property, { numRuns: 300 });
+  });
+});
+
+describe("any query of repeated parameters", () => {
+  const pieces = [
+    "transferId",
+    "transfer_id",
+    "transferHash",
+    "resumeToken",
+    "account",
+    "requests",
+    "toChain",
+    "amount",
+  ];
+  const names = fc.oneof(fc.constantFrom(...pieces, "transferId[]", "transferId[0]", ""), fc.string({ maxLength: 4 }));
+  const text = fc.oneof(fc.constantFrom("", "a", "%61", "%", "+", "é", "x".repeat(500)), fc.string({ maxLength: 4 }));
+  const queries = fc
+    .array(fc.tuple(names, fc.constantFrom("=", "=", "=", ""), text), { maxLength: 60 })
+    .map((pairs) => pairs.map((pair) => pair.join("")).join("&"));
+  const outcome = (bind: (query: string) => Message, query: string) => {
+    try {
+      return bind(query);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      return { reason: error.reason, field: error.field };
+    }
+  };
+
+  test.each([WatchTransfersRequestSchema, BatchGetQuotesRequestSchema])(
+    "is bound or refused, equally by the fast path and without it: $name",
+    (schema) => {
+      const [fast, general] = [createQueryBinder(schema), createQueryBinder(schema, { fastPath: false })];
+      const property = fc.property(queries, (query) => {
+        const bound = outcome(fast, query);
+        expect(bound).toEqual(outcome(general, query));
+        if ("reason" in bound) expect(bound.reason).toMatch(/^(INVALID|UNKNOWN)_PARAMETER$/);
+        else
+          for (const field of schema.fields)
+            if (field.message !== undefined) expect(bound).toMatchObject({ [field.localName]: [] });
+      });
+      fc.assert(property, { numRuns: 500 });
+    },
+  );
+
+  test("keeps every value that is not empty, in order", () => {
+    const bind = createQueryBinder(WatchTransfersRequestSchema);
+    const property = fc.property(fc.array(fc.string({ unit: "binary" }), { maxLength: 30 }), (values) => {
+      const query = values.map((value) => `transferId=${encodeURIComponent(value)}`).join("&");
+      const expected = values.filter((value) => value !== "");
+      expect(bind(query)).toMatchObject({ transferId: expected });
     });
     fc.assert(property, { numRuns: 300 });
   });

@@ -1,23 +1,14 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import {
-  encodeClientPreface,
-  encodeFrame,
-  encodeHeaders,
-  FRAME_FLAGS,
-  FRAME_TYPES,
-} from "../../../../bench/support/http2-frames.js";
 import { DEFAULT_HTTP_LIMITS } from "../../../../src/http/connection/http-limits.js";
-import { closeAfterTest } from "../../../support/close-after-test.js";
-import { openRawSocket } from "../support/raw-client.js";
+import { openHttp1Streams, openStreams } from "../support/open-streams.js";
 import { bookmarkEvent, WATCH_GET_PATH, type WatchOperation } from "../support/stream-contract.js";
 import { startTestServer } from "../support/test-server.js";
 
 // What as many streams as the limits admit take together. nghttp2 takes about 8 KB more for each, outside the heap.
 
 const MAX_HEAP_MB = 40;
-const STREAMS_PER_CONNECTION = 200;
 
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
@@ -25,31 +16,6 @@ function usedBytes(): number {
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
-}
-
-async function openStreams(port: number, path: string, count: number, method = "POST"): Promise<void> {
-  for (let opened = 0; opened < count; opened += STREAMS_PER_CONNECTION) {
-    const socket = await openRawSocket(port);
-    closeAfterTest({ close: async () => void socket.destroy() });
-    socket.resume();
-    socket.write(encodeClientPreface());
-    const fields: [string, string][] = [
-      [":method", method],
-      [":scheme", "http"],
-      [":path", path],
-    ];
-    fields.push([":authority", "a"], ["content-type", "application/grpc"], ["te", "trailers"]);
-    const { first, later } = encodeHeaders(fields);
-    for (let index = 0; index < Math.min(STREAMS_PER_CONNECTION, count - opened); index += 1) {
-      const id = 2 * index + 1;
-      const headFlags = FRAME_FLAGS.endHeaders | (method === "GET" ? FRAME_FLAGS.endStream : 0);
-      socket.write(encodeFrame(FRAME_TYPES.headers, headFlags, id, index === 0 ? first : later));
-      if (method === "GET") continue;
-      // An empty message. Reflection stays open only while its request does.
-      const flags = path.endsWith("Watch") ? FRAME_FLAGS.endStream : 0;
-      socket.write(encodeFrame(FRAME_TYPES.data, flags, id, Buffer.alloc(5)));
-    }
-  }
 }
 
 /** Returns the bytes of the heap that each stream of one kind takes, measured with half of those that a caller may have. */
@@ -85,19 +51,10 @@ const watchOnce: WatchOperation = (_, stream) => {
   return { onReady() {}, onDrain: () => stream.interrupt(), onEnd() {} };
 };
 
-async function openHttp1Streams(port: number, count: number): Promise<void> {
-  for (let opened = 0; opened < count; opened += 1) {
-    const socket = await openRawSocket(port);
-    closeAfterTest({ close: async () => void socket.destroy() });
-    socket.resume();
-    socket.write(`GET ${WATCH_GET_PATH} HTTP/1.1\r\nHost: a\r\n\r\n`);
-  }
-}
-
 test("10,000 streams of Server-Sent Events take less than 150 MB of the heap", async () => {
-  const overHttp2 = await measure(500, (port, count) => openStreams(port, WATCH_GET_PATH, count, "GET"));
+  const overHttp2 = await measure(500, (port, count) => openStreams(port, WATCH_GET_PATH, count, { method: "GET" }));
   // With the sockets of their callers, which are in this process too.
-  const overHttp1 = await measure(500, openHttp1Streams);
+  const overHttp1 = await measure(500, (port, count) => openHttp1Streams(port, count));
   expect((10_000 * overHttp2) / 1e6).toBeLessThan(120);
   expect((10_000 * overHttp1) / 1e6).toBeLessThan(150);
 });
