@@ -1,6 +1,3 @@
-import type { SharedClock } from "../../../shared-state/shared-state.js";
-import type { ChainStateValues } from "../chain-state.js";
-import type { SwapPoolState } from "../uniswap-tick-window.js";
 import {
   parseEntries,
   parseInteger,
@@ -9,7 +6,10 @@ import {
   parseRecord,
   parseText,
   printEntries,
-} from "./plain-values.js";
+} from "../../../shared-state/plain-values.js";
+import type { SharedClock } from "../../../shared-state/shared-state.js";
+import type { ChainStateValues } from "../chain-state.js";
+import type { SwapPoolState } from "../uniswap-tick-window.js";
 
 /** Prints chain state as JSON; its read time is on the clock that the processes share. */
 export function printChainState(values: ChainStateValues, clock: SharedClock): string {

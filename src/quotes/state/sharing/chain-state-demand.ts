@@ -1,9 +1,5 @@
 import type { ContractCall } from "../../../chain/abi/multicall.js";
 import type { UsdcSwapPool } from "../../../hop/usdc-swap-pools.js";
-import type { SharedClock } from "../../../shared-state/shared-state.js";
-import type { RefreshPolicy } from "../chain-state-entry.js";
-import type { DeliveryTransaction, ReadSet } from "../read-set.js";
-import type { UniswapTickWindow } from "../uniswap-tick-window.js";
 import {
   parseEntries,
   parseInteger,
@@ -12,7 +8,11 @@ import {
   parseRecord,
   parseText,
   printEntries,
-} from "./plain-values.js";
+} from "../../../shared-state/plain-values.js";
+import type { SharedClock } from "../../../shared-state/shared-state.js";
+import type { RefreshPolicy } from "../chain-state-entry.js";
+import type { DeliveryTransaction, ReadSet } from "../read-set.js";
+import type { UniswapTickWindow } from "../uniswap-tick-window.js";
 
 /** What a process asks of the one that reads a chain for all. Times are on the monotonic clock. */
 export interface ChainStateDemand {
