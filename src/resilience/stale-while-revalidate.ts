@@ -80,7 +80,8 @@ export function createStaleWhileRevalidateCache<T>(
     try {
       const before = last;
       const peerEntry = options.peers && (await options.peers.request(before?.readAt));
-      if (peerEntry !== undefined) offer(peerEntry);
+      // An entry that is old already would keep this process from loading a newer one.
+      if (peerEntry !== undefined && options.now() - peerEntry.readAt < options.freshMs) offer(peerEntry);
       // Without a reply, an entry may have been offered meanwhile.
       else if (last === before) storeLoaded(await options.load(closing.signal));
     } catch (error) {

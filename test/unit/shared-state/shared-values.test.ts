@@ -149,3 +149,18 @@ test("of another process is not taken if it is older, from the future, or not un
   expect(await send({ key: "prices", readAt: Date.now() + 3_600_000, value: "future" })).toBe("future");
   expect(first.cache.peek()?.readAt).toBe(Date.now());
 });
+
+test("is loaded here when the other process answers with one that is no longer fresh", async () => {
+  const cache = createStaleWhileRevalidateCache({
+    load,
+    now: Date.now,
+    freshMs: FRESH_MS,
+    staleMs: 5 * FRESH_MS,
+    errorTtlMs: 1_000,
+    onError() {},
+    peers: { request: async () => ({ value: "old", readAt: Date.now() - FRESH_MS }), publish() {} },
+  });
+  const entry = cache.get();
+  await vi.advanceTimersByTimeAsync(source.latencyMs);
+  expect((await entry).value).toBe("load 1");
+});

@@ -1,4 +1,5 @@
 import type { UsdcSwapPool } from "../../../hop/usdc-swap-pools.js";
+import { parseList } from "../../../shared-state/plain-values.js";
 import type { SharedState } from "../../../shared-state/shared-state.js";
 import { type ChainState, type ChainStateValues, coversReadSet, createChainState } from "../chain-state.js";
 import { type ChainStateEntry, findStaleState } from "../chain-state-entry.js";
@@ -6,7 +7,6 @@ import type { ReadSet } from "../read-set.js";
 import type { UniswapTickWindow } from "../uniswap-tick-window.js";
 import { parseChainState, printChainState } from "./chain-state-codec.js";
 import { type ChainStateDemand, parseDemands, printDemands } from "./chain-state-demand.js";
-import { parseList } from "./plain-values.js";
 
 /** Chain state that one of several processes reads for all. */
 export interface ChainStateSharing {
@@ -52,6 +52,10 @@ interface RequestBatch {
   readonly received: Promise<readonly ReceivedState[]>;
 }
 
+/** Largest age of a state that is of use to any policy. */
+const MAX_RECEIVED_AGE_MS = 10 * 60_000;
+/** By how much the clock of a chain may be ahead of the reader's. */
+const MAX_BLOCK_AHEAD_SECONDS = 3_600;
 /** How long the reader may take while there is usable state: endpoints that are slow should not be asked twice. */
 export const PATIENT_TIMEOUT_MS = 5_000;
 
@@ -62,6 +66,8 @@ export function createChainStateSharing(
   const { clock } = sharedState;
   const valuesOf = new WeakMap<ChainState, ChainStateValues>();
   let openBatch: RequestBatch | undefined;
+  /** Also of use to entries that do not exist yet. */
+  let lastReceived: ReceivedState | undefined;
 
   const topic = sharedState.join(name, {
     onPublished(text) {
@@ -76,14 +82,17 @@ export function createChainStateSharing(
     onBecomeReader: cache.refresh,
   });
 
-  /** @throws TypeError for anything but chain state */
+  /** @throws TypeError for anything but chain state of the last minutes */
   function receive(json: unknown): ReceivedState {
     const parsed = parseChainState(json, clock);
+    assertPlausible(parsed, cache.now());
     // The clocks of different machines differ: a time in the future would keep newer state out.
     const values = { ...parsed, readAt: Math.min(parsed.readAt, cache.now()) };
     const state = create(values);
     onReceived?.(state);
-    return { state, values };
+    const received = { state, values };
+    if (lastReceived === undefined || values.readAt > lastReceived.values.readAt) lastReceived = received;
+    return received;
   }
 
   function create(values: ChainStateValues): ChainState {
@@ -121,8 +130,13 @@ export function createChainStateSharing(
     async request(entry) {
       if (topic.isReader()) return undefined;
       const newerThan = entry.state?.readAt ?? Number.NEGATIVE_INFINITY;
+      const { maxAgeMs, maxStaleMs } = entry.refreshPolicy;
+      // An entry that is new, since this process or the route's use has just begun.
+      const last = entry.state === undefined ? lastReceived : undefined;
+      if (last !== undefined && isNewFor(entry.readSet, cache.now() - maxAgeMs)(last)) return last.state;
       const received = await joinBatch(entry).received;
-      const replied = received.find(isNewFor(entry.readSet, newerThan))?.state;
+      const minReadAt = Math.max(newerThan, cache.now() - maxStaleMs);
+      const replied = received.find(isNewFor(entry.readSet, minReadAt))?.state;
       // Without a reply, a state may have been published meanwhile.
       return replied ?? (entry.state !== undefined && entry.state.readAt > newerThan ? entry.state : undefined);
     },
@@ -131,6 +145,17 @@ export function createChainStateSharing(
       return create(values);
     },
   };
+}
+
+/** @throws TypeError for a state that no reader of this chain hands on */
+function assertPlausible({ block, readAt, readAtUnixSeconds }: ChainStateValues, now: number): void {
+  const isPlausible =
+    now - readAt <= MAX_RECEIVED_AGE_MS &&
+    block.number >= 0n &&
+    block.number <= Number.MAX_SAFE_INTEGER &&
+    block.timeSeconds >= 0n &&
+    block.timeSeconds <= readAtUnixSeconds + MAX_BLOCK_AHEAD_SECONDS;
+  if (!isPlausible) throw new TypeError("not a state of the last minutes");
 }
 
 function isNewFor(readSet: ReadSet, newerThan: number): (received: ReceivedState) => boolean {
