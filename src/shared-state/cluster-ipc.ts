@@ -20,8 +20,11 @@ export function createWorkerChannel(worker: Worker): HubChannel {
   };
 }
 
-/** Joins the state that the workers share, in a worker. */
-export function joinOverIpc(): SharedState {
+/**
+ * Joins the state that the workers share, in a worker.
+ * @param clock default: one that only the processes of this machine have in common
+ */
+export function joinOverIpc(clock: SharedClock = createMachineClock()): SharedState {
   const channel: MemberChannel = {
     send: limitBacklog<ToHub>((message, onWritten) => {
       if (process.send === undefined || !process.connected) throw new Error("the primary is gone");
@@ -32,7 +35,7 @@ export function joinOverIpc(): SharedState {
         if (message.type === "shared-state") onMessage(message);
       }),
   };
-  return createSharedStateMember({ channel, clock: createMachineClock(), now: monotonicNow });
+  return createSharedStateMember({ channel, clock, now: monotonicNow });
 }
 
 const CLOCK_SAMPLES = 5;
