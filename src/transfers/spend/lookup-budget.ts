@@ -1,4 +1,5 @@
 import { ServiceError } from "../../errors.js";
+import { type SharedTokenBuckets, shareTokenBuckets } from "./shared-token-buckets.js";
 import {
   CALLER_RATE,
   EXHAUSTED_PAUSE_MS,
@@ -8,7 +9,7 @@ import {
   PROCESS_RATE,
   REQUESTS_AFTER_SEARCH,
 } from "./spend-limits.js";
-import { createTokenBuckets } from "./token-buckets.js";
+import { createTokenBuckets, type TokenBucketRate, type TokenBuckets } from "./token-buckets.js";
 
 /** What a request reads. */
 export type RequestPurpose = "logs" | "receipt" | "transaction" | "block" | "call" | "other";
@@ -52,15 +53,22 @@ export interface LookupBudgetsOptions {
   readonly onRequest?: ((purpose: RequestPurpose) => void) | undefined;
   /** Called once for each lookup that was refused a request. */
   readonly onExhausted?: ((budget: BudgetKind) => void) | undefined;
+  /** The budgets of all replicas; undefined: this process has its own. */
+  readonly sharedBuckets?: SharedTokenBuckets | undefined;
 }
 
 const REMEDY = "an index, or an endpoint that searches the whole chain, takes a few";
 /** Key of the only bucket of the process. */
 const PROCESS = "";
 
-export function createLookupBudgets({ now, onRequest, onExhausted }: LookupBudgetsOptions): LookupBudgets {
-  const callerBuckets = createTokenBuckets(CALLER_RATE, now);
-  const processBucket = createTokenBuckets(PROCESS_RATE, now);
+export function createLookupBudgets(options: LookupBudgetsOptions): LookupBudgets {
+  const { now, onRequest, onExhausted, sharedBuckets } = options;
+  const createBuckets = (kind: string, rate: TokenBucketRate): TokenBuckets => {
+    const buckets = createTokenBuckets(rate, now);
+    return sharedBuckets === undefined ? buckets : shareTokenBuckets(buckets, { ...rate, kind }, sharedBuckets);
+  };
+  const callerBuckets = createBuckets("caller", CALLER_RATE);
+  const processBucket = createBuckets("all", PROCESS_RATE);
 
   function takeFromBuckets(caller: string): BudgetExhaustedError | undefined {
     if (!callerBuckets.tryTake(caller)) {

@@ -13,6 +13,8 @@ export interface TokenBuckets {
   tryTake(key: string): boolean;
   /** Returns after how many whole seconds, at least one, a bucket will hold so many tokens. */
   secondsUntil(key: string, tokens: number): number;
+  /** Takes so many tokens that at least this number is missing. */
+  raiseMissing(key: string, tokens: number): void;
 }
 
 /** About a megabyte. A bucket that is evicted starts full again: only those that were not used for long are. */
@@ -34,6 +36,10 @@ export function createTokenBuckets({ capacity, refillPerSecond }: TokenBucketRat
       if (bucket.waitMs() > 0) return false;
       bucket.take(1);
       return true;
+    },
+    raiseMissing(key, tokens) {
+      const bucket = getBucket(key);
+      bucket.take(Math.max(0, tokens - (capacity - bucket.level())));
     },
     secondsUntil: (key, tokens) => Math.max(1, Math.ceil((tokens - getBucket(key).level()) / refillPerSecond)),
   };
