@@ -10,6 +10,21 @@ export interface RateLimitOptions {
   readonly windowMs: number;
   /** Called when a call could not be counted and was admitted therefore. */
   onFailure(error: unknown): void;
+  /** Counts over all replicas. Default: there are no others. */
+  readonly sharedCounts?: SharedCounts | undefined;
+}
+
+/** Counts that several replicas have in common. */
+export interface SharedCounts {
+  /**
+   * Adds points to a caller's count of the present window.
+   * @throws if they cannot be counted within a few milliseconds: this process counts by itself then
+   */
+  increment(
+    caller: string,
+    points: number,
+    windowMs: number,
+  ): Promise<{ readonly count: number; readonly msLeft: number }>;
 }
 
 /**
@@ -46,16 +61,29 @@ const MAX_TRACKED_CALLERS = 100_000;
  * The headers are those of draft-ietf-httpapi-ratelimit-headers-06, with seconds in `RateLimit-Reset`: the form that
  * clients and gateways read. Later drafts use one structured field whose syntax changed from draft to draft.
  */
-export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOptions): RateLimiter {
+export function createRateLimiter({ requests, windowMs, onFailure, sharedCounts }: RateLimitOptions): RateLimiter {
   // Loaded on demand: most operators limit requests in their proxy, and the package costs 20 ms and 7 MB.
-  const { RateLimiterCluster, RateLimiterMemory, RateLimiterRes } = createRequire(import.meta.url)(
+  const { RateLimiterCluster, RateLimiterMemory, RateLimiterRedis, RateLimiterRes } = createRequire(import.meta.url)(
     "rate-limiter-flexible",
   ) as typeof rateLimiterFlexible;
   const options = { points: requests, duration: windowMs / 1000 };
   // Worker processes that share a port count together, in the primary.
-  const limiter = cluster.isWorker
+  const localLimiter = cluster.isWorker
     ? new RateLimiterCluster({ ...options, timeoutMs: COUNT_TIMEOUT_MS })
     : new RateLimiterMemory(options);
+  const limiter =
+    sharedCounts === undefined
+      ? localLimiter
+      : new RateLimiterRedis({
+          points: requests,
+          // Whole seconds, which only the store's client would use; it counts per window instead.
+          duration: Math.ceil(windowMs / 1000),
+          keyPrefix: "",
+          storeClient: createStoreClient(sharedCounts, windowMs),
+          insuranceLimiter: localLimiter,
+          // Calls of a caller that is over the limit do not reach the store until its window ends.
+          inMemoryBlockOnConsumed: requests + 1,
+        });
   /** Ends of the windows that began in this process, by caller, oldest first. */
   const windowEnds = new Map<string, number>();
 
@@ -66,7 +94,9 @@ export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOp
     for (const [oldest, end] of windowEnds) {
       if (end > now && windowEnds.size <= MAX_TRACKED_CALLERS) break;
       windowEnds.delete(oldest);
-      if (end > now) limiter.delete(oldest).catch(onFailure);
+      if (end <= now) continue;
+      localLimiter.delete(oldest).catch(onFailure);
+      if (limiter !== localLimiter) limiter.delete(oldest).catch(onFailure);
     }
   }
 
@@ -84,7 +114,9 @@ export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOp
       result = rejection;
       isRejected = true;
     }
-    if (result.isFirstInDuration) trackWindow(caller, result.msBeforeNext);
+    // Of a window that began in another replica, this process remembers no more than that the caller is over the limit.
+    if (result.isFirstInDuration || (isRejected && sharedCounts !== undefined))
+      trackWindow(caller, result.msBeforeNext);
     const secondsLeft = Math.max(1, Math.ceil(result.msBeforeNext / 1000));
     context.rateLimitHeaders = [
       ...["ratelimit-limit", String(requests)],
@@ -103,5 +135,17 @@ export function createRateLimiter({ requests, windowMs, onFailure }: RateLimitOp
       const rejection = points > 0 ? await consume(context, points) : undefined;
       if (rejection !== undefined) throw rejection;
     },
+  };
+}
+
+/** Creates what RateLimiterRedis uses of a client for Redis. */
+function createStoreClient(counts: SharedCounts, windowMs: number) {
+  return {
+    async rlflxIncr([caller = "", points]: readonly string[]): Promise<readonly number[]> {
+      const { count, msLeft } = await counts.increment(caller, Number(points), windowMs);
+      return [count, msLeft];
+    },
+    // A window that is no longer tracked here goes on in the other replicas.
+    del: async () => 0,
   };
 }
