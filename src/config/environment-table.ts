@@ -14,6 +14,7 @@ import {
   createVariable,
   type EnvironmentVariable,
 } from "./environment-variable.js";
+import { quoteVariables } from "./quote-variables.js";
 import { sourceVariables } from "./source-variables.js";
 import { isHttpUrl, MAX_PORT, parsePort } from "./value-parsers.js";
 import { watchVariables } from "./watch-variables.js";
@@ -27,7 +28,6 @@ const createPostgresVariable = (
     return location && { value: location };
   });
 
-const QUOTE_ENGINES = ["snapshot", "sdk"] as const;
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
 /** Port of the metrics unless one is configured; OpenTelemetry's exporter for Prometheus uses the same. */
@@ -164,44 +164,7 @@ export const environmentTable = {
     { min: 1, max: 600_000 },
   ),
   ...watchVariables,
-  quoteEngine: createChoiceVariable(
-    {
-      name: "QUOTE_ENGINE",
-      defaultValue: "snapshot",
-      description:
-        "`snapshot`: compute quotes from cached chain state; `sdk`: compute every quote with the SDK, slowly",
-    },
-    QUOTE_ENGINES,
-  ),
-  /** Share of quotes that are compared with the SDK's quote, 0 to 1. */
-  quoteVerifyRate: createVariable(
-    {
-      name: "QUOTE_VERIFY_RATE",
-      defaultValue: 0,
-      description:
-        "share of quotes (`0` to `1`) that are compared with the SDK's quote on the same blocks after they are served; differences are logged",
-    },
-    "a number from 0 to 1",
-    (text) => (/^(?:0|1|0?\.[0-9]{1,9}|1\.0+)$/.test(text) ? { value: Number(text) } : undefined),
-  ),
-  /** undefined: two blocks of the slower chain, at least 4 s. */
-  quoteMaxAgeMs: createIntegerVariable(
-    {
-      name: "QUOTE_MAX_AGE_MS",
-      defaultValue: undefined,
-      defaultText: "two blocks of the slower chain, at least `4000`",
-      description: "maximum age of a quote's chain state in milliseconds while the chains respond",
-    },
-    { min: 1, max: 600_000 },
-  ),
-  quoteMaxStaleMs: createIntegerVariable(
-    {
-      name: "QUOTE_MAX_STALE_MS",
-      defaultValue: 30_000,
-      description: "maximum age in milliseconds while a chain does not respond; beyond it, quotes are refused",
-    },
-    { min: 1, max: 600_000 },
-  ),
+  ...quoteVariables,
   workerCount: createIntegerVariable(
     {
       name: "WORKERS",
