@@ -10,6 +10,7 @@ import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { createSingleFlight } from "../resilience/single-flight.js";
 import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
+import type { RedisServices } from "../shared-state/redis/redis-services.js";
 import { createTransferDetailsFinder } from "../transfers/details/details-finder.js";
 import { createDetailsReader } from "../transfers/details/details-reader.js";
 import type { TransferDetailsFinder } from "../transfers/details/transfer-details.js";
@@ -17,6 +18,7 @@ import type { IndexChangeFeed } from "../transfers/index/store/changes/index-cha
 import { getPollIntervalMs } from "../transfers/index/sync/reorg-detection.js";
 import type { TransferLister } from "../transfers/list/transfer-lister.js";
 import { createTransferResolver, type TransferResolver, type TransferResolverOptions } from "../transfers/resolver.js";
+import { createSharedResolver } from "../transfers/shared-statuses.js";
 import { createChainSource } from "../transfers/sources/chain/chain-source.js";
 import { createResumableLogScanner } from "../transfers/sources/chain/resumable-log-scanner.js";
 import { createSearchedBlocks } from "../transfers/sources/chain/searched-blocks.js";
@@ -55,6 +57,8 @@ export interface ComposeTransfersOptions {
   readonly limiter: AdaptiveLimiter;
   readonly metrics: Pick<Metrics, "onLookupRequest" | "onBudgetExhausted">;
   readonly logger: Logger;
+  /** undefined: nothing is shared with other replicas. */
+  readonly redis: RedisServices | undefined;
 }
 
 export function composeTransfers({
@@ -63,6 +67,7 @@ export function composeTransfers({
   limiter,
   metrics,
   logger,
+  redis,
 }: ComposeTransfersOptions): TransfersModule {
   const shutdown = new AbortController();
   const blockTimes = createBlockFinder({ now: monotonicNow });
@@ -98,10 +103,15 @@ export function composeTransfers({
     now: monotonicNow,
     onRequest: metrics.onLookupRequest,
     onExhausted: metrics.onBudgetExhausted,
+    sharedBuckets: redis?.buckets,
   });
+  const budgetedResolver = createBudgetedResolver(resolver, budgets);
   const statusCache = createStatusCache({
     index,
-    resolver: createBudgetedResolver(resolver, budgets),
+    resolver:
+      redis === undefined
+        ? budgetedResolver
+        : createSharedResolver(budgetedResolver, redis.statuses, redis.onStatusRefused),
     singleFlight: createSingleFlight(shutdown.signal),
     limiter,
     timeoutMs: config.requestTimeoutMs,

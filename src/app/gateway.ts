@@ -26,9 +26,9 @@ import { withDeadline } from "../operations/with-deadline.js";
 import { createAdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { createTurnClock, monotonicNow } from "../resilience/clock.js";
 import { createFairQuota } from "../resilience/fair-quota.js";
-import type { SharedState } from "../shared-state/shared-state.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import { composeQuotes } from "./compose-quotes.js";
+import { type ComposeSharedStateOptions, composeSharedState } from "./compose-shared-state.js";
 import { composeTransfers } from "./compose-transfers.js";
 import { composeWatches } from "./compose-watches.js";
 import { createDependencyMonitor } from "./dependency-monitor.js";
@@ -63,8 +63,8 @@ export interface GatewayOptions {
   readonly fastPaths?: boolean;
   /** Key of the digits in the names of endpoints. Default: a random one. */
   readonly endpointNameKey?: string | undefined;
-  /** What this process shares with others. Default: nothing. */
-  readonly sharedState?: SharedState | undefined;
+  /** Joins what the workers of this machine share. Default: this process is the only one. */
+  readonly joinWorkers?: ComposeSharedStateOptions["joinWorkers"];
   /** Destination of the log unless a logger is given. Default: standard output. */
   readonly logOutput?: CountingLogOutput;
 }
@@ -73,7 +73,7 @@ export interface GatewayOptions {
 export async function createGateway(
   config: Config,
   givenLogger?: Logger,
-  { fastPaths = true, endpointNameKey, sharedState, logOutput = createLogOutput(1) }: GatewayOptions = {},
+  { fastPaths = true, endpointNameKey, joinWorkers, logOutput = createLogOutput(1) }: GatewayOptions = {},
 ): Promise<Gateway> {
   const logger = givenLogger ?? createLogger(config.logLevel, logOutput);
   const { url: root, version } = findPackageRoot();
@@ -112,10 +112,11 @@ export async function createGateway(
         ? metrics.onEndpointRequest
         : combineObservers(metrics.onEndpointRequest, tracing.onEndpointRequest),
   });
+  const { sharedState, redis } = await composeSharedState({ config, version, logger, joinWorkers });
   const offChainSources = createOffChainSources({ config, chains, logger, clocks: turnClocks, sharedState });
   const { settings, prices } = offChainSources;
   const limiter = createAdaptiveLimiter(monotonicNow);
-  const transfers = composeTransfers({ config, chains, limiter, metrics, logger });
+  const transfers = composeTransfers({ config, chains, limiter, metrics, logger, redis });
   const quotes = composeQuotes({
     ...{ config, chains, offChainSources, limiter, metrics, tracing, logger, sharedState },
     ...{ clocks: turnClocks, deliveryTimes: transfers.deliveryTimes },
@@ -185,13 +186,14 @@ export async function createGateway(
     trustProxy: config.trustProxy,
     rateLimit: config.rateLimit && {
       ...config.rateLimit,
+      sharedCounts: redis?.counts,
       onFailure: (err) => logger.warn({ err }, "rate limiter failed; request allowed"),
     },
     onInternalError: (error, requestId) => logger.error({ requestId, err: error }, "internal error"),
   });
 
   sharedState?.observeReader((topic) =>
-    logger.info({ workerPid: process.pid, topic }, "this worker reads the topic for all workers"),
+    logger.info({ workerPid: process.pid, topic }, "this process reads the topic for all others"),
   );
 
   function getLoad(): ServiceLoad {
@@ -205,7 +207,7 @@ export async function createGateway(
       callsPerSecond: callsPerSecond ?? 0,
       activeRoutes: quotes.countActiveRoutes(),
       watches: watcher.counts(),
-      sharedState: sharedState?.stats(),
+      ...{ sharedState: sharedState?.stats(), redis: redis?.stats() },
     };
   }
 
@@ -215,6 +217,8 @@ export async function createGateway(
     quotes.close();
     watcher.close();
     await transfers.stop();
+    // Others read from now on what this process has read.
+    await redis?.close();
     await Promise.all([metricsListener?.close(), chains.close(), offChainSources.close()]);
   }
 

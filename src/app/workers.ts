@@ -191,7 +191,7 @@ export async function serveAsWorker(createGateway: (options: GatewayOptions) => 
   try {
     const gateway = await createGateway({
       endpointNameKey: process.env[ENDPOINT_NAME_KEY_VARIABLE],
-      sharedState: joinOverIpc(),
+      joinWorkers: joinOverIpc,
     });
     process.on("message", (message: PrimaryToWorkerMessage) => {
       if (message.type === "stop") exitAfter(gateway.stop());

@@ -15,6 +15,7 @@ import {
   type EnvironmentVariable,
 } from "./environment-variable.js";
 import { quoteVariables } from "./quote-variables.js";
+import { sharedStateVariables } from "./shared-state-variables.js";
 import { sourceVariables } from "./source-variables.js";
 import { isHttpUrl, MAX_PORT, parsePort } from "./value-parsers.js";
 import { watchVariables } from "./watch-variables.js";
@@ -174,6 +175,7 @@ export const environmentTable = {
     },
     { min: 1, max: 256 },
   ),
+  ...sharedStateVariables,
   /** undefined: the default port, or a free one if that is taken. 0: a free port. same: the main port. */
   metricsPort: createVariable<number | "same" | undefined>(
     {

@@ -124,12 +124,12 @@ export const metricCatalogue = {
   activeRoutes: maxGauge("active_routes", "Routes in recent use, whose chain state is refreshed periodically."),
   sharedReaders: summedGauge(
     "shared_state_readers",
-    "Processes that read a topic (a chain, a document, the attestations) for all workers: 1, or 0 while none does.",
+    "Processes that read a topic (a chain, a document, the attestations) for all workers and replicas: 1, or 0 while none does.",
     ["topic"],
   ),
   sharedMessages: counter(
     "shared_state_messages_total",
-    "Messages between workers: values handed on and taken, and requests to the reader. unanswered: read by the process itself.",
+    "Messages between workers and replicas: values handed on and taken, and requests to the reader. unanswered: read by the process itself.",
     ["event"],
   ),
   watches: summedGauge("watches", "Open watches of transfers."),
@@ -142,6 +142,24 @@ export const metricCatalogue = {
     ...["network", "chain", "outcome"],
   ]),
   watchEvents: counter("watch_events_total", "Messages of watches, by what they are.", ["event"]),
+  // A worker without a connection is a problem even if the others have one.
+  redisConnected: minGauge(
+    "redis_connected",
+    "1 while the process is connected to the Redis of SHARED_STATE, otherwise 0.",
+  ),
+  redisCommands: counter(
+    "redis_commands_total",
+    "Commands to Redis by result. refused: replied with an error; skipped: not sent, since Redis is out of reach or slow.",
+    ["result"],
+  ),
+  redisDisconnects: counter("redis_disconnects_total", "Lost connections to Redis and failed attempts, by reason.", [
+    ...["reason"],
+  ]),
+  redisRefusedValues: counter(
+    "redis_refused_values_total",
+    "Values from Redis that were refused: oversized, forged, expired, malformed, or fenced (of an earlier reader).",
+    ["reason"],
+  ),
   indexLag: maxGauge("index_lag_blocks", "Number of blocks that the transfer index is behind a chain.", ["chain"]),
   indexDatabaseUp: minGauge("index_database_up", "1 while PostgreSQL answers; 0 while statuses come from the chains."),
   indexDatabaseConnections: summedGauge(

@@ -2,6 +2,7 @@ import type { BudgetEvent, ChainEndpointRequest } from "../../chain/chains.js";
 import type { EndpointRequestObserver } from "../../chain/endpoints/endpoint.js";
 import type { AccessLog } from "../../http/request/request-context.js";
 import type { LimiterLoad } from "../../resilience/adaptive-limiter.js";
+import type { RedisStats } from "../../shared-state/redis/redis-services.js";
 import type { SharedStateStats } from "../../shared-state/shared-state.js";
 import type { WatchCounts } from "../../transfers/watch/transfer-watcher.js";
 import type { DependencyStatus } from "../dependency-status.js";
@@ -9,6 +10,7 @@ import { type MetricDescription, metricCatalogue, QUOTE_AGE_BUCKETS, RPC_DURATIO
 import { createMetricsRegistry, type MetricFamily, type MetricsJson } from "./exposition.js";
 import { createLabeledCounter, Histogram, type MetricSample } from "./instruments.js";
 import { createRequestMetrics } from "./request-metrics.js";
+import { createSharedStateSamples } from "./shared-state-samples.js";
 
 /** The metrics of this process. Each callback takes less than a microsecond. */
 export interface Metrics {
@@ -56,6 +58,8 @@ export interface ServiceLoad {
   readonly callsPerSecond: number;
   /** undefined: nothing is shared with other processes. */
   readonly sharedState: SharedStateStats | undefined;
+  /** undefined: there is no Redis. */
+  readonly redis: RedisStats | undefined;
 }
 
 export interface MetricsOptions {
@@ -170,13 +174,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     quoteComparisons: quoteComparisons.toSamples,
     chainStateReads: chainStateReads.toSamples,
     activeRoutes: () => gauge(getLoad().activeRoutes),
-    sharedReaders() {
-      const { sharedState } = getLoad();
-      const isReader = (topic: string): boolean => sharedState?.readTopics.includes(topic) === true;
-      return (sharedState?.topics ?? []).map((topic) => ({ labels: { topic }, value: isReader(topic) ? 1 : 0 }));
-    },
-    sharedMessages: () =>
-      Object.entries(getLoad().sharedState?.messages ?? {}).map(([event, value]) => ({ labels: { event }, value })),
+    ...createSharedStateSamples(getLoad),
     watches: () => gauge(getLoad().watches.watches),
     followedTransfers() {
       const { followed, unknown } = getLoad().watches;

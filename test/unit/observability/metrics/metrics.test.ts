@@ -65,6 +65,12 @@ function setup() {
           readTopics: ["chain mainnet polygon"],
           messages: { published: 14, received: 0, answered: 0, unanswered: 0, dropped: 0 },
         },
+        redis: {
+          isConnected: true,
+          commands: { ok: 15, refused: 0, timed_out: 0, skipped: 0 },
+          disconnects: { failed: 16, silent: 0, invalid: 0 },
+          refused: { oversized: 0, forged: 17, expired: 0, malformed: 0, fenced: 0 },
+        },
       };
     },
     countLostLogLines: () => ({ reader_too_slow: 0, write_failed: 9 }),
