@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request } from "undici";
 import { afterAll, afterEach, beforeAll, expect, inject, test } from "vitest";
 import { buildService } from "../../support/service/build-service.js";
+import { QUOTE_PATHS } from "../../support/service/quote-paths.js";
 import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 import { type RpcProxy, startRpcProxy } from "../../support/stubs/rpc-proxy.js";
 
@@ -40,26 +41,8 @@ async function start(workers: number, environment: Readonly<Record<string, strin
   return service;
 }
 
-/** Routes over all kinds of reads: pools, fees to L1, L1 data fees, CCTP with attestations, Uniswap's tick windows. */
-const ROUTES = [
-  ["ETH", "arbitrum", "polygon", "1000000000000000000"],
-  ["ETH", "polygon", "optimism", "1000000000000000000"],
-  ["ETH", "ethereum", "base", "1000000000000000000"],
-  ["ETH", "optimism", "ethereum", "1000000000000000000"],
-  ["USDC", "arbitrum", "polygon", "1000000000"],
-  ["USDC", "optimism", "base", "1000000000"],
-  ["USDC.e", "polygon", "arbitrum", "1000000000"],
-  ["USDC.e", "optimism", "polygon", "1000000000"],
-  ["USDT", "polygon", "gnosis", "1000000000"],
-  ["DAI", "gnosis", "arbitrum", "1000000000000000000"],
-  ["HOP", "arbitrum", "nova", "1000000000000000000"],
-] as const;
 /** Ten times the shortest interval between two reads of a chain. */
 const DURATION_MS = 10_000;
-const PATHS = ROUTES.map(
-  ([token, from, to, amount]) =>
-    `/v1/quote?amount=${amount}&token=${token}&fromChain=${from}&toChain=${to}&slippage=0.5`,
-);
 
 /** Sends a request over a connection of its own: the connections are distributed to the workers in turn. */
 async function get(url: string, path: string, headersTimeout?: number) {
@@ -77,8 +60,8 @@ async function countRequests(workers: number): Promise<ReadonlyMap<string, numbe
   const service = await start(workers);
   const startedAt = performance.now();
   while (performance.now() - startedAt < DURATION_MS) {
-    const answers = await Promise.all(PATHS.map((path) => get(service.url, path)));
-    expect(answers.map(({ status }) => status)).toEqual(PATHS.map(() => 200));
+    const answers = await Promise.all(QUOTE_PATHS.map((path) => get(service.url, path)));
+    expect(answers.map(({ status }) => status)).toEqual(QUOTE_PATHS.map(() => 200));
     await sleep(100);
   }
   const counts = new Map([...proxies].map(([name, { requests }]) => [name, requests.length]));
@@ -122,7 +105,7 @@ function generateLoad(url: string) {
   const timer = setInterval(() => {
     if (unanswered === MAX_UNANSWERED) return;
     unanswered += 1;
-    const answer = getRepeatedly(url, PATHS[sent.length % PATHS.length] ?? "");
+    const answer = getRepeatedly(url, QUOTE_PATHS[sent.length % QUOTE_PATHS.length] ?? "");
     const onAnswered = (): void => {
       unanswered -= 1;
     };
@@ -173,5 +156,5 @@ test.each([
   expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
   expect(Math.max(...answers.map(({ age }) => age))).toBeLessThanOrEqual(MAX_STALE_SECONDS);
   // What each upstream gets stays bounded: nobody has to read for itself for long.
-  await expect.poll(async () => (await get(service.url, PATHS[0] ?? "")).age).toBeLessThanOrEqual(4);
+  await expect.poll(async () => (await get(service.url, QUOTE_PATHS[0] ?? "")).age).toBeLessThanOrEqual(4);
 });

@@ -9,6 +9,8 @@ const POSTGRES_VERSIONS = "/usr/lib/postgresql";
 export const postgresPrograms: string | undefined = findPostgresPrograms();
 export const pgBouncerProgram: string | undefined = findTool("pgbouncer", "/usr/sbin/pgbouncer", "/usr/bin/pgbouncer");
 
+export const redisProgram: string | undefined = findTool("redis-server", "/usr/bin/redis-server");
+
 /** Appended to the name of a suite, so that the report says why it was skipped. */
 export function leftOut(...programs: readonly (string | undefined)[]): string {
   return programs.includes(undefined) ? " (left out: a server program of Debian's packages is missing)" : "";
