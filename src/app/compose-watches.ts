@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { GetTransferStatusResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients } from "../chain/chains.js";
 import type { Config } from "../config/config.js";
@@ -25,6 +26,8 @@ export function composeWatches(options: ComposeWatchesOptions): TransferWatcher<
   const { config, chains, transfers, prices, metrics } = options;
   const clocks = { now: monotonicNow, wallNow: () => Date.now() };
   const closing = new AbortController();
+  // Each lookup that waits adds a listener.
+  setMaxListeners(0, closing.signal);
   const { findAll, refresh, run } = createWatchLookups({
     chains,
     statusCache: transfers.statusCache,

@@ -38,8 +38,8 @@ const MAX_UNKNOWN_SECONDS = 0xffff;
 const MAX_AGE_SECONDS = 24 * 60 * 60;
 
 /** Returns a digest of what a watch is about, which its tokens are bound to. */
-export function computeQueryDigest(parts: readonly string[]): Buffer {
-  return hash("sha256", parts.join("\n"), "buffer");
+export function computeQueryDigest(parts: readonly string[]): string {
+  return hash("sha256", parts.join("\n"), "base64url");
 }
 
 /** Returns a hash of 32 bits. */
@@ -53,7 +53,7 @@ export function compactFingerprints(fingerprints: readonly number[]): readonly n
   return [computeFingerprint(fingerprints.toSorted((a, b) => a - b).join(" "))];
 }
 
-export function encodeResumeToken(queryDigest: Buffer, progress: WatchProgress, nowSeconds: number): string {
+export function encodeResumeToken(queryDigest: string, progress: WatchProgress, nowSeconds: number): string {
   const bytes: number[] = [VERSION, progress.isComplete ? COMPLETE_FLAG : 0];
   pushUint32(bytes, nowSeconds);
   for (const { sent, unknownSince, isGivenUp } of progress.targets) {
@@ -77,7 +77,7 @@ export function encodeResumeToken(queryDigest: Buffer, progress: WatchProgress, 
  */
 export function decodeResumeToken(
   token: string,
-  queryDigest: Buffer,
+  queryDigest: string,
   targetCount: number,
   nowSeconds: number,
 ): WatchProgress | undefined {
@@ -116,8 +116,8 @@ function readTargets(body: Buffer, targetCount: number, issuedAt: number): reado
   return targets;
 }
 
-function computeChecksum(queryDigest: Buffer, body: Buffer): Buffer {
-  return hash("sha256", Buffer.concat([queryDigest, body]), "buffer").subarray(0, CHECKSUM_BYTES);
+function computeChecksum(queryDigest: string, body: Buffer): Buffer {
+  return hash("sha256", `${queryDigest} ${body.toString("latin1")}`, "buffer").subarray(0, CHECKSUM_BYTES);
 }
 
 function pushUint32(bytes: number[], value: number): void {

@@ -11,6 +11,8 @@ export type TargetEvent<M> =
 /** How long a target is watched that nobody knows, in seconds: wallets subscribe before nodes have the transaction. */
 export const MAX_UNKNOWN_SECONDS = 600;
 
+const NOTHING: readonly number[] = Object.freeze([]);
+
 /**
  * What one watch has told of one target. It keeps hashes of what was sent, not messages: a slow reader costs no more than a
  * fast one, and gets the newest state when it reads again. A class, because there may be a hundred thousand.
@@ -30,7 +32,7 @@ export class TargetCursor<M> implements FollowerObserver<M> {
     resumed: TargetProgress | undefined,
     private readonly watch: { onTargetChange(): void; fail(error: unknown): void },
   ) {
-    this.resumed = resumed?.sent ?? [];
+    this.resumed = resumed?.sent ?? NOTHING;
     this.unknownSince = resumed?.unknownSince ?? 0;
     this.isGivenUp = resumed?.isGivenUp ?? false;
   }
@@ -93,7 +95,7 @@ export class TargetCursor<M> implements FollowerObserver<M> {
   private skipResumed(transfers: readonly FollowedTransfer<M>[]): void {
     const { resumed } = this;
     if (resumed.length === 0) return;
-    this.resumed = [];
+    this.resumed = NOTHING;
     const fingerprints = transfers.map(({ presented }) => presented.fingerprint);
     const areAllEqual = resumed.length === 1 && compactFingerprints(fingerprints)[0] === resumed[0];
     for (const { slot, presented } of transfers) {

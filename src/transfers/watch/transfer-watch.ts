@@ -35,7 +35,7 @@ export interface WatchDeps<M> {
 export interface WatchRequest {
   /** Canonical. */
   readonly targets: readonly WatchTarget[];
-  readonly queryDigest: Buffer;
+  readonly queryDigest: string;
   /** Empty: a new watch. */
   readonly resumeToken: string;
   /** Slug of the chain on which the transfers probably were sent; empty: unknown. */
@@ -48,6 +48,8 @@ export interface WatchRequest {
 
 /** A reader that is slow gets no bookmark; it is looked at again after this time. */
 const NOT_READY_RETRY_MS = 1_000;
+/** Far below the age at which a token says nothing any more. */
+const TOKEN_REUSE_MS = 10 * 60_000;
 
 /**
  * One open watch: sends what its caller has not received yet, newest states only. A class, because there may be ten
@@ -59,6 +61,9 @@ export class TransferWatch<M> implements Alarm {
   private lastSentAt: number;
   private isOpen = true;
   private isFlushing = false;
+  /** The last token, and when it was made. */
+  private token = "";
+  private tokenAt = 0;
 
   /** @throws ServiceError INVALID_PARAMETER for a bad resume token */
   constructor(
@@ -167,9 +172,11 @@ export class TransferWatch<M> implements Alarm {
   }
 
   private sendBookmark(): void {
-    const token = this.createToken();
+    // What was sent has not changed since the last token: it is made again only before it would be too old.
+    const { now } = this.deps;
+    if (this.token === "" || now() - this.tokenAt >= TOKEN_REUSE_MS) this.createToken();
     this.noteSent("bookmark");
-    this.sink.sendBookmark(token);
+    this.sink.sendBookmark(this.token);
   }
 
   private noteSent(kind: WatchEventKind): void {
@@ -179,7 +186,10 @@ export class TransferWatch<M> implements Alarm {
 
   private createToken(): string {
     const targets = this.cursors.map((cursor) => cursor.toProgress());
-    return encodeResumeToken(this.request.queryDigest, { isComplete: this.isComplete(), targets }, this.nowSeconds());
+    const progress = { isComplete: this.isComplete(), targets };
+    this.token = encodeResumeToken(this.request.queryDigest, progress, this.nowSeconds());
+    this.tokenAt = this.deps.now();
+    return this.token;
   }
 
   private isComplete(): boolean {

@@ -57,8 +57,9 @@ export interface TransferWatcherOptions<M> {
 export const MAX_WATCHED_TARGETS = 100_000;
 /** A watch is silent for at most 15 s: load balancers cut connections that are silent for longer. */
 const MAX_SILENCE_MS = 14_500;
-/** Share of a time that is left out at random, so that watches that began together neither speak nor end together. */
-const JITTER = 0.1;
+/** Share of the time that is left out at random, so that watches that began together neither speak nor end together. */
+const SILENCE_JITTER = 0.03;
+const LIFETIME_JITTER = 0.1;
 /** Watches are long: a shorter time would only repeat the refusal. */
 const RETRY_AFTER_SECONDS = 5;
 
@@ -68,8 +69,8 @@ export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): Tr
   const watched = createFairQuota(() => MAX_WATCHED_TARGETS);
   const openWatches = createOpenWatches(options);
 
-  function withJitter(ms: number): number {
-    return ms * (1 - JITTER * random());
+  function withJitter(ms: number, share: number): number {
+    return ms * (1 - share * random());
   }
 
   function acquireTargets(caller: string, count: number): () => void {
@@ -99,8 +100,8 @@ export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): Tr
         ...query,
         targets,
         queryDigest,
-        lifetimeMs: withJitter(maxLifetimeMs),
-        bookmarkMs: withJitter(MAX_SILENCE_MS),
+        lifetimeMs: withJitter(maxLifetimeMs, LIFETIME_JITTER),
+        bookmarkMs: withJitter(MAX_SILENCE_MS, SILENCE_JITTER),
       };
       let watch: TransferWatch<M> | undefined;
       const onClose = (): void => {
