@@ -1,6 +1,6 @@
 import type { StreamQuota } from "../admission/stream-quota.js";
 import type { HttpResponse, RequestContext } from "../request/request-context.js";
-import { releaseStreamPlace } from "./stream-place.js";
+import { releasePlaceOf } from "./stream-place.js";
 
 /**
  * Takes a place for a streaming call until its request ends, and returns a function that releases it earlier.
@@ -12,7 +12,7 @@ export function admitStream(
 ): () => void {
   const takesConnection = res !== undefined && !("stream" in res);
   let release: (() => void) | undefined = quota.acquire(context.caller, takesConnection);
-  if (res !== undefined) releaseStreamPlace(res);
+  if (res !== undefined) releasePlaceOf(res);
   const releaseOnce = (): void => {
     release?.();
     release = undefined;

@@ -2,7 +2,7 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type Serv
 import type { Socket } from "node:net";
 import { createFairQuota } from "../../../resilience/fair-quota.js";
 import { removeItem } from "../../request/remove-item.js";
-import { noteStreamPlace } from "../../stream/stream-place.js";
+import { notePlace, releasePlace, type StreamPlace } from "../../stream/stream-place.js";
 import type { HttpLimits } from "../http-limits.js";
 import type { ResponseMonitor } from "../response-monitor.js";
 import { countQueuedBytes } from "../socket-handle.js";
@@ -26,10 +26,8 @@ export interface Http2SessionMonitor extends Iterable<ServerHttp2Session> {
   countRefused(): number;
 }
 
-export interface OpenStream {
+export interface OpenStream extends StreamPlace {
   readonly stream: ServerHttp2Stream;
-  /** Gives its place to another stream. */
-  readonly release: () => void;
 }
 
 export interface Http2SessionMonitorOptions {
@@ -171,7 +169,7 @@ export function createHttp2SessionMonitor({
   function removeStream(state: SessionState, open: OpenStream): void {
     if (!removeItem(state.openStreams, open)) return;
     if (state.openStreams.length === 0) state.idleSince = performance.now();
-    open.release();
+    releasePlace(open);
     monitor.requestEnded();
   }
 
@@ -230,7 +228,8 @@ export function createHttp2SessionMonitor({
         return 0;
       }
       state.refusedInRow = 0;
-      const open: OpenStream = { stream, release: noteStreamPlace(stream, release) };
+      const open: OpenStream = { stream, release };
+      notePlace(stream, open);
       state.openStreams.push(open);
       monitor.requestStarted();
       stream.on("close", () => {
