@@ -47,7 +47,6 @@ interface AdapterCall {
 
 const adapterCallKey = createContextKey<AdapterCall | undefined>(undefined);
 
-/** The body of a request that has none. */
 const NO_BODY: BufferedBody = { chunks: [], failure: undefined };
 
 /** Statuses for malformed requests. Those of the Connect protocol would blame the server or a rate limit. */
@@ -172,7 +171,10 @@ function checkRequest(handler: UniversalHandler, exchange: HttpExchange, isStrea
 /** Sends the response of Connect: one message or many, with trailers for gRPC. */
 async function sendUniversalResponse({ res, context }: HttpExchange, response: UniversalServerResponse): Promise<void> {
   const isFailure =
-    response.status !== 200 || (response.trailer !== undefined && response.trailer.get("grpc-status") !== "0");
+    response.status !== 200 ||
+    // A stream can fail before its first message.
+    context.reason !== "" ||
+    (response.trailer !== undefined && response.trailer.get("grpc-status") !== "0");
   const ownHeaders = isFailure
     ? buildCommonHeaders(context)
     : [...buildSuccessHeaders(context), ...context.buildResponseHeaders()];
