@@ -14,6 +14,8 @@ async function runCommand(command: Command): Promise<number> {
     case "check":
       return (await import("./commands/check.js")).checkEndpoints(command, env, stdout);
     case "index":
+      if (command.copyFrom !== undefined)
+        return (await import("./commands/copy-index.js")).runCopy(command.copyFrom, env);
       return (await import("./commands/backfill-index.js")).runBackfill(command.from, env);
     case "help":
       stdout.write((await import("./commands/help.js")).formatHelp(command.command, stdout.columns ?? 80));

@@ -114,7 +114,7 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
       () => true,
       (error: unknown) => (error instanceof IndexUnavailableError && error.isTemporary ? false : failStart(error)),
     );
-    index.watch();
+    await index.watch();
     const source = createRemoteIndex(index.reader, index.monitor);
     remote = source;
     return {

@@ -11,6 +11,7 @@ import { openIndex } from "../transfers/index/store/open-index.js";
 import { backfillIndex, type IndexBackfillTarget } from "../transfers/index/sync/index-sync.js";
 import { createProgressDisplay } from "./backfill-progress.js";
 import { UsageError } from "./command-line.js";
+import { openPostgres } from "./open-postgres.js";
 
 const network = getNetwork("mainnet");
 
@@ -68,21 +69,7 @@ interface OpenIndex extends IndexBackfillTarget {
 }
 
 async function openTarget(location: IndexLocation, signal: AbortSignal): Promise<OpenIndex> {
-  if (location.kind === "sqlite") return openIndex(location.file, network);
-  const { openPostgresIndex } = await import("../transfers/index/store/postgres/postgres-index.js");
-  const index = await openPostgresIndex({
-    location,
-    network,
-    now: monotonicNow,
-    sleep,
-    onAvailability: () => {},
-    signal,
-  });
-  await index.migrate().catch(async (error: unknown) => {
-    await index.close();
-    throw error;
-  });
-  return index;
+  return location.kind === "sqlite" ? openIndex(location.file, network) : openPostgres(location, signal);
 }
 
 async function fill(config: Config, location: IndexLocation, from: IndexStart, signal: AbortSignal): Promise<boolean> {

@@ -8,7 +8,7 @@ export type CommandName = (typeof COMMAND_NAMES)[number];
 export type Command =
   | { readonly name: "serve" }
   | { readonly name: "check"; readonly network: NetworkSlug; readonly isJson: boolean; readonly timeoutMs: number }
-  | { readonly name: "index"; readonly from: string | undefined }
+  | { readonly name: "index"; readonly from: string | undefined; readonly copyFrom: string | undefined }
   | { readonly name: "help"; readonly command: CommandName | undefined }
   | { readonly name: "version" };
 
@@ -25,7 +25,7 @@ const COMMON_OPTIONS = { help: { type: "boolean", short: "h" }, version: { type:
 const COMMAND_OPTIONS = {
   serve: COMMON_OPTIONS,
   check: { ...COMMON_OPTIONS, network: { type: "string" }, json: { type: "boolean" }, timeout: { type: "string" } },
-  index: { ...COMMON_OPTIONS, from: { type: "string" } },
+  index: { ...COMMON_OPTIONS, from: { type: "string" }, "copy-from": { type: "string" } },
 } as const;
 
 /** @throws UsageError for an unknown command or an invalid option */
@@ -39,7 +39,7 @@ export function parseCommandLine(args: readonly string[]): Command {
   if (values.help === true) return { name: "help", command: hasCommand ? name : undefined };
   if (values.version === true) return { name: "version" };
   if (name === "serve") return { name };
-  if (name === "index") return { name, from: values.from };
+  if (name === "index") return { name, from: values.from, copyFrom: parseCopyFromOption(values) };
   return {
     name,
     network: parseNetworkOption(values.network),
@@ -55,6 +55,7 @@ interface OptionValues {
   readonly json?: boolean;
   readonly timeout?: string;
   readonly from?: string;
+  readonly "copy-from"?: string;
 }
 
 function parseOptions(name: CommandName, args: readonly string[]): OptionValues {
@@ -78,6 +79,15 @@ function parseNetworkOption(text = "mainnet"): NetworkSlug {
   const network = NETWORK_SLUGS.find((slug) => slug === text);
   if (network === undefined) throw new UsageError(`--network must be one of ${NETWORK_SLUGS.join(", ")}`);
   return network;
+}
+
+/** Returns the file of `--copy-from sqlite:<file>`. */
+function parseCopyFromOption({ from, "copy-from": text }: OptionValues): string | undefined {
+  if (text === undefined) return undefined;
+  if (from !== undefined) throw new UsageError("--copy-from and --from exclude each other");
+  const file = /^sqlite:(.+)$/.exec(text)?.[1];
+  if (file === undefined) throw new UsageError("--copy-from must be sqlite:<file>");
+  return file;
 }
 
 function parseTimeoutOption(text = `${DEFAULT_CHECK_TIMEOUT_SECONDS}`): number {

@@ -40,8 +40,10 @@ Exit code: 0 every chain has a usable endpoint, 1 a chain has none or an endpoin
   index: `Fills the transfer index with the past transfers of mainnet's chains.
 
   hop-gateway index [--from <start>]
+  hop-gateway index --copy-from sqlite:<file>
 
   --from      where the index begins: a date (2024-01-01, or 2024-01-01T12:00Z), blocks of single chains (ethereum:19000000), or both, comma-separated; default: INDEX_FROM, or else 7 days ago
+  --copy-from   copies an index file to the empty index in PostgreSQL that INDEX names, instead of reading the chains; the file may be in use, the replicas of the new index must not run yet
 
 Reads INDEX and RPC_URL_<CHAIN> from the environment. It can run while the service is running. It can be interrupted (Ctrl-C) and started again at any time: it continues where it stopped.
 

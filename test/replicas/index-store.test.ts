@@ -3,7 +3,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { getNetwork } from "../../src/hop/networks.js";
 import type { IndexStore } from "../../src/transfers/index/store/index-store.js";
 import { openIndex } from "../../src/transfers/index/store/open-index.js";
+import type { DeliveredRow } from "../../src/transfers/index/store/pages/delivered-statement.js";
+import { LIST_START, type ListPosition } from "../../src/transfers/index/store/pages/transfer-page.js";
 import { createPostgresPool } from "../../src/transfers/index/store/postgres/connection.js";
+import { copyIndexFile } from "../../src/transfers/index/store/postgres/copy-file.js";
 import { createPostgresKysely } from "../../src/transfers/index/store/postgres/database.js";
 import { MIGRATIONS, migrateDatabase } from "../../src/transfers/index/store/postgres/migrate-database.js";
 import type { PostgresIndex } from "../../src/transfers/index/store/postgres/postgres-index.js";
@@ -89,7 +92,7 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
     await postgres.migrate();
     for (const { store } of [postgres, sqlite]) await write(store, { sends, deliveries }, chainIds);
 
-    const { ids, hashes } = listQueries({ sends, deliveries });
+    const { ids, hashes, accounts } = listQueries({ sends, deliveries });
     let found = 0;
     async function compare(query: (reader: TransferIndexReader) => unknown): Promise<void> {
       const expected = query(sqlite.reader);
@@ -100,6 +103,26 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
     for (const hash of hashes) await compare((reader) => reader.findByTransactionHash(hash));
     await compare((reader) => [...network.chains.keys()].map((slug) => reader.getCoverage(slug)));
     expect(found).toBeGreaterThan(500);
+
+    let listed = 0;
+    for (const account of accounts) {
+      for (let after: ListPosition | undefined = LIST_START; after !== undefined; ) {
+        const from: ListPosition = after;
+        const page = sqlite.reader.readPage(account, from, 7);
+        expect(await postgres.reader.read((reader) => reader.readPage(account, from, 7))).toEqual(page);
+        listed += page.entries.length;
+        after = page.next;
+      }
+    }
+    expect(listed).toBeGreaterThan(250);
+
+    const newest = { block: Number.MAX_SAFE_INTEGER, logIndex: Number.MAX_SAFE_INTEGER };
+    const byValues = (rows: readonly DeliveredRow[]) =>
+      new Set(rows.map((row) => JSON.stringify(Object.entries(row).toSorted())));
+    for (const chainId of chainIds)
+      expect(byValues(await postgres.readDelivered(chainId, newest, 1_000))).toEqual(
+        byValues(await sqlite.readDelivered(chainId, newest, 1_000)),
+      );
 
     expect(await postgres.changes.readSequence()).toBe(sqlite.changes.readSequence());
     for (const [after, limit] of [
@@ -113,6 +136,108 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
       // A database returns the rows that it inserts or deletes in an order of its own.
       if (limit === 100_000) expect(new Set(changed)).toEqual(new Set(expected));
     }
+  });
+
+  test("an index file is copied with everything that it knows, also after an interruption", async () => {
+    const { sends, deliveries, chainIds } = createRandomEvents(createRandom(5), 300);
+    const file = `${folder()}/copied`;
+    const sqlite = await openIndex(file, network);
+    cleanups.push(() => sqlite.close());
+    await write(sqlite.store, { sends, deliveries }, chainIds);
+    const postgres = await open((await createDatabase()).pooled);
+    await postgres.migrate();
+    const interrupted = new AbortController();
+    const options = { file, index: postgres, network, onProgress: () => {}, signal: interrupted.signal };
+    expect(await copyIndexFile({ ...options, onProgress: () => interrupted.abort() })).toBe(false);
+    expect(await postgres.reader.read((reader) => reader.getCoverage("optimism"))).toBeUndefined();
+    expect(await copyIndexFile({ ...options, signal: new AbortController().signal })).toBe(true);
+
+    const { ids, hashes } = listQueries({ sends, deliveries });
+    for (const id of ids.slice(0, 50))
+      expect(await postgres.reader.read((reader) => reader.findByTransferId(id))).toEqual(
+        sqlite.reader.findByTransferId(id),
+      );
+    for (const hash of hashes.slice(0, 50))
+      expect(await postgres.reader.read((reader) => reader.findByTransactionHash(hash))).toEqual(
+        sqlite.reader.findByTransactionHash(hash),
+      );
+    const [copied, original] = [
+      await postgres.changes.readChanges(0, 100_000),
+      await sqlite.changes.readChanges(0, 100_000),
+    ];
+    // Of the sends that one delivery may belong to, each database returns another one first.
+    expect({ ...copied, changed: new Set(copied.changed) }).toEqual({
+      ...original,
+      changed: new Set(original.changed),
+    });
+    await expect(copyIndexFile({ ...options, signal: new AbortController().signal })).rejects.toThrow("not empty");
+    // The sync goes on where the file ends.
+    const cursor = await postgres.store.readCursor(10);
+    expect(cursor).toEqual(await sqlite.store.readCursor(10));
+  });
+
+  test("a file is not copied while a replica follows the chains", async () => {
+    const { pooled } = await createDatabase();
+    const [replica, target] = [await open(pooled), await open(pooled)];
+    await replica.migrate();
+    const lease = await replica.leases.acquire("history.optimism");
+    const options = { file: `${folder()}/unused`, network, onProgress: () => {}, signal: new AbortController().signal };
+    await expect(copyIndexFile({ ...options, index: target })).rejects.toThrow(`process ${process.pid} is filling`);
+    if ("release" in lease) await lease.release();
+    expect(await copyIndexFile({ ...options, index: target })).toBe(true);
+  });
+
+  test("a lease has one holder, ends with its release, and is lost to a later holder", async () => {
+    const { pooled, direct } = await createDatabase();
+    const [first, second] = [await open(pooled), await open(pooled, { listenUrl: direct })];
+    await first.migrate();
+    await second.watch();
+    const lease = await first.leases.acquire("follow");
+    expect(await second.leases.acquire("follow")).toEqual({ pid: process.pid });
+    if (!("release" in lease)) throw new Error("the lease is not free");
+    // A waiting process is told of the release.
+    const never = () => new Promise<void>(() => {});
+    const woken = second.leases.waitForRelease(never, new AbortController().signal);
+    await expect
+      .poll(async () => {
+        await lease.release();
+        return Promise.race([woken.then(() => "woken"), new Promise((resolve) => setTimeout(resolve, 100, "waiting"))]);
+      })
+      .toBe("woken");
+    const taken = await second.leases.acquire("follow");
+    expect(taken).toHaveProperty("release");
+
+    // Time passes without a heartbeat: another one takes over, and what the first one writes is refused.
+    await sql`update leases set expires_at = now() - interval '1 second'`.execute(first.db);
+    expect(await first.leases.acquire("follow")).toHaveProperty("release");
+    const block = { number: 1, hash: `0x${"01".repeat(32)}`, timestamp: 1 };
+    await expect(second.store.initializeCursor(10, block)).rejects.toThrow("another process has taken over");
+    expect("lost" in taken && taken.lost.aborted).toBe(true);
+    await first.store.initializeCursor(10, block);
+    expect(await first.store.readCursor(10)).toMatchObject({ to_block: 1 });
+  });
+
+  test("changes are noticed within a poll when their notification is lost", async () => {
+    const { pooled, direct } = await createDatabase();
+    const [writer, listening, polling] = [
+      await open(pooled),
+      await open(pooled, { listenUrl: direct }),
+      await open(pooled),
+    ];
+    await writer.migrate();
+    for (const index of [listening, polling]) await index.watch();
+    const block = { number: 50, hash: `0x${"01".repeat(32)}`, timestamp: 1 };
+    for (const index of [listening, polling]) await expect.poll(() => index.monitor.isAvailable()).toBe(true);
+    const changed = [listening, polling].map(
+      (index) => new Promise<void>((resolve) => void index.changes.subscribe(resolve)),
+    );
+    const { sends, deliveries } = createRandomEvents(createRandom(6), 50);
+    await writer.store.initializeCursor(10, block);
+    const cursor = await writer.store.readCursor(10);
+    if (cursor === undefined) throw new Error("no cursor");
+    await writer.store.prepend(cursor, 0, 0, selectEvents({ sends, deliveries }, 10, 1, 50));
+    await Promise.all(changed);
+    expect(polling.getCoverage("optimism")).toMatchObject({ fromBlock: 0, toBlock: 50 });
   });
 
   test("several replicas that start at once create the tables once", async () => {

@@ -21,8 +21,9 @@ describe("parseCommandLine", () => {
       { name: "check", network: "goerli", isJson: true, timeoutMs: 2_500 },
     ],
     ["check --timeout=600", { ...check, timeoutMs: 600_000 }],
-    ["index", { name: "index", from: undefined }],
-    ["index --from 2024-01-01", { name: "index", from: "2024-01-01" }],
+    ["index", { name: "index", from: undefined, copyFrom: undefined }],
+    ["index --from 2024-01-01", { name: "index", from: "2024-01-01", copyFrom: undefined }],
+    ["index --copy-from sqlite:/data/hop.db", { name: "index", from: undefined, copyFrom: "/data/hop.db" }],
   ])("%s", (words, command) => {
     expect(parseCommandLine(words.split(" ").filter((word) => word !== ""))).toEqual(command);
   });
@@ -36,6 +37,8 @@ describe("parseCommandLine", () => {
     ["--json", "Unknown option '--json'"],
     ["check --from 2024-01-01", "Unknown option '--from'"],
     ["check --json=https://host.example/secret", "Option '--json' does not take an argument"],
+    ["index --copy-from /data/hop.db", "--copy-from must be sqlite:<file>"],
+    ["index --copy-from sqlite:a --from 2024-01-01", "--copy-from and --from exclude each other"],
     ["index --from", "Option '--from <value>' argument missing"],
     ["check --network sepolia", "--network must be one of mainnet, goerli"],
     ["check --timeout 0", "--timeout must be a number of seconds up to 600"],

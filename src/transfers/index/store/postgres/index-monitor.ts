@@ -12,8 +12,11 @@ export interface IndexMonitor {
   reportFailure(failure: PostgresFailure): void;
   /** Polls now, or once more after the poll in progress. */
   poll(): void;
-  /** Polls until the signal fires. */
-  run(signal: AbortSignal): Promise<void>;
+  /**
+   * Polls until the signal fires.
+   * @param onFirstPoll called after the first poll, whether it succeeded or not
+   */
+  run(signal: AbortSignal, onFirstPoll: () => void): Promise<void>;
 }
 
 export interface IndexMonitorOptions {
@@ -74,10 +77,11 @@ export function createIndexMonitor({ pool, sleep, onChange, onAvailability }: In
       isRequested = true;
       wake();
     },
-    async run(signal) {
+    async run(signal, onFirstPoll) {
       while (!signal.aborted) {
         isRequested = false;
         await poll();
+        onFirstPoll();
         if (isRequested) continue;
         const woken = new Promise<void>((resolve) => {
           wake = resolve;

@@ -51,8 +51,8 @@ export interface PostgresIndex {
    * @throws IndexUnavailableError
    */
   migrate(): Promise<void>;
-  /** Polls and listens until the signal fires. */
-  watch(): void;
+  /** Polls and listens until the signal fires. Resolves when it is known whether the server answers, in two seconds at most. */
+  watch(): Promise<void>;
   /** Call it after the signal has fired. */
   close(): Promise<void>;
 }
@@ -158,13 +158,12 @@ export async function openPostgresIndex(options: PostgresIndexOptions): Promise<
     },
     migrate: () => migrateDatabase(createPostgresKysely<IndexTables>(pools.write)),
     watch() {
-      background = Promise.all([
-        monitor.run(signal),
-        listen &&
-          listenForNotifications({
-            ...{ location: listen, onNotification: handleNotification, sleep, signal },
-          }),
-      ]);
+      return new Promise((resolve) => {
+        background = Promise.all([
+          monitor.run(signal, resolve),
+          listen && listenForNotifications({ location: listen, onNotification: handleNotification, sleep, signal }),
+        ]);
+      });
     },
     async close() {
       leases.close();
