@@ -5,6 +5,7 @@ import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
 import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
 import { parseSentTransfers } from "../../../devnet/transfer/sent-transfer.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { nextState, openWatch as openWatchAt } from "../../support/service/watch-client.js";
 
 // Watches over Server-Sent Events: transfers are sent and delivered on the local chains while they are watched.
 
@@ -17,49 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-interface WatchEvent {
-  readonly event: string;
-  readonly id: string;
-  readonly data: { readonly state?: string; readonly transferId?: string; readonly isFinal?: boolean };
-}
-
-/** Opens a watch; `next` returns its events one after the other, undefined at its end. */
-async function openWatch(query: string, lastEventId = "") {
-  const closing = new AbortController();
-  const headers = lastEventId === "" ? undefined : { "last-event-id": lastEventId };
-  const response = await fetch(`${gateway.url}/v1/transfers:watch?${query}`, {
-    signal: closing.signal,
-    ...(headers === undefined ? {} : { headers }),
-  });
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  async function next(): Promise<WatchEvent | undefined> {
-    for (;;) {
-      const end = text.indexOf("\n\n");
-      if (end >= 0) {
-        const lines = text.slice(0, end).split("\n");
-        text = text.slice(end + 2);
-        const fields = new Map(lines.map((line) => line.split(/: (.*)/, 2) as [string, string]));
-        const event = fields.get("event");
-        if (event !== undefined)
-          return { event, id: fields.get("id") ?? "", data: JSON.parse(fields.get("data") ?? "{}") };
-        continue;
-      }
-      const chunk = await reader?.read();
-      if (chunk === undefined || chunk.done) return undefined;
-      text += chunk.value;
-    }
-  }
-  return { status: response.status, response, next, close: () => closing.abort() };
-}
-
-/** Returns the next event that is no bookmark. */
-async function nextState(watch: Awaited<ReturnType<typeof openWatch>>): Promise<WatchEvent | undefined> {
-  for (;;) {
-    const event = await watch.next();
-    if (event?.event !== "bookmark") return event;
-  }
-}
+const openWatch = (query: string, lastEventId?: string) => openWatchAt(gateway.url, query, lastEventId);
 
 const AMOUNT = 5n * 10n ** 18n;
 

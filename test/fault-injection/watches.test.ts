@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { connectChains, getBonder } from "../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../devnet/chain/tokens.js";
+import { deliverTransfer } from "../../devnet/transfer/deliver-transfer.js";
+import { sendTransfer } from "../../devnet/transfer/send-transfer.js";
+import { parseSentTransfers } from "../../devnet/transfer/sent-transfer.js";
+import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { nextState, openWatch } from "../support/service/watch-client.js";
+import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
+import { type FaultName, faults } from "./faults.js";
+
+// A watch while the only endpoints of its chains fail: the known state stays, a new watch waits, and both get the new state
+// when the chains answer again. Nothing else is sent in between.
+
+const network = inject("network");
+const chains = connectChains(network.chains);
+const SOURCE = "polygon";
+const DESTINATION = "arbitrum";
+/** Longer than a poll. */
+const FAULT_MS = 3_000;
+
+const proxies: FaultProxy[] = [];
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  const environment: Record<string, string> = {};
+  for (const slug of [SOURCE, DESTINATION]) {
+    const otherChainUrl = network.chains.gnosis?.url;
+    const proxy = await startFaultProxy(network.chains[slug]?.url ?? "", otherChainUrl ? { otherChainUrl } : {});
+    proxies.push(proxy);
+    environment[`RPC_URL_${slug.toUpperCase()}`] = proxy.url;
+  }
+  gateway = await startGateway(environment);
+});
+afterAll(async () => {
+  await gateway.stop();
+  for (const proxy of proxies) await proxy.close();
+});
+
+async function send() {
+  const from = getBonder("HOP", SOURCE, DESTINATION);
+  const amount = 5n * 10n ** 18n;
+  await fundAccount(chains, SOURCE, "HOP", from, amount);
+  const noSwap = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
+  const order = { token: "HOP", source: SOURCE, destination: DESTINATION, from, recipient: from, amount };
+  const { transactionHash, logs } = await sendTransfer(chains, { ...order, ...noSwap, bonderFee: 10n ** 17n });
+  const [transfer] = parseSentTransfers(SOURCE, logs);
+  if (transfer === undefined) throw new Error("no transfer was sent");
+  return { transactionHash, transfer };
+}
+
+/** One fault of each kind in the short form. */
+const SHORT_FORM: readonly FaultName[] = [
+  ...(["connection reset", "half of the JSON", "another chain", "lagging head", "block number going back"] as const),
+];
+const names = process.env.TEST_EFFORT === "full" ? (Object.keys(faults) as FaultName[]) : SHORT_FORM;
+
+test.each(names)("%s: no wrong state, and the right one when it ends", async (name) => {
+  const { transactionHash, transfer } = await send();
+  const watch = await openWatch(gateway.url, `transferHash=${transactionHash}`);
+  expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "PENDING" } });
+  for (const proxy of proxies) await proxy.setFault(faults[name]);
+  await deliverTransfer(chains, transfer);
+  await sleep(FAULT_MS);
+  for (const proxy of proxies) await proxy.setFault(undefined);
+  expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "BONDED" } });
+  watch.close();
+});
