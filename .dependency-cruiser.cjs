@@ -9,7 +9,7 @@ const DOMAIN = "^src/(quotes|transfers|routes)/";
 const INTEGRATIONS = "^src/(hop|chain|prices)/";
 const RESILIENCE = "^src/resilience/";
 /** Entry points and the folders that assemble the service. */
-const COMPOSITION = "^src/(main|client|node-client)\\.ts$|^src/(app|commands|config|observability)/";
+const COMPOSITION = "^src/(main|client|node-client)\\.ts$|^src/(app|client|commands|config|observability)/";
 
 const forbid = (name, comment, from, to) => ({ name, comment, severity: "error", from, to });
 
@@ -124,8 +124,8 @@ module.exports = {
     forbid(
       "client-imports-no-service",
       "the client is installed without the service",
-      { path: "^src/(client|node-client)\\.ts$" },
-      { path: "^src/", pathNot: "^src/(client|node-client|errors)\\.ts$" },
+      { path: "^src/(client/|(client|node-client)\\.ts$)" },
+      { path: "^src/", pathNot: "^src/(client/|(client|node-client|errors)\\.ts$)" },
     ),
 
     // Inside the layers.

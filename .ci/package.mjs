@@ -53,7 +53,8 @@ try {
   try {
     const [line] = await once(createInterface(service.stdout), "line");
     const output = run(process.execPath, "out/program.js", line.replace("hop-gateway listens on ", ""));
-    if (output !== '["ethereum","ethereum","MISSING_PARAMETER","3.1.0"]')
+    const reasons = '"MISSING_PARAMETER","INVALID_PARAMETER","INDEX_REQUIRED"';
+    if (output !== `["ethereum","ethereum",${reasons},"3.1.0"]`)
       throw new Error(`unexpected output of the program: ${output}`);
     console.log("the installed command serves requests of a compiled program");
   } finally {

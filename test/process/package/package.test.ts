@@ -129,7 +129,8 @@ describe("in a project that has installed the package", () => {
       const [line] = (await once(createInterface(service.stdout), "line")) as [string];
       const url = line.replace("hop-gateway listens on ", "");
       const { stdout } = await run(process.execPath, [join(folder(), "out/program.js"), url]);
-      expect(JSON.parse(stdout)).toEqual(["ethereum", "ethereum", "MISSING_PARAMETER", "3.1.0"]);
+      const reasons = ["MISSING_PARAMETER", "INVALID_PARAMETER", "INDEX_REQUIRED"];
+      expect(JSON.parse(stdout)).toEqual(["ethereum", "ethereum", ...reasons, "3.1.0"]);
       for (const path of ["/", "/docs", "/openapi.json"]) expect((await fetch(`${url}${path}`)).status, path).toBe(200);
     } finally {
       service.kill();

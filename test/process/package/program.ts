@@ -1,4 +1,11 @@
-import { type ErrorReason, getErrorDetails, type Route } from "hop-gateway/client";
+import {
+  type ErrorReason,
+  getErrorDetails,
+  listTransfers,
+  type Route,
+  type WatchEvent,
+  watchTransfers,
+} from "hop-gateway/client";
 import { createBridgeClient } from "hop-gateway/node-client";
 import type { components } from "hop-gateway/openapi";
 import description from "hop-gateway/openapi.json" with { type: "json" };
@@ -15,6 +22,26 @@ const [restRoute] = (await response.json()) as components["schemas"]["Route"][];
 const failure: unknown = await bridge.getQuote({}).catch((error: unknown) => error);
 const reason: ErrorReason | undefined = getErrorDetails(failure)?.reason;
 
+/** Returns why the service gives nothing of an iterable. */
+async function findReason(iterable: AsyncIterable<unknown>): Promise<ErrorReason | undefined> {
+  try {
+    for await (const item of iterable) throw new Error(`unexpected: ${JSON.stringify(item)}`);
+  } catch (error) {
+    return getErrorDetails(error)?.reason;
+  }
+  return undefined;
+}
+
+const watch: AsyncIterable<WatchEvent> = watchTransfers(bridge, { transferHash: ["0x"] });
+const account = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+
 process.stdout.write(
-  JSON.stringify([first?.destinationChainSlug, restRoute?.destinationChainSlug, reason, description.openapi]),
+  JSON.stringify([
+    first?.destinationChainSlug,
+    restRoute?.destinationChainSlug,
+    reason,
+    await findReason(watch),
+    await findReason(listTransfers(bridge, { account })),
+    description.openapi,
+  ]),
 );
