@@ -6,7 +6,6 @@ import { getNetwork } from "../hop/networks.js";
 import type { IndexDatabaseStatus } from "../observability/dependency-status.js";
 import type { Logger } from "../observability/log.js";
 import { monotonicNow, sleep } from "../resilience/clock.js";
-import type { MaybePromise } from "../resilience/maybe-async.js";
 import { createDeliveryTimes, type DeliveryTimes } from "../transfers/delivery-times/delivery-times.js";
 import type { IndexChangeFeed } from "../transfers/index/store/changes/index-changes.js";
 import type { IndexCoverage } from "../transfers/index/store/index-coverage.js";
@@ -18,7 +17,11 @@ import type { RemoteIndex } from "../transfers/index/store/postgres/remote-index
 import type { TransferIndexReader } from "../transfers/index/store/transfer-index.js";
 import type { IndexBackfillTarget, IndexSyncListener } from "../transfers/index/sync/index-sync.js";
 import { getPollIntervalMs } from "../transfers/index/sync/reorg-detection.js";
-import { createTransferLister, type TransferLister } from "../transfers/list/transfer-lister.js";
+import {
+  createTransferLister,
+  type TransferLister,
+  type TransferListerDeps,
+} from "../transfers/list/transfer-lister.js";
 import { createIndexLookup, type IndexLookup } from "../transfers/sources/index-source.js";
 import { StartupError } from "./startup/startup-error.js";
 
@@ -55,7 +58,7 @@ export interface ComposeIndexOptions {
 
 /** An index of either kind. */
 interface OpenedIndex extends IndexBackfillTarget {
-  readonly readIndex: <T>(query: (index: TransferIndexReader) => T) => MaybePromise<T>;
+  readonly readIndex: TransferListerDeps["readIndex"];
   readonly readDelivered: DeliveredReader;
   readonly changes: IndexChangeFeed;
   getCoverage(slug: string): IndexCoverage | undefined;
@@ -115,12 +118,12 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
       (error: unknown) => (error instanceof IndexUnavailableError && error.isTemporary ? false : failStart(error)),
     );
     await index.watch();
-    const source = createRemoteIndex(index.reader, index.monitor);
+    const source = createRemoteIndex(index.reader, index.monitor, location.poolSize);
     remote = source;
     return {
       ...index,
-      async readIndex(query) {
-        const result = await source.read(query);
+      async readIndex(query, context) {
+        const result = await source.read(query, context);
         if (result === undefined) throw new Error("the index is away");
         return result.value;
       },
@@ -170,8 +173,12 @@ export function composeIndex({ config, chains, blockTimes, logger }: ComposeInde
       location.kind === "sqlite"
         ? createIndexLookup({ getIndex: () => reader, network, getPollIntervalMs, now: Date.now })
         : undefined,
-    remote: location.kind === "postgres" ? { read: async (query) => remote?.read(query) } : undefined,
-    lister: createTransferLister({ readIndex: (query) => requireIndex().readIndex(query), network, now: Date.now }),
+    remote: location.kind === "postgres" ? { read: async (query, reading) => remote?.read(query, reading) } : undefined,
+    lister: createTransferLister({
+      readIndex: (query, context) => requireIndex().readIndex(query, context),
+      network,
+      now: Date.now,
+    }),
     coverage: (slug) => opened?.getCoverage(slug),
     changes: () => opened?.changes,
     databaseStatus: () => opened?.getStatus?.(),

@@ -54,8 +54,8 @@ export interface TransferLister {
 }
 
 export interface TransferListerDeps {
-  /** Runs a query of the index; throws, or rejects, if it cannot be read. */
-  readonly readIndex: <T>(query: (index: TransferIndexReader) => T) => MaybePromise<T>;
+  /** Runs a query of the index for a caller; throws, or rejects, if it cannot be read. */
+  readonly readIndex: <T>(query: (index: TransferIndexReader) => T, context: ListContext) => MaybePromise<T>;
   /** The network that is indexed. */
   readonly network: Network;
   /** Milliseconds since 1970. */
@@ -74,22 +74,22 @@ const LARGE_PAGES_PER_CALLER = 2;
 export function createTransferLister({ readIndex, network, now }: TransferListerDeps): TransferLister {
   const largePages = createFairSemaphore(LARGE_PAGES_PER_CALLER);
 
-  function read<T>(query: (index: TransferIndexReader) => T): MaybePromise<T> {
+  function read<T>(query: (index: TransferIndexReader) => T, context: ListContext): MaybePromise<T> {
     const fail = (cause: unknown): never => {
       throw new ServiceError("UPSTREAM_UNAVAILABLE", "the index cannot be read", { cause });
     };
     try {
-      return catchMaybeAsync(readIndex(query), fail);
+      return catchMaybeAsync(readIndex(query, context), fail);
     } catch (error) {
       return fail(error);
     }
   }
 
-  function readCoveredFrom(): MaybePromise<number> {
+  function readCoveredFrom(context: ListContext): MaybePromise<number> {
     return read((index) => {
       const starts = Array.from(network.chains.keys(), (slug) => index.getCoverage(slug)?.fromTimestamp);
       return Math.max(...starts.map((start) => start ?? Math.floor(now() / 1_000)));
-    });
+    }, context);
   }
 
   return {
@@ -97,11 +97,11 @@ export function createTransferLister({ readIndex, network, now }: TransferLister
     list(filter, after, pageSize, context) {
       const page = new PageBuilder(filter, pageSize, after ?? LIST_START);
       const readMore = (): MaybePromise<void> => {
-        const rows = read((index) => index.readPage(filter.account, page.position, page.countRowsToRead()));
+        const rows = read((index) => index.readPage(filter.account, page.position, page.countRowsToRead()), context);
         return mapMaybeAsync(rows, (part) => page.add(part));
       };
       const finish = (): MaybePromise<TransferList> =>
-        mapMaybeAsync(readCoveredFrom(), (coveredFromSeconds) => ({
+        mapMaybeAsync(readCoveredFrom(context), (coveredFromSeconds) => ({
           transfers: page.transfers,
           next: page.isAtEnd ? undefined : page.position,
           coveredFromSeconds,

@@ -50,7 +50,9 @@ export function createRemoteIndexResolver(options: RemoteIndexResolverOptions): 
   return {
     async resolve(query, context) {
       const answer =
-        context.network === network ? (await remote.read((reader) => ask(query, context, reader)))?.value : undefined;
+        context.network === network
+          ? (await remote.read((reader) => ask(query, context, reader), context))?.value
+          : undefined;
       if (answer === undefined) return createResolver(undefined).resolve(query, context);
       const { status, send, lastSearchedBlocks } = answer;
       if (status !== undefined) return status;
