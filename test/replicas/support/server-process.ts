@@ -23,6 +23,8 @@ export interface ServerProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly user: { readonly uid?: number; readonly gid?: number };
+  /** Default: the environment of this process. */
+  readonly env?: NodeJS.ProcessEnv;
   /** File of its output. */
   readonly logFile: string;
   /** Rejects until the server answers. */
@@ -34,7 +36,7 @@ const PROBE_INTERVAL_MS = 50;
 const START_TIMEOUT_MS = 60_000;
 
 export function createServerProcess(options: ServerProcessOptions): ServerProcess {
-  const { command, args, user, logFile, probe } = options;
+  const { command, args, user, env = process.env, logFile, probe } = options;
   let child: ChildProcess | undefined;
   const isRunning = (): boolean => child !== undefined && child.exitCode === null && child.signalCode === null;
 
@@ -53,7 +55,7 @@ export function createServerProcess(options: ServerProcessOptions): ServerProces
   /** Starts the process; false if it exits before it answers, as while children of a killed one are still there. */
   async function tryStart(): Promise<boolean> {
     const log = openSync(logFile, "a");
-    child = spawn(command, args, { ...user, stdio: ["ignore", log, log] });
+    child = spawn(command, args, { ...user, env, stdio: ["ignore", log, log] });
     closeSync(log);
     child.on("error", () => {});
     for (const began = performance.now(); performance.now() - began < START_TIMEOUT_MS; ) {

@@ -10,6 +10,7 @@ export const postgresPrograms: string | undefined = findPostgresPrograms();
 export const pgBouncerProgram: string | undefined = findTool("pgbouncer", "/usr/sbin/pgbouncer", "/usr/bin/pgbouncer");
 
 export const redisProgram: string | undefined = findTool("redis-server", "/usr/bin/redis-server");
+export const haproxyProgram: string | undefined = findTool("haproxy", "/usr/sbin/haproxy");
 
 /** Appended to the name of a suite, so that the report says why it was skipped. */
 export function leftOut(...programs: readonly (string | undefined)[]): string {
