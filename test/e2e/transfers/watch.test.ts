@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { connectChains, getBonder, getLocalChain } from "../../../devnet/chain/local-chains.js";
-import { fundAccount } from "../../../devnet/chain/tokens.js";
+import { connectChains, getLocalChain } from "../../../devnet/chain/local-chains.js";
 import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
-import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
-import { parseSentTransfers } from "../../../devnet/transfer/sent-transfer.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { fundAndSend, fundSender, mineBlocks, sendFunded } from "../../support/service/local-transfers.js";
 import { nextState, openWatch as openWatchAt } from "../../support/service/watch-client.js";
 
 // Watches over Server-Sent Events: transfers are sent and delivered on the local chains while they are watched.
@@ -20,32 +18,9 @@ afterAll(() => gateway.stop());
 
 const openWatch = (query: string, lastEventId?: string) => openWatchAt(gateway.url, query, lastEventId);
 
-const AMOUNT = 5n * 10n ** 18n;
-
-/** Gives the bonder of a route what it sends next. */
-async function fund(source: string, destination: string): Promise<void> {
-  await fundAccount(chains, source, "HOP", getBonder("HOP", source, destination), AMOUNT);
-}
-
-/** Sends 5 HOP from one chain to another. */
-async function sendFunded(source: string, destination: string) {
-  const from = getBonder("HOP", source, destination);
-  const order = { token: "HOP", source, destination, from, recipient: from, amount: AMOUNT, bonderFee: 10n ** 17n };
-  const noSwap = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
-  const { transactionHash, logs } = await sendTransfer(chains, { ...order, ...noSwap });
-  const [transfer] = parseSentTransfers(source, logs);
-  if (transfer === undefined) throw new Error("no transfer was sent");
-  return { transactionHash, transfer };
-}
-
-async function send(source: string, destination: string) {
-  await fund(source, destination);
-  return sendFunded(source, destination);
-}
-
-async function mine(slug: string, blocks: number): Promise<void> {
-  await getLocalChain(chains, slug).rpc("anvil_mine", [`0x${blocks.toString(16)}`]);
-}
+const fund = (source: string, destination: string) => fundSender(chains, source, destination);
+const send = (source: string, destination: string) => fundAndSend(chains, source, destination);
+const mine = (slug: string, blocks: number) => mineBlocks(chains, slug, blocks);
 
 describe("a watch", () => {
   test("of a pending transfer gets the delivery, and ends when both blocks are final", async () => {
@@ -83,13 +58,13 @@ describe("a watch", () => {
     const polygon = getLocalChain(chains, "polygon");
     await fund("polygon", "arbitrum");
     const snapshot = await polygon.rpc("evm_snapshot");
-    const { transactionHash: hash } = await sendFunded("polygon", "arbitrum");
+    const { transactionHash: hash } = await sendFunded(chains, "polygon", "arbitrum");
     await polygon.rpc("evm_revert", [snapshot]);
     await mine("polygon", 3);
     const watch = await openWatch(`transferHash=${hash}`);
     expect(await nextState(watch)).toMatchObject({ event: "unknown", data: { isFinal: false } });
     // With the same nonce it is the same transaction.
-    expect((await sendFunded("polygon", "arbitrum")).transactionHash).toBe(hash);
+    expect((await sendFunded(chains, "polygon", "arbitrum")).transactionHash).toBe(hash);
     expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "PENDING" } });
     watch.close();
   });
