@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { createRedisServices, type RedisServices } from "../../src/shared-state/redis/redis-services.js";
 import type { SharedTopic } from "../../src/shared-state/shared-state.js";
@@ -5,6 +6,12 @@ import { REDIS_PASSWORD, type RedisServer, startRedis } from "./support/redis-se
 import { leftOut, redisProgram } from "./support/server-programs.js";
 
 const opened: RedisServices[] = [];
+
+interface ServicesOptions {
+  readonly version?: string;
+  readonly key?: string;
+  readonly username?: string;
+}
 
 interface Replica {
   readonly services: RedisServices;
@@ -27,9 +34,9 @@ describe.skipIf(redisProgram === undefined)(`state that is shared through Redis$
     await redis.command("FLUSHALL");
   });
 
-  function openServices({ version = "1.0.0", key }: { version?: string; key?: string } = {}): RedisServices {
+  function openServices({ version = "1.0.0", key, username }: ServicesOptions = {}): RedisServices {
     const target = {
-      ...{ host: "127.0.0.1", port: redis.port, isTls: false, username: undefined, database: 0 },
+      ...{ host: "127.0.0.1", port: redis.port, isTls: false, username, database: 0 },
       password: REDIS_PASSWORD,
     };
     const services = createRedisServices({ target, key, version, onStateChange() {} });
@@ -214,6 +221,28 @@ describe.skipIf(redisProgram === undefined)(`state that is shared through Redis$
       await redis.command("SET", key ?? "", planted);
       expect(await spend(second, 1)).toBe(1);
     }
+  });
+
+  test("everything works with the permissions that the documentation names, and no others", async () => {
+    const rules = /`user hop on >password ([^`]+)`/.exec(await readFile("docs/operating.md", "utf8"))?.[1];
+    await redis.command("ACL", "SETUSER", "hop", "on", `>${REDIS_PASSWORD}`, ...(rules?.split(" ") ?? ["documented"]));
+    const user = { username: "hop" };
+    const reader = join(openServices(user));
+    await expect.poll(reader.topic.isReader).toBe(true);
+    const second = join(openServices(user));
+    await expect.poll(() => second.topic.request("a request")).toBe("answer to a request");
+    reader.topic.publish("a state");
+    await expect.poll(() => second.published).toEqual(["a state"]);
+    const starting = join(openServices(user));
+    await expect.poll(() => starting.published).toEqual(["a state"]);
+    second.services.statuses.set("key", "a status");
+    await expect.poll(() => reader.services.statuses.get("key")).toBe("a status");
+    expect(await second.services.counts.increment("caller", 1, 60_000)).toEqual({ count: 1, msLeft: 60_000 });
+    const rate = { kind: "test", capacity: 100, refillPerSecond: 1 };
+    expect((await second.services.buckets.take(rate, new Map([["caller", 1]]))).size).toBe(1);
+    await reader.services.close();
+    await expect.poll(() => [second, starting].some(({ topic }) => topic.isReader())).toBe(true);
+    for (const { services } of [reader, second, starting]) expect(services.stats().commands.refused).toBe(0);
   });
 
   test("a status is kept for other replicas of the same version", async () => {
