@@ -11,13 +11,15 @@ const RATE = { kind: "caller", capacity: 100, refillPerSecond: 1 };
 /** Buckets without refill that all replicas of a test share. */
 function createShared() {
   const missing = new Map<string, number>();
-  const state = { isReachable: true, calls: 0 };
+  const state = { isReachable: true, calls: 0, latencyMs: 0 };
   const shared: SharedTokenBuckets = {
     async take({ capacity }, spent) {
       state.calls += 1;
       if (!state.isReachable) return new Map();
       for (const [key, tokens] of spent) missing.set(key, Math.min(capacity, (missing.get(key) ?? 0) + tokens));
-      return new Map([...spent.keys()].map((key) => [key, missing.get(key) ?? 0]));
+      const levels = new Map([...spent.keys()].map((key) => [key, missing.get(key) ?? 0]));
+      if (state.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, state.latencyMs));
+      return levels;
     },
   };
   return { shared, state, missing };
@@ -60,12 +62,17 @@ describe("token buckets of several replicas", () => {
     expect(takeAll(second, "other caller")).toBe(100);
   });
 
-  test("do not count twice what is spent while an exchange is under way", async () => {
-    const { shared } = createShared();
+  test("count what is spent while an exchange is under way once, and not less", async () => {
+    const { shared, state, missing } = createShared();
     const replica = createReplica(shared);
+    // Others have spent half of it.
+    missing.set("caller", 50);
+    state.latencyMs = 100;
     for (let count = 0; count < 10; count++) replica.tryTake("caller");
     await exchange();
-    expect(takeAll(replica)).toBe(90);
+    for (let count = 0; count < 20; count++) replica.tryTake("caller");
+    await vi.advanceTimersByTimeAsync(state.latencyMs);
+    expect(takeAll(replica)).toBe(20);
   });
 
   test("are those of one process while the others are out of reach", async () => {
