@@ -7,14 +7,16 @@ export type Change = Omit<ChangeRow, "sequence">;
 /** Changes that are kept for readers; 130 bytes each. Who was away for longer reads all states again. */
 export const MAX_CHANGES = 100_000;
 
-const ROWS_PER_STATEMENT = 100;
-
 /**
  * Appends changes to the change log, and removes the oldest ones. Call it last in a transaction: it takes the lock of the
  * counter, which makes transactions commit in the order of their sequences, so that no reader misses one.
  * @param changes an event that was removed and added again is one change
  */
-export async function recordChanges(transaction: Kysely<IndexTables>, changes: readonly Change[]): Promise<void> {
+export async function recordChanges(
+  transaction: Kysely<IndexTables>,
+  changes: readonly Change[],
+  rowsPerStatement: number,
+): Promise<void> {
   const unique = new Map(changes.map((change) => [getEventKey(change), change]));
   if (unique.size === 0) return;
   const { value } = await transaction
@@ -26,10 +28,10 @@ export async function recordChanges(transaction: Kysely<IndexTables>, changes: r
   const first = Number(value) - unique.size + 1;
   const rows = Array.from(unique.values(), (change, index) => ({ ...change, sequence: first + index }));
   // Of more changes than are kept, those that would be removed at once are not written.
-  for (let start = Math.max(0, rows.length - MAX_CHANGES); start < rows.length; start += ROWS_PER_STATEMENT)
+  for (let start = Math.max(0, rows.length - MAX_CHANGES); start < rows.length; start += rowsPerStatement)
     await transaction
       .insertInto("changes")
-      .values(rows.slice(start, start + ROWS_PER_STATEMENT))
+      .values(rows.slice(start, start + rowsPerStatement))
       .execute();
   await transaction
     .deleteFrom("changes")

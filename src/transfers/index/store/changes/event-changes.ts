@@ -4,8 +4,8 @@ import type { BlockRange } from "../../../../chain/read/chain-reads.js";
 import type { EventRows, IndexTables, SendRow } from "../schema.js";
 import { type Change, getEventKey } from "./change-log.js";
 
-/** Statements run synchronously: small ones let the event loop serve requests in between. */
-const ROWS_PER_STATEMENT = 100;
+/** A reorg removes a few rows. */
+const REMOVED_ROWS_PER_STATEMENT = 100;
 
 const SEND_CHANGE_COLUMNS = ["arrival_key", "transaction_hash", "kind", "account", "recipient"] as const;
 const DELIVERY_CHANGE_COLUMNS = ["arrival_key", "transaction_hash"] as const;
@@ -19,10 +19,11 @@ export async function insertEvents(
   transaction: Kysely<IndexTables>,
   chainId: number,
   { sends, deliveries }: EventRows,
+  rowsPerStatement: number,
 ): Promise<readonly Change[]> {
   const changes: Change[] = [];
   const firstTimestamps = sends.length > 0 ? await readFirstTimestamps(transaction, chainId) : undefined;
-  for await (const chunk of chunkRows(sends)) {
+  for await (const chunk of chunkRows(sends, rowsPerStatement)) {
     const inserted = await transaction
       .insertInto("sends")
       .values(chunk.map((row) => ({ ...row, first_timestamp: getFirstTimestamp(row, firstTimestamps) })))
@@ -31,7 +32,7 @@ export async function insertEvents(
       .execute();
     for (const row of inserted) changes.push(row);
   }
-  for await (const chunk of chunkRows(deliveries)) {
+  for await (const chunk of chunkRows(deliveries, rowsPerStatement)) {
     const inserted = await transaction
       .insertInto("deliveries")
       .values(chunk)
@@ -65,7 +66,7 @@ export async function deleteEvents(
       first_timestamp: first_timestamp ?? timestamp,
     }),
   );
-  for await (const chunk of chunkRows(removed))
+  for await (const chunk of chunkRows(removed, REMOVED_ROWS_PER_STATEMENT))
     await transaction
       .insertInto("removed_sends")
       .values(chunk)
@@ -101,10 +102,10 @@ function getFirstTimestamp(row: SendRow, firstTimestamps: ReadonlyMap<string, nu
   return timestamp === undefined || timestamp === row.timestamp ? null : timestamp;
 }
 
-async function* chunkRows<Row>(rows: readonly Row[]): AsyncGenerator<Row[]> {
-  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
+async function* chunkRows<Row>(rows: readonly Row[], size: number): AsyncGenerator<Row[]> {
+  for (let start = 0; start < rows.length; start += size) {
     // Yields between chunks only: the transaction locks out other processes, so it should end soon.
     if (start > 0) await setImmediate();
-    yield rows.slice(start, start + ROWS_PER_STATEMENT);
+    yield rows.slice(start, start + size);
   }
 }

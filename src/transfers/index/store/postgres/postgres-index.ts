@@ -72,6 +72,8 @@ export interface PostgresIndexOptions {
 
 /** One transaction at a time per chain that is followed, and heartbeats. */
 export const WRITE_CONNECTIONS = 4;
+/** A page of the backfill is one statement per table. A statement takes 65,535 values, a row 17 of them. */
+const ROWS_PER_STATEMENT = 2_000;
 /** How much later than the server's time limit a connection counts as lost. */
 const RESPONSE_MARGIN_MS = 1_000;
 
@@ -128,10 +130,15 @@ export async function openPostgresIndex(options: PostgresIndexOptions): Promise<
   let background: Promise<unknown> | undefined;
   return {
     reader: createPostgresReader({ pool: pools.read, network, statementTimeoutMs }),
-    store: createIndexStore(db, createPostgresTransactionRunner(db, statementTimeoutMs, assertLeases), () => {
-      notify(CHANGES_CHANNEL);
-      monitor.poll();
-    }),
+    store: createIndexStore(
+      db,
+      createPostgresTransactionRunner(db, statementTimeoutMs, assertLeases),
+      () => {
+        notify(CHANGES_CHANNEL);
+        monitor.poll();
+      },
+      ROWS_PER_STATEMENT,
+    ),
     leases,
     readDelivered: createPostgresDeliveredReader(pools.read),
     changes: createPostgresChangeFeed(pools.read, statementTimeoutMs, (onWrite) => {
