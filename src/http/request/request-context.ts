@@ -27,6 +27,8 @@ export interface AccessLogEntry {
   readonly code: string;
   /** Milliseconds from the turn of the event loop that found the request to the end of the response. */
   readonly durationMs: number;
+  /** Whether it was a stream: its caller decides how long it takes. */
+  readonly isStream?: boolean | undefined;
   /** What the operation added. It is not logged under the names above. Memoizable if it is frozen. */
   readonly fields?: LogFields | undefined;
 }
@@ -70,6 +72,8 @@ export interface RequestContext {
   reason: ErrorReason | "";
   /** Whether the request was cut off because it is malformed. The log then shows its code instead of `canceled`. */
   isMalformed: boolean;
+  /** Whether it is a streaming call that was admitted. */
+  isStream: boolean;
   /** Rate limit headers of every response: names and values alternate. Empty if no limit applies. */
   rateLimitHeaders: readonly string[];
   /** Identity of the caller, as `identifyCaller` returns it. */
@@ -117,6 +121,7 @@ export class HttpRequestContext implements RequestContext, CallContext, TracedRe
   code = "unknown";
   reason: ErrorReason | "" = "";
   isMalformed = false;
+  isStream = false;
   rateLimitHeaders: readonly string[] = NO_HEADERS;
   isAborted = false;
   /** The response; undefined on a stream. */

@@ -12,6 +12,7 @@ export function admitStream(
 ): () => void {
   const takesConnection = res !== undefined && !("stream" in res);
   let release: (() => void) | undefined = quota.acquire(context.caller, takesConnection);
+  context.isStream = true;
   if (res !== undefined) releasePlaceOf(res);
   const releaseOnce = (): void => {
     release?.();

@@ -29,7 +29,7 @@ export const metricCatalogue = {
   ]),
   requestDuration: histogram(
     "request_duration_seconds",
-    "Time from receiving the headers of a request to the end of the response.",
+    "Time from receiving the headers of a request to the end of the response, without streaming calls.",
     [...["operation", "protocol"]],
   ),
   requestsInProgress: summedGauge("requests_in_progress", "Requests that have not been answered yet."),

@@ -2,7 +2,7 @@ import type { AccessLog } from "../../http/request/request-context.js";
 import { metricCatalogue, REQUEST_DURATION_BUCKETS } from "./catalogue.js";
 import { Histogram, type MetricSample } from "./instruments.js";
 
-/** Counts requests by outcome and measures their duration. */
+/** Counts requests by outcome and measures the duration of those that are no streams. */
 export interface RequestMetrics {
   /** Records a request: a few map lookups. */
   readonly record: AccessLog;
@@ -53,9 +53,10 @@ export function createRequestMetrics(): RequestMetrics {
   const listSeries = (): RequestSeries[] => [...byShortName.values()].flatMap((byProtocol) => [...byProtocol.values()]);
 
   return {
-    record({ operation, protocol, code, durationMs }, reason) {
+    record({ operation, protocol, code, durationMs, isStream }, reason) {
       const { duration, outcomes } = getSeries(operation, protocol);
-      duration.observe(durationMs / 1000);
+      // A stream ends when its caller likes: its hours would hide how long answers take.
+      if (isStream !== true) duration.observe(durationMs / 1000);
       let byReason = outcomes.get(code);
       if (byReason === undefined) {
         byReason = new Map();

@@ -50,6 +50,15 @@ describe("request counters", () => {
   });
 });
 
+test("counts streams without their durations, which their callers choose", () => {
+  const { record, toCounterSamples, toDurationSamples } = createRequestMetrics();
+  record(entry({ durationMs: 3_600_000, isStream: true }), "");
+  record(entry({ durationMs: 1 }), "");
+  expect(toCounterSamples().map(({ value }) => value)).toEqual([2]);
+  const find = (suffix: string) => toDurationSamples().find(({ metricName }) => metricName?.endsWith(suffix))?.value;
+  expect([find("_count"), find("_sum")]).toEqual([1, 0.001]);
+});
+
 test("counts durations in cumulative buckets in seconds", () => {
   const { record, toDurationSamples } = createRequestMetrics();
   for (const durationMs of [0.1, 0.11, 30, 20_000]) record(entry({ durationMs }), "");
