@@ -104,12 +104,6 @@ export function writeChunk(res: HttpResponse, chunk: Uint8Array): boolean {
   return "stream" in res ? res.write(chunk) : res.write(chunk);
 }
 
-/** Writes a chunk and calls `onFlushed` when the connection has taken it: over HTTP/2 when its caller allows more. */
-export function writeFlushedChunk(res: HttpResponse, chunk: Uint8Array | string, onFlushed: () => void): void {
-  if ("stream" in res) res.write(chunk, "utf8", onFlushed);
-  else res.write(chunk, "utf8", onFlushed);
-}
-
 /**
  * Frees the head of an HTTP/1.1 response that stays open, once it is sent: Node.js keeps it as a rope of thirty strings,
  * and reads no more than whether there is one.

@@ -11,10 +11,10 @@ import {
   type PathHandler,
   releaseSentHead,
   sendError,
-  writeFlushedChunk,
   writeHead,
 } from "../request/response.js";
 import { admitStream } from "../stream/admit-stream.js";
+import { writeFlushedChunk } from "../stream/flushed-chunk.js";
 import type { StreamOutcome, StreamTransport } from "../stream/stream-transport.js";
 import type { StreamingCalls } from "../stream/streaming-calls.js";
 import { createEventPrinter, type EventPrinter, printEnd, printFailure, printRetry } from "./event-printer.js";
