@@ -6,11 +6,12 @@ import { sendTransfer } from "../devnet/transfer/send-transfer.js";
 import { attackerAddress } from "../test/support/attacks/caller-addresses.js";
 import { proxyUpstreams, withLocalNetwork } from "./support/local-network.js";
 import { serveGateway } from "./support/recorded-server.js";
-import { runBench, type ServerProcess, startServer } from "./support/server-process.js";
+import { type ResourceUsage, runBench, type ServerProcess, startServer } from "./support/server-process.js";
 import { sleep } from "./support/soak-traffic.js";
 
 // Measures what idle watches cost: memory and CPU of 10,000 Server-Sent Events streams of 100 pending transfers, and the
-// requests to the chains, compared with 100 streams. WATCHES sets the number, WATCH_SECONDS the time of each measurement.
+// requests to the chains, compared with 100 streams and none. WATCHES sets the number, WATCH_SECONDS the time of each
+// measurement, WATCH_PROTOCOL (HTTP/1.1 or HTTP/2) leaves the other out.
 
 const WATCHES = Number(process.env.WATCHES ?? 10_000);
 const TRANSFERS = 100;
@@ -92,15 +93,16 @@ async function sendPending(chains: LocalChains): Promise<readonly string[]> {
   return hashes;
 }
 
+/**
+ * Measures what the open streams cost while nothing happens, and returns the resources in use.
+ * @param baseline of the server before its first watch
+ */
 async function measureIdle(
   name: string,
   gateway: ServerProcess,
   countRequests: () => number,
-  open: () => Promise<readonly Close[]>,
-): Promise<void> {
-  await sleep(2_000);
-  const before = await gateway.resourceUsage();
-  const closes = await open();
+  baseline: ResourceUsage | undefined,
+): Promise<ResourceUsage> {
   // Until caches are filled, and all streams have spoken once.
   await sleep(16_000);
   const [cpuBefore, requestsBefore] = [await gateway.cpuUsage(), countRequests()];
@@ -108,14 +110,15 @@ async function measureIdle(
   await sleep(MEASURE_MS);
   const [cpu, requests, after] = [await gateway.cpuUsage(), countRequests(), await gateway.resourceUsage()];
   const seconds = (performance.now() - began) / 1_000;
-  const cpuShare = (cpu.user + cpu.system - cpuBefore.user - cpuBefore.system) / 1e6 / seconds;
-  const toMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
+  const formatShare = (micros: number): string => (micros / 1e4 / seconds).toFixed(2);
+  const formatMegabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
+  const { residentBytes, heapBytes } = baseline ?? after;
   console.log(
-    `${name}: ${toMegabytes(after.residentBytes - before.residentBytes)} MB more (heap ${toMegabytes(after.heapBytes - before.heapBytes)}), ` +
-      `${(cpuShare * 100).toFixed(2)} % of a core, ${((requests - requestsBefore) / seconds).toFixed(2)} requests/s to the chains`,
+    `${name}: ${formatMegabytes(after.residentBytes - residentBytes)} MB more (heap ${formatMegabytes(after.heapBytes - heapBytes)}), ` +
+      `${formatShare(cpu.user + cpu.system - cpuBefore.user - cpuBefore.system)} % of a core ` +
+      `(user ${formatShare(cpu.user - cpuBefore.user)}), ${((requests - requestsBefore) / seconds).toFixed(2)} requests/s to the chains`,
   );
-  for (const close of closes) close();
-  await sleep(3_000);
+  return after;
 }
 
 async function measure(environment: Readonly<Record<string, string>>): Promise<void> {
@@ -124,22 +127,36 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
   });
   const hashes = await sendPending(connectChains(Object.fromEntries(urls)));
   const upstreams = await proxyUpstreams(environment);
-  const gateway = await startServer("gateway", { ...upstreams.environment, WATCH_MAX_PER_CALLER: "0" });
-  const url = new URL(gateway.url);
   const countRequests = (): number => upstreams.chainRequests().length;
   const createPaths = (count: number) =>
     Array.from({ length: count }, (_, index) => `/v1/transfers:watch?transferHash=${hashes[index % hashes.length]}`);
-  const run = (name: string, count: number, open: OpenStreams) =>
-    measureIdle(name, gateway, countRequests, () => open(url, createPaths(count)));
+
+  async function run(protocol: string, open: OpenStreams): Promise<void> {
+    // A server of its own: memory that one has given back is not returned to the system at once.
+    const gateway = await startServer("gateway", { ...upstreams.environment, WATCH_MAX_PER_CALLER: "0" });
+    const closes: Close[] = [];
+    try {
+      const baseline = await measureIdle("no watches", gateway, countRequests, undefined);
+      for (const count of [TRANSFERS, WATCHES - TRANSFERS]) {
+        closes.push(...(await open(new URL(gateway.url), createPaths(count))));
+        const total = count === TRANSFERS ? TRANSFERS : WATCHES;
+        await measureIdle(`${total} watches, ${protocol}`, gateway, countRequests, baseline);
+      }
+    } finally {
+      for (const close of closes) close();
+      await gateway.stop();
+    }
+  }
   try {
-    await run("no watches", 0, openHttp1);
-    await run("100 watches, HTTP/1.1", 100, openHttp1);
-    await run(`${WATCHES} watches, HTTP/1.1`, WATCHES, openHttp1);
-    await run(`${WATCHES} watches, HTTP/2`, WATCHES, openHttp2);
+    for (const [protocol, open] of Object.entries(PROTOCOLS)) {
+      if (process.env.WATCH_PROTOCOL === undefined || process.env.WATCH_PROTOCOL === protocol)
+        await run(protocol, open);
+    }
   } finally {
-    await gateway.stop();
     await upstreams.close();
   }
 }
+
+const PROTOCOLS: Readonly<Record<string, OpenStreams>> = { "HTTP/1.1": openHttp1, "HTTP/2": openHttp2 };
 
 await runBench(() => withLocalNetwork(measure), { gateway: serveGateway });
