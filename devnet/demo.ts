@@ -2,12 +2,17 @@ import { createGateway } from "../src/app/gateway.js";
 import { stopOnSignals } from "../src/app/stop-on-signals.js";
 import { loadConfig } from "../src/config/config.js";
 import { hopChains } from "./chain/local-chains.js";
+import { createDemoIndex } from "./demo-index.js";
 import { registerDemo } from "./demo-registry.js";
 import { type LocalNetwork, startLocalNetwork } from "./network.js";
+import { runCleanups } from "./run-cleanups.js";
 import type { SeededTransfer } from "./seed/seeded-transfer.js";
 
 /** The demo's chains go on by themselves, so that transfers become final and watches of them end. */
 const DEMO_BLOCK_TIME_MS = 1_000;
+
+/** Anvil's second account, which has sent the seeded transfers. */
+const SENDER = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 
 /** Runs the gateway over a local Hop network until Ctrl-C and prints commands to try. */
 async function main(): Promise<void> {
@@ -20,19 +25,20 @@ async function main(): Promise<void> {
   const log = (line: string): void => console.log(`[${((Date.now() - began) / 1_000).toFixed(1)} s] ${line}`);
   log(`starting ${hopChains.size} local chains`);
   const network = await startLocalNetwork({ log, blockTimeMs: DEMO_BLOCK_TIME_MS });
+  const index = await createDemoIndex(environment);
   try {
     // The local network overrides the user's endpoints: nothing may leave this machine.
-    const gateway = await createGateway(loadConfig({ ...environment, ...network.environment }));
+    const gateway = await createGateway(loadConfig({ ...environment, ...index.environment, ...network.environment }));
     const { url, metricsUrl = `${url}/metrics` } = await gateway.start();
     const unregister = await registerDemo({ gatewayUrl: url, chains: network.chains });
     stopOnSignals(async () => {
       await Promise.all([gateway.stop(), unregister()]);
-      await network.stop();
+      await runCleanups([index.remove, network.stop]);
     });
     network.bonder.start();
     console.log(renderBanner(url, metricsUrl, network.transfers));
   } catch (error) {
-    await network.stop();
+    await runCleanups([index.remove, network.stop]);
     throw error;
   }
 }
@@ -49,6 +55,7 @@ function renderBanner(url: string, metricsUrl: string, transfers: LocalNetwork["
     curl '${url}/v1/quote?${quote}'
     curl '${url}/v1/transfer-status?transactionHash=${bonded?.transactionHash}'
     curl '${url}/v1/available-routes?token=ETH&fromChain=base'
+    curl '${url}/v1/transfers?account=${SENDER}'
     grpcurl -plaintext -d '${message}' ${new URL(url).host} hop.bridge.v1.BridgeService/GetQuote
     curl '${metricsUrl}'
 
