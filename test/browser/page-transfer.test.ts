@@ -1,4 +1,4 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectChains, getLocalChain, type LocalChains } from "../../devnet/chain/local-chains.js";
 import { fundAccount } from "../../devnet/chain/tokens.js";
@@ -11,6 +11,12 @@ import { browserPath, launchBrowser } from "../support/browser/launch-browser.js
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 
 const HOUR = 3_600;
+
+interface Details {
+  readonly receivedAmount: string;
+  readonly source: { readonly blockNumber: number };
+  readonly destination: { readonly blockNumber: number };
+}
 
 // Uses its own local network, because it sends transfers.
 describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)", () => {
@@ -37,48 +43,69 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     return transfer;
   };
 
-  /** Sends 25 USDT from Polygon to Arbitrum. Returns the hash and a function that delivers the transfer. */
-  async function send() {
+  /** Returns an order of 25 USDT from Polygon to Arbitrum, which its sender has. */
+  async function prepare() {
     const [from = ""] = (await getLocalChain(chains, "polygon").rpc("eth_accounts")) as string[];
     const amount = 25_000_000n;
     await fundAccount(chains, "polygon", "USDT", from, amount);
     const deadline = Math.floor(Date.now() / 1000) + HOUR;
-    const receipt = await sendTransfer(chains, {
+    return {
       ...{ token: "USDT", source: "polygon", destination: "arbitrum", from, recipient: from, amount },
       ...{ bonderFee: 600_000n, amountOutMin: 24_000_000n, deadline },
       ...{ destinationAmountOutMin: 23_000_000n, destinationDeadline: deadline },
-    });
+    };
+  }
+
+  /** Sends the order. Returns the hash and a function that delivers the transfer. */
+  async function send() {
+    const receipt = await sendTransfer(chains, await prepare());
     const [sent] = parseSentTransfers("polygon", receipt.logs);
     if (sent === undefined) throw new Error("the transaction sent no transfer");
     return { hash: receipt.transactionHash, deliver: () => deliverTransfer(chains, sent) };
   }
 
-  test("polls a pending transfer until it is received", async () => {
+  /** Lets blocks be final. */
+  const finalize = (...slugs: readonly string[]) =>
+    Promise.all(slugs.map((slug) => getLocalChain(chains, slug).rpc("anvil_mine", ["0x46"])));
+  const waitForStream = (page: Page, state: string) =>
+    page.locator(`#transfer-stream [data-stream="${state}"]`).waitFor();
+  const waitForState = (page: Page, label: string) =>
+    page.locator("#transfer-answer .state", { hasText: label }).waitFor();
+
+  test("follows a pending transfer without reloading until both blocks are final", async () => {
     const sent = await send();
     const { page, consoleProblems, close } = await open("/#transfer");
+    const requested: string[] = [];
+    page.on("request", (request) => {
+      const { pathname } = new URL(request.url());
+      if (pathname.startsWith("/v1/")) requested.push(pathname);
+    });
     await page.getByLabel("Transaction hash or transfer id").fill(sent.hash);
     await page.keyboard.press("Enter");
-    const state = page.locator("#transfer-answer .state");
     const announcement = page.locator("#transfer-announcement");
-    await page.locator("#transfer-answer .state", { hasText: "Pending" }).waitFor();
+    await waitForState(page, "Pending");
     expect(await announcement.textContent()).toMatch(/^Pending: USDT from Polygon to Arbitrum/);
-    await page.locator("#transfer-watching", { hasText: "Next update in" }).waitFor();
+    expect(await page.locator("#transfer-answer .meaning").textContent()).toContain("waits for a bonder");
+    await waitForStream(page, "live");
 
     const delivered = await sent.deliver();
-    await page.locator("#transfer-answer .state", { hasText: "Received" }).waitFor();
-    expect(await announcement.textContent()).toMatch(/^Received: USDT from Polygon to Arbitrum/);
+    await waitForState(page, "Received");
+    await expect.poll(() => announcement.textContent()).toMatch(/^Received: USDT from Polygon to Arbitrum/);
     expect(await announcement.getAttribute("role")).toBe("status");
-    expect(await state.count()).toBe(1);
-    expect(await page.locator("#transfer-watching").textContent()).toBe("");
-    const { body } = await gateway.get(`/v1/transfer-status?transferHash=${sent.hash}`);
-    const status = body as { transferId: string; amount: string };
+    expect(await page.locator("#transfer-answer .state").count()).toBe(1);
+
+    await finalize("polygon", "arbitrum");
+    await waitForStream(page, "ended");
+    expect(await page.locator("#transfer-answer .finality").allTextContents()).toEqual(["final", "final"]);
+    // The first stream watches the text as a hash and as an id, the second as what it is.
+    expect(requested).toEqual(["/v1/transfers:watch", "/v1/transfers:watch"]);
+    const { body } = await gateway.get(`/v1/transfer-status?transferHash=${sent.hash}&view=FULL`);
+    const status = body as { transferId: string; amount: string; details: Details };
     const answer = (await page.locator("#transfer-answer").textContent()) ?? "";
     for (const value of [
-      sent.hash,
-      delivered?.transactionHash ?? "",
-      status.transferId,
-      status.amount,
-      "0.6 USDT 600000",
+      ...[sent.hash, delivered?.transactionHash ?? "", status.transferId, status.amount, "0.6 USDT 600000"],
+      ...[status.details.receivedAmount, status.details.source.blockNumber.toLocaleString("en")],
+      status.details.destination.blockNumber.toLocaleString("en"),
     ]) {
       expect(answer).toContain(value);
     }
@@ -86,32 +113,95 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     await close();
   });
 
-  test("does not poll while the page is hidden", async () => {
-    const requestedUrls: string[] = [];
-    const { page, close } = await open(`/#transfer?of=${findSeeded("eth-base-polygon").transactionHash}`, {
-      before: async (browserPage) => {
-        browserPage.on("request", (request) => requestedUrls.push(request.url()));
-      },
-    });
-    await page.locator("#transfer-answer .state", { hasText: "Pending" }).waitFor();
+  test("resumes after the gateway was restarted, and says so meanwhile", async () => {
+    const sent = await send();
+    const first = await startGateway(network.environment);
+    const opened = await openBrowserPage(browser, first.url, `/#transfer?of=${sent.hash}`, { mayFail: /ERR_|503/ });
+    const { page, consoleProblems, close } = opened;
+    await waitForState(page, "Pending");
+    await waitForStream(page, "live");
+    await page.evaluate("window.isSamePage = true");
+    const announced = await page.locator("#transfer-announcement").textContent();
+
+    await first.stop();
+    await waitForStream(page, "lost");
+    expect(await page.locator("#transfer-stream").textContent()).toContain("may be outdated");
+    expect(await page.locator("#transfer-announcement").textContent()).toBe(announced);
+    await sent.deliver();
+    const resumed = page.waitForRequest((request) => request.url().includes("transfers:watch"));
+    const second = await startGateway({ ...network.environment, PORT: new URL(first.url).port });
+    expect(await (await resumed).headerValue("last-event-id")).toMatch(/./);
+    await waitForState(page, "Received");
+    await waitForStream(page, "live");
+    expect(await page.evaluate("window.isSamePage")).toBe(true);
+    expect(consoleProblems).toEqual([]);
+    await close();
+    await second.stop();
+  });
+
+  test("shows what a status request says where no further stream is accepted, and offers another attempt", async () => {
+    const limited = await startGateway({ ...network.environment, WATCH_MAX_PER_CALLER: "1" });
+    const address = `/#transfer?id=${findSeeded("eth-base-polygon").transferId}`;
+    const first = await openBrowserPage(browser, limited.url, address);
+    await waitForStream(first.page, "live");
+    const second = await openBrowserPage(browser, limited.url, address, { mayFail: /429/ });
+    await waitForStream(second.page, "refused");
+    await waitForState(second.page, "Pending");
+    expect(await second.page.locator("#transfer-stream").textContent()).toContain("may be outdated");
+    await first.close();
+    // The gateway notices that the first page is closed.
+    await expect
+      .poll(async () => {
+        await second.page
+          .locator("#transfer-stream button")
+          .click({ timeout: 1_000 })
+          .catch(() => {});
+        await second.page.locator("#transfer-stream :is([data-stream=live], [data-stream=refused])").waitFor();
+        return second.page.locator("#transfer-stream [data-stream]").getAttribute("data-stream");
+      })
+      .toBe("live");
+    expect(second.consoleProblems).toEqual([]);
+    await second.close();
+    await limited.stop();
+  });
+
+  test("has no stream while the page is hidden", async () => {
+    const { page, close } = await open(`/#transfer?id=${findSeeded("eth-base-polygon").transferId}`);
+    await waitForState(page, "Pending");
+    await waitForStream(page, "live");
+    const closed = page.waitForEvent("requestfailed", (request) => request.url().includes("transfers:watch"));
     await setPageHidden(page, true);
-    const before = requestedUrls.length;
-    // Longer than the first poll interval.
-    await page.waitForTimeout(3_500);
-    expect(requestedUrls.length).toBe(before);
+    await closed;
     const copy = page.getByRole("button", { name: "Copy the curl command" });
     await copy.focus();
+    const opened = page.waitForRequest((request) => request.url().includes("transfers:watch"));
     await setPageHidden(page, false);
-    await expect.poll(() => requestedUrls.length).toBeGreaterThan(before);
-    await page.locator("#transfer-watching", { hasText: "Next update in" }).waitFor();
-    // Rendering the same commands keeps the focus.
+    await opened;
+    await waitForStream(page, "live");
     expect(await copy.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true);
     await close();
   });
 
-  test("falls back from a hash to a transfer id, and finds a CCTP transfer by its number", async () => {
+  test("shows a transfer by itself that was not known before", async () => {
+    const polygon = getLocalChain(chains, "polygon");
+    const order = await prepare();
+    const snapshot = await polygon.rpc("evm_snapshot");
+    const { transactionHash } = await sendTransfer(chains, order);
+    await polygon.rpc("evm_revert", [snapshot]);
+    await finalize("polygon");
+    const { page, consoleProblems, close } = await open(`/#transfer?of=${transactionHash}`);
+    await page.locator("#transfer-answer .empty", { hasText: "is known yet" }).waitFor();
+    await waitForStream(page, "live");
+    // With the same nonce it is the same transaction.
+    expect((await sendTransfer(chains, order)).transactionHash).toBe(transactionHash);
+    await waitForState(page, "Pending");
+    expect(consoleProblems).toEqual([]);
+    await close();
+  });
+
+  test("takes a text for a hash or a transfer id, and finds a CCTP transfer by its number", async () => {
     const { transferId } = findSeeded("matic-polygon-gnosis");
-    const { page, close } = await open(`/#transfer?of=${transferId}`, { mayFail: /404/ });
+    const { page, close } = await open(`/#transfer?of=${transferId}`);
     await page.locator("#transfer-answer .state").waitFor();
     expect(await page.locator("#transfer-terminal .command code").first().textContent()).toContain(
       `transferId=${transferId}`,
@@ -125,14 +215,15 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
 
   test("shows a deadline that is too large for a date", async () => {
     const { transactionHash } = findSeeded("usdt-polygon-arbitrum");
+    const { body } = await gateway.get(`/v1/transfer-status?transferHash=${transactionHash}`);
+    // The API returns this value for larger numbers, such as 2^256-1.
+    const data = JSON.stringify({ ...(body as object), deadline: Number.MAX_SAFE_INTEGER });
+    const events = `event: transfer\nid: 1\ndata: ${data}\n\nevent: end\nid: 2\ndata: {}\n\n`;
     const { page, close } = await open(`/#transfer?of=${transactionHash}`, {
       before: (browserPage) =>
-        browserPage.route("**/v1/transfer-status?**", async (request) => {
-          const response = await request.fetch();
-          // The API returns this value for larger numbers, such as 2^256-1.
-          const json = { ...(await response.json()), deadline: Number.MAX_SAFE_INTEGER };
-          await request.fulfill({ response, json });
-        }),
+        browserPage.route("**/v1/transfers:watch?**", (request) =>
+          request.fulfill({ contentType: "text/event-stream", body: events }),
+        ),
     });
     const deadline = page.locator('dt:has(code:text-is("deadline")) + dd');
     await deadline.waitFor();
@@ -163,23 +254,33 @@ describe.skipIf(browserPath === undefined)("the transfer view (needs chromium)",
     await close();
   });
 
-  test("shows the service's message for an unknown transfer and keeps polling", async () => {
+  test("says that no transfer was found once the gateway has stopped looking", async () => {
     const unknown = `0x${"12".repeat(32)}`;
-    const { page, close } = await open(`/#transfer?of=${unknown}`, { mayFail: /404/ });
-    const { body } = await gateway.get(`/v1/transfer-status?transferId=${unknown}`);
-    await page.locator("#transfer-answer .message", { hasText: (body as { message: string }).message }).waitFor();
-    expect(await page.locator("#transfer-answer .reason").textContent()).toBe("HTTP 404 TRANSFER_NOT_FOUND");
-    await page.locator("#transfer-watching", { hasText: "Next update in" }).waitFor();
+    const events = ["transferId", "transferHash"].map(
+      (name) => `event: unknown\nid: 1\ndata: ${JSON.stringify({ [name]: unknown, isFinal: true })}\n\n`,
+    );
+    const { page, close } = await open(`/#transfer?of=${unknown}`, {
+      before: (browserPage) =>
+        browserPage.route("**/v1/transfers:watch?**", (request) =>
+          request.fulfill({
+            contentType: "text/event-stream",
+            body: `${events.join("")}event: end\nid: 2\ndata: {}\n\n`,
+          }),
+        ),
+    });
+    await page.locator("#transfer-answer .empty", { hasText: "No transfer has this hash or id" }).waitFor();
+    await page.locator("#transfer-answer").getByRole("button", { name: "Try again" }).waitFor();
+    await expect.poll(() => page.locator("#transfer-stream").textContent()).toBe("");
     await close();
   });
 
-  test("shows the error of a malformed hash at the field and stops polling", async () => {
+  test("shows the error of a malformed hash at the field", async () => {
     const { page, close } = await open("/#transfer?of=0x12", { mayFail: /400/ });
     const { body } = await gateway.get("/v1/transfer-status?transferHash=0x12");
     const { message } = body as { message: string };
     await page.locator("#transfer-of-error", { hasText: message }).waitFor();
     expect(await page.locator("#transfer-of").getAttribute("aria-invalid")).toBe("true");
-    expect(await page.locator("#transfer-watching").textContent()).toBe("");
+    await expect.poll(() => page.locator("#transfer-stream").textContent()).toBe("");
     await close();
   });
 });

@@ -1,6 +1,11 @@
-import type { ApiResponse } from "../shared/api/api-client.js";
-import type { TransferStatusResponse } from "../shared/api/api-types.js";
+import type {
+  TransferDetails,
+  TransferLeg,
+  TransferStatusResponse,
+  TransferSubstate,
+} from "../shared/api/api-types.js";
 import { createElement } from "../shared/elements/dom.js";
+import { createTransferState, describeTransfer, STATE_TEXTS } from "../shared/elements/transfer-state.js";
 import {
   createAge,
   createAmount,
@@ -13,27 +18,23 @@ import { formatChainName } from "../shared/format/chain-names.js";
 import { formatTime } from "../shared/format/time.js";
 import { formatHash } from "../shared/navigation/location-hash.js";
 
-const STATE_TEXTS: Readonly<
-  Record<TransferStatusResponse["state"], { readonly label: string; readonly meaning: string }>
-> = {
-  PENDING: { label: "Pending", meaning: "Sent but not received yet." },
-  BONDED: { label: "Received", meaning: "The transfer has arrived at its destination." },
-  UNBONDABLE: { label: "Unbondable", meaning: "No bonder can deliver it. It can be withdrawn after settlement." },
-};
-
-const SOURCE_LABELS: Readonly<Record<string, string>> = {
-  chain: "the chains",
-  index: "the index",
-  explorer: "the explorer API",
+const SUBSTATE_TEXTS: Readonly<Record<TransferSubstate, string>> = {
+  WAITING_FOR_BONDER: "Sent. It waits for a bonder to pay it out.",
+  WAITING_FOR_ATTESTATION: "Sent by CCTP. It waits for the attestation, or for the attested message to be received.",
+  WAITING_FOR_MESSAGE: "Sent from Ethereum. It waits for the message to its destination chain.",
+  WAITING_FOR_SETTLEMENT: "No bonder pays it out. It waits for its settlement and can be withdrawn then.",
+  WITHDRAWABLE: "Settled. Anybody can withdraw it for the recipient.",
+  RECEIVED: "The transfer has arrived at its destination.",
+  RECEIVED_HTOKEN: "The transfer has arrived as hTokens: no swap was made on the destination chain.",
 };
 
 /** Renders the status of a transfer. Hashes and ids link to their own status. */
 export function renderTransfer(
-  { body, headers }: ApiResponse<TransferStatusResponse>,
+  body: TransferStatusResponse,
   decimals: number | undefined,
   network: string,
 ): readonly HTMLElement[] {
-  const { state, timestamp, deadline, bondTransactionHash } = body;
+  const { state, timestamp, deadline, bondTransactionHash, details } = body;
   const amount = (raw: string): HTMLElement => createAmount(raw, body.token, decimals);
   const createLink = (name: "of" | "id", value: string): HTMLElement => {
     const parameters = new Map(Object.entries({ [name]: value, network }));
@@ -43,6 +44,7 @@ export function renderTransfer(
   const otherLinks = body.otherTransferIds.map((id) => createLink("id", id));
   const descriptions = [
     createDescription("Sent", ["timestamp"], createTime(timestamp), createNote(createAge(timestamp * 1000), " ago")),
+    ...(details === undefined ? [] : renderProgress(body, details, decimals)),
     createDescription("Sent by transaction", ["transactionHash"], createLink("of", body.transactionHash)),
     createDescription(
       "Received by transaction",
@@ -65,27 +67,54 @@ export function renderTransfer(
     renderAccount("Recipient", "recipientAddress", body.recipientAddress),
     renderAccount("Bonder", "bonderAddress", body.bonderAddress),
   ];
-  return [
-    renderHeadline(body, decimals),
-    createElement("dl", { class: "details" }, ...descriptions.flat()),
-    renderSource(headers),
-  ];
+  return [renderHeadline(body, decimals), createElement("dl", { class: "details" }, ...descriptions.flat())];
 }
 
 /** Describes the state in one or two sentences for screen readers. */
-export function describeTransferState({
-  state,
-  sourceChainSlug,
-  destinationChainSlug,
-  token,
-}: TransferStatusResponse): string {
-  const { label, meaning } = STATE_TEXTS[state];
-  return `${label}: ${token} from ${formatChainName(sourceChainSlug)} to ${formatChainName(destinationChainSlug)}. ${meaning}`;
+export function describeTransferState(transfer: TransferStatusResponse): string {
+  return `${describeTransfer(transfer)}. ${getMeaning(transfer)}`;
+}
+
+/** Returns what a transfer waits for, or how it ended. */
+function getMeaning({ state, details }: TransferStatusResponse): string {
+  return details === undefined ? STATE_TEXTS[state].meaning : SUBSTATE_TEXTS[details.substate];
+}
+
+/** Renders when a transfer is expected or what arrived, and both of its transactions' blocks. */
+function renderProgress(
+  { state, token }: TransferStatusResponse,
+  { receivedAmount, receivedToken, source, destination, estimatedDeliveryAt }: TransferDetails,
+  decimals: number | undefined,
+): readonly (readonly HTMLElement[])[] {
+  const isExpected = state === "PENDING" && estimatedDeliveryAt > 0;
+  const expected = createNote("half of the transfers of this route are received by then");
+  // The hToken of a token has its decimals.
+  const received = (): HTMLElement => createAmount(receivedAmount, receivedToken || token, decimals);
+  return [
+    isExpected ? createDescription("Expected", ["estimatedDeliveryAt"], createTime(estimatedDeliveryAt), expected) : [],
+    receivedAmount === "" ? [] : createDescription("Received", ["receivedAmount", "receivedToken"], received()),
+    renderLeg("Sent in block", "source", source),
+    destination === undefined ? [] : renderLeg("Received in block", "destination", destination),
+  ];
+}
+
+function renderLeg(label: string, field: string, leg: TransferLeg): readonly HTMLElement[] {
+  const { blockNumber, timestamp, isFinal } = leg;
+  const number = blockNumber === 0 ? "Not known" : blockNumber.toLocaleString("en");
+  const finality = createElement("span", { class: "finality" }, isFinal ? "final" : "not final yet");
+  return createDescription(
+    label,
+    [field],
+    createElement("span", { class: "amount" }, number),
+    finality,
+    timestamp === 0 ? undefined : createNote(formatTime(timestamp)),
+  );
 }
 
 function renderHeadline(body: TransferStatusResponse, decimals: number | undefined): HTMLElement {
-  const { state, sourceChainSlug, destinationChainSlug } = body;
-  const { label, meaning } = STATE_TEXTS[state];
+  const { state, sourceChainSlug, destinationChainSlug, amount, token, details } = body;
+  const { receivedAmount = "", receivedToken = "" } = details ?? {};
+  const shown = receivedAmount === "" ? { amount, token } : { amount: receivedAmount, token: receivedToken || token };
   return createElement(
     "div",
     { class: "headline" },
@@ -94,14 +123,8 @@ function renderHeadline(body: TransferStatusResponse, decimals: number | undefin
       { class: "label" },
       `${formatChainName(sourceChainSlug)} to ${formatChainName(destinationChainSlug)}`,
     ),
-    createElement("p", { class: "received" }, createTokenAmount(body.amount, body.token, decimals)),
-    createElement(
-      "p",
-      { class: "meaning" },
-      createElement("span", { class: "state", "data-state": state }, label),
-      " ",
-      meaning,
-    ),
+    createElement("p", { class: "received" }, createTokenAmount(shown.amount, shown.token, decimals)),
+    createElement("p", { class: "meaning" }, createTransferState(state), " ", getMeaning(body)),
   );
 }
 
@@ -112,11 +135,4 @@ function renderAccount(label: string, field: string, address: string): readonly 
 function renderUsd(value: number): HTMLElement | undefined {
   if (value === 0) return undefined;
   return createNote(`about ${value.toLocaleString("en", { style: "currency", currency: "USD" })}`);
-}
-
-function renderSource(headers: Headers): HTMLElement {
-  const source = SOURCE_LABELS[headers.get("source") ?? ""] ?? "the gateway";
-  const observedAt = Date.parse(headers.get("observed-at") ?? "");
-  const when = Number.isNaN(observedAt) ? "" : `, observed ${formatTime(observedAt / 1000)}`;
-  return createElement("p", { class: "age" }, `Source: ${source}${when}.`);
 }

@@ -1,15 +1,16 @@
 import { buildPath } from "../shared/api/api-client.js";
 import type { LoadDecimals } from "../shared/api/cached-loaders.js";
 import { getNetwork, toNetworkParameter } from "../shared/api/network.js";
-import { buildCurlCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";
+import { buildCurlStreamCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";
 import { createCommandBox } from "../shared/elements/command-box.js";
 import { createElement, getElement, selectOption, setAttribute } from "../shared/elements/dom.js";
+import { createStreamNote } from "../shared/elements/stream-note.js";
 import type { ViewParameters } from "../shared/navigation/location-hash.js";
 import type { Navigate, View } from "../shared/navigation/view.js";
+import { followTransfer } from "./follow-transfer.js";
 import { type TransferQuery, toTransferQueries } from "./transfer-query.js";
-import { watchTransfer } from "./watch-transfer.js";
 
-/** Finds a transfer by hash or id and shows its status until it is received. */
+/** Finds a transfer by hash or id and shows how it changes until nothing about it can change any more. */
 export function createTransferView({
   loadDecimals,
   navigate,
@@ -23,7 +24,7 @@ export function createTransferView({
   const inputError = getElement("transfer-of-error", HTMLElement);
   const answer = getElement("transfer-answer", HTMLElement);
   const announcement = getElement("transfer-announcement", HTMLElement);
-  const watchStatus = getElement("transfer-watching", HTMLElement);
+  const note = createStreamNote(getElement("transfer-stream", HTMLElement));
   const showCommands = createCommandBox(getElement("transfer-terminal", HTMLElement));
   let current: AbortController | undefined;
 
@@ -43,9 +44,14 @@ export function createTransferView({
 
   function showQuery(query: TransferQuery): void {
     const { origin } = location;
+    const full = { ...query, view: "FULL" };
+    // The contract repeats these two.
+    const message = Object.fromEntries(
+      Object.entries(full).map(([name, value]) => [name, name.startsWith("transfer") ? [value] : value]),
+    );
     showCommands({
-      curl: buildCurlCommand(origin, buildPath("/v1/transfer-status", query)),
-      grpcurl: buildGrpcurlCommand(origin, GRPC_METHODS.transferStatus, query),
+      curl: buildCurlStreamCommand(origin, buildPath("/v1/transfers:watch", full)),
+      grpcurl: buildGrpcurlCommand(origin, GRPC_METHODS.watchTransfers, message),
     });
   }
 
@@ -58,15 +64,16 @@ export function createTransferView({
     selectOption(network, getNetwork(parameters));
     showInputError(undefined);
     announcement.textContent = "";
-    watchStatus.textContent = "";
+    note.clear();
     if (text === "") {
       showCommands({});
-      const hint = "Enter a hash or an id. The status is updated until the transfer is received.";
+      const hint = "Enter a hash or an id. Its status is kept up to date until it is final.";
       answer.replaceChildren(createElement("p", { class: "empty" }, hint));
       return;
     }
     answer.replaceChildren(createElement("p", { class: "empty" }, "Loading…"));
-    void watchTransfer({
+    const onRetry = (): void => show(parameters);
+    void followTransfer({
       queries: toTransferQueries(parameters),
       loadDecimals,
       signal,
@@ -75,11 +82,13 @@ export function createTransferView({
       onAnnounce: (message) => {
         announcement.textContent = message;
       },
-      onStatus: (message) => {
-        watchStatus.textContent = message;
+      onState(state) {
+        if (state === undefined) note.clear();
+        else note.show(state, onRetry);
       },
+      onFailure: (message) => note.showFailure(message),
       onInvalid: showInputError,
-      onRetry: () => show(parameters),
+      onRetry,
     });
   }
 

@@ -39,8 +39,61 @@ export interface TransferStatusResponse {
   readonly bonderAddress: string;
   readonly token: string;
   readonly timestamp: number;
-  readonly state: "PENDING" | "BONDED" | "UNBONDABLE";
+  readonly state: TransferState;
   readonly otherTransferIds: readonly string[];
+  /** Only with `view=FULL`. */
+  readonly details?: TransferDetails;
+}
+
+export type TransferState = "PENDING" | "BONDED" | "UNBONDABLE";
+
+export interface TransferDetails {
+  readonly substate: TransferSubstate;
+  /** Empty while pending, or if it is not known. */
+  readonly receivedAmount: string;
+  readonly receivedToken: string;
+  readonly source: TransferLeg;
+  readonly destination?: TransferLeg;
+  /** Unix seconds; 0 if it is not known. */
+  readonly estimatedDeliveryAt: number;
+}
+
+export type TransferSubstate =
+  | "WAITING_FOR_BONDER"
+  | "WAITING_FOR_ATTESTATION"
+  | "WAITING_FOR_MESSAGE"
+  | "WAITING_FOR_SETTLEMENT"
+  | "WITHDRAWABLE"
+  | "RECEIVED"
+  | "RECEIVED_HTOKEN";
+
+export interface TransferLeg {
+  /** 0 if it is not known. */
+  readonly blockNumber: number;
+  readonly timestamp: number;
+  readonly isFinal: boolean;
+}
+
+/** Event of a watch: nobody knows the transfer. */
+export interface UnknownTransfer {
+  readonly transferId: string;
+  readonly transferHash: string;
+  /** Whether the service has stopped looking for it. */
+  readonly isFinal: boolean;
+}
+
+/** Event of a watch that failed. */
+export interface FailureEvent {
+  readonly message: string;
+}
+
+/** A page of `/v1/transfers`. */
+export interface TransferPage {
+  readonly transfers: readonly TransferStatusResponse[];
+  /** Empty on the last page. */
+  readonly nextPageToken: string;
+  /** Since when every chain is indexed, in Unix seconds. */
+  readonly coveredFrom: number;
 }
 
 interface ChainHead {

@@ -1,7 +1,8 @@
 /** gRPC methods of the commands that the page shows. */
 export const GRPC_METHODS = {
   quote: "hop.bridge.v1.BridgeService/GetQuote",
-  transferStatus: "hop.bridge.v1.BridgeService/GetTransferStatus",
+  watchTransfers: "hop.bridge.v1.BridgeService/WatchTransfers",
+  listTransfers: "hop.bridge.v1.BridgeService/ListTransfers",
   availableRoutes: "hop.bridge.v1.BridgeService/ListAvailableRoutes",
   health: "grpc.health.v1.Health/Check",
 } as const;
@@ -14,6 +15,11 @@ export function escapeShellArgument(argument: string): string {
 /** Builds the curl command for a path of the API. */
 export function buildCurlCommand(origin: string, path: string): string {
   return `curl ${escapeShellArgument(origin + path)}`;
+}
+
+/** Builds the curl command for a stream of events, which prints each when it arrives. */
+export function buildCurlStreamCommand(origin: string, path: string): string {
+  return `curl -N ${escapeShellArgument(origin + path)}`;
 }
 
 /**

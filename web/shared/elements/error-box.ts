@@ -11,10 +11,13 @@ export function createErrorBox(error: unknown, onRetry?: () => void): HTMLElemen
     box.append(createElement("p", { class: "reason" }, status, reason));
   }
   // An invalid request stays invalid.
-  if (onRetry !== undefined && !(error instanceof ApiError && error.status === 400)) {
-    const button = createElement("button", { type: "button", class: "small" }, "Try again");
-    button.addEventListener("click", onRetry);
-    box.append(button);
-  }
+  if (onRetry !== undefined && !(error instanceof ApiError && error.status === 400))
+    box.append(createRetryButton(onRetry));
   return box;
+}
+
+export function createRetryButton(onRetry: () => void): HTMLElement {
+  const button = createElement("button", { type: "button", class: "small" }, "Try again");
+  button.addEventListener("click", onRetry);
+  return button;
 }

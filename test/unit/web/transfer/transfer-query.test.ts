@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toTransferQueries } from "../../../../web/transfer/transfer-query.js";
+import { selectMatchingQuery, toTransferQueries } from "../../../../web/transfer/transfer-query.js";
 
 const hex = `0x${"aB".repeat(32)}`;
 
@@ -20,4 +20,11 @@ test.each([
   [{ id: hex, network: "" }, [{ transferId: hex }]],
 ])("%j is queried as %j", (parameters, queries) => {
   expect(toTransferQueries(new Map(Object.entries(parameters)))).toEqual(queries);
+});
+
+test.each([
+  ["its id", hex.toLowerCase(), { transferId: hex }],
+  ["the hash of its transaction", `0x${"12".repeat(32)}`, { transferHash: hex }],
+])("selects the query that named a transfer by %s", (_, transferId, expected) => {
+  expect(selectMatchingQuery(toTransferQueries(new Map([["of", hex]])), { transferId })).toEqual(expected);
 });
