@@ -1,3 +1,4 @@
+import { createAccountView } from "./account/account-view.js";
 import { createChainsView } from "./chains/chains-view.js";
 import { createQuoteView } from "./quote/quote-view.js";
 import { createRoutesView } from "./routes/routes-view.js";
@@ -18,6 +19,7 @@ import { createTransferView } from "./transfer/transfer-view.js";
 const VIEW_TITLES: Readonly<Record<ViewName, string>> = {
   quote: "Quote",
   transfer: "Transfer",
+  account: "Account",
   chains: "Chains",
   routes: "Routes",
 };
@@ -29,6 +31,7 @@ function startPage(): void {
   const views: Readonly<Record<ViewName, View>> = {
     quote: createQuoteView({ loadRoutes, loadDecimals, navigate }),
     transfer: createTransferView({ loadDecimals, navigate }),
+    account: createAccountView({ loadRoutes, loadDecimals, navigate }),
     chains: createChainsView(),
     routes: createRoutesView({ loadRoutes, loadDecimals, navigate }),
   };

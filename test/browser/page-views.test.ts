@@ -26,6 +26,8 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
     ["transfer", `#transfer?of=${received?.transactionHash}`, "#transfer-answer .details"],
     ["transfer view without a transfer", "#transfer", "#transfer-answer .empty"],
     ["rejected transfer", "#transfer?of=0x12", "#transfer-answer .error-box"],
+    ["account view without an account", "#account", "#account-answer .empty"],
+    ["account without an index", `#account?of=0x${"12".repeat(20)}`, "#account-answer .index-required"],
     ["chains", "#chains", "#chains-answer .cards .state[data-state=ok]"],
     ["routes", "#routes", "#routes-answer table"],
   ] as const;
@@ -56,7 +58,7 @@ describe.skipIf(browserPath === undefined)("the page (needs chromium)", () => {
   test("navigates between views and marks the current one", async () => {
     const { page, consoleProblems, close } = await open("/");
     await page.locator('#curve[aria-busy="false"]').waitFor();
-    for (const name of ["Transfer", "Chains", "Routes"]) {
+    for (const name of ["Transfer", "Account", "Chains", "Routes"]) {
       await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name }).click();
       await expect.poll(() => page.title()).toBe(`${name} · hop-gateway`);
       expect(await page.locator("nav [aria-current=page]").textContent()).toBe(name);
