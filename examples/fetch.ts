@@ -20,13 +20,45 @@ async function get<Path extends BodyPath>(
   parameters: Parameters<Path>,
 ): Promise<{ ok: true; body: Body<Path> } | { ok: false; body: ErrorBody }> {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) query.set(name, String(value));
+  for (const [name, value] of Object.entries(parameters))
+    for (const item of Array.isArray(value) ? value : [value]) query.append(name, String(item));
   for (let attempt = 1; ; attempt++) {
     const response = await fetch(`${baseUrl}${path}?${query}`, { signal: AbortSignal.timeout(5_000) });
     const retryAfter = response.headers.get("retry-after");
     if (retryAfter !== null && attempt < 3) await sleep(Number(retryAfter) * 1_000);
     else if (response.ok) return { ok: true, body: (await response.json()) as Body<Path> };
     else return { ok: false, body: (await response.json()) as ErrorBody };
+  }
+}
+
+/** Returns the states of a transfer as they change, until nothing can change any more. In a browser, use EventSource. */
+async function* watch(transferHash: string): AsyncGenerator<components["schemas"]["GetTransferStatusResponse"]> {
+  let id = "";
+  let event = "";
+  while (event !== "end") {
+    try {
+      const headers = id === "" ? {} : { "Last-Event-ID": id };
+      const response = await fetch(`${baseUrl}/v1/transfers:watch?transferHash=${transferHash}`, { headers });
+      const retryAfter = response.headers.get("retry-after");
+      if (response.status === 204) return;
+      if (response.status === 400) throw new RangeError(await response.text());
+      if (!response.ok) await sleep(Number(retryAfter) * 1_000);
+      let text = "";
+      for await (const chunk of response.ok ? (response.body?.pipeThrough(new TextDecoderStream()) ?? []) : []) {
+        const lines = (text + chunk).split("\n");
+        text = lines.pop() ?? "";
+        for (const line of lines) {
+          const [name, value = ""] = line.split(/: (.*)/, 2);
+          if (name === "event") event = value;
+          else if (name === "id") id = value;
+          else if (name === "data" && event === "transfer") yield JSON.parse(value);
+        }
+      }
+    } catch (error) {
+      // The service rejects the request. Whatever else ends the stream, it goes on after the last event that arrived.
+      if (error instanceof RangeError) throw error;
+    }
+    if (event !== "end") await sleep(500 + 500 * Math.random());
   }
 }
 
@@ -40,11 +72,34 @@ if (!quote.ok) throw new Error(quote.body.message);
 const { amountIn, estimatedReceived, bonderFee } = quote.body;
 console.log(`${estimatedReceived} of ${amountIn} arrive, ${bonderFee} is the fee`);
 
+const batch = await get("/v1/quotes", { ...transfer, amount: [transfer.amount], toChain: ["arbitrum", "base"] });
+if (!batch.ok) throw new Error(batch.body.message);
+for (const result of batch.body.results)
+  console.log(`${result.toChain}: ${result.quote?.estimatedReceived ?? result.error?.reason}`);
+
+const full = await get("/v1/quote", { ...transfer, toChain: "arbitrum", view: "FULL" });
+if (!full.ok) throw new Error(full.body.message);
+const limits = full.body.details?.limits;
+console.log(`${limits?.minAmount} is the least amount, ${limits?.availableLiquidity} the most`);
+
 const transferHash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073";
 const status = await get("/v1/transfer-status", { transferHash });
 if (!status.ok) throw new Error(status.body.message);
 const { amountFormatted, token, destinationChainSlug, state } = status.body;
 console.log(`${amountFormatted} ${token} to ${destinationChainSlug}: ${state}`);
+
+for await (const watched of watch(transferHash)) console.log(`watched: ${watched.state}`);
+
+// Needs a server with an index.
+const account = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+const filter = { account, token: "HOP", fromChain: "arbitrum", toChain: "optimism", pageSize: 20 } as const;
+let pageToken = "";
+do {
+  const page = await get("/v1/transfers", { ...filter, pageToken });
+  if (page.ok) for (const { transferId } of page.body.transfers) console.log(`listed: ${transferId}`);
+  else console.log(`error: ${page.body.reason}, ${page.body.message}`);
+  pageToken = page.ok ? page.body.nextPageToken : "";
+} while (pageToken !== "");
 
 // USDT has no bridge to Base.
 const failed = await get("/v1/quote", { ...transfer, toChain: "base" });

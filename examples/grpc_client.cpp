@@ -1,8 +1,12 @@
 // Calls the service over gRPC, with a deadline and the reason of an error.
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <random>
 #include <string>
+#include <thread>
 
 #include <grpcpp/grpcpp.h>
 
@@ -42,6 +46,34 @@ bool succeeded(const grpc::Status& status) {
   return status.ok();
 }
 
+/// Prints the states of transfers as they change, until nothing can change any more. Resumes where a stream ends.
+grpc::Status watch(Bridge& bridge, hop_v1::WatchTransfersRequest request) {
+  std::mt19937 random{std::random_device{}()};
+  std::uniform_real_distribution<> share{0.5, 1};
+  for (int seconds = 1;; seconds = std::min(seconds * 2, 30)) {
+    grpc::ClientContext context;  // No deadline: it would end the watch.
+    hop_v1::WatchTransfersResponse event;
+    bool is_bookmark = false;
+    const auto stream = bridge.WatchTransfers(&context, request);
+    while (stream->Read(&event)) {
+      seconds = 1;
+      request.set_resume_token(event.resume_token());
+      is_bookmark = event.has_bookmark();
+      if (event.has_transfer()) {
+        std::cout << "watched: " << hop_v1::GetTransferStatusResponse::State_Name(event.transfer().state()) << "\n";
+      }
+    }
+    const grpc::Status status = stream->Finish();
+    const auto code = status.error_code();
+    if (status.ok() ? !is_bookmark : code != grpc::UNAVAILABLE && code != grpc::RESOURCE_EXHAUSTED) return status;
+    const auto& trailers = context.GetServerTrailingMetadata();
+    const auto retry_after = trailers.find("retry-after");
+    std::string least = "0";
+    if (retry_after != trailers.end()) least.assign(retry_after->second.data(), retry_after->second.size());
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::strtod(least.c_str(), nullptr) + seconds * share(random)));
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -69,12 +101,48 @@ int main(int count, char** arguments) {
   std::cout << quote.estimated_received() << " of " << quote.amount_in() << " arrive, " << quote.bonder_fee()
             << " is the fee\n";
 
+  hop_v1::BatchGetQuotesRequest many;
+  hop_v1::BatchGetQuotesResponse batch;
+  many.add_amount("25000000");
+  many.set_token("USDT");
+  many.set_from_chain("polygon");
+  many.add_to_chain("arbitrum");
+  many.add_to_chain("base");
+  many.set_slippage(0.5);
+  if (!succeeded(call(bridge, &Bridge::BatchGetQuotes, many, batch))) return 1;
+  for (const auto& result : batch.results()) {
+    const auto& outcome = result.has_quote() ? result.quote().estimated_received() : result.error().reason();
+    std::cout << result.to_chain() << ": " << outcome << "\n";
+  }
+
+  transfer.set_view("FULL");
+  if (!succeeded(call(bridge, &Bridge::GetQuote, transfer, quote))) return 1;
+  const auto& limits = quote.details().limits();
+  std::cout << limits.min_amount() << " is the least amount, " << limits.available_liquidity() << " the most\n";
+
   hop_v1::GetTransferStatusRequest lookup;
   hop_v1::GetTransferStatusResponse status;
   lookup.set_transfer_hash("0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073");
   if (!succeeded(call(bridge, &Bridge::GetTransferStatus, lookup, status))) return 1;
   std::cout << status.amount_formatted() << " " << status.token() << " to " << status.destination_chain_slug()
             << ": " << hop_v1::GetTransferStatusResponse::State_Name(status.state()) << "\n";
+
+  hop_v1::WatchTransfersRequest watched;
+  watched.add_transfer_hash(lookup.transfer_hash());
+  if (!succeeded(watch(bridge, watched))) return 1;
+
+  // Needs a server with an index.
+  hop_v1::ListTransfersRequest page;
+  hop_v1::ListTransfersResponse listed;
+  page.set_account("0x70997970c51812dc3a010c7d01b50e0d17dc79c8");
+  page.set_token("HOP");
+  page.set_from_chain("arbitrum");
+  page.set_to_chain("optimism");
+  do {
+    if (!succeeded(call(bridge, &Bridge::ListTransfers, page, listed))) break;
+    for (const auto& item : listed.transfers()) std::cout << "listed: " << item.transfer_id() << "\n";
+    page.set_page_token(listed.next_page_token());
+  } while (!page.page_token().empty());
 
   // USDT has no bridge to Base.
   transfer.set_to_chain("base");

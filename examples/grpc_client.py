@@ -1,6 +1,8 @@
 """Calls the service over gRPC, with a deadline and the reason of an error."""
 
+import random
 import sys
+import time
 
 import grpc
 from google.rpc.error_details_pb2 import ErrorInfo
@@ -34,6 +36,28 @@ def call(method, request):
     return method(request, timeout=TIMEOUT_SECONDS)
 
 
+def watch(bridge, request):
+    """Yields the states of transfers as they change, until nothing can change any more. Resumes where a stream ends."""
+    failures = 0
+    while True:
+        kind, pause = None, 0
+        try:
+            for event in bridge.WatchTransfers(request):  # No timeout: it would end the watch.
+                failures = 0
+                request.resume_token = event.resume_token
+                kind = event.WhichOneof("event")
+                if kind != "bookmark":
+                    yield event
+            if kind != "bookmark":
+                return
+        except grpc.RpcError as error:
+            if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED):
+                raise
+            failures += 1
+            pause = int(dict(error.trailing_metadata() or ()).get("retry-after", 0))
+        time.sleep(pause + min(2**failures, 30) * random.uniform(0.5, 1))
+
+
 def main(address):
     with grpc.insecure_channel(address) as channel:
         bridge = BridgeServiceStub(channel)
@@ -46,10 +70,37 @@ def main(address):
         quote = call(bridge.GetQuote, hop.GetQuoteRequest(**transfer, to_chain="arbitrum"))
         print(f"{quote.estimated_received} of {quote.amount_in} arrive, {quote.bonder_fee} is the fee")
 
+        batch = {**transfer, "amount": ["25000000"], "to_chain": ["arbitrum", "base"]}
+        for result in call(bridge.BatchGetQuotes, hop.BatchGetQuotesRequest(**batch)).results:
+            is_quote = result.WhichOneof("result") == "quote"
+            print(f"{result.to_chain}: {result.quote.estimated_received if is_quote else result.error.reason}")
+
+        full = call(bridge.GetQuote, hop.GetQuoteRequest(**transfer, to_chain="arbitrum", view="FULL"))
+        limits = full.details.limits
+        print(f"{limits.min_amount} is the least amount, {limits.available_liquidity} the most")
+
         transfer_hash = "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073"
         status = call(bridge.GetTransferStatus, hop.GetTransferStatusRequest(transfer_hash=transfer_hash))
         state = hop.GetTransferStatusResponse.State.Name(status.state)
         print(f"{status.amount_formatted:g} {status.token} to {status.destination_chain_slug}: {state}")
+
+        for event in watch(bridge, hop.WatchTransfersRequest(transfer_hash=[transfer_hash])):
+            if event.WhichOneof("event") == "transfer":
+                print(f"watched: {hop.GetTransferStatusResponse.State.Name(event.transfer.state)}")
+
+        try:
+            # Needs a server with an index.
+            account = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+            page = hop.ListTransfersRequest(account=account, token="HOP", from_chain="arbitrum", to_chain="optimism")
+            while True:
+                listed = call(bridge.ListTransfers, page)
+                for item in listed.transfers:
+                    print(f"listed: {item.transfer_id}")
+                page.page_token = listed.next_page_token
+                if not page.page_token:
+                    break
+        except grpc.RpcError as error:
+            print(f"error: {reason_of(error)}, {error.details()}")
 
         try:
             # USDT has no bridge to Base.

@@ -4,9 +4,11 @@ import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { connectChains } from "../../devnet/chain/local-chains.js";
 import { findTool } from "../support/find-tool.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { mineBlocks } from "../support/service/local-transfers.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 
 // Every example in docs/clients.md prints what the service returns for the same requests over GET.
@@ -14,15 +16,24 @@ import { useTemporaryFolder } from "../support/temporary-folder.js";
 const project = fileURLToPath(new URL("../..", import.meta.url));
 const page = readFileSync(join(project, "docs/clients.md"), "utf8");
 const run = promisify(execFile);
+const LIST_PATH =
+  "/v1/transfers?account=0x70997970c51812dc3a010c7d01b50e0d17dc79c8" +
+  "&token=HOP&fromChain=arbitrum&toChain=optimism&pageSize=20";
 
+const indexFolder = useTemporaryFolder();
 let gateway: TestGateway;
-/** The responses to the four requests of the examples. */
+/** The responses to the requests of the examples. */
 let responses: readonly unknown[];
 /** What the examples print for them. */
 let lines: readonly string[];
 
 beforeAll(async () => {
-  gateway = await startGateway();
+  const chains = connectChains(inject("network").chains);
+  // Watches end when both blocks are final.
+  await Promise.all(["arbitrum", "optimism"].map((slug) => mineBlocks(chains, slug, 70)));
+  gateway = await startGateway({ INDEX: `sqlite:${join(indexFolder(), "index")}`, INDEX_FROM: "2020-01-01" });
+  const covered = async () => expect((await gateway.get(LIST_PATH)).body).toMatchObject({ coveredFrom: 0 });
+  await vi.waitFor(covered, { timeout: 60_000, interval: 200 });
   // The fee depends on the bytes of the deadline, and so on the second of the request.
   vi.useFakeTimers({ toFake: ["Date"] });
   const quotePath = "/v1/quote?amount=25000000&token=USDT&fromChain=polygon&slippage=0.5&toChain=";
@@ -35,11 +46,21 @@ beforeAll(async () => {
   const quote = await get(`${quotePath}arbitrum`);
   const transfer = await get(`/v1/transfer-status?transferHash=${hash}`);
   const failed = await get(`${quotePath}base`);
-  responses = [routes, quote, transfer, failed];
+  const full = await get(`${quotePath}arbitrum&view=FULL`);
+  const { limits } = full.details as { readonly limits: Readonly<Record<string, unknown>> };
+  const batch = await get(`${quotePath.replace("quote", "quotes")}arbitrum&toChain=base`);
+  const list = await get(LIST_PATH);
+  const [listed] = list.transfers as readonly Record<string, unknown>[];
+  responses = [routes, quote, batch, full, transfer, transfer, list, failed];
   lines = [
     ...routes.map(({ token, sourceChainSlug }) => `${token} can be sent from ${sourceChainSlug}`),
     `${quote.estimatedReceived} of ${quote.amountIn} arrive, ${quote.bonderFee} is the fee`,
+    `arbitrum: ${quote.estimatedReceived}`,
+    `base: ${failed.reason}`,
+    `${limits.minAmount} is the least amount, ${limits.availableLiquidity} the most`,
     `${transfer.amountFormatted} ${transfer.token} to ${transfer.destinationChainSlug}: ${transfer.state}`,
+    `watched: ${transfer.state}`,
+    `listed: ${listed?.transferId}`,
     `error: ${failed.reason}, ${failed.message}`,
   ];
 });
@@ -48,12 +69,17 @@ afterAll(async () => {
   await gateway.stop();
 });
 
-test("the service returns routes, a quote, a transfer and an error", () => {
+test("the service answers every request of the examples", () => {
   expect(lines).toEqual([
     "rETH can be sent from optimism",
     "rETH can be sent from arbitrum",
     expect.stringMatching(/^24\d{6} of 25000000 arrive, \d{6} is the fee$/),
+    expect.stringMatching(/^arbitrum: 24\d{6}$/),
+    "base: UNSUPPORTED_ROUTE",
+    expect.stringMatching(/^\d{6} is the least amount, [1-9]\d+ the most$/),
     "5000 HOP to optimism: BONDED",
+    "watched: BONDED",
+    expect.stringMatching(/^listed: 0xe40cb233/),
     "error: UNSUPPORTED_ROUTE, USDT cannot be sent from polygon to base on mainnet",
   ]);
 });
@@ -86,7 +112,10 @@ describe("TypeScript", () => {
     const limited = await startGateway({ IP_RATE_LIMIT_REQ_PER_SEC: "3", IP_RATE_LIMIT_WINDOW_MS: "1000" });
     const fetches = vi.spyOn(globalThis, "fetch");
     try {
-      expect(await runExample(() => import("../../examples/fetch.js"), limited.url)).toEqual(lines);
+      const withoutIndex = lines.map((line) =>
+        line.startsWith("listed") ? expect.stringMatching("error: INDEX_REQUIRED") : line,
+      );
+      expect(await runExample(() => import("../../examples/fetch.js"), limited.url)).toEqual(withoutIndex);
       const statuses = await Promise.all(fetches.mock.results.map(async ({ value }) => (await value).status));
       expect(statuses).toContain(429);
     } finally {
@@ -125,7 +154,12 @@ describe("by the commands of docs/clients.md", () => {
 
   test("curl", async () => {
     const { stdout, code } = await runCommands("A shell", folder());
-    expect(stdout.split("\n").map((line) => JSON.parse(line))).toEqual(responses);
+    expect(
+      stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toEqual(responses);
     // curl exits with 22 because the last request fails.
     expect(code).toBe(22);
   });
