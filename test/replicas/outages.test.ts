@@ -198,6 +198,21 @@ describe.skipIf(isLeftOut)(`an index in PostgreSQL${leftOut(postgresPrograms, pg
     }
   });
 
+  test("requests read from a standby, which does not take part in writing", async () => {
+    const standby = await server.startStandby();
+    try {
+      const gateway = await start(bouncer.url(database), { INDEX_READ_URL: standby.url(database) });
+      await waitForDatabase(gateway, true);
+      expect(await ask(gateway, "again")).toEqual({ index: expected.again.size });
+      // The primary is not read in its place.
+      await standby.kill();
+      expect(await ask(gateway, "id")).toEqual({ chain: expected.id.size });
+    } finally {
+      await stopGateways();
+      await standby.close();
+    }
+  });
+
   test("a server that is away at the start delays only the index", async () => {
     await server.kill();
     const gateway = await start(direct.href);
