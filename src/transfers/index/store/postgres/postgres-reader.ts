@@ -27,6 +27,8 @@ export interface PostgresReaderOptions {
 
 /** Reads of the index depend on each other in a few steps; more are an error of this service. */
 const MAX_ROUNDS = 8;
+/** As many as it takes to find the transfer that a transaction delivered. */
+const MAX_SINGLE_STATEMENTS = 3;
 
 export function createPostgresReader({ pool, network, statementTimeoutMs }: PostgresReaderOptions): PostgresReader {
   const runMissing = compileStatements();
@@ -47,18 +49,30 @@ export function createPostgresReader({ pool, network, statementTimeoutMs }: Post
   };
 }
 
-/** Answers a query that takes one statement, without a transaction around it; undefined: it takes several. */
+/**
+ * Answers a query without a transaction around its statements, as long as the reader does not ask for one state; undefined: it
+ * does, or it takes more statements.
+ */
 async function readAtOnce<T>(run: Run<T>, runMissing: RunMissing, pool: PostgresPool): Promise<Outcome<T> | undefined> {
-  const { outcome, missing } = run.next();
-  if (isNothingMissing(missing)) return outcome;
-  // The others may only have been asked for because the first one had no result.
-  const [first] = missing.keyed;
-  if (first === undefined) return undefined;
-  await pool.withConnection((connection) =>
-    runMissing(connection, { keyed: new Map([first]), pages: new Map(), cursors: false }, run.recorded),
-  );
-  const second = run.next();
-  return isNothingMissing(second.missing) ? second.outcome : undefined;
+  for (let statements = 0; ; statements++) {
+    const { outcome, missing, isOneState } = run.next();
+    const isDone = isNothingMissing(missing);
+    if (isOneState && statements > (isDone ? 1 : 0)) return undefined;
+    if (isDone) return outcome;
+    const first = statements < MAX_SINGLE_STATEMENTS ? selectFirst(missing, statements) : undefined;
+    if (first === undefined) return undefined;
+    await pool.withConnection((connection) => runMissing(connection, first, run.recorded));
+  }
+}
+
+/** Selects one of the missing statements: the others may only have been asked for because that one had no result. */
+function selectFirst({ keyed, pages, cursors }: MissingReads, statements: number): MissingReads | undefined {
+  const [first] = keyed;
+  if (first !== undefined) return { keyed: new Map([first]), pages: new Map(), cursors: false };
+  const [page] = pages;
+  if (page !== undefined) return { keyed: new Map(), pages: new Map([page]), cursors: false };
+  // What is covered says what the absence of a transfer means: both have to be of one state.
+  return cursors && statements === 0 ? { keyed: new Map(), pages: new Map(), cursors } : undefined;
 }
 
 async function readInRounds<T>(run: Run<T>, runMissing: RunMissing, connection: PostgresConnection): Promise<T> {
@@ -73,7 +87,12 @@ async function readInRounds<T>(run: Run<T>, runMissing: RunMissing, connection: 
 /** A query that is run again with the results of more statements each time. */
 interface Run<T> {
   readonly recorded: RecordedStatements;
-  next(): { readonly outcome: Outcome<T>; readonly missing: MissingReads };
+  next(): {
+    readonly outcome: Outcome<T>;
+    readonly missing: MissingReads;
+    /** Whether the reader has asked for statements of one state, not only because a statement was missing before. */
+    readonly isOneState: boolean;
+  };
 }
 
 /** What a query returned or threw: neither counts while a statement was missing. */
@@ -83,15 +102,26 @@ interface Outcome<T> {
 
 function createRun<T>(network: Network, query: (reader: TransferIndexReader) => T): Run<T> {
   const recorded = createRecordedStatements();
+  let isOneState = false;
   const reader = createTransferIndex(
-    { statements: recorded.statements, inSnapshot: (read) => read, close: () => {} },
+    {
+      statements: recorded.statements,
+      inSnapshot:
+        (read) =>
+        (...args) => {
+          isOneState ||= !recorded.hasMissing();
+          return read(...args);
+        },
+      close: () => {},
+    },
     network,
   );
   return {
     recorded,
     next() {
+      isOneState = false;
       const outcome = runQuery(query, reader);
-      return { outcome, missing: recorded.takeMissing() };
+      return { outcome, missing: recorded.takeMissing(), isOneState };
     },
   };
 }

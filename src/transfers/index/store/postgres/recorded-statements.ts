@@ -28,6 +28,8 @@ type KeyedRow = TransferRow | DeliverySummary | EqualSend;
 
 export interface RecordedStatements {
   readonly statements: TransferStatements;
+  /** Returns whether anything was missing since `takeMissing` was called last. */
+  hasMissing(): boolean;
   /** Returns what was missing since the last call. */
   takeMissing(): MissingReads;
   /** Adds the rows of a key; they replace nothing, since all are of one state. */
@@ -71,6 +73,7 @@ export function createRecordedStatements(): RecordedStatements {
         return cursors?.get(chainId);
       },
     },
+    hasMissing: () => missing.size > 0 || missingPages.size > 0 || isCursorMissing,
     takeMissing() {
       const reads: MissingReads = { keyed: missing, pages: missingPages, cursors: isCursorMissing };
       missing = new Map();
