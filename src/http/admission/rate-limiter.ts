@@ -39,7 +39,7 @@ export interface RateLimiter {
   count(context: RequestContext): Promise<ServiceError | undefined>;
   /**
    * Counts a call, which has been counted once, as so many requests, at most as all of one window: a caller who makes no
-   * other call is always admitted. Rejects with RATE_LIMITED.
+   * other call is always admitted. Rejects with RATE_LIMITED; a rejected call stays counted as one.
    */
   countMore(context: RequestContext, requests: number): Promise<void>;
 }
@@ -123,19 +123,29 @@ export function createRateLimiter({ requests, windowMs, onFailure, sharedCounts 
       ...["ratelimit-remaining", String(result.remainingPoints)],
       ...["ratelimit-reset", String(secondsLeft)],
     ];
-    if (!isRejected) return undefined;
-    const options = { retryAfterSeconds: secondsLeft };
-    return new ServiceError("RATE_LIMITED", "too many requests from this address", options);
+    return isRejected ? createRejection(secondsLeft) : undefined;
   }
 
   return {
     count: (context) => consume(context, 1),
     async countMore(context, calls) {
       const points = Math.min(calls, requests) - 1;
-      const rejection = points > 0 ? await consume(context, points) : undefined;
+      if (points <= 0) return;
+      // To consume more than is left would use up the rest of the window for a call that is refused.
+      const rejection = findShortage(context, points) ?? (await consume(context, points));
       if (rejection !== undefined) throw rejection;
     },
   };
+}
+
+/** Returns RATE_LIMITED if the headers of a call, which has been counted, say that fewer requests are left. */
+function findShortage({ rateLimitHeaders }: RequestContext, points: number): ServiceError | undefined {
+  const [, , , remaining, , secondsLeft] = rateLimitHeaders;
+  return Number(remaining) < points ? createRejection(Number(secondsLeft)) : undefined;
+}
+
+function createRejection(retryAfterSeconds: number): ServiceError {
+  return new ServiceError("RATE_LIMITED", "too many requests from this address", { retryAfterSeconds });
 }
 
 /** Creates what RateLimiterRedis uses of a client for Redis. */

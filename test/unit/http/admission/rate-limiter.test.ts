@@ -254,6 +254,20 @@ describe("a call that counts as several requests", () => {
     expect(await count(contextOf("b"))).toBeUndefined();
   });
 
+  test("counts as one if it is rejected", async () => {
+    const { count, countMore } = setup(10);
+    const rejected = contextOf("a");
+    await count(rejected);
+    await count(rejected);
+    await expect(countMore(rejected, 10)).rejects.toMatchObject({ reason: "RATE_LIMITED" });
+    expect(rejected.rateLimitHeaders).toEqual(expect.arrayContaining(["ratelimit-remaining", "8"]));
+    const smaller = contextOf("a");
+    expect(await count(smaller)).toBeUndefined();
+    await countMore(smaller, 8);
+    expect(smaller.rateLimitHeaders).toEqual(expect.arrayContaining(["ratelimit-remaining", "0"]));
+    expect(await count(contextOf("a"))).toMatchObject({ reason: "RATE_LIMITED" });
+  });
+
   test("takes the whole window at most", async () => {
     const { count, countMore } = setup(10);
     const context = contextOf("a");
