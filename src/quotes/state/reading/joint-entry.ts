@@ -1,5 +1,5 @@
 import type { ChainState } from "../chain-state.js";
-import { type ChainStateEntry, createJointChainStateEntry, findFreshState, IDLE_MS } from "../chain-state-entry.js";
+import { type ChainStateEntry, createJointChainStateEntry, findStaleState, IDLE_MS } from "../chain-state-entry.js";
 
 /** Finds the entry from which a batch of quotes gets everything that it reads on one chain, in one block. */
 export interface JointEntries {
@@ -45,12 +45,12 @@ export function createJointEntries(): JointEntries {
       const isKnown = current !== undefined && covers(current, entries);
       if (!isKnown || now - state.checkedAt > IDLE_MS) return replaceCurrent(entries, now).entry;
       for (const entry of entries) current.lastUsed.set(entry, now);
-      // A batch of other routes does not make this one wait for its first read.
+      // A batch of other routes does not make this one wait for its first read, or fail with it.
       const canUsePrevious =
         current.entry.state === undefined &&
         previous !== undefined &&
         covers(previous, entries) &&
-        findFreshState(previous.entry, now) !== undefined;
+        findStaleState(previous.entry, now) !== undefined;
       return canUsePrevious ? previous.entry : current.entry;
     },
   };

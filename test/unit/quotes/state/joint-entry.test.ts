@@ -23,7 +23,7 @@ const toData = (name: string): string => `0x0000000${name}`;
 
 /** A chain whose contracts return the number of the read. Subscriptions are named by a digit, and read one value each. */
 function setup() {
-  const state = { batches: [] as string[][], rejected: "" };
+  const state = { batches: [] as string[][], rejected: "", isDown: false };
   const client: ChainClient = {
     slug: "polygon",
     send: async () => ({ number: `0x${state.batches.length.toString(16)}`, timestamp: "0x20" }),
@@ -33,6 +33,7 @@ function setup() {
       state.batches.push(read);
       const number = state.batches.length;
       await new Promise((resolve) => setTimeout(resolve, LATENCY_MS));
+      if (state.isDown) throw new ServiceError("UPSTREAM_UNAVAILABLE", "no endpoint");
       const cause = new RpcError("answered JSON-RPC error -32000");
       if (state.rejected !== "" && read.includes(state.rejected))
         throw new ServiceError("UPSTREAM_UNAVAILABLE", "no endpoint", { cause });
@@ -130,6 +131,17 @@ test("lets no batch wait for what only another one needs", async () => {
   expect(cache.getTogether([a, b])).toBe(first);
   const second = await settle(grown);
   expect(cache.getTogether([a, b])).toBe(second);
+  cache.close();
+});
+
+test("has older state for a batch while the chain does not answer another one that needs more", async () => {
+  const { state, cache, subscribe } = setup();
+  const [a, b, c] = [subscribe("1"), subscribe("2"), subscribe("3")];
+  const first = await settle(cache.getTogether([a, b]));
+  state.isDown = true;
+  await vi.advanceTimersByTimeAsync(5_000);
+  await expect(settle(cache.getTogether([a, b, c]), 2_000)).rejects.toThrow("no endpoint");
+  expect(await settle(cache.getTogether([a, b]), 2_000)).toBe(first);
   cache.close();
 });
 
