@@ -114,6 +114,38 @@ test("a page that a filter leaves nearly empty ends after a thousand rows", asyn
   expect(idsOf(pages)).toEqual([hashFromName("0")]);
 });
 
+test("a page ends after 10,000 IDs of other transfers, and the next one goes on there", async () => {
+  const batches = await openIndex(`${folder()}/batches`, mainnetNetwork);
+  close.push(batches.close);
+  const writer = createIndexWriter(batches);
+  await writer.initialize([OPTIMISM_CHAIN_ID]);
+  const own = hexToBytes(ACCOUNT);
+  const sends = Array.from({ length: 300 }, (_, number) =>
+    createSendRow(bytesFromName(`${number}`), "sends all", { account: own, log_index: number }),
+  );
+  await writer.advance(OPTIMISM_CHAIN_ID, 2, { sends });
+  const pages = await createListHarness(batches).readAll({}, 50);
+  expect(pages[0]).toHaveLength(Math.ceil(10_000 / 299));
+  expect(new Set(idsOf(pages)).size).toBe(300);
+  expect(idsOf(pages)).toHaveLength(300);
+});
+
+test("a large page ends when its caller leaves", async () => {
+  let reads = 0;
+  const caller = new AbortController();
+  const readIndex: Parameters<typeof createTransferLister>[0]["readIndex"] = (query) => {
+    reads += 1;
+    caller.abort(new Error("gone"));
+    return query(index.reader);
+  };
+  const lister = createTransferLister({ readIndex, network: mainnetNetwork, now: () => NOW_MS });
+  const filter = { account: ACCOUNT, state: undefined, token: undefined, source: undefined, destination: undefined };
+  await expect(lister.list(filter, undefined, 250, { caller: "caller", signal: caller.signal })).rejects.toThrow(
+    "gone",
+  );
+  expect(reads).toBe(1);
+});
+
 test("answers small pages at once, and large ones between other work", () => {
   const { lister } = createListHarness(index);
   const context = { caller: "caller", signal: new AbortController().signal };
