@@ -30,7 +30,7 @@ import { fileURLToPath } from "node:url";
 const PACKAGES = ["package.json", "package-lock.json", "node_modules/.package-lock.json", "packaging/build.js"];
 const PAGE_INPUTS = [...PACKAGES, "tsconfig.json", "web"];
 // The benchmarks import from test/support.
-const CODE_FOLDERS = ["src", "gen", "devnet", "bench", "examples", "test/support"];
+const CODE_FOLDERS = ["src", "gen", "devnet", "bench", "examples", "test/support", "test/replicas/support"];
 const INPUTS = [...PAGE_INPUTS, "tsconfig.build.json", ...CODE_FOLDERS];
 /** Earlier builds that stay for the servers that were started from them. */
 const KEPT_BUILDS = 8;
