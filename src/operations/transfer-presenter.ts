@@ -51,7 +51,7 @@ export function createTransferPresenter(deps: {
     if (details !== undefined) message.details = toTransferDetailsMessage(details);
     return {
       message: Object.freeze(message),
-      fingerprint: computeFingerprint(describeState(status, details)),
+      fingerprint: computeFingerprint(describeState(status, details), status.delivery !== undefined),
       isFinal: details === undefined || areFinalDetails(details),
     };
   }

@@ -42,15 +42,23 @@ export function computeQueryDigest(parts: readonly string[]): string {
   return hash("sha256", parts.join("\n"), "base64url");
 }
 
-/** Returns a hash of 32 bits. */
-export function computeFingerprint(text: string): number {
-  return hash("sha256", text, "buffer").readUInt32BE(0);
+const DELIVERED_BIT = 1;
+
+/** Returns a hash of a state: 31 bits, and one that says whether the transfer is delivered. */
+export function computeFingerprint(text: string, isDelivered: boolean): number {
+  const bits = hash("sha256", text, "buffer").readUInt32BE(0);
+  return ((bits & ~DELIVERED_BIT) | (isDelivered ? DELIVERED_BIT : 0)) >>> 0;
+}
+
+/** Returns whether a fingerprint is that of a delivered transfer. */
+export function isDeliveredFingerprint(fingerprint: number): boolean {
+  return (fingerprint & DELIVERED_BIT) !== 0;
 }
 
 /** Returns the fingerprints as a token holds them: combined if there are many. */
 export function compactFingerprints(fingerprints: readonly number[]): readonly number[] {
   if (fingerprints.length <= MAX_FINGERPRINTS) return fingerprints;
-  return [computeFingerprint(fingerprints.toSorted((a, b) => a - b).join(" "))];
+  return [computeFingerprint(fingerprints.toSorted((a, b) => a - b).join(" "), false)];
 }
 
 export function encodeResumeToken(queryDigest: string, progress: WatchProgress, nowSeconds: number): string {

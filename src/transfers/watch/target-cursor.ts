@@ -1,6 +1,6 @@
 import type { FollowedTransfer } from "./following/followed-transfer.js";
 import type { Follower, FollowerObserver } from "./following/follower.js";
-import { compactFingerprints, type TargetProgress } from "./resume-token.js";
+import { compactFingerprints, isDeliveredFingerprint, type TargetProgress } from "./resume-token.js";
 import type { WatchTarget } from "./watch-target.js";
 
 /** What a watch has to tell about a target next. */
@@ -10,6 +10,12 @@ export type TargetEvent<M> =
 
 /** How long a target is watched that nobody knows, in seconds: wallets subscribe before nodes have the transaction. */
 export const MAX_UNKNOWN_SECONDS = 600;
+
+/**
+ * How long a watch that was resumed, in seconds, holds back that a transfer is pending or unknown after it was told
+ * otherwise: this replica may know less than the one before. After that it counts as a reorg.
+ */
+export const MAX_CATCH_UP_SECONDS = 30;
 
 const NOTHING: readonly number[] = Object.freeze([]);
 
@@ -31,6 +37,8 @@ export class TargetCursor<M> implements FollowerObserver<M> {
     readonly target: WatchTarget,
     resumed: TargetProgress | undefined,
     private readonly watch: { onTargetChange(): void; fail(error: unknown): void },
+    /** When the watch began, in Unix seconds. */
+    private readonly openedAt: number,
   ) {
     this.resumed = resumed?.sent ?? NOTHING;
     this.unknownSince = resumed?.unknownSince ?? 0;
@@ -53,6 +61,7 @@ export class TargetCursor<M> implements FollowerObserver<M> {
   peek(nowSeconds: number): TargetEvent<M> | undefined {
     const { follower } = this;
     if (follower === undefined || this.isGivenUp || follower.phase === "searching") return undefined;
+    if (this.isBehind(follower, nowSeconds)) return undefined;
     if (follower.phase === "unknown") {
       if (this.unknownSince === 0) return { kind: "unknown", isFinal: false };
       const isExpired = nowSeconds - this.unknownSince >= MAX_UNKNOWN_SECONDS;
@@ -80,15 +89,29 @@ export class TargetCursor<M> implements FollowerObserver<M> {
     return this.isGivenUp || (this.follower?.isFinal === true && this.peek(nowSeconds) === undefined);
   }
 
-  /** Returns when the target is given up, in Unix seconds; undefined: it is known, or was given up. */
+  /** Returns when there will be news without a change, in Unix seconds; undefined: never. */
   getExpiry(): number | undefined {
-    return this.unknownSince === 0 || this.isGivenUp ? undefined : this.unknownSince + MAX_UNKNOWN_SECONDS;
+    if (this.isGivenUp) return undefined;
+    // Until the states of an earlier watch are compared, it may have to be waited for those that it has told.
+    if (this.resumed.length > 0) return this.openedAt + MAX_CATCH_UP_SECONDS;
+    return this.unknownSince === 0 ? undefined : this.unknownSince + MAX_UNKNOWN_SECONDS;
   }
 
   toProgress(): TargetProgress {
     const known = this.follower?.phase === "known" ? this.follower.transfers : [];
     const sent = known.map(({ slot }) => this.sent[slot]).filter((fingerprint) => fingerprint !== undefined);
     return { sent: [...this.resumed, ...sent], unknownSince: this.unknownSince, isGivenUp: this.isGivenUp };
+  }
+
+  /** Returns whether the earlier watch, of another replica, probably knew more than the follower knows yet. */
+  private isBehind({ phase, transfers }: Follower<M>, nowSeconds: number): boolean {
+    const { resumed } = this;
+    if (resumed.length === 0 || nowSeconds - this.openedAt >= MAX_CATCH_UP_SECONDS) return false;
+    if (phase === "unknown") return true;
+    const known = transfers.map(({ presented }) => presented.fingerprint);
+    const isMissing = (from: readonly number[], to: readonly number[], isDelivered: boolean): boolean =>
+      from.some((each) => isDeliveredFingerprint(each) === isDelivered && !to.includes(each));
+    return isMissing(resumed, known, true) && isMissing(known, resumed, false);
   }
 
   /** Counts states as sent that an earlier watch has sent. */

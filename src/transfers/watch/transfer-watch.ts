@@ -74,7 +74,8 @@ export class TransferWatch<M> implements Alarm {
     const { targets, resumeToken, queryDigest, lifetimeMs } = request;
     const resumed =
       resumeToken === "" ? undefined : decodeResumeToken(resumeToken, queryDigest, targets.length, this.nowSeconds());
-    this.cursors = targets.map((target, index) => new TargetCursor(target, resumed?.targets[index], this));
+    const openedAt = this.nowSeconds();
+    this.cursors = targets.map((target, index) => new TargetCursor(target, resumed?.targets[index], this, openedAt));
     this.lastSentAt = deps.now();
     this.endsAt = this.lastSentAt + lifetimeMs;
     this.isResumedComplete = resumed?.isComplete === true;

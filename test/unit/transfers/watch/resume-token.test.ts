@@ -71,7 +71,9 @@ test("a token of 100 transfers fits into a header and a query, also if each is a
       {
         isComplete: false,
         targets: Array.from({ length: targets }, (_, index) => ({
-          sent: Array.from({ length: transfers }, (_each, slot) => computeFingerprint(`${index} ${slot}`)),
+          sent: Array.from({ length: transfers }, (_each, slot) =>
+            computeFingerprint(`${index} ${slot}`, slot % 2 === 0),
+          ),
           unknownSince: 0,
           isGivenUp: false,
         })),

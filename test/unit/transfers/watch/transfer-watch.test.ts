@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
+import { MAX_CATCH_UP_SECONDS } from "../../../../src/transfers/watch/target-cursor.js";
 import { MAX_WATCHED_TARGETS } from "../../../../src/transfers/watch/transfer-watcher.js";
 import { createStatus } from "../../../support/stubs/transfer-fixtures.js";
 import { CallerStub, createWatchWorld, hashOf, mainnet, type WatchWorld } from "./watch-world.js";
@@ -150,6 +151,52 @@ describe("a resumed watch", () => {
     const second = world.open([hashOf(1)], { resumeToken: first.token });
     await world.advance(0);
     expect(second.states).toEqual(["PENDING"]);
+  });
+
+  test("does not take back what another replica has told before this one has it", async () => {
+    const delivered = createDelivered(1);
+    const first = world.open([hashOf(1)]);
+    await world.advance(0);
+    first.watch?.onEnd();
+    createPending(1);
+    const second = world.open([hashOf(1)], { resumeToken: first.token });
+    await world.advance(16_000);
+    second.watch?.onDrain();
+    world.put(delivered);
+    await announce(1);
+    const third = world.open([hashOf(1)], { resumeToken: second.token });
+    await world.advance(60_000);
+    expect([...second.states, ...third.states]).toEqual([]);
+  });
+
+  test("does not call a transfer unknown that another replica has told of", async () => {
+    const status = createPending(1);
+    const first = world.open([hashOf(1)]);
+    await world.advance(0);
+    first.watch?.onEnd();
+    world.forget(status);
+    const second = world.open([hashOf(1)], { resumeToken: first.token });
+    await world.advance(5_000);
+    world.put(status);
+    await announce(1);
+    await world.advance(60_000);
+    expect(second.states).toEqual([]);
+  });
+
+  test.each([
+    ["PENDING", () => void createPending(1)],
+    [false, (status: TransferStatus) => world.forget(status)],
+  ])("tells that a transfer has gone back to %s after half a minute", async (state, goBack) => {
+    const status = createDelivered(1);
+    const first = world.open([hashOf(1)]);
+    await world.advance(0);
+    first.watch?.onEnd();
+    goBack(status);
+    const second = world.open([hashOf(1)], { resumeToken: first.token });
+    await world.advance(MAX_CATCH_UP_SECONDS * 1_000 - 1_000);
+    expect(second.states).toEqual([]);
+    await world.advance(2_000);
+    expect(second.states).toEqual([state]);
   });
 
   test("refuses the token of another query, and leaves nothing behind", async () => {

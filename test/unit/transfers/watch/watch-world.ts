@@ -147,7 +147,10 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
     refresh: async (_network, query) => (await find(query))[0],
     present: (status) => ({
       message: status,
-      fingerprint: computeFingerprint(`${status.sent.id} ${status.state} ${status.delivery?.transactionHash}`),
+      fingerprint: computeFingerprint(
+        `${status.sent.id} ${status.state} ${status.delivery?.transactionHash}`,
+        status.delivery !== undefined,
+      ),
       isFinal: true,
     }),
     isFinal: async (_network, chain) => finalChains.has(chain.slug),
