@@ -168,6 +168,46 @@ describe.each(Object.entries(engines))(
   },
 );
 
+describe("quotes of a batch equal those of the SDK", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  // Shared chain state computes Uniswap's swaps from ticks, which the recording does not have.
+  const cases = [...golden.cases.entries()].filter(([, { destination }]) => destination.uniswapOut.length === 0);
+  test.each(cases)("golden case %i, among others", async (_, goldenCase) => {
+    const { response } = goldenCase;
+    const { request, access } = replay(goldenCase);
+    const chains = () => ({ ...access, hasCustomEndpoint: () => false });
+    const monotonicNow = () => performance.now();
+    const engine = createSnapshotEngine({
+      ...{ ...deps, chains, maxAgeMs: undefined, maxStaleMs: 30_000 },
+      clocks: { now: () => Date.now(), monotonicNow },
+    });
+    const amounts = [request.amountIn, 1n, request.amountIn];
+    const batch = engine.prepareQuotes(
+      amounts.map((amountIn) => ({ ...request, amountIn })),
+      requester,
+    );
+    for (const index of [0, 2]) {
+      const prepared = await batch[index];
+      if (prepared === undefined) throw new Error("no result");
+      const { quote } = await prepared();
+      expect({
+        amountOutMin: quote.amountOutMin.toString(),
+        bonderFee: quote.bonderFee.toString(),
+        estimatedRecieved: quote.estimatedReceived.toString(),
+        deadline: quote.deadline,
+      }).toEqual({
+        amountOutMin: response.amountOutMin,
+        bonderFee: response.bonderFee,
+        estimatedRecieved: response.estimatedRecieved,
+        deadline: response.deadline,
+      });
+    }
+  });
+});
+
 describe("details equal the SDK's getSendData", () => {
   afterEach(() => {
     vi.useRealTimers();
