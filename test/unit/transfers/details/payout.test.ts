@@ -133,6 +133,12 @@ describe("a bond with a swap", () => {
     expect(find(events, { ...sent, id: other })).toEqual(got(AMOUNT - FEE, "hUSDT", true));
   });
 
+  test("does not count what the next bond of the same transaction pays", () => {
+    const { find, bonded, mintFee, swap } = setup("USDT", "arbitrum");
+    const events = [bonded(), mintFee, bonded(repeatedByteHash("78")), ...swap(BOUGHT)];
+    expect(find(events)).toEqual({ isDelivered: true, payout: undefined });
+  });
+
   test("does not count tokens that somebody else sends the recipient or the wrapper", () => {
     const { find, bonded, contracts } = setup("USDT", "arbitrum");
     const { token, hToken, ammWrapper } = contracts;
