@@ -47,17 +47,19 @@ export interface Http1Connections {
   getPendingResponses(socket: Duplex): readonly ServerResponse[];
 }
 
+/** Key of the responses of a connection. A property: the monitor reads those of ten thousand connections each second. */
+const RESPONSES = Symbol("responses");
+
 /** Accepts the requests of an HTTP/1.1 server and rejects invalid input. */
 export function serveHttp1(
   http1: Server,
   { throttle, monitor, isDraining, onRequest, onProtocolError }: Http1Options,
 ): Http1Connections {
-  const responsesBySocket = new WeakMap<Duplex, PendingResponses>();
-  function getResponses(socket: Duplex): PendingResponses {
-    const existing = responsesBySocket.get(socket);
+  function getResponses(socket: Duplex & { [RESPONSES]?: PendingResponses }): PendingResponses {
+    const existing = socket[RESPONSES];
     if (existing !== undefined) return existing;
     const responses: PendingResponses = { pending: [], latest: undefined };
-    responsesBySocket.set(socket, responses);
+    socket[RESPONSES] = responses;
     return responses;
   }
   function adopt(socket: Socket, start: Buffer): void {

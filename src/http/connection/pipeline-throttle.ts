@@ -62,6 +62,8 @@ const ALERT_MS = 60_000;
 export function createPipelineThrottle(limits: HttpLimits, schedule: FairScheduler): PipelineThrottle {
   const connections = new Map<Duplex, ThrottledConnection>();
   let pipelined = 0;
+  /** Connections that may hold bytes. */
+  let throttled = 0;
   let bursts = 0;
   let alertTimer: NodeJS.Timeout | undefined;
 
@@ -124,6 +126,7 @@ export function createPipelineThrottle(limits: HttpLimits, schedule: FairSchedul
     const { socket, parse, parseEnd } = connection;
     if (connection.isThrottled || socket.destroyed) return;
     connection.isThrottled = true;
+    throttled += 1;
     socket.off("data", parse);
     socket.off("end", parseEnd);
     socket.on("data", (chunk: Buffer) => {
@@ -180,6 +183,7 @@ export function createPipelineThrottle(limits: HttpLimits, schedule: FairSchedul
       socket.once("close", () => {
         connections.delete(socket);
         connection.held = undefined;
+        if (connection.isThrottled) throttled -= 1;
       });
       if (isPipelined(start) || alertTimer !== undefined) throttle(connection);
     },
@@ -210,7 +214,7 @@ export function createPipelineThrottle(limits: HttpLimits, schedule: FairSchedul
       connection.held = undefined;
       socket.resume();
     },
-    countHeldBytes: (socket) => connections.get(socket)?.held?.length ?? 0,
+    countHeldBytes: (socket) => (throttled === 0 ? 0 : (connections.get(socket)?.held?.length ?? 0)),
     countPipelined: () => pipelined,
   };
 }

@@ -62,6 +62,9 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
   let openRequests = 0;
   let checkAt = REQUESTS_PER_CHECK;
   let unsentBytes = 0;
+  /** Whether the last check found anything waiting, and this one: otherwise thousands of connections need no look-up. */
+  let hadBacklogs = false;
+  let hasBacklogs = false;
   let timer: NodeJS.Timeout | undefined;
 
   /** Returns whether bytes have been waiting for too long. Bytes that wait behind them get a deadline of their own. */
@@ -73,9 +76,10 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     now: number,
   ): boolean {
     if (waiting === 0) {
-      backlogs.delete(owner);
+      if (hadBacklogs) backlogs.delete(owner);
       return false;
     }
+    hasBacklogs = true;
     const backlog = backlogs.get(owner);
     if (backlog !== undefined && !isSent(backlog)) return now >= backlog.deadline;
     const allowedMs = Math.max(limits.responseMs, (waiting / limits.minBytesPerSecond) * 1000);
@@ -120,12 +124,17 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
   function checkHttp1(socket: Socket, now: number): number {
     const responses = connections.getPendingResponses(socket);
     const waiting = socket.writableLength;
-    if (isConnectionOverdue(socket, waiting, socket.bytesWritten - waiting, now)) {
+    // Node.js adds up the bytes written of all that waits: not for connections at which nothing does.
+    const sent = waiting === 0 ? 0 : socket.bytesWritten - waiting;
+    if (isConnectionOverdue(socket, waiting, sent, now)) {
       cut(socket, "response_deadline");
       return 0;
     }
     let bytes = connections.countHeldBytes(socket) + (responses.at(-1)?.req.readableLength ?? 0);
-    for (const response of responses) bytes += Math.max(0, response.writableLength - countSharedBytes(response));
+    for (const response of responses) {
+      const { writableLength } = response;
+      if (writableLength > 0) bytes += Math.max(0, writableLength - countSharedBytes(response));
+    }
     return bytes;
   }
 
@@ -146,6 +155,8 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     const now = performance.now();
     const holdings: Holding<Socket>[] = [];
     unsentBytes = 0;
+    hadBacklogs = hasBacklogs;
+    hasBacklogs = false;
     let isEmpty = true;
     for (const [socket, caller] of connections.getCallers()) {
       isEmpty = false;
