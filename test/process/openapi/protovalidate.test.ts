@@ -17,8 +17,8 @@ import { readOpenApi } from "../../support/contract/response-validator.js";
 // The buf.validate rules of the contract accept exactly the requests that the service accepts, apart from the differences
 // listed below.
 
-/** The values in the lists of a batch are not among its parameters; those of a watch are parsed in its unit tests. */
-type CheckedOperation = Exclude<OperationName, "batchGetQuotes" | "watchTransfers">;
+/** The values in the lists of a batch are not among its parameters. */
+type CheckedOperation = Exclude<OperationName, "batchGetQuotes">;
 
 const contract = buildAnnotatedContract();
 const validator = createValidator();
@@ -44,8 +44,12 @@ function namesOfFields(violations: readonly Violation[]): string[] {
 /** Returns the service's error about the parameters of a request, if any. */
 function check(operation: OperationName, init: RequestInit): ServiceError | undefined {
   const error = checkMessage(operation, create(BridgeService.method[operation].input, init as never));
-  // Whether the route exists is not a question of parameters.
-  return error?.reason === "UNSUPPORTED_ROUTE" ? undefined : error;
+  return isParameterError(error) ? error : undefined;
+}
+
+/** Whether a route exists, and whether the server has an index, is not a question of parameters. */
+function isParameterError(error: ServiceError | undefined): boolean {
+  return error !== undefined && error.reason !== "UNSUPPORTED_ROUTE" && error.reason !== "INDEX_REQUIRED";
 }
 
 const HEX = "0123456789abcdefABCDEF";
@@ -97,6 +101,11 @@ const pageSizes = mostly(
 const transferIds = mostly(
   fc.oneof(hashes, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map(String)),
   fc.oneof(near(2n ** 64n), fc.stringMatching(/^[0-9]{18,21}$/), invalidHashes),
+);
+/** A list's rule of its items cannot compare numbers. */
+const watchedIds = mostly(
+  fc.oneof(hashes, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map(String)),
+  fc.oneof(fc.stringMatching(/^[0-9]{21,22}$/), fc.constantFrom("01", "-1", ""), invalidHashes),
 );
 const networks = mostly(
   fc.constantFrom("", "mainnet", "goerli"),
@@ -153,6 +162,23 @@ const requests: Readonly<Record<CheckedOperation, Arbitrary<RequestInit>>> = {
       state: mostly(fc.constantFrom("", "PENDING", "BONDED", "UNBONDABLE"), fc.oneof(fc.constant("pending"), text)),
     }),
   ) as Arbitrary<RequestInit>,
+  // Which resume tokens are valid only the service can tell.
+  watchTransfers: networks.chain((network) =>
+    fc
+      .record({
+        ...{ network: fc.constant(network), view: views, fromChain: optional(chainsOf(network)) },
+        transferId: fc.array(watchedIds, { maxLength: 3 }),
+        transferHash: fc.array(mostly(hashes, invalidHashes), { maxLength: 3 }),
+        account: mostly(accounts, invalidHashes),
+        given: fc.constantFrom("transfers", "transfers", "transfers", "account", "account", "both", "none"),
+      })
+      .map(({ given, account, transferId, transferHash, ...init }) => ({
+        ...init,
+        account: given === "account" || given === "both" ? account : "",
+        transferId: given === "transfers" || given === "both" ? transferId : [],
+        transferHash: given === "transfers" || given === "both" ? transferHash : [],
+      })),
+  ) as Arbitrary<object> as Arbitrary<RequestInit>,
   listAvailableRoutes: networks.chain((network) =>
     fc.record({
       ...{ network: fc.constant(network), token: tokens, rpcUrl: rpcUrlsOf(network), view: views },
@@ -165,6 +191,7 @@ const PATHS: Readonly<Record<CheckedOperation, string>> = {
   getQuote: "/v1/quote",
   getTransferStatus: "/v1/transfer-status",
   listTransfers: "/v1/transfers",
+  watchTransfers: "/v1/transfers:watch",
   listAvailableRoutes: "/v1/available-routes",
 };
 
@@ -177,7 +204,10 @@ function printQuery({ rpcUrl = {}, slippage, ...texts }: RequestInit): string | 
   if (Object.values(rpcUrl).includes("")) return undefined;
   const urls = Object.entries(rpcUrl).map(([key, url]) => [`rpcUrl[${key}]`, url] as const);
   const pairs = Object.entries({ ...texts, slippage }).filter(([, value]) => value !== undefined);
-  return toQuery([...pairs.map(([name, value]) => [name, String(value)] as const), ...urls]);
+  // An empty item of a list would be left out.
+  if (pairs.some(([, value]) => Array.isArray(value) && value.includes(""))) return undefined;
+  const printed = pairs.flatMap(([name, value]) => [value].flat().map((item) => [name, String(item)] as const));
+  return toQuery([...printed, ...urls]);
 }
 
 describe.each(Object.keys(requests) as CheckedOperation[])("%s", (operation) => {
@@ -196,8 +226,7 @@ describe.each(Object.keys(requests) as CheckedOperation[])("%s", (operation) => 
         if (query === undefined) return;
         counts.queries += 1;
         const queryError = checkQuery(PATHS[operation], query);
-        const isRejected = queryError !== undefined && queryError.reason !== "UNSUPPORTED_ROUTE";
-        expect(isRejected).toBe(error !== undefined);
+        expect(isParameterError(queryError)).toBe(error !== undefined);
       }),
       { numRuns: 3000 },
     );
@@ -226,6 +255,17 @@ describe("the rules do not express", () => {
     expect(check(operation, init)?.reason).toBe(reason);
   });
 
+  test.each([
+    ["that an ID of CCTP has 64 bits", { transferId: [String(2n ** 64n)] }],
+    [
+      "that the lists together have 100 items",
+      { transferId: Array(51).fill(hash), transferHash: Array(50).fill(hash) },
+    ],
+  ])("%s", (_, init) => {
+    expect(findViolations("watchTransfers", init as object)).toEqual([]);
+    expect(check("watchTransfers", init as object)?.reason).toBe("INVALID_PARAMETER");
+  });
+
   test("that hashes of different case are equal", () => {
     const init = { transferHash: hash, transactionHash: hash.toUpperCase() };
     expect(findViolations("getTransferStatus", init)).toEqual([]);
@@ -249,7 +289,9 @@ test("the rules accept the example responses of gen/openapi.json", () => {
     paths: Record<string, { get: { responses: { 200: { content: { "application/json": { example: JsonValue } } } } } }>;
   };
   for (const [operation, path] of Object.entries(PATHS)) {
-    const { output } = BridgeService.method[operation as OperationName];
+    const { output, methodKind } = BridgeService.method[operation as OperationName];
+    // Its example is a stream of events.
+    if (methodKind !== "unary") continue;
     const example = paths[path]?.get.responses[200].content["application/json"].example as JsonValue;
     const message = fromJson(output, Array.isArray(example) ? { routes: example } : example);
     expect(validator.validate(getMessageType(contract, output.typeName), message as never).kind).toBe("valid");
