@@ -14,11 +14,14 @@ import {
   type SoakState,
   sleep,
 } from "./support/soak-traffic.js";
+import { runWatches } from "./support/soak-watches.js";
 
 // Measures what a process still holds of finished requests: every protocol at a moderate rate, hardly any key twice, with
-// custom endpoints and faults that come and go, and dropped connections. SOAK_MINUTES sets the duration.
+// custom endpoints and faults that come and go, and dropped connections; beside them watches of transfers, which are sent
+// and delivered meanwhile. SOAK_MINUTES sets the duration, SOAK_WATCHES the number of watches.
 
 const minutes = Number(process.env.SOAK_MINUTES ?? 10);
+const watches = Number(process.env.SOAK_WATCHES ?? 1_000);
 const SAMPLE_INTERVAL_MS = 10_000;
 /** Share of the run in which caches fill and code is compiled; its samples are ignored. */
 const WARM_UP_SHARE = 0.25;
@@ -96,7 +99,7 @@ async function measure(
     proxies.set(name, proxy);
     proxied[name] = proxy.url;
   }
-  const gateway = await startServer("gateway", proxied);
+  const gateway = await startServer("gateway", { ...proxied, WATCH_MAX_PER_CALLER: "0" });
   const before = await gateway.resourceUsage();
   const state: SoakState = { outcomes: new Map(), problems: [], isOver: false };
   try {
@@ -105,9 +108,10 @@ async function measure(
       .filter(({ expectedState }) => expectedState !== "NOT_FOUND")
       .map(({ transferId }) => transferId);
     const endpoints: string[] = ["http://127.0.0.1:1"];
-    console.log(`soak: ${minutes} minutes, ${REQUESTS_PER_SECOND} requests per second`);
-    const [samples] = await Promise.all([
+    console.log(`soak: ${minutes} minutes, ${REQUESTS_PER_SECOND} requests per second, ${watches} watches`);
+    const [samples, watched] = await Promise.all([
       sample(gateway, state),
+      runWatches({ url: gateway.url, watches }, { environment, ids }, state),
       generateLoad(gateway, { routes, ids, endpoints }, state),
       dropConnections(gateway, routes, state),
       injectFaults(proxies, state),
@@ -116,6 +120,8 @@ async function measure(
     const outcomes = [...state.outcomes].sort(([, a], [, b]) => b - a).map(([name, count]) => `${name}: ${count}`);
     console.log(`responses: ${outcomes.join(", ")}; invalid: ${state.problems.length}`);
     for (const problem of state.problems.slice(0, 10)) console.log(`  ${problem}`);
+    const { events, reconnects, completed } = watched;
+    console.log(`watches: ${events} events, ${reconnects} connections resumed, ${completed} watches complete`);
     const hasPassed = [isFlat(samples), await isSettled(gateway, before), state.problems.length === 0].every(Boolean);
     if (!hasPassed) process.exitCode = 1;
   } finally {
