@@ -119,7 +119,7 @@ async function measure(
     ]);
     const outcomes = [...state.outcomes].sort(([, a], [, b]) => b - a).map(([name, count]) => `${name}: ${count}`);
     console.log(`responses: ${outcomes.join(", ")}; invalid: ${state.problems.length}`);
-    for (const problem of state.problems.slice(0, 10)) console.log(`  ${problem}`);
+    for (const problem of state.problems.slice(0, 40)) console.log(`  ${problem}`);
     const { events, reconnects, completed } = watched;
     console.log(`watches: ${events} events, ${reconnects} connections resumed, ${completed} watches complete`);
     const hasPassed = [isFlat(samples), await isSettled(gateway, before), state.problems.length === 0].every(Boolean);

@@ -68,6 +68,8 @@ async function sendAndDeliver(
   const noSwap = { amountOutMin: 0n, deadline: 0, destinationAmountOutMin: 0n, destinationDeadline: 0 };
   const order = { token: "HOP", source, destination, from, recipient: from, amount: AMOUNT, bonderFee: 10n ** 17n };
   const deliveries: Promise<void>[] = [];
+  // One after the other: they are transactions of one account.
+  let last = Promise.resolve();
   for (; !state.isOver && transfers.size < MAX_TRANSFERS; await sleep(1_000)) {
     const { transactionHash, logs } = await sendTransfer(chains, { ...order, ...noSwap });
     const [sent] = parseSentTransfers(source, logs);
@@ -76,8 +78,11 @@ async function sendAndDeliver(
     transfers.set(transactionHash, transfer);
     const deliver = async (): Promise<void> => {
       await sleep(randomInt(30_000));
-      await deliverTransfer(chains, sent);
-      transfer.deliveredAt = performance.now();
+      last = last.then(async () => {
+        await deliverTransfer(chains, sent);
+        transfer.deliveredAt = performance.now();
+      });
+      await last;
     };
     deliveries.push(deliver());
   }
@@ -128,10 +133,12 @@ async function watchOne({ url, isHttp2, transfers, ids }: WatcherDeps, counts: W
       return;
     }
     if (stream.status === 204) {
+      stream.close();
       counts.completed += 1;
       return;
     }
     if (stream.status !== 200) {
+      stream.close();
       counts.problems.push(`a watch was answered with ${stream.status}: ${path}`);
       await sleep(1_000);
       return;
@@ -195,10 +202,14 @@ function openStream(url: string, path: string, token: string, isHttp2: boolean):
       return;
     }
     const session: ClientHttp2Session = connectHttp2(url);
-    session.on("error", (error) => resolve(error.message));
+    const fail = (reason: string): void => {
+      session.destroy();
+      resolve(reason);
+    };
+    session.on("error", (error) => fail(error.message));
     const stream = session.request({ ":path": path, ...headers });
-    stream.on("error", (error) => resolve(error.message));
-    stream.on("close", () => resolve(`closed with ${stream.rstCode}`));
+    stream.on("error", (error) => fail(error.message));
+    stream.on("close", () => fail(`closed with ${stream.rstCode}`));
     stream.on("response", ({ ":status": status = 0 }) =>
       resolve({ status, body: stream, openedAt, close: () => session.destroy() }),
     );
