@@ -171,6 +171,7 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
     events,
     finalChains,
     getFacts,
+    getClient: (slug: string) => clients.get(slug) as ChainClient,
     countLookups: () => lookups,
     countRequests: () => [...facts.values()].reduce((sum, { batches }) => sum + batches, 0),
     /** Makes a status known to lookups, under its ID and its transaction. */
