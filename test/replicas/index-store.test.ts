@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { getNetwork } from "../../src/hop/networks.js";
+import type { ChangedTransfer } from "../../src/transfers/index/store/changes/index-changes.js";
 import type { IndexStore } from "../../src/transfers/index/store/index-store.js";
 import { openIndex } from "../../src/transfers/index/store/open-index.js";
 import type { DeliveredRow } from "../../src/transfers/index/store/pages/delivered-statement.js";
@@ -134,7 +135,9 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
       const { changed: expected, ...rest } = await sqlite.changes.readChanges(after, limit);
       expect(changes).toEqual(rest);
       // A database returns the rows that it inserts or deletes in an order of its own.
-      if (limit === 100_000) expect(new Set(changed)).toEqual(new Set(expected));
+      const withoutPlaces = (changes: readonly ChangedTransfer[]) =>
+        new Set(changes.map(({ sequence: _, nonce: __, ...change }) => change));
+      if (limit === 100_000) expect(withoutPlaces(changed)).toEqual(withoutPlaces(expected));
     }
   });
 

@@ -114,6 +114,12 @@ export const createMigrations = (bytes: ColumnDataType): Readonly<Record<string,
           .execute();
     },
   },
+  "2026-11-nonces": {
+    async up(db: Kysely<unknown>) {
+      if (!(await hasColumn(db, "changes", "nonce")))
+        await db.schema.alterTable("changes").addColumn("nonce", "bigint").execute();
+    },
+  },
 });
 
 async function hasColumn(db: Kysely<unknown>, table: string, column: string): Promise<boolean> {

@@ -69,6 +69,11 @@ export interface ChangeRow {
   readonly kind: SendRow["kind"] | null;
   readonly account: Uint8Array | null;
   readonly recipient: Uint8Array | null;
+  /**
+   * A random number of the transaction that recorded the change; null in rows of older versions. A copy of an index, or one that
+   * was restored, goes on with the same sequences: this tells them apart.
+   */
+  readonly nonce: number | null;
 }
 
 /** One row: the sequence of the newest change. */

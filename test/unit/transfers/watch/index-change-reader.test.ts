@@ -11,7 +11,15 @@ afterEach(() => {
 
 function createChange(number: number): ChangedTransfer {
   const text = String(number);
-  return { transferId: text, transactionHash: text, deliveryHash: undefined, account: text, recipient: text };
+  return {
+    sequence: number,
+    nonce: 1,
+    transferId: text,
+    transactionHash: text,
+    deliveryHash: undefined,
+    account: text,
+    recipient: text,
+  };
 }
 
 /** A feed with changes 1 to `newest`, of which those up to `lost` are not kept any more. */

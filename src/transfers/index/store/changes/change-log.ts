@@ -1,11 +1,14 @@
+import { randomInt } from "node:crypto";
 import { type Kysely, sql } from "kysely";
 import type { ChangeRow, IndexTables } from "../schema.js";
 
-/** A change without its sequence. */
-export type Change = Omit<ChangeRow, "sequence">;
+/** A change that has no place in the log yet. */
+export type Change = Omit<ChangeRow, "sequence" | "nonce">;
 
 /** Changes that are kept for readers; 130 bytes each. Who was away for longer reads all states again. */
 export const MAX_CHANGES = 100_000;
+
+const MAX_NONCE = 2 ** 48 - 1;
 
 /**
  * Appends changes to the change log, and removes the oldest ones. Call it last in a transaction: it takes the lock of the
@@ -26,7 +29,8 @@ export async function recordChanges(
     .returning("value")
     .executeTakeFirstOrThrow();
   const first = Number(value) - unique.size + 1;
-  const rows = Array.from(unique.values(), (change, index) => ({ ...change, sequence: first + index }));
+  const nonce = randomInt(1, MAX_NONCE);
+  const rows = Array.from(unique.values(), (change, index) => ({ ...change, sequence: first + index, nonce }));
   // Of more changes than are kept, those that would be removed at once are not written.
   for (let start = Math.max(0, rows.length - MAX_CHANGES); start < rows.length; start += rowsPerStatement)
     await transaction

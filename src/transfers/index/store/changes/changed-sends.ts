@@ -14,6 +14,7 @@ export interface ChangedSendRow {
   readonly delivery_hash: string | null;
   readonly account: string | null;
   readonly recipient: string | null;
+  readonly nonce: number | null;
 }
 
 /** What a feed reads of one state of the index. */
@@ -35,7 +36,7 @@ export function selectChanges(db: Kysely<IndexTables>, toHexText: ToHexText) {
       eb.selectFrom("changes").selectAll().where("sequence", ">", 0).orderBy("sequence").limit(1).as("c"),
     )
     .leftJoin("sends as s", (join) => join.onRef("s.arrival_key", "=", "c.arrival_key").on("c.kind", "is", null))
-    .select(["c.sequence"])
+    .select(["c.sequence", "c.nonce"])
     .select(({ fn }) => fn.coalesce("c.kind", "s.kind").as("kind"))
     .select([
       toHexText("c.arrival_key").as("arrival_key"),
@@ -57,10 +58,9 @@ export function toIndexChanges(afterSequence: number, { newest, oldest, rows }: 
 }
 
 function toChangedTransfer(row: ChangedSendRow): ChangedTransfer[] {
-  const { kind, arrival_key, transaction_hash, delivery_hash, account, recipient } = row;
+  const { sequence, nonce, kind, arrival_key, transaction_hash, delivery_hash, account, recipient } = row;
   if (kind === null || transaction_hash === null || account === null || recipient === null) return [];
   const transferId = toTransferId({ kind, arrival_key, transaction_hash });
-  return [
-    { transferId, transactionHash: transaction_hash, deliveryHash: delivery_hash ?? undefined, account, recipient },
-  ];
+  const hashes = { transactionHash: transaction_hash, deliveryHash: delivery_hash ?? undefined };
+  return [{ sequence, nonce: nonce ?? 0, transferId, ...hashes, account, recipient }];
 }

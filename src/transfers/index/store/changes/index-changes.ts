@@ -2,6 +2,9 @@ import type { MaybePromise } from "../../../../resilience/maybe-async.js";
 
 /** A transfer that has changed. Hex is lower case. */
 export interface ChangedTransfer {
+  readonly sequence: number;
+  /** Tells apart changes of different indexes that have one sequence; 0: unknown. */
+  readonly nonce: number;
   /** The transfer ID; for a transfer from L1 the transaction's hash; for CCTP the decimal nonce. */
   readonly transferId: string;
   /** Hash of the sending transaction. */

@@ -63,7 +63,10 @@ describe("a change feed", () => {
     };
     expect(await index.changes.readChanges(0, 10)).toEqual({
       sequence: 2,
-      changed: [expected, expect.objectContaining({ transferId: hashFromName("b") })],
+      changed: [
+        { ...expected, sequence: 1, nonce: expect.any(Number) },
+        expect.objectContaining({ transferId: hashFromName("b") }),
+      ],
       hasMore: false,
       isComplete: true,
     });
@@ -72,6 +75,15 @@ describe("a change feed", () => {
     expect(await index.changes.readChanges(2, 10)).toMatchObject({ sequence: 3, changed: [delivered] });
     await index.store.rollBack(await readCursor(index, ARBITRUM_CHAIN_ID), block(0));
     expect(await index.changes.readChanges(3, 10)).toMatchObject({ sequence: 4, changed: [delivered] });
+  });
+
+  test("gives the changes of each transaction a nonce of their own", async () => {
+    const index = await open();
+    await advance(index, OPTIMISM_CHAIN_ID, 1, { sends: [send("a"), send("b")] });
+    await advance(index, OPTIMISM_CHAIN_ID, 2, { sends: [send("c")] });
+    const [a, b, c] = (await index.changes.readChanges(0, 10)).changed;
+    expect(a?.nonce).toBeGreaterThan(0);
+    expect([b?.nonce, c?.nonce === a?.nonce]).toEqual([a?.nonce, false]);
   });
 
   test("tells of a transfer that a reorg has removed, with its accounts", async () => {
