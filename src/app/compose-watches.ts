@@ -7,6 +7,7 @@ import type { Metrics } from "../observability/metrics/metrics.js";
 import { createTransferPresenter } from "../operations/transfer-presenter.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import { monotonicNow } from "../resilience/clock.js";
+import { type AccountWatches, createAccountWatches } from "../transfers/watch/account/account-watches.js";
 import { createFollowers } from "../transfers/watch/following/followers.js";
 import { createWatchLookups } from "../transfers/watch/following/watch-lookups.js";
 import { createIndexChangeReader } from "../transfers/watch/index-change-reader.js";
@@ -47,9 +48,28 @@ export function composeWatches(options: ComposeWatchesOptions): TransferWatcher<
     getChains: (network) => chains.forBackground(network.slug),
     onPoll: metrics.onWatchPoll,
   });
+  const { lister } = transfers;
+  const readAs = (caller: string) => ({ caller, signal: closing.signal });
+  const accounts: AccountWatches<GetTransferStatusResponse> | undefined =
+    lister &&
+    createAccountWatches<GetTransferStatusResponse>({
+      now: monotonicNow,
+      isIndexed: lister.isIndexed,
+      getFeed: transfers.indexChanges,
+      listTransfers: async ({ account, caller }, limit) => {
+        const filter = { account, state: undefined, token: undefined, source: undefined, destination: undefined };
+        return (await lister.list(filter, undefined, limit, readAs(caller))).transfers;
+      },
+      findTransfers: ({ transferId, transactionHash }, { caller }) =>
+        lister.find(transferId, transactionHash, readAs(caller)),
+      present: (status, { network, isFull, caller }) =>
+        run(network, caller, (context) => present(status, isFull, context)),
+      onEvent: metrics.onWatchEvent,
+    });
   const watcher = createTransferWatcher({
     ...clocks,
     followers,
+    accounts,
     maxLifetimeMs: config.watchMaxSeconds * 1_000,
     maxWatches: config.watchMaxStreams,
     maxWatchesPerCaller: config.watchMaxPerCaller,

@@ -4,6 +4,7 @@ import type {
   WatchTransfersResponse,
 } from "../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../errors.js";
+import type { Network } from "../hop/networks.js";
 import type { WatchSink } from "../transfers/watch/transfer-watch.js";
 import type { TransferWatcher } from "../transfers/watch/transfer-watcher.js";
 import type { WatchTarget } from "../transfers/watch/watch-target.js";
@@ -18,28 +19,32 @@ export function createWatchTransfers(deps: {
   readonly watcher: TransferWatcher<GetTransferStatusResponse>;
 }): StreamOperation<WatchTransfersRequest, WatchTransfersResponse> {
   return (request, stream, context) => {
-    const targets = parseTargets(request);
     const network = parseNetwork(request.network);
+    const account = parseWatchedAccount(request);
+    const targets = account === undefined ? parseTargets(request, network) : [];
+    const isFull = parseIsFullView(request.view);
     const likelySource = request.fromChain === "" ? "" : parseChain(network, "fromChain", request.fromChain).slug;
-    if (targets.length === 0)
-      throw new ServiceError("INDEX_REQUIRED", `this server has no index of transfers on ${network.slug}`);
-    context.addLogFields({ network: network.slug, watched: targets.length });
     const { resumeToken } = request;
-    return deps.watcher.open({ targets, resumeToken, likelySource, caller: context.caller }, new StreamSink(stream));
+    const { caller } = context;
+    const sink = new StreamSink(stream);
+    context.addLogFields({ network: network.slug, watched: targets.length });
+    if (account !== undefined) return deps.watcher.openAccount({ network, account, isFull, resumeToken, caller }, sink);
+    return deps.watcher.open({ targets, resumeToken, likelySource, caller }, sink);
   };
 }
 
-/** Returns the transfers to watch; none for an account. @throws ServiceError. */
-function parseTargets({ transferId, transferHash, account, network: slug, view }: WatchTransfersRequest) {
-  const network = parseNetwork(slug);
+/** Returns the address to watch; undefined: transfers are to be watched. @throws ServiceError. */
+function parseWatchedAccount({ account, transferId, transferHash }: WatchTransfersRequest): string | undefined {
+  if (account === "") return undefined;
+  if (transferId.length + transferHash.length > 0)
+    throw new ServiceError("INVALID_PARAMETER", "account excludes transferId and transferHash", { field: "account" });
+  return parseAddress("account", account);
+}
+
+/** Returns the transfers to watch. @throws ServiceError. */
+function parseTargets({ transferId, transferHash, view }: WatchTransfersRequest, network: Network) {
   const isFull = parseIsFullView(view);
   const count = transferId.length + transferHash.length;
-  if (account !== "") {
-    if (count > 0)
-      throw new ServiceError("INVALID_PARAMETER", "account excludes transferId and transferHash", { field: "account" });
-    parseAddress("account", account);
-    return [];
-  }
   if (count === 0) {
     const message = "transferId, transferHash or account is required";
     throw new ServiceError("MISSING_PARAMETER", message, { field: "transferId" });

@@ -138,6 +138,7 @@ export const metricCatalogue = {
     "Distinct transfers and transactions that are watched: those that are known, and those that nobody knows yet.",
     ["state"],
   ),
+  watchedAccounts: summedGauge("watched_accounts", "Distinct accounts that are watched."),
   watchPolls: counter("watch_polls_total", "Polls of the chains for watched transfers, by outcome.", [
     ...["network", "chain", "outcome"],
   ]),

@@ -181,6 +181,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       const byState = { known: followed - unknown, unknown };
       return Object.entries(byState).map(([state, value]) => ({ labels: { state }, value }));
     },
+    watchedAccounts: () => gauge(getLoad().watches.accounts),
     watchPolls: watchPolls.toSamples,
     watchEvents: watchEvents.toSamples,
     indexLag: () =>

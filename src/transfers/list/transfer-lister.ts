@@ -51,6 +51,11 @@ export interface TransferLister {
     pageSize: number,
     context: ListContext,
   ): MaybePromise<TransferList>;
+  /**
+   * Returns the transfers of one transaction that have an ID, as `list` does: from Ethereum there may be several.
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when the index cannot be read
+   */
+  find(transferId: string, transactionHash: string, context: ListContext): MaybePromise<readonly TransferStatus[]>;
 }
 
 export interface TransferListerDeps {
@@ -94,6 +99,11 @@ export function createTransferLister({ readIndex, network, now }: TransferLister
 
   return {
     isIndexed: (other) => other === network,
+    find: (transferId, transactionHash, context) =>
+      mapMaybeAsync(
+        read((index) => index.findByTransferId(transferId), context),
+        (transfers) => transfers.filter(({ sent }) => sent.transactionHash === transactionHash).map(toStatus),
+      ),
     list(filter, after, pageSize, context) {
       const page = new PageBuilder(filter, pageSize, after ?? LIST_START);
       const readMore = (): MaybePromise<void> => {

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { ChangedTransfer, IndexChangeFeed } from "../index/store/changes/index-changes.js";
 
 /** Reads what changes in the index, for all watches of this process. */
@@ -11,13 +12,18 @@ export interface IndexChangeReaderOptions {
   readonly onChanges: (changed: readonly ChangedTransfer[]) => void;
   /** Called when changes were missed: anything may have changed. */
   readonly onGap: () => void;
+  /** Called when everything up to now was read. */
+  readonly onCaughtUp?: () => void;
+  /** Changes to read that precede the beginning. Default: none */
+  readonly lookBack?: number;
 }
 
 /** Other processes write the same index: only its sequence tells of their changes. A read of it takes some microseconds. */
 const POLL_MS = 1_000;
 const CHANGES_PER_READ = 500;
 
-export function createIndexChangeReader({ getFeed, onChanges, onGap }: IndexChangeReaderOptions): IndexChangeReader {
+export function createIndexChangeReader(options: IndexChangeReaderOptions): IndexChangeReader {
+  const { getFeed, onChanges, onGap, onCaughtUp, lookBack = 0 } = options;
   let feed: IndexChangeFeed | undefined;
   let unsubscribe: (() => void) | undefined;
   /** Sequence of the last change that was read; undefined: none was asked for yet. */
@@ -27,7 +33,7 @@ export function createIndexChangeReader({ getFeed, onChanges, onGap }: IndexChan
 
   async function readAll(current: IndexChangeFeed): Promise<void> {
     const newest = await current.readSequence();
-    sequence ??= newest;
+    sequence ??= Math.max(0, newest - lookBack);
     // A lower one is of an index that was built again.
     if (newest < sequence) {
       sequence = newest;
@@ -39,7 +45,10 @@ export function createIndexChangeReader({ getFeed, onChanges, onGap }: IndexChan
       hasMore = changes.hasMore;
       if (!changes.isComplete) onGap();
       onChanges(changes.changed);
+      // Reads of a file do not wait: what precedes the beginning may be much.
+      if (hasMore && lookBack > 0) await setImmediate();
     }
+    onCaughtUp?.();
   }
 
   async function read(): Promise<void> {

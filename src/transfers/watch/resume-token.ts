@@ -124,7 +124,8 @@ function readTargets(body: Buffer, targetCount: number, issuedAt: number): reado
   return targets;
 }
 
-function computeChecksum(queryDigest: string, body: Buffer): Buffer {
+/** Returns the checksum of a token of a query. */
+export function computeChecksum(queryDigest: string, body: Buffer): Buffer {
   return hash("sha256", `${queryDigest} ${body.toString("latin1")}`, "buffer").subarray(0, CHECKSUM_BYTES);
 }
 

@@ -1,5 +1,7 @@
 import { ServiceError } from "../../errors.js";
 import { createFairQuota } from "../../resilience/fair-quota.js";
+import type { AccountQuery } from "./account/account-states.js";
+import type { AccountWatches } from "./account/account-watches.js";
 import type { Followers } from "./following/followers.js";
 import { computeQueryDigest } from "./resume-token.js";
 import { TransferWatch, type WatchEventKind, type WatchSink } from "./transfer-watch.js";
@@ -12,7 +14,12 @@ export interface TransferWatcher<M> {
    * Opens a watch. Its `onEnd` has to be called once, however it ends.
    * @throws ServiceError INVALID_PARAMETER for a bad resume token; OVERLOADED or RATE_LIMITED when too much is watched
    */
-  open(query: WatchQuery, sink: WatchSink<M>): TransferWatch<M>;
+  open(query: WatchQuery, sink: WatchSink<M>): OpenWatch;
+  /**
+   * Opens a watch of an account, as `open`.
+   * @throws ServiceError INDEX_REQUIRED without an index of the network, and as `open`
+   */
+  openAccount(query: AccountWatchQuery, sink: WatchSink<M>): OpenWatch;
   counts(): WatchCounts;
   close(): void;
 }
@@ -27,15 +34,31 @@ export interface WatchQuery {
   readonly caller: string;
 }
 
+export interface AccountWatchQuery extends AccountQuery {
+  /** Empty: a new watch. */
+  readonly resumeToken: string;
+}
+
+/** An open watch, as its stream sees it. */
+export interface OpenWatch {
+  onReady(): void;
+  onDrain(): void;
+  onEnd(): void;
+}
+
 export interface WatchCounts {
   readonly watches: number;
   /** Distinct targets, and those among them that nobody knows. */
   readonly followed: number;
   readonly unknown: number;
+  /** Distinct accounts. */
+  readonly accounts: number;
 }
 
 export interface TransferWatcherOptions<M> {
   readonly followers: Followers<M>;
+  /** undefined: there is no index. */
+  readonly accounts: AccountWatches<M> | undefined;
   /** Longest life of a watch, in milliseconds. */
   readonly maxLifetimeMs: number;
   /** Open watches, of all callers together and of one; 0: no limit. */
@@ -64,7 +87,7 @@ const LIFETIME_JITTER = 0.1;
 const RETRY_AFTER_SECONDS = 5;
 
 export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): TransferWatcher<M> {
-  const { followers, maxLifetimeMs, now, wallNow, random, onEvent } = options;
+  const { followers, accounts, maxLifetimeMs, now, wallNow, random, onEvent } = options;
   const clock = createWatchClock(now);
   const watched = createFairQuota(() => MAX_WATCHED_TARGETS);
   const openWatches = createOpenWatches(options);
@@ -84,50 +107,75 @@ export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): Tr
     throw new ServiceError(hasSpace ? "RATE_LIMITED" : "OVERLOADED", message, options);
   }
 
+  /** Creates and starts a watch within the limits of the process and of its caller. */
+  function start<W extends OpenWatch & { start(): void }>(
+    caller: string,
+    targets: number,
+    create: (times: WatchTimes, onClose: () => void) => W,
+  ): W {
+    const releaseWatch = openWatches.acquire(caller);
+    let releaseTargets: () => void;
+    try {
+      releaseTargets = acquireTargets(caller, targets);
+    } catch (error) {
+      releaseWatch();
+      throw error;
+    }
+    const times = {
+      lifetimeMs: withJitter(maxLifetimeMs, LIFETIME_JITTER),
+      bookmarkMs: withJitter(MAX_SILENCE_MS, SILENCE_JITTER),
+    };
+    let watch: W | undefined;
+    const onClose = (): void => {
+      releaseTargets();
+      releaseWatch();
+    };
+    try {
+      watch = create(times, onClose);
+      watch.start();
+      return watch;
+    } catch (error) {
+      if (watch === undefined) onClose();
+      else watch.onEnd();
+      throw error;
+    }
+  }
+
   return {
     open({ targets: givenTargets, ...query }, sink) {
       const targets = toCanonicalTargets(givenTargets);
       const queryDigest = computeQueryDigest(targets.map(getTargetKey));
-      const releaseWatch = openWatches.acquire(query.caller);
-      let releaseTargets: () => void;
-      try {
-        releaseTargets = acquireTargets(query.caller, targets.length);
-      } catch (error) {
-        releaseWatch();
-        throw error;
-      }
-      const request = {
-        ...query,
-        targets,
-        queryDigest,
-        lifetimeMs: withJitter(maxLifetimeMs, LIFETIME_JITTER),
-        bookmarkMs: withJitter(MAX_SILENCE_MS, SILENCE_JITTER),
-      };
-      let watch: TransferWatch<M> | undefined;
-      const onClose = (): void => {
-        releaseTargets();
-        releaseWatch();
-      };
-      try {
-        watch = new TransferWatch(request, sink, { followers, clock, now, wallNow, onEvent, onClose });
-        watch.start();
-        return watch;
-      } catch (error) {
-        if (watch === undefined) onClose();
-        else watch.onEnd();
-        throw error;
-      }
+      return start(query.caller, targets.length, (times, onClose) => {
+        const request = { ...query, targets, queryDigest, ...times };
+        return new TransferWatch(request, sink, { followers, clock, now, wallNow, onEvent, onClose });
+      });
     },
-    counts: () => ({ watches: openWatches.count(), ...followers.counts() }),
+    openAccount(query, sink) {
+      const { slug } = query.network;
+      if (accounts === undefined || !accounts.isIndexed(query.network))
+        throw new ServiceError("INDEX_REQUIRED", `this server has no index of transfers on ${slug}`);
+      return start(query.caller, 1, (times, onClose) =>
+        accounts.create({ ...query, ...times }, sink, { clock, onClose }),
+      );
+    },
+    counts: () => ({ watches: openWatches.count(), accounts: accounts?.count() ?? 0, ...followers.counts() }),
     close() {
       clock.close();
       followers.close();
+      accounts?.close();
     },
   };
 }
 
+/** Longest life and longest silence of a watch, in milliseconds. */
+interface WatchTimes {
+  readonly lifetimeMs: number;
+  readonly bookmarkMs: number;
+}
+
 /** Counts open watches against their limits, of the process and of each caller. */
-function createOpenWatches({ maxWatches, maxWatchesPerCaller }: TransferWatcherOptions<unknown>) {
+function createOpenWatches(limits: Pick<TransferWatcherOptions<unknown>, "maxWatches" | "maxWatchesPerCaller">) {
+  const { maxWatches, maxWatchesPerCaller } = limits;
   const openByCaller = new Map<string, number>();
   let total = 0;
   return {

@@ -37,6 +37,7 @@ function setup({ hasIndex = true, transfers = [], next, prices = "cached", outco
   const policies: CachePolicy[] = [];
   const counts: number[] = [];
   const lister: TransferLister = {
+    find: () => [],
     isIndexed: (network) => network === getNetwork("mainnet"),
     list(filter, after, pageSize) {
       lists.push({ filter, after, pageSize });

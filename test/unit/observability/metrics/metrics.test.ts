@@ -58,7 +58,7 @@ function setup() {
         upstreamRequests: 5,
         customEndpoints: 6,
         activeRoutes: 7,
-        watches: { watches: 14, followed: 15, unknown: 4 },
+        watches: { watches: 14, followed: 15, unknown: 4, accounts: 6 },
         callsPerSecond: 9.5,
         sharedState: {
           topics: ["chain mainnet polygon", "prices"],

@@ -206,7 +206,7 @@ describe("a resumed watch", () => {
     first.watch?.onEnd();
     expect(() => world.open([hashOf(2)], { resumeToken: first.token })).toThrow(/resumeToken/);
     expect(() => world.open([hashOf(1)], { resumeToken: first.token, isFull: true })).toThrow(/resumeToken/);
-    expect(world.watcher.counts()).toEqual({ watches: 0, followed: 0, unknown: 0 });
+    expect(world.watcher.counts()).toEqual({ watches: 0, followed: 0, unknown: 0, accounts: 0 });
   });
 });
 
@@ -221,7 +221,7 @@ describe("a watch ends", () => {
     await world.advance(1_500);
     expect(caller.ending).toBe("interrupted");
     expect(caller.events.at(-1)?.kind).toBe("bookmark");
-    expect(world.watcher.counts()).toEqual({ watches: 0, followed: 0, unknown: 0 });
+    expect(world.watcher.counts()).toEqual({ watches: 0, followed: 0, unknown: 0, accounts: 0 });
   });
 
   test("with a bookmark when the server stops, which tells only what was sent", async () => {

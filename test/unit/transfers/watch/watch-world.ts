@@ -6,8 +6,8 @@ import type { TransferQuery } from "../../../../src/transfers/sources/transfer-s
 import type { TransferStatus } from "../../../../src/transfers/status.js";
 import { createFollowers } from "../../../../src/transfers/watch/following/followers.js";
 import { computeFingerprint } from "../../../../src/transfers/watch/resume-token.js";
-import type { TransferWatch, WatchSink } from "../../../../src/transfers/watch/transfer-watch.js";
-import { createTransferWatcher } from "../../../../src/transfers/watch/transfer-watcher.js";
+import type { WatchSink } from "../../../../src/transfers/watch/transfer-watch.js";
+import { createTransferWatcher, type OpenWatch } from "../../../../src/transfers/watch/transfer-watcher.js";
 import type { WatchTarget } from "../../../../src/transfers/watch/watch-target.js";
 import { unavailableError } from "../../../support/stubs/transfer-fixtures.js";
 
@@ -27,7 +27,7 @@ export class CallerStub implements WatchSink<TransferStatus> {
   readonly events: SentEvent[] = [];
   ending: "open" | "complete" | "interrupted" | Error = "open";
   isReading = true;
-  watch: TransferWatch<TransferStatus> | undefined;
+  watch: OpenWatch | undefined;
 
   isReady(): boolean {
     return this.isReading;
@@ -161,7 +161,16 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
     onPoll: () => {},
   });
   const watcher = createTransferWatcher({
-    ...{ followers, maxLifetimeMs, maxWatches, maxWatchesPerCaller, now, wallNow: now, random: () => 0 },
+    ...{
+      followers,
+      accounts: undefined,
+      maxLifetimeMs,
+      maxWatches,
+      maxWatchesPerCaller,
+      now,
+      wallNow: now,
+      random: () => 0,
+    },
     onEvent: (kind) => events.push(kind),
   });
 
