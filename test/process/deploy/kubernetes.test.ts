@@ -50,7 +50,9 @@ describe("the manifests", () => {
       of("Service").spec.selector,
       of("PodDisruptionBudget").spec.selector.matchLabels,
       of("NetworkPolicy").spec.podSelector.matchLabels,
-      pod.spec.topologySpreadConstraints[0].labelSelector.matchLabels,
+      ...pod.spec.topologySpreadConstraints.map(
+        (each: { labelSelector: { matchLabels: object } }) => each.labelSelector.matchLabels,
+      ),
     ];
     for (const selector of selectors) expect(selector).toEqual(labels);
     expect(of("HorizontalPodAutoscaler").spec.scaleTargetRef).toEqual({
@@ -77,10 +79,13 @@ describe("the manifests", () => {
       expect(known).toContain(toTableVariable(name));
     }
     expect(() => loadConfig({ ...of("ConfigMap").data, ...secret })).not.toThrow();
-    expect(Object.keys(secret)).toHaveLength(getNetwork("mainnet").chains.size);
-    for (const url of Object.values<string>(secret).flatMap((urls) => urls.split(","))) {
+    const endpoints = Object.entries<string>(secret).filter(([name]) => name.startsWith("RPC_URL_"));
+    expect(endpoints).toHaveLength(getNetwork("mainnet").chains.size);
+    for (const url of endpoints.flatMap(([, urls]) => urls.split(","))) {
       expect(url).toMatch(/^https:\/\/[a-z]+\.example\/KEY$/);
     }
+    for (const name of ["INDEX", "INDEX_LISTEN_URL", "SHARED_STATE"])
+      expect(new URL(secret[name]).password).toBe("KEY");
     const names = container.envFrom.flatMap((from: object) => Object.values<{ name: string }>(from as never));
     expect(names.map(({ name }: { name: string }) => name)).toEqual([
       of("ConfigMap").metadata.name,
@@ -130,7 +135,7 @@ describe("the pod", () => {
 
 describe("the network policy", () => {
   const { spec } = of("NetworkPolicy");
-  const [dns, world] = spec.egress;
+  const [dns, stores, world] = spec.egress;
 
   test("allows ingress to the main port and, for the scraper, to the metrics", () => {
     expect(spec.policyTypes).toEqual(["Ingress", "Egress"]);
@@ -140,8 +145,12 @@ describe("the network policy", () => {
     expect(scraped.from).toHaveLength(1);
   });
 
-  test("allows egress to DNS and the public internet", () => {
-    expect(spec.egress).toHaveLength(2);
+  test("allows egress to DNS, to the databases of the secret, and to the public internet", () => {
+    expect(spec.egress).toHaveLength(3);
+    expect(stores.to).toEqual([{ podSelector: { matchLabels: { "hop-gateway/store": "true" } } }]);
+    const ports = stores.ports.map(({ port }: { port: number }) => port);
+    const { INDEX, SHARED_STATE } = of("Secret").stringData;
+    for (const url of [INDEX, SHARED_STATE]) expect(ports).toContain(Number(new URL(url).port));
     expect(dns.ports.map(({ port }: { port: number }) => port)).toEqual([53, 53]);
     expect(dns.to).toHaveLength(1);
     expect(world.to.map(({ ipBlock }: { ipBlock: { cidr: string } }) => ipBlock.cidr)).toEqual([
@@ -164,9 +173,9 @@ describe("the network policy", () => {
   });
 });
 
-test("the autoscaler keeps two pods, one of which may be evicted", () => {
+test("the autoscaler keeps three pods, one of which may be evicted", () => {
   const { minReplicas, maxReplicas } = of("HorizontalPodAutoscaler").spec;
-  expect(minReplicas).toBeGreaterThanOrEqual(2);
+  expect(minReplicas).toBeGreaterThanOrEqual(3);
   expect(maxReplicas).toBeGreaterThan(minReplicas);
   expect(of("PodDisruptionBudget").spec.maxUnavailable).toBe(1);
   // A replica count in the deployment would conflict with the autoscaler.

@@ -141,7 +141,8 @@ describe.skipIf(promtool === undefined)("promtool (skipped if not installed)", (
 
   test("accepts the rules and the configuration", async () => {
     expect((await check("check", "rules", "alerts.yml")).stdout).toContain(`SUCCESS: ${rules.length} rules found`);
-    expect((await check("check", "config", "prometheus.yml")).stdout).toContain("SUCCESS");
+    for (const name of ["prometheus.yml", "prometheus.replicas.yml"])
+      expect((await check("check", "config", name)).stdout).toContain("SUCCESS");
   });
 
   test("passes the alert tests", async () => {
