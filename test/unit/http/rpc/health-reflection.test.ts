@@ -245,13 +245,14 @@ describeOnBothPaths(() => {
       expect(filesOf(byName).map(({ name }) => name)).toEqual([
         "hop/bridge/v1/bridge.proto",
         "google/api/annotations.proto",
+        "hop/http/v1/event_stream.proto",
         "google/api/http.proto",
         "google/protobuf/descriptor.proto",
       ]);
       expect(filesOf(byExtension)[0]?.name).toBe("google/api/annotations.proto");
       expect(numbers).toMatchObject({
         case: "allExtensionNumbersResponse",
-        value: { baseTypeName: "google.protobuf.MethodOptions", extensionNumber: [72295728] },
+        value: { baseTypeName: "google.protobuf.MethodOptions", extensionNumber: [72295728, 50814] },
       });
       expect(noNumbers).toMatchObject({ case: "allExtensionNumbersResponse", value: { extensionNumber: [] } });
     });

@@ -44,12 +44,14 @@ describe("accepts", () => {
     expect(validate(response)).toEqual([]);
   });
 
-  test("the example of every operation", () => {
+  test("the example of every operation that is not a stream", () => {
     const { paths } = readOpenApi() as unknown as {
-      paths: Record<string, { get: { responses: { 200: { content: { "application/json": { example: unknown } } } } } }>;
+      paths: Record<string, { get: { responses: { 200: { content: Record<string, { example: unknown }> } } } }>;
     };
     for (const [path, { get }] of Object.entries(paths)) {
-      const { example } = get.responses[200].content["application/json"];
+      const { content } = get.responses[200];
+      if (content["text/event-stream"] !== undefined) continue;
+      const example = content["application/json"]?.example;
       const headers = { "x-request-id": "mine", ...json };
       expect(validate(createResponse({ path, headers, body: JSON.stringify(example) }))).toEqual([]);
     }
