@@ -128,6 +128,9 @@ describe("the connection to Redis", () => {
     ["a web page", "HTTP/1.1 200 OK\r\n\r\n"],
     ["a reply that nobody asked for", "_\r\n"],
     ["a text without end", `$${2 ** 31}\r\n`],
+    // The decoder of `@redis/client` 6.3.1 reads the same text again and again until the memory is full.
+    ["a text of negative length in a long list", `>${2 ** 32 - 1}\r\n$*\r\nxxxx`],
+    ["a message with a number of many digits", `>1\r\n(${"9".repeat(65_536)}\r\n`],
   ])("closes a connection over which %s arrives, and stays usable", async (_, junk) => {
     const { port, sockets } = await startFake(() => "+PONG\r\n");
     const started = start(port);
