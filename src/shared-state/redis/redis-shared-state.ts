@@ -105,7 +105,8 @@ export function createRedisSharedState(options: RedisSharedStateOptions): RedisS
     if (firstClaim !== undefined) await waitFor(firstClaim, FIRST_CLAIM_TIMEOUT_MS);
     const pending = topic.canRequest() ? requests.add(topic.name, timeoutMs) : undefined;
     if (pending === undefined) return undefined;
-    const isSent = await topic.sendRequest(pending.id, text, REQUEST_PATH_TIMEOUT_MS - FIRST_CLAIM_TIMEOUT_MS);
+    const claimTimeoutMs = firstClaim === undefined ? 0 : FIRST_CLAIM_TIMEOUT_MS;
+    const isSent = await topic.sendRequest(pending.id, text, REQUEST_PATH_TIMEOUT_MS - claimTimeoutMs);
     if (!isSent) requests.settle(pending.id, undefined);
     return pending.reply;
   }
