@@ -51,6 +51,7 @@ test("any other text, and the token of another query or number of transfers, is 
   const token = encodeResumeToken(digest, value, NOW);
   expect(() => decodeResumeToken(token, computeQueryDigest(["other"]), 1, NOW)).toThrow(/resumeToken/);
   expect(() => decodeResumeToken(token, digest, 2, NOW)).toThrow(/resumeToken/);
+  expect(() => decodeResumeToken(token, digest, 0, NOW)).toThrow(/resumeToken/);
   fc.assert(
     fc.property(fc.string(), (text) => {
       expect(() => decodeResumeToken(text, digest, 1, NOW)).toThrow(/resumeToken/);

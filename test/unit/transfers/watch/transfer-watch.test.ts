@@ -51,6 +51,15 @@ describe("bookmarks", () => {
     expect(Math.min(...silences.slice(1))).toBeGreaterThanOrEqual(12_000);
   });
 
+  test("repeat a token, but not until it is so old that it says nothing", async () => {
+    createPending(1);
+    const { events } = world.open([hashOf(1)]);
+    await world.advance(5 * 60_000);
+    expect(new Set(events.slice(1).map(({ token }) => token)).size).toBe(1);
+    await world.advance(15 * 60_000);
+    expect(new Set(events.slice(1).map(({ token }) => token)).size).toBeGreaterThan(1);
+  });
+
   test("of many watches are one timer's work", async () => {
     const callers = Array.from({ length: 1_000 }, () => world.open([hashOf(1)]));
     createPending(1);
