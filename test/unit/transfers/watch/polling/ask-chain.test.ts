@@ -16,7 +16,14 @@ let world: WatchWorld;
 afterEach(() => world.close());
 
 /** Asks a chain, and notes the batches that it got. */
-function createChain({ results }: { results?: (calls: readonly RpcCall[]) => readonly unknown[] } = {}) {
+function createChain({
+  results,
+  searchedTo,
+}: {
+  readonly results?: (calls: readonly RpcCall[]) => readonly unknown[];
+  /** The last block whose logs the endpoint searches at once. */
+  readonly searchedTo?: number;
+} = {}) {
   world = createWatchWorld();
   const facts = world.getFacts("optimism");
   const inner = world.getClient("optimism");
@@ -29,6 +36,9 @@ function createChain({ results }: { results?: (calls: readonly RpcCall[]) => rea
       return inner.sendBatch(calls, ...rest);
     },
   };
+  if (searchedTo !== undefined) {
+    client.getLogs = async (_filter, range) => ({ range: { ...range, to: searchedTo }, result: [] }) as never;
+  }
   const ask = (questions: readonly Question[], hasMulticall = true) =>
     askChain(
       client,
@@ -78,6 +88,11 @@ describe("one poll", () => {
     expect(questions.map((each) => answers.getAnswer(each).isFound)).toEqual([true, false, true]);
     expect(answers.searchedTo).toBe(5_000);
   });
+});
+
+test("an endpoint may search fewer blocks at once, and the next poll goes on there", async () => {
+  const { ask } = createChain({ searchedTo: 4_995 });
+  expect(await ask([log(TOPIC)])).toMatchObject({ head: 5_000, searchedTo: 4_995 });
 });
 
 describe("what an endpoint cannot mean", () => {
