@@ -119,9 +119,18 @@ async function measure(
     ]);
     const outcomes = [...state.outcomes].sort(([, a], [, b]) => b - a).map(([name, count]) => `${name}: ${count}`);
     console.log(`responses: ${outcomes.join(", ")}; invalid: ${state.problems.length}`);
-    for (const problem of state.problems.slice(0, 40)) console.log(`  ${problem}`);
-    const { events, reconnects, completed } = watched;
-    console.log(`watches: ${events} events, ${reconnects} connections resumed, ${completed} watches complete`);
+    const firstOfKind = new Map<string, { readonly first: string; count: number }>();
+    for (const problem of state.problems) {
+      const kind = problem.split(":")[0] ?? "";
+      const known = firstOfKind.get(kind);
+      if (known === undefined) firstOfKind.set(kind, { first: problem, count: 1 });
+      else known.count += 1;
+    }
+    for (const { first, count } of firstOfKind.values()) console.log(`  ${count} times: ${first}`);
+    const { events, reconnects, completed, refused } = watched;
+    console.log(
+      `watches: ${events} events, ${reconnects} connections resumed, ${completed} watches complete, ${refused} streams refused`,
+    );
     const hasPassed = [isFlat(samples), await isSettled(gateway, before), state.problems.length === 0].every(Boolean);
     if (!hasPassed) process.exitCode = 1;
   } finally {

@@ -29,6 +29,7 @@ export interface WatchCounts {
   events: number;
   reconnects: number;
   completed: number;
+  refused: number;
   readonly problems: string[];
 }
 
@@ -41,7 +42,7 @@ export async function runWatches(
   { environment, ids }: { readonly environment: Readonly<Record<string, string>>; readonly ids: readonly string[] },
   state: SoakState,
 ): Promise<WatchCounts> {
-  const counts: WatchCounts = { events: 0, reconnects: 0, completed: 0, problems: state.problems };
+  const counts: WatchCounts = { events: 0, reconnects: 0, completed: 0, refused: 0, problems: state.problems };
   const transfers: Transfers = new Map();
   const watchers = Array.from({ length: watches }, async (_, index) => {
     // They begin one after the other within ten seconds.
@@ -128,9 +129,11 @@ async function watchOne({ url, isHttp2, transfers, ids }: WatcherDeps, counts: W
   for (let connections = 1 + randomInt(5); connections > 0 && !state.isOver; connections -= 1) {
     const stream = await openStream(url, path, token, isHttp2);
     if (typeof stream === "string") {
-      if (!state.isOver)
-        counts.problems.push(`a watch got no response: ${stream} ${isHttp2 ? "HTTP/2" : "HTTP/1.1"} ${path}`);
-      return;
+      // All watchers are one caller, whose streams over HTTP/2 are limited together with its other requests.
+      if (stream.includes("REFUSED_STREAM")) counts.refused += 1;
+      else if (!state.isOver) counts.problems.push(`a watch got no response: ${stream} ${path}`);
+      await sleep(1_000 + randomInt(4_000));
+      continue;
     }
     if (stream.status === 204) {
       stream.close();
