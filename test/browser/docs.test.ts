@@ -4,7 +4,14 @@ import type { openBrowserPage } from "../support/browser/browser-page.js";
 import { browserPath } from "../support/browser/launch-browser.js";
 import { usePages } from "../support/browser/use-pages.js";
 
-const operations = ["getQuote", "getTransferStatus", "listAvailableRoutes"] as const;
+const operations = [
+  "getQuote",
+  "batchGetQuotes",
+  "getTransferStatus",
+  "listTransfers",
+  "watchTransfers",
+  "listAvailableRoutes",
+] as const;
 type Operation = (typeof operations)[number];
 
 describe.skipIf(browserPath === undefined)("/docs (needs chromium)", () => {

@@ -15,8 +15,12 @@ const lines = [];
 const logger = createLogger("info", { write: (line) => lines.push(line) });
 const metrics = createMetrics({
   version: "1.2.3",
-  getDependencyStatus: () => ({ chains: [], sources: [], index: undefined }),
-  getLoad: () => ({ cuts: {}, limiter: {} }),
+  getDependencyStatus: () => ({
+    chains: [],
+    sources: [],
+    prices: { differences: [], distrustedTokens: [], refusedFeeds: [] },
+  }),
+  getLoad: () => ({ cuts: {}, limiter: {}, watches: {} }),
   countLostLogLines: () => ({}),
   now: () => 0,
   monotonicNow: () => 0,

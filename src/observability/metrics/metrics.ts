@@ -8,6 +8,7 @@ import type { WatchCounts } from "../../transfers/watch/transfer-watcher.js";
 import type { DependencyStatus } from "../dependency-status.js";
 import { type MetricDescription, metricCatalogue, QUOTE_AGE_BUCKETS, RPC_DURATION_BUCKETS } from "./catalogue.js";
 import { createMetricsRegistry, type MetricFamily, type MetricsJson } from "./exposition.js";
+import { createIndexSamples } from "./index-samples.js";
 import { createLabeledCounter, Histogram, type MetricSample } from "./instruments.js";
 import { createRequestMetrics } from "./request-metrics.js";
 import { createSharedStateSamples } from "./shared-state-samples.js";
@@ -184,23 +185,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     watchedAccounts: () => gauge(getLoad().watches.accounts),
     watchPolls: watchPolls.toSamples,
     watchEvents: watchEvents.toSamples,
-    indexLag: () =>
-      (getDependencyStatus().index ?? []).map(({ chain, lagBlocks }) => ({ labels: { chain }, value: lagBlocks })),
-    indexDatabaseUp() {
-      const database = getDependencyStatus().indexDatabase;
-      return database === undefined ? [] : gauge(database.isAvailable ? 1 : 0);
-    },
-    indexDatabaseConnections: () =>
-      Object.entries(getDependencyStatus().indexDatabase?.connections ?? {}).flatMap(([pool, usage]) =>
-        Object.entries(usage).map(([state, value]) => ({ labels: { pool, state }, value })),
-      ),
-    indexDatabaseFailures: () =>
-      Array.from(getDependencyStatus().indexDatabase?.failures ?? [], ([code, value]) => ({ labels: { code }, value })),
-    indexLeasesHeld: () =>
-      Object.entries(getDependencyStatus().indexDatabase?.leases ?? {}).map(([lease, value]) => ({
-        labels: { lease },
-        value,
-      })),
+    ...createIndexSamples(getDependencyStatus),
     concurrencyLimit: () => gauge(getLoad().limiter.limit),
     inFlight: () => gauge(getLoad().limiter.inFlight),
     requestsPending: () => gauge(getLoad().pendingRequests),

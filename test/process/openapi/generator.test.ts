@@ -114,7 +114,7 @@ message Book {
     expect(paths["/v1/old/book"].get.operationId).not.toBe("findBook");
     expect(get.parameters.slice(0, 6)).toEqual([
       {
-        ...{ name: "shelves", in: "query", description: "Where." },
+        ...{ name: "shelves", in: "query", description: "Where.", style: "form", explode: true },
         schema: { type: "array", items: { $ref: "#/components/schemas/Shelf" } },
         example: ["B"],
       },
