@@ -37,7 +37,7 @@ async function* watch(transferHash: string): AsyncGenerator<components["schemas"
   let event = "";
   while (event !== "end") {
     try {
-      const headers = id === "" ? {} : { "Last-Event-ID": id };
+      const headers: Record<string, string> = id === "" ? {} : { "Last-Event-ID": id };
       const response = await fetch(`${baseUrl}/v1/transfers:watch?transferHash=${transferHash}`, { headers });
       const retryAfter = response.headers.get("retry-after");
       if (response.status === 204) return;
