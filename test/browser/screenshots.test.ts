@@ -1,17 +1,19 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { browserPath, launchBrowser } from "../support/browser/launch-browser.js";
 import { quantizePng } from "../support/browser/quantize-png.js";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
+import { useTemporaryFolder } from "../support/temporary-folder.js";
 
 // The images of the documentation. `npm run screenshots` takes them; without it, only their format is checked.
 
 const IMAGE_FOLDER = new URL("../../docs/images/", import.meta.url);
 const isUpdate = process.env.UPDATE_SCREENSHOTS === "1";
 const MAX_BYTES = 100_000;
-/** The origin in the images. Requests to it are forwarded to the gateway of the test. */
-const SHOWN_URL = "http://127.0.0.1:8000";
+/** The address in the images. The browser connects to the gateway of the test instead. */
+const SHOWN_HOST = "127.0.0.1:8000";
 
 const DESK = { width: 1280, height: 900 };
 const PHONE = { width: 390, height: 844 };
@@ -29,6 +31,14 @@ interface Scene {
   readonly fullPage: boolean;
 }
 
+/** Anvil's second account, which has sent the seeded transfers. */
+const SENDER = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+const ACCOUNT = `#account?of=${SENDER}&token=USDT`;
+const TRANSFER = "#transfer-answer .details";
+const LIST = "#account-answer .transfers li";
+/** A table whose every route has a number. */
+const VALUES = "#routes-answer .values:not(:has(tbody a:empty))";
+
 const getTransferHash = (): string => {
   const transfer = inject("network").transfers.find(({ name }) => name === "usdt-polygon-arbitrum");
   return `#transfer?of=${transfer?.transactionHash}`;
@@ -38,24 +48,38 @@ const ON_PHONE = { viewport: PHONE, fullPage: false } as const;
 const SCENES: readonly Scene[] = [
   { name: "quote", address: () => QUOTE, shown: CURVE, ...ON_DESK },
   { name: "quote-dark", address: () => QUOTE, shown: CURVE, ...ON_DESK, colorScheme: "dark" },
-  { name: "transfer", address: getTransferHash, shown: "#transfer-answer .details", ...ON_DESK },
+  { name: "transfer", address: getTransferHash, shown: TRANSFER, ...ON_DESK },
+  { name: "transfer-dark", address: getTransferHash, shown: TRANSFER, ...ON_DESK, colorScheme: "dark" },
+  { name: "account", address: () => ACCOUNT, shown: LIST, ...ON_DESK },
+  { name: "account-phone-dark", address: () => ACCOUNT, shown: LIST, ...ON_PHONE, colorScheme: "dark" },
   { name: "chains-dark", address: () => "#chains", shown: ".sources [data-state=ok]", ...ON_DESK, colorScheme: "dark" },
   { name: "routes", address: () => "#routes", shown: "#routes-answer table", ...ON_DESK },
+  { name: "routes-dollars", address: () => "#routes?token=ETH", shown: VALUES, ...ON_DESK },
   { name: "quote-phone", address: () => QUOTE, shown: CURVE, ...ON_PHONE, fullPage: true, colorScheme: "light" },
   {
     name: "routes-phone-dark",
     address: () => "#routes?token=ETH",
-    shown: "#routes-answer table",
+    shown: VALUES,
     ...ON_PHONE,
     colorScheme: "dark",
   },
 ];
 
 describe.skipIf(!isUpdate || browserPath === undefined)("taking screenshots (needs chromium):", () => {
+  const folder = useTemporaryFolder();
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
-    [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
+    const INDEX = `sqlite:${join(folder(), "index")}`;
+    gateway = await startGateway({ INDEX, INDEX_FROM: "2020-01-01" });
+    browser = await launchBrowser([`--host-resolver-rules=MAP ${SHOWN_HOST} ${new URL(gateway.url).host}`]);
+    await vi.waitFor(
+      async () => {
+        const { body } = await gateway.get(`/v1/transfers?account=${SENDER}`);
+        expect(body).toMatchObject({ coveredFrom: 0 });
+      },
+      { timeout: 60_000 },
+    );
     mkdirSync(IMAGE_FOLDER, { recursive: true });
   });
   afterAll(async () => {
@@ -71,8 +95,7 @@ describe.skipIf(!isUpdate || browserPath === undefined)("taking screenshots (nee
       timezoneId: "UTC",
       reducedMotion: "reduce",
     });
-    await page.route(`${SHOWN_URL}/**`, (route) => forwardRequest(gateway.url, route));
-    await page.goto(`${SHOWN_URL}/${address()}`);
+    await page.goto(`http://${SHOWN_HOST}/${address()}`);
     await page.locator(shown).first().waitFor();
     await waitUntilSettled(page);
     writeFileSync(new URL(`${name}.png`, IMAGE_FOLDER), quantizePng(await page.screenshot({ fullPage })));
@@ -90,13 +113,7 @@ describe("images of the documentation", () => {
   });
 });
 
-async function forwardRequest(url: string, route: Parameters<Parameters<Page["route"]>[1]>[0]): Promise<void> {
-  const { pathname, search } = new URL(route.request().url());
-  await route.fulfill({ response: await route.fetch({ url: `${url}${pathname}${search}` }) });
-}
-
-/** Waits for background requests too: the second poll of the chains knows more than the first. */
+/** Waits for background requests too: the second poll of the chains knows more than the first. A stream stays open. */
 async function waitUntilSettled(page: Page): Promise<void> {
-  await page.waitForLoadState("networkidle");
   await page.waitForTimeout(2_500);
 }

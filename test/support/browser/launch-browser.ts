@@ -16,7 +16,7 @@ const BROWSER_FLAGS = [
 ];
 
 /** Starts a headless browser with a new profile. Close it in `afterAll`. */
-export function launchBrowser(): Promise<Browser> {
+export function launchBrowser(flags: readonly string[] = []): Promise<Browser> {
   if (browserPath === undefined) throw new Error("chromium is not installed");
-  return chromium.launch({ executablePath: browserPath, headless: true, args: BROWSER_FLAGS });
+  return chromium.launch({ executablePath: browserPath, headless: true, args: [...BROWSER_FLAGS, ...flags] });
 }
