@@ -157,14 +157,15 @@ test("a dead chain fails its quotes alone, and a silent one when the time is ove
   expect(["DEADLINE_EXCEEDED", "UPSTREAM_UNAVAILABLE"]).toContain(outcomes.gnosis);
 });
 
-test("counts as many requests as it has quotes", async () => {
+test("counts as many requests as it has quotes, and as one if it is rejected", async () => {
   await gateway.stop();
   gateway = await startGateway({ ...urls(), IP_RATE_LIMIT_REQ_PER_SEC: "10", IP_RATE_LIMIT_WINDOW_MS: "60000" });
   const path = (count: number) => `/v1/quotes?${USDT}&toChain=arbitrum${"&amount=1000000".repeat(count)}`;
   expect((await gateway.get(path(6))).status).toBe(200);
   const refused = await gateway.get(path(5));
-  expect([refused.status, refused.headers.get("ratelimit-remaining")]).toEqual([429, "0"]);
+  expect([refused.status, refused.headers.get("ratelimit-remaining")]).toEqual([429, "3"]);
   expect(refused.body).toMatchObject({ reason: "RATE_LIMITED" });
+  expect((await gateway.get(path(3))).status).toBe(200);
 });
 
 test("is refused as a whole for what concerns all its quotes", async () => {
