@@ -4,7 +4,7 @@ import type { ChainClients } from "../chain/chains.js";
 import type { Config } from "../config/config.js";
 import { getNetwork } from "../hop/networks.js";
 import type { Metrics } from "../observability/metrics/metrics.js";
-import { createTransferPresenter } from "../operations/transfer-presenter.js";
+import { createTransferPresenter } from "../operations/transfers/transfer-presenter.js";
 import type { TokenPrices } from "../prices/token-prices.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { type AccountWatches, createAccountWatches } from "../transfers/watch/account/account-watches.js";

@@ -3,13 +3,13 @@ import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../../src/errors.js";
 import { readGetRoutes } from "../../../src/http/rest/get-routes.js";
 import { createQueryBinder } from "../../../src/http/rest/query-binder.js";
-import { createBatchGetQuotes } from "../../../src/operations/batch-get-quotes.js";
-import { createGetQuote } from "../../../src/operations/get-quote.js";
-import { createGetTransferStatus } from "../../../src/operations/get-transfer-status.js";
 import { createListAvailableRoutes } from "../../../src/operations/list-available-routes.js";
-import { createListTransfers } from "../../../src/operations/list-transfers.js";
 import type { CallContext, Operation } from "../../../src/operations/operation.js";
-import { createWatchTransfers } from "../../../src/operations/watch-transfers.js";
+import { createBatchGetQuotes } from "../../../src/operations/quotes/batch-get-quotes.js";
+import { createGetQuote } from "../../../src/operations/quotes/get-quote.js";
+import { createGetTransferStatus } from "../../../src/operations/transfers/get-transfer-status.js";
+import { createListTransfers } from "../../../src/operations/transfers/list-transfers.js";
+import { createWatchTransfers } from "../../../src/operations/transfers/watch-transfers.js";
 
 // The parameter checks of the service: the real query binder, and the real operations up to the point where they need
 // anything but the request.

@@ -2,18 +2,18 @@ import type {
   BatchGetQuotesRequest,
   BatchGetQuotesResponse,
   GetQuoteRequest,
-} from "../../gen/hop/bridge/v1/bridge_pb.js";
-import { ServiceError } from "../errors.js";
-import type { FeeSettings } from "../hop/fee-settings.js";
-import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
-import type { NetworkSlug } from "../hop/networks.js";
-import type { PreparedQuote, QuoteEngine, TimestampedQuote } from "../quotes/quote-engine.js";
-import type { FairQuota } from "../resilience/fair-quota.js";
-import { isPromise, type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import { createTimeSlicer, type TimeSlicer } from "../resilience/time-slicer.js";
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../errors.js";
+import type { FeeSettings } from "../../hop/fee-settings.js";
+import type { FeeSettingsSource } from "../../hop/fee-settings-source.js";
+import type { NetworkSlug } from "../../hop/networks.js";
+import type { PreparedQuote, QuoteEngine, TimestampedQuote } from "../../quotes/quote-engine.js";
+import type { FairQuota } from "../../resilience/fair-quota.js";
+import { isPromise, type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
+import { createTimeSlicer, type TimeSlicer } from "../../resilience/time-slicer.js";
+import type { CallContext, Operation } from "../operation.js";
 import { listQuoteRequests } from "./batch-requests.js";
 import { type BatchResults, createBatchResults } from "./batch-results.js";
-import type { CallContext, Operation } from "./operation.js";
 import {
   assertRouteEnabled,
   assertRouteExists,

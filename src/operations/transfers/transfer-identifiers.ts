@@ -1,5 +1,5 @@
-import { isBytes32 } from "../chain/hex.js";
-import { ServiceError } from "../errors.js";
+import { isBytes32 } from "../../chain/hex.js";
+import { ServiceError } from "../../errors.js";
 
 // What callers name transfers by. Each function returns lower case, or throws a ServiceError with the name of the field.
 

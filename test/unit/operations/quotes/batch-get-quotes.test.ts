@@ -1,17 +1,17 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterEach, expect, test, vi } from "vitest";
-import { BatchGetQuotesRequestSchema, type BatchGetQuotesResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import { ServiceError } from "../../../src/errors.js";
-import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
-import { getNetwork } from "../../../src/hop/networks.js";
-import { toServiceError } from "../../../src/http/request/error-mapping.js";
-import { createBatchGetQuotes } from "../../../src/operations/batch-get-quotes.js";
-import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
-import type { PreparedQuote, TimestampedQuote } from "../../../src/quotes/quote-engine.js";
-import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
-import { createFairQuota } from "../../../src/resilience/fair-quota.js";
-import { createTimeSlicer } from "../../../src/resilience/time-slicer.js";
-import { findAvailableRoutes } from "../../../src/routes/available-routes.js";
+import { BatchGetQuotesRequestSchema, type BatchGetQuotesResponse } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../../../src/errors.js";
+import { getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
+import { getNetwork } from "../../../../src/hop/networks.js";
+import { toServiceError } from "../../../../src/http/request/error-mapping.js";
+import type { CachePolicy, CallContext } from "../../../../src/operations/operation.js";
+import { createBatchGetQuotes } from "../../../../src/operations/quotes/batch-get-quotes.js";
+import type { PreparedQuote, TimestampedQuote } from "../../../../src/quotes/quote-engine.js";
+import type { QuoteRequest } from "../../../../src/quotes/state/quote-request.js";
+import { createFairQuota } from "../../../../src/resilience/fair-quota.js";
+import { createTimeSlicer } from "../../../../src/resilience/time-slicer.js";
+import { findAvailableRoutes } from "../../../../src/routes/available-routes.js";
 
 type BatchInit = Exclude<MessageInitShape<typeof BatchGetQuotesRequestSchema>, { $typeName: unknown }>;
 

@@ -6,20 +6,20 @@ import {
   GetTransferStatusResponse_State as State,
   TransferDetails_Substate,
   TransferDetailsSchema,
-} from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import type { ChainClients } from "../../../src/chain/chains.js";
-import { createGetTransferStatus } from "../../../src/operations/get-transfer-status.js";
-import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
-import type { TokenPrices } from "../../../src/prices/token-prices.js";
-import { mapMaybeAsync } from "../../../src/resilience/maybe-async.js";
+} from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { ChainClients } from "../../../../src/chain/chains.js";
+import type { CachePolicy, CallContext } from "../../../../src/operations/operation.js";
+import { createGetTransferStatus } from "../../../../src/operations/transfers/get-transfer-status.js";
+import type { TokenPrices } from "../../../../src/prices/token-prices.js";
+import { mapMaybeAsync } from "../../../../src/resilience/maybe-async.js";
 import type {
   DetailsOutcome,
   TransferDetails,
   TransferDetailsFinder,
-} from "../../../src/transfers/details/transfer-details.js";
-import type { LookupContext, LookupResult, TransferQuery } from "../../../src/transfers/sources/transfer-source.js";
-import type { TransferStatus } from "../../../src/transfers/status.js";
-import type { StatusCache } from "../../../src/transfers/status-cache.js";
+} from "../../../../src/transfers/details/transfer-details.js";
+import type { LookupContext, LookupResult, TransferQuery } from "../../../../src/transfers/sources/transfer-source.js";
+import type { TransferStatus } from "../../../../src/transfers/status.js";
+import type { StatusCache } from "../../../../src/transfers/status-cache.js";
 import {
   createChainAccess,
   createDeferred,
@@ -30,7 +30,7 @@ import {
   repeatedByteHash,
   type StatusOverrides,
   unavailableError,
-} from "../../support/stubs/transfer-fixtures.js";
+} from "../../../support/stubs/transfer-fixtures.js";
 
 const OBSERVED_AT_MS = 1_700_000_100_000;
 const MAX_TIMEOUT_MS = 10_000;

@@ -4,8 +4,8 @@ import {
   TransferDetailsSchema,
   type TransferLeg as TransferLegMessage,
   TransferLegSchema,
-} from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { TransferDetails, TransferLeg } from "../transfers/details/transfer-details.js";
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { TransferDetails, TransferLeg } from "../../transfers/details/transfer-details.js";
 
 /** Returns the details of a transfer as their message: what `create` would return, which takes longer. */
 export function toTransferDetailsMessage(details: TransferDetails): TransferDetailsMessage {

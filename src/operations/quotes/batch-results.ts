@@ -6,9 +6,9 @@ import {
   QuoteErrorSchema,
   type QuoteResult,
   QuoteResultSchema,
-} from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { QuoteFreshness } from "../quotes/quote-engine.js";
-import type { CachePolicy, PublicError } from "./operation.js";
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { QuoteFreshness } from "../../quotes/quote-engine.js";
+import type { CachePolicy, PublicError } from "../operation.js";
 import { toQuoteCachePolicy } from "./quote-response.js";
 
 /** The results of a batch, which come in any order. */

@@ -1,16 +1,16 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { ListTransfersRequestSchema, type ListTransfersResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import { ServiceError } from "../../../src/errors.js";
-import { getNetwork } from "../../../src/hop/networks.js";
-import { createListTransfers } from "../../../src/operations/list-transfers.js";
-import type { CachePolicy, CallContext } from "../../../src/operations/operation.js";
-import type { PriceTable } from "../../../src/prices/token-prices.js";
-import type { DetailsOutcome, TransferDetails } from "../../../src/transfers/details/transfer-details.js";
-import type { ListPosition } from "../../../src/transfers/index/store/pages/transfer-page.js";
-import type { TransferFilter, TransferLister } from "../../../src/transfers/list/transfer-lister.js";
-import type { TransferStatus } from "../../../src/transfers/status.js";
-import { createChainAccess, createStatus, repeatedByteHash } from "../../support/stubs/transfer-fixtures.js";
+import { ListTransfersRequestSchema, type ListTransfersResponse } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../../../src/errors.js";
+import { getNetwork } from "../../../../src/hop/networks.js";
+import type { CachePolicy, CallContext } from "../../../../src/operations/operation.js";
+import { createListTransfers } from "../../../../src/operations/transfers/list-transfers.js";
+import type { PriceTable } from "../../../../src/prices/token-prices.js";
+import type { DetailsOutcome, TransferDetails } from "../../../../src/transfers/details/transfer-details.js";
+import type { ListPosition } from "../../../../src/transfers/index/store/pages/transfer-page.js";
+import type { TransferFilter, TransferLister } from "../../../../src/transfers/list/transfer-lister.js";
+import type { TransferStatus } from "../../../../src/transfers/status.js";
+import { createChainAccess, createStatus, repeatedByteHash } from "../../../support/stubs/transfer-fixtures.js";
 
 const ACCOUNT = `0x${"aB".repeat(20)}`;
 const NEXT: ListPosition = {

@@ -7,8 +7,8 @@ import {
   QuoteLimitsSchema,
   type QuotePrices as QuotePricesMessage,
   QuotePricesSchema,
-} from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { QuoteDetails, QuotePrices } from "../quotes/quote-details.js";
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { QuoteDetails, QuotePrices } from "../../quotes/quote-details.js";
 
 /** Returns the details of a quote as their message: what `create` would return, which takes longer than the quote. */
 export function toQuoteDetailsMessage(details: QuoteDetails): QuoteDetailsMessage {

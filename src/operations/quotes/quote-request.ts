@@ -1,11 +1,11 @@
-import type { GetQuoteRequest } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import { ServiceError } from "../errors.js";
-import type { FeeSettings } from "../hop/fee-settings.js";
-import type { Chain, Network } from "../hop/networks.js";
-import { createRouteMap } from "../hop/route-map.js";
-import type { Token } from "../hop/tokens.js";
-import type { QuoteRequest } from "../quotes/state/quote-request.js";
-import { hasRouteContracts, isRouteEnabled, type Route } from "../routes/available-routes.js";
+import type { GetQuoteRequest } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../errors.js";
+import type { FeeSettings } from "../../hop/fee-settings.js";
+import type { Chain, Network } from "../../hop/networks.js";
+import { createRouteMap } from "../../hop/route-map.js";
+import type { Token } from "../../hop/tokens.js";
+import type { QuoteRequest } from "../../quotes/state/quote-request.js";
+import { hasRouteContracts, isRouteEnabled, type Route } from "../../routes/available-routes.js";
 import {
   parseAmount,
   parseChain,
@@ -15,7 +15,7 @@ import {
   parseSlippage,
   parseToken,
   requireParameter,
-} from "./parameters.js";
+} from "../parameters.js";
 
 /** A request for a quote whose parameters are valid; its route may not exist. */
 export interface ParsedQuoteRequest extends RequestedRoute {

@@ -1,20 +1,20 @@
-import type { GetTransferStatusRequest, GetTransferStatusResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { ChainClients, NetworkChainClients } from "../chain/chains.js";
-import { ServiceError } from "../errors.js";
-import type { Network } from "../hop/networks.js";
-import type { TokenPrices } from "../prices/token-prices.js";
-import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import { withTimeout } from "../resilience/with-timeout.js";
+import type { GetTransferStatusRequest, GetTransferStatusResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { ChainClients, NetworkChainClients } from "../../chain/chains.js";
+import { ServiceError } from "../../errors.js";
+import type { Network } from "../../hop/networks.js";
+import type { TokenPrices } from "../../prices/token-prices.js";
+import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
+import { withTimeout } from "../../resilience/with-timeout.js";
 import {
   areFinalDetails,
   type TransferDetails,
   type TransferDetailsFinder,
-} from "../transfers/details/transfer-details.js";
-import type { LookupContext, LookupResult, TransferQuery } from "../transfers/sources/transfer-source.js";
-import { isImmutableStatus, type TransferStatus } from "../transfers/status.js";
-import { getStatusTtlMs, type StatusCache } from "../transfers/status-cache.js";
-import type { CachePolicy, CallContext, Operation } from "./operation.js";
-import { parseIsFullView, parseNetwork, parseRpcUrls } from "./parameters.js";
+} from "../../transfers/details/transfer-details.js";
+import type { LookupContext, LookupResult, TransferQuery } from "../../transfers/sources/transfer-source.js";
+import { isImmutableStatus, type TransferStatus } from "../../transfers/status.js";
+import { getStatusTtlMs, type StatusCache } from "../../transfers/status-cache.js";
+import type { CachePolicy, CallContext, Operation } from "../operation.js";
+import { parseIsFullView, parseNetwork, parseRpcUrls } from "../parameters.js";
 import { toTransferDetailsMessage } from "./transfer-details-message.js";
 import { parseTransactionHash, parseTransferId } from "./transfer-identifiers.js";
 import { toTransferStatusMessage } from "./transfer-status-message.js";

@@ -1,16 +1,16 @@
-import type { GetTransferStatusResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { TokenPrices } from "../prices/token-prices.js";
-import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import { withTimeout } from "../resilience/with-timeout.js";
+import type { GetTransferStatusResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { TokenPrices } from "../../prices/token-prices.js";
+import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
+import { withTimeout } from "../../resilience/with-timeout.js";
 import {
   areFinalDetails,
   type TransferDetails,
   type TransferDetailsFinder,
-} from "../transfers/details/transfer-details.js";
-import type { LookupContext } from "../transfers/sources/transfer-source.js";
-import type { TransferStatus } from "../transfers/status.js";
-import type { Presented } from "../transfers/watch/following/followed-transfer.js";
-import { computeFingerprint } from "../transfers/watch/resume-token.js";
+} from "../../transfers/details/transfer-details.js";
+import type { LookupContext } from "../../transfers/sources/transfer-source.js";
+import type { TransferStatus } from "../../transfers/status.js";
+import type { Presented } from "../../transfers/watch/following/followed-transfer.js";
+import { computeFingerprint } from "../../transfers/watch/resume-token.js";
 import { toTransferDetailsMessage } from "./transfer-details-message.js";
 import { toTransferStatusMessage } from "./transfer-status-message.js";
 

@@ -1,11 +1,11 @@
-import type { GetQuoteRequest, GetQuoteResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { ChainClients, NetworkChainClients } from "../chain/chains.js";
-import type { FeeSettings } from "../hop/fee-settings.js";
-import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
-import type { DetailedQuote, QuoteEngine, TimestampedQuote } from "../quotes/quote-engine.js";
-import type { QuoteRequest } from "../quotes/state/quote-request.js";
-import { isPromise, type MaybePromise } from "../resilience/maybe-async.js";
-import type { CallContext, Operation } from "./operation.js";
+import type { GetQuoteRequest, GetQuoteResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { ChainClients, NetworkChainClients } from "../../chain/chains.js";
+import type { FeeSettings } from "../../hop/fee-settings.js";
+import type { FeeSettingsSource } from "../../hop/fee-settings-source.js";
+import type { DetailedQuote, QuoteEngine, TimestampedQuote } from "../../quotes/quote-engine.js";
+import type { QuoteRequest } from "../../quotes/state/quote-request.js";
+import { isPromise, type MaybePromise } from "../../resilience/maybe-async.js";
+import type { CallContext, Operation } from "../operation.js";
 import { assertRouteEnabled, assertRouteExists, createQuoteRequestParser } from "./quote-request.js";
 import { toQuoteCachePolicy, toQuoteResponse } from "./quote-response.js";
 

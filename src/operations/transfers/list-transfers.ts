@@ -1,16 +1,23 @@
-import type { ListTransfersRequest, ListTransfersResponse } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { ChainClients } from "../chain/chains.js";
-import { ServiceError } from "../errors.js";
-import type { Network } from "../hop/networks.js";
-import type { PriceTable, TokenPrices } from "../prices/token-prices.js";
-import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import { withTimeout } from "../resilience/with-timeout.js";
-import type { DetailsOutcome, TransferDetailsFinder } from "../transfers/details/transfer-details.js";
-import { decodePageToken, encodePageToken } from "../transfers/list/page-token.js";
-import type { TransferFilter, TransferList, TransferLister } from "../transfers/list/transfer-lister.js";
-import type { TransferState } from "../transfers/status.js";
-import type { Operation } from "./operation.js";
-import { parseAddress, parseChain, parseIsFullView, parseNetwork, parseToken, requireParameter } from "./parameters.js";
+import type { ListTransfersRequest, ListTransfersResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { ChainClients } from "../../chain/chains.js";
+import { ServiceError } from "../../errors.js";
+import type { Network } from "../../hop/networks.js";
+import type { PriceTable, TokenPrices } from "../../prices/token-prices.js";
+import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
+import { withTimeout } from "../../resilience/with-timeout.js";
+import type { DetailsOutcome, TransferDetailsFinder } from "../../transfers/details/transfer-details.js";
+import { decodePageToken, encodePageToken } from "../../transfers/list/page-token.js";
+import type { TransferFilter, TransferList, TransferLister } from "../../transfers/list/transfer-lister.js";
+import type { TransferState } from "../../transfers/status.js";
+import type { Operation } from "../operation.js";
+import {
+  parseAddress,
+  parseChain,
+  parseIsFullView,
+  parseNetwork,
+  parseToken,
+  requireParameter,
+} from "../parameters.js";
 import { toTransferDetailsMessage } from "./transfer-details-message.js";
 import { toTransferStatusMessage } from "./transfer-status-message.js";
 

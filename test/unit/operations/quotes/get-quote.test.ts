@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
-import { createGetQuote } from "../../../src/operations/get-quote.js";
-import type { CallContext } from "../../../src/operations/operation.js";
-import type { QuoteEngine, TimestampedQuote } from "../../../src/quotes/quote-engine.js";
+import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import { getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
+import type { CallContext } from "../../../../src/operations/operation.js";
+import { createGetQuote } from "../../../../src/operations/quotes/get-quote.js";
+import type { QuoteEngine, TimestampedQuote } from "../../../../src/quotes/quote-engine.js";
 
 const timestampedQuote: TimestampedQuote = {
   quote: {

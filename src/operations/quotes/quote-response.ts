@@ -1,8 +1,8 @@
-import { type GetQuoteResponse, GetQuoteResponseSchema } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import type { Quote } from "../quotes/math/quote.js";
-import type { DetailedQuote, QuoteFreshness } from "../quotes/quote-engine.js";
-import type { QuoteRequest } from "../quotes/state/quote-request.js";
-import type { CachePolicy } from "./operation.js";
+import { type GetQuoteResponse, GetQuoteResponseSchema } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { Quote } from "../../quotes/math/quote.js";
+import type { DetailedQuote, QuoteFreshness } from "../../quotes/quote-engine.js";
+import type { QuoteRequest } from "../../quotes/state/quote-request.js";
+import type { CachePolicy } from "../operation.js";
 import { toQuoteDetailsMessage } from "./quote-details-message.js";
 
 /** Returns a quote as its message. */

@@ -4,10 +4,10 @@ import {
   GetTransferStatusResponseSchema,
   WatchTransfersRequestSchema,
   type WatchTransfersResponse,
-} from "../../../gen/hop/bridge/v1/bridge_pb.js";
-import type { ServiceError } from "../../../src/errors.js";
-import { createWatchTransfers } from "../../../src/operations/watch-transfers.js";
-import type { WatchSink } from "../../../src/transfers/watch/transfer-watch.js";
+} from "../../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { ServiceError } from "../../../../src/errors.js";
+import { createWatchTransfers } from "../../../../src/operations/transfers/watch-transfers.js";
+import type { WatchSink } from "../../../../src/transfers/watch/transfer-watch.js";
 
 type Init = Exclude<MessageInitShape<typeof WatchTransfersRequestSchema>, { $typeName: string }>;
 

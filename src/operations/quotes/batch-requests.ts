@@ -2,11 +2,11 @@ import {
   type BatchGetQuotesRequest,
   type GetQuoteRequest,
   GetQuoteRequestSchema,
-} from "../../gen/hop/bridge/v1/bridge_pb.js";
-import { ServiceError } from "../errors.js";
-import type { FeeSettingsSource } from "../hop/fee-settings-source.js";
-import { type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import { findAvailableRoutes } from "../routes/available-routes.js";
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { ServiceError } from "../../errors.js";
+import type { FeeSettingsSource } from "../../hop/fee-settings-source.js";
+import { type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
+import { findAvailableRoutes } from "../../routes/available-routes.js";
 import {
   parseChain,
   parseIsFullView,
@@ -14,7 +14,7 @@ import {
   parseSlippage,
   parseToken,
   requireParameter,
-} from "./parameters.js";
+} from "../parameters.js";
 
 export const MAX_QUOTES_PER_BATCH = 100;
 

@@ -1,9 +1,9 @@
 import {
   type GetTransferStatusResponse,
   GetTransferStatusResponse_State as State,
-} from "../../gen/hop/bridge/v1/bridge_pb.js";
-import { getTokenDecimals } from "../hop/tokens.js";
-import type { TransferStatus } from "../transfers/status.js";
+} from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { getTokenDecimals } from "../../hop/tokens.js";
+import type { TransferStatus } from "../../transfers/status.js";
 
 /** Returns a status as its message. @param priceUsd price of the token in US dollars; 0: unknown */
 export function toTransferStatusMessage(
