@@ -14,7 +14,7 @@ import type { AdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import type { Clocks } from "../resilience/clock.js";
 import type { SharedState } from "../shared-state/shared-state.js";
 import type { TransfersModule } from "./compose-transfers.js";
-import type { OffChainSources } from "./off-chain-sources.js";
+import type { OffChainSources } from "./off-chain/off-chain-sources.js";
 
 /** The quote engine with everything it needs. */
 export interface QuotesModule {

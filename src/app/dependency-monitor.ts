@@ -2,7 +2,7 @@ import type { ChainClients, ChainPoolState } from "../chain/chains.js";
 import { getNetwork } from "../hop/networks.js";
 import type { DependencyMonitor, IndexLag, SourceStatus } from "../observability/dependency-status.js";
 import type { TransfersModule } from "./compose-transfers.js";
-import type { OffChainSources } from "./off-chain-sources.js";
+import type { OffChainSources } from "./off-chain/off-chain-sources.js";
 
 export interface DependencyMonitorDeps {
   readonly chains: Pick<ChainClients, "listStates" | "probe">;

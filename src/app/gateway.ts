@@ -32,7 +32,7 @@ import { type ComposeSharedStateOptions, composeSharedState } from "./compose-sh
 import { composeTransfers } from "./compose-transfers.js";
 import { composeWatches } from "./compose-watches.js";
 import { createDependencyMonitor } from "./dependency-monitor.js";
-import { createOffChainSources } from "./off-chain-sources.js";
+import { createOffChainSources } from "./off-chain/off-chain-sources.js";
 import { findPackageRoot } from "./package-root.js";
 import { logStartupWarnings } from "./startup/startup-warnings.js";
 import { collectStaticAssets } from "./static-assets.js";

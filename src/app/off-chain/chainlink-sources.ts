@@ -1,18 +1,18 @@
-import type { NetworkChainClients } from "../chain/chains.js";
-import { getNetwork } from "../hop/networks.js";
-import type { RefusedFeed } from "../observability/dependency-status.js";
-import type { Logger } from "../observability/log.js";
-import { FEED_CHAINS, type FeedChain } from "../prices/chainlink/feeds.js";
-import { type FeedReading, readFeeds } from "../prices/chainlink/read-feeds.js";
-import { type PriceDocument, priceDocumentCodec } from "../prices/price-document.js";
-import { createPriceSource, type PriceSource } from "../prices/price-source.js";
-import type { Clocks } from "../resilience/clock.js";
+import type { NetworkChainClients } from "../../chain/chains.js";
+import { getNetwork } from "../../hop/networks.js";
+import type { RefusedFeed } from "../../observability/dependency-status.js";
+import type { Logger } from "../../observability/log.js";
+import { FEED_CHAINS, type FeedChain } from "../../prices/chainlink/feeds.js";
+import { type FeedReading, readFeeds } from "../../prices/chainlink/read-feeds.js";
+import { type PriceDocument, priceDocumentCodec } from "../../prices/price-document.js";
+import { createPriceSource, type PriceSource } from "../../prices/price-source.js";
+import type { Clocks } from "../../resilience/clock.js";
 import type {
   SourceHealth,
   StaleWhileRevalidateCache,
   StaleWhileRevalidateOptions,
-} from "../resilience/stale-while-revalidate.js";
-import type { ValueCodec } from "../shared-state/shared-values.js";
+} from "../../resilience/stale-while-revalidate.js";
+import type { ValueCodec } from "../../shared-state/shared-values.js";
 
 /** The price feeds of one chain as a source of prices. */
 export interface ChainlinkSource {

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createOffChainSources, type OffChainSources } from "../../../src/app/off-chain-sources.js";
-import { loadConfig } from "../../../src/config/config.js";
-import { createLogger } from "../../../src/observability/log.js";
-import { FEED_CHAINS, type FeedChain } from "../../../src/prices/chainlink/feeds.js";
-import { createFeedChainStub } from "../../support/stubs/feed-chain-stub.js";
-import { createSharedProcesses, type SharedProcesses } from "../../support/stubs/shared-processes.js";
+import { createOffChainSources, type OffChainSources } from "../../../../src/app/off-chain/off-chain-sources.js";
+import { loadConfig } from "../../../../src/config/config.js";
+import { createLogger } from "../../../../src/observability/log.js";
+import { FEED_CHAINS, type FeedChain } from "../../../../src/prices/chainlink/feeds.js";
+import { createFeedChainStub } from "../../../support/stubs/feed-chain-stub.js";
+import { createSharedProcesses, type SharedProcesses } from "../../../support/stubs/shared-processes.js";
 
 const NOW = 1_795_000_000_000;
 const [ethereum, arbitrum] = FEED_CHAINS as [FeedChain, FeedChain];

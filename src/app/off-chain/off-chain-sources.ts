@@ -1,27 +1,31 @@
-import type { ChainClients } from "../chain/chains.js";
-import type { Config } from "../config/config.js";
-import { getErrorMessage } from "../errors.js";
-import { type AttestationClient, attestationCodec, createAttestationClient } from "../hop/cctp/attestation-client.js";
-import { type FeeSettings, parseFeeSettings } from "../hop/fee-settings.js";
-import { createFeeSettingsSource, type FeeSettingsSource } from "../hop/fee-settings-source.js";
-import type { NetworkSlug } from "../hop/networks.js";
-import type { RefusedFeed } from "../observability/dependency-status.js";
-import type { Logger } from "../observability/log.js";
-import { getPriceSourceHealth, parsePriceDocument, priceDocumentCodec } from "../prices/price-document.js";
-import { createPriceSource, type PriceSource } from "../prices/price-source.js";
-import { type ComparedTokenPrices, createTokenPrices } from "../prices/token-prices.js";
-import type { Clocks } from "../resilience/clock.js";
-import { fetchJson } from "../resilience/http-client/fetch-json.js";
-import { repeatWhileSilent } from "../resilience/http-client/repeat-while-silent.js";
-import { Agent } from "../resilience/http-client/undici.js";
+import type { ChainClients } from "../../chain/chains.js";
+import type { Config } from "../../config/config.js";
+import { getErrorMessage } from "../../errors.js";
+import {
+  type AttestationClient,
+  attestationCodec,
+  createAttestationClient,
+} from "../../hop/cctp/attestation-client.js";
+import { type FeeSettings, parseFeeSettings } from "../../hop/fee-settings.js";
+import { createFeeSettingsSource, type FeeSettingsSource } from "../../hop/fee-settings-source.js";
+import type { NetworkSlug } from "../../hop/networks.js";
+import type { RefusedFeed } from "../../observability/dependency-status.js";
+import type { Logger } from "../../observability/log.js";
+import { getPriceSourceHealth, parsePriceDocument, priceDocumentCodec } from "../../prices/price-document.js";
+import { createPriceSource, type PriceSource } from "../../prices/price-source.js";
+import { type ComparedTokenPrices, createTokenPrices } from "../../prices/token-prices.js";
+import type { Clocks } from "../../resilience/clock.js";
+import { fetchJson } from "../../resilience/http-client/fetch-json.js";
+import { repeatWhileSilent } from "../../resilience/http-client/repeat-while-silent.js";
+import { Agent } from "../../resilience/http-client/undici.js";
 import {
   createStaleWhileRevalidateCache,
   type SourceHealth,
   type StaleWhileRevalidateCache,
   type StaleWhileRevalidateOptions,
-} from "../resilience/stale-while-revalidate.js";
-import type { SharedState } from "../shared-state/shared-state.js";
-import { shareValues, type ValueCodec } from "../shared-state/shared-values.js";
+} from "../../resilience/stale-while-revalidate.js";
+import type { SharedState } from "../../shared-state/shared-state.js";
+import { shareValues, type ValueCodec } from "../../shared-state/shared-values.js";
 import { type ChainlinkSource, createChainlinkSources } from "./chainlink-sources.js";
 
 /** The data that does not come from a chain: fee settings, token prices and CCTP attestations. */
