@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { getNetwork } from "../src/hop/networks.js";
 import { monotonicNow } from "../src/resilience/clock.js";
 import { LIST_START } from "../src/transfers/index/store/pages/transfer-page.js";
-import { parsePostgresUrl } from "../src/transfers/index/store/postgres/location.js";
+import { parsePostgresUrl } from "../src/transfers/index/store/postgres/connection/location.js";
 import { openPostgresIndex } from "../src/transfers/index/store/postgres/postgres-index.js";
 import type { TransferIndexReader } from "../src/transfers/index/store/transfer-index.js";
 

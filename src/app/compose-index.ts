@@ -11,7 +11,7 @@ import type { IndexChangeFeed } from "../transfers/index/store/changes/index-cha
 import type { IndexCoverage } from "../transfers/index/store/index-coverage.js";
 import { IndexUnavailableError } from "../transfers/index/store/index-unavailable-error.js";
 import type { DeliveredReader } from "../transfers/index/store/pages/delivered-statement.js";
-import type { PostgresIndexLocation } from "../transfers/index/store/postgres/location.js";
+import type { PostgresIndexLocation } from "../transfers/index/store/postgres/connection/location.js";
 import type { PostgresIndex } from "../transfers/index/store/postgres/postgres-index.js";
 import type { RemoteIndex } from "../transfers/index/store/postgres/remote-index.js";
 import type { TransferIndexReader } from "../transfers/index/store/transfer-index.js";

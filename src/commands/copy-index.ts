@@ -2,8 +2,8 @@ import { StartupError } from "../app/startup/startup-error.js";
 import { ConfigError, loadConfig } from "../config/config.js";
 import { getNetwork } from "../hop/networks.js";
 import { IndexUnavailableError } from "../transfers/index/store/index-unavailable-error.js";
+import type { PostgresIndexLocation } from "../transfers/index/store/postgres/connection/location.js";
 import { copyIndexFile } from "../transfers/index/store/postgres/copy-file.js";
-import type { PostgresIndexLocation } from "../transfers/index/store/postgres/location.js";
 import { openPostgres } from "./open-postgres.js";
 
 /** Rows between two lines of progress. */

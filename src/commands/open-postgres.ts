@@ -1,6 +1,6 @@
 import { getNetwork } from "../hop/networks.js";
 import { monotonicNow, sleep } from "../resilience/clock.js";
-import type { PostgresIndexLocation } from "../transfers/index/store/postgres/location.js";
+import type { PostgresIndexLocation } from "../transfers/index/store/postgres/connection/location.js";
 import type { PostgresIndex } from "../transfers/index/store/postgres/postgres-index.js";
 
 /**

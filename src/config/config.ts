@@ -1,6 +1,6 @@
 import type { NetworkSlug } from "../hop/networks.js";
 import { getDefaultIndexStart, type IndexStart } from "../transfers/index/index-options.js";
-import type { PostgresIndexLocation } from "../transfers/index/store/postgres/location.js";
+import type { PostgresIndexLocation } from "../transfers/index/store/postgres/connection/location.js";
 import { type EnvironmentValues, environmentTable } from "./environment-table.js";
 import type { Environment } from "./environment-variable.js";
 

@@ -5,7 +5,7 @@ import {
   parseIndexStart,
   parseIndexStorage,
 } from "../transfers/index/index-options.js";
-import { type PostgresLocation, parsePostgresUrl } from "../transfers/index/store/postgres/location.js";
+import { type PostgresLocation, parsePostgresUrl } from "../transfers/index/store/postgres/connection/location.js";
 import { customEndpointVariables } from "./custom-endpoint-variables.js";
 import {
   createChoiceVariable,

@@ -6,9 +6,9 @@ import type { IndexStore } from "../../src/transfers/index/store/index-store.js"
 import { openIndex } from "../../src/transfers/index/store/open-index.js";
 import type { DeliveredRow } from "../../src/transfers/index/store/pages/delivered-statement.js";
 import { LIST_START, type ListPosition } from "../../src/transfers/index/store/pages/transfer-page.js";
-import { createPostgresPool } from "../../src/transfers/index/store/postgres/connection.js";
+import { createPostgresPool } from "../../src/transfers/index/store/postgres/connection/connection.js";
+import { createPostgresKysely } from "../../src/transfers/index/store/postgres/connection/database.js";
 import { copyIndexFile } from "../../src/transfers/index/store/postgres/copy-file.js";
-import { createPostgresKysely } from "../../src/transfers/index/store/postgres/database.js";
 import { MIGRATIONS, migrateDatabase } from "../../src/transfers/index/store/postgres/migrate-database.js";
 import type { PostgresIndex } from "../../src/transfers/index/store/postgres/postgres-index.js";
 import type { EventRows } from "../../src/transfers/index/store/schema.js";

@@ -1,4 +1,4 @@
-import { type PostgresLocation, parsePostgresUrl } from "./store/postgres/location.js";
+import { type PostgresLocation, parsePostgresUrl } from "./store/postgres/connection/location.js";
 
 /** The point from which the chains are indexed. */
 export interface IndexStart {

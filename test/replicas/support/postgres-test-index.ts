@@ -1,7 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { monotonicNow } from "../../../src/resilience/clock.js";
-import { type PostgresLocation, parsePostgresUrl } from "../../../src/transfers/index/store/postgres/location.js";
+import {
+  type PostgresLocation,
+  parsePostgresUrl,
+} from "../../../src/transfers/index/store/postgres/connection/location.js";
 import { openPostgresIndex, type PostgresIndex } from "../../../src/transfers/index/store/postgres/postgres-index.js";
 
 export function parseLocation(url: string): PostgresLocation {

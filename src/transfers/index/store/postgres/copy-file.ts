@@ -4,7 +4,7 @@ import type { Lease } from "../lease.js";
 import { openIndex } from "../open-index.js";
 import type { IndexTables } from "../schema.js";
 import { openSqlite, type SqliteConnection } from "../sqlite/sqlite.js";
-import type { PostgresPool } from "./connection.js";
+import type { PostgresPool } from "./connection/connection.js";
 import type { PostgresIndex } from "./postgres-index.js";
 
 /** The tables with their keys, in the order in which they are copied. What says that the copy is complete comes last. */

@@ -1,6 +1,6 @@
 import type { CursorRow } from "../schema.js";
-import type { PostgresPool } from "./connection.js";
-import { PostgresFailure } from "./failures.js";
+import type { PostgresPool } from "./connection/connection.js";
+import { PostgresFailure } from "./connection/failures.js";
 
 /** What this process knows of the index in PostgreSQL without asking, from a poll every second. */
 export interface IndexMonitor {

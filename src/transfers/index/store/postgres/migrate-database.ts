@@ -1,7 +1,7 @@
 import { type Kysely, type Migration, sql } from "kysely";
 import { IndexUnavailableError } from "../index-unavailable-error.js";
 import { createMigrations } from "../migrations.js";
-import { toPostgresFailure } from "./failures.js";
+import { toPostgresFailure } from "./connection/failures.js";
 
 /** Tables that only processes on several machines need. */
 const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {

@@ -1,6 +1,6 @@
 import { type ChangedSendRow, selectChanges, toIndexChanges } from "../changes/changed-sends.js";
 import type { IndexChangeFeed } from "../changes/index-changes.js";
-import type { PostgresPool } from "./connection.js";
+import type { PostgresPool } from "./connection/connection.js";
 import { createCompiler, toHexText } from "./statements.js";
 
 const BOUNDS = `select (select value from change_counter where id = 1) as newest, (select min(sequence) from changes) as oldest`;

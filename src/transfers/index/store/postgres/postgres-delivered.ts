@@ -1,5 +1,5 @@
 import { type DeliveredReader, type DeliveredRow, selectDelivered } from "../pages/delivered-statement.js";
-import type { PostgresPool } from "./connection.js";
+import type { PostgresPool } from "./connection/connection.js";
 import { createCompiler } from "./statements.js";
 
 /** The largest value of the column of log indexes. */

@@ -1,6 +1,6 @@
 import type { Network } from "../../../../hop/networks.js";
 import { createTransferIndex, type TransferIndexReader } from "../transfer-index.js";
-import type { PostgresConnection, PostgresPool } from "./connection.js";
+import type { PostgresConnection, PostgresPool } from "./connection/connection.js";
 import {
   createRecordedStatements,
   isNothingMissing,

@@ -1,6 +1,6 @@
 import { createFairSemaphore } from "../../../spend/fair-semaphore.js";
 import type { TransferIndexReader } from "../transfer-index.js";
-import { PostgresFailure } from "./failures.js";
+import { PostgresFailure } from "./connection/failures.js";
 import type { IndexMonitor } from "./index-monitor.js";
 import type { PostgresReader } from "./postgres-reader.js";
 

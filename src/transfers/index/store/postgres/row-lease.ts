@@ -1,6 +1,6 @@
 import type { Lease, LeaseHolder, LeaseOptions, Leases } from "../lease.js";
-import type { PostgresPool } from "./connection.js";
-import { PostgresFailure } from "./failures.js";
+import type { PostgresPool } from "./connection/connection.js";
+import { PostgresFailure } from "./connection/failures.js";
 
 // A lease is a row with an expiry time, which its holder moves on. Nothing depends on a session, so that it works behind a
 // pooler, and all times are the server's. Each change of the holder increases the fence.

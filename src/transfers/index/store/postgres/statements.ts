@@ -8,7 +8,7 @@ import {
   selectTransfers,
   type ToHexText,
 } from "../transfer-statements.js";
-import type { PostgresConnection } from "./connection.js";
+import type { PostgresConnection } from "./connection/connection.js";
 import { type KeyedStatement, type MissingReads, type RecordedStatements, toKeyValues } from "./recorded-statements.js";
 
 /** Runs what a run of the reader was missing, on one connection. */

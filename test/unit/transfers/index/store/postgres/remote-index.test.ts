@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { PostgresFailure } from "../../../../../../src/transfers/index/store/postgres/failures.js";
+import { PostgresFailure } from "../../../../../../src/transfers/index/store/postgres/connection/failures.js";
 import type { PostgresReader } from "../../../../../../src/transfers/index/store/postgres/postgres-reader.js";
 import { createRemoteIndex } from "../../../../../../src/transfers/index/store/postgres/remote-index.js";
 

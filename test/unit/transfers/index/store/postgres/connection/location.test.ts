@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parsePostgresUrl } from "../../../../../../src/transfers/index/store/postgres/location.js";
+import { parsePostgresUrl } from "../../../../../../../src/transfers/index/store/postgres/connection/location.js";
 
 const remote = {
   host: "db.example.com",

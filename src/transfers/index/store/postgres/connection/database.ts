@@ -1,5 +1,5 @@
 import { type PostgresPool as DialectPool, Kysely, PostgresDialect, sql } from "kysely";
-import type { IndexTables } from "../schema.js";
+import type { IndexTables } from "../../schema.js";
 import type { PostgresPool } from "./connection.js";
 import { PostgresFailure } from "./failures.js";
 

@@ -1,4 +1,4 @@
-import { IndexUnavailableError } from "../index-unavailable-error.js";
+import { IndexUnavailableError } from "../../index-unavailable-error.js";
 
 // What a failure of PostgreSQL is called. The messages of the driver and the server can name hosts, users and values.
 

@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
-import { PostgresFailure, toPostgresFailure } from "../../../../../../src/transfers/index/store/postgres/failures.js";
+import {
+  PostgresFailure,
+  toPostgresFailure,
+} from "../../../../../../../src/transfers/index/store/postgres/connection/failures.js";
 
 test.each([
   ["28P01", { isTemporary: false, isUnavailable: true }],
