@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Haproxy, startHaproxy } from "../../test/replicas/support/haproxy.js";
-import { type ReplicaGroup, startReplicaGroup } from "../../test/replicas/support/replica-group.js";
-import { type SentTestTransfer, sendTestTransfers } from "../../test/replicas/support/transfer-sender.js";
+import { type SentTestTransfer, sendTestTransfers } from "../../test/replicas/support/callers/transfer-sender.js";
 import {
   createWatchClient,
   type WatchCaller,
   watchEvents,
   watchMessages,
-} from "../../test/replicas/support/watch-caller.js";
-import { countFaults } from "../../test/replicas/support/watch-record.js";
+} from "../../test/replicas/support/callers/watch-caller.js";
+import { countFaults } from "../../test/replicas/support/callers/watch-record.js";
+import { type Haproxy, startHaproxy } from "../../test/replicas/support/haproxy.js";
+import { type ReplicaGroup, startReplicaGroup } from "../../test/replicas/support/replica-group.js";
 import { type PacedLoadResult, runPacedH2load } from "./paced-h2load.js";
 import { startReplica } from "./replica-process.js";
 

@@ -3,6 +3,9 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest"
 import { buildService } from "../support/service/build-service.js";
 import { QUOTE_PATHS } from "../support/service/quote-paths.js";
 import { startServiceProcess } from "../support/service/service-process.js";
+import { type SentTestTransfer, sendTestTransfers } from "./support/callers/transfer-sender.js";
+import { createWatchClient, type WatchCaller, watchEvents, watchMessages } from "./support/callers/watch-caller.js";
+import { countFaults } from "./support/callers/watch-record.js";
 import { type Haproxy, startHaproxy } from "./support/haproxy.js";
 import { type PgBouncer, startPgBouncer } from "./support/pgbouncer.js";
 import { type PostgresServer, startPostgres } from "./support/postgres-server.js";
@@ -15,9 +18,6 @@ import {
   postgresPrograms,
   redisProgram,
 } from "./support/server-programs.js";
-import { type SentTestTransfer, sendTestTransfers } from "./support/transfer-sender.js";
-import { createWatchClient, type WatchCaller, watchEvents, watchMessages } from "./support/watch-caller.js";
-import { countFaults } from "./support/watch-record.js";
 
 // The whole deployment: HAProxy with the configuration of deploy/, three replicas, PostgreSQL behind PgBouncer, Redis, and the
 // local chains. Replicas stop and are killed while callers ask and watch.

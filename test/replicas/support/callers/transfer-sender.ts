@@ -1,8 +1,8 @@
-import { connectChains, getBonder } from "../../../devnet/chain/local-chains.js";
-import { fundAccount } from "../../../devnet/chain/tokens.js";
-import { deliverTransfer } from "../../../devnet/transfer/deliver-transfer.js";
-import { sendTransfer } from "../../../devnet/transfer/send-transfer.js";
-import { parseSentTransfers } from "../../../devnet/transfer/sent-transfer.js";
+import { connectChains, getBonder } from "../../../../devnet/chain/local-chains.js";
+import { fundAccount } from "../../../../devnet/chain/tokens.js";
+import { deliverTransfer } from "../../../../devnet/transfer/deliver-transfer.js";
+import { sendTransfer } from "../../../../devnet/transfer/send-transfer.js";
+import { parseSentTransfers } from "../../../../devnet/transfer/sent-transfer.js";
 
 /** A transfer on the local chains that is delivered when the test says so. */
 export interface SentTestTransfer {

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { BridgeService, GetTransferStatusResponse_State as State } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import { BridgeService, GetTransferStatusResponse_State as State } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createWatchRecord, type WatchRecord } from "./watch-record.js";
 
 /** A caller that watches transactions until it is closed. It resumes wherever its stream was cut, as callers should. */
