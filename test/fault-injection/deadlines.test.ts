@@ -6,7 +6,7 @@ import { GetQuoteRequestSchema, GetTransferStatusRequestSchema } from "../../gen
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 import { type FaultName, faults } from "./faults.js";
-import { isUpdatingDocument, readTable, stripTimes, type Table, writeTable } from "./faults-document.js";
+import { isUpdatingDocument, readTable, stripTimes, type Table, writeTable } from "./matrix/faults-document.js";
 
 // Whatever upstreams do, a call ends by its deadline, and work that no caller waits for ends too.
 

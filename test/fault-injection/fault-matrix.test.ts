@@ -1,11 +1,18 @@
 import { setMaxListeners } from "node:events";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createSemaphore } from "../../src/resilience/semaphore.js";
-import { type Baseline, recordBaseline } from "./baseline.js";
-import { expectedOutcomes, UPSTREAMS } from "./expected-outcomes.js";
 import { type FaultName, faults } from "./faults.js";
-import { formatSeconds, isUpdatingDocument, readTable, stripTimes, type Table, writeTable } from "./faults-document.js";
-import { ALL_SCENARIOS, selectScenarios } from "./matrix.js";
+import { type Baseline, recordBaseline } from "./matrix/baseline.js";
+import { expectedOutcomes, UPSTREAMS } from "./matrix/expected-outcomes.js";
+import {
+  formatSeconds,
+  isUpdatingDocument,
+  readTable,
+  stripTimes,
+  type Table,
+  writeTable,
+} from "./matrix/faults-document.js";
+import { ALL_SCENARIOS, selectScenarios } from "./matrix/matrix.js";
 import { DOCUMENTED_RECOVERY_MS, runScenario, type Scenario, type ScenarioResult } from "./scenario.js";
 
 // Every fault at every upstream, once where the upstream worked before and once where it never did. expected-outcomes.ts

@@ -1,8 +1,8 @@
 import { inject } from "vitest";
 import { type ExplorerStub, startExplorerStub } from "../support/stubs/explorer-stub.js";
-import { type Baseline, DESTINATION_CHAIN, SOURCE_CHAIN } from "./baseline.js";
-import type { Upstream } from "./expected-outcomes.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
+import { type Baseline, DESTINATION_CHAIN, SOURCE_CHAIN } from "./matrix/baseline.js";
+import type { Upstream } from "./matrix/expected-outcomes.js";
 
 /** Limits of a gateway, in milliseconds. */
 export interface GatewayLimits {

@@ -1,6 +1,6 @@
-import type { QueryName } from "./baseline.js";
-import type { Upstream } from "./expected-outcomes.js";
 import type { FaultName } from "./faults.js";
+import type { QueryName } from "./matrix/baseline.js";
+import type { Upstream } from "./matrix/expected-outcomes.js";
 
 export interface ScenarioQueries {
   /** Queries that need the upstream. */

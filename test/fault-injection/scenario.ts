@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startGateway, type TestGateway } from "../support/service/in-process-gateway.js";
-import { type Baseline, isExpectedBody, type QueryName } from "./baseline.js";
-import type { Outcome, Upstream } from "./expected-outcomes.js";
 import { type FaultName, faults } from "./faults.js";
-import { isUpdatingDocument } from "./faults-document.js";
+import { type Baseline, isExpectedBody, type QueryName } from "./matrix/baseline.js";
+import type { Outcome, Upstream } from "./matrix/expected-outcomes.js";
+import { isUpdatingDocument } from "./matrix/faults-document.js";
 import { proxyUpstream } from "./proxied-upstream.js";
 import { selectQueries, UPSTREAM_PATTERNS } from "./scenario-queries.js";
 

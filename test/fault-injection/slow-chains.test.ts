@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest"
 import { buildService } from "../support/service/build-service.js";
 import { startGateway } from "../support/service/in-process-gateway.js";
 import { startServiceProcess } from "../support/service/service-process.js";
-import { isExpectedBody } from "./baseline.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 import { faults, respondAfter } from "./faults.js";
+import { isExpectedBody } from "./matrix/baseline.js";
 
 // The only endpoint of every chain always takes seconds: slow, but alive. Everything is answered within the deadline. One
 // that never answers is found out, and costs little.

@@ -1,6 +1,6 @@
 import { inject } from "vitest";
-import { connectChains } from "../../devnet/chain/local-chains.js";
-import { startGateway } from "../support/service/in-process-gateway.js";
+import { connectChains } from "../../../devnet/chain/local-chains.js";
+import { startGateway } from "../../support/service/in-process-gateway.js";
 import type { Upstream } from "./expected-outcomes.js";
 
 // The queries of every scenario, and their correct responses.

@@ -1,4 +1,4 @@
-import type { FaultName } from "./faults.js";
+import type { FaultName } from "../faults.js";
 
 // The expected outcome of each fault at each upstream. The tests check it, and docs/faults.md shows it.
 

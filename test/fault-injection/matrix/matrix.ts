@@ -1,8 +1,8 @@
-import { isFullEffort } from "../support/effort.js";
+import { isFullEffort } from "../../support/effort.js";
+import { type FaultName, faults } from "../faults.js";
+import type { Scenario } from "../scenario.js";
 import { expectedOutcomes, UPSTREAMS } from "./expected-outcomes.js";
-import { type FaultName, faults } from "./faults.js";
 import { isUpdatingDocument } from "./faults-document.js";
-import type { Scenario } from "./scenario.js";
 
 const FAULT_NAMES = Object.keys(faults) as FaultName[];
 const STATES = ["warm", "cold"] as const;
