@@ -5,8 +5,8 @@ import type {
 } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { ServiceError } from "../../errors.js";
 import type { Network } from "../../hop/networks.js";
-import type { WatchSink } from "../../transfers/watch/transfer-watch.js";
 import type { TransferWatcher } from "../../transfers/watch/transfer-watcher.js";
+import type { WatchSink } from "../../transfers/watch/watch-lifecycle.js";
 import type { WatchTarget } from "../../transfers/watch/watch-target.js";
 import type { MessageStream, StreamOperation } from "../operation.js";
 import { parseAddress, parseChain, parseIsFullView, parseNetwork } from "../parameters.js";

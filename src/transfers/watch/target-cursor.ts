@@ -36,7 +36,7 @@ export class TargetCursor<M> implements FollowerObserver<M> {
   constructor(
     readonly target: WatchTarget,
     resumed: TargetProgress | undefined,
-    private readonly watch: { onTargetChange(): void; fail(error: unknown): void },
+    private readonly watch: { onNews(): void; fail(error: unknown): void },
     /** When the watch began, in Unix seconds. */
     private readonly openedAt: number,
   ) {
@@ -50,7 +50,7 @@ export class TargetCursor<M> implements FollowerObserver<M> {
   }
 
   onChange(): void {
-    this.watch.onTargetChange();
+    this.watch.onNews();
   }
 
   onFailure(error: unknown): void {

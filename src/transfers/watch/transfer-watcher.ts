@@ -4,8 +4,9 @@ import type { AccountQuery } from "./account/account-states.js";
 import type { AccountWatches } from "./account/account-watches.js";
 import type { Followers } from "./following/followers.js";
 import { computeQueryDigest } from "./resume-token.js";
-import { TransferWatch, type WatchEventKind, type WatchSink } from "./transfer-watch.js";
+import { TransferWatch } from "./transfer-watch.js";
 import { createWatchClock } from "./watch-clock.js";
+import type { WatchEventKind, WatchSink, WatchTimes } from "./watch-lifecycle.js";
 import { getTargetKey, toCanonicalTargets, type WatchTarget } from "./watch-target.js";
 
 /** Opens watches of transfers. */
@@ -165,12 +166,6 @@ export function createTransferWatcher<M>(options: TransferWatcherOptions<M>): Tr
       accounts?.close();
     },
   };
-}
-
-/** Longest life and longest silence of a watch, in milliseconds. */
-interface WatchTimes {
-  readonly lifetimeMs: number;
-  readonly bookmarkMs: number;
 }
 
 /** Counts open watches against their limits, of the process and of each caller. */

@@ -1,41 +1,27 @@
 import type { LRUCache } from "lru-cache";
 import { getRetryDelayMs } from "../polling/pace.js";
-import type { WatchEventKind, WatchSink } from "../transfer-watch.js";
-import type { Alarm, WatchClock } from "../watch-clock.js";
+import { WatchLifecycle, type WatchLifecycleDeps, type WatchSink, type WatchTimes } from "../watch-lifecycle.js";
 import type { AccountQuery, AccountSnapshot, AccountStates, AccountTransfer, TransferKey } from "./account-states.js";
 import { decodeAccountToken, encodeAccountToken } from "./account-token.js";
 import type { ChangeHistory, ChangeMark } from "./change-history.js";
 import { computeSentKey } from "./sent-key.js";
 
-/** What all watches of accounts share. */
-export interface AccountWatchDeps<M> {
+export interface AccountWatchDeps<M> extends WatchLifecycleDeps {
   readonly history: ChangeHistory;
   readonly states: AccountStates<M>;
   /** Fingerprints of what was sent last of transfers that can still change. What it has lost may be sent again. */
   readonly sent: LRUCache<number, number>;
-  readonly clock: WatchClock;
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
   /** Takes places for transfers that are to be sent first, and returns the function that releases them. @throws ServiceError */
   readonly acquireSnapshot: (caller: string, count: number) => () => void;
-  readonly onEvent: (kind: WatchEventKind) => void;
-  /** Called once for each watch when it has ended. */
-  readonly onClose: (watch: AccountWatch<M>) => void;
 }
 
-export interface AccountWatchRequest extends AccountQuery {
+export interface AccountWatchRequest extends AccountQuery, WatchTimes {
   readonly queryDigest: string;
   /** Empty: a new watch. */
   readonly resumeToken: string;
-  /** Longest life and longest silence, in milliseconds. */
-  readonly lifetimeMs: number;
-  readonly bookmarkMs: number;
   /** Differs from watch to watch. */
   readonly number: number;
 }
-
-/** A reader that is slow gets no bookmark; it is looked at again after this time. */
-const NOT_READY_RETRY_MS = 1_000;
 
 /** The present states that are being sent. */
 interface Beginning {
@@ -44,81 +30,47 @@ interface Beginning {
   next: number;
 }
 
-/**
- * One open watch of an account: sends present states first, then what the history tells. A class, because there may be ten
- * thousands: its methods are shared, and one timer wakes all of them.
- */
-export class AccountWatch<M> implements Alarm {
+/** One open watch of an account: sends present states first, then what the history tells. */
+export class AccountWatch<M> extends WatchLifecycle<M, AccountWatchRequest, AccountWatchDeps<M>> {
   /** What the token says; used once, as soon as the history is ready. */
   private resumed: ChangeMark | undefined;
   private generation = -1;
   /** Order of the last change that the caller knows; undefined: it has to get the present states. */
   private position: number | undefined = undefined;
   private beginning: Beginning | undefined = undefined;
-  private readonly endsAt: number;
-  private lastSentAt: number;
   private retryAt = Number.POSITIVE_INFINITY;
   private failures = 0;
-  private isOpen = true;
   private isBusy = false;
   private hasNews = false;
 
   /** @throws ServiceError INVALID_PARAMETER for a bad resume token */
-  constructor(
-    readonly request: AccountWatchRequest,
-    private readonly sink: WatchSink<M>,
-    private readonly deps: AccountWatchDeps<M>,
-  ) {
-    const { resumeToken, queryDigest, lifetimeMs } = request;
+  constructor(request: AccountWatchRequest, sink: WatchSink<M>, deps: AccountWatchDeps<M>) {
+    super(request, sink, deps);
+    const { resumeToken, queryDigest } = request;
     this.resumed = resumeToken === "" ? undefined : decodeAccountToken(resumeToken, queryDigest);
-    this.lastSentAt = deps.now();
-    this.endsAt = this.lastSentAt + lifetimeMs;
   }
 
-  start(): void {
-    this.deps.clock.add(this, this.getNextAlarm());
-    this.onNews();
-  }
-
-  /** Sends what the caller does not know yet, as far as it reads. */
   onNews(): void {
     this.hasNews = true;
     if (!this.isBusy) void this.sendAll();
   }
 
-  onReady(): void {
+  protected onDue(now: number): void {
+    if (now < this.retryAt) return;
+    this.retryAt = Number.POSITIVE_INFINITY;
     this.onNews();
   }
 
-  onDrain(): void {
-    if (!this.isOpen) return;
-    this.sendBookmark();
-    this.sink.interrupt();
+  protected getNextDueAt(): number {
+    return this.retryAt;
   }
 
-  onEnd(): void {
-    if (!this.isOpen) return;
-    this.isOpen = false;
+  protected getBookmarkToken(): string {
+    return this.createToken();
+  }
+
+  protected release(): void {
     this.endBeginning();
-    this.deps.clock.remove(this);
-    this.deps.onClose(this);
-  }
-
-  onAlarm(now: number): number | undefined {
-    if (now >= this.endsAt) {
-      this.onDrain();
-      return undefined;
-    }
-    if (now >= this.retryAt) {
-      this.retryAt = Number.POSITIVE_INFINITY;
-      this.onNews();
-    }
-    if (!this.isOpen) return undefined;
-    if (now - this.lastSentAt >= this.request.bookmarkMs) {
-      if (!this.sink.isReady()) return now + NOT_READY_RETRY_MS;
-      this.sendBookmark();
-    }
-    return this.getNextAlarm();
   }
 
   private async sendAll(): Promise<void> {
@@ -244,16 +196,6 @@ export class AccountWatch<M> implements Alarm {
     return !isSame;
   }
 
-  private sendBookmark(): void {
-    this.noteSent("bookmark");
-    this.sink.sendBookmark(this.createToken());
-  }
-
-  private noteSent(kind: WatchEventKind): void {
-    this.lastSentAt = this.deps.now();
-    this.deps.onEvent(kind);
-  }
-
   private createToken(): string {
     const { history } = this.deps;
     // Before the history is ready, the caller knows what it knew before.
@@ -269,12 +211,6 @@ export class AccountWatch<M> implements Alarm {
     if (!this.isOpen) return;
     this.failures += 1;
     this.retryAt = this.deps.now() + getRetryDelayMs(this.failures);
-    const { clock } = this.deps;
-    clock.remove(this);
-    clock.add(this, this.getNextAlarm());
-  }
-
-  private getNextAlarm(): number {
-    return Math.min(this.lastSentAt + this.request.bookmarkMs, this.endsAt, this.retryAt);
+    this.reschedule();
   }
 }

@@ -4,8 +4,8 @@ import type { Network } from "../../../hop/networks.js";
 import { createFairQuota } from "../../../resilience/fair-quota.js";
 import type { IndexChangeFeed } from "../../index/store/changes/index-changes.js";
 import { computeQueryDigest } from "../resume-token.js";
-import type { WatchEventKind, WatchSink } from "../transfer-watch.js";
 import type { WatchClock } from "../watch-clock.js";
+import type { WatchEventKind, WatchSink } from "../watch-lifecycle.js";
 import { type AccountQuery, type AccountStatesOptions, createAccountStates } from "./account-states.js";
 import { AccountWatch, type AccountWatchRequest } from "./account-watch.js";
 import { createChangeHistory } from "./change-history.js";
@@ -67,8 +67,7 @@ export function createAccountWatches<M>(options: AccountWatchesOptions<M>): Acco
     throw new ServiceError("OVERLOADED", "too many transfers are watched here", { retryAfterSeconds: 5 });
   }
 
-  function remove(watch: AccountWatch<M>): void {
-    const { account } = watch.request;
+  function remove(account: string, watch: AccountWatch<M>): void {
     const watches = watchesByAccount.get(account);
     watches?.delete(watch);
     if (watches?.size === 0) watchesByAccount.delete(account);
@@ -81,8 +80,8 @@ export function createAccountWatches<M>(options: AccountWatchesOptions<M>): Acco
       const request = { ...start, number: created++, queryDigest: computeQueryDigest([describeQuery(start)]) };
       const watch = new AccountWatch<M>(request, sink, {
         ...{ history, states, sent, clock, now, acquireSnapshot, onEvent },
-        onClose(closed) {
-          remove(closed);
+        onClose() {
+          remove(start.account, watch);
           onClose();
         },
       });

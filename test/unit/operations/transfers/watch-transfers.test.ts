@@ -7,7 +7,7 @@ import {
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ServiceError } from "../../../../src/errors.js";
 import { createWatchTransfers } from "../../../../src/operations/transfers/watch-transfers.js";
-import type { WatchSink } from "../../../../src/transfers/watch/transfer-watch.js";
+import type { WatchSink } from "../../../../src/transfers/watch/watch-lifecycle.js";
 
 type Init = Exclude<MessageInitShape<typeof WatchTransfersRequestSchema>, { $typeName: string }>;
 

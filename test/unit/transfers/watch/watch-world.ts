@@ -6,8 +6,8 @@ import type { TransferQuery } from "../../../../src/transfers/sources/transfer-s
 import type { TransferStatus } from "../../../../src/transfers/status.js";
 import { createFollowers } from "../../../../src/transfers/watch/following/followers.js";
 import { computeFingerprint } from "../../../../src/transfers/watch/resume-token.js";
-import type { WatchSink } from "../../../../src/transfers/watch/transfer-watch.js";
 import { createTransferWatcher, type OpenWatch } from "../../../../src/transfers/watch/transfer-watcher.js";
+import type { WatchSink } from "../../../../src/transfers/watch/watch-lifecycle.js";
 import type { WatchTarget } from "../../../../src/transfers/watch/watch-target.js";
 import { unavailableError } from "../../../support/stubs/transfer-fixtures.js";
 
