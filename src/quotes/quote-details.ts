@@ -1,5 +1,5 @@
 import type { PriceOrigin, PriceTable } from "../prices/token-prices.js";
-import type { RouteQuoter } from "./math/quote.js";
+import type { ExplainedQuote, RouteQuoter } from "./math/quote.js";
 import type { QuoteSteps } from "./math/quote-steps.js";
 import type { ChainState } from "./state/chain-state.js";
 import type { Liquidity } from "./state/route-liquidity.js";
@@ -52,9 +52,6 @@ export interface QuoteDetailsInputs {
   readonly plan: RoutePlan;
   readonly quoter: RouteQuoter;
   readonly priceTable: PriceTable;
-  readonly amountIn: bigint;
-  /** Output of the swap before a CCTP transfer; undefined: there is none. */
-  readonly swappedAmount: bigint | undefined;
   readonly sourceState: ChainState | undefined;
   readonly destinationState: ChainState | undefined;
   readonly deliveryTime: DeliveryTime;
@@ -64,18 +61,20 @@ export interface QuoteDetailsInputs {
   readonly maxAgeMs: number;
 }
 
-/** Creates the details of a quote. @throws SwapRevertError when a pool cannot swap the amount */
-export function createQuoteDetails(inputs: QuoteDetailsInputs): QuoteDetails {
-  const { plan, quoter, amountIn, swappedAmount, sourceState, destinationState, swapReadAtSeconds, maxAgeMs } = inputs;
-  const steps = quoter.explain(amountIn, swappedAmount);
+/** Creates the details of a quote. */
+export function createQuoteDetails({ quote, steps }: ExplainedQuote, inputs: QuoteDetailsInputs): QuoteDetails {
+  const { plan, quoter, sourceState, destinationState, swapReadAtSeconds, maxAgeMs } = inputs;
   const liquidity = plan.full.getLiquidity(sourceState, destinationState);
-  const readTimes = [sourceState, destinationState].flatMap((state) => state?.readAtUnixSeconds ?? []);
-  const observedAt = Math.min(...readTimes, swapReadAtSeconds);
+  const observedAt = Math.min(
+    sourceState?.readAtUnixSeconds ?? swapReadAtSeconds,
+    destinationState?.readAtUnixSeconds ?? swapReadAtSeconds,
+    swapReadAtSeconds,
+  );
   return {
     steps,
     minAmount: quoter.findMinAmount(),
     liquidity,
-    isLiquidityAvailable: isLiquiditySufficient(liquidity, amountIn, steps),
+    isLiquidityAvailable: isLiquiditySufficient(liquidity, quote.amountIn, steps),
     deliveryTime: inputs.deliveryTime,
     ...listFeeInputs(inputs),
     sourceBlock: sourceState?.block.number ?? 0n,

@@ -3,7 +3,7 @@ import type { Chain } from "../hop/networks.js";
 import type { UsdcSwapPool } from "../hop/usdc-swap-pools.js";
 import type { PriceTable, TokenPrices } from "../prices/token-prices.js";
 import { catchMaybeAsync, isPromise, type MaybePromise, mapMaybeAsync } from "../resilience/maybe-async.js";
-import type { Quote, RouteQuoter } from "./math/quote.js";
+import type { ExplainedQuote, RouteQuoter } from "./math/quote.js";
 import { SwapRevertError } from "./math/swap-revert-error.js";
 import { createQuotePreparer } from "./prepare-quotes.js";
 import { createQuoteDetails, type DeliveryTime, NO_DELIVERY_TIME, type QuoteDetailsInputs } from "./quote-details.js";
@@ -96,18 +96,21 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
     function buildTimestampedQuote(swap: TimestampedAmount | undefined): TimestampedQuote {
       const { maxAgeMs, refreshMs } = route.refreshPolicy;
       const swappedAmount = swap?.amountOut;
-      const basicQuote = quoter.quote(amountIn, request.slippagePercent, Math.floor(now() / 1000), swappedAmount);
+      const { slippagePercent } = request;
+      const nowSeconds = Math.floor(now() / 1000);
+      const explained = request.isFull
+        ? quoter.explain(amountIn, slippagePercent, nowSeconds, swappedAmount)
+        : undefined;
+      const basicQuote = explained?.quote ?? quoter.quote(amountIn, slippagePercent, nowSeconds, swappedAmount);
       const time = monotonicNow();
       const readAt = Math.min(sourceState?.readAt ?? time, destinationState?.readAt ?? time, swap?.readAt ?? time);
       const ageMs = time - readAt;
       onQuoteAge?.(ageMs);
-      const quote = request.isFull
-        ? addDetails(basicQuote, {
+      const quote = explained
+        ? addDetails(explained, {
             plan: route.plan,
             quoter,
             priceTable,
-            amountIn,
-            swappedAmount,
             sourceState,
             destinationState,
             maxAgeMs,
@@ -177,15 +180,13 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
         const amountIn = receiveAmount === undefined ? request.amountIn : findAmountIn(quoter, receiveAmount);
         const swapQuoter = customSwapQuoter || route?.usdcSwapQuoter;
         const swap = customSwap ?? (await swapQuoter?.quoteAmountOut(amountIn, requester, sourceState));
-        const quote = quoter.quote(amountIn, slippagePercent, Math.floor(now() / 1000), swap?.amountOut);
-        if (!isFull) return quote;
+        const nowSeconds = Math.floor(now() / 1000);
+        if (!isFull) return quoter.quote(amountIn, slippagePercent, nowSeconds, swap?.amountOut);
         const { maxAgeMs } = computeRefreshPolicy(source, destination, deps);
-        return addDetails(quote, {
+        return addDetails(quoter.explain(amountIn, slippagePercent, nowSeconds, swap?.amountOut), {
           plan,
           quoter,
           priceTable,
-          amountIn,
-          swappedAmount: swap?.amountOut,
           sourceState,
           destinationState,
           maxAgeMs,
@@ -216,8 +217,8 @@ function getStateWithTicks(
   return isPromise(state) ? state.then(reloadWithoutTicks) : reloadWithoutTicks(state);
 }
 
-function addDetails(quote: Quote, inputs: QuoteDetailsInputs): DetailedQuote {
-  return { ...quote, details: createQuoteDetails(inputs) };
+function addDetails(explained: ExplainedQuote, inputs: QuoteDetailsInputs): DetailedQuote {
+  return { ...explained.quote, details: createQuoteDetails(explained, inputs) };
 }
 
 /** @throws ServiceError INVALID_PARAMETER when no amount brings this much */

@@ -123,11 +123,13 @@ const targets = fc.oneof(fc.constant(1n), magnitude(90), magnitude(40), magnitud
 
 /** Returns the quote's amount received; undefined if it cannot be swapped, or if that is not known. */
 function receive(quoter: RouteQuoter, amountIn: bigint): bigint | undefined {
-  const { quote, snapshot } = quoter;
+  const { quote, explain, snapshot } = quoter;
   const net = getNet(quoter, amountIn);
   if (typeof net !== "bigint") return undefined;
   const sourceSwap = snapshot.kind === "cctp" ? snapshot.sourceSwap : undefined;
-  return quote(amountIn, 0.5, 0, sourceSwap?.(amountIn)).estimatedReceived;
+  const quoted = quote(amountIn, 0.5, 0, sourceSwap?.(amountIn));
+  expect(explain(amountIn, 0.5, 0, sourceSwap?.(amountIn)).quote).toStrictEqual(quoted);
+  return quoted.estimatedReceived;
 }
 
 /** Returns what an amount brings before it is limited to 0. */
@@ -136,7 +138,7 @@ function getNet({ explain, snapshot }: RouteQuoter, amountIn: bigint): bigint | 
     const sourceSwap = snapshot.kind === "cctp" ? snapshot.sourceSwap : undefined;
     const swapped = sourceSwap?.(amountIn);
     if (sourceSwap !== undefined && swapped === undefined) return undefined;
-    const { amountOut, totalFee } = explain(amountIn, swapped);
+    const { amountOut, totalFee } = explain(amountIn, 0.5, 0, swapped).steps;
     return amountOut - totalFee;
   } catch (error) {
     if (error instanceof SwapRevertError) return "reverts";

@@ -1,6 +1,6 @@
 import { applySlippage } from "./fees.js";
 import { findAmountIn } from "./find-amount-in.js";
-import { createQuoteExplainer, type QuoteExplainer } from "./quote-steps.js";
+import { createQuoteExplainer, type QuoteExplainer, type QuoteSteps } from "./quote-steps.js";
 import type { RouteSnapshot } from "./route-snapshot.js";
 import { createRouteSteps, type RouteSteps } from "./route-steps.js";
 import { CANONICAL_TOKEN_INDEX, H_TOKEN_INDEX } from "./stable-swap.js";
@@ -17,6 +17,12 @@ export interface Quote {
   readonly destinationDeadline: number;
 }
 
+/** A quote and the intermediate values from which it was computed. */
+export interface ExplainedQuote {
+  readonly quote: Quote;
+  readonly steps: QuoteSteps;
+}
+
 /** Computes quotes on one route from one snapshot. */
 export interface RouteQuoter {
   readonly snapshot: RouteSnapshot;
@@ -29,8 +35,8 @@ export interface RouteQuoter {
    * @throws SwapRevertError when a pool cannot swap the amount
    */
   readonly quote: (amountIn: bigint, slippagePercent: number, nowSeconds: number, amountOut?: bigint) => Quote;
-  /** Returns the intermediate values of the quote of an amount. @throws like `quote` */
-  readonly explain: QuoteExplainer;
+  /** Returns the quote of an amount with its intermediate values. @throws like `quote` */
+  readonly explain: (...input: Parameters<RouteQuoter["quote"]>) => ExplainedQuote;
   /**
    * Returns an amount that brings at least this much, and of which one unit less brings less or cannot be swapped;
    * undefined if there is none.
@@ -61,9 +67,12 @@ export function createRouteQuoter(snapshot: RouteSnapshot): RouteQuoter {
       const fee = computeBonderFee(computeRelativeFee(bridgedAmount)) + transactionFee;
       return buildQuote(snapshot, amountIn, bridgedAmount, amountOut, fee, slippagePercent, nowSeconds);
     },
-    explain(amountIn, swappedAmount) {
+    explain(amountIn, slippagePercent, nowSeconds, swappedAmount) {
       explainer ??= createQuoteExplainer(snapshot, steps);
-      return explainer(amountIn, swappedAmount);
+      const explained = explainer(amountIn, swappedAmount);
+      const { requiredLiquidity, amountOut, totalFee } = explained;
+      const quote = buildQuote(snapshot, amountIn, requiredLiquidity, amountOut, totalFee, slippagePercent, nowSeconds);
+      return { quote, steps: explained };
     },
     findAmountIn: (receiveAmount) =>
       receiveAmount >= outputLimit ? undefined : findAmountIn(getNetAmount, receiveAmount),
