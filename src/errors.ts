@@ -15,6 +15,7 @@ export type ErrorReason =
   | "RATE_LIMITED"
   | "OVERLOADED"
   | "UPSTREAM_UNAVAILABLE"
+  | "CHAIN_STALLED"
   | "DEADLINE_EXCEEDED"
   | "INTERNAL";
 

@@ -76,6 +76,11 @@ const REASON_DOCS: Readonly<Record<ErrorReason, ReasonDoc>> = {
     description: "a chain or another source that the result needs did not respond; the message names it",
     exampleMessage: "no RPC endpoint of polygon responded",
   },
+  CHAIN_STALLED: {
+    description:
+      "a chain of the route has produced no block for so long that its values say nothing; the message names it",
+    exampleMessage: "polygon stands still: its newest block is 4 minutes old",
+  },
   DEADLINE_EXCEEDED: { description: "the call did not finish in time", exampleMessage: "no answer within 10000 ms" },
   INTERNAL: {
     description: "an unexpected error in the service; the details are in its log",

@@ -20,6 +20,7 @@ const STATUS_BY_REASON: Readonly<Record<ErrorReason, { readonly code: Code; read
   // The server is at fault, not the caller: no 4xx over HTTP.
   OVERLOADED: { code: Code.ResourceExhausted, status: 503 },
   UPSTREAM_UNAVAILABLE: { code: Code.Unavailable, status: 503 },
+  CHAIN_STALLED: { code: Code.Unavailable, status: 503 },
   DEADLINE_EXCEEDED: { code: Code.DeadlineExceeded, status: 504 },
   INTERNAL: { code: Code.Internal, status: 500 },
 };

@@ -30,6 +30,7 @@ test.each<[ErrorReason, string, number]>([
   ["RATE_LIMITED", "resource_exhausted", 429],
   ["OVERLOADED", "resource_exhausted", 503],
   ["UPSTREAM_UNAVAILABLE", "unavailable", 503],
+  ["CHAIN_STALLED", "unavailable", 503],
   ["DEADLINE_EXCEEDED", "deadline_exceeded", 504],
   ["INTERNAL", "internal", 500],
 ])("maps %s to %s and HTTP %i", (reason, code, status) => {
