@@ -577,11 +577,12 @@ export interface components {
              *     - `RATE_LIMITED`: the client has sent too many requests, or has too many in progress
              *     - `OVERLOADED`: the server has too many calls in progress and did not start this one
              *     - `UPSTREAM_UNAVAILABLE`: a chain or another source that the result needs did not respond; the message names it
+             *     - `CHAIN_STALLED`: a chain of the route has produced no block for so long that its values say nothing; the message names it
              *     - `DEADLINE_EXCEEDED`: the call did not finish in time
              *     - `INTERNAL`: an unexpected error in the service; the details are in its log
              * @enum {string}
              */
-            reason: "MISSING_PARAMETER" | "INVALID_PARAMETER" | "UNKNOWN_PARAMETER" | "UNSUPPORTED_NETWORK" | "UNSUPPORTED_TOKEN" | "UNSUPPORTED_CHAIN" | "UNSUPPORTED_ROUTE" | "RPC_URL_FORBIDDEN" | "INDEX_REQUIRED" | "TRANSFER_NOT_FOUND" | "PATH_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RATE_LIMITED" | "OVERLOADED" | "UPSTREAM_UNAVAILABLE" | "DEADLINE_EXCEEDED" | "INTERNAL";
+            reason: "MISSING_PARAMETER" | "INVALID_PARAMETER" | "UNKNOWN_PARAMETER" | "UNSUPPORTED_NETWORK" | "UNSUPPORTED_TOKEN" | "UNSUPPORTED_CHAIN" | "UNSUPPORTED_ROUTE" | "RPC_URL_FORBIDDEN" | "INDEX_REQUIRED" | "TRANSFER_NOT_FOUND" | "PATH_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RATE_LIMITED" | "OVERLOADED" | "UPSTREAM_UNAVAILABLE" | "CHAIN_STALLED" | "DEADLINE_EXCEEDED" | "INTERNAL";
             /**
              * @description Name of the invalid parameter, if the error concerns a single one.
              * @example slippage
@@ -972,7 +973,30 @@ export interface operations {
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
-            503: components["responses"]["ServiceUnavailable"];
+            /**
+             * @description - `OVERLOADED`: the server has too many calls in progress and did not start this one
+             *     - `UPSTREAM_UNAVAILABLE`: a chain or another source that the result needs did not respond; the message names it
+             *     - `CHAIN_STALLED`: a chain of the route has produced no block for so long that its values say nothing; the message names it
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {string} */
+                        code?: "resource_exhausted" | "unavailable";
+                        /** @enum {string} */
+                        reason?: "OVERLOADED" | "UPSTREAM_UNAVAILABLE" | "CHAIN_STALLED";
+                    };
+                };
+            };
             504: components["responses"]["GatewayTimeout"];
         };
     };
@@ -1172,7 +1196,7 @@ export interface operations {
                      */
                     Source?: "chain" | "index" | "explorer";
                     /**
-                     * @description When the status was read from the source.
+                     * @description When the status was read from the source; if a chain stands still, the time of its newest block.
                      * @example 2026-11-18T08:21:29.000Z
                      */
                     "Observed-At"?: string;
@@ -1226,7 +1250,7 @@ export interface operations {
                      */
                     Source?: "chain" | "index" | "explorer";
                     /**
-                     * @description When the status was read from the source.
+                     * @description When the status was read from the source; if a chain stands still, the time of its newest block.
                      * @example 2026-11-18T08:21:29.000Z
                      */
                     "Observed-At"?: string;
