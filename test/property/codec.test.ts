@@ -24,7 +24,7 @@ import { getTestMessage } from "../unit/http/support/test-contract.js";
 const text = fc.oneof(
   fc.string(),
   fc.string({ unit: "binary" }),
-  fc.constantFrom("", "\ud800", "é".repeat(100), '"\\\n'),
+  fc.constantFrom("", "\ud800", "é".repeat(100), "a".repeat(64), "a".repeat(65), "a".repeat(128), '"\\\n'),
 );
 const whole32 = fc.constantFrom(0, 1, -1, 127, 128, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, -0, 0.5);
 const whole64 = fc.oneof(

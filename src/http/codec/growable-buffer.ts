@@ -1,6 +1,8 @@
 const INITIAL_BUFFER_BYTES = 256;
 /** Largest size of a tag with a varint of 53 bits. */
 const MAX_TAGGED_NUMBER_BYTES = 16;
+/** Up to here a loop copies ASCII faster than a call of the runtime; the length takes one byte. */
+const MAX_SHORT_TEXT_LENGTH = 64;
 
 /** A buffer of Protobuf's wire format that grows. A class because its methods are hot. */
 export class GrowableBuffer {
@@ -31,6 +33,7 @@ export class GrowableBuffer {
     // A UTF-16 code unit takes at most three bytes.
     this.ensureCapacity(MAX_TAGGED_NUMBER_BYTES + value.length * 3);
     this.writeVarint(tag);
+    if (value.length <= MAX_SHORT_TEXT_LENGTH && this.writeShortAscii(value)) return;
     const size = Buffer.byteLength(value);
     this.writeVarint(size);
     if (size === value.length) this.offset += this.buffer.write(value, this.offset, "latin1");
@@ -58,6 +61,20 @@ export class GrowableBuffer {
     this.writeVarint(size);
     this.offset += size;
     return needed;
+  }
+
+  /** Returns false, and has written nothing, if a character is not ASCII. */
+  private writeShortAscii(value: string): boolean {
+    const { buffer, offset } = this;
+    const { length } = value;
+    for (let index = 0; index < length; index++) {
+      const code = value.charCodeAt(index);
+      if (code > 0x7f) return false;
+      buffer[offset + 1 + index] = code;
+    }
+    buffer[offset] = length;
+    this.offset = offset + 1 + length;
+    return true;
   }
 
   private writeVarint(value: number): void {
