@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
+import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { metricDescriptions } from "../../../src/observability/metrics/metrics.js";
 import { findTool } from "../../support/find-tool.js";
 import { readProjectFile, readYaml, toProjectPath } from "./deploy-files.js";
@@ -107,6 +108,13 @@ describe("alerts and dashboard", () => {
     // The head number is of no use by itself: the dashboard shows its age.
     const unseen = metricDescriptions.map(({ name }) => name).filter((name) => !all.includes(name));
     expect(unseen).toEqual(["hop_gateway_chain_head_number"]);
+  });
+
+  test("count all operations of the contract where they name several", () => {
+    const named = shown.flatMap((expr) => [...expr.matchAll(/operation=~"([^"]*)"/g)].map(([, names = ""]) => names));
+    const operations = BridgeService.methods.map(({ name }) => name);
+    expect(named.length).toBeGreaterThan(0);
+    for (const names of named) expect(names.split("|").sort()).toEqual(operations.toSorted());
   });
 });
 
