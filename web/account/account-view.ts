@@ -1,10 +1,11 @@
 import { ApiError, buildPath } from "../shared/api/api-client.js";
 import type { LoadDecimals, LoadRoutes } from "../shared/api/cached-loaders.js";
-import { getNetwork, toNetworkParameter } from "../shared/api/network.js";
+import { getNetwork } from "../shared/api/network.js";
 import { listDestinationChains, listSourceChains, listTokens, type Route } from "../shared/api/route-selection.js";
 import { buildCurlCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";
 import { createCommandBox } from "../shared/elements/command-box.js";
-import { createElement, getElement, selectOption, setAttribute } from "../shared/elements/dom.js";
+import { createElement, getElement, selectOption } from "../shared/elements/dom.js";
+import { createSearchForm } from "../shared/elements/search-form.js";
 import { createStreamNote } from "../shared/elements/stream-note.js";
 import { formatChainName } from "../shared/format/chain-names.js";
 import type { ViewParameters } from "../shared/navigation/location-hash.js";
@@ -22,10 +23,6 @@ export function createAccountView({
   loadDecimals: LoadDecimals;
   navigate: Navigate;
 }): View {
-  const form = getElement("account-form", HTMLFormElement);
-  const input = getElement("account-of", HTMLInputElement);
-  const inputError = getElement("account-of-error", HTMLElement);
-  const network = getElement("account-network", HTMLSelectElement);
   const state = getElement("account-state", HTMLSelectElement);
   const token = getElement("account-token", HTMLSelectElement);
   const from = getElement("account-from", HTMLSelectElement);
@@ -34,25 +31,15 @@ export function createAccountView({
   const announcement = getElement("account-announcement", HTMLElement);
   const note = createStreamNote(getElement("account-stream", HTMLElement));
   const showCommands = createCommandBox(getElement("account-terminal", HTMLElement));
-  let current: AbortController | undefined;
-
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const query: AccountQuery = {
-      account: input.value.trim(),
-      state: state.value,
-      token: token.value,
-      fromChain: from.value,
-      toChain: to.value,
-      network: toNetworkParameter(network.value),
-    };
-    navigate({ view: "account", parameters: toViewParameters(query) }, "push");
+  const form = createSearchForm({
+    view: "account",
+    filters: [state, token, from, to],
+    onSubmit(account, network) {
+      const filters = { state: state.value, token: token.value, fromChain: from.value, toChain: to.value };
+      navigate({ view: "account", parameters: toViewParameters({ account, ...filters, network }) }, "push");
+    },
   });
-  for (const select of [network, state, token, from, to]) {
-    select.addEventListener("change", () => {
-      if (input.value.trim() !== "") form.requestSubmit();
-    });
-  }
+  let current: AbortController | undefined;
 
   /** Offers what the routes of the network have, and always what the query has. */
   function fillFilters({ token: tokenSymbol, fromChain, toChain }: AccountQuery, routes: readonly Route[]): void {
@@ -62,11 +49,6 @@ export function createAccountView({
     fillSelect(token, "Any token", tokens, tokenSymbol, (name) => name);
     fillSelect(from, "Any chain", sources, fromChain, formatChainName);
     fillSelect(to, "Any chain", destinations, toChain, formatChainName);
-  }
-
-  function showInputError(message: string | undefined): void {
-    setAttribute(input, "aria-invalid", message === undefined ? undefined : "true");
-    inputError.textContent = message ?? "";
   }
 
   function showQuery(query: AccountQuery): void {
@@ -98,7 +80,7 @@ export function createAccountView({
 
   function showError(error: unknown, onRetry: () => void): void {
     const message = (error as Error).message;
-    if (error instanceof ApiError && error.field === "account") showInputError(message);
+    if (error instanceof ApiError && error.field === "account") form.showError(message);
     answer.replaceChildren(renderListError(error, onRetry));
     announcement.textContent = message;
   }
@@ -109,8 +91,7 @@ export function createAccountView({
     const { signal } = current;
     const query = toAccountQuery(parameters);
     const networkName = getNetwork(parameters);
-    input.value = query.account;
-    selectOption(network, networkName);
+    form.fill(query.account, networkName);
     selectOption(state, query.state);
     fillFilters(query, []);
     loadRoutes(networkName).then(
@@ -120,7 +101,6 @@ export function createAccountView({
       // The filters that are set stay.
       () => {},
     );
-    showInputError(undefined);
     announcement.textContent = "";
     note.clear();
     if (query.account === "") {

@@ -1,9 +1,10 @@
 import { buildPath } from "../shared/api/api-client.js";
 import type { LoadDecimals } from "../shared/api/cached-loaders.js";
-import { getNetwork, toNetworkParameter } from "../shared/api/network.js";
+import { getNetwork } from "../shared/api/network.js";
 import { buildCurlStreamCommand, buildGrpcurlCommand, GRPC_METHODS } from "../shared/api/shell-commands.js";
 import { createCommandBox } from "../shared/elements/command-box.js";
-import { createElement, getElement, selectOption, setAttribute } from "../shared/elements/dom.js";
+import { createElement, getElement } from "../shared/elements/dom.js";
+import { createSearchForm } from "../shared/elements/search-form.js";
 import { createStreamNote } from "../shared/elements/stream-note.js";
 import type { ViewParameters } from "../shared/navigation/location-hash.js";
 import type { Navigate, View } from "../shared/navigation/view.js";
@@ -18,29 +19,16 @@ export function createTransferView({
   loadDecimals: LoadDecimals;
   navigate: Navigate;
 }): View {
-  const form = getElement("transfer-form", HTMLFormElement);
-  const input = getElement("transfer-of", HTMLInputElement);
-  const network = getElement("transfer-network", HTMLSelectElement);
-  const inputError = getElement("transfer-of-error", HTMLElement);
+  const form = createSearchForm({
+    view: "transfer",
+    onSubmit: (of, network) =>
+      navigate({ view: "transfer", parameters: new Map(Object.entries({ of, network })) }, "push"),
+  });
   const answer = getElement("transfer-answer", HTMLElement);
   const announcement = getElement("transfer-announcement", HTMLElement);
   const note = createStreamNote(getElement("transfer-stream", HTMLElement));
   const showCommands = createCommandBox(getElement("transfer-terminal", HTMLElement));
   let current: AbortController | undefined;
-
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const parameters = { of: input.value.trim(), network: toNetworkParameter(network.value) };
-    navigate({ view: "transfer", parameters: new Map(Object.entries(parameters)) }, "push");
-  });
-  network.addEventListener("change", () => {
-    if (input.value.trim() !== "") form.requestSubmit();
-  });
-
-  function showInputError(message: string | undefined): void {
-    setAttribute(input, "aria-invalid", message === undefined ? undefined : "true");
-    inputError.textContent = message ?? "";
-  }
 
   function showQuery(query: TransferQuery): void {
     const { origin } = location;
@@ -60,9 +48,7 @@ export function createTransferView({
     current = new AbortController();
     const { signal } = current;
     const text = parameters.get("of") ?? parameters.get("id") ?? "";
-    input.value = text;
-    selectOption(network, getNetwork(parameters));
-    showInputError(undefined);
+    form.fill(text, getNetwork(parameters));
     announcement.textContent = "";
     note.clear();
     if (text === "") {
@@ -87,7 +73,7 @@ export function createTransferView({
         else note.show(state, onRetry);
       },
       onFailure: (message) => note.showFailure(message),
-      onInvalid: showInputError,
+      onInvalid: form.showError,
       onRetry,
     });
   }
