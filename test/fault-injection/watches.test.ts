@@ -10,8 +10,8 @@ import { nextState, openWatch } from "../support/service/watch-client.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 import { type FaultName, faults } from "./faults.js";
 
-// A watch while the only endpoints of its chains fail: the known state stays, a new watch waits, and both get the new state
-// when the chains answer again. Nothing else is sent in between.
+// Watches while the only endpoints of their chains fail: a known state stays, and a new watch waits or is told an older
+// state. Both get the new state when the chains answer again.
 
 const network = inject("network");
 const chains = connectChains(network.chains);
@@ -58,12 +58,25 @@ const names = process.env.TEST_EFFORT === "full" ? (Object.keys(faults) as Fault
 
 test.each(names)("%s: no wrong state, and the right one when it ends", async (name) => {
   const { transactionHash, transfer } = await send();
+  const other = await send();
   const watch = await openWatch(gateway.url, `transferHash=${transactionHash}`);
   expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "PENDING" } });
   for (const proxy of proxies) await proxy.setFault(faults[name]);
   await deliverTransfer(chains, transfer);
+  await deliverTransfer(chains, other.transfer);
+  // It responds with its first message.
+  const opening = openWatch(gateway.url, `transferHash=${other.transactionHash}`);
   await sleep(FAULT_MS);
   for (const proxy of proxies) await proxy.setFault(undefined);
   expect(await nextState(watch)).toMatchObject({ event: "transfer", data: { state: "BONDED" } });
   watch.close();
+  const newWatch = await opening;
+  const states: unknown[] = [];
+  while (states.at(-1) !== "BONDED") {
+    const event = await nextState(newWatch);
+    expect(["transfer", "unknown"]).toContain(event?.event);
+    states.push(event?.data.state ?? "unknown");
+  }
+  newWatch.close();
+  expect(states.slice(0, -1).filter((state) => state !== "PENDING" && state !== "unknown")).toEqual([]);
 });
