@@ -29,7 +29,7 @@ export function matchCompletions<
 const CLOCK_SKEW_SECONDS = 60;
 
 /** Where the indexed history of a chain begins. */
-interface HistoryStart {
+export interface HistoryStart {
   /** 0: at the chain's beginning. */
   readonly from_block: number;
   /** Unix seconds. */

@@ -1,14 +1,13 @@
 import { isBytes32 } from "../../../chain/hex.js";
 import { getCctpDomain } from "../../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../../hop/networks.js";
-import { canMatchCompletions, hasCompleteHistory, matchCompletions } from "./completion-matching.js";
 import { encodeCctpKey } from "./correlation-key.js";
 import { hexToBytes } from "./hex.js";
 import { type IndexCoverage, toCoverage, toCoverageTimes } from "./index-coverage.js";
+import { AMBIGUOUS, type DeliveryOutcome, matchL1Delivery, toHistoryStart } from "./l1-delivery.js";
 import { createPageReader } from "./pages/read-page.js";
 import type { IndexedTransfer, ListPosition, TransferPage } from "./pages/transfer-page.js";
 import {
-  type FoundDelivery,
   getJoinedDelivery,
   isBlockFinal,
   isSamePosition,
@@ -46,8 +45,8 @@ export function createTransferIndex(
   const chains = new Map([...network.chains.values()].map((chain) => [chain.chainId, chain]));
   const domains = [...network.chains.values()].flatMap((chain) => getCctpDomain(chain) ?? []);
 
-  /** Matches the delivery of a transfer from L1. */
-  function findL1Outcome(send: TransferRow): DeliveryOutcome {
+  /** Reads the equal transfers from L1 and their deliveries, and matches them by their order. */
+  function findEqualOutcome(send: TransferRow): DeliveryOutcome {
     const key = hexToBytes(send.arrival_key);
     const deliveries = statements.deliveriesByKey(key).filter((row) => isDeliveryOf(row, send));
     const source = statements.cursor(send.chain_id);
@@ -55,16 +54,21 @@ export function createTransferIndex(
     const equalSends = statements.equalL1Sends(key);
     // The very object of the list, since the matches are keyed by identity.
     const listed = equalSends.find((row) => isSamePosition(row, send));
-    if (!listed || !source || !destination || !canMatchCompletions(listed, equalSends, source, destination))
-      return { delivery: undefined, isUnambiguous: false };
-    // With the complete history of both chains the order alone decides, whatever the clocks say.
-    const isComplete = hasCompleteHistory(source) && hasCompleteHistory(destination);
-    const completions = isComplete ? deliveries.map((row) => ({ ...row, timestamp: null })) : deliveries;
-    return { delivery: matchCompletions(equalSends, completions).get(listed), isUnambiguous: true };
+    if (listed === undefined) return AMBIGUOUS;
+    return matchL1Delivery(listed, { equalSends, deliveries, source, destination });
   }
 
+  /** Matches the delivery of a send to it; reads nothing unless there are equal ones. */
   function findOutcome(send: TransferRow): DeliveryOutcome {
-    return send.kind === "l1" ? findL1Outcome(send) : { delivery: getJoinedDelivery(send), isUnambiguous: true };
+    if (send.is_alone === 0) return findEqualOutcome(send);
+    const delivery = getJoinedDelivery(send);
+    if (send.kind !== "l1") return { delivery, isUnambiguous: true };
+    return matchL1Delivery(send, {
+      equalSends: [send],
+      deliveries: delivery === undefined ? [] : [delivery],
+      source: toHistoryStart(send.source_from_block, send.source_from_timestamp),
+      destination: toHistoryStart(send.destination_from_block, send.destination_from_timestamp),
+    });
   }
 
   /** Creates a function that returns the IDs of the siblings of a send among the sends of a transaction. */
@@ -103,7 +107,7 @@ export function createTransferIndex(
   /** Returns a transfer that one statement has read completely; undefined if it takes further statements. */
   function toLoneTransfer(rows: readonly TransferRow[]): IndexedTransfer[] | undefined {
     const [send] = rows;
-    if (send === undefined || rows.length > 1 || send.sends_in_transaction > 1 || send.kind === "l1") return undefined;
+    if (send === undefined || rows.length > 1 || send.sends_in_transaction > 1 || send.is_alone === 0) return undefined;
     return toIndexedTransfer(send, findOutcome(send), NO_IDS);
   }
 
@@ -188,7 +192,9 @@ export function createTransferIndex(
       const key = hexToBytes(id);
       const transfers = findByKeys([key], "l2");
       if (transfers.length > 0) return transfers;
-      return statements.transfersByHash(key).length === 0 ? [] : findL1SendsInSnapshot(key);
+      const rows = statements.transfersByHash(key).filter(({ kind }) => kind === "l1");
+      if (rows.length === 0) return [];
+      return toLoneTransfer(rows) ?? findL1SendsInSnapshot(key);
     },
     readPage,
     getCoverage(slug) {
@@ -201,12 +207,6 @@ export function createTransferIndex(
 
 type SendKind = TransferRow["kind"];
 const NO_IDS: readonly string[] = Object.freeze([]);
-
-/** The delivery of a transfer, if there is one, and whether the index can tell. */
-interface DeliveryOutcome {
-  readonly delivery: FoundDelivery | undefined;
-  readonly isUnambiguous: boolean;
-}
 
 function isDeliveryOf(delivery: DeliverySummary, send: TransferRow): boolean {
   return delivery.chain_id === send.destination_chain_id && delivery.token === send.token;

@@ -19,7 +19,12 @@ export interface TransferRow extends EventPosition {
   readonly timestamp: number;
   /** Number of sends of the same transaction, this one included. */
   readonly sends_in_transaction: number;
-  /** null without a delivery, and always for a transfer from L1, whose deliveries are matched by order. */
+  /**
+   * 0 for a transfer from L1 whose correlation key other sends or several deliveries have: they are matched by their order. 1 for all
+   * others.
+   */
+  readonly is_alone: 0 | 1;
+  /** null without a delivery, and always for a transfer that is not alone. */
   readonly delivery_hash: string | null;
   readonly delivery_block: number | null;
   readonly delivery_log_index: number | null;
@@ -28,9 +33,11 @@ export interface TransferRow extends EventPosition {
   readonly bonder: string | null;
   /** The columns of the cursors are null for a chain that is not indexed yet. */
   readonly source_final_to: number | null;
+  readonly source_from_block: number | null;
   readonly source_from_timestamp: number | null;
   readonly source_observed_at: number | null;
   readonly destination_final_to: number | null;
+  readonly destination_from_block: number | null;
   readonly destination_from_timestamp: number | null;
   readonly destination_observed_at: number | null;
 }
@@ -84,18 +91,24 @@ export interface IndexSource {
 /** Returns a database's expression for the bytes of a column as lower-case hex with 0x, null for null. */
 export type ToHexText = (column: string) => RawBuilder<string>;
 
+/** Whether a send `s` is alone, as in TransferRow. In the usual case it stops at the first row that decides. */
+const IS_ALONE = sql<0 | 1>`case when s.kind <> ${sql.lit("l1")} then 1
+  when exists (select 1 from sends as o where o.arrival_key = s.arrival_key and
+    (o.chain_id <> s.chain_id or o.block_number <> s.block_number or o.log_index <> s.log_index)) then 0
+  when (select count(*) from deliveries as e where e.arrival_key = s.arrival_key) > 1 then 0
+  else 1 end`;
+
 /** Selects sends `s` with their deliveries and what is known of both chains, once per delivery. */
 export function selectTransfers(db: Kysely<IndexTables>, toHexText: ToHexText) {
   return db
     .selectFrom("sends as s")
     .leftJoin("deliveries as d", (join) =>
       join
-        .onRef("d.arrival_key", "=", "s.arrival_key")
+        // The key is computed once for each send: of equal transfers from L1, no pair of a send and a delivery is looked at.
+        .on("d.arrival_key", "=", sql<Uint8Array>`case when ${IS_ALONE} = 1 then s.arrival_key end`)
         .onRef("d.token", "=", "s.token")
         // The sum keeps planners without statistics from walking the primary key, which begins with the chain.
-        .on(sql`d.chain_id + 0`, "=", sql.ref("s.destination_chain_id"))
-        // Any number of equal transfers from L1 has one key.
-        .on("s.kind", "<>", sql.lit("l1")),
+        .on(sql`d.chain_id + 0`, "=", sql.ref("s.destination_chain_id")),
     )
     .leftJoin("cursors as sc", "sc.chain_id", "s.chain_id")
     .leftJoin("cursors as dc", "dc.chain_id", "s.destination_chain_id")
@@ -111,6 +124,7 @@ export function selectTransfers(db: Kysely<IndexTables>, toHexText: ToHexText) {
         .whereRef("t.transaction_hash", "=", "s.transaction_hash")
         .select(fn.countAll<number>().as("count"))
         .as("sends_in_transaction"),
+      IS_ALONE.as("is_alone"),
       toHexText("d.transaction_hash").as("delivery_hash"),
       toHexText("d.bonder").as("bonder"),
     ])
@@ -119,8 +133,9 @@ export function selectTransfers(db: Kysely<IndexTables>, toHexText: ToHexText) {
       "d.log_index as delivery_log_index",
       "d.timestamp as delivery_timestamp",
     ])
-    .select(["sc.final_to as source_final_to", "sc.from_timestamp as source_from_timestamp"])
-    .select(["sc.observed_at as source_observed_at", "dc.final_to as destination_final_to"])
+    .select(["sc.final_to as source_final_to", "sc.from_block as source_from_block"])
+    .select(["sc.from_timestamp as source_from_timestamp", "sc.observed_at as source_observed_at"])
+    .select(["dc.final_to as destination_final_to", "dc.from_block as destination_from_block"])
     .select(["dc.from_timestamp as destination_from_timestamp", "dc.observed_at as destination_observed_at"]);
 }
 

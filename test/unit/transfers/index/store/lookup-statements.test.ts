@@ -49,11 +49,24 @@ async function fillIndex(): Promise<void> {
     createSendRow(bytesFromName("second of two"), "sends two"),
     createSendRow(nonce, "burns", { kind: "cctp" }),
     createSendRow(bytesFromName("values"), "sends from L1", { kind: "l1" }),
+    createSendRow(bytesFromName("delivered values"), "sends from L1, delivered", { kind: "l1" }),
+    createSendRow(bytesFromName("equal values"), "sends from L1", {
+      kind: "l1",
+      transaction_hash: bytesFromName("first"),
+    }),
+    createSendRow(bytesFromName("equal values"), "sends from L1", {
+      kind: "l1",
+      transaction_hash: bytesFromName("second"),
+    }),
+    createSendRow(bytesFromName("twice"), "sends from L1, delivered twice", { kind: "l1" }),
   ];
   const deliveries = [
     createDeliveryRow(bytesFromName("bonded"), "bonds one"),
     createDeliveryRow(bytesFromName("first of two"), "bonds two"),
     createDeliveryRow(bytesFromName("second of two"), "bonds two"),
+    createDeliveryRow(bytesFromName("delivered values"), "completes"),
+    createDeliveryRow(bytesFromName("twice"), "completes"),
+    createDeliveryRow(bytesFromName("twice"), "completes"),
   ];
   for (const [chainId, rows] of [
     [OPTIMISM_CHAIN_ID, { sends, deliveries: [] }],
@@ -84,8 +97,11 @@ const lookups: readonly [string, number, (reader: TransferIndexReader) => readon
   ["one of two transfers of a transaction", 1 + 4, byId("second of two"), 1],
   ["two transfers by their sending transaction", 1 + 3, byHash("sends two"), 2],
   ["two transfers by their delivering transaction", 2 + 6, byHash("bonds two"), 2],
-  ["a transfer from L1 by its transaction", 1 + 7, byHash("sends from L1"), 1],
-  ["a transfer from L1 by ID", 2 + 7, byId("sends from L1"), 1],
+  ["a transfer from L1 by its transaction", 1, byHash("sends from L1"), 1],
+  ["a transfer from L1 by ID", 2, byId("sends from L1, delivered"), 1],
+  ["one of two equal transfers from L1 by its transaction", 1 + 7, byHash("first"), 1],
+  ["one of two equal transfers from L1 by ID", 2 + 7, byId("second"), 1],
+  ["a transfer from L1 with two deliveries", 1 + 7, byHash("sends from L1, delivered twice"), 1],
 ];
 
 test.each(lookups)("%s takes %i statements", async (_, statements, find, found) => {

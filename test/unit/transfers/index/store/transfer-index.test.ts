@@ -366,6 +366,8 @@ describe("transfers from L1", () => {
     chains.getStub("optimism").setBlock(10, [transferFromL1CompletedEvent("v", "c1", leg)]);
     const index = await fill(chains);
     expect(findDeliveryHashes(index, "s1")).toEqual([hashFromName("transaction c1")]);
+    const [found] = index.reader.findByTransactionHash(hashFromName("transaction s1"));
+    expect(found?.delivery?.timestamp).toBeLessThan(found?.sent.timestamp ?? 0);
   });
 });
 
