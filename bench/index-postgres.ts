@@ -7,17 +7,15 @@ import { LIST_START } from "../src/transfers/index/store/pages/transfer-page.js"
 import { parsePostgresUrl } from "../src/transfers/index/store/postgres/connection/location.js";
 import { openPostgresIndex } from "../src/transfers/index/store/postgres/postgres-index.js";
 import type { TransferIndexReader } from "../src/transfers/index/store/transfer-index.js";
+import { ACCOUNT_SQL, fillIndex, KEY_SQL } from "./support/postgres-fill.js";
 
 // Measures look-ups, pages and delivery times of an index in PostgreSQL. Fills an empty database first:
 //   INDEX=postgres://... TRANSFERS=10000000 npm run bench:index-postgres
 
 const TRANSFERS = Number(process.env.TRANSFERS ?? 1_000_000);
-const ACCOUNTS = Math.ceil(TRANSFERS / 100);
 const LOOKUPS = 5_000;
 const PAGES = 2_000;
 const PAGE_SIZE = 50;
-const ROWS_PER_STATEMENT = 500_000;
-const START_SECONDS = 1_700_000_000;
 
 const primary = parsePostgresUrl(process.env.INDEX ?? "");
 if (primary === undefined) throw new Error("INDEX is not postgres://...");
@@ -35,36 +33,6 @@ const index = await openPostgresIndex({
 const run = async (text: string): Promise<Record<string, unknown>[]> =>
   (await sql.raw<Record<string, unknown>>(text).execute(index.db)).rows;
 
-/** Hash of 32 bytes that follows from a number. */
-const hash = (kind: string, number: string): string => `sha256(('${kind}' || ${number})::bytea)`;
-const address = (number: string): string => `substr(${hash("account", number)}, 1, 20)`;
-const chain = (number: string): string => `(array[${chainIds}])[1 + (${number}) % ${chainIds.length}]`;
-
-async function fill(): Promise<void> {
-  // Building the indexes at the end takes a fraction of the time.
-  const definitions = await run(
-    `select indexname, indexdef from pg_indexes where schemaname = current_schema()
-     and tablename in ('sends', 'deliveries') and indexname not like '%_place'`,
-  );
-  for (const { indexname } of definitions) await run(`drop index ${indexname}`);
-  for (let from = 1; from <= TRANSFERS; from += ROWS_PER_STATEMENT) {
-    const series = `generate_series(${from}, ${Math.min(TRANSFERS, from + ROWS_PER_STATEMENT - 1)}) as i`;
-    await run(`insert into sends (chain_id, block_number, log_index, transaction_hash, kind, token, arrival_key,
-        destination_chain_id, recipient, amount, amount_out_min, deadline, bonder_fee, relayer, account, timestamp)
-      select ${chain("i")}, 2 + i / 100, i % 100, ${hash("send", "i")}, 'l2', 'USDC.e', ${hash("key", "i")},
-        ${chain("i + 1")}, ${address(`i % ${ACCOUNTS}`)}, '1234567890123456789', '1234567890123456', '${START_SECONDS}',
-        '123456789012345', null, ${address(`i % ${ACCOUNTS}`)}, ${START_SECONDS} + i / 10 from ${series}`);
-    await run(`insert into deliveries (chain_id, block_number, log_index, transaction_hash, token, arrival_key, bonder, timestamp)
-      select ${chain("i + 1")}, 2 + i / 100, i % 100, ${hash("delivery", "i")}, 'USDC.e', ${hash("key", "i")},
-        ${address(`i % ${ACCOUNTS}`)}, ${START_SECONDS} + i / 10 + 60 from ${series}`);
-  }
-  for (const { indexdef } of definitions) await run(String(indexdef));
-  for (const chainId of chainIds)
-    await run(`insert into cursors values (${chainId}, 0, 0, ${TRANSFERS}, ${TRANSFERS}, ${Date.now()})`);
-  await run("vacuum analyze sends");
-  await run("vacuum analyze deliveries");
-}
-
 async function measure(name: string, count: number, work: (number: number) => Promise<number>): Promise<void> {
   const times: number[] = [];
   let found = 0;
@@ -80,10 +48,10 @@ async function measure(name: string, count: number, work: (number: number) => Pr
 }
 
 /** Keys of transfers, computed by the database outside the measurement. */
-async function listKeys(kind: string, expression: (number: string) => string): Promise<(number: number) => string> {
+async function listKeys(expression: (number: string) => string): Promise<(number: number) => string> {
   const numbers = Array.from({ length: 2_000 }, () => 1 + Math.floor(Math.random() * TRANSFERS));
-  const rows = await run(`select encode(${expression("n")}, 'hex') as ${kind} from unnest(array[${numbers}]) as n`);
-  return (number) => `0x${String(rows[number % rows.length]?.[kind])}`;
+  const rows = await run(`select encode(${expression("n")}, 'hex') as key from unnest(array[${numbers}]) as n`);
+  return (number) => `0x${String(rows[number % rows.length]?.key)}`;
 }
 
 try {
@@ -91,7 +59,7 @@ try {
   const startedAt = performance.now();
   const [existing] = await run("select count(*)::int as count from cursors");
   if (existing?.count === 0) {
-    await fill();
+    await fillIndex({ pool: index.pools.write, chainIds, transfers: TRANSFERS });
     console.log(`${TRANSFERS} transfers, filled in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
   }
   const [size] = await run("select pg_database_size(current_database()) as bytes");
@@ -100,10 +68,14 @@ try {
   );
   const find = (query: (reader: TransferIndexReader) => readonly unknown[]) =>
     index.reader.read(query).then((transfers) => transfers.length);
-  const ids = await listKeys("key", (number) => hash("key", number));
-  const sent = await listKeys("send", (number) => hash("send", number));
-  const delivered = await listKeys("delivery", (number) => hash("delivery", number));
-  const accounts = await listKeys("account", (number) => address(`n % ${ACCOUNTS}`.replace("n", number)));
+  const ids = await listKeys(KEY_SQL.transferId);
+  const sent = await listKeys(KEY_SQL.send);
+  const delivered = await listKeys(KEY_SQL.delivery);
+  const accounts = {
+    "1 transfer": await listKeys((number) => ACCOUNT_SQL.single(`(${number} / 10 * 10 + 1)`)),
+    "100 transfers": await listKeys((number) => ACCOUNT_SQL.ordinary(`(${number} / 10 * 10 + 5)`, TRANSFERS)),
+    [`${TRANSFERS / 10} transfers`]: await listKeys(ACCOUNT_SQL.frequent),
+  };
   for (const pass of ["first pass", "second pass"]) {
     await measure(`by transfer ID, ${pass}`, LOOKUPS, (n) => find((reader) => reader.findByTransferId(ids(n))));
     await measure(`by sending transaction, ${pass}`, LOOKUPS, (n) =>
@@ -112,9 +84,10 @@ try {
     await measure(`by delivering transaction, ${pass}`, LOOKUPS, (n) =>
       find((reader) => reader.findByTransactionHash(delivered(n))),
     );
-    await measure(`page of ${PAGE_SIZE} by account, ${pass}`, PAGES, (n) =>
-      find((reader) => reader.readPage(accounts(n), LIST_START, PAGE_SIZE).entries),
-    );
+    for (const [name, account] of Object.entries(accounts))
+      await measure(`page of ${PAGE_SIZE}, account with ${name}, ${pass}`, PAGES, (n) =>
+        find((reader) => reader.readPage(account(n), LIST_START, PAGE_SIZE).entries),
+      );
   }
   await measure("by an unknown transaction hash", LOOKUPS, () => {
     const unknown = `0x${randomBytes(32).toString("hex")}`;
