@@ -3,9 +3,10 @@ import { DEFAULT_METRICS_PORT } from "../config/environment-table.js";
 import type { DynamicDocument } from "../http/documents.js";
 import type { Logger } from "../observability/log.js";
 import { createMetricsListener } from "../observability/metrics/metrics-listener.js";
+import { DIFFERENCES_PATH, type RecentDifferences } from "./shadow-comparison/recent-differences.js";
 import { StartupError } from "./startup/startup-error.js";
 
-/** The listener of metrics and liveness, on the configured address. */
+/** The listener of metrics, liveness and quotes that differ from the SDK's, on the configured address. */
 export interface ConfiguredMetricsListener {
   /**
    * Returns the URL of the metrics. If the default port is taken, a free one is used, with a warning.
@@ -20,6 +21,7 @@ export interface MetricsListenerParts {
   readonly logger: Pick<Logger, "warn">;
   readonly readMetrics: () => Promise<DynamicDocument>;
   readonly readLiveness: () => DynamicDocument | Promise<DynamicDocument>;
+  readonly differences: Pick<RecentDifferences, "readDocument">;
 }
 
 /** Returns undefined if the metrics are served on the main port. */
@@ -28,6 +30,7 @@ export function composeMetricsListener({
   logger,
   readMetrics,
   readLiveness,
+  differences,
 }: MetricsListenerParts): ConfiguredMetricsListener | undefined {
   if (metricsPort === "same") return undefined;
   const listener = createMetricsListener({
@@ -35,6 +38,7 @@ export function composeMetricsListener({
     documents: new Map([
       ["/metrics", readMetrics],
       ["/livez", readLiveness],
+      [DIFFERENCES_PATH, differences.readDocument],
     ]),
   });
 

@@ -4,9 +4,8 @@ import type { NetworkSlug } from "../hop/networks.js";
 import type { Logger } from "../observability/log.js";
 import type { Metrics } from "../observability/metrics/metrics.js";
 import type { Tracing } from "../observability/tracing.js";
-import type { DetailedQuote, QuoteEngine } from "../quotes/quote-engine.js";
-import { createSdkEngine, type ReferenceQuote, type SdkEngine } from "../quotes/sdk-engine.js";
-import { type ComparisonResult, createShadowComparison } from "../quotes/shadow-comparison.js";
+import type { QuoteEngine } from "../quotes/quote-engine.js";
+import { createSdkEngine } from "../quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../quotes/snapshot-engine.js";
 import type { ChainState } from "../quotes/state/chain-state.js";
 import type { RouteCacheDeps } from "../quotes/state/route-cache.js";
@@ -15,6 +14,8 @@ import type { Clocks } from "../resilience/clock.js";
 import type { SharedState } from "../shared-state/shared-state.js";
 import type { TransfersModule } from "./compose-transfers.js";
 import type { OffChainSources } from "./off-chain/off-chain-sources.js";
+import { composeShadowComparison } from "./shadow-comparison/compose-shadow-comparison.js";
+import type { RecentDifferences } from "./shadow-comparison/recent-differences.js";
 
 /** The quote engine with everything it needs. */
 export interface QuotesModule {
@@ -26,6 +27,7 @@ export interface QuotesModule {
 
 export interface ComposeQuotesOptions {
   readonly config: Config;
+  readonly version: string;
   readonly chains: ChainClients;
   readonly offChainSources: OffChainSources;
   readonly limiter: AdaptiveLimiter;
@@ -36,17 +38,20 @@ export interface ComposeQuotesOptions {
   readonly sharedState: SharedState | undefined;
   /** Measured delivery times; undefined: there is no index. */
   readonly deliveryTimes: TransfersModule["deliveryTimes"];
+  /** Takes the quotes that differ from the SDK's. */
+  readonly differences: RecentDifferences;
 }
 
 type OnChainStateRead = NonNullable<RouteCacheDeps["onRead"]>;
 
 export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
-  const { config, chains, offChainSources, limiter, clocks, metrics, tracing, logger, sharedState, deliveryTimes } =
-    options;
+  const { config, chains, offChainSources, limiter, clocks, metrics, tracing, sharedState, deliveryTimes } = options;
   const shutdown = new AbortController();
   const access = { ...offChainSources, chains: chains.forNetwork };
-  const sdkEngine = createSdkEngine({ ...access, limiter });
-  if (config.quoteEngine === "sdk") return { engine: sdkEngine, countActiveRoutes: () => 0, close: () => {} };
+  if (config.quoteEngine === "sdk")
+    return { engine: createSdkEngine({ ...access, limiter }), countActiveRoutes: () => 0, close: () => {} };
+  const intervalSeconds = config.quoteVerifyIntervalSeconds;
+  const comparison = intervalSeconds === 0 ? undefined : composeShadowComparison({ ...options, intervalSeconds });
 
   const recordHead = (network: NetworkSlug, chain: string, { block }: ChainState): void =>
     chains.recordHead(network, chain, { number: Number(block.number), timestamp: Number(block.timeSeconds) });
@@ -80,55 +85,18 @@ export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
       getDeliveryTime: ({ token, source, destination }) =>
         deliveryTimes.get({ token: token.symbol, source, destination }),
     }),
-    ...(config.quoteVerifyRate > 0 && { onQuoteServed: createComparison(sdkEngine) }),
+    ...(comparison && { onQuoteServed: comparison.onQuoteServed }),
   });
 
-  function createComparison(referenceEngine: SdkEngine): ReturnType<typeof createShadowComparison> {
-    return createShadowComparison({
-      sampleRate: config.quoteVerifyRate,
-      referenceEngine,
-      chains: chains.forNetwork,
-      onResult(result) {
-        const { referenceQuote, isEqual } = result;
-        metrics.onQuoteComparison(referenceQuote === undefined ? "failed" : isEqual ? "equal" : "different");
-        logComparison(logger, result);
-      },
-      random: Math.random,
-      signal: shutdown.signal,
-    });
-  }
+  comparison?.start(engine);
 
   return {
     engine,
     countActiveRoutes: engine.countActiveRoutes,
     close() {
       shutdown.abort();
+      comparison?.close();
       engine.close();
     },
   };
-}
-
-/** Logs the result of a comparison with everything needed to reproduce both quotes. */
-function logComparison(logger: Logger, { served, referenceQuote, isEqual, counts }: ComparisonResult): void {
-  const { request, quote, sourceState, destinationState } = served;
-  const { network, token, amountIn, slippagePercent } = request;
-  const line = {
-    network,
-    token: token.requestedSymbol,
-    route: `${request.source.slug}>${request.destination.slug}`,
-    amount: String(amountIn),
-    slippage: slippagePercent,
-    sourceBlock: String(sourceState?.block.number ?? ""),
-    destinationBlock: String(destinationState?.block.number ?? ""),
-    quote: stringifyQuote(quote),
-    comparisonCounts: counts,
-  };
-  if (referenceQuote === undefined) logger.info(line, "quote could not be compared with the SDK's");
-  else if (isEqual) logger.debug(line, "quote equals the SDK's");
-  else logger.warn({ ...line, sdkQuote: stringifyQuote(referenceQuote) }, "quote differs from the SDK's");
-}
-
-/** Prints the values of a quote, and its intermediate values if it has them. */
-function stringifyQuote({ details, steps = details?.steps, ...quote }: DetailedQuote & Partial<ReferenceQuote>) {
-  return Object.fromEntries(Object.entries({ ...quote, ...steps }).map(([name, value]) => [name, String(value)]));
 }

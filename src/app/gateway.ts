@@ -34,6 +34,7 @@ import { composeWatches } from "./compose-watches.js";
 import { createDependencyMonitor } from "./dependency-monitor.js";
 import { createOffChainSources } from "./off-chain/off-chain-sources.js";
 import { findPackageRoot } from "./package-root.js";
+import { createRecentDifferences, DIFFERENCES_PATH } from "./shadow-comparison/recent-differences.js";
 import { logStartupWarnings } from "./startup/startup-warnings.js";
 import { collectStaticAssets } from "./static-assets.js";
 
@@ -117,9 +118,10 @@ export async function createGateway(
   const { settings, prices } = offChainSources;
   const limiter = createAdaptiveLimiter(monotonicNow);
   const transfers = composeTransfers({ config, chains, limiter, metrics, logger, redis });
+  const differences = createRecentDifferences();
   const quotes = composeQuotes({
-    ...{ config, chains, offChainSources, limiter, metrics, tracing, logger, sharedState },
-    ...{ clocks: turnClocks, deliveryTimes: transfers.deliveryTimes },
+    ...{ config, version, chains, offChainSources, limiter, metrics, tracing, logger, sharedState },
+    ...{ clocks: turnClocks, deliveryTimes: transfers.deliveryTimes, differences },
   });
   const maxTimeoutMs = config.requestTimeoutMs;
   const watcher = composeWatches({ config, chains, transfers, prices, metrics });
@@ -140,11 +142,16 @@ export async function createGateway(
   // With several workers, the primary has the listener.
   const metricsListener = cluster.isWorker
     ? undefined
-    : composeMetricsListener({ config, logger, readMetrics, readLiveness });
+    : composeMetricsListener({ config, logger, readMetrics, readLiveness, differences });
   const documents = new Map<string, StaticDocument | (() => DynamicDocument | Promise<DynamicDocument>)>([
     ...collectStaticAssets(root),
     ...probes,
-    ...(config.metricsPort === "same" ? [["/metrics", readMetrics] as const] : []),
+    ...(config.metricsPort === "same"
+      ? ([
+          ["/metrics", readMetrics],
+          [DIFFERENCES_PATH, differences.readDocument],
+        ] as const)
+      : []),
   ]);
   const addDeadline = <Request, Response>(operation: Operation<Request, Response>): Operation<Request, Response> =>
     withDeadline(operation, { maxTimeoutMs, callerQuota });

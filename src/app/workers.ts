@@ -16,6 +16,7 @@ import { createWorkerChannel, joinOverIpc } from "../shared-state/cluster-ipc.js
 import { createSharedStateHub } from "../shared-state/hub.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import type { Gateway, GatewayOptions } from "./gateway.js";
+import { COMPARISON_TOPIC, createRecentDifferences } from "./shadow-comparison/recent-differences.js";
 import { describeStartupError, StartupError } from "./startup/startup-error.js";
 import { logStartupWarnings } from "./startup/startup-warnings.js";
 import { exitAfter } from "./stop-on-signals.js";
@@ -73,7 +74,13 @@ export function createWorkerSupervisor(config: Config): Gateway {
   const metrics = createClusterMetrics();
   // The same in all workers, also in restarted ones: their metrics are summed by the names of endpoints.
   const endpointNameKey = generateEndpointNameKey();
-  const sharedStateHub = createSharedStateHub({ now: monotonicNow });
+  const differences = createRecentDifferences();
+  const sharedStateHub = createSharedStateHub({
+    now: monotonicNow,
+    onPublish(topic, text) {
+      if (topic === COMPARISON_TOPIC) differences.add(text);
+    },
+  });
   const checkWorkers = createWorkerLiveness(() =>
     [...running].filter((handle) => handle.isListening()).map(({ worker }) => worker),
   );
@@ -82,6 +89,7 @@ export function createWorkerSupervisor(config: Config): Gateway {
     logger,
     readMetrics: async () => ({ status: 200, contentType: PROMETHEUS_MEDIA_TYPE, body: await metrics.renderText() }),
     readLiveness: () => (shutdown.signal.aborted ? createLivenessReport(true) : checkWorkers()),
+    differences,
   });
 
   function forkWorker(port: number): WorkerHandle {

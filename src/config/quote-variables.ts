@@ -1,4 +1,4 @@
-import { createChoiceVariable, createIntegerVariable, createVariable } from "./environment-variable.js";
+import { createChoiceVariable, createIntegerVariable } from "./environment-variable.js";
 
 const QUOTE_ENGINES = ["snapshot", "sdk"] as const;
 
@@ -13,16 +13,15 @@ export const quoteVariables = {
     },
     QUOTE_ENGINES,
   ),
-  /** Share of quotes that are compared with the SDK's quote, 0 to 1. */
-  quoteVerifyRate: createVariable(
+  /** Time between two comparisons with the SDK's quote; 0: none. */
+  quoteVerifyIntervalSeconds: createIntegerVariable(
     {
-      name: "QUOTE_VERIFY_RATE",
-      defaultValue: 0,
+      name: "QUOTE_VERIFY_INTERVAL_SECONDS",
+      defaultValue: 600,
       description:
-        "share of quotes (`0` to `1`) that are compared with the SDK's quote on the same blocks after they are served; differences are logged",
+        "time between two comparisons of a quote with the SDK's on the same blocks, in a process of its own that ends after some seconds, one for all workers and replicas; a difference raises an alert. `0`: none",
     },
-    "a number from 0 to 1",
-    (text) => (/^(?:0|1|0?\.[0-9]{1,9}|1\.0+)$/.test(text) ? { value: Number(text) } : undefined),
+    { min: 0, max: 86_400 },
   ),
   /** undefined: two blocks of the slower chain, at least 4 s. */
   quoteMaxAgeMs: createIntegerVariable(

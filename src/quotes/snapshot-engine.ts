@@ -29,17 +29,23 @@ export interface SnapshotEngineDeps extends RouteCacheDeps {
   /** Observes the age of the inputs of each shared quote, in milliseconds. */
   readonly onQuoteAge?: (ageMs: number) => void;
   /** Observes each shared quote. */
-  readonly onQuoteServed?: (servedQuote: ServedQuote) => void;
+  readonly onQuoteServed?: QuoteObserver;
   /** Returns how long transfers on the route of a request took; undefined: nothing is known. */
   readonly getDeliveryTime?: (request: QuoteRequest) => DeliveryTime;
 }
 
-/** A quote with its request and the chain state it was computed from. */
+/** Called with the request of each quote. Returns a function that takes the quote with its inputs, if it wants them. */
+export type QuoteObserver = (request: QuoteRequest) => ((servedQuote: ServedQuote) => void) | undefined;
+
+/** A quote with what it was computed from. */
 export interface ServedQuote {
-  readonly request: QuoteRequest;
+  readonly amountIn: bigint;
   readonly quote: DetailedQuote;
   readonly sourceState: ChainState | undefined;
   readonly destinationState: ChainState | undefined;
+  readonly priceTable: PriceTable;
+  /** Whether a swap was read apart from the chain state, and so of another block. */
+  readonly hasSeparateSwap: boolean;
 }
 
 export interface SnapshotEngine extends QuoteEngine {
@@ -118,12 +124,11 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
             swapReadAtSeconds: toUnixSeconds(swap?.readAt ?? time),
           })
         : basicQuote;
-      onQuoteServed?.({
-        request: receiveAmount === undefined ? request : { ...request, amountIn },
-        quote,
-        sourceState,
-        destinationState,
-      });
+      const takeServedQuote = onQuoteServed?.(request);
+      if (takeServedQuote !== undefined) {
+        const hasSeparateSwap = swap !== undefined && swap.readAt !== sourceState?.readAt;
+        takeServedQuote({ amountIn, quote, sourceState, destinationState, priceTable, hasSeparateSwap });
+      }
       return { quote, freshness: { ageMs, maxAgeMs, refreshMs } };
     }
     try {

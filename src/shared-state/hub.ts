@@ -13,6 +13,8 @@ export interface SharedStateHub {
 export interface SharedStateHubOptions {
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
+  /** Observes what members publish. */
+  readonly onPublish?: (topic: string, text: string) => void;
 }
 
 interface Member {
@@ -48,7 +50,7 @@ const REQUEST_EXPIRY_MS = 10_000;
 /** A topic for each chain, document and kind; the names are fixed. */
 const MAX_TOPICS = 256;
 
-export function createSharedStateHub({ now }: SharedStateHubOptions): SharedStateHub {
+export function createSharedStateHub({ now, onPublish }: SharedStateHubOptions): SharedStateHub {
   const members = new Set<Member>();
   const topics = new Map<string, Topic>();
   const requests = new Map<number, PendingRequest>();
@@ -135,6 +137,7 @@ export function createSharedStateHub({ now }: SharedStateHubOptions): SharedStat
         join(member, message.topic);
         break;
       case "publish":
+        onPublish?.(message.topic, message.text);
         for (const other of topics.get(message.topic)?.members ?? [])
           if (other !== member && other.isResponsive) other.channel.send(message);
         break;

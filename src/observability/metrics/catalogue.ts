@@ -118,7 +118,11 @@ export const metricCatalogue = {
   batchResults: counter("batch_results_total", "Results of batches of quotes, by reason; empty for a quote.", [
     "reason",
   ]),
-  quoteComparisons: counter("quote_comparisons_total", "Quotes compared with the SDK's quote, by result.", ["result"]),
+  quoteComparisons: counter(
+    "quote_comparisons_total",
+    "Quotes compared with the SDK's quote, by result. unconfirmed: different once, but not when both were made again.",
+    ["result"],
+  ),
   chainStateReads: counter("chain_state_reads_total", "Reads of the chain state for quotes, by outcome.", ["outcome"]),
   // Workers use the same routes and share their chain state.
   activeRoutes: maxGauge("active_routes", "Routes in recent use, whose chain state is refreshed periodically."),

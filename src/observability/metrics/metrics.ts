@@ -30,7 +30,7 @@ export interface Metrics {
   readonly onWatchPoll: (network: string, chain: string, outcome: "ok" | "failed") => void;
   /** @param event what the message of a watch is */
   readonly onWatchEvent: (event: string) => void;
-  readonly onQuoteComparison: (result: "equal" | "different" | "failed") => void;
+  readonly onQuoteComparison: (result: "equal" | "different" | "unconfirmed" | "failed") => void;
   /** Renders the metrics in the Prometheus text format. prom-client observes the process from the first call on. */
   renderText(): Promise<string>;
   /** Returns the metrics for aggregation in another process. */

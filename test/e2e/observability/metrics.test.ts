@@ -144,14 +144,6 @@ test("labels callers' endpoints as custom and counts them only while they are op
   expect(await (await fetch(`${url}/readyz`)).text()).not.toContain("custom");
 });
 
-test("counts comparisons with the SDK by result", async () => {
-  const { status, scrape: look } = await start({ QUOTE_VERIFY_RATE: "1" });
-  expect(await status(quotePath)).toBe(200);
-  const verdict = "hop_gateway_quote_comparisons_total";
-  await vi.waitFor(async () => expect((await look()).sum(verdict)).toBe(1), { timeout: 60_000 });
-  expect((await look()).value(verdict, { result: "equal" })).toBe(1);
-});
-
 test("creates no series for unknown paths, methods or services", async () => {
   const { url, scrape: look, status } = await start();
   await status("/v1/nothing");

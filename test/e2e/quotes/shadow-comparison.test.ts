@@ -1,38 +1,52 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { expect, inject, test } from "vitest";
-import { createGateway } from "../../../src/app/gateway.js";
-import { loadConfig } from "../../../src/config/config.js";
-import { createLogger } from "../../../src/observability/log.js";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { buildService } from "../../support/service/build-service.js";
+import { type ServiceProcess, startServiceProcess } from "../../support/service/service-process.js";
 
-test("logs that quotes equal those of the SDK at the same blocks", async () => {
-  const lines: Record<string, unknown>[] = [];
-  const logger = createLogger("debug", { write: (line) => void lines.push(JSON.parse(line)) });
-  const defaults = { HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0" };
-  const environment = { ...inject("network").environment, ...defaults, QUOTE_VERIFY_RATE: "1" };
-  const gateway = await createGateway(loadConfig(environment), logger);
-  const { url } = await gateway.start();
-  const routes = [
-    ["ETH", "arbitrum", "optimism"],
-    ["ETH", "gnosis", "ethereum"],
-    ["USDT", "polygon", "arbitrum"],
-    ["HOP", "arbitrum", "nova"],
-    ["USDC", "arbitrum", "base"],
-    ["USDC.e", "polygon", "arbitrum"],
-    ["ETH", "ethereum", "arbitrum"],
-    ["DAI", "ethereum", "polygon"],
-  ];
-  try {
-    for (const [token, from, to] of routes) {
-      const response = await fetch(
-        `${url}/v1/quote?amount=123456789&token=${token}&fromChain=${from}&toChain=${to}&slippage=0.5`,
-      );
-      expect(response.status).toBe(200);
-    }
-    const results = (): unknown[] =>
-      lines.flatMap(({ msg, token }) => (/\bSDK\b/.test(String(msg)) ? [[msg, token]] : []));
-    while (results().length < routes.length) await sleep(50);
-    expect(results()).toEqual(routes.map(([token]) => ["quote equals the SDK's", token]));
-  } finally {
-    await gateway.stop();
+// Compares quotes with the SDK's in its real process, against the local network.
+
+let command: string;
+beforeAll(async () => {
+  command = await buildService();
+});
+
+const started: ServiceProcess[] = [];
+afterEach(async () => {
+  for (const service of started.splice(0)) {
+    service.signal("SIGKILL");
+    await service.exitCode;
   }
+});
+
+async function start(environment: Readonly<Record<string, string>> = {}) {
+  const service = await startServiceProcess(command, { QUOTE_VERIFY_INTERVAL_SECONDS: "1", ...environment });
+  started.push(service);
+  return service;
+}
+
+async function quote({ url }: ServiceProcess, [token, from, to]: readonly string[]) {
+  const path = `/v1/quote?amount=123456789&token=${token}&fromChain=${from}&toChain=${to}&slippage=0.5`;
+  const response = await fetch(`${url}${path}&view=FULL`);
+  expect(response.status).toBe(200);
+}
+
+/** Returns the comparisons in the log, oldest first. */
+function listComparisons(service: ServiceProcess): Record<string, unknown>[] {
+  const lines = service
+    .output()
+    .stdout.split("\n")
+    .filter((line) => line.includes("the SDK's"));
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+test.each([
+  ["ETH", "arbitrum", "optimism"],
+  ["USDC", "arbitrum", "base"],
+  ["USDC.e", "polygon", "arbitrum"],
+  ["DAI", "ethereum", "polygon"],
+])("a quote of %s from %s to %s equals the SDK's at the same blocks", async (...route) => {
+  const service = await start();
+  await quote(service, route);
+  await expect.poll(() => listComparisons(service)).not.toEqual([]);
+  const [{ msg, token, fromChain, toChain } = {}] = listComparisons(service);
+  expect([token, fromChain, toChain, msg]).toEqual([...route, "quote equals the SDK's"]);
 });

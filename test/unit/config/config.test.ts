@@ -29,7 +29,7 @@ describe("loadConfig", () => {
       rateLimit: undefined,
       trustProxy: false,
       quoteEngine: "snapshot",
-      quoteVerifyRate: 0,
+      quoteVerifyIntervalSeconds: 600,
       quoteMaxAgeMs: undefined,
       quoteMaxStaleMs: 30_000,
       workerCount: 1,

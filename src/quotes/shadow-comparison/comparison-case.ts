@@ -1,0 +1,97 @@
+import type { FeeSettings } from "../../hop/fee-settings.js";
+import { findChain, getNetwork, NETWORK_SLUGS } from "../../hop/networks.js";
+import { findToken } from "../../hop/tokens.js";
+import type { DetailedQuote } from "../quote-engine.js";
+import type { ReferenceQuote } from "../sdk-engine.js";
+import type { QuoteRequest } from "../state/quote-request.js";
+import type { ChainRecording } from "./chain-recording.js";
+
+/** A quote that differs from the SDK's, as JSON with all that both were computed from. Contains no URL. */
+export interface ComparisonCase {
+  readonly id: string;
+  readonly foundAt: string;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly request: PrintedRequest;
+  readonly inputs: ComparisonInputs;
+  readonly chains: Readonly<Record<string, ChainRecording>>;
+  /** The quote that callers get. */
+  readonly servedQuote: PrintedQuote;
+  readonly sdkQuote: PrintedQuote;
+  /**
+   * What this service computes from the recorded calls. If it equals the SDK's, the served quote was computed from other
+   * chain state than the chain has at this block.
+   */
+  readonly recomputedQuote: PrintedQuote | { readonly error: string };
+}
+
+/** The inputs of a quote that are not read from its chains. */
+export interface ComparisonInputs {
+  /** Unix seconds from which the deadlines in the calldata of deliveries count. */
+  readonly nowSeconds: number;
+  readonly settings: FeeSettings;
+  readonly pricesUsd: Readonly<Record<string, number>>;
+  /** By hash of the message; null: there is none. */
+  readonly attestations: Readonly<Record<string, string | null>>;
+}
+
+/** A request as JSON. */
+export interface PrintedRequest {
+  readonly network: string;
+  readonly token: string;
+  readonly fromChain: string;
+  readonly toChain: string;
+  readonly amount: string;
+  /** Instead of the amount, which is 0 then. */
+  readonly receiveAmount?: string;
+  readonly slippagePercent: number;
+  readonly isFull?: boolean;
+}
+
+/** The values of a quote, and its intermediate values if it has them, as decimal text. */
+export type PrintedQuote = Readonly<Record<string, string>>;
+
+const AMOUNT_PATTERN = /^[1-9][0-9]{0,77}$/;
+/** They depend on the time of the request. */
+const DEADLINES: ReadonlySet<string> = new Set(["deadline", "destinationDeadline"]);
+
+export function printRequest(request: QuoteRequest): PrintedRequest {
+  const { network, token, source, destination, amountIn, receiveAmount, slippagePercent, isFull } = request;
+  return {
+    network,
+    token: token.requestedSymbol,
+    fromChain: source.slug,
+    toChain: destination.slug,
+    amount: String(amountIn),
+    ...(receiveAmount !== undefined && { receiveAmount: String(receiveAmount) }),
+    slippagePercent,
+    ...(isFull && { isFull }),
+  };
+}
+
+/** @throws TypeError for anything that printRequest does not print */
+export function parseRequest(json: unknown): QuoteRequest {
+  const printed = (json ?? {}) as PrintedRequest;
+  const { amount, receiveAmount, slippagePercent } = printed;
+  const network = NETWORK_SLUGS.find((name) => name === printed.network);
+  const token = network && findToken(getNetwork(network), String(printed.token));
+  const source = network && findChain(getNetwork(network), String(printed.fromChain));
+  const destination = network && findChain(getNetwork(network), String(printed.toChain));
+  const isAmountValid = AMOUNT_PATTERN.test(String(receiveAmount ?? amount)) && /^[0-9]{1,78}$/.test(amount);
+  const isValid = isAmountValid && slippagePercent >= 0 && slippagePercent < 100;
+  if (!network || !token || !source || !destination || !isValid) throw new TypeError("not a request for a quote");
+  return {
+    ...{ network, token, source, destination, amountIn: BigInt(amount), slippagePercent },
+    ...(receiveAmount !== undefined && { receiveAmount: BigInt(receiveAmount) }),
+    ...(printed.isFull === true && { isFull: true }),
+  };
+}
+
+export function printQuote({ details, steps = details?.steps, ...quote }: DetailedQuote & Partial<ReferenceQuote>) {
+  const values = Object.entries({ ...quote, ...steps }).filter(([name]) => !DEADLINES.has(name));
+  return Object.fromEntries(values.map(([name, value]) => [name, String(value)])) satisfies PrintedQuote;
+}
+
+/** Returns the names of the values of a quote that the other one does not have. */
+export function listDifferences(quote: PrintedQuote, reference: PrintedQuote): readonly string[] {
+  return Object.keys(quote).filter((name) => quote[name] !== reference[name]);
+}
