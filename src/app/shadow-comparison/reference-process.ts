@@ -83,7 +83,7 @@ function lowerPriority({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_LOW);
   } catch {
-    // It has ended, or a sandbox does not allow it.
+    // It has ended, or a sandbox such as that of the systemd unit does not allow it.
   }
 }
 
