@@ -15,6 +15,7 @@ import {
   message as messageRules,
 } from "./gen/buf/validate/validate_pb.js";
 import { FieldBehavior, field_behavior as fieldBehavior } from "./gen/google/api/field_behavior_pb.js";
+import { event_stream as eventStreamOption } from "./gen/hop/http/v1/event_stream_pb.js";
 import {
   type Operation,
   operation as operationOption,
@@ -86,6 +87,11 @@ function toFullName({ parent, name }: DescField): string {
 
 export function getOperationOptions(method: DescMethod): Operation {
   return getOption(method, operationOption);
+}
+
+/** Returns how many items all lists of a query may have together; undefined: no limit. */
+export function getMaxListItems(method: DescMethod): number | undefined {
+  return getOption(method, eventStreamOption).maxListItems || undefined;
 }
 
 /** Returns whether a message may be without this field: a message, a member of a oneof or an `optional` field. */

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
-import { getFieldOptions, listAlternativeFields, listExclusiveFields } from "./contract-options.js";
+import { getFieldOptions, getMaxListItems, listAlternativeFields, listExclusiveFields } from "./contract-options.js";
 import { getComment } from "./doc-comments.js";
-import { getValueExample } from "./examples.js";
+import { getValueExample, parseScalar } from "./examples.js";
 import { componentRef, type JsonObject, omitEmpty } from "./json-object.js";
 import type { SchemaRegistry } from "./schemas.js";
 
@@ -51,7 +51,8 @@ function listSharedNames({ methodKind }: DescMethod): readonly SharedParameter[]
 
 /** Returns the parameters for the fields of a request, without those that hold messages, followed by the shared ones. */
 export function toParameters(method: DescMethod, schemas: SchemaRegistry): JsonObject[] {
-  const own = listQueryFields(method.input).map((field) => toParameter(field, schemas));
+  const maxListItems = getMaxListItems(method);
+  const own = listQueryFields(method.input).map((field) => toParameter(field, schemas, maxListItems));
   return [...own, ...listSharedNames(method).map((name) => componentRef("parameters", name))];
 }
 
@@ -59,8 +60,10 @@ function listQueryFields({ fields }: DescMessage): DescField[] {
   return fields.filter(({ message }) => message === undefined);
 }
 
-function toParameter(field: DescField, schemas: SchemaRegistry): JsonObject {
-  const { isRequiredInQuery, defaultValue } = getFieldOptions(field);
+function toParameter(field: DescField, schemas: SchemaRegistry, maxListItems: number | undefined): JsonObject {
+  const { isRequiredInQuery, defaultValue: defaultText } = getFieldOptions(field);
+  const defaultValue =
+    defaultText === "" || field.scalar === undefined ? defaultText : parseScalar(field.scalar, defaultText);
   const isMap = field.fieldKind === "map";
   const isList = field.fieldKind === "list";
   const example = isMap ? {} : getValueExample(field);
@@ -71,7 +74,10 @@ function toParameter(field: DescField, schemas: SchemaRegistry): JsonObject {
     required: isRequiredInQuery || undefined,
     style: isMap ? "deepObject" : isList ? "form" : undefined,
     explode: isMap || isList ? true : undefined,
-    schema: { ...schemas.forParameter(field), ...omitEmpty({ default: defaultValue }) },
+    schema: {
+      ...schemas.forParameter(field),
+      ...omitEmpty({ default: defaultValue, maxItems: isList ? maxListItems : undefined }),
+    },
     example: isList && example !== undefined ? [example] : example,
   });
 }
