@@ -1457,9 +1457,19 @@ export interface operations {
     watchTransfers: {
         parameters: {
             query?: {
-                /** @description Transfer IDs, as in GetTransferStatusRequest. At most 100 together with `transferHash`, over GET 50. */
+                /**
+                 * @description Transfer IDs, as in GetTransferStatusRequest. At most 100 together with `transferHash`, over GET 50.
+                 * @example [
+                 *       "0xe40cb23348d072c32e19fbcd1ed26f5aad5f5ad108bb908b720a7c2a0c6e849a"
+                 *     ]
+                 */
                 transferId?: components["schemas"]["TransferIdInAnyCase"][];
-                /** @description Hashes of sending or delivering transactions, 0x-prefixed hex, upper or lower case. Each stands for all its transfers. */
+                /**
+                 * @description Hashes of sending or delivering transactions, 0x-prefixed hex, upper or lower case. Each stands for all its transfers.
+                 * @example [
+                 *       "0x53f632f5c1bfe4e8f46627b8e597af0f161fb14af4cff8ef904cf568fd646073"
+                 *     ]
+                 */
                 transferHash?: components["schemas"]["HashInAnyCase"][];
                 /**
                  * @description Address of a sender or recipient, upper or lower case: all its transfers, those to come included. Needs an index.

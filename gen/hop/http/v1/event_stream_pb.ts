@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hop/http/v1/event_stream.proto.
  */
 export const file_hop_http_v1_event_stream: GenFile = /*@__PURE__*/
-  fileDesc("Ch5ob3AvaHR0cC92MS9ldmVudF9zdHJlYW0ucHJvdG8SC2hvcC5odHRwLnYxIj8KC0V2ZW50U3RyZWFtEgoKAmlkGAEgASgJEg0KBWV2ZW50GAIgASgJEhUKDWxhc3RfZXZlbnRfaWQYAyABKAk6XQoMZXZlbnRfc3RyZWFtEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY/owDIAEoCzIYLmhvcC5odHRwLnYxLkV2ZW50U3RyZWFtUgtldmVudFN0cmVhbWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Ch5ob3AvaHR0cC92MS9ldmVudF9zdHJlYW0ucHJvdG8SC2hvcC5odHRwLnYxIlcKC0V2ZW50U3RyZWFtEgoKAmlkGAEgASgJEg0KBWV2ZW50GAIgASgJEhUKDWxhc3RfZXZlbnRfaWQYAyABKAkSFgoObWF4X2xpc3RfaXRlbXMYBCABKA06XQoMZXZlbnRfc3RyZWFtEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY/owDIAEoCzIYLmhvcC5odHRwLnYxLkV2ZW50U3RyZWFtUgtldmVudFN0cmVhbWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * What the fields of a server-streaming method are in Server-Sent Events.
@@ -45,6 +45,13 @@ export type EventStream = Message<"hop.http.v1.EventStream"> & {
    * @generated from field: string last_event_id = 3;
    */
   lastEventId: string;
+
+  /**
+   * How many items all lists of a request may have together in a query; 0: as many as fit into a URL.
+   *
+   * @generated from field: uint32 max_list_items = 4;
+   */
+  maxListItems: number;
 };
 
 /**
