@@ -1,7 +1,7 @@
 import { type DescField, type DescMethod, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { event_stream as eventStreamOption } from "../../../gen/hop/http/v1/event_stream_pb.js";
 
-/** What the fields of a server-streaming method are in Server-Sent Events. */
+/** What the fields of a server-streaming method are in Server-Sent Events, and in the query that asks for them. */
 export interface EventStreamFields {
   /** Response field that is the id of an event. */
   readonly id: DescField;
@@ -11,6 +11,8 @@ export interface EventStreamFields {
   readonly members: readonly DescField[];
   /** Request field that Last-Event-ID sets. */
   readonly lastEventId: DescField;
+  /** How many items all lists of a query may have together; 0: no limit. */
+  readonly maxListItems: number;
 }
 
 /** Reads the annotation of a server-streaming method. Throws if it is missing or names fields that do not fit. */
@@ -35,5 +37,6 @@ export function readEventStreamFields(method: DescMethod): EventStreamFields {
     oneofName: oneof.localName,
     members: oneof.fields,
     lastEventId: findText(input, option.lastEventId),
+    maxListItems: option.maxListItems,
   };
 }

@@ -19,11 +19,13 @@ import type { StreamOutcome, StreamTransport } from "../stream/stream-transport.
 import type { StreamingCalls } from "../stream/streaming-calls.js";
 import { createEventPrinter, type EventPrinter, printEnd, printFailure, printRetry } from "./event-printer.js";
 import { readEventStreamFields } from "./event-stream-fields.js";
-import type { QueryBinder } from "./query-binder.js";
+import { createQueryBinder } from "./query-binder.js";
 
 export interface EventStreamOptions {
   readonly calls: StreamingCalls;
   readonly quota: StreamQuota;
+  /** Whether plain queries are bound without the general binder. */
+  readonly fastPath: boolean;
   /** Returns a number from 0 up to 1. Default: Math.random */
   readonly random?: () => number;
 }
@@ -45,10 +47,10 @@ const EVENT_STREAM_HEADERS: HeaderList = [
 export function createEventStreamHandler(
   method: DescMethod,
   operation: AnyStreamOperation,
-  bind: QueryBinder,
-  { calls, quota, random = Math.random }: EventStreamOptions,
+  { calls, quota, fastPath, random = Math.random }: EventStreamOptions,
 ): PathHandler {
   const fields = readEventStreamFields(method);
+  const bind = createQueryBinder(method.input, { fastPath, maxListItems: fields.maxListItems });
   const printer = createEventPrinter(fields);
   const lastEventIdName = fields.lastEventId.localName;
 

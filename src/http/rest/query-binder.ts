@@ -49,9 +49,10 @@ interface ReceivedParameter {
  *
  * Fields go by their lowerCamelCase name or their declared name; a map entry is `name[key]=value`; a list repeats its
  * name. A parameter with an empty text counts as absent.
- * @param options `fastPath: false` makes the general binder read every query
+ * @param options `fastPath: false` makes the general binder read every query; `maxListItems` limits the items of all
+ *   lists together, 0 does not
  */
-export function createQueryBinder(schema: DescMessage, { fastPath = true } = {}): QueryBinder {
+export function createQueryBinder(schema: DescMessage, { fastPath = true, maxListItems = 0 } = {}): QueryBinder {
   const parameters = new Map<string, QueryParameter>();
   for (const field of schema.fields) {
     // Messages have no form in a query: their parameters are unknown.
@@ -59,6 +60,7 @@ export function createQueryBinder(schema: DescMessage, { fastPath = true } = {})
     const parameter = createQueryParameter(field);
     parameters.set(field.jsonName, parameter).set(field.name, parameter);
   }
+  const lists = schema.fields.filter((field) => field.fieldKind === "list" && field.message === undefined);
   const newMessage = createMessageFactory(schema);
   const bindFast = fastPath ? createFastPathBinder(parameters, newMessage) : undefined;
   return (query) => {
@@ -69,6 +71,7 @@ export function createQueryBinder(schema: DescMessage, { fastPath = true } = {})
     for (const pair of query.split("&")) {
       if (pair !== "") bindPair(pair, parameters, message as unknown as Fields, received);
     }
+    if (maxListItems > 0) assertListItems(message as unknown as Fields, lists, maxListItems);
     return message;
   };
 }
@@ -162,6 +165,17 @@ function bindPair(
   const value = parameter.valueParser.parse(text);
   if (value === undefined) throw createError(`must be ${parameter.valueParser.expected}`);
   parameter.assign(fields, value, mapKey);
+}
+
+/** @throws ServiceError INVALID_PARAMETER when the lists have too many items together; it names the first that has any */
+function assertListItems(fields: Fields, lists: readonly DescField[], maxItems: number): void {
+  const countItems = ({ localName }: DescField) => (fields[localName] as unknown[]).length;
+  const total = lists.reduce((sum, list) => sum + countItems(list), 0);
+  const first = lists.find((list) => countItems(list) > 0);
+  if (first === undefined || total <= maxItems) return;
+  const names = lists.map(({ jsonName }) => jsonName).join(" and ");
+  const message = `a query may have at most ${maxItems} values of ${names}`;
+  throw new ServiceError("INVALID_PARAMETER", message, { field: first.jsonName });
 }
 
 /** Splits `name[key]`. Field names hold no bracket, so that a key may hold any. */

@@ -53,12 +53,13 @@ export function createRestRoutes(
 function createHandler(
   mounted: MountedService,
   { method, responseBody }: GetRoute,
-  { fastPath, ...options }: RestRoutesOptions,
+  options: RestRoutesOptions,
 ): PathHandler {
-  const bind = createQueryBinder(method.input, { fastPath });
+  const { fastPath } = options;
   if (method.methodKind === "server_streaming") {
-    return createEventStreamHandler(method, getStreamOperation(mounted, method.localName), bind, options);
+    return createEventStreamHandler(method, getStreamOperation(mounted, method.localName), options);
   }
+  const bind = createQueryBinder(method.input, { fastPath });
   const print = createRestJsonPrinter(method.output, responseBody);
   const write = memoizeFrozen((message, isMemoized) =>
     toJsonBody(print(message), !Object.isExtensible(message), isMemoized),

@@ -61,6 +61,19 @@ test("gives a parameter its constraints, example and default", () => {
   });
 });
 
+test("gives a number a default that is a number", () => {
+  const [pageSize] = parameters("/v1/transfers").filter(({ name }) => name === "pageSize");
+  expect(pageSize.schema).toMatchObject({ type: "integer", default: 50 });
+});
+
+test("limits the lists of a query more than those of a message", () => {
+  const lists = parameters("/v1/transfers:watch").filter(({ schema }) => schema?.type === "array");
+  expect(lists).toMatchObject([
+    { name: "transferId", schema: { maxItems: 50 }, example: [expect.stringMatching(/^0x[0-9a-f]{64}$/)] },
+    { name: "transferHash", schema: { maxItems: 50 }, example: [expect.stringMatching(/^0x[0-9a-f]{64}$/)] },
+  ]);
+});
+
 test("describes a map as an object with one property per chain", () => {
   const { schemas } = description.components;
   const [rpcUrl] = parameters("/v1/quote").filter(({ name }) => name === "rpcUrl");

@@ -128,6 +128,24 @@ describe.each(ways)("over %s", (name, send) => {
     expect(seen).toEqual(["old 1,2", "new 1,2", "old 1,2"]);
   });
 
+  test("a query may have 50 transfers, by id and hash together", async () => {
+    const seen: number[] = [];
+    const watch = atOnce((stream, { transferId, transferHash }) => {
+      seen.push(transferId.length + transferHash.length);
+      stream.end();
+    });
+    const { port } = await startTestServer({ watch });
+    const path = `${WATCH_GET_PATH}?${"transferHash=a&".repeat(20)}${"transferId=1&".repeat(30)}`;
+    expect(await send(port, path)).toMatchObject({ status: 204 });
+    for (const method of ["GET", "HEAD"]) {
+      const refused = await send(port, `${path}transferHash=b`, { method });
+      expect(refused.status).toBe(400);
+      if (method === "GET")
+        expect(JSON.parse(refused.body)).toMatchObject({ reason: "INVALID_PARAMETER", field: "transferId" });
+    }
+    expect(seen).toEqual([50]);
+  });
+
   test("HEAD answers at once without the operation, OPTIONS allows Last-Event-ID on this path alone", async () => {
     const watch: WatchOperation = () => {
       throw new Error("called");

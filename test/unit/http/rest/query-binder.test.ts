@@ -214,6 +214,23 @@ describe("repeated parameters and optional numbers of the contract", () => {
     expect(bindWatch("transferId=")).toMatchObject({ transferId: [] });
   });
 
+  test("are limited together where the binder is told a limit", () => {
+    const bind = createQueryBinder(WatchTransfersRequestSchema, { maxListItems: 3 });
+    const bindAny = createQueryBinder(WatchTransfersRequestSchema);
+    expect(bind("transferId=a&transferId=b&transferHash=c&transferId=&account=d")).toMatchObject({
+      transferId: ["a", "b"],
+      transferHash: ["c"],
+    });
+    const mixed = "transferHash=a&transferId=b&transferHash=c&transferId=d";
+    expect(errorOf(() => bind(mixed))).toEqual({
+      reason: "INVALID_PARAMETER",
+      field: "transferId",
+      message: "a query may have at most 3 values of transferId and transferHash",
+    });
+    expect(errorOf(() => bind("transfer_hash=a&".repeat(4)))).toMatchObject({ field: "transferHash" });
+    expect(bindAny(mixed)).toMatchObject({ transferId: ["b", "d"], transferHash: ["a", "c"] });
+  });
+
   test("are absent without a value, and 0 is a value", () => {
     expect((bindList("pageSize=") as ListTransfersRequest).pageSize).toBeUndefined();
     expect((bindList("account=a&pageSize=0") as ListTransfersRequest).pageSize).toBe(0);

@@ -24,7 +24,7 @@ export const WATCH_GET_PATH = "/v1/things:watch";
 export type WatchOperation = StreamOperation<WatchTransfersRequest, WatchTransfersResponse>;
 export type WatchStream = MessageStream<WatchTransfersResponse>;
 
-const EVENT_STREAM = { id: "resume_token", event: "event", lastEventId: "resume_token" };
+const EVENT_STREAM = { id: "resume_token", event: "event", lastEventId: "resume_token", maxListItems: 50 };
 
 /** @param eventStream annotation of the method; undefined: none */
 export function createWatchService(eventStream: Partial<Omit<EventStream, "$typeName">> | undefined): DescService {
