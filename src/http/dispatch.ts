@@ -6,7 +6,7 @@ import { createHeadersTooLargeError, createUrlTooLongError } from "./connection/
 import type { BufferedBody } from "./request/body.js";
 import { toCodeName } from "./request/error-mapping.js";
 import type { InFlightRegistry } from "./request/in-flight-registry.js";
-import type { HttpRequest, HttpResponse, Protocol, StreamRequestContext } from "./request/request-context.js";
+import type { HttpRequest, HttpRequestContext, HttpResponse, Protocol } from "./request/request-context.js";
 import {
   ALL_METHODS,
   type HttpExchange,
@@ -18,7 +18,7 @@ import {
 
 /** A stream that the gRPC fast path began and the general path finishes. */
 export interface StreamFallback {
-  readonly context: StreamRequestContext;
+  readonly context: HttpRequestContext;
   /** The part of the body that the fast path has read. */
   readonly bufferedBody: BufferedBody;
 }

@@ -11,7 +11,6 @@ import {
   type HttpResponse,
   type RequestContext,
   type RequestContextOptions,
-  type StreamRequestContext,
 } from "./request-context.js";
 
 /** The requests whose responses are not complete. */
@@ -20,12 +19,12 @@ export interface InFlightRegistry {
    * Opens the context of a request, or takes over the one that its stream has. The context ends, and is logged, when
    * the response is sent or the caller is gone.
    */
-  register(req: HttpRequest, res: HttpResponse, existing?: StreamRequestContext): RequestContext;
+  register(req: HttpRequest, res: HttpResponse, existing?: HttpRequestContext): RequestContext;
   /**
    * Opens the context of an HTTP/2 stream that no request exists for. If it falls back, `register` gets the same
    * context.
    */
-  registerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): StreamRequestContext;
+  registerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): HttpRequestContext;
   /** Returns the context of the latest request on an HTTP/1.1 connection whose response is not complete. */
   findPending(socket: Socket): RequestContext | undefined;
   /** Logs input that is not valid HTTP, so that no request exists; `errorCode` is the code of the protocol error. */

@@ -94,9 +94,6 @@ export interface RequestContext {
   recordFailure(error: unknown): ServiceError;
 }
 
-/** The context of a call on an HTTP/2 stream below Node's requests and responses. */
-export type StreamRequestContext = HttpRequestContext;
-
 const NO_HEADERS: readonly string[] = [];
 const readTurnTime = createTurnClock(() => performance.now());
 

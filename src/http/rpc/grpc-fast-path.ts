@@ -13,7 +13,7 @@ import {
   startBodyTimer,
 } from "../request/body.js";
 import type { InFlightRegistry } from "../request/in-flight-registry.js";
-import type { StreamRequestContext } from "../request/request-context.js";
+import type { HttpRequestContext } from "../request/request-context.js";
 import { buildCommonHeaders } from "../request/response.js";
 import { noteSharedBody } from "../request/shared-body.js";
 import { type FastPathMethod, invokeOperation, toDeadlineMs, toRemainingMs } from "./fast-path-method.js";
@@ -31,11 +31,11 @@ export type GrpcFastPath = (
   fallBack: FallBack,
 ) => (() => void) | undefined;
 
-type FallBack = (context: StreamRequestContext, bufferedBody: BufferedBody) => void;
+type FallBack = (context: HttpRequestContext, bufferedBody: BufferedBody) => void;
 
 interface FastPathCall {
   readonly stream: ServerHttp2Stream;
-  readonly context: StreamRequestContext;
+  readonly context: HttpRequestContext;
   readonly method: FastPathMethod;
   readonly shouldGzip: boolean;
   /** When the deadline of the caller expires, in milliseconds since the epoch. */
