@@ -49,17 +49,16 @@ export function createStreamingCalls(draining: AbortSignal): StreamingCalls {
       }, DRAIN_MS).unref();
     }
   }
-  function drainAll(): void {
+  draining.addEventListener("abort", () => {
     if (open.size > 0) drain([...open]);
-  }
-  draining.addEventListener("abort", drainAll);
+  });
 
   return {
     open(call) {
       const stream = new OpenStream(call, (ended) => open.delete(ended));
       open.add(stream);
       stream.start();
-      if (draining.aborted) drainAll();
+      if (draining.aborted) drain([stream]);
     },
   };
 }

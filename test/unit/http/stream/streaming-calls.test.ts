@@ -204,6 +204,16 @@ describe("when the server stops", () => {
     expect(outcomes).toEqual([{ kind: "interrupted" }]);
   });
 
+  test("a stream that opens later leaves the turns of the others as they are", () => {
+    const { calls, call, draining, events } = start();
+    for (let count = 0; count < 150; count += 1) calls.open(call);
+    draining.abort();
+    for (let count = 0; count < 10; count += 1) calls.open(call);
+    expect(events).toEqual(Array.from({ length: 110 }, () => "onDrain"));
+    vi.advanceTimersByTime(1);
+    expect(events).toHaveLength(160);
+  });
+
   test("each stream gets its turn, some in each turn of the event loop", () => {
     const { calls, call, draining, outcomes } = start({ handlers: { onDrain: (stream) => stream.interrupt() } });
     for (let count = 0; count < 250; count += 1) calls.open(call);
