@@ -1,14 +1,13 @@
 import type { Server, ServerResponse } from "node:http";
-import { constants, type ServerHttp2Session } from "node:http2";
+import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { ConnectionRegistry } from "./connection-registry.js";
 import type { Http2SessionMonitor } from "./http2/http2-session-monitor.js";
 import { endSessionNow } from "./http2/session-end.js";
+import { closeSessionGracefully } from "./http2/session-shutdown.js";
 
-/** Time between the first GOAWAY and the end of idle connections, since requests may still be on their way. */
-const GOAWAY_NOTICE_MS = 100;
-/** RFC 9113 6.8: the first GOAWAY carries 2^31-1, so that requests on their way are still served. */
-const MAX_STREAM_ID = 2 ** 31 - 1;
+/** How long idle connections of HTTP/1.1 stay open, since requests may still be on their way. */
+const LAST_REQUESTS_MS = 100;
 
 /** How long connections in the accept queue are still accepted. New ones may keep arriving for ever. */
 const ACCEPT_DRAIN_MS = 1000;
@@ -30,10 +29,14 @@ export interface ShutdownTargets {
 
 /**
  * Stops listening, waits up to `graceMs` milliseconds for the requests in progress, then closes what is left. The caller
- * has marked the listener as draining.
+ * has marked the listener as draining: it closes sessions of HTTP/2 itself that begin from now on.
  */
 export async function shutDownGracefully(targets: ShutdownTargets, graceMs: number): Promise<void> {
   const { http1, sockets, sessions, unsniffed, getSession, getPendingResponses } = targets;
+  for (const socket of sockets) {
+    const session = getSession(socket);
+    if (session !== undefined) closeSessionGracefully(session, socket);
+  }
   await drainAcceptQueue(targets.countAccepted);
   // Node.js would close idle connections at once, including those whose last response or next request is in transit.
   http1.closeIdleConnections = () => {};
@@ -41,20 +44,15 @@ export async function shutDownGracefully(targets: ShutdownTargets, graceMs: numb
   for (const socket of sockets) {
     for (const res of getPendingResponses(socket)) if (!res.headersSent) res.setHeader("Connection", "close");
   }
-  for (const session of sessions) {
-    if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, MAX_STREAM_ID);
-  }
   function closeIdle(): void {
     for (const socket of unsniffed) socket.destroy();
-    // Ends sessions without streams; others end after their last stream.
-    for (const session of sessions) session.close();
     // A connection with an incomplete request has nothing to finish.
     for (const socket of sockets) {
       if (getSession(socket) === undefined && getPendingResponses(socket).length === 0) socket.destroySoon();
     }
   }
   // One more turn of the event loop: a busy process may not have read what has arrived.
-  const noticeTimer = setTimeout(() => setImmediate(closeIdle), Math.min(GOAWAY_NOTICE_MS, graceMs));
+  const noticeTimer = setTimeout(() => setImmediate(closeIdle), Math.min(LAST_REQUESTS_MS, graceMs));
   const forceCloseTimer = setTimeout(() => {
     for (const session of sessions) endSessionNow(session);
     for (const socket of sockets) socket.destroy();

@@ -15,6 +15,7 @@ import { type Http1Options, serveHttp1 } from "./http1-server.js";
 import { serveInTurn } from "./http2/deferred-stream.js";
 import { createHttp2SessionMonitor, SESSION_ERROR_CODES } from "./http2/http2-session-monitor.js";
 import { deferSessionEnd } from "./http2/session-end.js";
+import { closeSessionGracefully } from "./http2/session-shutdown.js";
 import { createPipelineThrottle } from "./pipeline-throttle.js";
 import { sniffProtocol } from "./protocol-sniffer.js";
 import { createResponseMonitor, type ResponseCutCause } from "./response-monitor.js";
@@ -157,6 +158,7 @@ export function createHttpSocketListener({
       sessionBySocket.set(socket, session);
       deferSessionEnd(session);
       if (!session.destroyed) sessions.add(session, socket);
+      if (isDraining) closeSessionGracefully(session, socket);
       session.on("stream", (stream, headers, flags, ...extra: string[][]) =>
         onSessionStream(session, stream, headers, flags, extra[0] ?? []),
       );
@@ -196,9 +198,6 @@ export function createHttpSocketListener({
   }
   http2.on("connect", onRequest);
   http2.on("checkExpectation", onRequest);
-  http2.on("session", (session) => {
-    if (isDraining) session.close();
-  });
   http2.on("sessionError", ({ code = "" }: NodeJS.ErrnoException, session) => {
     if (REPORTED_SESSION_ERRORS.has(code)) onProtocolError({ code, rawPacket: Buffer.alloc(0) }, session.socket);
   });
