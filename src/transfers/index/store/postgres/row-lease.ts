@@ -1,3 +1,4 @@
+import { createAbortScope } from "../../../../resilience/abort-scope.js";
 import type { Lease, LeaseHolder, LeaseOptions, Leases } from "../lease.js";
 import type { PostgresPool } from "./connection/connection.js";
 import { PostgresFailure } from "./connection/failures.js";
@@ -118,12 +119,15 @@ export function createRowLeases({ pool, holder, host, pid, now, onReleased }: Ro
     },
     waitForRelease: (sleep: LeaseOptions["sleep"], signal) =>
       new Promise((resolve) => {
+        // Ends the sleep when the wait is ended by `wake`.
+        const scope = createAbortScope(signal);
         const resume = (): void => {
           waiting.delete(resume);
+          scope.cancel();
           resolve();
         };
         waiting.add(resume);
-        void sleep(RETRY_INTERVAL_MS, signal).then(resume);
+        void sleep(RETRY_INTERVAL_MS, scope.signal).then(resume);
       }),
     fences: () => new Map([...held].map(([name, { fence }]) => [name, fence])),
     wake() {
