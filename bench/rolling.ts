@@ -40,7 +40,8 @@ async function measureRollingRestart(network: LocalNetwork, redis: RedisServer):
       `| exit codes; seconds of each restart | ${result.exitCodes.join(", ")}; ${result.restartSeconds.map((s) => s.toFixed(1)).join(", ")} |`,
     );
     console.log(`| states received; lost; repeated | ${result.states}; ${result.lost}; ${result.repeated} |`);
-    console.log(`| streams resumed; attempts that failed | ${result.resumptions}; ${result.refusals} |`);
+    const failed = [...result.failedAttempts].map(([cause, count]) => `${count} (${cause})`).join(", ") || "0";
+    console.log(`| streams resumed; attempts that failed | ${result.resumptions}; ${failed} |`);
     console.log(
       `| cores; load average before, after | ${cpus().length}; ${loadBefore.toFixed(1)}, ${loadAfter.toFixed(1)} |`,
     );

@@ -32,7 +32,8 @@ export interface RollingRestartResult {
   readonly restartSeconds: readonly number[];
   readonly states: number;
   readonly resumptions: number;
-  readonly refusals: number;
+  /** How many attempts to open a stream failed, by cause. */
+  readonly failedAttempts: ReadonlyMap<string, number>;
   readonly lost: number;
   readonly repeated: number;
 }
@@ -85,7 +86,7 @@ export async function runRollingRestart(options: RollingRestartOptions): Promise
       errors: { byReplicas, byHaproxy: errors - byReplicas },
       states: sum(callers.map(({ record }) => record.states.length)),
       resumptions: sum(callers.map(({ record }) => record.resumptions)),
-      refusals: sum(callers.map(({ record }) => record.failures.length)),
+      failedAttempts: countEach(callers.flatMap(({ record }) => record.failures)),
       lost: sum(faults.map(({ lost }) => lost)),
       repeated: sum(faults.map(({ repeated }) => repeated)),
     };
@@ -154,6 +155,12 @@ function startLoad(urls: readonly string[], perSecond: number) {
       return total;
     },
   };
+}
+
+function countEach(texts: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return counts;
 }
 
 async function waitUntilUp(haproxy: Haproxy): Promise<void> {

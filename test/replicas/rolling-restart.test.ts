@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { buildService } from "../support/service/build-service.js";
 import { QUOTE_PATHS } from "../support/service/quote-paths.js";
 import { startServiceProcess } from "../support/service/service-process.js";
@@ -51,8 +51,11 @@ describe.skipIf(programs.includes(undefined))(`three replicas behind HAProxy${le
     haproxy = await startHaproxy(group.ports);
     await areAllUp();
   });
+  // The replica with the fewest streams gets the next ones.
+  afterEach(async () => {
+    await Promise.all(callers.splice(0).map((caller) => caller.close()));
+  });
   afterAll(async () => {
-    await Promise.all(callers.map((caller) => caller.close()));
     group?.kill();
     await haproxy?.close();
     await bouncer?.close();

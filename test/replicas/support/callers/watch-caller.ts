@@ -32,7 +32,7 @@ function resumeForever(
     while (!signal.aborted) {
       const end = await openStream(record, signal).catch((error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
-        if (!signal.aborted && !isRefusedStream(message)) record.failures.push(message);
+        if (!signal.aborted) record.failures.push(message);
         return "cut";
       });
       if (end === "complete" || signal.aborted) return;
@@ -112,9 +112,4 @@ export function createWatchClient(url: string, localAddress = "127.0.0.1"): Clie
   const { hostname: host, port } = new URL(url);
   const createConnection = () => connect({ host, port: Number(port), localAddress });
   return createClient(BridgeService, createGrpcTransport({ baseUrl: url, nodeOptions: { createConnection } }));
-}
-
-/** RFC 9113, 8.7: a replica that is stopping refuses a stream before any work, and HAProxy passes that on. */
-function isRefusedStream(message: string): boolean {
-  return message.includes("NGHTTP2_REFUSED_STREAM");
 }
