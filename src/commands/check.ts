@@ -7,6 +7,7 @@ import { EVENT_TOPICS } from "../hop/transfer-events.js";
 import { createAbortScope } from "../resilience/abort-scope.js";
 import { monotonicNow } from "../resilience/clock.js";
 import { Agent } from "../resilience/http-client/undici.js";
+import { type DifferencesReport, formatDifferences, readDifferences } from "./check-differences.js";
 import {
   type CheckedChain,
   type CheckedEndpoint,
@@ -33,7 +34,8 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const UNUSED_TRANSFER_ID = `0x${"0".repeat(64)}`;
 
 /**
- * Tests every configured endpoint of a network's chains and prints a report.
+ * Tests every configured endpoint of a network's chains, asks a running service which quotes differ from the SDK's, and
+ * prints a report.
  * @returns the exit code: 0 when every chain is served and no endpoint serves another chain, else 1
  */
 export async function checkEndpoints(
@@ -48,11 +50,15 @@ export async function checkEndpoints(
   const registry = createContractRegistry(network);
   const nameEndpoint = createEndpointNamer();
   try {
-    const chains = await Promise.all([...network.chains.values()].map(checkChain));
+    const [differences, chains] = await Promise.all([
+      readDifferences(config, dispatcher, abortScope.signal),
+      Promise.all([...network.chains.values()].map(checkChain)),
+    ]);
+    const prefix = slug === "mainnet" ? "RPC_URL_" : "GOERLI_RPC_URL_";
     output.write(
       isJson
-        ? formatCheckJson(slug, chains)
-        : formatCheckTable(chains, slug === "mainnet" ? "RPC_URL_" : "GOERLI_RPC_URL_"),
+        ? formatCheckJson(slug, chains, differences)
+        : formatCheckTable(chains, prefix) + formatDifferences(differences),
     );
     return hasPassed(chains) ? 0 : 1;
   } finally {
@@ -101,7 +107,11 @@ function hasPassed(chains: readonly CheckedChain[]): boolean {
   return chains.every(isChainServed) && !chains.some(servesWrongChain);
 }
 
-function formatCheckJson(network: NetworkSlug, chains: readonly CheckedChain[]): string {
+function formatCheckJson(
+  network: NetworkSlug,
+  chains: readonly CheckedChain[],
+  { differences }: DifferencesReport,
+): string {
   const report = {
     network,
     ok: hasPassed(chains),
@@ -112,6 +122,7 @@ function formatCheckJson(network: NetworkSlug, chains: readonly CheckedChain[]):
       usable: isChainServed(chain),
       endpoints: chain.endpoints.map(toEndpointJson),
     })),
+    differences,
   };
   return `${JSON.stringify(report, undefined, 2)}\n`;
 }

@@ -35,6 +35,8 @@ The endpoints are those of RPC_URL_<CHAIN> and GOERLI_RPC_URL_<CHAIN>, or else t
 
 An endpoint that throttles 40 calls at the same time is named below the table, with a value for RPC_BUDGET.
 
+If the service is running on this machine with the same METRICS_HOST and METRICS_PORT, the quotes that it found to differ from the SDK's are listed; --json prints them with all their inputs (differences).
+
 Exit code: 0 every chain has a usable endpoint, 1 a chain has none or an endpoint serves another chain, 2 invalid option or configuration.
 `,
   index: `Fills the transfer index with the past transfers of mainnet's chains.

@@ -19,7 +19,7 @@ export interface RpcProxyBehaviour {
   /** Additional latency of every response, in milliseconds. */
   latencyMs: number;
   /** Replaces the node's result or error of single calls; undefined: it is kept. */
-  override: ((call: ProxiedCall) => { readonly result: unknown } | { readonly error: unknown } | undefined) | undefined;
+  override: ReplaceResult | undefined;
   /** HTTP status with which batches are rejected, with one error object instead of a list; undefined: they are accepted. */
   batchErrorStatus: number | undefined;
   /** Leaves requests unanswered until the proxy is closed. */
@@ -122,7 +122,7 @@ export async function startRpcProxy(target: string, options: Partial<RpcProxyBeh
     const text = await received.body.text();
     const isChanged = (override !== undefined || isPartial) && message !== undefined;
     const change: ReplaceResult = (call, result) =>
-      override?.(call) ?? (head === undefined ? undefined : limitResult(call, result, head));
+      override?.(call, result) ?? (head === undefined ? undefined : limitResult(call, result, head));
     return { status: received.statusCode, body: isChanged ? replaceResults(text, message, change) : text };
   }
 
