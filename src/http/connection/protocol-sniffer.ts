@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { readBuffered } from "./read-buffered.js";
 
 /** The first bytes of every HTTP/2 connection (RFC 9113 3.4); no HTTP/1.1 request begins with them. */
 const HTTP2_PREFACE_START = "PRI";
@@ -19,7 +20,7 @@ export function sniffProtocol(
   const timer = setTimeout(() => socket.destroy(), timeoutMs);
 
   function onReadable(): void {
-    const chunk: Buffer | null = socket.read();
+    const chunk = readBuffered(socket);
     if (chunk === null) return;
     start = start.length === 0 ? chunk : Buffer.concat([start, chunk]);
     if (start.length < HTTP2_PREFACE_START.length) return;

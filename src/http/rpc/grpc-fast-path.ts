@@ -5,6 +5,7 @@ import type { BeginRequest } from "../admission/begin.js";
 import type { BodyBudget } from "../admission/body-budget.js";
 import { acceptsGzip, COMPRESS_MIN_BYTES } from "../codec/compression.js";
 import type { HttpLimits } from "../connection/http-limits.js";
+import { readBuffered } from "../connection/read-buffered.js";
 import {
   type BodyFailure,
   type BufferedBody,
@@ -102,7 +103,7 @@ export function createGrpcFastPath(
       receive(call);
       return;
     }
-    const body = stream.read() as Buffer | null;
+    const body = readBuffered(stream);
     invoke(call, body === null ? [] : [body]);
   }
 

@@ -91,8 +91,8 @@ test.each([
   await sendRawBytes(port, request("USDC"), request("USDC", LAST));
   const texts = write.mock.calls.map(([chunk]) => String(chunk)).filter((text) => !/^(?:GET|POST) /.test(text));
   expect(texts[0]).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n\{.*\}$/s);
-  // The second closes its connection, so that Node.js writes it: in two parts.
-  expect(texts).toHaveLength(3);
+  // The second closes its connection, so that Node.js writes it: before Node.js 24 in two parts.
+  expect(texts.slice(1).join("")).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n\{.*\}$/s);
 });
 
 describeOnBothPaths(() => {
