@@ -35,4 +35,4 @@ node packaging/licences.js "$folder"
 node packaging/sbom.js >"$folder/sbom.cdx.json"
 
 # The sources of the SQLite driver are not needed once it is built.
-rm -rf "$folder"/node_modules/better-sqlite3/{deps,src,build/Release/obj*,build/Release/*.a} "$folder/.npmrc"
+rm -rf "$folder"/node_modules/better-sqlite3/{deps,src} "$folder/.npmrc"

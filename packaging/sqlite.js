@@ -1,5 +1,6 @@
 // Builds the SQLite driver if it does not load: `npm run build:sqlite`, or for another folder with node_modules,
-// `node packaging/sqlite.js <folder>`.
+// `node packaging/sqlite.js <folder>`. A binary works with one ABI of Node.js: each is kept in a folder of its own, so that
+// several versions can use the same node_modules.
 //
 // The driver's package offers prebuilt binaries, which npm does not verify: they are not in the registry. Such a binary is
 // used only if its archive has the SHA-256 of sqlite-hashes.json: file name -> hash, as the driver's page of releases shows
@@ -7,8 +8,8 @@
 // minute, Python, make and a C++ compiler.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const RELEASES = process.env.SQLITE_RELEASES_URL ?? "https://github.com/WiseLibs/better-sqlite3/releases/download";
@@ -17,17 +18,31 @@ const DOWNLOAD_TIMEOUT_MS = 60_000;
 const project = fileURLToPath(new URL("..", import.meta.url));
 const folder = resolve(process.argv[2] ?? project);
 const driver = join(folder, "node_modules/better-sqlite3");
+/** Where a build leaves the binary. The driver looks here first, and no further if it is one for another ABI. */
+const output = join(driver, "build");
+const built = join(output, "Release/better_sqlite3.node");
+/** Where the driver looks last: in a folder named after the ABI, the system and the processor. */
+const abi = `node-v${process.versions.modules}-${process.platform}-${process.arch}`;
+const kept = join(driver, "lib/binding", abi, "better_sqlite3.node");
 
-if (!loads()) {
-  const isPrebuilt = (await installPrebuilt()) && loads();
+if (!isUsable()) {
+  rmSync(output, { recursive: true, force: true });
+  const isPrebuilt = (await installPrebuilt()) && isUsable();
   if (!isPrebuilt) compile();
 }
+if (existsSync(built)) {
+  mkdirSync(dirname(kept), { recursive: true });
+  renameSync(built, kept);
+  rmSync(output, { recursive: true });
+}
 
-function loads() {
+function isUsable() {
   try {
     const program = `new (require(${JSON.stringify(driver)}))(":memory:")`;
     execFileSync(process.execPath, ["-e", program], { stdio: "ignore" });
-    return true;
+    // What sqlite-object-wrap.h keeps out of it. Node.js 26 does not need that.
+    const binary = readFileSync(existsSync(built) ? built : kept);
+    return !(process.version.startsWith("v24.") && binary.includes("RemoveEnvironmentCleanupHook"));
   } catch {
     return false;
   }
@@ -57,14 +72,27 @@ async function installPrebuilt() {
 }
 
 function compile() {
+  const headers = findHeaders();
   // The warnings are not about our code.
   const env = {
     ...process.env,
     CFLAGS: `${process.env.CFLAGS ?? ""} -w`,
-    CXXFLAGS: `${process.env.CXXFLAGS ?? ""} -w`,
+    CXXFLAGS: `${process.env.CXXFLAGS ?? ""} -w -include ${fileURLToPath(new URL("sqlite-object-wrap.h", import.meta.url))}`,
+    ...(headers === undefined ? {} : { npm_config_nodedir: headers }),
   };
   const stdio = ["ignore", "ignore", "inherit"];
   execFileSync("npm", ["run", "--silent", "build-release"], { cwd: driver, env, stdio });
+}
+
+/** Returns the folder that Node.js is installed in if its headers are there. Otherwise node-gyp downloads them. */
+function findHeaders() {
+  const installed = dirname(dirname(process.execPath));
+  try {
+    const version = readFileSync(join(installed, "include/node/node_version.h"), "utf8");
+    return version.includes(`#define NODE_MODULE_VERSION ${process.versions.modules}\n`) ? installed : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function report(problem) {

@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,22 +10,31 @@ import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { useTemporaryFolder } from "../../support/temporary-folder.js";
 
-// Runs packaging/sqlite.js with a driver that loads a text file instead of a binary.
+// Runs packaging/sqlite.js with a driver that loads a text file instead of a binary, from where the real one looks for it.
 
 const project = fileURLToPath(new URL("../../..", import.meta.url));
 const folder = useTemporaryFolder();
-const BINARY = "build/Release/better_sqlite3.node";
-const DRIVER = `module.exports = class { constructor() { require("node:fs").readFileSync(__dirname + "/${BINARY}"); } };`;
-const COMPILE = `mkdir -p build/Release && echo compiled > ${BINARY}`;
+const BUILT = "build/Release/better_sqlite3.node";
+const KEPT = `lib/binding/node-v${process.versions.modules}-${process.platform}-${process.arch}/better_sqlite3.node`;
+const DRIVER = `const { existsSync, readFileSync } = require("node:fs");
+module.exports = class {
+  constructor() {
+    const file = ["${BUILT}", "${KEPT}"].map((name) => __dirname + "/" + name).find((name) => existsSync(name));
+    if (readFileSync(file, "utf8").includes("another ABI")) throw new Error("the binary is for another version");
+  }
+};`;
+const COMPILE = `mkdir -p build/Release && echo compiled > ${BUILT} && echo "$CXXFLAGS" > flags`;
 
 interface Situation {
+  /** What an earlier build has left where the driver looks first. */
+  readonly leftBinary?: string;
   /** Returns the hash that the list states for this archive; undefined: the list does not name it. */
   readonly listedHash?: (archive: Buffer) => string;
   readonly status?: number;
 }
 
 /** Builds the driver and returns where its binary comes from, with the requests that were sent. */
-async function buildDriver({ listedHash, status = 200 }: Situation) {
+async function buildDriver({ leftBinary, listedHash, status = 200 }: Situation) {
   const checkout = await mkdtemp(join(folder(), "checkout-"));
   const driver = join(checkout, "node_modules/better-sqlite3");
   await mkdir(join(checkout, "packaging"));
@@ -39,10 +49,14 @@ async function buildDriver({ listedHash, status = 200 }: Situation) {
   };
   await writeFile(join(driver, "package.json"), JSON.stringify(manifest));
   await writeFile(join(driver, "index.js"), DRIVER);
+  if (leftBinary !== undefined) {
+    await mkdir(join(driver, "build/Release"), { recursive: true });
+    await writeFile(join(driver, BUILT), leftBinary);
+  }
 
   const prebuilt = await mkdtemp(join(folder(), "prebuilt-"));
   await mkdir(join(prebuilt, "build/Release"), { recursive: true });
-  await writeFile(join(prebuilt, BINARY), "prebuilt\n");
+  await writeFile(join(prebuilt, BUILT), "prebuilt\n");
   const archive = execFileSync("tar", ["-czf", "-", "-C", prebuilt, "build"]);
   const target = `node-v${process.versions.modules}-${process.platform}-${process.arch}`;
   const name = `better-sqlite3-v1.2.3-${target}.tar.gz`;
@@ -65,8 +79,9 @@ async function buildDriver({ listedHash, status = 200 }: Situation) {
   const { stderr } = await build();
   // Finds nothing to do.
   await build();
-  const binary = (await readFile(join(driver, BINARY), "utf8")).trim();
-  return { binary, requests, stderr, path: `/v1.2.3/${name}` };
+  const binary = (await readFile(join(driver, KEPT), "utf8")).trim();
+  const flags = await readFile(join(driver, "flags"), "utf8").catch(() => undefined);
+  return { binary, requests, stderr, flags, hasOutput: existsSync(join(driver, "build")), path: `/v1.2.3/${name}` };
 }
 
 const sha256 = (bytes: Buffer | string) => createHash("sha256").update(bytes).digest("hex");
@@ -84,6 +99,42 @@ test("compiles the driver if the prebuilt binary has another hash", async () => 
 
 test("compiles the driver without any download if no hash is listed", async () => {
   expect(await buildDriver({})).toMatchObject({ binary: "compiled", requests: [] });
+});
+
+test("keeps a binary that an earlier version left where the driver looks first", async () => {
+  const { binary, flags, hasOutput } = await buildDriver({ leftBinary: "usable" });
+  expect({ binary, flags, hasOutput }).toEqual({ binary: "usable", flags: undefined, hasOutput: false });
+});
+
+test("compiles the driver if the binary is for another version of Node.js, and leaves nothing of that", async () => {
+  const { binary, hasOutput } = await buildDriver({ leftBinary: "another ABI" });
+  expect({ binary, hasOutput }).toEqual({ binary: "compiled", hasOutput: false });
+});
+
+test("replaces a binary that would end Node.js 24, in that version", async () => {
+  const leftBinary = "imports RemoveEnvironmentCleanupHook";
+  const { binary } = await buildDriver({ leftBinary });
+  expect(binary).toBe(process.version.startsWith("v24.") ? "compiled" : leftBinary);
+});
+
+test("compiles the driver without the hooks of wrapped objects", async () => {
+  const { flags = "" } = await buildDriver({});
+  expect(flags).toMatch(/ -include \S+\/packaging\/sqlite-object-wrap\.h$/m);
+});
+
+test("statements that nobody holds are collected while no JavaScript runs", async () => {
+  // Until the collections of two seconds are over; without the header, Node.js 24.19 and newer do not live as long.
+  const program = `
+    const db = new (require("better-sqlite3"))(":memory:");
+    let count = 0, garbage = [];
+    const until = Date.now() + 2000;
+    (function turn() {
+      for (let i = 0; i < 50; i++) db.prepare("select " + count++).get();
+      for (let i = 0; i < 20000; i++) garbage.push({ i });
+      if (garbage.length > 500000) garbage = [];
+      if (Date.now() < until) setTimeout(turn, 1);
+    })();`;
+  await promisify(execFile)(process.execPath, ["-e", program], { cwd: project });
 });
 
 test("compiles the driver if the download fails", async () => {
