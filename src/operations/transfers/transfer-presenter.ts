@@ -51,7 +51,7 @@ export function createTransferPresenter(deps: {
     if (details !== undefined) message.details = toTransferDetailsMessage(details);
     return {
       message: Object.freeze(message),
-      fingerprint: computeFingerprint(describeState(status, details), status.delivery !== undefined),
+      fingerprint: computeFingerprint(describeState(status, details), computeStage(status, details)),
       isFinal: details === undefined || areFinalDetails(details),
     };
   }
@@ -62,6 +62,13 @@ export function createTransferPresenter(deps: {
         ? findDetails(status, context).then((details) => present(status, priceUsd, details))
         : present(status, priceUsd, undefined),
     );
+}
+
+/** Returns how far a transfer has got, 0 to 7: from 4 on it is delivered. */
+function computeStage({ delivery }: TransferStatus, details: TransferDetails | undefined): number {
+  const finalLegs = Number(details?.source.isFinal === true) + Number(details?.destination?.isFinal === true);
+  if (delivery !== undefined) return 4 + Number(details?.destination !== undefined) + finalLegs;
+  return details?.substate === "WITHDRAWABLE" ? 3 : finalLegs;
 }
 
 /**

@@ -42,23 +42,24 @@ export function computeQueryDigest(parts: readonly string[]): string {
   return hash("sha256", parts.join("\n"), "base64url");
 }
 
-const DELIVERED_BIT = 1;
+/** Stages of a transfer, 0 to 7: it does not go back to a lower one, but in a reorg. */
+const STAGE_MASK = 7;
 
-/** Returns a hash of a state: 31 bits, and one that says whether the transfer is delivered. */
-export function computeFingerprint(text: string, isDelivered: boolean): number {
+/** Returns a hash of a state: 29 bits, and the stage of the transfer. */
+export function computeFingerprint(text: string, stage: number): number {
   const bits = hash("sha256", text, "buffer").readUInt32BE(0);
-  return ((bits & ~DELIVERED_BIT) | (isDelivered ? DELIVERED_BIT : 0)) >>> 0;
+  return ((bits & ~STAGE_MASK) | (stage & STAGE_MASK)) >>> 0;
 }
 
-/** Returns whether a fingerprint is that of a delivered transfer. */
-export function isDeliveredFingerprint(fingerprint: number): boolean {
-  return (fingerprint & DELIVERED_BIT) !== 0;
+/** Returns the stage in a fingerprint. */
+export function getStage(fingerprint: number): number {
+  return fingerprint & STAGE_MASK;
 }
 
 /** Returns the fingerprints as a token holds them: combined if there are many. */
 export function compactFingerprints(fingerprints: readonly number[]): readonly number[] {
   if (fingerprints.length <= MAX_FINGERPRINTS) return fingerprints;
-  return [computeFingerprint(fingerprints.toSorted((a, b) => a - b).join(" "), false)];
+  return [computeFingerprint(fingerprints.toSorted((a, b) => a - b).join(" "), 0)];
 }
 
 export function encodeResumeToken(queryDigest: string, progress: WatchProgress, nowSeconds: number): string {

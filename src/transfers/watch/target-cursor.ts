@@ -1,6 +1,6 @@
 import type { FollowedTransfer } from "./following/followed-transfer.js";
 import type { Follower, FollowerObserver } from "./following/follower.js";
-import { compactFingerprints, isDeliveredFingerprint, type TargetProgress } from "./resume-token.js";
+import { compactFingerprints, getStage, type TargetProgress } from "./resume-token.js";
 import type { WatchTarget } from "./watch-target.js";
 
 /** What a watch has to tell about a target next. */
@@ -12,8 +12,8 @@ export type TargetEvent<M> =
 export const MAX_UNKNOWN_SECONDS = 600;
 
 /**
- * How long a watch that was resumed, in seconds, holds back that a transfer is pending or unknown after it was told
- * otherwise: this replica may know less than the one before. After that it counts as a reorg.
+ * How long a watch that was resumed, in seconds, holds back that a transfer is unknown, or at an earlier stage than it was
+ * told: this replica may know less than the one before. After that it counts as a reorg.
  */
 export const MAX_CATCH_UP_SECONDS = 30;
 
@@ -109,9 +109,9 @@ export class TargetCursor<M> implements FollowerObserver<M> {
     if (resumed.length === 0 || nowSeconds - this.openedAt >= MAX_CATCH_UP_SECONDS) return false;
     if (phase === "unknown") return true;
     const known = transfers.map(({ presented }) => presented.fingerprint);
-    const isMissing = (from: readonly number[], to: readonly number[], isDelivered: boolean): boolean =>
-      from.some((each) => isDeliveredFingerprint(each) === isDelivered && !to.includes(each));
-    return isMissing(resumed, known, true) && isMissing(known, resumed, false);
+    const lost = resumed.filter((fingerprint) => !known.includes(fingerprint));
+    const gained = known.filter((fingerprint) => !resumed.includes(fingerprint));
+    return Math.max(...lost.map(getStage)) > Math.min(...gained.map(getStage));
   }
 
   /** Counts states as sent that an earlier watch has sent. */

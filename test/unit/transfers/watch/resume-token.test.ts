@@ -72,9 +72,7 @@ test("a token of 100 transfers fits into a header and a query, also if each is a
       {
         isComplete: false,
         targets: Array.from({ length: targets }, (_, index) => ({
-          sent: Array.from({ length: transfers }, (_each, slot) =>
-            computeFingerprint(`${index} ${slot}`, slot % 2 === 0),
-          ),
+          sent: Array.from({ length: transfers }, (_each, slot) => computeFingerprint(`${index} ${slot}`, slot % 8)),
           unknownSince: 0,
           isGivenUp: false,
         })),

@@ -178,6 +178,31 @@ describe("a resumed watch", () => {
     expect([...second.states, ...third.states]).toEqual([]);
   });
 
+  test("does not tell older details than another replica has told, and newer ones at once", async () => {
+    const older = createDelivered(1);
+    const newer = { ...older, isFinal: true };
+    // A watch of final transfers alone would be complete.
+    createPending(2);
+    const resume = (resumeToken: string) => world.open([1, 2].map(hashOf), { resumeToken, isFull: true });
+    const first = resume("");
+    await world.advance(0);
+    first.watch?.onEnd();
+    world.put(newer);
+    await announce(1);
+    const second = resume(first.token);
+    await world.advance(0);
+    expect(second.states).toEqual(["BONDED"]);
+    second.watch?.onEnd();
+    world.put(older);
+    await announce(1);
+    const third = resume(second.token);
+    await world.advance(5_000);
+    world.put(newer);
+    await announce(1);
+    await world.advance(60_000);
+    expect(third.states).toEqual([]);
+  });
+
   test("does not call a transfer unknown that another replica has told of", async () => {
     const status = createPending(1);
     const first = world.open([hashOf(1)]);

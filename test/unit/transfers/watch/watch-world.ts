@@ -145,14 +145,13 @@ export function createWatchWorld({ maxLifetimeMs = 3_600_000, maxWatches = 0, ma
     findAll: ({ kind, value }) =>
       find({ transferId: kind === "id" ? value : undefined, transactionHash: kind === "hash" ? value : undefined }),
     refresh: async (_network, query) => (await find(query))[0],
-    present: (status) => ({
-      message: status,
-      fingerprint: computeFingerprint(
-        `${status.sent.id} ${status.state} ${status.delivery?.transactionHash}`,
-        status.delivery !== undefined,
-      ),
-      isFinal: true,
-    }),
+    present(status, { isFull }) {
+      const { sent, state, delivery } = status;
+      const isFinal = isFull && status.isFinal;
+      const text = `${sent.id} ${state} ${delivery?.transactionHash} ${isFinal}`;
+      const stage = (delivery === undefined ? 0 : 4) + Number(isFinal);
+      return { message: status, fingerprint: computeFingerprint(text, stage), isFinal: true };
+    },
     isFinal: async (_network, chain) => finalChains.has(chain.slug),
     getChains: () => ({
       getClient: (slug) => clients.get(slug) as ChainClient,
