@@ -3,6 +3,7 @@ import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { type Holding, takeLargestFirst } from "../admission/largest-first.js";
 import { countSharedBytes } from "../request/shared-body.js";
+import { countFlushedChunks } from "../stream/flushed-chunk.js";
 import type { HttpLimits } from "./http-limits.js";
 import { countQueuedBytes, countWrittenBytes } from "./socket-handle.js";
 
@@ -34,8 +35,8 @@ export type ResponseCutCause = "unsent_bytes" | "response_deadline";
 /** Bytes that were waiting for the peer at one time. */
 interface Backlog {
   readonly bytes: number;
-  /** The bytes that the connection had sent when it had sent the backlog too; 0 on a stream. */
-  readonly sentAfter: number;
+  /** What had been sent before: bytes of a connection, chunks of a stream. */
+  readonly sentBefore: number;
   /** When the backlog has to be sent. */
   readonly deadline: number;
 }
@@ -83,19 +84,24 @@ export function createResponseMonitor(limits: HttpLimits, connections: Monitored
     const backlog = backlogs.get(owner);
     if (backlog !== undefined && !isSent(backlog)) return now >= backlog.deadline;
     const allowedMs = Math.max(limits.responseMs, (waiting / limits.minBytesPerSecond) * 1000);
-    backlogs.set(owner, { bytes: waiting, sentAfter: sent + waiting, deadline: now + allowedMs });
+    backlogs.set(owner, { bytes: waiting, sentBefore: sent, deadline: now + allowedMs });
     return false;
   }
 
   /** @param sent bytes that the connection has sent so far, of all responses */
   function isConnectionOverdue(socket: Socket, waiting: number, sent: number, now: number): boolean {
-    return isOverdue(socket, waiting, sent, (backlog) => sent >= backlog.sentAfter, now);
+    return isOverdue(socket, waiting, sent, ({ bytes, sentBefore }) => sent >= sentBefore + bytes, now);
   }
 
-  /** A stream tells only how many bytes wait: a complete response has one deadline, an endless one must make progress. */
+  /**
+   * A stream does not tell how many bytes it has sent: a complete response has one deadline, an endless one must make
+   * progress. As many bytes as before may wait although its caller reads: the next message takes the place of the last.
+   */
   function isStreamOverdue(stream: ServerHttp2Stream, now: number): boolean {
     const waiting = stream.writableLength;
-    return isOverdue(stream, waiting, 0, (backlog) => !stream.writableEnded && waiting < backlog.bytes, now);
+    const flushed = countFlushedChunks(stream);
+    const hasProgressed = ({ bytes, sentBefore }: Backlog) => waiting < bytes || flushed > sentBefore;
+    return isOverdue(stream, waiting, flushed, (backlog) => !stream.writableEnded && hasProgressed(backlog), now);
   }
 
   function checkStreams(

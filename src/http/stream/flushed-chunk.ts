@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
 import type { HttpResponse } from "../request/request-context.js";
 
 /** What Node's responses keep their state in, beneath their public methods. */
@@ -7,10 +8,28 @@ interface ResponseState {
   readonly chunkedEncoding: boolean;
 }
 
+/** Key of the number of chunks that the caller of a stream has taken. A property: a WeakMap would cost more. */
+const FLUSHED_CHUNKS = Symbol("flushed chunks");
+
+type CountedStream = ServerHttp2Stream & { [FLUSHED_CHUNKS]?: number };
+
+/** Returns how many chunks the caller of an HTTP/2 stream has taken, of those that were written here. */
+export function countFlushedChunks(stream: CountedStream): number {
+  return stream[FLUSHED_CHUNKS] ?? 0;
+}
+
 /** Writes a chunk and calls `onFlushed` when the connection has taken it: over HTTP/2 when its caller allows more. */
 export function writeFlushedChunk(res: HttpResponse, chunk: Uint8Array | string, onFlushed: () => void): void {
-  if ("stream" in res) res.write(chunk, "utf8", onFlushed);
-  else if (typeof chunk !== "string" || !tryWriteInOnePiece(res, chunk, onFlushed)) res.write(chunk, "utf8", onFlushed);
+  if ("stream" in res) {
+    const stream: CountedStream = res.stream;
+    const onTaken = (): void => {
+      stream[FLUSHED_CHUNKS] = countFlushedChunks(stream) + 1;
+      onFlushed();
+    };
+    res.write(chunk, "utf8", onTaken);
+    return;
+  }
+  if (typeof chunk !== "string" || !tryWriteInOnePiece(res, chunk, onFlushed)) res.write(chunk, "utf8", onFlushed);
 }
 
 /**

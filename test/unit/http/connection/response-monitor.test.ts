@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { encodeClientPreface, encodeFrame, FRAME_TYPES } from "../../../../bench/support/http2-frames.js";
 import { GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { openRawSocket, sendHttp1, sendHttp2On } from "../support/raw-client.js";
+import { transferEvent, WATCH_GET_PATH } from "../support/stream-contract.js";
 import { createLatch, echoQuote, startTestServer } from "../support/test-server.js";
 
 /** Interval of the checks. Their clock moves only when a test advances it. */
@@ -188,6 +189,42 @@ describe("a response has to be read in time", () => {
     await expect.poll(() => received).toBeGreaterThan(LARGE_BYTES);
     expect(accessLines).toMatchObject([{ code: "ok" }]);
     socket.destroy();
+  });
+
+  test("but a streaming call goes on as long as its caller reads, however much waits again", async () => {
+    const message = transferEvent("t", "a".repeat(1_500));
+    const { url, server } = await startTestServer({
+      limits: { ...limits, pingIntervalMs: Number.POSITIVE_INFINITY },
+      // Always has more to tell.
+      watch: (_, stream) => {
+        const fill = (): void => {
+          while (stream.isReady()) stream.send(message);
+        };
+        fill();
+        return { onReady: fill, onDrain() {}, onEnd() {} };
+      },
+    });
+    const session = connectHttp2(url, { settings: { initialWindowSize: 1_000 } });
+    session.on("error", () => {});
+    const reader = session.request({ ":path": WATCH_GET_PATH });
+    reader.on("error", () => {}).pause();
+    await once(reader, "response");
+    let received = 0;
+    // Every 30 s it reads what lets the server go on.
+    for (let round = 0; round < 10; round++) {
+      const target = received + 20_000;
+      reader.on("data", (chunk: Buffer) => {
+        received += chunk.length;
+        if (received >= target) reader.pause().removeAllListeners("data");
+      });
+      reader.resume();
+      await expect.poll(() => received).toBeGreaterThanOrEqual(target);
+      await advance(30_000);
+    }
+    expect(server.getLoad()).toMatchObject({ streamingCalls: 1, cuts: { response_deadline: 0 } });
+    await advance(62_000);
+    expect(server.getLoad().cuts.response_deadline).toBe(1);
+    session.destroy();
   });
 
   test("but a caller may wait for it as long as it takes", async () => {
