@@ -1,4 +1,5 @@
 import { sdkConfig } from "../../gen/hop/sdk-config.js";
+import { getBlockTime, getMaxBlockAgeMs } from "./block-times.js";
 
 /** The supported networks. The SDK's `sepolia` has no bridges. */
 export const NETWORK_SLUGS = ["mainnet", "goerli"] as const;
@@ -17,6 +18,8 @@ export interface Chain {
   readonly multicallAddress: string | undefined;
   /** Approximate block time in milliseconds. */
   readonly blockTimeMs: number;
+  /** Age of the newest block beyond which the chain stands still, in milliseconds; 0: no limit. */
+  readonly maxBlockAgeMs: number;
 }
 
 /** Contracts of one token on one chain: address by name in the SDK's address book. */
@@ -29,20 +32,6 @@ export interface Network {
   /** Contracts by token symbol and chain slug, in the SDK's order. */
   readonly contracts: ReadonlyMap<string, ReadonlyMap<string, TokenContracts>>;
 }
-
-const BLOCK_TIMES_MS: Readonly<Record<string, number>> = {
-  ethereum: 12_000,
-  optimism: 2_000,
-  arbitrum: 250,
-  polygon: 2_000,
-  gnosis: 5_000,
-  nova: 250,
-  base: 2_000,
-  linea: 2_000,
-  polygonzk: 3_000,
-};
-/** For chains of the SDK that are not in the table. */
-const DEFAULT_BLOCK_TIME_MS = 2_000;
 
 /** Names that the SDK accepts for a chain in addition to its slug. */
 const CHAIN_ALIASES: ReadonlyMap<string, string> = new Map([["xdai", "gnosis"]]);
@@ -70,6 +59,7 @@ function loadNetwork(slug: NetworkSlug): Network {
   const chains = new Map<string, Chain>();
   for (const chain of sdkChains) {
     if (!usedSlugs.has(chain.slug)) continue;
+    const blockTime = getBlockTime(chain.slug);
     chains.set(chain.slug, {
       slug: chain.slug,
       chainId: Number(chain.chainId),
@@ -77,7 +67,9 @@ function loadNetwork(slug: NetworkSlug): Network {
       nativeToken: chain.nativeTokenSymbol,
       publicRpcUrls: [chain.publicRpcUrl, ...(chain.fallbackPublicRpcUrls ?? [])],
       multicallAddress: chain.multicall,
-      blockTimeMs: BLOCK_TIMES_MS[chain.slug] ?? DEFAULT_BLOCK_TIME_MS,
+      blockTimeMs: blockTime.ms,
+      // Goerli was shut down: its chains stand still for ever.
+      maxBlockAgeMs: slug === "mainnet" ? getMaxBlockAgeMs(blockTime) : 0,
     });
   }
   return { slug, chains, contracts };
