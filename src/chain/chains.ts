@@ -1,5 +1,7 @@
 import { monotonicNow } from "../resilience/clock.js";
 import { Agent } from "../resilience/http-client/undici.js";
+import { type BlockAgeMonitor, bindBlockAges } from "./block-age/block-age-monitor.js";
+import { type HeadRead, STATE_SOURCE } from "./block-age/chain-history.js";
 import type { ChainClient } from "./chain-client.js";
 import {
   type CustomEndpointLimits,
@@ -49,14 +51,17 @@ export interface ChainClients {
   listStates(): readonly ChainPoolState[];
   /** Reads the heads of a chain's endpoints in the background, at most once in ten seconds. */
   probe(network: string, slug: string): void;
-  /** Records a chain head that another read has returned. */
-  recordHead(network: string, slug: string, head: ChainHead): void;
+  /** Records a chain head that a read of chain state has returned, here or in another process. */
+  recordHead(network: string, slug: string, head: ChainHead, read: HeadReadTimes): void;
   /** Returns the number of open custom endpoints. */
   countCustomEndpoints(): number;
   /** Returns the number of requests to configured endpoints that wait for a response. */
   countRequestsInFlight(): number;
   close(): Promise<void>;
 }
+
+/** Start of a read in milliseconds, on the monotonic clock and since 1970. */
+export type HeadReadTimes = Pick<HeadRead, "readAt" | "readAtMs">;
 
 export interface ChainPoolState extends EndpointPoolState {
   readonly network: string;
@@ -88,6 +93,8 @@ export interface ChainClientsOptions {
   readonly callsPerSecond?: number | undefined;
   /** Called when this limit makes calls wait or refuses them. */
   readonly onBudgetLimited?: (event: BudgetEvent) => void;
+  /** Judges the age of blocks. Default: every chain may stand still. */
+  readonly blockAges?: BlockAgeMonitor | undefined;
 }
 
 /** What the budget of calls did to a request. */
@@ -117,6 +124,7 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
     callerTimeoutMs,
     callsPerSecond,
     onBudgetLimited,
+    blockAges,
   } = options;
   const customEndpoints = createCustomEndpoints({
     policy,
@@ -151,6 +159,7 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
         ...shared,
         onEndpointRequest: createObserver(network, slug),
         callsPerSecond,
+        blockAges: blockAges && bindBlockAges(blockAges, network, slug),
         onBudgetLimited: (endpoint, outcome) => onBudgetLimited?.({ network, chain: slug, endpoint, outcome }),
       });
       return [slug, pool] as const;
@@ -203,7 +212,10 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
         }),
       ),
     probe: (network, slug) => getPool(network, slug).probe(),
-    recordHead: (network, slug, head) => getPool(network, slug).recordHead(head),
+    recordHead(network, slug, head, read) {
+      blockAges?.recordHead(network, slug, { source: STATE_SOURCE, timestamp: head.timestamp, ...read });
+      getPool(network, slug).recordHead(head);
+    },
     countCustomEndpoints: customEndpoints.count,
     countRequestsInFlight: upstreamBudget.inFlight,
     async close() {

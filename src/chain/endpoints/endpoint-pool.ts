@@ -2,6 +2,8 @@ import type { Dispatcher } from "undici";
 import { createCircuitBreaker, type UpstreamHealth } from "../../resilience/circuit-breaker.js";
 import { monotonicNow, sleep as sleepReal } from "../../resilience/clock.js";
 import type { BodyMemory } from "../../resilience/http-client/fetch-json.js";
+import { type ChainBlockAges, STALLED_POLL_MS } from "../block-age/block-age-monitor.js";
+import type { HeadRead } from "../block-age/chain-history.js";
 import type { ChainClient } from "../chain-client.js";
 import { createRequesterClient } from "../requester-client.js";
 import { createAdaptiveLogReader, limitConcurrentSearches } from "./adaptive-block-range.js";
@@ -12,7 +14,13 @@ import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
 import type { Upstream } from "./endpoint-attempt.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoint-name.js";
 import { createEventLoopDelay, type EventLoopDelay } from "./event-loop-delay.js";
-import { type ChainHead, createHeadTracker, type ObservedHead, selectHighestHead } from "./head-tracker.js";
+import {
+  type ChainHead,
+  createHeadTracker,
+  type ObservedHead,
+  type ReportedHead,
+  selectHighestHead,
+} from "./head-tracker.js";
 import { createHedgedRequester, type HedgedRequester, type Sleep } from "./hedged-requests.js";
 
 export interface EndpointPoolOptions {
@@ -40,6 +48,8 @@ export interface EndpointPoolOptions {
   /** Longest time for which a caller waits, in milliseconds. A request ends a little earlier, to say which chain failed. */
   readonly callerTimeoutMs?: number;
   readonly eventLoopDelay?: EventLoopDelay;
+  /** Default: a chain may stand still. */
+  readonly blockAges?: ChainBlockAges | undefined;
   /** Monotonic clock, in milliseconds. */
   readonly now?: () => number;
   /** Returns a random number from 0 up to 1. */
@@ -71,6 +81,8 @@ export interface EndpointPoolState {
   readonly head: ObservedHead | undefined;
   /** In order of preference. */
   readonly endpoints: readonly EndpointState[];
+  /** Whether the newest block is too old. */
+  readonly isStalled: boolean;
   /** Time of the last request, in milliseconds on the monotonic clock; undefined: no request yet. */
   readonly lastUsedAt: number | undefined;
 }
@@ -106,12 +118,15 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     random = Math.random,
     sleep = sleepReal,
   } = options;
-  const { callsPerSecond, onBudgetLimited: onLimited } = options;
+  const { callsPerSecond, onBudgetLimited: onLimited, blockAges } = options;
   const budgets = createCallBudgets({ slug, callsPerSecond, onLimited, now, sleep: sleepReal });
   const upstreams = options.urls.map((url, index): Upstream => {
     const name = nameEndpoint(slug, index + 1, url);
     const openMemory = (): BodyMemory => upstreamBudget.openRequest(name);
-    const endpoint = createEndpoint({ ...options, name, url, acquireCalls: budgets.add(name), openMemory, now });
+    const { host } = new URL(url);
+    const onDate = blockAges && ((date: string, startedAtMs: number) => blockAges.recordDate(host, date, startedAtMs));
+    const transport = { openMemory, ...(onDate && { onDate }) };
+    const endpoint = createEndpoint({ ...options, name, url, acquireCalls: budgets.add(name), ...transport, now });
     return { endpoint, breaker: createCircuitBreaker(now) };
   });
   const probes = createBackgroundProbes({
@@ -120,7 +135,16 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     eventLoopDelay,
     now,
   });
-  const headTracker = createHeadTracker({ peers: upstreams, fetchLatestBlock: probes.readLatestBlock, now });
+  const toHeadRead = ({ peer, timestamp, requestedAt, requestedAtMs }: ReportedHead<Upstream>): HeadRead => {
+    return { source: peer.endpoint.name, timestamp, readAt: requestedAt, readAtMs: requestedAtMs };
+  };
+  const headTracker = createHeadTracker<Upstream>({
+    peers: upstreams,
+    fetchLatestBlock: probes.readLatestBlock,
+    now,
+    onHead: blockAges && ((head) => blockAges.recordHead(toHeadRead(head))),
+    isTooOld: blockAges && ((head) => blockAges.isTooOld(toHeadRead(head))),
+  });
   const requestHedged = createHedgedRequester({
     slug,
     listCandidates,
@@ -177,7 +201,8 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
   function runBackgroundProbes(): void {
     lastUsedAt = now();
     // A single endpoint has no peers to compare its head with.
-    if (upstreams.length > 1) headTracker.refresh();
+    if (upstreams.length > 1) headTracker.refresh(blockAges?.isStalled() ? STALLED_POLL_MS : undefined);
+    else if (blockAges?.needsRead()) headTracker.refresh();
     probeCoolingDown();
   }
 
@@ -207,7 +232,8 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     asBackground: () => ({ ...createRequesterClient({ ...requester, isBackground: true }), cacheKey: pool }),
     state() {
       const endpoints = upstreams.map(stateOf);
-      return { head: selectHighestHead([recordedHead, ...endpoints.map(({ head }) => head)]), endpoints, lastUsedAt };
+      const head = selectHighestHead([recordedHead, ...endpoints.map((endpoint) => endpoint.head)]);
+      return { head, endpoints, isStalled: blockAges?.isStalled() ?? false, lastUsedAt };
     },
     probe: headTracker.refresh,
     recordHead(head) {

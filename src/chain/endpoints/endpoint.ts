@@ -1,5 +1,4 @@
-import type { Dispatcher } from "undici";
-import { type BodyMemory, fetchJson } from "../../resilience/http-client/fetch-json.js";
+import { type FetchJsonOptions, fetchJson } from "../../resilience/http-client/fetch-json.js";
 import { UpstreamError, type UpstreamErrorKind } from "../../resilience/upstream-error.js";
 import type { RpcCall, RpcCallResult } from "../chain-client.js";
 import { extractBasicAuth } from "../json-rpc/basic-auth.js";
@@ -81,21 +80,16 @@ interface SendContext {
   readonly onWait: ((ms: number) => void) | undefined;
 }
 
-export interface EndpointOptions {
+export interface EndpointOptions extends Pick<FetchJsonOptions, "dispatcher" | "maxBytes" | "openMemory" | "onDate"> {
   readonly name: string;
   readonly url: string;
   /** Expected result of `eth_chainId`. */
   readonly chainId: number;
-  readonly dispatcher: Dispatcher;
-  /** Maximum size of a response. */
-  readonly maxBytes: number;
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
   readonly onEndpointRequest?: EndpointRequestObserver | undefined;
   /** Default: requests are sent at once. */
   readonly acquireCalls?: AcquireCalls | undefined;
-  /** As in FetchJsonOptions. */
-  readonly openMemory?: () => BodyMemory;
   /** Whether to send as few requests as possible: verifies the chain id once, and takes a server error as a failure. */
   readonly isThrifty?: boolean;
 }
@@ -113,10 +107,17 @@ export function createEndpoint({
   onEndpointRequest,
   acquireCalls,
   openMemory,
+  onDate,
   isThrifty = false,
 }: EndpointOptions): Endpoint {
   const target = extractBasicAuth(url);
-  const transport = { ...target.headers, dispatcher, maxBytes, ...(openMemory && { openMemory }) };
+  const transport = {
+    ...target.headers,
+    dispatcher,
+    maxBytes,
+    ...(openMemory && { openMemory }),
+    ...(onDate && { onDate }),
+  };
   let lastRpcId = 0;
   let batchSupport = INITIAL_BATCH_SUPPORT;
   let verification = INITIAL_CHAIN_ID_VERIFICATION;

@@ -2,9 +2,9 @@ import { isQuantity } from "../hex.js";
 
 /** Tracks the chain heads that the endpoints of one chain report. */
 export interface HeadTracker<Peer> {
-  /** Reads all heads in the background, unless that was done within the refresh interval. */
-  refresh(): void;
-  /** Returns whether an endpoint was behind its peers at the last refresh. */
+  /** Reads all heads in the background, unless that was done within the interval (by default ten seconds). */
+  refresh(intervalMs?: number): void;
+  /** Returns whether an endpoint was behind its peers at the last refresh, or its head was too old. */
   isLagging(peer: Peer): boolean;
   /** Returns the head that an endpoint reported last; undefined: none yet. */
   getHead(peer: Peer): ObservedHead | undefined;
@@ -15,12 +15,27 @@ export interface ObservedHead extends ChainHead {
   readonly observedAt: number;
 }
 
+/** The head of one endpoint, and when it was requested. */
+export interface ReportedHead<Peer> extends ChainHead {
+  readonly peer: Peer;
+  /** Milliseconds on the monotonic clock. */
+  readonly requestedAt: number;
+  /** The same in milliseconds since 1970. */
+  readonly requestedAtMs: number;
+}
+
 export interface HeadTrackerOptions<Peer> {
   readonly peers: readonly Peer[];
   /** Returns the result of `eth_getBlockByNumber` for the latest block at one endpoint. */
   readonly fetchLatestBlock: (peer: Peer) => Promise<unknown>;
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
+  /** Wall clock: milliseconds since 1970. */
+  readonly wallNow?: (() => number) | undefined;
+  /** Observes every head. */
+  readonly onHead?: ((head: ReportedHead<Peer>) => void) | undefined;
+  /** Returns whether a head was too old when it was requested. Default: never. */
+  readonly isTooOld?: ((head: ReportedHead<Peer>) => boolean) | undefined;
 }
 
 /** The latest block of a chain as one endpoint reports it. */
@@ -36,13 +51,16 @@ export const MAX_SECONDS_BEHIND = 30;
 /** Tolerated clock difference. Other heads are not compared with a block that is further in the future. */
 export const MAX_SECONDS_AHEAD = 60;
 
-export function createHeadTracker<Peer>({ peers, fetchLatestBlock, now }: HeadTrackerOptions<Peer>): HeadTracker<Peer> {
+export function createHeadTracker<Peer>(options: HeadTrackerOptions<Peer>): HeadTracker<Peer> {
+  const { peers, fetchLatestBlock, now, wallNow = Date.now, onHead, isTooOld = () => false } = options;
   const headByPeer = new Map<Peer, ObservedHead>();
+  const reportedByPeer = new Map<Peer, ReportedHead<Peer>>();
   let lagging: ReadonlySet<Peer> = new Set();
   let refreshedAt = Number.NEGATIVE_INFINITY;
   let isRefreshing = false;
 
   async function readHeads(requestedAt: number): Promise<void> {
+    const requestedAtMs = wallNow();
     const heads = new Map<Peer, ObservedHead>();
     const findLagging = (): readonly Peer[] => {
       // An endpoint that does not respond is neither behind nor ahead of the others.
@@ -57,6 +75,9 @@ export function createHeadTracker<Peer>({ peers, fetchLatestBlock, now }: HeadTr
       if (head === undefined) return;
       const observedHead = { ...head, observedAt: now() };
       headByPeer.set(peer, observedHead);
+      const reportedHead = { ...head, peer, requestedAt, requestedAtMs };
+      reportedByPeer.set(peer, reportedHead);
+      onHead?.(reportedHead);
       heads.set(peer, observedHead);
       // Nobody waits for an endpoint that hangs to learn that another one lags.
       lagging = new Set([...lagging, ...findLagging()]);
@@ -66,15 +87,18 @@ export function createHeadTracker<Peer>({ peers, fetchLatestBlock, now }: HeadTr
   }
 
   return {
-    refresh() {
-      if (isRefreshing || now() - refreshedAt < HEAD_REFRESH_INTERVAL_MS) return;
+    refresh(intervalMs = HEAD_REFRESH_INTERVAL_MS) {
+      if (isRefreshing || now() - refreshedAt < intervalMs) return;
       refreshedAt = now();
       isRefreshing = true;
       void readHeads(refreshedAt).finally(() => {
         isRefreshing = false;
       });
     },
-    isLagging: (peer) => lagging.has(peer),
+    isLagging(peer) {
+      const head = reportedByPeer.get(peer);
+      return lagging.has(peer) || (head !== undefined && isTooOld(head));
+    },
     getHead: (peer) => headByPeer.get(peer),
   };
 }

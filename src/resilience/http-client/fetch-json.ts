@@ -17,6 +17,8 @@ export interface FetchJsonOptions {
   readonly authorization?: string;
   /** Begins to account for the request and the memory of its response body; may throw. Default: nobody does. */
   readonly openMemory?: () => BodyMemory;
+  /** Called with the header `Date` of each response, and the start of the request in milliseconds since 1970. */
+  readonly onDate?: (date: string, startedAtMs: number) => void;
 }
 
 /** The share of a response body in a memory budget. */
@@ -62,6 +64,7 @@ async function fetchWithin(
   let text: string;
   try {
     signal.throwIfAborted();
+    const startedAtMs = Date.now();
     const response = request(options.dispatcher, url, {
       method: options.body === undefined ? "GET" : "POST",
       headers: {
@@ -76,6 +79,7 @@ async function fetchWithin(
     // undici ignores the signal until a connection exists.
     const { statusCode, headers, body } = await raceAbort(response, signal);
     status = statusCode;
+    if (typeof headers.date === "string") options.onDate?.(headers.date, startedAtMs);
     if (status < 200 || status > 299) {
       // The body is not read: one that never ends must not delay the error.
       body.destroy();

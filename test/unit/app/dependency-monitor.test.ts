@@ -11,6 +11,7 @@ const arbitrum: ChainPoolState = {
   chainId: 1,
   endpoints: [],
   head: undefined,
+  isStalled: false,
   lastUsedAt: undefined,
 };
 const coverage = { fromBlock: 0, fromTimestamp: 0, toBlock: 100, observedAtMs: NOW - 60_000, finalizedBlock: 90 };

@@ -61,6 +61,7 @@ describe("the state of an endpoint", () => {
       endpoints: [
         { endpoint: expect.stringMatching(/^optimism\[1\]#[0-9a-f]{6}$/), state: "unknown", head: undefined },
       ],
+      isStalled: false,
       usedAt: undefined,
     });
     await probeAgain(probed, ["ok"]);

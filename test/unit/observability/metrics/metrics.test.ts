@@ -14,6 +14,7 @@ const state: DependencyStatus = {
       chainId: 10,
       endpoints: [endpoint("optimism[1]#a1b2c3", "ok"), endpoint("optimism[2]#d4e5f6", "lagging")],
       head: { number: 77, timestamp: NOW / 1000 - 12, observedAt: 0 },
+      isStalled: false,
       lastUsedAt: undefined,
     },
   ],

@@ -55,6 +55,19 @@ const exchange = (path: string, more: Partial<FetchJsonOptions> = {}): Promise<u
   fetchJson(`${stub.url}${path}`, { ...options, ...more });
 
 describe("fetchJson", () => {
+  test("reports the header Date and when the request began, also of an error", async () => {
+    const dates: [string, number][] = [];
+    const startedAtMs = Date.now();
+    const onDate = (...reported: [string, number]): void => void dates.push(reported);
+    await exchange("/headers", { onDate });
+    await expect(exchange("/error", { onDate })).rejects.toThrow();
+    expect(dates).toHaveLength(2);
+    for (const [date, requestedAtMs] of dates) {
+      expect(Date.parse(date)).toBeGreaterThanOrEqual(Math.floor(startedAtMs / 1000) * 1000);
+      expect(requestedAtMs).toBeGreaterThanOrEqual(startedAtMs);
+    }
+  });
+
   test("returns the JSON of the response", async () => {
     expect(await exchange("/json")).toEqual({ a: [1] });
   });
