@@ -98,6 +98,8 @@ export async function startLocalNetwork(options: LocalNetworkOptions = {}): Prom
         ATTESTATION_API_URL: assets.url,
         EXPLORER_API_URL: "off",
         CUSTOM_RPC_URLS: "any",
+        // Local chains only make blocks for transactions.
+        MAX_BLOCK_AGE_MS: "0",
       },
       bonder,
       stop,

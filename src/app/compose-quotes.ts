@@ -1,3 +1,4 @@
+import type { BlockAgeMonitor } from "../chain/block-age/block-age-monitor.js";
 import type { ChainClients } from "../chain/chains.js";
 import type { Config } from "../config/config.js";
 import type { NetworkSlug } from "../hop/networks.js";
@@ -5,6 +6,7 @@ import type { Logger } from "../observability/log.js";
 import type { Metrics } from "../observability/metrics/metrics.js";
 import type { Tracing } from "../observability/tracing.js";
 import type { QuoteEngine } from "../quotes/quote-engine.js";
+import { refuseStalled } from "../quotes/refuse-stalled.js";
 import { createSdkEngine } from "../quotes/sdk-engine.js";
 import { createSnapshotEngine } from "../quotes/snapshot-engine.js";
 import type { ChainState } from "../quotes/state/chain-state.js";
@@ -29,6 +31,8 @@ export interface ComposeQuotesOptions {
   readonly config: Config;
   readonly version: string;
   readonly chains: ChainClients;
+  /** undefined: no chain has a limit. */
+  readonly blockAges: BlockAgeMonitor | undefined;
   readonly offChainSources: OffChainSources;
   readonly limiter: AdaptiveLimiter;
   readonly clocks: Clocks;
@@ -45,16 +49,23 @@ export interface ComposeQuotesOptions {
 type OnChainStateRead = NonNullable<RouteCacheDeps["onRead"]>;
 
 export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
-  const { config, chains, offChainSources, limiter, clocks, metrics, tracing, sharedState, deliveryTimes } = options;
+  const { config, chains, blockAges, offChainSources, limiter, clocks, metrics, tracing } = options;
+  const { sharedState, deliveryTimes } = options;
   const shutdown = new AbortController();
   const access = { ...offChainSources, chains: chains.forNetwork };
-  if (config.quoteEngine === "sdk")
-    return { engine: createSdkEngine({ ...access, limiter }), countActiveRoutes: () => 0, close: () => {} };
+  const refuseStalledIfLimited = (engine: QuoteEngine, checksCustomEndpoints: boolean): QuoteEngine =>
+    blockAges === undefined ? engine : refuseStalled(engine, { blockAges, now: clocks.now, checksCustomEndpoints });
+  if (config.quoteEngine === "sdk") {
+    const engine = refuseStalledIfLimited(createSdkEngine({ ...access, limiter }), false);
+    return { engine, countActiveRoutes: () => 0, close: () => {} };
+  }
   const intervalSeconds = config.quoteVerifyIntervalSeconds;
   const comparison = intervalSeconds === 0 ? undefined : composeShadowComparison({ ...options, intervalSeconds });
 
-  const recordHead = (network: NetworkSlug, chain: string, { block }: ChainState): void =>
-    chains.recordHead(network, chain, { number: Number(block.number), timestamp: Number(block.timeSeconds) });
+  function recordHead(network: NetworkSlug, chain: string, { block, readAt, readAtUnixSeconds }: ChainState): void {
+    const head = { number: Number(block.number), timestamp: Number(block.timeSeconds) };
+    chains.recordHead(network, chain, head, { readAt, readAtMs: readAtUnixSeconds * 1000 });
+  }
 
   /** Counts reads by outcome and records the head that each read reports. */
   const countReads: OnChainStateRead = async (network, read, run) => {
@@ -77,6 +88,7 @@ export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
     maxAgeMs: config.quoteMaxAgeMs,
     maxStaleMs: config.quoteMaxStaleMs,
     clocks,
+    blockAges,
     onRead,
     sharedState,
     onReceived: (network, { slug }, state) => recordHead(network, slug, state),
@@ -91,7 +103,7 @@ export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
   comparison?.start(engine);
 
   return {
-    engine,
+    engine: refuseStalledIfLimited(engine, true),
     countActiveRoutes: engine.countActiveRoutes,
     close() {
       shutdown.abort();

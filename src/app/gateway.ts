@@ -1,13 +1,9 @@
 import cluster from "node:cluster";
 import { BridgeService } from "../../gen/hop/bridge/v1/bridge_pb.js";
-import { type ChainEndpoints, createChainClients } from "../chain/chains.js";
-import { CUSTOM_ENDPOINT_NAME, createEndpointNamer } from "../chain/endpoints/endpoint-name.js";
 import type { Config } from "../config/config.js";
-import { getNetwork, type NetworkSlug } from "../hop/networks.js";
 import type { DynamicDocument, StaticDocument } from "../http/documents.js";
 import { mountService } from "../http/request/mounted-service.js";
 import { createHttpServer } from "../http/server.js";
-import { combineObservers } from "../observability/combine-observers.js";
 import { createLogger, type Logger } from "../observability/log.js";
 import { type CountingLogOutput, createLogOutput } from "../observability/log-output.js";
 import { createWorkerMetricsClient } from "../observability/metrics/cluster-metrics.js";
@@ -26,6 +22,7 @@ import { withDeadline } from "../operations/with-deadline.js";
 import { createAdaptiveLimiter } from "../resilience/adaptive-limiter.js";
 import { createTurnClock, monotonicNow } from "../resilience/clock.js";
 import { createFairQuota } from "../resilience/fair-quota.js";
+import { composeChains } from "./compose-chains.js";
 import { composeMetricsListener } from "./compose-metrics-listener.js";
 import { composeQuotes } from "./compose-quotes.js";
 import { type ComposeSharedStateOptions, composeSharedState } from "./compose-shared-state.js";
@@ -93,26 +90,8 @@ export async function createGateway(
   });
   // Each worker is a process of its own, and the endpoints see all of them.
   const callsPerSecond = config.rpcBudget === undefined ? undefined : config.rpcBudget / config.workerCount;
-  const chains = createChainClients({
-    networks: { mainnet: selectEndpoints(config, "mainnet"), goerli: selectEndpoints(config, "goerli") },
-    customUrlPolicy: config.customRpcUrlPolicy,
-    customUrlPorts: config.customRpcPorts,
-    customEndpointLimits: { perCaller: config.customRpcMaxPerCaller, total: config.customRpcMaxEndpoints },
-    callsPerSecond,
-    onBudgetLimited: metrics.onBudgetLimited,
-    // One namer for all chains: names in the log, the metrics and /readyz agree.
-    nameEndpoint: createEndpointNamer(endpointNameKey),
-    onFailure(failure) {
-      // Callers decide how often their endpoints fail: above debug they could fill the log.
-      if (failure.endpoint === CUSTOM_ENDPOINT_NAME) logger.debug(failure, "RPC endpoint failed");
-      else logger.warn(failure, "RPC endpoint failed");
-    },
-    callerTimeoutMs: config.requestTimeoutMs,
-    onEndpointRequest:
-      tracing === undefined
-        ? metrics.onEndpointRequest
-        : combineObservers(metrics.onEndpointRequest, tracing.onEndpointRequest),
-  });
+  const endpointOptions = { callsPerSecond, endpointNameKey };
+  const { chains, blockAges } = composeChains({ config, clocks, metrics, tracing, logger, ...endpointOptions });
   const { sharedState, redis } = await composeSharedState({ config, version, logger, joinWorkers });
   const offChainSources = createOffChainSources({ config, chains, logger, clocks: turnClocks, sharedState });
   const { settings, prices } = offChainSources;
@@ -120,14 +99,20 @@ export async function createGateway(
   const transfers = composeTransfers({ config, chains, limiter, metrics, logger, redis });
   const differences = createRecentDifferences();
   const quotes = composeQuotes({
-    ...{ config, version, chains, offChainSources, limiter, metrics, tracing, logger, sharedState },
+    ...{ config, version, chains, blockAges, offChainSources, limiter, metrics, tracing, logger, sharedState },
     ...{ clocks: turnClocks, deliveryTimes: transfers.deliveryTimes, differences },
   });
   const maxTimeoutMs = config.requestTimeoutMs;
   const watcher = composeWatches({ config, chains, transfers, prices, metrics });
   const callerQuota = createFairQuota(() => MAX_PENDING_REQUESTS);
   const batchQuota = createFairQuota(() => MAX_PENDING_BATCH_QUOTES);
-  const dependencies = createDependencyMonitor({ chains, offChainSources, transfers, ...clocks });
+  const dependencies = createDependencyMonitor({
+    chains,
+    getClock: blockAges?.clock,
+    offChainSources,
+    transfers,
+    ...clocks,
+  });
   const probes = createProbes({ version, dependencies, isDraining: () => isDraining, ...clocks });
   // A worker renders the metrics of all workers.
   const renderMetrics = createThrottledScrape(
@@ -170,6 +155,7 @@ export async function createGateway(
         getTransferStatus: addDeadline(
           createGetTransferStatus({
             chains,
+            blockAges,
             statusCache: transfers.statusCache,
             details: transfers.details,
             prices,
@@ -249,9 +235,4 @@ export async function createGateway(
     },
     stop,
   };
-}
-
-function selectEndpoints({ rpcUrls }: Config, slug: NetworkSlug): ReadonlyMap<string, ChainEndpoints> {
-  const { chains } = getNetwork(slug);
-  return new Map([...chains].map(([name, { chainId }]) => [name, { chainId, urls: rpcUrls[slug].get(name) ?? [] }]));
 }

@@ -41,4 +41,15 @@ export const quoteVariables = {
     },
     { min: 1, max: 600_000 },
   ),
+  /** undefined: by the block time of each chain. */
+  maxBlockAgeMs: createIntegerVariable(
+    {
+      name: "MAX_BLOCK_AGE_MS",
+      defaultValue: undefined,
+      defaultText: "20 blocks of the chain, at least `120000`; `900000` on arbitrum, nova and polygonzk",
+      description:
+        "age of a chain's newest block in milliseconds beyond which the chain stands still: quotes on its routes are refused; `0`: no limit. Goerli has none",
+    },
+    { min: 0, max: 24 * 60 * 60_000 },
+  ),
 };

@@ -8,14 +8,15 @@ import { SwapRevertError } from "./math/swap-revert-error.js";
 import { createQuotePreparer } from "./prepare-quotes.js";
 import { createQuoteDetails, type DeliveryTime, NO_DELIVERY_TIME, type QuoteDetailsInputs } from "./quote-details.js";
 import type { DetailedQuote, QuoteEngine, QuoteRequester, TimestampedQuote } from "./quote-engine.js";
+import { assertStateYoung } from "./refuse-stalled.js";
 import { type ChainState, captureReadTimestamps } from "./state/chain-state.js";
 import type { ChainStateSubscription } from "./state/chain-state-cache.js";
+import { computeRefreshPolicy } from "./state/chain-state-entry.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 import { addTickWindow, type ReadSet } from "./state/read-set.js";
 import { readChainState } from "./state/reading/read-chain-state.js";
 import {
   type CachedRoute,
-  computeRefreshPolicy,
   createQuoterFromPlan,
   createRouteCache,
   type RouteCacheDeps,
@@ -57,7 +58,7 @@ export interface SnapshotEngine extends QuoteEngine {
 
 /** Creates an engine that computes quotes from chain state that all callers share and that is refreshed while in use. */
 export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
-  const { prices, clocks, onQuoteAge, onQuoteServed, getDeliveryTime = () => NO_DELIVERY_TIME } = deps;
+  const { prices, clocks, blockAges, onQuoteAge, onQuoteServed, getDeliveryTime = () => NO_DELIVERY_TIME } = deps;
   const { now, monotonicNow } = clocks;
   const routes = createRouteCache(deps);
 
@@ -181,6 +182,8 @@ export function createSnapshotEngine(deps: SnapshotEngineDeps): SnapshotEngine {
             ? customSwapQuoter.quoteAmountOut(request.amountIn, requester)
             : undefined,
         ]);
+        if (isCustom(source)) assertStateYoung(blockAges, request, source, sourceState);
+        if (isCustom(destination)) assertStateYoung(blockAges, request, destination, destinationState);
         const quoter = createQuoterFromPlan(plan, sourceState, destinationState, priceTable);
         const amountIn = receiveAmount === undefined ? request.amountIn : findAmountIn(quoter, receiveAmount);
         const swapQuoter = customSwapQuoter || route?.usdcSwapQuoter;

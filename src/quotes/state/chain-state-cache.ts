@@ -6,11 +6,13 @@ import { withTimeout } from "../../resilience/with-timeout.js";
 import {
   assertStateCovers,
   type ChainState,
+  type ChainStateReadInterceptor,
   captureReadTimestamps,
   coversReadSet,
   createChainState,
 } from "./chain-state.js";
 import {
+  asStalledEntry,
   type ChainStateEntry,
   computeRefreshDelayMs,
   computeRequestDelayMs,
@@ -53,15 +55,6 @@ export interface ChainStateSubscription {
   readonly cache: ChainStateCache;
 }
 
-/** Runs a read of chain state; for metrics and tracing. */
-export type ChainStateReadInterceptor = (read: ChainStateRead, run: () => Promise<ChainState>) => Promise<ChainState>;
-
-export interface ChainStateRead {
-  readonly chain: string;
-  /** Number of read sets in this read. */
-  readonly readSetCount: number;
-}
-
 /** Stale-while-revalidate cache of what quotes read on one chain; refreshed while in use. */
 export interface ChainStateCache {
   /** Returns the same subscription for the same key, which must identify read set and policy. */
@@ -81,6 +74,8 @@ export interface ChainStateCacheOptions {
   readonly client: ChainClient;
   readonly clocks: Clocks;
   readonly onRead?: ChainStateReadInterceptor | undefined;
+  /** Returns whether the chain stands still. Default: never. */
+  readonly isStalled?: (() => boolean) | undefined;
   /** Other processes with which the state is shared; undefined: there are none. */
   readonly sharing?: ChainStateSharingOptions | undefined;
 }
@@ -91,7 +86,7 @@ interface CachedSubscription {
 }
 
 export function createChainStateCache(options: ChainStateCacheOptions): ChainStateCache {
-  const { chain, client, clocks, onRead } = options;
+  const { chain, client, clocks, onRead, isStalled = () => false } = options;
   const { monotonicNow } = clocks;
   const subscriptions = new Map<string, CachedSubscription>();
   /** Entries that the background refresh looks after. */
@@ -125,8 +120,9 @@ export function createChainStateCache(options: ChainStateCacheOptions): ChainSta
   function getState(entry: ChainStateEntry): MaybePromise<ChainState> {
     const now = monotonicNow();
     entry.requestedAt = now;
-    const { refreshMs } = entry.refreshPolicy;
-    const freshState = findFreshState(entry, now);
+    const current = isStalled() ? asStalledEntry(entry) : entry;
+    const { refreshMs } = current.refreshPolicy;
+    const freshState = findFreshState(current, now);
     if (freshState !== undefined) {
       if (!scheduler.isScheduled()) scheduler.scheduleWithin(refreshMs);
       return freshState;
@@ -209,10 +205,11 @@ export function createChainStateCache(options: ChainStateCacheOptions): ChainSta
         if (isEvictable(entry, now)) evict(entry);
         continue;
       }
-      const delayMs = computeDelayMs(entry, now);
+      const current = isStalled() ? asStalledEntry(entry) : entry;
+      const delayMs = computeDelayMs(current, now);
       const isDue = delayMs <= 0;
       if (isDue) readEntry(entry).catch(() => {});
-      nextDelayMs = Math.min(nextDelayMs, isDue ? entry.refreshPolicy.refreshMs : delayMs);
+      nextDelayMs = Math.min(nextDelayMs, isDue ? current.refreshPolicy.refreshMs : delayMs);
     }
     if (nextDelayMs !== Number.POSITIVE_INFINITY) scheduler.scheduleWithin(Math.max(nextDelayMs, MIN_REFRESH_MS));
   }

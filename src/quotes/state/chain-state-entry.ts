@@ -1,3 +1,5 @@
+import { STALLED_POLL_MS } from "../../chain/block-age/block-age-monitor.js";
+import type { Chain } from "../../hop/networks.js";
 import type { ChainState } from "./chain-state.js";
 import { getReadSetKey, mergeReadSets, type ReadSet } from "./read-set.js";
 
@@ -26,10 +28,36 @@ export interface ChainStateEntry {
 
 /** Minimum interval between background refreshes, and so the lower limit of `refreshMs`. */
 export const MIN_REFRESH_MS = 1_000;
+/** Maximum age of the state of a chain that stands still: a request after a pause waits for a new read. */
+const STALLED_MAX_AGE_MS = 2 * STALLED_POLL_MS;
 /** How long after its last request an entry is refreshed. */
 export const IDLE_MS = 15_000;
 /** How long a request waits for a read while older state is still usable. */
 const MAX_STALE_WAIT_MS = 1_000;
+const MIN_MAX_AGE_MS = 4_000;
+
+/** Maximum ages of the inputs of quotes, in milliseconds. */
+export interface QuoteAgeLimits {
+  /** While chains respond; undefined: two blocks of the slower chain, at least 4 s. */
+  readonly maxAgeMs: number | undefined;
+  /** While they do not. */
+  readonly maxStaleMs: number;
+}
+
+/** About once per block of the slower chain, at most once a second, and often enough for the configured maximum age. */
+export function computeRefreshPolicy(
+  source: Chain,
+  destination: Chain,
+  { maxAgeMs: configuredMaxAgeMs, maxStaleMs }: QuoteAgeLimits,
+): RefreshPolicy {
+  const blockTimeMs = Math.max(source.blockTimeMs, destination.blockTimeMs);
+  const maxAgeMs = configuredMaxAgeMs ?? Math.max(MIN_MAX_AGE_MS, 2 * blockTimeMs);
+  return {
+    refreshMs: Math.max(MIN_REFRESH_MS, Math.min(blockTimeMs, maxAgeMs / 2)),
+    maxAgeMs,
+    maxStaleMs: Math.max(maxAgeMs, maxStaleMs),
+  };
+}
 
 export function createChainStateEntry(
   key: string,
@@ -67,6 +95,17 @@ export function createJointChainStateEntry(
   };
   const key = `${JSON.stringify(refreshPolicy)} ${getReadSetKey(readSet)}`;
   return { ...createChainStateEntry(key, readSet, refreshPolicy, parts), state };
+}
+
+/** Returns the entry as it is while its chain stands still: read more often, to see the chain move on. */
+export function asStalledEntry(entry: ChainStateEntry): ChainStateEntry {
+  const { refreshMs, maxAgeMs, maxStaleMs } = entry.refreshPolicy;
+  const refreshPolicy = {
+    refreshMs: Math.min(refreshMs, STALLED_POLL_MS),
+    maxAgeMs: Math.min(maxAgeMs, STALLED_MAX_AGE_MS),
+    maxStaleMs,
+  };
+  return { ...entry, refreshPolicy };
 }
 
 /** Returns whether the entry was requested recently, so that it is refreshed. */

@@ -41,6 +41,15 @@ interface ChainStateHeader {
   readonly gasPrice: bigint | undefined;
 }
 
+/** Runs a read of chain state; for metrics and tracing. */
+export type ChainStateReadInterceptor = (read: ChainStateRead, run: () => Promise<ChainState>) => Promise<ChainState>;
+
+export interface ChainStateRead {
+  readonly chain: string;
+  /** Number of read sets in this read. */
+  readonly readSetCount: number;
+}
+
 /** The time of a read on both clocks. */
 export type ReadTimestamps = Pick<ChainState, "readAt" | "readAtUnixSeconds">;
 

@@ -41,7 +41,8 @@ export interface ReadSet {
   readonly includesGasPrice: boolean;
 }
 
-const EMPTY_READ_SET: ReadSet = {
+/** Reads only the block. */
+export const EMPTY_READ_SET: ReadSet = {
   pools: new Map(),
   uintCalls: new Map(),
   optionalUintCalls: new Map(),

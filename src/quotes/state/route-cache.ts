@@ -1,3 +1,4 @@
+import type { BlockAgeMonitor } from "../../chain/block-age/block-age-monitor.js";
 import type { NetworkChainClients } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
 import type { AttestationClient } from "../../hop/cctp/attestation-client.js";
@@ -12,16 +13,11 @@ import type { PriceTable } from "../../prices/token-prices.js";
 import type { Clocks } from "../../resilience/clock.js";
 import type { SharedState } from "../../shared-state/shared-state.js";
 import { createRouteQuoter, type RouteQuoter } from "../math/quote.js";
-import type { ChainState } from "./chain-state.js";
-import {
-  type ChainStateCache,
-  type ChainStateReadInterceptor,
-  type ChainStateSubscription,
-  createChainStateCache,
-} from "./chain-state-cache.js";
-import { MIN_REFRESH_MS, type RefreshPolicy } from "./chain-state-entry.js";
+import type { ChainState, ChainStateReadInterceptor } from "./chain-state.js";
+import { type ChainStateCache, type ChainStateSubscription, createChainStateCache } from "./chain-state-cache.js";
+import { computeRefreshPolicy, type QuoteAgeLimits, type RefreshPolicy } from "./chain-state-entry.js";
 import { getQuoteRoute, type QuoteRequest } from "./quote-request.js";
-import { addTickWindow, getReadSetKey, type ReadSet } from "./read-set.js";
+import { addTickWindow, EMPTY_READ_SET, getReadSetKey, type ReadSet } from "./read-set.js";
 import { planRoute, type RoutePlan } from "./route-plan.js";
 import { createUniswapTickWindow, type UniswapTickWindow } from "./uniswap-tick-window.js";
 import { createUsdcSwapQuoter, type UsdcSwapQuoter } from "./usdc-swap-quoter.js";
@@ -67,16 +63,15 @@ export interface RouteCache {
   close(): void;
 }
 
-export interface RouteCacheDeps {
+export interface RouteCacheDeps extends QuoteAgeLimits {
   readonly settings: FeeSettingsSource;
   /** undefined: the gas of CCTP deliveries is the SDK's constant. */
   readonly attestations: Pick<AttestationClient, "find"> | undefined;
   /** The chains of a network on the configured endpoints. */
   readonly chains: (network: NetworkSlug) => NetworkChainClients;
-  /** Maximum age of state while chains respond, in milliseconds; undefined: two blocks of the slower chain, at least 4 s. */
-  readonly maxAgeMs: number | undefined;
-  readonly maxStaleMs: number;
   readonly clocks: Clocks;
+  /** Judges the age of blocks. Default: every chain may stand still. */
+  readonly blockAges?: Pick<BlockAgeMonitor, "stalledCount" | "findStalled" | "isTooOld"> | undefined;
   /** What other processes share with this one; undefined: there are none. */
   readonly sharedState?: SharedState | undefined;
   /** Observes every chain state that another process has read. */
@@ -88,7 +83,6 @@ export interface RouteCacheDeps {
   ) => ReturnType<ChainStateReadInterceptor>;
 }
 
-const MIN_MAX_AGE_MS = 4_000;
 /** How long a route planned without an attestation is used; the attestation may become available. */
 const PROVISIONAL_PLAN_TTL_MS = 60_000;
 
@@ -102,7 +96,7 @@ interface RouteCacheEntry {
 }
 
 export function createRouteCache(deps: RouteCacheDeps): RouteCache {
-  const { settings, attestations, chains, clocks, onRead, sharedState } = deps;
+  const { settings, attestations, chains, clocks, blockAges, onRead, sharedState } = deps;
   const { monotonicNow } = clocks;
   const entries = createRouteMap<RouteCacheEntry>();
   const stateCaches = new Map<string, ChainStateCache>();
@@ -132,14 +126,22 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
       readSet &&
       getStateCache(network, chain).subscribe(`${refreshMs} ${getReadSetKey(readSet)}`, readSet, refreshPolicy);
     const { usdcSwapPool } = plan;
+    // The newest block of a chain that the route does not read, so that it is known whether the chain stands still.
+    const unread = [plan.sourceReadSet ? [] : source, plan.destinationReadSet ? [] : destination].flat();
+    const heads = unread.flatMap((chain) =>
+      blockAges && chain.maxBlockAgeMs > 0 ? (subscribe(chain, EMPTY_READ_SET) ?? []) : [],
+    );
+    const requestHeads = (): void => {
+      for (const head of heads) void Promise.resolve(head.get()).catch(() => {});
+    };
     const subscribeAll = ({ sourceReadSet, destinationReadSet }: ReadSetsOfRoute): RouteInputs => ({
       sourceSubscription: subscribe(
         source,
         usdcSwapPool ? addTickWindow(sourceReadSet, getTickWindow(usdcSwapPool)) : sourceReadSet,
       ),
       destinationSubscription: subscribe(destination, destinationReadSet),
-      getQuoter: memoizeLast(plan),
-      getBatchQuoter: memoizeLast(plan),
+      getQuoter: memoizeLast(plan, requestHeads),
+      getBatchQuoter: memoizeLast(plan, requestHeads),
     });
     const inputs = subscribeAll(plan);
     let fullInputs: RouteInputs | undefined;
@@ -176,7 +178,9 @@ export function createRouteCache(deps: RouteCacheDeps): RouteCache {
       getTickWindow,
       onReceived: (state: ChainState) => deps.onReceived?.(network, chain, state),
     };
-    const stateCache = createChainStateCache({ chain, client, clocks, onRead: onChainRead, sharing });
+    const isStalled =
+      blockAges && (() => blockAges.stalledCount() > 0 && blockAges.findStalled(network, chain.slug) !== undefined);
+    const stateCache = createChainStateCache({ chain, client, clocks, onRead: onChainRead, isStalled, sharing });
     stateCaches.set(key, stateCache);
     return stateCache;
   }
@@ -225,7 +229,8 @@ function isActive({ sourceSubscription, destinationSubscription }: RouteInputs):
   return Boolean(sourceSubscription?.isActive() || destinationSubscription?.isActive());
 }
 
-function memoizeLast(plan: RoutePlan): RouteQuoterFactory {
+/** @param onNewInputs called about once per refresh of the inputs while quotes are requested */
+function memoizeLast(plan: RoutePlan, onNewInputs: () => void): RouteQuoterFactory {
   let lastInputs: Parameters<RouteQuoterFactory> | undefined;
   let lastQuoter: RouteQuoter | undefined;
   return (source, destination, prices) => {
@@ -233,21 +238,7 @@ function memoizeLast(plan: RoutePlan): RouteQuoterFactory {
     if (lastQuoter !== undefined && isSame) return lastQuoter;
     lastQuoter = createQuoterFromPlan(plan, source, destination, prices);
     lastInputs = [source, destination, prices];
+    onNewInputs();
     return lastQuoter;
-  };
-}
-
-/** About once per block of the slower chain, at most once a second, and often enough for the configured maximum age. */
-export function computeRefreshPolicy(
-  source: Chain,
-  destination: Chain,
-  { maxAgeMs: configuredMaxAgeMs, maxStaleMs }: Pick<RouteCacheDeps, "maxAgeMs" | "maxStaleMs">,
-): RefreshPolicy {
-  const blockTimeMs = Math.max(source.blockTimeMs, destination.blockTimeMs);
-  const maxAgeMs = configuredMaxAgeMs ?? Math.max(MIN_MAX_AGE_MS, 2 * blockTimeMs);
-  return {
-    refreshMs: Math.max(MIN_REFRESH_MS, Math.min(blockTimeMs, maxAgeMs / 2)),
-    maxAgeMs,
-    maxStaleMs: Math.max(maxAgeMs, maxStaleMs),
   };
 }

@@ -181,6 +181,7 @@ export async function startAttackedChains(options: Partial<ChainBehaviour> = {})
       ATTESTATION_API_URL: "off",
       TOKEN_PRICES: JSON.stringify({ ETH: 3_000, USDT: 1, USDC: 1, DAI: 1, MATIC: 0.5, POL: 0.5 }),
       CUSTOM_RPC_URLS: "any",
+      MAX_BLOCK_AGE_MS: "0",
     },
     add: (transaction) => void transactions.push(transaction),
     requestCount: () => requests,

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { createBlockAgeMonitor } from "../../../../src/chain/block-age/block-age-monitor.js";
+import { STATE_SOURCE } from "../../../../src/chain/block-age/chain-history.js";
 import type { ChainClient, RpcCall, RpcCallResult } from "../../../../src/chain/chain-client.js";
 import { RpcError } from "../../../../src/chain/json-rpc/rpc-codec.js";
 import { ServiceError } from "../../../../src/errors.js";
@@ -39,11 +41,13 @@ function setup() {
     /** Whether a call returns no data. */
     isEmpty: (_: RpcCall) => false,
     block: "0x10",
+    timestamp: "0x20",
     wallOffset: 0,
+    isStalled: false,
   };
   const client: ChainClient = {
     slug: "polygon",
-    send: async () => ({ number: state.block, timestamp: "0x20" }),
+    send: async () => ({ number: state.block, timestamp: state.timestamp }),
     getLogs: () => Promise.reject(new Error("not expected")),
     async sendBatch(calls): Promise<readonly RpcCallResult[]> {
       state.reads += 1;
@@ -62,6 +66,7 @@ function setup() {
     chain,
     client,
     clocks: { now: () => Date.now() + state.wallOffset, monotonicNow: () => Date.now() },
+    isStalled: () => state.isStalled,
   });
   return { state, cache };
 }
@@ -354,6 +359,111 @@ describe("incomplete state", () => {
     const cached = subscription.get();
     if (cached instanceof Promise) throw new Error("the state is not cached");
     expect(cached.getUint(KEY)).toBe(first);
+    cache.close();
+  });
+});
+
+describe("state of a chain that stands still", () => {
+  const SLOW_POLICY = { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 };
+
+  /** Requests the state every 100 ms. */
+  async function requestFor(ms: number, request: () => unknown): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 100) {
+      request();
+      await vi.advanceTimersByTimeAsync(100);
+    }
+  }
+
+  test("is read about every one and a half seconds while it is requested, however often, and then no more", async () => {
+    const { state, cache } = setup();
+    const subscriptions = ["a", "b", "c"].map((key) => cache.subscribe(key, READ_SET, SLOW_POLICY));
+    state.isStalled = true;
+    await requestFor(60_000, () => subscriptions.map((subscription) => subscription.get()));
+    expect(state.reads).toBeGreaterThan(30);
+    expect(state.reads).toBeLessThanOrEqual(60);
+    await vi.advanceTimersByTimeAsync(16_000);
+    state.reads = 0;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(state.reads).toBe(0);
+    cache.close();
+  });
+
+  test("is read as seldom as before once the chain moves again", async () => {
+    const { state, cache } = setup();
+    const subscription = cache.subscribe("a", READ_SET, SLOW_POLICY);
+    state.isStalled = true;
+    await requestFor(3_000, () => subscription.get());
+    state.isStalled = false;
+    state.reads = 0;
+    await requestFor(60_000, () => subscription.get());
+    expect(state.reads).toBeGreaterThan(0);
+    expect(state.reads).toBeLessThanOrEqual(11);
+    cache.close();
+  });
+
+  test("does not count as fresh after a pause, although the chain responds", async () => {
+    const { state, cache } = setup();
+    const subscription = cache.subscribe("a", READ_SET, SLOW_POLICY);
+    await resolveGasPrice(subscription.get());
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(subscription.get()).not.toBeInstanceOf(Promise);
+    state.isStalled = true;
+    expect(await resolveGasPrice(subscription.get())).toBe(2n);
+    cache.close();
+  });
+});
+
+describe("a chain that stops and moves on", () => {
+  const LIMIT_MS = 120_000;
+
+  test("is known to stand still within its limit, and to move within five seconds", async () => {
+    const clocks = { now: () => Date.now(), monotonicNow: () => Date.now() };
+    const limits = { mainnet: new Map([["polygon", { maxBlockAgeMs: LIMIT_MS, blockTimeMs: 12_000 }]]) };
+    const monitor = createBlockAgeMonitor({ limits, clocks });
+    const isStalled = (): boolean => monitor.stalledCount() > 0;
+    const node = { timestamp: Math.floor(Date.now() / 1000), reads: 0, moves: true };
+    const client: ChainClient = {
+      slug: "polygon",
+      getLogs: () => Promise.reject(new Error("not expected")),
+      async send() {
+        node.reads += 1;
+        if (node.moves) node.timestamp = Math.floor(Date.now() / 1000);
+        return { number: "0x10", timestamp: `0x${node.timestamp.toString(16)}` };
+      },
+      sendBatch: async (calls) => calls.map(() => ({ result: "0x1" })),
+    };
+    const cache = createChainStateCache({
+      ...{ chain, client, clocks, isStalled },
+      async onRead(_, run) {
+        const state = await run();
+        const { block, readAt, readAtUnixSeconds } = state;
+        const read = { timestamp: Number(block.timeSeconds), readAt, readAtMs: readAtUnixSeconds * 1000 };
+        monitor.recordHead("mainnet", "polygon", { source: STATE_SOURCE, ...read });
+        return state;
+      },
+    });
+    const subscription = cache.subscribe("a", READ_SET, { refreshMs: 12_000, maxAgeMs: 24_000, maxStaleMs: 30_000 });
+    async function requestUntil(isDone: () => boolean): Promise<number> {
+      const startedAt = Date.now();
+      while (!isDone()) {
+        await Promise.all([subscription.get(), vi.advanceTimersByTimeAsync(100)]);
+        if (Date.now() - startedAt > 10 * LIMIT_MS) throw new Error("never");
+      }
+      return Date.now() - startedAt;
+    }
+
+    await requestUntil(() => node.reads > 3);
+    expect(isStalled()).toBe(false);
+    node.moves = false;
+    // Its block is at most one refresh old already; its age is judged at the next refresh.
+    const stalledAfterMs = await requestUntil(isStalled);
+    expect(stalledAfterMs).toBeLessThanOrEqual(LIMIT_MS + 12_000);
+    const readsBefore = node.reads;
+    await requestUntil(() => Date.now() > node.timestamp * 1000 + 10 * 60_000);
+    const pollsPerSecond = (node.reads - readsBefore) / (10 * 60 - LIMIT_MS / 1000);
+    expect(pollsPerSecond).toBeLessThanOrEqual(1);
+    node.moves = true;
+    expect(await requestUntil(() => !isStalled())).toBeLessThanOrEqual(5_000);
     cache.close();
   });
 });

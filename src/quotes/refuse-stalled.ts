@@ -1,0 +1,113 @@
+import type { BlockAgeMonitor } from "../chain/block-age/block-age-monitor.js";
+import type { NetworkChainClients } from "../chain/chains.js";
+import { readLatestBlockHeader } from "../chain/read/chain-reads.js";
+import { ServiceError } from "../errors.js";
+import type { Chain } from "../hop/networks.js";
+import { isPromise, mapMaybeAsync } from "../resilience/maybe-async.js";
+import type { QuoteEngine, QuoteRequester } from "./quote-engine.js";
+import type { ChainState } from "./state/chain-state.js";
+import type { QuoteRequest } from "./state/quote-request.js";
+
+/** What quotes need to know about the age of blocks. */
+export type QuoteBlockAges = Pick<BlockAgeMonitor, "stalledCount" | "findStalled" | "isTooOld">;
+
+export interface RefuseStalledOptions {
+  readonly blockAges: QuoteBlockAges;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Whether the engine checks the blocks that it reads through endpoints of callers; otherwise they are read here. */
+  readonly checksCustomEndpoints: boolean;
+}
+
+/**
+ * Refuses quotes on routes of chains that stand still with CHAIN_STALLED: nobody knows what holds there when the transfer
+ * is sent. Checks after each quote, because its own reads may be what tells.
+ */
+export function refuseStalled(engine: QuoteEngine, options: RefuseStalledOptions): QuoteEngine {
+  const { blockAges, now, checksCustomEndpoints } = options;
+
+  /** @throws ServiceError CHAIN_STALLED */
+  function assertMoving({ network, source, destination }: QuoteRequest, access?: NetworkChainClients): void {
+    if (blockAges.stalledCount() === 0) return;
+    for (const { slug } of [source, destination]) {
+      const block = blockAges.findStalled(network, slug);
+      if (block !== undefined && access?.hasCustomEndpoint(slug) !== true) throw createError(slug, block.ageMs);
+    }
+  }
+
+  async function assertCustomEndpointsMoving(
+    request: QuoteRequest,
+    access: NetworkChainClients,
+    { signal }: QuoteRequester,
+  ): Promise<void> {
+    const custom = [request.source, request.destination].filter(({ slug }) => access.hasCustomEndpoint(slug));
+    const check = async (chain: Chain): Promise<void> => {
+      const readAtMs = now();
+      const { timestamp } = await readLatestBlockHeader(access.getClient(chain.slug), signal);
+      assertBlockYoung(blockAges, request, chain, { timestamp, readAtMs });
+    };
+    await Promise.all(custom.map(check));
+  }
+
+  return {
+    quote(request, requester) {
+      const quote = engine.quote(request, requester);
+      if (isPromise(quote))
+        return quote.then((timestamped) => {
+          assertMoving(request);
+          return timestamped;
+        });
+      assertMoving(request);
+      return quote;
+    },
+    async quoteWithCustomEndpoints(request, access, requester) {
+      const [quote] = await Promise.all([
+        engine.quoteWithCustomEndpoints(request, access, requester),
+        checksCustomEndpoints ? undefined : assertCustomEndpointsMoving(request, access, requester),
+      ]);
+      assertMoving(request, access);
+      return quote;
+    },
+    prepareQuotes: (requests, requester) =>
+      engine.prepareQuotes(requests, requester).map((prepared, index) =>
+        mapMaybeAsync(prepared, (compute) => () => {
+          const check = <T>(quote: T): T => {
+            assertMoving(requests[index] as QuoteRequest);
+            return quote;
+          };
+          return mapMaybeAsync(compute(), check);
+        }),
+      ),
+  };
+}
+
+/** @throws ServiceError CHAIN_STALLED for a block that was too old when it was read */
+function assertBlockYoung(
+  blockAges: Pick<QuoteBlockAges, "isTooOld">,
+  { network }: Pick<QuoteRequest, "network">,
+  { slug }: Chain,
+  block: { readonly timestamp: number; readonly readAtMs: number },
+): void {
+  if (blockAges.isTooOld(network, slug, block)) throw createError(slug, block.readAtMs - block.timestamp * 1000);
+}
+
+/** The same for the block of a state; undefined: nothing is limited, or read. */
+export function assertStateYoung(
+  blockAges: Pick<QuoteBlockAges, "isTooOld"> | undefined,
+  request: QuoteRequest,
+  chain: Chain,
+  state: ChainState | undefined,
+): void {
+  if (blockAges === undefined || state === undefined) return;
+  const block = { timestamp: Number(state.block.timeSeconds), readAtMs: state.readAtUnixSeconds * 1000 };
+  assertBlockYoung(blockAges, request, chain, block);
+}
+
+function createError(slug: string, ageMs: number): ServiceError {
+  return new ServiceError("CHAIN_STALLED", `${slug} stands still: its newest block is ${formatAge(ageMs)} old`);
+}
+
+function formatAge(ageMs: number): string {
+  const seconds = Math.round(ageMs / 1000);
+  return seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`;
+}

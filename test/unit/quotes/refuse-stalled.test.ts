@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import type { NetworkChainClients } from "../../../src/chain/chains.js";
+import { getNetwork } from "../../../src/hop/networks.js";
+import { findToken } from "../../../src/hop/tokens.js";
+import type { DetailedQuote, PreparedQuote, QuoteEngine, TimestampedQuote } from "../../../src/quotes/quote-engine.js";
+import { type RefuseStalledOptions, refuseStalled } from "../../../src/quotes/refuse-stalled.js";
+import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
+
+const NOW = 1_795_000_000_000;
+const mainnet = getNetwork("mainnet");
+const token = findToken(mainnet, "USDT");
+function getChain(slug: string) {
+  const chain = mainnet.chains.get(slug);
+  if (!token || !chain) throw new Error(`no ${slug}`);
+  return chain;
+}
+const createRequest = (from: string, to: string): QuoteRequest => {
+  if (!token) throw new Error("no token");
+  return {
+    network: "mainnet",
+    token,
+    source: getChain(from),
+    destination: getChain(to),
+    amountIn: 1n,
+    slippagePercent: 0.5,
+  };
+};
+const toPolygon = createRequest("arbitrum", "polygon");
+const fromPolygon = createRequest("polygon", "arbitrum");
+const others = createRequest("optimism", "arbitrum");
+const requester = { caller: "a", signal: new AbortController().signal };
+
+const quote: DetailedQuote = {
+  amountIn: 1n,
+  amountOutMin: 1n,
+  destinationAmountOutMin: 1n,
+  bonderFee: 0n,
+  estimatedReceived: 1n,
+  deadline: 0,
+  destinationDeadline: 0,
+};
+const timestamped: TimestampedQuote = { quote, freshness: { ageMs: 0, maxAgeMs: 1, refreshMs: 1 } };
+
+/** An engine that knows all quotes, and a monitor of chains that stand still for five minutes. */
+function setup(isSynchronous: boolean, options: Partial<RefuseStalledOptions> = {}) {
+  const stalled = new Set<string>();
+  const engine: QuoteEngine = {
+    quote: () => (isSynchronous ? timestamped : Promise.resolve(timestamped)),
+    quoteWithCustomEndpoints: async () => quote,
+    prepareQuotes: (requests) =>
+      requests.map(() => (isSynchronous ? () => timestamped : Promise.resolve(async () => timestamped))),
+  };
+  const guarded = refuseStalled(engine, {
+    blockAges: {
+      stalledCount: () => stalled.size,
+      findStalled: (_, slug) => (stalled.has(slug) ? { timestamp: NOW / 1000 - 300, ageMs: 300_000 } : undefined),
+      isTooOld: (_, __, { timestamp, readAtMs }) => readAtMs - timestamp * 1000 > 120_000,
+    },
+    now: () => NOW,
+    checksCustomEndpoints: true,
+    ...options,
+  });
+  return { stalled, guarded };
+}
+
+const refused = expect.objectContaining({
+  reason: "CHAIN_STALLED",
+  message: "polygon stands still: its newest block is 5 minutes old",
+});
+const run = async (work: () => unknown): Promise<unknown> => work();
+
+describe.each([true, false])("an engine that answers synchronously: %s", (isSynchronous) => {
+  test("quotes while no chain stands still", async () => {
+    const { guarded } = setup(isSynchronous);
+    const result = guarded.quote(toPolygon, requester);
+    expect(result instanceof Promise).toBe(!isSynchronous);
+    expect(await result).toBe(timestamped);
+  });
+
+  test("refuses routes from and to a chain that stands still, and no others", async () => {
+    const { guarded, stalled } = setup(isSynchronous);
+    stalled.add("polygon");
+    await expect(run(() => guarded.quote(toPolygon, requester))).rejects.toEqual(refused);
+    await expect(run(() => guarded.quote(fromPolygon, requester))).rejects.toEqual(refused);
+    expect(await guarded.quote(others, requester)).toBe(timestamped);
+    stalled.clear();
+    expect(await guarded.quote(toPolygon, requester)).toBe(timestamped);
+  });
+
+  test("refuses only the quotes of a batch whose chain stands still, even if that shows after its inputs were read", async () => {
+    const { guarded, stalled } = setup(isSynchronous);
+    const prepared = await Promise.all(guarded.prepareQuotes([toPolygon, others, fromPolygon], requester));
+    stalled.add("polygon");
+    const [first, second, third] = prepared as [PreparedQuote, PreparedQuote, PreparedQuote];
+    await expect(run(first)).rejects.toEqual(refused);
+    expect(await second()).toBe(timestamped);
+    await expect(run(third)).rejects.toEqual(refused);
+  });
+});
+
+describe("with endpoints of the caller", () => {
+  const readAt: string[] = [];
+  const withEndpointFor = (slug: string, ageSeconds: number): NetworkChainClients => ({
+    hasCustomEndpoint: (other) => other === slug,
+    getClient: (other) => ({
+      slug: other,
+      async send() {
+        readAt.push(other);
+        const hash = `0x${"0".repeat(64)}`;
+        return { number: "0x1", timestamp: `0x${(NOW / 1000 - ageSeconds).toString(16)}`, hash, parentHash: hash };
+      },
+      sendBatch: () => Promise.reject(new Error("not expected")),
+      getLogs: () => Promise.reject(new Error("not expected")),
+    }),
+  });
+
+  test("a chain that stands still is refused unless the endpoint is of that chain", async () => {
+    const { guarded, stalled } = setup(true);
+    stalled.add("polygon");
+    const ofArbitrum = guarded.quoteWithCustomEndpoints(toPolygon, withEndpointFor("arbitrum", 0), requester);
+    await expect(ofArbitrum).rejects.toEqual(refused);
+    expect(await guarded.quoteWithCustomEndpoints(toPolygon, withEndpointFor("polygon", 0), requester)).toBe(quote);
+    expect(readAt).toEqual([]);
+  });
+
+  test("an endpoint of an old block is refused if the engine does not check it", async () => {
+    const { guarded } = setup(true, { checksCustomEndpoints: false });
+    const old = guarded.quoteWithCustomEndpoints(toPolygon, withEndpointFor("polygon", 300), requester);
+    await expect(old).rejects.toEqual(refused);
+    expect(await guarded.quoteWithCustomEndpoints(toPolygon, withEndpointFor("polygon", 100), requester)).toBe(quote);
+    expect(readAt).toEqual(["polygon", "polygon"]);
+  });
+});
