@@ -1,4 +1,5 @@
 import type { GetTransferStatusRequest, GetTransferStatusResponse } from "../../../gen/hop/bridge/v1/bridge_pb.js";
+import type { BlockAgeMonitor } from "../../chain/block-age/block-age-monitor.js";
 import type { ChainClients, NetworkChainClients } from "../../chain/chains.js";
 import { ServiceError } from "../../errors.js";
 import type { Network } from "../../hop/networks.js";
@@ -26,6 +27,8 @@ const SETTLED_MAX_AGE_SECONDS = 24 * 60 * 60;
 
 export interface GetTransferStatusDeps {
   readonly chains: Pick<ChainClients, "forNetwork" | "withCustomEndpoints">;
+  /** Judges the age of blocks. Default: every chain may stand still. */
+  readonly blockAges?: Pick<BlockAgeMonitor, "stalledCount" | "findStalled"> | undefined;
   readonly statusCache: Pick<StatusCache, "find">;
   readonly details: TransferDetailsFinder;
   readonly prices: TokenPrices;
@@ -37,12 +40,19 @@ export interface GetTransferStatusDeps {
   readonly monotonicNow: () => number;
 }
 
+/** What a response depends on beside the status. */
+interface ResponseContext {
+  readonly network: string;
+  readonly isPrivate: boolean;
+  readonly remainingMs: () => number;
+}
+
 export function createGetTransferStatus(
   options: GetTransferStatusDeps,
 ): Operation<GetTransferStatusRequest, GetTransferStatusResponse> {
-  const { chains, statusCache, details: detailsFinder, prices, maxTimeoutMs, now, monotonicNow } = options;
+  const { chains, blockAges, statusCache, details: detailsFinder, prices, maxTimeoutMs, now, monotonicNow } = options;
   const toMessage = createMessageMemo();
-  const describe = createDescriptionMemo();
+  const describe = createDescriptionMemo(blockAges);
 
   /** Returns the token's price at the time of the transfer or now; 0 without one, so that the USD fields are 0. */
   function getPriceUsd({ sent: { token }, priceUsd }: TransferStatus, remainingMs: () => number): MaybePromise<number> {
@@ -67,10 +77,10 @@ export function createGetTransferStatus(
   function respond(
     status: TransferStatus,
     details: TransferDetails | undefined,
-    { isPrivate, remainingMs }: { readonly isPrivate: boolean; readonly remainingMs: () => number },
+    { network, isPrivate, remainingMs }: ResponseContext,
     context: CallContext,
   ): MaybePromise<GetTransferStatusResponse> {
-    const { logFields, metadata } = describe(status);
+    const { logFields, metadata } = describe(status, network);
     context.addLogFields(logFields);
     context.setResponseMetadata(metadata);
     const respondWithPrice = (priceUsd: number): GetTransferStatusResponse => {
@@ -93,7 +103,12 @@ export function createGetTransferStatus(
     const remainingMs = (): number => deadlineAt - monotonicNow();
     const toResponseOrNotFound = (status: LookupResult): MaybePromise<GetTransferStatusResponse> => {
       if (status !== undefined)
-        return respond(status, details, { isPrivate: customUrls.size > 0, remainingMs }, context);
+        return respond(
+          status,
+          details,
+          { network: network.slug, isPrivate: customUrls.size > 0, remainingMs },
+          context,
+        );
       throw new ServiceError("TRANSFER_NOT_FOUND", `no Hop transfer with this id or hash on ${network.slug}`);
     };
     let details: TransferDetails | undefined;
@@ -178,18 +193,34 @@ function createMessageMemo(): (status: TransferStatus, priceUsd: number) => GetT
   };
 }
 
+/** Returns as of when a status holds: while a chain stands still, what it says is as old as its newest block. */
+function getObservedAtMs(
+  status: TransferStatus,
+  network: string,
+  blockAges: GetTransferStatusDeps["blockAges"],
+): number {
+  const { sent, source, observedAtMs } = status;
+  const isAsOld = blockAges !== undefined && blockAges.stalledCount() > 0;
+  if (!isAsOld || source === "explorer" || isImmutableStatus(status)) return observedAtMs;
+  const blocks = [sent.source, sent.destination].flatMap(({ slug }) => blockAges.findStalled(network, slug) ?? []);
+  return Math.min(observedAtMs, ...blocks.map(({ timestamp }) => timestamp * 1000));
+}
+
 /** Log fields and response metadata of a status; memoized while the status is cached. */
 interface StatusDescription {
   readonly logFields: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-function createDescriptionMemo(): (status: TransferStatus) => StatusDescription {
+function createDescriptionMemo(
+  blockAges: GetTransferStatusDeps["blockAges"],
+): (status: TransferStatus, network: string) => StatusDescription {
   const memo = new WeakMap<TransferStatus, StatusDescription>();
-  return (status) => {
+  return (status, network) => {
     const memoized = Object.isFrozen(status) ? memo.get(status) : undefined;
     if (memoized !== undefined) return memoized;
-    const { sent, state, source, observedAtMs } = status;
+    const { sent, state, source } = status;
+    const observedAtMs = getObservedAtMs(status, network, blockAges);
     const description = {
       logFields: { token: sent.token, route: `${sent.source.slug}>${sent.destination.slug}`, state, source },
       metadata: { source, "observed-at": new Date(observedAtMs).toISOString() },

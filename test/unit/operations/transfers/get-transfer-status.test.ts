@@ -9,7 +9,10 @@ import {
 } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import type { ChainClients } from "../../../../src/chain/chains.js";
 import type { CachePolicy, CallContext } from "../../../../src/operations/operation.js";
-import { createGetTransferStatus } from "../../../../src/operations/transfers/get-transfer-status.js";
+import {
+  createGetTransferStatus,
+  type GetTransferStatusDeps,
+} from "../../../../src/operations/transfers/get-transfer-status.js";
 import type { TokenPrices } from "../../../../src/prices/token-prices.js";
 import { mapMaybeAsync } from "../../../../src/resilience/maybe-async.js";
 import type {
@@ -51,9 +54,10 @@ interface Setup {
   readonly usdLater?: number | Error | undefined;
   readonly timeoutMs?: number;
   readonly details?: DetailsOutcome | Promise<DetailsOutcome>;
+  readonly blockAges?: GetTransferStatusDeps["blockAges"];
 }
 
-function setup({ usdLater, timeoutMs, details = { details: settledDetails }, ...parts }: Setup = {}) {
+function setup({ usdLater, timeoutMs, blockAges, details = { details: settledDetails }, ...parts }: Setup = {}) {
   // An explicit undefined is not the default.
   const status = "status" in parts ? parts.status : createStatus();
   const usd = "usd" in parts ? parts.usd : 2;
@@ -101,6 +105,7 @@ function setup({ usdLater, timeoutMs, details = { details: settledDetails }, ...
   };
   const operation = createGetTransferStatus({
     chains,
+    blockAges,
     statusCache,
     details: detailsFinder,
     prices,
@@ -261,6 +266,32 @@ describe("the response", () => {
       route: "optimism>arbitrum",
       state: "BONDED",
       source: "explorer",
+    });
+  });
+
+  describe("while a chain stands still", () => {
+    const block = { timestamp: OBSERVED_AT_MS / 1000 - 300, ageMs: 300_000 };
+    const ofBlock = new Date(block.timestamp * 1000).toISOString();
+    const ofRead = new Date(OBSERVED_AT_MS).toISOString();
+    const getObservedAt = async (chain: string, status: StatusOverrides): Promise<string | undefined> => {
+      const blockAges = {
+        stalledCount: () => 1,
+        findStalled: (_: string, slug: string) => (slug === chain ? block : undefined),
+      };
+      const { call, recorded } = setup({ blockAges, status: createStatus(status) });
+      await call();
+      return (recorded.metadata[0] as Record<string, string>)["observed-at"];
+    };
+
+    test("was observed in the newest block of that chain, if it can change", async () => {
+      expect(await getObservedAt("arbitrum", { delivery: undefined })).toBe(ofBlock);
+      expect(await getObservedAt("optimism", { isFinal: false })).toBe(ofBlock);
+    });
+
+    test("was observed when it was read if the chain is another one, or nothing can change", async () => {
+      expect(await getObservedAt("polygon", { delivery: undefined })).toBe(ofRead);
+      expect(await getObservedAt("arbitrum", { isFinal: true })).toBe(ofRead);
+      expect(await getObservedAt("arbitrum", { source: "explorer", delivery: undefined })).toBe(ofRead);
     });
   });
 
