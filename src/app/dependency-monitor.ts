@@ -1,3 +1,4 @@
+import type { BlockAgeMonitor } from "../chain/block-age/block-age-monitor.js";
 import type { ChainClients, ChainPoolState } from "../chain/chains.js";
 import { getNetwork } from "../hop/networks.js";
 import type { DependencyMonitor, IndexLag, SourceStatus } from "../observability/dependency-status.js";
@@ -6,6 +7,8 @@ import type { OffChainSources } from "./off-chain/off-chain-sources.js";
 
 export interface DependencyMonitorDeps {
   readonly chains: Pick<ChainClients, "listStates" | "probe">;
+  /** Estimates the clock of this machine; undefined: no chain has a limit for the age of its blocks. */
+  readonly getClock?: BlockAgeMonitor["clock"] | undefined;
   readonly offChainSources: Pick<OffChainSources, "health" | "refreshStale" | "prices" | "listRefusedFeeds">;
   readonly transfers: Pick<TransfersModule, "explorerHealth" | "indexCoverage" | "indexDatabase">;
   /** Milliseconds since 1970. */
@@ -19,6 +22,7 @@ const NETWORK_IN_USE_MS = 10 * 60_000;
 
 export function createDependencyMonitor({
   chains,
+  getClock,
   offChainSources,
   transfers,
   now,
@@ -54,6 +58,7 @@ export function createDependencyMonitor({
         sources,
         index: transfers.indexCoverage && mainnetChains.flatMap(computeIndexLag),
         indexDatabase: transfers.indexDatabase?.(),
+        clock: getClock?.(),
         prices: { differences, distrustedTokens, refusedFeeds: offChainSources.listRefusedFeeds() },
       };
     },

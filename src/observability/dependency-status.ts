@@ -1,3 +1,4 @@
+import type { ClockEstimate } from "../chain/block-age/judge-block-ages.js";
 import type { ChainPoolState } from "../chain/chains.js";
 import type { SourceHealth } from "../resilience/stale-while-revalidate.js";
 
@@ -11,6 +12,8 @@ export interface DependencyStatus {
   /** Absent: the index is not in PostgreSQL. */
   readonly indexDatabase?: IndexDatabaseStatus | undefined;
   readonly prices: PriceStatus;
+  /** The clock of this machine; absent: no chain has a limit for the age of its blocks. */
+  readonly clock?: ClockEstimate | undefined;
 }
 
 /** An index in PostgreSQL as this process sees it. */

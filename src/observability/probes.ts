@@ -1,6 +1,6 @@
 import type { ObservedHead } from "../chain/endpoints/head-tracker.js";
 import type { DynamicDocument } from "../http/documents.js";
-import type { DependencyMonitor, DependencyStatus, SourceStatus } from "./dependency-status.js";
+import type { DependencyMonitor, DependencyStatus } from "./dependency-status.js";
 
 export interface ProbesOptions {
   readonly version: string;
@@ -50,10 +50,11 @@ export function createProbes(options: ProbesOptions): Map<string, () => DynamicD
 
   function readyz(): DynamicDocument {
     if (!isDraining()) dependencies.probe();
-    const { chains, sources, index } = dependencies.read();
+    const status = dependencies.read();
+    const { chains, sources, index, clock } = status;
     const readiness: Readiness = isDraining()
       ? { status: "unready", reason: "shutting down" }
-      : assessReadiness(chains, sources);
+      : assessReadiness(status);
     return createJsonReport(readiness.status === "unready" ? 503 : 200, {
       ...readiness,
       version,
@@ -61,7 +62,7 @@ export function createProbes(options: ProbesOptions): Map<string, () => DynamicD
         network: chain.network,
         chain: chain.chain,
         chainId: chain.chainId,
-        state: classifyChain(chain),
+        state: chain.isStalled ? "stalled" : classifyChain(chain),
         head: formatHead(chain.head),
         endpoints: chain.endpoints.map(({ endpoint, state, head }) => {
           return { endpoint, state, head: formatHead(head) };
@@ -71,6 +72,7 @@ export function createProbes(options: ProbesOptions): Map<string, () => DynamicD
         return { source, state, ageSeconds: ageMs === undefined ? undefined : roundToTenths(ageMs / 1000) };
       }),
       index,
+      clock: describeClock(clock),
     });
   }
 
@@ -93,7 +95,13 @@ function classifyChain({ endpoints }: ChainStatus): ChainReachability {
   return isFailing ? "failing" : "unknown";
 }
 
-function assessReadiness(chains: readonly ChainStatus[], sources: readonly SourceStatus[]): Readiness {
+/** Returns by how much the clock of this machine is wrong; undefined: it is right as far as is known. */
+function describeClock(clock: DependencyStatus["clock"]) {
+  if (clock?.evidence === undefined) return undefined;
+  return { evidence: clock.evidence, offsetSeconds: roundToTenths(clock.offsetMs / 1000) };
+}
+
+function assessReadiness({ chains, sources, clock }: DependencyStatus): Readiness {
   const mainnetChains = chains.filter(({ network }) => network === "mainnet");
   const failingChains = mainnetChains.filter((chain) => classifyChain(chain) === "failing").map(({ chain }) => chain);
   if (failingChains.length === mainnetChains.length) return { status: "unready", reason: "no chain responds" };
@@ -102,8 +110,15 @@ function assessReadiness(chains: readonly ChainStatus[], sources: readonly Sourc
     .filter(({ source, state }) => state === "failing" && !OPTIONAL_SOURCES.has(source))
     .filter(({ source }) => !hasPriceDocument || !SPARE_PRICE_SOURCES.has(source))
     .map(({ source }) => source);
-  if (failingChains.length + failingSources.length === 0) return { status: "ready" };
-  return { status: "degraded", reason: `no response from ${[...failingChains, ...failingSources].join(", ")}` };
+  const silent = [...failingChains, ...failingSources];
+  const stalled = mainnetChains.filter((chain) => chain.isStalled).map(({ chain }) => chain);
+  const wrongClock = describeClock(clock);
+  const reasons = [
+    ...(silent.length > 0 ? [`no response from ${silent.join(", ")}`] : []),
+    ...(stalled.length > 0 ? [`no new blocks on ${stalled.join(", ")}`] : []),
+    ...(wrongClock ? [`the clock of this machine is wrong by ${Math.abs(wrongClock.offsetSeconds)} s`] : []),
+  ];
+  return reasons.length === 0 ? { status: "ready" } : { status: "degraded", reason: reasons.join("; ") };
 }
 
 /** Omits undefined properties, as JSON does. */

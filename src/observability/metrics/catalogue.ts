@@ -89,6 +89,15 @@ export const metricCatalogue = {
     ...["network", "chain", "endpoint", "state"],
   ]),
   headAge: minGauge("chain_head_age_seconds", "Age of the latest known block of a chain.", ["network", "chain"]),
+  chainStalled: maxGauge(
+    "chain_stalled",
+    "1 for a chain whose newest block is older than its limit, so that quotes on its routes are refused, otherwise 0.",
+    ["network", "chain"],
+  ),
+  clockOffset: maxGauge(
+    "clock_offset_seconds",
+    "Right time less that of this machine, by the headers Date of endpoints and the blocks; 0 below five seconds.",
+  ),
   headNumber: maxGauge("chain_head_number", "Number of the latest known block of a chain.", [...["network", "chain"]]),
   sourceState: maxGauge("source_state", "1 for the current state of an off-chain source, 0 for the other states.", [
     ...["source", "state"],

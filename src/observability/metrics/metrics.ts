@@ -7,6 +7,7 @@ import type { SharedStateStats } from "../../shared-state/shared-state.js";
 import type { WatchCounts } from "../../transfers/watch/transfer-watcher.js";
 import type { DependencyStatus } from "../dependency-status.js";
 import { type MetricDescription, metricCatalogue, QUOTE_AGE_BUCKETS, RPC_DURATION_BUCKETS } from "./catalogue.js";
+import { createChainSamples, createStateSamples } from "./chain-samples.js";
 import { createMetricsRegistry, type MetricFamily, type MetricsJson } from "./exposition.js";
 import { createIndexSamples } from "./index-samples.js";
 import { createLabeledCounter, Histogram, type MetricSample } from "./instruments.js";
@@ -79,7 +80,6 @@ export interface MetricsOptions {
 /** Every metric defined by the service, for tests of the dashboard and the alerts. */
 export const metricDescriptions: readonly MetricDescription[] = Object.values(metricCatalogue);
 
-const ENDPOINT_STATES = ["ok", "failing", "cooldown", "lagging", "unknown"] as const;
 const SOURCE_STATES = ["ok", "failing", "unknown", "off"] as const;
 
 /** The RPC methods that the service sends. Others, sent by the SDK, are counted as `other`: the label values stay few. */
@@ -117,12 +117,6 @@ export function createMetrics(options: MetricsOptions): Metrics {
   }
 
   const gauge = (value: number): MetricSample[] => [{ labels: {}, value }];
-  const collectHeads = (
-    getValue: (head: { readonly number: number; readonly timestamp: number }) => number,
-  ): MetricSample[] =>
-    getDependencyStatus().chains.flatMap(({ network, chain, head }) =>
-      head === undefined ? [] : [{ labels: { network, chain }, value: getValue(head) }],
-    );
   const collected: Readonly<Record<keyof typeof metricCatalogue, () => MetricSample[]>> = {
     requests: requests.toCounterSamples,
     requestDuration: requests.toDurationSamples,
@@ -145,14 +139,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       ),
     lookupRequests: lookupRequests.toSamples,
     budgetsExhausted: budgetsExhausted.toSamples,
-    endpointState: () =>
-      getDependencyStatus().chains.flatMap(({ network, chain, endpoints }) =>
-        endpoints.flatMap(({ endpoint, state: current }) =>
-          createStateSamples(ENDPOINT_STATES, current, { network, chain, endpoint }),
-        ),
-      ),
-    headAge: () => collectHeads(({ timestamp }) => Math.max(0, now() / 1000 - timestamp)),
-    headNumber: () => collectHeads(({ number }) => number),
+    ...createChainSamples(getDependencyStatus, now),
     sourceState: () =>
       getDependencyStatus().sources.flatMap(({ source, state: current }) =>
         createStateSamples(SOURCE_STATES, current, { source }),
@@ -238,12 +225,3 @@ export function createMetrics(options: MetricsOptions): Metrics {
 }
 
 type MetricsRegistry = ReturnType<typeof createMetricsRegistry>;
-
-/** Returns one sample per state: 1 for the current state, 0 for the others. */
-function createStateSamples(
-  states: readonly string[],
-  current: string,
-  labels: MetricSample["labels"],
-): MetricSample[] {
-  return states.map((state) => ({ labels: { ...labels, state }, value: state === current ? 1 : 0 }));
-}

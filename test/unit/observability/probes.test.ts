@@ -10,9 +10,22 @@ type State = EndpointState["state"];
 
 const head: ObservedHead = { number: 123, timestamp: NOW / 1000 - 2.14, observedAt: MONOTONIC_NOW - 4_200 };
 
-function chain(name: string, states: readonly State[], fields: { network?: string; head?: ObservedHead } = {}) {
+function chain(
+  name: string,
+  states: readonly State[],
+  fields: { network?: string; head?: ObservedHead; isStalled?: boolean } = {},
+) {
   const endpoints = states.map((state, n) => ({ endpoint: `a1b2c${n}`, state, head: fields.head }));
-  return { network: "mainnet", chain: name, chainId: 10, lastUsedAt: undefined, head: undefined, ...fields, endpoints };
+  return {
+    network: "mainnet",
+    chain: name,
+    chainId: 10,
+    isStalled: false,
+    lastUsedAt: undefined,
+    head: undefined,
+    ...fields,
+    endpoints,
+  };
 }
 
 interface Setup extends Partial<DependencyStatus> {
@@ -94,6 +107,26 @@ test.each<[State[], string]>([
 });
 
 describe("/readyz", () => {
+  test("is degraded while a chain of mainnet has no new blocks", () => {
+    const stalled = chain("polygon", ["lagging"], { isStalled: true });
+    const state = { chains: [working, stalled, chain("optimism", ["ok"], { network: "goerli", isStalled: true })] };
+    expect(readReadiness(state)).toEqual([200, "degraded", "no new blocks on polygon"]);
+    expect(probe("/readyz", state).body.chains[1].state).toBe("stalled");
+  });
+
+  test("is degraded while the clock is wrong", () => {
+    const clock = { offsetMs: -600_040, evidence: "date" } as const;
+    const state = { chains: [working], clock };
+    expect(readReadiness(state)).toEqual([200, "degraded", "the clock of this machine is wrong by 600 s"]);
+    expect(probe("/readyz", state).body.clock).toEqual({ evidence: "date", offsetSeconds: -600 });
+  });
+
+  test("says nothing about a clock that is right", () => {
+    const { body } = probe("/readyz", { clock: { offsetMs: 0, evidence: undefined } });
+    expect(body).toMatchObject({ status: "ready" });
+    expect(body).not.toHaveProperty("clock");
+  });
+
   const working = chain("base", ["ok"]);
   const failing = chain("optimism", ["failing"]);
   const source = (name: string, state: "ok" | "failing" | "unknown" | "off") => ({
