@@ -38,11 +38,8 @@ export interface RoutePlan {
   buildSnapshot(source: ChainState | undefined, destination: ChainState | undefined, prices: PriceTable): RouteSnapshot;
 }
 
-/** Tokens that the SDK never swaps, by requested symbol (SDK: getNonAmmAssets). */
-const TOKENS_WITHOUT_POOLS: Readonly<Record<string, ReadonlySet<string>>> = {
-  mainnet: new Set(["HOP"]),
-  goerli: new Set(["HOP", "USDC", "USDT", "DAI", "UNI"]),
-};
+/** The token that the SDK never swaps (SDK: getNonAmmAssets; the others there go by CCTP or have no contracts). */
+const TOKEN_WITHOUT_POOLS = "HOP";
 
 /**
  * Plans the quotes of a route that exists, like the SDK's getSendData.
@@ -67,8 +64,8 @@ export function planRoute(route: QuoteRoute, settings: FeeSettings, attestation:
 type BasicRoutePlan = Omit<RoutePlan, "full">;
 
 function planBridge(route: QuoteRoute, settings: FeeSettings): BasicRoutePlan {
-  const { network, token, source, destination } = route;
-  const hasPools = TOKENS_WITHOUT_POOLS[network.slug]?.has(token.requestedSymbol) !== true;
+  const { token, source, destination } = route;
+  const hasPools = token.symbol !== TOKEN_WITHOUT_POOLS;
   const sourcePool = hasPools ? findPool(route, source) : undefined;
   const destinationPool = hasPools ? findPool(route, destination) : undefined;
   const minFeeCall = buildMinBonderFeeCall(route);

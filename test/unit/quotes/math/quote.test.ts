@@ -1,0 +1,215 @@
+import { describe, expect, test } from "vitest";
+import { createRouteQuoter } from "../../../../src/quotes/math/quote.js";
+import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
+import type { StableSwapPool } from "../../../../src/quotes/math/stable-swap.js";
+import { SwapRevertError } from "../../../../src/quotes/math/swap-revert-error.js";
+import { calculateSwap } from "../../../support/reference/stable-swap.js";
+
+const NOW = 1_800_000_000;
+const SEVEN_DAYS = 604_800;
+const UNIT = 10n ** 6n;
+
+const pool: StableSwapPool = {
+  decimals: 6,
+  balances: [900_000n * UNIT, 1_100_000n * UNIT],
+  aPrecise: 20_000n,
+  swapFee: 4_000_000n,
+};
+/** From ethereum, to a chain without a pool, with a relayer's fee of 100. */
+const deposit: BridgeSnapshot = {
+  kind: "bridge",
+  decimals: 6,
+  sourceSlug: "ethereum",
+  sourceIsL1: true,
+  destinationSlug: "polygon",
+  destinationIsL1: false,
+  feeMultiplier: 1,
+  feeBps: 0,
+  sourcePool: undefined,
+  destinationPool: undefined,
+  bonder: undefined,
+  relayerFee: 100n,
+};
+/** Between two chains without pools: the bonder gets 10 of 10,000, and 50,000 wei are 50,000 of the token. */
+const bonded: BridgeSnapshot = {
+  ...deposit,
+  sourceSlug: "gnosis",
+  sourceIsL1: false,
+  feeBps: 10,
+  bonder: {
+    minFee: 0n,
+    delivery: { gasPrice: 0n, gas: 100n, l1Fee: 50_000n },
+    nativeUsd: 1e12,
+    tokenUsd: 1,
+  },
+  relayerFee: undefined,
+};
+const cctp: CctpSnapshot = {
+  kind: "cctp",
+  decimals: 6,
+  sourceSlug: "polygon",
+  sourceIsL1: false,
+  destinationSlug: "arbitrum",
+  destinationIsL1: false,
+  feeMultiplier: 1,
+  feeBps: 0,
+  minBonderFee: 300n,
+  sourceSwap: undefined,
+  delivery: { gasPrice: 0n, gas: 0n, l1Fee: 0n },
+  nativeUsd: 1,
+  tokenUsd: 1,
+};
+
+describe("a quote", () => {
+  test("from ethereum has the minimum received as both minimum outputs", () => {
+    expect(createRouteQuoter(deposit).quote(1_000n, 0.5, NOW)).toEqual({
+      amountIn: 1_000n,
+      amountOutMin: 895n,
+      destinationAmountOutMin: 895n,
+      bonderFee: 100n,
+      estimatedReceived: 900n,
+      deadline: NOW + SEVEN_DAYS,
+      destinationDeadline: NOW + SEVEN_DAYS,
+    });
+  });
+
+  test("between L2s has the minimum output of the source's swap, and deducts both fees", () => {
+    expect(createRouteQuoter(bonded).quote(1_000_000n, 0.5, NOW)).toEqual({
+      amountIn: 1_000_000n,
+      amountOutMin: 995_000n,
+      destinationAmountOutMin: 944_255n,
+      bonderFee: 51_000n,
+      estimatedReceived: 949_000n,
+      deadline: NOW + SEVEN_DAYS,
+      destinationDeadline: NOW + SEVEN_DAYS,
+    });
+  });
+
+  test("to ethereum asks for no swap there", () => {
+    const snapshot = { ...bonded, destinationSlug: "ethereum", destinationIsL1: true };
+    expect(createRouteQuoter(snapshot).quote(1_000_000n, 0.5, NOW)).toMatchObject({
+      amountOutMin: 995_000n,
+      destinationAmountOutMin: 0n,
+      estimatedReceived: 949_000n,
+      deadline: NOW + SEVEN_DAYS,
+      destinationDeadline: 0,
+    });
+  });
+
+  test("receives nothing where the fee is as high as the output, or higher", () => {
+    const { quote } = createRouteQuoter(deposit);
+    expect(quote(101n, 0, NOW).estimatedReceived).toBe(1n);
+    for (const amount of [100n, 99n]) {
+      expect(quote(amount, 0, NOW)).toMatchObject({ estimatedReceived: 0n, bonderFee: 100n, amountOutMin: 0n });
+    }
+  });
+
+  test("pays out what the destination's pool gives for what the source's pool gave", () => {
+    const { quote, explain } = createRouteQuoter({ ...bonded, sourcePool: pool, destinationPool: pool });
+    const bridged = calculateSwap(pool, 0, 5_000n * UNIT);
+    const { amountOutMin, bonderFee, estimatedReceived } = quote(5_000n * UNIT, 0, NOW);
+    expect(amountOutMin).toBe(bridged);
+    expect(bonderFee + estimatedReceived).toBe(calculateSwap(pool, 1, bridged));
+    expect(explain(5_000n * UNIT, 0, NOW)).toMatchObject({
+      quote: quote(5_000n * UNIT, 0, NOW),
+      steps: { requiredLiquidity: bridged, totalFee: bonderFee },
+    });
+  });
+
+  test("by CCTP pays out what the swap before it gave", () => {
+    const { quote, explain } = createRouteQuoter(cctp);
+    expect(quote(1_000n, 0, NOW, 990n)).toMatchObject({ amountIn: 1_000n, estimatedReceived: 690n, bonderFee: 300n });
+    expect(quote(1_000n, 0, NOW)).toMatchObject({ estimatedReceived: 700n });
+    expect(explain(1_000n, 0, NOW, 990n)).toMatchObject({
+      quote: quote(1_000n, 0, NOW, 990n),
+      steps: { amountOut: 990n, totalFee: 300n },
+    });
+  });
+
+  test("fails where a pool cannot swap the amount", () => {
+    const { quote } = createRouteQuoter({ ...bonded, sourcePool: pool });
+    expect(() => quote(2n ** 255n, 0, NOW)).toThrow(SwapRevertError);
+  });
+});
+
+describe("the amount for an output", () => {
+  test("brings it after fees, and one unit less does not", () => {
+    const { findAmountIn, quote } = createRouteQuoter({ ...bonded, sourcePool: pool, destinationPool: pool });
+    const amount = findAmountIn(1_000n * UNIT);
+    if (amount === undefined) throw new Error("there is one");
+    expect(quote(amount, 0, NOW).estimatedReceived).toBeGreaterThanOrEqual(1_000n * UNIT);
+    expect(quote(amount - 1n, 0, NOW).estimatedReceived).toBeLessThan(1_000n * UNIT);
+  });
+
+  test("counts the swap before a CCTP transfer", () => {
+    const halving = createRouteQuoter({ ...cctp, sourceSwap: (amount) => amount / 2n });
+    expect(halving.findAmountIn(1_000n)).toBe(2_600n);
+    expect(halving.findMinAmount()).toBe(602n);
+    // The swap is not known beyond what was read.
+    const limited = createRouteQuoter({ ...cctp, sourceSwap: (amount) => (amount > 10_000n ? undefined : amount) });
+    expect(limited.findAmountIn(9_700n)).toBe(10_000n);
+    expect(limited.findAmountIn(9_701n)).toBeUndefined();
+  });
+
+  test("by CCTP may be as large as amounts can be", () => {
+    const { findAmountIn } = createRouteQuoter({ ...cctp, minBonderFee: 0n });
+    const largest = 2n ** 256n - 1n;
+    expect(findAmountIn(largest)).toBe(largest);
+    expect(findAmountIn(largest + 1n)).toBeUndefined();
+    expect(createRouteQuoter({ ...deposit, relayerFee: undefined }).findAmountIn(largest)).toBe(largest);
+  });
+
+  test.each([
+    ["destination", { destinationPool: 0, sourcePool: 1 }, 900_000n * UNIT],
+    ["source, if the destination has none", { sourcePool: 1 }, 1_100_000n * UNIT],
+  ] as const)(
+    "is not searched where no amount can bring it: as much as the pool of the %s holds",
+    (_, pools, balance) => {
+      let reads = 0;
+      const counting: StableSwapPool = {
+        ...pool,
+        get aPrecise() {
+          reads += 1;
+          return pool.aPrecise;
+        },
+      };
+      const withPools = Object.fromEntries(Object.keys(pools).map((name) => [name, counting]));
+      const { findAmountIn } = createRouteQuoter({ ...bonded, ...withPools });
+      expect(findAmountIn(balance)).toBeUndefined();
+      expect(findAmountIn(balance + 1n)).toBeUndefined();
+      expect(reads).toBe(0);
+      expect(findAmountIn(balance / 2n)).toBeDefined();
+      expect(reads).toBeGreaterThan(0);
+    },
+  );
+
+  test("of one unit is computed once", () => {
+    let swaps = 0;
+    const { findMinAmount } = createRouteQuoter({
+      ...cctp,
+      sourceSwap(amount) {
+        swaps += 1;
+        return amount;
+      },
+    });
+    expect(findMinAmount()).toBe(301n);
+    const first = swaps;
+    expect(findMinAmount()).toBe(301n);
+    expect(swaps).toBe(first);
+  });
+
+  test("may be one that a pool swaps although smaller ones revert", () => {
+    const sourceSwap = (amount: bigint): bigint => {
+      if (amount < 5_000n) throw new SwapRevertError("too small");
+      return amount;
+    };
+    expect(createRouteQuoter({ ...cctp, sourceSwap }).findAmountIn(1_000n)).toBe(5_000n);
+  });
+
+  test("does not hide other errors", () => {
+    const sourceSwap = (): never => {
+      throw new TypeError("a mistake");
+    };
+    expect(() => createRouteQuoter({ ...cctp, sourceSwap }).findAmountIn(1_000n)).toThrow("a mistake");
+  });
+});

@@ -1,0 +1,273 @@
+import { describe, expect, test } from "vitest";
+import { type FeeSettings, getBuiltInFeeSettings } from "../../../../src/hop/fee-settings.js";
+import { getNetwork } from "../../../../src/hop/networks.js";
+import { findToken } from "../../../../src/hop/tokens.js";
+import { findUsdcSwapPool } from "../../../../src/hop/usdc-swap-pools.js";
+import { createTokenPrices } from "../../../../src/prices/token-prices.js";
+import type { BridgeSnapshot, CctpSnapshot } from "../../../../src/quotes/math/route-snapshot.js";
+import { type ChainState, type ChainStateValues, createChainState } from "../../../../src/quotes/state/chain-state.js";
+import type { QuoteRoute } from "../../../../src/quotes/state/quote-request.js";
+import type { ReadSet } from "../../../../src/quotes/state/read-set.js";
+import { planRoute } from "../../../../src/quotes/state/route-plan.js";
+
+const prices = await createTokenPrices({
+  fixedPricesUsd: new Map([
+    ["ETH", 3_000],
+    ["MATIC", 0.5],
+    ["USDC", 1],
+    ["DAI", 0.99],
+    ["HOP", 0.05],
+  ]),
+  sources: [],
+  now: Date.now,
+}).getTable([]);
+
+const network = getNetwork("mainnet");
+
+function createRoute(token: string, from: string, to: string): QuoteRoute {
+  const found = {
+    token: findToken(network, token),
+    source: network.chains.get(from),
+    destination: network.chains.get(to),
+  };
+  if (!found.token || !found.source || !found.destination) throw new Error(`no route ${token} ${from} ${to}`);
+  return { network, token: found.token, source: found.source, destination: found.destination };
+}
+
+function plan(token: string, from: string, to: string, more: Partial<FeeSettings> = {}, attestation?: string) {
+  const settings = { ...getBuiltInFeeSettings("mainnet"), ...more };
+  return planRoute(createRoute(token, from, to), settings, attestation);
+}
+
+type SwapPools = ChainStateValues["swapPools"];
+
+/** What a chain responds to all reads of a read set: each uint, gas of a delivery and balance has this value. */
+function respond(readSet: ReadSet | undefined, value: bigint, swapPools: SwapPools = new Map()): ChainState {
+  const mapReads = <T>(reads: ReadonlyMap<string, unknown> = new Map(), result: T) =>
+    new Map([...reads.keys()].map((key) => [key, result] as const));
+  const pool = { decimals: 6, balances: [value, value] as const, aPrecise: 20_000n, swapFee: 0n };
+  const values = {
+    block: { number: 1n, timeSeconds: 1n },
+    ...{ readAt: 0, readAtUnixSeconds: 0, gasPrice: readSet?.includesGasPrice ? 7n : undefined },
+    pools: mapReads(readSet?.pools, pool),
+    uints: mapReads(readSet?.uintCalls, value),
+    optionalUints: mapReads(readSet?.optionalUintCalls, value),
+    deliveries: mapReads(readSet?.deliveries, { gas: value, l1Fee: 3n }),
+    swapPools,
+  };
+  return createChainState(values, "some chain");
+}
+
+const addressOf = (token: string, slug: string, name: string): string =>
+  String(network.contracts.get(token)?.get(slug)?.[name]).toLowerCase();
+const poolsOf = (readSet: ReadSet | undefined) => [...(readSet?.pools.values() ?? [])];
+
+describe("a route between two L2s", () => {
+  const eth = plan("ETH", "polygon", "optimism");
+
+  test("reads the pool of each chain, the source's minimum fee and what the bond costs", () => {
+    expect(poolsOf(eth.sourceReadSet)).toEqual([
+      { address: addressOf("ETH", "polygon", "l2SaddleSwap"), decimals: 18 },
+    ]);
+    expect(poolsOf(eth.destinationReadSet)).toEqual([
+      { address: addressOf("ETH", "optimism", "l2SaddleSwap"), decimals: 18 },
+    ]);
+    expect([...(eth.sourceReadSet?.uintCalls.values() ?? [])]).toMatchObject([
+      { to: addressOf("ETH", "polygon", "l2Bridge") },
+    ]);
+    expect(eth.sourceReadSet?.includesGasPrice).toBe(false);
+    expect(eth.destinationReadSet?.includesGasPrice).toBe(true);
+    expect([...(eth.destinationReadSet?.deliveries.values() ?? [])]).toMatchObject([
+      { to: addressOf("ETH", "optimism", "l2Bridge"), hasL1Fee: true },
+    ]);
+    expect(eth).toMatchObject({ pricedTokens: ["ETH", "ETH"], usdcSwapPool: undefined });
+    expect(plan("USDC.e", "optimism", "polygon").pricedTokens).toEqual(["USDC", "MATIC"]);
+  });
+
+  test("reads the bonder's liquidity for details, and all else alike", () => {
+    expect(eth.destinationReadSet?.optionalUintCalls.size).toBe(0);
+    const { sourceReadSet, destinationReadSet, getLiquidity } = eth.full;
+    expect(sourceReadSet).toEqual(eth.sourceReadSet);
+    expect(destinationReadSet?.optionalUintCalls.size).toBe(2);
+    expect({ ...destinationReadSet, optionalUintCalls: new Map() }).toEqual(eth.destinationReadSet);
+    const states = [respond(sourceReadSet, 5n), respond(destinationReadSet, 5n)] as const;
+    expect(getLiquidity(...states)).toEqual({ basis: "BONDER_CREDIT", available: 0n });
+  });
+
+  test("has a snapshot of what was read", () => {
+    const snapshot = eth.buildSnapshot(
+      respond(eth.sourceReadSet, 10n ** 17n),
+      respond(eth.destinationReadSet, 9n),
+      prices,
+    );
+    expect(snapshot).toEqual({
+      kind: "bridge",
+      decimals: 18,
+      sourceSlug: "polygon",
+      sourceIsL1: false,
+      destinationSlug: "optimism",
+      destinationIsL1: false,
+      feeMultiplier: getBuiltInFeeSettings("mainnet").destinationFeeGasPriceMultiplier,
+      feeBps: getBuiltInFeeSettings("mainnet").bonderFeeBps.ETH?.optimism,
+      sourcePool: { decimals: 6, balances: [10n ** 17n, 10n ** 17n], aPrecise: 20_000n, swapFee: 0n },
+      destinationPool: { decimals: 6, balances: [9n, 9n], aPrecise: 20_000n, swapFee: 0n },
+      bonder: {
+        minFee: 10n ** 17n,
+        delivery: { gasPrice: 7n, gas: 9n, l1Fee: 3n },
+        nativeUsd: 3_000,
+        tokenUsd: 3_000,
+      },
+      relayerFee: undefined,
+    });
+  });
+
+  test("has the larger of the contract's minimum fee and 25 cents", () => {
+    const cents = 83_333_333_333_333n;
+    const minFeeOf = (contractFee: bigint) => {
+      const states = [respond(eth.sourceReadSet, contractFee), respond(eth.destinationReadSet, 9n)] as const;
+      return (eth.buildSnapshot(...states, prices) as BridgeSnapshot).bonder?.minFee;
+    };
+    expect([cents - 1n, cents, cents + 1n].map(minFeeOf)).toEqual([cents, cents, cents + 1n]);
+  });
+
+  test("has the 25 cents alone where the contract has no minimum, and nothing from the source is needed", () => {
+    const hop = plan("HOP", "polygon", "optimism");
+    expect(hop.sourceReadSet).toBeUndefined();
+    const { bonder } = hop.buildSnapshot(undefined, respond(hop.destinationReadSet, 9n), prices) as BridgeSnapshot;
+    expect(bonder).toMatchObject({ minFee: 5n * 10n ** 18n, tokenUsd: 0.05 });
+  });
+
+  test("has no minimum fee for DAI to gnosis that is called DAI", () => {
+    const minFeeOf = (name: string) => {
+      const dai = plan(name, "optimism", "gnosis");
+      const states = [respond(dai.sourceReadSet, 9n), respond(dai.destinationReadSet, 9n)] as const;
+      return (dai.buildSnapshot(...states, prices) as BridgeSnapshot).bonder?.minFee;
+    };
+    expect(minFeeOf("DAI")).toBe(0n);
+    expect(minFeeOf("XDAI")).toBeGreaterThan(0n);
+  });
+
+  test("estimates no bond whose bonder is no address, and has the SDK's gas", () => {
+    const bonders = { ETH: { polygon: { optimism: "0xnone" } } };
+    const { destinationReadSet, buildSnapshot, sourceReadSet } = plan("ETH", "polygon", "optimism", { bonders });
+    expect(destinationReadSet?.deliveries.size).toBe(0);
+    const states = [respond(sourceReadSet, 9n), respond(destinationReadSet, 9n)] as const;
+    const { bonder } = buildSnapshot(...states, prices) as BridgeSnapshot;
+    expect(bonder?.delivery).toEqual({ gasPrice: 7n, gas: 350_000n, l1Fee: 0n });
+  });
+
+  test("needs the state of its destination", () => {
+    expect(() => eth.buildSnapshot(respond(eth.sourceReadSet, 1n), undefined, prices)).toThrow(
+      "a bonded transfer needs the state of its destination",
+    );
+  });
+});
+
+describe("a route from or to ethereum", () => {
+  test("from there needs neither prices nor a bond, and reads the destination's pool alone", () => {
+    const deposit = plan("ETH", "ethereum", "polygon", {
+      relayerFeeEnabled: { polygon: true },
+      relayerFeeWei: { polygon: "77" },
+    });
+    expect(deposit.sourceReadSet).toBeUndefined();
+    expect(deposit.pricedTokens).toEqual([]);
+    expect(deposit.destinationReadSet).toMatchObject({
+      deliveries: new Map(),
+      uintCalls: new Map(),
+      includesGasPrice: false,
+    });
+    expect(poolsOf(deposit.destinationReadSet)).toHaveLength(1);
+    const snapshot = deposit.buildSnapshot(undefined, respond(deposit.destinationReadSet, 9n), prices);
+    expect(snapshot).toMatchObject({ sourceIsL1: true, sourcePool: undefined, bonder: undefined, relayerFee: 77n });
+    expect((snapshot as BridgeSnapshot).destinationPool?.balances).toEqual([9n, 9n]);
+  });
+
+  test("to there has a pool on its source alone", () => {
+    const withdrawal = plan("DAI", "polygon", "ethereum");
+    expect(poolsOf(withdrawal.sourceReadSet)).toHaveLength(1);
+    expect(poolsOf(withdrawal.destinationReadSet)).toEqual([]);
+    const states = [respond(withdrawal.sourceReadSet, 9n), respond(withdrawal.destinationReadSet, 9n)] as const;
+    const snapshot = withdrawal.buildSnapshot(...states, prices) as BridgeSnapshot;
+    expect(snapshot).toMatchObject({ destinationIsL1: true, destinationPool: undefined });
+    expect(snapshot.sourcePool?.balances).toEqual([9n, 9n]);
+  });
+});
+
+test("HOP is never swapped: it has no pool, and is delivered without a distribution", () => {
+  const [hop, eth] = [plan("HOP", "polygon", "optimism"), plan("ETH", "polygon", "optimism")];
+  expect([...poolsOf(hop.sourceReadSet), ...poolsOf(hop.destinationReadSet)]).toEqual([]);
+  const deadlineOf = ({ destinationReadSet }: typeof hop) =>
+    [...(destinationReadSet?.deliveries.values() ?? [])][0]?.deadlineSeconds;
+  expect(deadlineOf(hop)).toBeUndefined();
+  expect(deadlineOf(eth)).toBeGreaterThan(0);
+});
+
+describe("a route by CCTP", () => {
+  const usdc = plan("USDC", "polygon", "optimism", {}, "0x5a");
+
+  test("reads the source's minimum fee and what the delivery costs", () => {
+    expect([...(usdc.sourceReadSet?.uintCalls.values() ?? [])]).toMatchObject([
+      { to: addressOf("USDC", "polygon", "cctpL2Bridge") },
+    ]);
+    expect(usdc.destinationReadSet?.deliveries.size).toBe(1);
+    expect(usdc.destinationReadSet?.includesGasPrice).toBe(true);
+    expect(usdc).toMatchObject({ pricedTokens: ["USDC", "ETH"], usdcSwapPool: undefined });
+    expect(plan("USDC", "optimism", "polygon").pricedTokens).toEqual(["USDC", "MATIC"]);
+  });
+
+  test("has a snapshot of what was read", () => {
+    const states = [respond(usdc.sourceReadSet, 300n), respond(usdc.destinationReadSet, 9n)] as const;
+    expect(usdc.buildSnapshot(...states, prices)).toMatchObject({
+      kind: "cctp",
+      minBonderFee: 300n,
+      sourceSwap: undefined,
+      delivery: { gasPrice: 7n, gas: 9n, l1Fee: 3n },
+      ...{ nativeUsd: 3_000, tokenUsd: 1, decimals: 6, sourceSlug: "polygon", destinationSlug: "optimism" },
+    });
+  });
+
+  test("swaps USDC.e before, as far as the pool's ticks are known, but not from ethereum", () => {
+    const bridged = plan("USDC.e", "polygon", "optimism", {}, "0x5a");
+    const pool = findUsdcSwapPool("polygon");
+    if (pool === undefined) throw new Error("no pool");
+    expect(bridged.usdcSwapPool).toEqual(pool);
+    expect(plan("USDC.e", "ethereum", "polygon", {}, "0x5a").usdcSwapPool).toBeUndefined();
+    const swapOf = (swapPools: SwapPools) => {
+      const states = [respond(bridged.sourceReadSet, 1n, swapPools), respond(bridged.destinationReadSet, 9n)] as const;
+      return (bridged.buildSnapshot(...states, prices) as CctpSnapshot).sourceSwap;
+    };
+    expect(swapOf(new Map())?.(1_000n)).toBeUndefined();
+    const state = {
+      ...{ sqrtPriceX96: 2n ** 96n, tick: 0, liquidity: 10n ** 15n, feePips: 100n, tickSpacing: 1 },
+      ...{
+        bitmapWords: new Map([
+          [0, 0n],
+          [-1, 0n],
+        ]),
+        liquidityNet: new Map(),
+        zeroForOne: true,
+      },
+    };
+    expect(swapOf(new Map([[pool.address, state]]))?.(1_000_000n)).toBe(999_899n);
+  });
+
+  test("has the SDK's gas without an attestation", () => {
+    const plain = plan("USDC", "polygon", "optimism");
+    const states = [respond(plain.sourceReadSet, 300n), respond(plain.destinationReadSet, 9n)] as const;
+    expect(plain.destinationReadSet?.deliveries.size).toBe(0);
+    expect(plain.buildSnapshot(...states, prices)).toMatchObject({ delivery: { gas: 500_000n, l1Fee: 0n } });
+  });
+
+  test("needs the state of both chains", () => {
+    const [source, destination] = [respond(usdc.sourceReadSet, 1n), respond(usdc.destinationReadSet, 1n)];
+    const message = "a CCTP transfer needs the state of both chains";
+    expect(() => usdc.buildSnapshot(undefined, destination, prices)).toThrow(message);
+    expect(() => usdc.buildSnapshot(source, undefined, prices)).toThrow(message);
+  });
+});
+
+test("settings without a fee for the token cannot be quoted with", () => {
+  expect(() => plan("HOP", "polygon", "optimism", { bonderFeeBps: { ETH: {} } })).toThrow(
+    expect.objectContaining({ reason: "UPSTREAM_UNAVAILABLE", message: "the fee settings have no fee for HOP" }),
+  );
+});
