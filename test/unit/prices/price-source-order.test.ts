@@ -205,6 +205,14 @@ describe("two sources", () => {
     expect(prices.compareSources().distrustedTokens).toEqual([]);
   });
 
+  test("that jump at the same time, but not to the same price: the preferred one is believed", async () => {
+    const { assets, feeds, ask, events } = await startWith(3000, 3001);
+    assets.answer = { ETH: 6000 };
+    feeds.answer = { ETH: 9000 };
+    expect(await nextMinute(ask)).toBe("ASSETS 6000");
+    expect(events).toEqual([]);
+  });
+
   test("of which the second follows the jump: the preferred one is believed again", async () => {
     const { assets, feeds, ask } = await startWith(3000, 3001);
     assets.answer = { ETH: 6000 };

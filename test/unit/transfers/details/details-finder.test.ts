@@ -4,7 +4,7 @@ import { ServiceError } from "../../../../src/errors.js";
 import type { AdaptiveLimiter } from "../../../../src/resilience/adaptive-limiter.js";
 import { createTransferDetailsFinder } from "../../../../src/transfers/details/details-finder.js";
 import type { ChainDetails, DetailsReader } from "../../../../src/transfers/details/details-reader.js";
-import { createLookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
+import { BudgetExhaustedError, createLookupBudgets } from "../../../../src/transfers/spend/lookup-budget.js";
 import type { TransferStatus } from "../../../../src/transfers/status.js";
 import {
   createChainAccess,
@@ -226,6 +226,25 @@ describe("reads", () => {
     await finder.find(numbered(1_000), context);
     expect(arbitrum.methods).toEqual(Array(50).fill(Array(20).fill("eth_getTransactionReceipt").join(" ")));
     expect(mostOpen).toBe(5);
+  });
+
+  test("that another caller's spent budget ended are repeated for a caller with one of its own", async () => {
+    const held = createDeferred<void>();
+    const { finder, reads } = setup(async (_, { caller }) => {
+      await held.promise;
+      if (caller !== "poor") return finalDetails;
+      throw new BudgetExhaustedError("caller", "RATE_LIMITED", "spent");
+    });
+    const [poor, rich] = ["poor", "rich"].map((caller) =>
+      finder.find([createStatus()], createLookupContext({ caller })),
+    );
+    const alsoRich = finder.find([createStatus()], createLookupContext({ caller: "also rich" }));
+    expect(reads).toHaveLength(1);
+    held.resolve();
+    expect(await poor).toMatchObject([{ error: { reason: "RATE_LIMITED" } }]);
+    for (const found of [rich, alsoRich]) expect(await found).toMatchObject([{ details: finalDetails }]);
+    // Once for the one that has no budget left, and once for the two others.
+    expect(reads).toHaveLength(2);
   });
 
   test("of one call spend one budget", async () => {

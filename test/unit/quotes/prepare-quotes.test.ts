@@ -1,0 +1,183 @@
+import { describe, expect, test } from "vitest";
+import { ServiceError } from "../../../src/errors.js";
+import { getNetwork } from "../../../src/hop/networks.js";
+import { findToken } from "../../../src/hop/tokens.js";
+import type { PriceTable } from "../../../src/prices/token-prices.js";
+import { createQuotePreparer, type QuotePreparerDeps } from "../../../src/quotes/prepare-quotes.js";
+import type { ChainState } from "../../../src/quotes/state/chain-state.js";
+import type { ChainStateCache, ChainStateSubscription } from "../../../src/quotes/state/chain-state-cache.js";
+import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
+import type { CachedRoute } from "../../../src/quotes/state/route-cache.js";
+
+const requester = { caller: "a", signal: new AbortController().signal };
+const network = getNetwork("mainnet");
+const POOL = "0xpool";
+
+function createRequest(from: string, to: string, more: Partial<QuoteRequest> = {}): QuoteRequest {
+  const token = findToken(network, "USDC.e");
+  const [source, destination] = [network.chains.get(from), network.chains.get(to)];
+  if (!token || !source || !destination) throw new Error("no such route");
+  return { network: "mainnet", token, source, destination, amountIn: 1n, slippagePercent: 0, ...more };
+}
+
+/** Routes of which each subscribes to both of its chains; each read of a chain is a state of its own. */
+function setup({ isAsync = false } = {}) {
+  const reads: string[] = [];
+  const known = new Map<string, CachedRoute>();
+  const caches = new Map<string, ChainStateCache>();
+  const missing = new Set<string>();
+  let ticksAfterRead = 0;
+
+  function getCache(slug: string): ChainStateCache {
+    let count = 0;
+    const read = (kind: string, subscriptions: readonly ChainStateSubscription[]): ChainState => {
+      count += 1;
+      const number = count;
+      reads.push(`${kind} ${slug} ${subscriptions.length}`);
+      return { hasTicks: (pool: string) => pool === POOL && number > ticksAfterRead } as ChainState;
+    };
+    const cache = caches.get(slug) ?? {
+      subscribe: () => expect.unreachable("not subscribed here"),
+      getTogether: (subscriptions) => {
+        const state = read("get", subscriptions);
+        return isAsync ? Promise.resolve(state) : state;
+      },
+      reloadTogether: async (subscriptions) => read("reload", subscriptions),
+      close: () => {},
+    };
+    caches.set(slug, cache as ChainStateCache);
+    return cache as ChainStateCache;
+  }
+
+  function createRoute({ source, destination }: QuoteRequest): CachedRoute {
+    const subscribe = (slug: string) => ({
+      cache: getCache(slug),
+      assertCoveredBy() {
+        if (missing.has(slug)) throw new ServiceError("UPSTREAM_UNAVAILABLE", `${slug} lacks a value`);
+      },
+    });
+    const name = `${source.slug} ${destination.slug}`;
+    const route = {
+      sourceSubscription: subscribe(source.slug),
+      destinationSubscription: subscribe(destination.slug),
+      getBatchQuoter: `quoter of ${name}`,
+      plan: { pricedTokens: [], usdcSwapPool: source.slug === "polygon" ? { address: POOL } : undefined },
+      getFullInputs: () => ({ ...route, getBatchQuoter: `full quoter of ${name}` }),
+    };
+    return route as unknown as CachedRoute;
+  }
+
+  const routes: QuotePreparerDeps["routes"] = {
+    peek: ({ source, destination }) => known.get(`${source.slug} ${destination.slug}`),
+    async get(request) {
+      if (request.source.slug === "gnosis") throw new ServiceError("UPSTREAM_UNAVAILABLE", "no settings");
+      return createRoute(request);
+    },
+  };
+  const prepare = createQuotePreparer({
+    routes,
+    prices: { peekTable: () => ({}) as PriceTable } as unknown as QuotePreparerDeps["prices"],
+    completeQuote: (_route, getQuoter, request, _requester, source, destination) =>
+      ({ quote: getQuoter, request, source, destination }) as never,
+  });
+  return {
+    reads,
+    missing,
+    know: (request: QuoteRequest) =>
+      known.set(`${request.source.slug} ${request.destination.slug}`, createRoute(request)),
+    setTicksAfterRead: (count: number) => {
+      ticksAfterRead = count;
+    },
+    async quote(requests: readonly QuoteRequest[]): Promise<readonly unknown[]> {
+      const prepared = prepare(requests, requester);
+      return Promise.all(
+        prepared.map(async (one) => {
+          try {
+            return await (await one)();
+          } catch (error) {
+            return error instanceof ServiceError ? error.message : error;
+          }
+        }),
+      );
+    },
+    prepare: (requests: readonly QuoteRequest[]) => prepare(requests, requester),
+  };
+}
+
+const toOptimism = createRequest("polygon", "optimism");
+const toBase = createRequest("polygon", "base");
+
+describe("a batch", () => {
+  test.each([false, true])("reads each chain once for all of its routes (asynchronously: %s)", async (isAsync) => {
+    const { quote, reads, know } = setup({ isAsync });
+    know(toOptimism);
+    know(toBase);
+    const [first, second, third] = (await quote([toOptimism, toBase, toOptimism])) as { source: ChainState }[];
+    expect(reads.sort()).toEqual(["get base 1", "get optimism 1", "get polygon 2"]);
+    expect(first?.source).toBe(second?.source);
+    expect(first).toEqual(third);
+    expect(first).toMatchObject({ quote: "quoter of polygon optimism", request: toOptimism });
+  });
+
+  test("is prepared at once if everything is cached", () => {
+    const { prepare, know } = setup();
+    know(toOptimism);
+    expect(prepare([toOptimism])[0]).toBeTypeOf("function");
+  });
+
+  test("waits for routes that are not planned yet, and only one of them fails", async () => {
+    const { quote, reads, know } = setup();
+    know(toOptimism);
+    const requests = [createRequest("gnosis", "base"), toOptimism, toBase, toBase];
+    const outcomes = await quote(requests);
+    expect(outcomes[0]).toBe("no settings");
+    expect(outcomes.slice(1)).toMatchObject(requests.slice(1).map((request) => ({ request })));
+    expect(reads.filter((read) => read.includes("polygon"))).toEqual(["get polygon 2"]);
+  });
+
+  test("reads more for a quote with details", async () => {
+    const { quote, know } = setup();
+    know(toOptimism);
+    expect(await quote([{ ...toOptimism, isFull: true }])).toMatchObject([
+      { quote: "full quoter of polygon optimism" },
+    ]);
+  });
+
+  test.each(["polygon", "optimism"])("fails where %s lacks a value of the route, and only there", async (slug) => {
+    const { quote, know, missing } = setup();
+    const other = createRequest("arbitrum", "base");
+    know(toOptimism);
+    know(other);
+    missing.add(slug);
+    expect(await quote([toOptimism, other])).toEqual([
+      `${slug} lacks a value`,
+      expect.objectContaining({ request: other }),
+    ]);
+  });
+});
+
+describe("a swap of USDC.e that is inverted needs the ticks of its pool", () => {
+  const exact = { ...toOptimism, amountIn: 0n, receiveAmount: 5n };
+  const readsOf = async (request: QuoteRequest, ticksAfterRead: number, isAsync: boolean) => {
+    const { quote, know, reads, setTicksAfterRead } = setup({ isAsync });
+    know(request);
+    setTicksAfterRead(ticksAfterRead);
+    await quote([request]);
+    return reads.filter((read) => read.includes("polygon"));
+  };
+
+  test.each([false, true])("and reads the source again if they are not known (asynchronously: %s)", async (isAsync) => {
+    expect(await readsOf(exact, 1, isAsync)).toEqual(["get polygon 1", "reload polygon 1"]);
+    expect(await readsOf(exact, 0, isAsync)).toEqual(["get polygon 1"]);
+    expect(await readsOf(toOptimism, 1, isAsync)).toEqual(["get polygon 1"]);
+  });
+
+  test("and other swaps need none", async () => {
+    const { quote, know, reads, setTicksAfterRead } = setup();
+    const fromArbitrum = { ...createRequest("arbitrum", "optimism"), receiveAmount: 5n };
+    know(fromArbitrum);
+    setTicksAfterRead(1);
+    await quote([fromArbitrum]);
+    expect(reads).toEqual(["get arbitrum 1", "get optimism 1"]);
+  });
+});
