@@ -32,7 +32,7 @@ const unavailable = { reason: "UPSTREAM_UNAVAILABLE" };
 const slugs = ["optimism", "base", "gnosis"];
 const sent = transferSentEvent("a", { from: "base", to: "arbitrum" });
 
-function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
+function setup({ maxLogBlocks = Number.POSITIVE_INFINITY, custom = [] as string[] } = {}) {
   const chains = slugs.map((slug) => createTransferChainStub(slug, { maxLogBlocks }));
   const [optimism, base, gnosis] = chains;
   if (optimism === undefined || base === undefined || gnosis === undefined) throw new Error("three chains");
@@ -41,7 +41,7 @@ function setup({ maxLogBlocks = Number.POSITIVE_INFINITY } = {}) {
     logScanner: createResumableLogScanner(new AbortController().signal, () => 0),
     searchedBlocks: createSearchedBlocks(() => 0),
   };
-  const context = createLookupContext({ chains: createChainAccess(chains) });
+  const context = createLookupContext({ chains: createChainAccess(chains, custom) });
   const sources: Chain[] = slugs.map((slug) => getChain(slug));
   const hints = (block?: number) =>
     block === undefined ? {} : { readDeliveryTime: async () => optimism.timestampOf(block) };
@@ -168,6 +168,68 @@ describe("a search with endpoints that limit the number of blocks", () => {
     expect(await byNonce()).toBeUndefined();
     expect(gnosis.methods).toEqual([]);
   });
+});
+
+describe("a search that finds nothing", () => {
+  /** The block up to which reorgs leave Base as it is, half an hour before its head. */
+  const LAST_STABLE = 100_000 - 900;
+  const other = hashFromName("other");
+
+  test.each([undefined, 50_000, 99_990])("searches each block once (delivery in block %s)", async (deliveryBlock) => {
+    const { base, byId } = setup({ maxLogBlocks: 2_000 });
+    expect(await byId(other, deliveryBlock)).toBeUndefined();
+    const ranges = base.searchedRanges.toSorted((a, b) => a.from - b.from);
+    const borders = ranges.map(({ from }, index) => [from, (ranges[index - 1]?.to ?? -1) + 1]);
+    for (const [from, expected] of borders) expect(from).toBe(expected);
+    expect(ranges.at(-1)?.to).toBe(100_000);
+  });
+
+  test("leaves to the next one the blocks that a reorg may change, and those that are new", async () => {
+    const { base, byId } = setup({ maxLogBlocks: 2_000 });
+    await byId(other);
+    base.searchedRanges.length = 0;
+    expect(await byId(other)).toBeUndefined();
+    expect(base.searchedRanges).toEqual([{ from: LAST_STABLE + 1, to: 100_000 }]);
+    base.head = 103_000;
+    base.searchedRanges.length = 0;
+    expect(await byId(other)).toBeUndefined();
+    expect(base.searchedRanges).toEqual([
+      { from: 101_001, to: 103_000 },
+      { from: LAST_STABLE + 1, to: 101_000 },
+    ]);
+  });
+
+  test("is no reason to skip blocks for another transfer, or on another chain", async () => {
+    const { base, optimism, byId, byNonce } = setup({ maxLogBlocks: 2_000 });
+    await byId(other);
+    await byNonce();
+    base.events = [{ event: sent, block: 20_000 }];
+    expect(await byId()).toMatchObject({ log: { blockNumber: 20_000 } });
+    optimism.events = [{ event: cctpTransferSentEvent(78n, { from: "optimism", to: "arbitrum" }), block: 20_000 }];
+    base.events = [{ event: cctpTransferSentEvent(77n, { from: "base", to: "arbitrum" }), block: 99_500 }];
+    expect(await byNonce()).toMatchObject({ chain: { slug: "base" }, log: { blockNumber: 99_500 } });
+  });
+
+  test("is repeated by the next one over a custom endpoint, whose word counts for its caller alone", async () => {
+    const { base, byId } = setup({ maxLogBlocks: 2_000, custom: ["optimism"] });
+    await byId(other);
+    const first = [...base.searchedRanges];
+    base.searchedRanges.length = 0;
+    await byId(other);
+    expect(base.searchedRanges).toEqual(first);
+  });
+
+  test("reads no block times when the endpoint searches the whole chain at once", async () => {
+    const { base, byId } = setup();
+    expect(await byId(other, 50_000)).toBeUndefined();
+    expect(base.methods).toEqual(["eth_getLogs"]);
+  });
+});
+
+test.each([99_500, 60_000])("a send in block %i is found again by the next lookup", async (block) => {
+  const { base, byId } = setup({ maxLogBlocks: 2_000 });
+  base.events = [{ event: sent, block }];
+  for (let lookup = 0; lookup < 3; lookup++) expect(await byId()).toMatchObject({ log: { blockNumber: block } });
 });
 
 describe.each([
