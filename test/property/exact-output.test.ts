@@ -172,13 +172,16 @@ test("receiveAmount and minAmount: the amount found brings it, and one unit less
     }
   });
   fc.assert(property, { numRuns: RUNS, endOnFailure: true });
-  expect(counts.found).toBeGreaterThan(RUNS / 2);
-  expect(counts.none).toBeGreaterThan(RUNS / 100);
+  // Each run counts twice.
+  const runs = (counts.found + counts.none) / 2;
+  expect(counts.found).toBeGreaterThan(runs / 2);
+  expect(counts.none).toBeGreaterThan(runs / 100);
 });
 
 test("an amount that brings as much as another is found whenever that one is not above the most that a route carries", () => {
-  let compared = 0;
+  let [runs, compared] = [0, 0];
   const property = fc.property(snapshots, magnitude(90), (snapshot, amountIn) => {
+    runs += 1;
     const quoter = createRouteQuoter(snapshot);
     const received = amountIn === 0n ? undefined : receive(quoter, amountIn);
     if (received === undefined || received < 1000n) return;
@@ -190,7 +193,7 @@ test("an amount that brings as much as another is found whenever that one is not
     compared += 1;
   });
   fc.assert(property, { numRuns: RUNS, endOnFailure: true });
-  expect(compared).toBeGreaterThan(RUNS / 10);
+  expect(compared).toBeGreaterThan(runs / 10);
 });
 
 test("takes few trials, also for an output that no amount brings and for pools that revert", () => {
