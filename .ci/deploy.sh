@@ -23,7 +23,10 @@ user=65534
 mkdir "$work/data"
 chown "$user:$user" "$work/data"
 chmod 755 "$work"
-environment=(PATH="$PATH" HOST=127.0.0.1 PORT=0 METRICS_PORT=0 INDEX="sqlite:$work/data/hop.db" ASSETS_URL=off EXPLORER_API_URL=off)
+# The user may not be allowed to read the folder that Node.js is in.
+mkdir "$work/bin"
+cp "$(node -p process.execPath)" "$work/bin/node"
+environment=(PATH="$work/bin:$PATH" HOST=127.0.0.1 PORT=0 METRICS_PORT=0 INDEX="sqlite:$work/data/hop.db" ASSETS_URL=off EXPLORER_API_URL=off)
 for chain in ETHEREUM ARBITRUM OPTIMISM GNOSIS POLYGON NOVA BASE LINEA POLYGONZK; do
   environment+=("RPC_URL_$chain=http://127.0.0.1:1")
 done

@@ -9,8 +9,12 @@ interface LockEntry {
   readonly os?: readonly string[];
 }
 
-const { packages } = JSON.parse(readFileSync(new URL("../../../package-lock.json", import.meta.url), "utf8"));
-const entries = Object.entries<LockEntry>(packages).filter(([path]) => path !== "");
+const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
+const readEntries = (path: string): [string, LockEntry][] =>
+  Object.entries<LockEntry>(JSON.parse(read(path)).packages).filter(([name]) => name !== "");
+
+const entries = readEntries("package-lock.json");
+const nodeVersions = readEntries(".ci/node-versions/package-lock.json");
 
 /**
  * Programs of development tools for other platforms than the one of the tests. npm needs the entries on every platform,
@@ -29,6 +33,13 @@ test("states a SHA-512 of every package that runs on Linux x64 or is installed f
 });
 
 test("names no registry", () => {
-  expect(entries.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
-  expect(readFileSync(new URL("../../../.npmrc", import.meta.url), "utf8")).not.toMatch(/registry=|:\/\//);
+  const named = [...entries, ...nodeVersions].filter(([, { resolved }]) => resolved !== undefined);
+  expect(named.map(([path]) => path)).toEqual([]);
+  expect(read(".npmrc")).not.toMatch(/registry=|:\/\//);
+});
+
+test("states a SHA-512 of each version of Node.js that is tested, and npm has the same options for them", () => {
+  expect(nodeVersions.length).toBeGreaterThan(0);
+  for (const [, { integrity }] of nodeVersions) expect(integrity).toMatch(/^sha512-/);
+  expect(read(".ci/node-versions/.npmrc")).toBe(read(".npmrc"));
 });

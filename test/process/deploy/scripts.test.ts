@@ -19,7 +19,13 @@ const scripts = folders
 
 describe("shell scripts", () => {
   test("are detected by their shebang line", () => {
-    expect([...scripts].sort()).toEqual([".ci/deploy.sh", ".ci/run", "deploy/build.sh", "examples/curl.sh"]);
+    expect([...scripts].sort()).toEqual([
+      ".ci/deploy.sh",
+      ".ci/run",
+      ".ci/with-node",
+      "deploy/build.sh",
+      "examples/curl.sh",
+    ]);
   });
 
   test.skipIf(shellcheck === undefined).each(scripts)(
