@@ -7,6 +7,7 @@ import { type SentTestTransfer, sendTestTransfers } from "./support/callers/tran
 import { createWatchClient, type WatchCaller, watchEvents, watchMessages } from "./support/callers/watch-caller.js";
 import { countFaults } from "./support/callers/watch-record.js";
 import { type Haproxy, startHaproxy } from "./support/haproxy.js";
+import { HAPROXY_SERIES } from "./support/haproxy-series.js";
 import { type PgBouncer, startPgBouncer } from "./support/pgbouncer.js";
 import { type PostgresServer, startPostgres } from "./support/postgres-server.js";
 import { type RedisServer, startRedis } from "./support/redis-server.js";
@@ -115,6 +116,18 @@ describe.skipIf(programs.includes(undefined))(`three replicas behind HAProxy${le
       return { count, failures };
     };
   }
+
+  test("HAProxy has the metrics that alerts and dashboard use", async () => {
+    const text = await haproxy.readMetrics();
+    for (const [name, labels] of HAPROXY_SERIES) {
+      const [, found = ""] = new RegExp(`^${name}(?:\\{(.*)\\})? `, "m").exec(text) ?? [undefined, "no such metric"];
+      expect(
+        [...found.matchAll(/(\w+)="/g)].map(([, label]) => label),
+        name,
+      ).toEqual(labels);
+      expect(found, name).not.toBe("no such metric");
+    }
+  });
 
   test("a rolling restart fails no request, and loses and repeats no state", async () => {
     const transfers = await sendTestTransfers(inject("network").chains, 6);

@@ -7,10 +7,11 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { BridgeService } from "../../../gen/hop/bridge/v1/bridge_pb.js";
 import { metricDescriptions } from "../../../src/observability/metrics/metrics.js";
+import { HAPROXY_SERIES } from "../../replicas/support/haproxy-series.js";
 import { findTool } from "../../support/find-tool.js";
 import { readProjectFile, readYaml, toProjectPath } from "./deploy-files.js";
 
-// Checks every metric name and label in alerts and dashboard against the metrics that the service exposes.
+// Checks every metric name and label in alerts and dashboard against the metrics that the service and HAProxy expose.
 
 const promtool = findTool("promtool (Debian: prometheus)", "/usr/bin/promtool", "/usr/local/bin/promtool");
 const run = promisify(execFile);
@@ -54,6 +55,7 @@ async function listSeriesLabels(): Promise<ReadonlyMap<string, ReadonlySet<strin
     ["up", new Set(byProm)],
     ["ALERTS", new Set(["alertname", "alertstate"])],
   ]);
+  for (const [name, labels] of HAPROXY_SERIES) series.set(name, new Set([...labels, ...byProm]));
   for (const { name, type, labels } of [...metricDescriptions, ...ofProcess]) {
     if (type !== "histogram") series.set(name, new Set([...labels, ...byProm]));
     else for (const end of ["_bucket", "_sum", "_count"]) series.set(name + end, new Set([...labels, ...byProm, "le"]));
@@ -82,7 +84,7 @@ describe("alerts and dashboard", () => {
   test.each([
     ["alerts", rules.map(({ expr }) => expr)],
     ["dashboard", shown],
-  ])("%s use only metrics and labels of the service", async (_, exprs) => {
+  ])("%s use only metrics and labels that exist", async (_, exprs) => {
     const series = await listSeriesLabels();
     expect(exprs.length).toBeGreaterThan(15);
     for (const expr of exprs) {
@@ -95,7 +97,7 @@ describe("alerts and dashboard", () => {
       const known = new Set(selectors.flatMap(({ metric }) => [...(series.get(metric) ?? [])]));
       for (const label of groupedIn(expr)) expect([...known], expr).toContain(label);
       // Every name with the service's prefix must be part of a selector.
-      const named = expr.replace(/"[^"]*"/g, "").match(/\b(?:hop_gateway|process|nodejs)_\w+/g) ?? [];
+      const named = expr.replace(/"[^"]*"/g, "").match(/\b(?:hop_gateway|haproxy|process|nodejs)_\w+/g) ?? [];
       expect(
         named.filter((name) => !series.has(name)),
         expr,
@@ -216,9 +218,12 @@ describe("the dashboard", () => {
     }
   });
 
-  test("filters by the selected instances", () => {
+  test("filters by the selected instances of the service", () => {
     for (const expr of panels.flatMap(({ targets = [] }) => targets).map(({ expr: each }) => each)) {
-      for (const selector of expr.matchAll(/\{([^}]*)\}/g)) expect(selector[1]).toContain('instance=~"$instance"');
+      for (const [, metric, selector] of expr.matchAll(/(\w+)\{([^}]*)\}/g)) {
+        const isOfHaproxy = metric?.startsWith("haproxy_");
+        expect(selector).toContain(isOfHaproxy ? 'job="haproxy"' : 'instance=~"$instance"');
+      }
     }
   });
 

@@ -12,6 +12,8 @@ export interface Haproxy extends ServerProcess {
   readonly url: string;
   /** Returns which replicas get requests. */
   readUp(): Promise<readonly boolean[]>;
+  /** Returns all metrics in the text format of Prometheus. */
+  readMetrics(): Promise<string>;
   /** Returns the value of one of HAProxy's metrics, summed over its labels. */
   readMetric(name: string, labels?: string): Promise<number>;
   close(): Promise<void>;
@@ -30,9 +32,12 @@ export async function startHaproxy(ports: readonly [number, number, number], max
   };
   for (const [index, replica] of ports.entries()) env[`GATEWAY_${index + 1}`] = `127.0.0.1:${replica}`;
 
+  const readMetrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+
   async function readMetric(name: string, labels = ""): Promise<number> {
-    const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-    const lines = text.split("\n").filter((line) => line.startsWith(`${name}{`) && line.includes(labels));
+    const lines = (await readMetrics())
+      .split("\n")
+      .filter((line) => line.startsWith(`${name}{`) && line.includes(labels));
     return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   }
 
@@ -48,6 +53,7 @@ export async function startHaproxy(ports: readonly [number, number, number], max
   return {
     ...server,
     url: `http://127.0.0.1:${port}`,
+    readMetrics,
     readMetric,
     readUp: () =>
       Promise.all(
