@@ -121,7 +121,9 @@ describe.skipIf(isLeftOut)(`an index in PostgreSQL${leftOut(postgresPrograms, pg
     // The first lookups find out.
     for (const gateway of started) expect(await ask(gateway, "id")).toEqual({ chain: expected.id.size });
     await server.start();
+    const began = performance.now();
     for (const gateway of started) await waitForDatabase(gateway, true);
+    process.stdout.write(`PostgreSQL is used ${Math.round(performance.now() - began)} ms after it answers again\n`);
     for (const gateway of started) expect(await ask(gateway, "again")).toEqual({ index: expected.again.size });
     for (const stop of loads) expect(await stop()).toEqual([]);
   });
@@ -186,8 +188,10 @@ describe.skipIf(isLeftOut)(`an index in PostgreSQL${leftOut(postgresPrograms, pg
       await server.kill();
       expect(await ask(gateway, "id")).toEqual({ chain: expected.id.size });
       await standby.query("select pg_promote()");
+      const began = performance.now();
       network.switchTo(standby.port);
       await waitForDatabase(gateway, true);
+      process.stdout.write(`the standby is used ${Math.round(performance.now() - began)} ms after it can be reached\n`);
       expect(await ask(gateway, "again")).toEqual({ index: expected.again.size });
       expect(await stopLoad()).toEqual([]);
     } finally {
