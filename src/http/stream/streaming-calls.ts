@@ -85,6 +85,11 @@ class OpenStream implements MessageStream<Message> {
       callContext.addLogFields({ messages: this.messages });
       this.close();
     });
+    // Of a signal that has fired there is no event: the request may have arrived after its deadline.
+    if (signal?.aborted) {
+      this.end(signal.reason);
+      return;
+    }
     try {
       const handlers = operation(request as never, this, callContext);
       if (this.isOpen) this.handlers = handlers;

@@ -53,6 +53,8 @@ async function send({ session }: Server, type: string, body: Buffer, headers: Re
   return response;
 }
 
+/** Long enough to decompress a request before, on a busy machine too. */
+const longTimeouts = { "grpc-timeout": "1S", "connect-timeout-ms": "1000" };
 const timeouts = { "grpc-timeout": "40m", "connect-timeout-ms": "40" };
 test.each<[string, string, Buffer, Record<string, string>?]>([
   ["gRPC", GRPC, EMPTY],
@@ -60,7 +62,7 @@ test.each<[string, string, Buffer, Record<string, string>?]>([
   ["gRPC with JSON", "application/grpc+json", json("{}")],
   ["gRPC, accepting gzip", GRPC, EMPTY, { "grpc-accept-encoding": "identity,deflate,gzip" }],
   ["gRPC, accepting brotli", GRPC, EMPTY, { "grpc-accept-encoding": "br" }],
-  ["gRPC, compressed", GRPC, envelope(gzipSync(Buffer.alloc(0)), 1), { "grpc-encoding": "gzip" }],
+  ["gRPC, compressed", GRPC, envelope(gzipSync(Buffer.alloc(0)), 1), { "grpc-encoding": "gzip", ...longTimeouts }],
   ["gRPC, with an unknown compression", GRPC, EMPTY, { "grpc-encoding": "br" }],
   ["gRPC of an unknown service", GRPC, UNKNOWN_SERVICE],
   ["gRPC without a message", GRPC, Buffer.alloc(0)],
@@ -83,7 +85,7 @@ test.each<[string, string, Buffer, Record<string, string>?]>([
   [
     ...(["Connect, compressed", CONNECT_JSON] as const),
     envelope(gzipSync("{}"), 1),
-    { "connect-content-encoding": "gzip" },
+    { "connect-content-encoding": "gzip", ...longTimeouts },
   ],
   ["a unary content type", "application/json", Buffer.from("{}")],
   ["another content type", "text/plain", EMPTY],
@@ -96,6 +98,22 @@ test.each<[string, string, Buffer, Record<string, string>?]>([
   const logged = ({ accessLines }: Server) => accessLines.map(({ durationMs: __, ...line }) => line);
   await Promise.all([fast.waitForAccessLines(1), general.waitForAccessLines(1)]);
   expect(logged(fast)).toEqual(logged(general));
+});
+
+test.each<[string, string, Buffer, Record<string, string>]>([
+  ["gRPC", GRPC, envelope(gzipSync(Buffer.alloc(0)), 1), { "grpc-encoding": "gzip", "grpc-timeout": "0m" }],
+  [
+    ...(["Connect", CONNECT_JSON, envelope(gzipSync("{}"), 1)] as const),
+    { "connect-content-encoding": "gzip", "connect-timeout-ms": "0" },
+  ],
+])("a compressed request over %s whose deadline has passed is answered", async (_, type, body, headers) => {
+  const server = await open(true);
+  const { body: text, trailers } = await send(server, type, body, headers);
+  expect(type === GRPC ? trailers : text).toEqual(
+    type === GRPC ? expect.objectContaining({ "grpc-status": "4" }) : expect.stringContaining("deadline_exceeded"),
+  );
+  await server.waitForAccessLines(1);
+  expect(server.accessLines).toMatchObject([{ code: "deadline_exceeded" }]);
 });
 
 test.each([

@@ -255,3 +255,17 @@ describe("the messages for Connect", () => {
     await expect(iterateMessages(calls, call).next()).rejects.toBe(error);
   });
 });
+
+test("a call whose deadline has passed before it opens ends at once, without its operation", async () => {
+  const { calls, call, context, events, outcomes } = start();
+  const late = new AbortController();
+  const reason = new Error("too late");
+  late.abort(reason);
+  calls.open({ ...call, signal: late.signal });
+  expect(outcomes).toEqual([{ kind: "failed", error: reason }]);
+  context.end(true);
+  expect(events).toEqual(["logged 0"]);
+  const second = start();
+  const messages = iterateMessages(second.calls, { ...second.call, signal: late.signal });
+  await expect(messages.next()).rejects.toBe(reason);
+});
