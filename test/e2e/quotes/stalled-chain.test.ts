@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
+import { createJsonRpc } from "../../../devnet/chain/json-rpc.js";
+import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
+import { scrapeMetrics } from "../../support/service/metrics-scrape.js";
+
+// A chain of the local network makes no blocks, and then makes some again. No other test sends transactions there.
+
+const STOPPED = "linea";
+const MOVING = ["ethereum", "arbitrum", "optimism"];
+const LIMIT_MS = 10_000;
+const PATIENCE = { timeout: 120_000, interval: 200 };
+
+const { chains } = inject("network");
+async function mine(slug: string): Promise<void> {
+  await createJsonRpc(chains[slug]?.url ?? "")("evm_mine", []);
+}
+
+let gateway: TestGateway;
+let miner: NodeJS.Timeout;
+
+beforeAll(async () => {
+  await Promise.all([STOPPED, ...MOVING].map(mine));
+  miner = setInterval(() => {
+    for (const slug of MOVING) mine(slug).catch(() => {});
+  }, 1_000);
+  gateway = await startGateway({ MAX_BLOCK_AGE_MS: String(LIMIT_MS) });
+});
+afterAll(async () => {
+  clearInterval(miner);
+  await gateway.stop();
+});
+
+const toPath = (from: string, to: string): string =>
+  `/v1/quote?amount=1000000000000000000&token=ETH&fromChain=${from}&toChain=${to}&slippage=0.5`;
+const quote = (from: string, to: string) => gateway.get(toPath(from, to));
+const refused = {
+  status: 503,
+  body: {
+    code: "unavailable",
+    reason: "CHAIN_STALLED",
+    message: expect.stringMatching(/^linea stands still: its newest block is \d+ seconds old$/),
+  },
+};
+
+test("routes of a chain that stands still are refused, and served again once it has a new block", async () => {
+  // Until it stands still, all are quoted: the first answers come within the limit, and were not refused.
+  for (const [from, to] of [
+    [STOPPED, "arbitrum"],
+    ["arbitrum", STOPPED],
+    ["ethereum", STOPPED],
+    ["optimism", "arbitrum"],
+  ] as const)
+    await vi.waitFor(async () => {
+      await mine(STOPPED);
+      expect(await quote(from, to)).toMatchObject({ status: 200 });
+    }, PATIENCE);
+
+  await vi.waitFor(async () => expect(await quote(STOPPED, "arbitrum")).toMatchObject(refused), PATIENCE);
+  expect(await quote("arbitrum", STOPPED)).toMatchObject(refused);
+  expect(await quote("ethereum", STOPPED)).toMatchObject(refused);
+  await vi.waitFor(async () => expect(await quote("optimism", "arbitrum")).toMatchObject({ status: 200 }), PATIENCE);
+
+  const batch = `/v1/quotes?token=ETH&fromChain=arbitrum&slippage=0.5&amount=1000000000000000000&toChain=${STOPPED}&toChain=optimism`;
+  await vi.waitFor(async () => {
+    const { reason, message } = refused.body;
+    expect(await gateway.get(batch)).toMatchObject({
+      status: 200,
+      body: { results: [{ error: { reason, message } }, { quote: { amountIn: "1000000000000000000" } }] },
+    });
+  }, PATIENCE);
+  const ofCaller = `${toPath(STOPPED, "arbitrum")}&rpcUrl[${STOPPED}]=${encodeURIComponent(chains[STOPPED]?.url ?? "")}`;
+  expect(await gateway.get(ofCaller)).toMatchObject(refused);
+
+  const readiness = { reason: expect.stringContaining(`no new blocks on ${STOPPED}`) };
+  expect(await gateway.get("/readyz")).toMatchObject({ status: 200, body: { status: "degraded", ...readiness } });
+  const labels = { network: "mainnet", chain: STOPPED };
+  expect((await scrapeMetrics(gateway.metricsUrl)).value("hop_gateway_chain_stalled", labels)).toBe(1);
+
+  await mine(STOPPED);
+  await vi.waitFor(async () => expect(await quote(STOPPED, "arbitrum")).toMatchObject({ status: 200 }), PATIENCE);
+  expect((await scrapeMetrics(gateway.metricsUrl)).value("hop_gateway_chain_stalled", labels)).toBe(0);
+}, 600_000);
