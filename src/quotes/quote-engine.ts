@@ -36,8 +36,8 @@ export interface QuoteRequester {
 
 /**
  * Quotes transfers. All methods throw a ServiceError: INVALID_PARAMETER for an amount that a pool cannot swap, or that no
- * amount brings; UPSTREAM_UNAVAILABLE when a chain, the prices or the settings cannot be read; OVERLOADED when too much
- * work is pending.
+ * amount brings; CHAIN_STALLED when a chain of the route stands still; UPSTREAM_UNAVAILABLE when a chain, the prices or
+ * the settings cannot be read; OVERLOADED when too much work is pending.
  */
 export interface QuoteEngine {
   /** Quotes from the inputs that all callers share; synchronously if they are cached. */

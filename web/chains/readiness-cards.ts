@@ -6,7 +6,7 @@ import { formatChainName } from "../shared/format/chain-names.js";
 
 const STATUS_TEXTS: Readonly<Record<string, string>> = {
   ready: "All sources respond.",
-  degraded: "Some sources do not respond. Requests that do not need them are served.",
+  degraded: "Not everything works. Requests that do not need what fails are served.",
   unready: "The service does not accept requests.",
 };
 
