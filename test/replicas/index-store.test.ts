@@ -2,22 +2,26 @@ import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { getNetwork } from "../../src/hop/networks.js";
 import type { ChangedTransfer } from "../../src/transfers/index/store/changes/index-changes.js";
-import type { IndexStore } from "../../src/transfers/index/store/index-store.js";
 import { openIndex } from "../../src/transfers/index/store/open-index.js";
 import type { DeliveredRow } from "../../src/transfers/index/store/pages/delivered-statement.js";
-import { LIST_START, type ListPosition } from "../../src/transfers/index/store/pages/transfer-page.js";
+import {
+  LIST_START,
+  type ListPosition,
+  type TransferPage,
+} from "../../src/transfers/index/store/pages/transfer-page.js";
 import { createPostgresPool } from "../../src/transfers/index/store/postgres/connection/connection.js";
 import { createPostgresKysely } from "../../src/transfers/index/store/postgres/connection/database.js";
 import { copyIndexFile } from "../../src/transfers/index/store/postgres/copy-file.js";
 import { MIGRATIONS, migrateDatabase } from "../../src/transfers/index/store/postgres/migrate-database.js";
 import type { PostgresIndex } from "../../src/transfers/index/store/postgres/postgres-index.js";
-import type { EventRows } from "../../src/transfers/index/store/schema.js";
 import type { TransferIndexReader } from "../../src/transfers/index/store/transfer-index.js";
+import { createTiedSends, expectExactPages, PAGE_FILTERS, TIED_CHAIN_IDS } from "../support/index/paging.js";
+import { createRandom, createRandomEvents, listQueries, selectEvents } from "../support/index/random-events.js";
+import { writeEvents } from "../support/index/write-events.js";
 import { useTemporaryFolder } from "../support/temporary-folder.js";
 import { type PgBouncer, startPgBouncer } from "./support/pgbouncer.js";
 import { type PostgresServer, startPostgres } from "./support/postgres-server.js";
 import { openTestPostgresIndex, parseLocation } from "./support/postgres-test-index.js";
-import { createRandom, createRandomEvents, listQueries, selectEvents } from "./support/random-events.js";
 import { leftOut, pgBouncerProgram, postgresPrograms } from "./support/server-programs.js";
 
 const network = getNetwork("mainnet");
@@ -53,45 +57,13 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
     return index;
   }
 
-  /** Writes events as the sync does: a part, more of it, a reorg, final blocks, and the history before. */
-  async function write(store: IndexStore, events: EventRows, chainIds: readonly number[]): Promise<void> {
-    const block = (number: number) => ({
-      number,
-      hash: `0x${number.toString(16).padStart(64, "0")}`,
-      timestamp: 1_700_000_000 + number,
-    });
-    const readCursor = async (chainId: number) => {
-      const cursor = await store.readCursor(chainId);
-      if (cursor === undefined) throw new Error("no cursor");
-      return cursor;
-    };
-    for (const chainId of chainIds) {
-      await store.initializeCursor(chainId, block(50));
-      const part = (from: number, to: number) => selectEvents(events, chainId, from, to);
-      const options = { isFinal: false, observedAtMs: 1_700_000_500_000 };
-      await store.advance(await readCursor(chainId), part(51, 70), { ...options, to: block(70) });
-      await store.advance(await readCursor(chainId), part(71, 90), { ...options, to: block(90) });
-      await store.rollBack(await readCursor(chainId), block(70));
-      await store.advance(await readCursor(chainId), part(71, 100), { ...options, to: block(100) });
-      await store.finalize(await readCursor(chainId), block(70), part(51, 70));
-      // Two of the chains are not indexed from their beginning.
-      const isComplete = chainId % 3 !== 0;
-      await store.prepend(
-        await readCursor(chainId),
-        isComplete ? 0 : 20,
-        isComplete ? 0 : 1_700_000_020,
-        part(isComplete ? 1 : 20, 50),
-      );
-    }
-  }
-
   test.each([1, 2])("gives the answers of SQLite for every ID, hash and account, seed %i", async (seed) => {
     const { sends, deliveries, chainIds } = createRandomEvents(createRandom(seed), 250);
     const { pooled } = await createDatabase();
     const [postgres, sqlite] = [await open(pooled), await openIndex(`${folder()}/equal-${seed}`, network)];
     cleanups.push(() => sqlite.close());
     await postgres.migrate();
-    for (const { store } of [postgres, sqlite]) await write(store, { sends, deliveries }, chainIds);
+    for (const { store } of [postgres, sqlite]) await writeEvents(store, { sends, deliveries }, chainIds);
 
     const { ids, hashes, accounts } = listQueries({ sends, deliveries });
     let found = 0;
@@ -106,13 +78,16 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
     expect(found).toBeGreaterThan(500);
 
     let listed = 0;
-    for (const account of accounts) {
-      for (let after: ListPosition | undefined = LIST_START; after !== undefined; ) {
-        const from: ListPosition = after;
-        const page = sqlite.reader.readPage(account, from, 7);
-        expect(await postgres.reader.read((reader) => reader.readPage(account, from, 7))).toEqual(page);
-        listed += page.entries.length;
-        after = page.next;
+    for (const [i, account] of accounts.entries()) {
+      for (const filter of i < 2 ? PAGE_FILTERS : PAGE_FILTERS.slice(0, 1)) {
+        for (let after: ListPosition | undefined = LIST_START; after !== undefined; ) {
+          const rows = filter === PAGE_FILTERS[0] ? 7 : 80;
+          const request = { account, after, rows, limit: Math.min(rows, 30), filter };
+          const page: TransferPage = sqlite.reader.readPage(request);
+          expect(await postgres.reader.read((reader) => reader.readPage(request))).toEqual(page);
+          listed += page.entries.length;
+          after = page.next;
+        }
       }
     }
     expect(listed).toBeGreaterThan(250);
@@ -141,12 +116,21 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
     }
   });
 
+  test("pages of sends with the same time, transaction and key are exact", async () => {
+    const { pooled } = await createDatabase();
+    const postgres = await open(pooled);
+    await postgres.migrate();
+    const sends = createTiedSends();
+    await writeEvents(postgres.store, { sends, deliveries: [] }, TIED_CHAIN_IDS);
+    await expectExactPages((request) => postgres.reader.read((reader) => reader.readPage(request)), sends);
+  });
+
   test("an index file is copied with everything that it knows, also after an interruption", async () => {
     const { sends, deliveries, chainIds } = createRandomEvents(createRandom(5), 300);
     const file = `${folder()}/copied`;
     const sqlite = await openIndex(file, network);
     cleanups.push(() => sqlite.close());
-    await write(sqlite.store, { sends, deliveries }, chainIds);
+    await writeEvents(sqlite.store, { sends, deliveries }, chainIds);
     const postgres = await open((await createDatabase()).pooled);
     await postgres.migrate();
     const interrupted = new AbortController();
@@ -287,7 +271,7 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
     // The new version expands the tables; the old one keeps writing and reading, and starts again.
     const { sends, deliveries, chainIds } = createRandomEvents(createRandom(4), 100);
     await migrateDatabase(db, newer);
-    await write(old.store, { sends, deliveries }, chainIds);
+    await writeEvents(old.store, { sends, deliveries }, chainIds);
     const restarted = await open(pooled);
     await restarted.migrate();
     const id = listQueries({ sends, deliveries }).ids[0] ?? "";

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openIndex } from "../../src/transfers/index/store/open-index.js";
 import { backfillIndex } from "../../src/transfers/index/sync/index-sync.js";
 import { isFullEffort } from "../support/effort.js";
+import { createRandom } from "../support/index/random-events.js";
 import { buildService } from "../support/service/build-service.js";
 import { type ServiceProcess, startServiceProcess } from "../support/service/service-process.js";
 import { type ChainStub, createChainStub, serveChains } from "../support/stubs/chain-stub.js";
@@ -16,7 +17,6 @@ import {
 import { readAllRows } from "../unit/transfers/index/support/sync-harness.js";
 import { type PgBouncer, startPgBouncer } from "./support/pgbouncer.js";
 import { type PostgresServer, startPostgres } from "./support/postgres-server.js";
-import { createRandom } from "./support/random-events.js";
 import { leftOut, pgBouncerProgram, postgresPrograms } from "./support/server-programs.js";
 
 // Three replicas, of which the leader is killed again and again, during the backfill and at the head of a chain with reorgs.

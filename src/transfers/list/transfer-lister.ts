@@ -3,7 +3,12 @@ import { ServiceError } from "../../errors.js";
 import type { Chain, Network } from "../../hop/networks.js";
 import { catchMaybeAsync, type MaybePromise, mapMaybeAsync } from "../../resilience/maybe-async.js";
 import type { IndexedTransfer } from "../index/store/pages/transfer-page.js";
-import { LIST_START, type ListPosition, type TransferPage } from "../index/store/pages/transfer-page.js";
+import {
+  LIST_START,
+  type ListPosition,
+  type PageRequest,
+  type TransferPage,
+} from "../index/store/pages/transfer-page.js";
 import type { TransferIndexReader } from "../index/store/transfer-index.js";
 import { createFairSemaphore } from "../spend/fair-semaphore.js";
 import { buildTransferStatus, type TransferState, type TransferStatus } from "../status.js";
@@ -67,9 +72,9 @@ export interface TransferListerDeps {
   readonly now: () => number;
 }
 
-/** Sends per read: some three milliseconds in which the event loop serves nobody else. */
+/** Sends that a read returns: some three milliseconds in which the event loop serves nobody else. */
 const ROWS_PER_READ = 100;
-/** Sends that a page reads at most: those of pages that a filter leaves nearly empty. */
+/** Sends that a page considers at most: those of pages that a filter leaves nearly empty. */
 const MAX_ROWS_PER_PAGE = 1_000;
 /** A page ends after as many IDs of other transfers, of which a transaction may have hundreds: some 700 KB. */
 const MAX_OTHER_IDS_PER_PAGE = 10_000;
@@ -107,8 +112,8 @@ export function createTransferLister({ readIndex, network, now }: TransferLister
     list(filter, after, pageSize, context) {
       const page = new PageBuilder(filter, pageSize, after ?? LIST_START);
       const readMore = (): MaybePromise<void> => {
-        const rows = read((index) => index.readPage(filter.account, page.position, page.countRowsToRead()), context);
-        return mapMaybeAsync(rows, (part) => page.add(part));
+        const part = read((index) => index.readPage(page.nextRequest()), context);
+        return mapMaybeAsync(part, (transfers) => page.add(transfers));
       };
       const finish = (): MaybePromise<TransferList> =>
         mapMaybeAsync(readCoveredFrom(context), (coveredFromSeconds) => ({
@@ -161,13 +166,28 @@ class PageBuilder {
     );
   }
 
-  /** One more than the page takes, so that a full page knows whether it is the last. With a filter, any number may match. */
-  countRowsToRead(): number {
-    return this.isFiltered ? ROWS_PER_READ : Math.min(ROWS_PER_READ, this.pageSize - this.transfers.length + 1);
+  /** With a filter, the first read considers few sends: often enough of them match. */
+  nextRequest(): PageRequest {
+    const { account, state, token, source, destination } = this.filter;
+    // One more than the page takes, so that a full page knows whether it is the last.
+    const limit = Math.min(ROWS_PER_READ, this.pageSize - this.transfers.length + 1);
+    const filteredRows = this.rowsRead === 0 ? ROWS_PER_READ : MAX_ROWS_PER_PAGE - this.rowsRead;
+    return {
+      account,
+      after: this.position,
+      rows: this.isFiltered ? filteredRows : limit,
+      limit,
+      filter: {
+        token,
+        sourceChainId: source?.chainId,
+        destinationChainId: destination?.chainId,
+        isDelivered: state && state === "BONDED",
+      },
+    };
   }
 
-  add({ entries, next }: TransferPage): void {
-    this.rowsRead += ROWS_PER_READ;
+  add({ entries, next, rows }: TransferPage): void {
+    this.rowsRead += rows;
     for (const { transfer, position } of entries) {
       if (this.transfers.length >= this.pageSize || this.otherIds >= MAX_OTHER_IDS_PER_PAGE) return;
       this.position = position;

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,24 +29,38 @@ export interface PostgresServer extends ServerProcess {
 /** Durable against the death of the server, which the tests cause; not against that of the machine. */
 const SETTINGS = ["fsync=off", "max_connections=200", "shared_buffers=64MB", "wal_level=replica", "hot_standby=on"];
 
-export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+/** @param keptFolder folder whose data are used, created if they are missing, and kept; undefined: a temporary one */
+export async function startPostgres(
+  settings: readonly string[] = [],
+  keptFolder: string | undefined = undefined,
+): Promise<PostgresServer> {
   const user = findServerUser("postgres");
-  const folder = await mkdtemp(join(tmpdir(), "hop-postgres-"));
+  const folder = keptFolder ?? (await mkdtemp(join(tmpdir(), "hop-postgres-")));
+  await mkdir(folder, { recursive: true });
+  const data = join(folder, "data");
+  if (!existsSync(data)) await initializeData(folder, data, user);
+  const server = await createServer(folder, data, settings, keptFolder !== undefined);
+  await server.start();
+  return server;
+}
+
+async function initializeData(folder: string, data: string, user: ReturnType<typeof findServerUser>): Promise<void> {
   await giveFolder(folder, user);
   const passwordFile = join(folder, "password");
   await writeFile(passwordFile, POSTGRES_PASSWORD, { mode: 0o644 });
-  const data = join(folder, "data");
   await runProgram(
     join(postgresPrograms ?? "", "initdb"),
     ["-D", data, "-U", POSTGRES_USER, "-A", "scram-sha-256", "--pwfile", passwordFile, "--no-sync", "-E", "UTF8"],
     { ...user, env: { LC_ALL: "C.UTF-8", PATH: process.env.PATH } },
   );
-  const server = await createServer(folder, data, settings);
-  await server.start();
-  return server;
 }
 
-async function createServer(folder: string, data: string, settings: readonly string[]): Promise<PostgresServer> {
+async function createServer(
+  folder: string,
+  data: string,
+  settings: readonly string[],
+  isKept = false,
+): Promise<PostgresServer> {
   const user = findServerUser("postgres");
   const port = await findFreePort();
   const url = (database: string): string =>
@@ -97,6 +112,8 @@ async function createServer(folder: string, data: string, settings: readonly str
       return standby;
     },
     async close() {
+      // SIGINT: it writes what is in memory, and waits for nobody.
+      if (isKept) return server.stop("SIGINT");
       await server.kill();
       await rm(folder, { recursive: true, force: true });
     },

@@ -1,3 +1,6 @@
+import type { FoundDelivery } from "./row-mapping.js";
+import type { EqualSend } from "./transfer-statements.js";
+
 // A completion on an L2 names no transfer, only its values. Transfers from L1 with equal values are delivered in the order
 // in which they were sent: each completion delivers one of them, and never before it was sent. A completion that precedes
 // every remaining send belongs to a send that is not in the list.
@@ -29,7 +32,7 @@ export function matchCompletions<
 const CLOCK_SKEW_SECONDS = 60;
 
 /** Where the indexed history of a chain begins. */
-export interface HistoryStart {
+interface HistoryStart {
   /** 0: at the chain's beginning. */
   readonly from_block: number;
   /** Unix seconds. */
@@ -64,6 +67,43 @@ export function canMatchCompletions(
   return isUnique || hasCompleteHistory(source) || send.timestamp >= source.from_timestamp + MAX_TRANSIT_SECONDS;
 }
 
-export function hasCompleteHistory({ from_block }: HistoryStart): boolean {
+function hasCompleteHistory({ from_block }: HistoryStart): boolean {
   return from_block === 0;
+}
+
+/** The delivery of a transfer, if there is one, and whether the index can tell. */
+export interface DeliveryOutcome {
+  readonly delivery: FoundDelivery | undefined;
+  readonly isUnambiguous: boolean;
+}
+
+/** What the delivery of a transfer from L1 follows from. */
+export interface L1Evidence {
+  /** All equal sends, the transfer included, in the order of their chain. */
+  readonly equalSends: readonly EqualSend[];
+  /** Their deliveries in the order of their chain. */
+  readonly deliveries: readonly FoundDelivery[];
+  /** undefined for a chain that is not indexed. */
+  readonly source: HistoryStart | undefined;
+  readonly destination: HistoryStart | undefined;
+}
+
+export const AMBIGUOUS: DeliveryOutcome = Object.freeze({ delivery: undefined, isUnambiguous: false });
+
+/** Matches the delivery of a transfer from L1. @param send one of `equalSends` */
+export function matchL1Delivery(
+  send: EqualSend,
+  { equalSends, deliveries, source, destination }: L1Evidence,
+): DeliveryOutcome {
+  if (!source || !destination || !canMatchCompletions(send, equalSends, source, destination)) return AMBIGUOUS;
+  // With the complete history of both chains the order alone decides, whatever the clocks say.
+  const isComplete = hasCompleteHistory(source) && hasCompleteHistory(destination);
+  const completions = deliveries.map((row) => ({ row, timestamp: isComplete ? null : row.timestamp }));
+  return { delivery: matchCompletions(equalSends, completions).get(send)?.row, isUnambiguous: true };
+}
+
+/** Converts the columns of a cursor that were joined to a send. */
+export function toHistoryStart(fromBlock: number | null, fromTimestamp: number | null): HistoryStart | undefined {
+  if (fromBlock === null || fromTimestamp === null) return undefined;
+  return { from_block: fromBlock, from_timestamp: fromTimestamp };
 }

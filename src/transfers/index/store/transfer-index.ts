@@ -1,12 +1,12 @@
 import { isBytes32 } from "../../../chain/hex.js";
 import { getCctpDomain } from "../../../hop/cctp/cctp.js";
 import type { Chain, Network } from "../../../hop/networks.js";
+import { AMBIGUOUS, type DeliveryOutcome, matchL1Delivery, toHistoryStart } from "./completion-matching.js";
 import { encodeCctpKey } from "./correlation-key.js";
 import { hexToBytes } from "./hex.js";
 import { type IndexCoverage, toCoverage, toCoverageTimes } from "./index-coverage.js";
-import { AMBIGUOUS, type DeliveryOutcome, matchL1Delivery, toHistoryStart } from "./l1-delivery.js";
 import { createPageReader } from "./pages/read-page.js";
-import type { IndexedTransfer, ListPosition, TransferPage } from "./pages/transfer-page.js";
+import type { IndexedTransfer, PageRequest, TransferPage } from "./pages/transfer-page.js";
 import {
   getJoinedDelivery,
   isBlockFinal,
@@ -27,11 +27,8 @@ export interface TransferIndexReader {
    * several for a nonce that several source chains use.
    */
   findByTransferId(id: string): readonly IndexedTransfer[];
-  /**
-   * Reads the transfers that an address sent or receives, newest first.
-   * @param limit maximum number of transfers to read; those to chains that the network does not have are left out
-   */
-  readPage(account: string, after: ListPosition, limit: number): TransferPage;
+  /** Reads the transfers that an address sent or receives, newest first; those to chains that the network does not have are left out. */
+  readPage(request: PageRequest): TransferPage;
   /** Returns the indexed range of a chain; undefined when it is not indexed yet. */
   getCoverage(slug: string): IndexCoverage | undefined;
   close(): void;

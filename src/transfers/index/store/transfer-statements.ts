@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { ListPosition } from "./pages/transfer-page.js";
+import type { PageRequest } from "./pages/transfer-page.js";
 import type { CursorRow, EventPosition, IndexTables, SendRow } from "./schema.js";
 
 /** Everything that a status needs of a send, of one of its deliveries and of both chains. Bytes are hex with 0x. */
@@ -61,6 +61,8 @@ export interface EqualSend extends EventPosition {
 export interface ListedRow extends TransferRow {
   /** Unix seconds; see `first_timestamp` in schema.ts. */
   readonly listed_at: number;
+  /** Place among the sends that were considered, from 1, newest first. */
+  readonly place: number;
 }
 
 /** The statements of a reader of the index. Each reads a consistent state by itself. */
@@ -75,8 +77,8 @@ export interface TransferStatements {
   deliveriesByKey(key: Uint8Array): readonly DeliverySummary[];
   /** Reads equal sends from L1 in the order of the chain. */
   equalL1Sends(key: Uint8Array): readonly EqualSend[];
-  /** Reads the sends of an account after a position, newest first; each once per delivery, in no order. */
-  page(account: string, after: ListPosition, limit: number): readonly ListedRow[];
+  /** Reads the sends of an account that may match, and the last one that it has considered; each once per delivery, in no order. */
+  page(request: PageRequest): readonly ListedRow[];
   cursor(chainId: number): CursorRow | undefined;
 }
 

@@ -57,7 +57,7 @@ function setup({ transfers = [], coverage = {}, isOpen = true }: Setup) {
     findByTransactionHash: (hash) =>
       all.filter((stored) => [stored.sent.transactionHash, stored.delivery?.transactionHash].includes(hash)),
     findByTransferId: (id) => all.filter((stored) => stored.sent.id === id),
-    readPage: () => ({ entries: [], next: undefined }),
+    readPage: () => ({ entries: [], next: undefined, rows: 0 }),
     getCoverage,
     close: () => {},
   };

@@ -42,11 +42,36 @@ export const LIST_START: ListPosition = {
   logIndex: 0,
 };
 
+/** Which transfers of an account to read; undefined: any. */
+export interface PageFilter {
+  /** Symbol of the token. */
+  readonly token?: string | undefined;
+  readonly sourceChainId?: number | undefined;
+  readonly destinationChainId?: number | undefined;
+  /** Whether the index knows of a delivery. */
+  readonly isDelivered?: boolean | undefined;
+}
+
+/** Which part of the list of an account to read. */
+export interface PageRequest {
+  /** Address of the sender or the recipient. */
+  readonly account: string;
+  readonly after: ListPosition;
+  /** Maximum number of sends to consider. */
+  readonly rows: number;
+  /** Maximum number of sends to return. */
+  readonly limit: number;
+  readonly filter: PageFilter;
+}
+
 /** A part of the list of an account. */
 export interface TransferPage {
+  /** All that match the filter, and perhaps a few others. */
   readonly entries: readonly ListEntry[];
-  /** Position of the last send that was read; undefined at the end of the list. */
+  /** Position of the last send that was considered; undefined at the end of the list. */
   readonly next: ListPosition | undefined;
+  /** Number of sends that were considered, if there is a next one. */
+  readonly rows: number;
 }
 
 export interface ListEntry {

@@ -1,4 +1,5 @@
 import { bytesToHex, hexToBytes } from "../hex.js";
+import type { PageRequest } from "../pages/transfer-page.js";
 import type { CursorRow } from "../schema.js";
 import type { DeliverySummary, EqualSend, ListedRow, TransferRow, TransferStatements } from "../transfer-statements.js";
 
@@ -19,7 +20,7 @@ export interface MissingReads {
   /** Keys as hex by statement, in the order in which they were asked for. */
   readonly keyed: ReadonlyMap<KeyedStatement, ReadonlySet<string>>;
   /** Pages of the lists of accounts, by their recording keys. */
-  readonly pages: ReadonlyMap<string, Parameters<TransferStatements["page"]>>;
+  readonly pages: ReadonlyMap<string, PageRequest>;
   readonly cursors: boolean;
 }
 
@@ -42,7 +43,7 @@ export function createRecordedStatements(): RecordedStatements {
   const recorded = new Map<string, readonly KeyedRow[]>();
   let cursors: ReadonlyMap<number, CursorRow> | undefined;
   let missing = new Map<KeyedStatement, Set<string>>();
-  let missingPages = new Map<string, Parameters<TransferStatements["page"]>>();
+  let missingPages = new Map<string, PageRequest>();
   const pages = new Map<string, readonly ListedRow[]>();
   let isCursorMissing = false;
 
@@ -62,7 +63,7 @@ export function createRecordedStatements(): RecordedStatements {
       deliveriesByHash: (hash) => read("deliveriesByHash", hash),
       deliveriesByKey: (key) => read("deliveriesByKey", key),
       equalL1Sends: (key) => read("equalL1Sends", key),
-      page(...page) {
+      page(page) {
         const key = JSON.stringify(page);
         const rows = pages.get(key);
         if (rows === undefined) missingPages.set(key, page);

@@ -45,7 +45,7 @@ export function compileStatements(): RunMissing {
       "arrival_key",
     ),
   };
-  const page = selectPage(db, toHexText).compile().sql;
+  const page = selectPage(db, toHexText, "ctid").compile().sql;
   const cursors = db.selectFrom("cursors").selectAll().compile().sql;
 
   return async (connection, missing, recorded) => {
@@ -57,7 +57,7 @@ export function compileStatements(): RunMissing {
       for (const [key, keyRows] of byKey) recorded.addRows(statement, key, keyRows as never);
     }
     for (const [key, request] of missing.pages)
-      recorded.addPage(key, (await connection.query<ListedRow>(page, toPageParameters(...request))).rows);
+      recorded.addPage(key, (await connection.query<ListedRow>(page, toPageParameters(request))).rows);
     if (missing.cursors) recorded.addCursors((await connection.query<CursorRow>(cursors)).rows);
   };
 }

@@ -56,7 +56,7 @@ function prepareTransferStatements(connection: SqliteConnection, keysPerQuery: r
     selectDeliveries(db, toHexText).where("arrival_key", "=", placeholder),
   );
   const equalL1Sends = prepare<EqualSend>(selectEqualL1Sends(db).where("arrival_key", "=", placeholder));
-  const page = prepare<ListedRow>(selectPage(db, toHexText));
+  const page = prepare<ListedRow>(selectPage(db, toHexText, "rowid"));
   const cursor = prepare<CursorRow>(db.selectFrom("cursors").selectAll().where("chain_id", "=", 0));
   return {
     transfersByKeys(keys) {
@@ -68,7 +68,7 @@ function prepareTransferStatements(connection: SqliteConnection, keysPerQuery: r
     deliveriesByHash,
     deliveriesByKey,
     equalL1Sends,
-    page: (account, after, limit) => page(...toPageParameters(account, after, limit)),
+    page: (request) => page(...toPageParameters(request)),
     cursor: (chainId) => cursor(chainId)[0],
   };
 }

@@ -67,7 +67,7 @@ export function toHexText(column: string): RawBuilder<string> {
 export function prepareQuery<Row>(
   connection: SqliteConnection,
   query: string,
-): (...parameters: readonly (Uint8Array | number)[]) => Row[] {
+): (...parameters: readonly (Uint8Array | number | string | null)[]) => Row[] {
   const statement = connection.prepare<unknown[], readonly unknown[]>(query).raw(true);
   const names = statement.columns().map(({ name }) => name);
   // The driver's own objects are dictionaries, which are slow to create and to read.
