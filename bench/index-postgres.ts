@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { totalmem } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
 import { getNetwork } from "../src/hop/networks.js";
@@ -7,17 +8,22 @@ import { LIST_START } from "../src/transfers/index/store/pages/transfer-page.js"
 import { parsePostgresUrl } from "../src/transfers/index/store/postgres/connection/location.js";
 import { openPostgresIndex } from "../src/transfers/index/store/postgres/postgres-index.js";
 import type { TransferIndexReader } from "../src/transfers/index/store/transfer-index.js";
+import { startPostgres } from "../test/replicas/support/postgres-server.js";
 import { ACCOUNT_SQL, fillIndex, KEY_SQL } from "./support/postgres-fill.js";
 
-// Measures look-ups, pages and delivery times of an index in PostgreSQL. Fills an empty database first:
+// Measures look-ups, pages and delivery times of an index in PostgreSQL, which it fills first. The server is its own, and its
+// data are removed at the end, or kept for the next run: DATA_DIRECTORY=<folder>. Or it uses an empty database of another server:
 //   INDEX=postgres://... TRANSFERS=10000000 npm run bench:index-postgres
 
 const TRANSFERS = Number(process.env.TRANSFERS ?? 1_000_000);
 const LOOKUPS = 5_000;
-const PAGES = 2_000;
+const PAGES = 1_000;
 const PAGE_SIZE = 50;
+/** One more, as the service reads it. */
+const PAGE = { after: LIST_START, rows: PAGE_SIZE + 1, limit: PAGE_SIZE + 1, filter: {} };
 
-const primary = parsePostgresUrl(process.env.INDEX ?? "");
+const server = process.env.INDEX === undefined ? await startOwnServer() : undefined;
+const primary = parsePostgresUrl(process.env.INDEX ?? (await server?.openDatabase()) ?? "");
 if (primary === undefined) throw new Error("INDEX is not postgres://...");
 const network = getNetwork("mainnet");
 const chainIds = [...network.chains.values()].map(({ chainId }) => chainId);
@@ -32,6 +38,35 @@ const index = await openPostgresIndex({
 });
 const run = async (text: string): Promise<Record<string, unknown>[]> =>
   (await sql.raw<Record<string, unknown>>(text).execute(index.db)).rows;
+
+/** Starts a server that may use half of the memory, as one on a machine of its own would. */
+async function startOwnServer() {
+  const megabytes = Math.floor(totalmem() / 2 / 2 ** 20);
+  const settings = [`shared_buffers=${megabytes}MB`, "max_wal_size=8GB", "maintenance_work_mem=512MB"];
+  const server = await startPostgres(settings, process.env.DATA_DIRECTORY);
+  return {
+    close: server.close,
+    /** Returns the URL of the database of this number of transfers. */
+    async openDatabase() {
+      const name = `transfers_${TRANSFERS}`;
+      const existing = await server.query(`select 1 from pg_database where datname = '${name}'`);
+      if (existing.length === 0) await server.query(`create database ${name}`);
+      return server.url(name);
+    },
+  };
+}
+
+/** Loads the tables into the memory of the server, if this user may do so. */
+async function loadIntoMemory(): Promise<void> {
+  const startedAt = performance.now();
+  try {
+    await run("create extension if not exists pg_prewarm");
+    await run("select pg_prewarm(oid) from pg_class where relname ~ '^(sends|deliveries)'");
+    console.log(`loaded into memory in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
+  } catch {
+    console.log("not loaded into memory: this user may not create the extension pg_prewarm");
+  }
+}
 
 async function measure(name: string, count: number, work: (number: number) => Promise<number>): Promise<void> {
   const times: number[] = [];
@@ -66,6 +101,7 @@ try {
   console.log(
     `${(Number(size?.bytes) / 1e9).toFixed(1)} GB, ${Math.round(Number(size?.bytes) / TRANSFERS)} bytes a transfer`,
   );
+  await loadIntoMemory();
   const find = (query: (reader: TransferIndexReader) => readonly unknown[]) =>
     index.reader.read(query).then((transfers) => transfers.length);
   const ids = await listKeys(KEY_SQL.transferId);
@@ -74,21 +110,24 @@ try {
   const accounts = {
     "1 transfer": await listKeys((number) => ACCOUNT_SQL.single(`(${number} / 10 * 10 + 1)`)),
     "100 transfers": await listKeys((number) => ACCOUNT_SQL.ordinary(`(${number} / 10 * 10 + 5)`, TRANSFERS)),
-    [`${TRANSFERS / 10} transfers`]: await listKeys(ACCOUNT_SQL.frequent),
+    largest: await listKeys(ACCOUNT_SQL.frequent),
   };
-  for (const pass of ["first pass", "second pass"]) {
-    await measure(`by transfer ID, ${pass}`, LOOKUPS, (n) => find((reader) => reader.findByTransferId(ids(n))));
-    await measure(`by sending transaction, ${pass}`, LOOKUPS, (n) =>
-      find((reader) => reader.findByTransactionHash(sent(n))),
+  await measure("by transfer ID", LOOKUPS, (n) => find((reader) => reader.findByTransferId(ids(n))));
+  await measure("by sending transaction", LOOKUPS, (n) => find((reader) => reader.findByTransactionHash(sent(n))));
+  await measure("by delivering transaction", LOOKUPS, (n) =>
+    find((reader) => reader.findByTransactionHash(delivered(n))),
+  );
+  for (const [name, account] of Object.entries(accounts))
+    await measure(`page of ${PAGE_SIZE}, account with ${name}`, PAGES, (n) =>
+      find((reader) => reader.readPage({ ...PAGE, account: account(n) }).entries),
     );
-    await measure(`by delivering transaction, ${pass}`, LOOKUPS, (n) =>
-      find((reader) => reader.findByTransactionHash(delivered(n))),
+  for (const [name, filter] of Object.entries({
+    "a token without transfers": { token: "HOP" },
+    pending: { isDelivered: false },
+  }))
+    await measure(`1,000 transfers of the largest account, filtered by ${name}`, PAGES / 5, (n) =>
+      find((reader) => reader.readPage({ ...PAGE, account: accounts.largest(n), rows: 1_000, filter }).entries),
     );
-    for (const [name, account] of Object.entries(accounts))
-      await measure(`page of ${PAGE_SIZE}, account with ${name}, ${pass}`, PAGES, (n) =>
-        find((reader) => reader.readPage(account(n), LIST_START, PAGE_SIZE).entries),
-      );
-  }
   await measure("by an unknown transaction hash", LOOKUPS, () => {
     const unknown = `0x${randomBytes(32).toString("hex")}`;
     return find((reader) => reader.findByTransactionHash(unknown));
@@ -101,4 +140,5 @@ try {
 } finally {
   stopping.abort();
   await index.close();
+  await server?.close();
 }
