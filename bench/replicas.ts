@@ -10,8 +10,8 @@ import { runBench } from "./support/server-process.js";
 import { type ServiceProcess, startService } from "./support/service-process.js";
 import { timedGet } from "./support/timed-get.js";
 
-// Measures three replicas with Redis beside one without: upstream requests, quotes at hand while Redis is well, paused and
-// gone, and what Redis gets. The local chains produce blocks about as often as the real ones.
+// Measures three replicas with Redis beside one without: upstream requests, quotes at hand while Redis is well, paused,
+// gone, flushed and full of garbage, and what Redis gets. The local chains produce blocks about as often as the real ones.
 
 const REPLICAS = 3;
 const ROUTES = 10;
@@ -22,6 +22,9 @@ const ROUNDS = 3;
 const ROUND_SECONDS = 8;
 const WARM_UP_SECONDS = 6;
 const LIMIT = "1000000";
+const FAULT_SECONDS = 10;
+/** Between two attacks on what is in Redis. */
+const FAULT_INTERVAL_MS = 500;
 
 interface Fleet {
   readonly name: string;
@@ -53,15 +56,16 @@ async function measure(environment: Readonly<Record<string, string>>): Promise<v
     const three = await start("three, with Redis", REPLICAS, { SHARED_STATE: redis.url });
     await measureUpstreams(three, routes);
     await measureRedis(redis, three, routes);
-    await measurePause(redis, three, routes);
+    await measureFaults(redis, three, routes);
     await stop(three);
     const limits = { IP_RATE_LIMIT_REQ_PER_SEC: LIMIT };
     const alone = await start("limit counted in the process", 1, limits);
+    await quote(alone, routes, WARM_UP_SECONDS);
     await measureLatency(alone, routes);
     await stop(alone);
     const counted = await start("limit counted by Redis", 1, { ...limits, SHARED_STATE: redis.url });
-    await measureLatency(counted, routes);
-    await measurePause(redis, counted, routes);
+    await quote(counted, routes, WARM_UP_SECONDS);
+    await measureFaults(redis, counted, routes);
   } finally {
     await Promise.all(fleets.map(stop));
     await redis.close();
@@ -129,27 +133,48 @@ async function readRedisStats(redis: RedisServer): Promise<(name: string) => num
 }
 
 async function measureLatency(fleet: Fleet, routes: readonly Route[]): Promise<void> {
-  await quote(fleet, routes, WARM_UP_SECONDS);
   const { median, p99, refused } = await quote(fleet, routes, ROUND_SECONDS);
   console.log(`  ${fleet.name}: p50 ${median.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms, ${refused} refused`);
 }
 
-/** Quotes while Redis is stopped, and while it is gone. */
-async function measurePause(redis: RedisServer, fleet: Fleet, routes: readonly Route[]): Promise<void> {
-  for (const [what, begin, end] of [
-    ["paused", () => redis.signalAll("SIGSTOP"), () => redis.signalAll("SIGCONT")],
-    ["killed", () => redis.kill(), () => redis.start()],
-  ] as const) {
-    const quotes = quote(fleet, routes, ROUND_SECONDS);
+/** Quotes while Redis is well and while something is wrong with it, in turn. */
+async function measureFaults(redis: RedisServer, fleet: Fleet, routes: readonly Route[]): Promise<void> {
+  for (const [what, begin, end] of listFaults(redis)) {
+    await measureLatency(fleet, routes);
+    const quotes = quote(fleet, routes, FAULT_SECONDS + 2);
     await sleep(1_000);
     await begin();
-    const { median, p99, refused } = await quotes;
+    await sleep(FAULT_SECONDS * 1_000);
     await end();
+    const { median, p99, refused } = await quotes;
     console.log(
       `  ${fleet.name}, Redis ${what}: p50 ${median.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms, ${refused} refused`,
     );
     await sleep(3_000);
   }
+}
+
+type Fault = readonly [name: string, begin: () => Promise<unknown>, end: () => Promise<unknown>];
+
+function listFaults(redis: RedisServer): readonly Fault[] {
+  let timer: NodeJS.Timeout | undefined;
+  const repeat = (work: () => Promise<unknown>) => async () => {
+    timer = setInterval(() => void work(), FAULT_INTERVAL_MS);
+  };
+  const stop = async () => clearInterval(timer);
+  return [
+    ["paused", () => redis.signalAll("SIGSTOP"), () => redis.signalAll("SIGCONT")],
+    ["killed", () => redis.kill(), () => redis.start()],
+    ["flushed again and again", repeat(() => redis.command("FLUSHALL")), stop],
+    ["full of garbage", repeat(() => spoil(redis)), stop],
+  ];
+}
+
+/** Puts nonsense under all keys and into all channels that there are. */
+async function spoil(redis: RedisServer): Promise<void> {
+  for (const key of (await redis.command("KEYS", "*")) as string[]) await redis.command("SET", key, "nonsense");
+  for (const channel of (await redis.command("PUBSUB", "CHANNELS")) as string[])
+    await redis.command("PUBLISH", channel, "nonsense");
 }
 
 await runBench(() => withLocalNetwork(measure));
