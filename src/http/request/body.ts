@@ -54,7 +54,8 @@ export function startBodyTimer(
   const timer = setTimeout(
     // What has arrived by now is read first: a late event loop is not the caller's delay.
     () => setImmediate(() => isStopped || onTimeout(isDeadline ? "deadline" : "timeout")),
-    isDeadline ? remainingMs : timeoutMs,
+    // Node.js 24 warns of a negative delay.
+    isDeadline ? Math.max(remainingMs, 0) : timeoutMs,
   );
   return () => {
     isStopped = true;

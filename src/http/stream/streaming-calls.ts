@@ -102,7 +102,7 @@ class OpenStream implements MessageStream<Message> {
     else if (remainingMs !== undefined) {
       this.timer = setTimeout(
         () => this.end(new ConnectError("the operation timed out", Code.DeadlineExceeded)),
-        remainingMs,
+        Math.max(remainingMs, 0),
       );
     }
   }
