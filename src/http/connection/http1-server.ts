@@ -8,6 +8,12 @@ import type { ResponseMonitor } from "./response-monitor.js";
 /** How long the peer of a rejected connection may take to close. Closing at once would often lose the response. */
 const LINGER_MS = 1000;
 
+/**
+ * How long an idle connection stays open beyond the time that Keep-Alive announces: a request that its caller sent in time
+ * may be on its way, or wait to be read here.
+ */
+const KEEP_ALIVE_GRACE_MS = 1000;
+
 /** Input that Node.js does not pass on as a request. */
 export interface HttpProtocolError {
   /** Code of the error of Node.js, CONNECT_METHOD, or one of SESSION_ERROR_CODES. */
@@ -96,6 +102,12 @@ export function serveHttp1(
   http1.on("request", serve);
   // RFC 9110 10.1.1: an unknown expectation may be ignored.
   http1.on("checkExpectation", serve);
+
+  // No other timeout is set on these sockets, and the next request clears this one.
+  http1.on("timeout", (socket: Socket) => {
+    if (socket.timeout === KEEP_ALIVE_GRACE_MS) socket.destroy();
+    else socket.setTimeout(KEEP_ALIVE_GRACE_MS);
+  });
 
   const rejected = new WeakSet<Duplex>();
   function reject(socket: Duplex, response: string | undefined): void {

@@ -88,11 +88,20 @@ interface Http1Connection {
   close(): void;
 }
 
-/** Sends one request at a time on one connection, and reconnects when the server has closed it. */
+/** Sends one request at a time on one connection, and reconnects when the server has closed it or soon may. */
 function createHttp1Connection(port: number): Http1Connection {
   let socket: Socket | undefined;
   let received: Buffer = Buffer.alloc(0);
   let onChange = (_isClosed: boolean): void => {};
+  /** When the server may close the connection if it is idle until then. */
+  let expiresAt = Number.POSITIVE_INFINITY;
+
+  function closeIfExpired(): void {
+    const expired = performance.now() < expiresAt ? undefined : socket;
+    if (expired === undefined) return;
+    socket = undefined;
+    expired.destroy();
+  }
 
   function open(): Socket {
     const opened = connect(port, "127.0.0.1");
@@ -113,11 +122,14 @@ function createHttp1Connection(port: number): Http1Connection {
   return {
     send(bytes, isHead) {
       received = Buffer.alloc(0);
+      closeIfExpired();
       socket ??= open();
       return new Promise((resolve) => {
         const done = (answer: HttpResult, isReusable: boolean): void => {
           clearTimeout(timer);
           onChange = () => {};
+          const seconds = answer.kind === "answer" && /timeout=(\d+)/.exec(answer.headers["keep-alive"] ?? "")?.[1];
+          expiresAt = seconds ? performance.now() + Number(seconds) * 1000 : Number.POSITIVE_INFINITY;
           if (!isReusable) {
             const used = socket;
             socket = undefined;

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect as connectHttp2, constants, type IncomingHttpHeaders } from "node:http2";
+import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { GetQuoteRequestSchema, GetQuoteResponseSchema } from "../../../../gen/hop/bridge/v1/bridge_pb.js";
 import { createHttpServer } from "../../../../src/http/server.js";
 import { callUnaryGrpc, createGrpcClient } from "../support/grpc-client.js";
@@ -92,7 +93,24 @@ describe("a slow or silent connection is closed", () => {
     const { port } = await startTestServer({ limits });
     const { text, ms } = await closedAfter(port, `${GET}\r\n`);
     expect(text).toMatch(/^HTTP\/1\.1 200 OK/);
+    // A second after the time that it announces.
+    expect(ms).toBeGreaterThan(limits.keepAliveMs + 900);
     expect(ms).toBeLessThan(60_000);
+  });
+
+  test("not between two requests of HTTP/1.1 while the second may be on its way", async () => {
+    const setTimeoutOfSockets = vi.spyOn(Socket.prototype, "setTimeout");
+    const { port } = await startTestServer({ limits: { ...limits, keepAliveMs: 50 } });
+    const socket = await openRawSocket(port);
+    const read = async () => ((await once(socket, "data")) as [Buffer])[0].toString();
+    const isInGrace = () => setTimeoutOfSockets.mock.calls.some(([ms]) => ms === 1000);
+    socket.write(`${GET}\r\n`);
+    expect(await read()).toMatch(/^HTTP\/1\.1 200 OK/);
+    await expect.poll(isInGrace, { interval: 1 }).toBe(true);
+    socket.write(`${GET}\r\n`);
+    expect(await read()).toMatch(/^HTTP\/1\.1 200 OK/);
+    setTimeoutOfSockets.mockRestore();
+    socket.destroy();
   });
 
   test("between two requests of HTTP/2, but not during a request", async () => {
