@@ -79,11 +79,16 @@ export function createRateLimiter({ requests, windowMs, onFailure, sharedCounts 
           // Whole seconds, which only the store's client would use; it counts per window instead.
           duration: Math.ceil(windowMs / 1000),
           keyPrefix: "",
-          storeClient: createStoreClient(sharedCounts, windowMs),
+          storeClient: createStoreClient(sharedCounts, windowMs, (caller, count, msLeft) => {
+            if (count > requests) overLimitUntil.set(caller, performance.now() + msLeft);
+          }),
           insuranceLimiter: localLimiter,
-          // Calls of a caller that is over the limit do not reach the store until its window ends.
-          inMemoryBlockOnConsumed: requests + 1,
         });
+  /**
+   * When the windows of callers end that are over the limit of all replicas: until then their calls are not counted. The
+   * package has this too, but searches all of them for each new one.
+   */
+  const overLimitUntil = new Map<string, number>();
   /** Ends of the windows that began in this process, by caller, oldest first. */
   const windowEnds = new Map<string, number>();
 
@@ -94,14 +99,27 @@ export function createRateLimiter({ requests, windowMs, onFailure, sharedCounts 
     for (const [oldest, end] of windowEnds) {
       if (end > now && windowEnds.size <= MAX_TRACKED_CALLERS) break;
       windowEnds.delete(oldest);
-      if (end <= now) continue;
-      localLimiter.delete(oldest).catch(onFailure);
-      if (limiter !== localLimiter) limiter.delete(oldest).catch(onFailure);
+      overLimitUntil.delete(oldest);
+      if (end > now) localLimiter.delete(oldest).catch(onFailure);
     }
+  }
+
+  function setHeaders(context: RequestContext, remaining: number, secondsLeft: number): void {
+    context.rateLimitHeaders = [
+      ...["ratelimit-limit", String(requests)],
+      ...["ratelimit-remaining", String(remaining)],
+      ...["ratelimit-reset", String(secondsLeft)],
+    ];
   }
 
   async function consume(context: RequestContext, points: number): Promise<ServiceError | undefined> {
     const { caller } = context;
+    const overLimitMs = (overLimitUntil.get(caller) ?? 0) - performance.now();
+    if (overLimitMs > 0) {
+      const secondsLeft = toSeconds(overLimitMs);
+      setHeaders(context, 0, secondsLeft);
+      return createRejection(secondsLeft);
+    }
     let result: rateLimiterFlexible.RateLimiterRes;
     let isRejected = false;
     try {
@@ -117,12 +135,8 @@ export function createRateLimiter({ requests, windowMs, onFailure, sharedCounts 
     // Of a window that began in another replica, this process remembers no more than that the caller is over the limit.
     if (result.isFirstInDuration || (isRejected && sharedCounts !== undefined))
       trackWindow(caller, result.msBeforeNext);
-    const secondsLeft = Math.max(1, Math.ceil(result.msBeforeNext / 1000));
-    context.rateLimitHeaders = [
-      ...["ratelimit-limit", String(requests)],
-      ...["ratelimit-remaining", String(result.remainingPoints)],
-      ...["ratelimit-reset", String(secondsLeft)],
-    ];
+    const secondsLeft = toSeconds(result.msBeforeNext);
+    setHeaders(context, result.remainingPoints, secondsLeft);
     return isRejected ? createRejection(secondsLeft) : undefined;
   }
 
@@ -144,18 +158,25 @@ function findShortage({ rateLimitHeaders }: RequestContext, points: number): Ser
   return Number(remaining) < points ? createRejection(Number(secondsLeft)) : undefined;
 }
 
+function toSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000));
+}
+
 function createRejection(retryAfterSeconds: number): ServiceError {
   return new ServiceError("RATE_LIMITED", "too many requests from this address", { retryAfterSeconds });
 }
 
 /** Creates what RateLimiterRedis uses of a client for Redis. */
-function createStoreClient(counts: SharedCounts, windowMs: number) {
+function createStoreClient(
+  counts: SharedCounts,
+  windowMs: number,
+  onCount: (caller: string, count: number, msLeft: number) => void,
+) {
   return {
     async rlflxIncr([caller = "", points]: readonly string[]): Promise<readonly number[]> {
       const { count, msLeft } = await counts.increment(caller, Number(points), windowMs);
+      onCount(caller, count, msLeft);
       return [count, msLeft];
     },
-    // A window that is no longer tracked here goes on in the other replicas.
-    del: async () => 0,
   };
 }
