@@ -131,6 +131,15 @@ describe("the service loads on demand", () => {
     expect(await service.listPackages()).toContain("pino");
   });
 
+  test("neither the SDK nor ethers to compare its quotes with the SDK's: another process does", async () => {
+    const service = await startService({ QUOTE_VERIFY_INTERVAL_SECONDS: "1" });
+    await service.get(QUOTE);
+    await expect.poll(() => service.get("/metrics")).toContain('hop_gateway_quote_comparisons_total{result="');
+    const packages = await service.listPackages();
+    expect(packages).not.toContain("@hop-protocol/sdk");
+    expect(packages).not.toContain("ethers");
+  });
+
   test("the SDK and ethers for the first quote of the SDK engine", async () => {
     const service = await startService({ QUOTE_ENGINE: "sdk" });
     expect(await service.listPackages()).not.toContain("ethers");
