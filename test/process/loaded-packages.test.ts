@@ -134,11 +134,13 @@ describe("the service loads on demand", () => {
   test("neither the SDK nor ethers to compare its quotes with the SDK's: another process does", async () => {
     const service = await startService({ QUOTE_VERIFY_INTERVAL_SECONDS: "1" });
     await service.get(QUOTE);
-    await expect.poll(() => service.get("/metrics")).toContain('hop_gateway_quote_comparisons_total{result="');
+    await expect
+      .poll(() => service.get("/metrics"), { timeout: 280_000 })
+      .toContain('hop_gateway_quote_comparisons_total{result="');
     const packages = await service.listPackages();
     expect(packages).not.toContain("@hop-protocol/sdk");
     expect(packages).not.toContain("ethers");
-  });
+  }, 300_000);
 
   test("the SDK and ethers for the first quote of the SDK engine", async () => {
     const service = await startService({ QUOTE_ENGINE: "sdk" });

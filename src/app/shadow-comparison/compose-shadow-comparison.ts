@@ -3,7 +3,7 @@ import { getErrorMessage } from "../../errors.js";
 import type { Logger } from "../../observability/log.js";
 import type { Metrics } from "../../observability/metrics/metrics.js";
 import type { QuoteEngine } from "../../quotes/quote-engine.js";
-import { type ComparisonCase, parseRequest, printRequest } from "../../quotes/shadow-comparison/comparison-case.js";
+import type { ComparisonCase } from "../../quotes/shadow-comparison/comparison-case.js";
 import { createRequestSampler } from "../../quotes/shadow-comparison/request-sampler.js";
 import type { ComparisonResult, ShadowComparisonDeps } from "../../quotes/shadow-comparison/shadow-comparison.js";
 import type { QuoteObserver, ServedQuote } from "../../quotes/snapshot-engine.js";
@@ -35,6 +35,8 @@ export interface ComposeShadowComparisonOptions {
 }
 
 const REQUESTER = "shadow comparison";
+/** What only a comparison needs is loaded for the first one: it would delay the start. */
+const loadCaseModule = () => import("../../quotes/shadow-comparison/comparison-case.js");
 
 export function composeShadowComparison(options: ComposeShadowComparisonOptions): ShadowComparisonModule {
   const { intervalSeconds, version, chains, offChainSources, sharedState, metrics, logger, differences } = options;
@@ -54,6 +56,7 @@ export function composeShadowComparison(options: ComposeShadowComparisonOptions)
     async onRequest(text) {
       const { count, request } = JSON.parse(text) as { readonly count: unknown; readonly request: unknown };
       if (!Number.isSafeInteger(count) || Number(count) < 1) return undefined;
+      const { parseRequest } = await loadCaseModule();
       sampler.merge(parseRequest(request), Number(count));
       return "taken";
     },
@@ -68,16 +71,13 @@ export function composeShadowComparison(options: ComposeShadowComparisonOptions)
     if (isComparing) return;
     const sample = sampler.take();
     if (sample === undefined) return;
-    if (topic !== undefined && !topic.isReader()) {
-      const { request, count } = sample;
-      void topic.request(JSON.stringify({ count, request: printRequest(request) }));
-      return;
-    }
     isComparing = true;
     try {
-      compare ??= await loadComparison(engine);
-      const result = await compare(sample.request, shutdown.signal);
-      if (!shutdown.signal.aborted) report(sample.request, result);
+      if (topic === undefined || topic.isReader()) await compareSample(sample.request, engine);
+      else {
+        const request = (await loadCaseModule()).printRequest(sample.request);
+        await topic.request(JSON.stringify({ count: sample.count, request }));
+      }
     } catch (error) {
       logger.warn({ error: getErrorMessage(error) }, "quotes cannot be compared with the SDK's");
     } finally {
@@ -85,7 +85,13 @@ export function composeShadowComparison(options: ComposeShadowComparisonOptions)
     }
   }
 
-  /** Loads what a comparison needs: services that compare nothing do without. */
+  async function compareSample(request: QuoteRequest, engine: Pick<QuoteEngine, "quote">): Promise<void> {
+    compare ??= await loadComparison(engine);
+    const result = await compare(request, shutdown.signal);
+    if (!shutdown.signal.aborted) await report(request, result);
+  }
+
+  /** Loads the rest of what a comparison needs. */
   async function loadComparison(engine: Pick<QuoteEngine, "quote">): Promise<NonNullable<typeof compare>> {
     const [{ createShadowComparison }, { createReferenceProcess }] = await Promise.all([
       import("../../quotes/shadow-comparison/shadow-comparison.js"),
@@ -111,9 +117,9 @@ export function composeShadowComparison(options: ComposeShadowComparisonOptions)
     });
   }
 
-  function report(request: QuoteRequest, result: ComparisonResult): void {
+  async function report(request: QuoteRequest, result: ComparisonResult): Promise<void> {
     metrics.onQuoteComparison(result.outcome);
-    const line = printRequest(request);
+    const line = (await loadCaseModule()).printRequest(request);
     switch (result.outcome) {
       case "equal":
         logger.debug({ ...line, quote: result.quote }, "quote equals the SDK's");

@@ -15,7 +15,7 @@ export interface ReferenceProcessOptions {
 }
 
 /** A second on an idle machine; a busy one gives a process of the lowest priority little time. */
-const DEFAULT_TIMEOUT_MS = 60_000;
+const DEFAULT_TIMEOUT_MS = 120_000;
 /** The SDK takes about 40 MB of it. */
 const NODE_OPTIONS = ["--max-old-space-size=128", "--max-semi-space-size=2"];
 

@@ -38,15 +38,26 @@ function listComparisons(service: ServiceProcess): Record<string, unknown>[] {
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
+/** Waits longer than the default does. */
+const BUSY = { timeout: 280_000, interval: 500 };
+
 test.each([
   ["ETH", "arbitrum", "optimism"],
   ["USDC", "arbitrum", "base"],
   ["USDC.e", "polygon", "arbitrum"],
   ["DAI", "ethereum", "polygon"],
-])("a quote of %s from %s to %s equals the SDK's at the same blocks", async (...route) => {
-  const service = await start();
-  await quote(service, route);
-  await expect.poll(() => listComparisons(service)).not.toEqual([]);
-  const [{ msg, token, fromChain, toChain } = {}] = listComparisons(service);
-  expect([token, fromChain, toChain, msg]).toEqual([...route, "quote equals the SDK's"]);
-});
+])(
+  "a quote of %s from %s to %s equals the SDK's at the same blocks",
+  async (...route) => {
+    const service = await start();
+    // On a machine that is busy with other tests, a process of the lowest priority may not finish in time.
+    const findComparisons = async () => {
+      await quote(service, route);
+      return listComparisons(service).filter(({ msg }) => msg !== "quote could not be compared with the SDK's");
+    };
+    await expect.poll(findComparisons, BUSY).not.toEqual([]);
+    const [{ msg, token, fromChain, toChain } = {}] = await findComparisons();
+    expect([token, fromChain, toChain, msg]).toEqual([...route, "quote equals the SDK's"]);
+  },
+  300_000,
+);
