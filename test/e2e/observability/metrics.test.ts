@@ -269,7 +269,11 @@ test.runIf(process.platform === "linux")("counts the log lines that a full disk 
 });
 
 /** Without the part there is nothing to say. */
-const METRICS_OF_OPTIONAL_PARTS = ["hop_gateway_redis_connected", "hop_gateway_index_database_up"];
+const METRICS_OF_OPTIONAL_PARTS = [
+  "hop_gateway_clock_offset_seconds",
+  "hop_gateway_redis_connected",
+  "hop_gateway_index_database_up",
+];
 
 test("describes every metric and exposes those without labels from the start", async () => {
   const { text, series } = await (await start()).scrape();

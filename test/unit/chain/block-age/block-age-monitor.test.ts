@@ -149,6 +149,33 @@ describe("a wrong clock", () => {
   });
 });
 
+describe("a clock that is set", () => {
+  test("makes what endpoints said about the time before meaningless", () => {
+    const { time, receiveDate, read, isStalled, monitor } = setup();
+    time.wallOffsetMs = -5 * MINUTE;
+    receiveDate("a");
+    expect(monitor.clock().evidence).toBe("date");
+    time.wallOffsetMs = 0;
+    read("polygon", 1_000);
+    time.ms += 2_000;
+    read("polygon", 1_000);
+    expect([isStalled("polygon"), monitor.clock().evidence]).toEqual([false, undefined]);
+  });
+
+  test("makes a read that began before meaningless", () => {
+    const { time, beginRead, read, isStalled } = setup();
+    time.wallOffsetMs = 10 * MINUTE;
+    read("base", 1_000);
+    time.ms += 100;
+    const inFlight = beginRead("polygon", 1_000);
+    time.ms += 100;
+    time.wallOffsetMs = 0;
+    read("base", 1_000);
+    inFlight();
+    expect(isStalled("polygon")).toBe(false);
+  });
+});
+
 describe("chains that all stand still", () => {
   test("are refused, although they look equally old", () => {
     const { run, monitor } = setup();

@@ -65,6 +65,12 @@ describe("chains that look equally old", () => {
     expect(judge([...both, ...others], [])).toEqual({ ...RIGHT_CLOCK, stalled: ["polygon", "base"] });
   });
 
+  test("prove nothing if the others have other ages", () => {
+    const others = [chain("optimism", 1_000), chain("linea", 130_000), chain("gnosis", 40 * MINUTE)];
+    const chains = [chain("polygon", 5 * MINUTE), chain("base", 5 * MINUTE), ...others];
+    expect(judge(chains, [])).toEqual({ ...RIGHT_CLOCK, stalled: ["polygon", "base", "linea", "gnosis"] });
+  });
+
   test("stand out if one of them is older than the clock is wrong", () => {
     const chains = [...old, chain("optimism", 14 * MINUTE, { isAdvancing: false })];
     expect(judge(chains, [])).toEqual({ offsetMs: -10 * MINUTE, evidence: "blocks", stalled: ["optimism"] });
