@@ -60,7 +60,9 @@ function startFuzzer(target, folders, options) {
   const fuzzer = join(folder, "node_modules", "@jazzer.js", "core", "dist", "cli.js");
   const module = join(build, "test", "fuzz", "parsers", `${target}.js`);
   // The detectors look for calls of the shell and of files, which parsers do not make.
-  const instrumentation = ["--sync", "-i", join(build, "src"), "--disableBugDetectors", ".*"];
+  // Of the targets too: an input that reaches one of their comparisons is worth keeping.
+  const instrumented = ["-i", join(build, "src"), "-i", join(build, "test", "fuzz")];
+  const instrumentation = ["--sync", ...instrumented, "--disableBugDetectors", ".*"];
   const limits = [`-max_len=${MAX_INPUT_BYTES}`, `-timeout=${MAX_INPUT_SECONDS}`, `-rss_limit_mb=${MAX_MEMORY_MIB}`];
   run(node, [fuzzer, module, ...folders, ...instrumentation, "--", ...limits, ...options], build);
 }

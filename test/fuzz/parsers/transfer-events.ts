@@ -81,12 +81,17 @@ function readLog(data: Buffer): Log {
   return {
     address: `0x${"a1".repeat(20)}`,
     topics: [topic0, ...others],
-    data: utils.hexlify(source.takeRest()),
+    data: (head & 32) === 0 ? utils.hexlify(source.takeRest()) : joinWords(source.takeRest()),
     blockNumber: 1,
     blockHash: `0x${"00".repeat(32)}`,
     logIndex: 0,
     transactionHash: `0x${"00".repeat(32)}`,
   };
+}
+
+/** Returns a word for each byte, all of them different: a reader that takes another word gets another value. */
+function joinWords(bytes: Buffer): string {
+  return `0x${[...bytes].map((byte, index) => (256 * (index + 1) + byte).toString(16).padStart(64, "0")).join("")}`;
 }
 
 /** Most topics are short numbers or addresses. */
