@@ -1,3 +1,4 @@
+import { createClosedFormSolver } from "./closed-form-balance.js";
 import { SwapRevertError } from "./swap-revert-error.js";
 
 /** State of a StableSwap pool of two tokens at one block, as the contract's getters return it. */
@@ -27,8 +28,6 @@ const A_PRECISION = 100n;
 const FEE_DENOMINATOR = 10n ** 10n;
 /** SwapUtils.MAX_LOOP_LIMIT. */
 const MAX_ITERATIONS = 256;
-/** Below this D, the closed form of y is proven not to overflow. */
-const CLOSED_FORM_LIMIT = 1n << 120n;
 
 /**
  * Returns the swap function of a pool; computes the invariant D once, on the first swap. The arithmetic is that of
@@ -88,7 +87,7 @@ function createBalanceSolver(d: bigint, nA: bigint): (x: bigint) => bigint {
   const scaledD = checkUint256(d * A_PRECISION);
   const twoNA = checkUint256(nA * 2n);
   const bMinusX = divideOrRevert(scaledD, nA);
-  const maxClosedFormC = d > 0n && d < CLOSED_FORM_LIMIT ? d * CLOSED_FORM_LIMIT : -1n;
+  const solveClosedForm = createClosedFormSolver(d);
   return (x) => {
     const first = divideOrRevert(dSquared, checkUint256(x * 2n));
     const c = checkUint256(first * scaledD) / twoNA;
@@ -96,7 +95,7 @@ function createBalanceSolver(d: bigint, nA: bigint): (x: bigint) => bigint {
     // y stays below 2^128, or its square overflows uint256. So 2 y can only cause an overflow next to a b this large.
     const isLargeB = b > HALF_UINT256;
     const bMinusD = b - d;
-    const closedForm = c <= maxClosedFormC && !isLargeB ? solveQuadraticFloor(bMinusD, c) : undefined;
+    const closedForm = isLargeB ? undefined : solveClosedForm(bMinusD, c);
     if (closedForm !== undefined) return closedForm;
     let y = d;
     for (let iteration = 0; iteration < MAX_ITERATIONS; iteration++) {
@@ -111,31 +110,6 @@ function createBalanceSolver(d: bigint, nA: bigint): (x: bigint) => bigint {
     }
     throw new SwapRevertError("y does not converge");
   };
-}
-
-/**
- * Returns the result of Newton's method on g(y) = y^2 + k y - c without iterating; undefined where it is not proven.
- *
- * The contract's loop never falls below R = floor(r) of the root r, since N(y) = (y^2 + c) / (2 y + k) is
- * r + (y - r)^2 / (2 y + k). Each step at least halves the distance, so the loop ends (two steps within 1) at R or R + 1.
- * It ends at R + 1 only if N lifts r above it, that is, if r is within 9 / (2 R + k - 2) of R + 1. Then g(R + 1), which is
- * the product of R + 1 - r and about 2 R + k + 2, is below 10 as long as 2 R + k >= 100. So g(R) <= 0, 2 R + k >= 100 and
- * g(R + 1) >= 10 prove that the result is R. With D < 2^120 and c <= 2^120 D, no step of the loop overflows uint256.
- */
-function solveQuadraticFloor(k: bigint, c: bigint): bigint | undefined {
-  const approximateK = Number(k);
-  const approximateC = Number(c);
-  const root = Math.sqrt(approximateK * approximateK + 4 * approximateC);
-  // Of the two forms, the one without cancellation. A double holds 15 digits; one Newton step doubles them.
-  const guess = BigInt(
-    Math.floor(approximateK > 0 ? (2 * approximateC) / (approximateK + root) : (root - approximateK) / 2),
-  );
-  const slope = guess * 2n + k;
-  if (slope <= 0n) return undefined;
-  const y = (guess * guess + c) / slope;
-  const atY = y * (y + k) - c;
-  const slopeAtY = y * 2n + k;
-  return atY <= 0n && slopeAtY >= 100n && atY + slopeAtY >= 9n ? y : undefined;
 }
 
 function isWithinOne(a: bigint, b: bigint): boolean {

@@ -68,6 +68,75 @@ describe("createStableSwapCalculator", () => {
     expect(reverted).toBeLessThan(10_000);
   });
 
+  test("equals the reference at the borders of the arithmetic, where one more or less overflows", () => {
+    const power = (bits: bigint) => 1n << bits;
+    const largest = power(256n) - 1n;
+    const balances = [
+      ...[0n, 1n, 10n ** 3n, 10n ** 24n, power(112n), power(119n), power(120n)],
+      ...[power(127n), power(128n) - 1n, power(128n), power(255n), largest],
+    ];
+    const amplifications = [
+      0n,
+      49n,
+      50n,
+      51n,
+      100n,
+      20_000n,
+      power(128n),
+      power(254n),
+      power(255n) - 1n,
+      power(255n),
+      largest,
+    ];
+    const fees = [4_000_000n, 10n ** 10n, 10n ** 10n + 1n, power(170n), largest];
+    const amounts = [0n, 1n, 10n ** 20n, power(120n), power(128n), largest - 3n * 10n ** 24n, largest];
+    const pools = balances.flatMap((first) =>
+      balances.flatMap((second) => [
+        ...amplifications.map((aPrecise) => ({ balances: [first, second] as const, aPrecise, swapFee: 4_000_000n })),
+        ...fees.map((swapFee) => ({ balances: [first, second] as const, aPrecise: 20_000n, swapFee })),
+      ]),
+    );
+    for (const values of pools) {
+      const pool: StableSwapPool = { decimals: 18, ...values };
+      const swap = createStableSwapCalculator(pool);
+      for (const from of TOKEN_INDEXES) {
+        for (const amountIn of amounts) {
+          const ours = outcomeOf(() => swap(from, amountIn));
+          const expected = outcomeOf(() => calculateSwap(pool, from, amountIn));
+          if (ours !== expected) expect({ pool, from, amountIn, outcome: ours }).toBe(expected);
+        }
+      }
+    }
+  });
+
+  test("equals the reference for every pool of a few units", () => {
+    const few = Array.from({ length: 10 }, (_, units) => BigInt(units));
+    for (const first of few) {
+      for (const second of few) {
+        for (const aPrecise of [50n, 100n, 1_000n, 20_000n]) {
+          const pool: StableSwapPool = { decimals: 18, balances: [first, second], aPrecise, swapFee: 0n };
+          const swap = createStableSwapCalculator(pool);
+          for (const from of TOKEN_INDEXES) {
+            for (const amountIn of [...few, 60n, 100n, 1_000n]) {
+              const ours = outcomeOf(() => swap(from, amountIn));
+              const expected = outcomeOf(() => calculateSwap(pool, from, amountIn));
+              if (ours !== expected) expect({ pool, from, amountIn, outcome: ours }).toBe(expected);
+            }
+          }
+        }
+      }
+    }
+  });
+
+  test.each([
+    ["division by zero", [0n, 10n ** 24n], 20_000n, 1n],
+    ["a value overflows uint256", [10n ** 24n, 10n ** 24n], 20_000n, 1n << 255n],
+    ["a value overflows uint256", [10n ** 24n, 10n ** 24n], 49n, 1n],
+  ] as const)("says why it reverts: %s", (message, balances, aPrecise, amountIn) => {
+    const swap = createStableSwapCalculator({ decimals: 18, balances, aPrecise, swapFee: 0n });
+    expect(() => swap(CANONICAL_TOKEN_INDEX, amountIn)).toThrow(new SwapRevertError(message));
+  });
+
   test("returns the same result on repeated use and after a revert", () => {
     const pool: StableSwapPool = {
       decimals: 18,
