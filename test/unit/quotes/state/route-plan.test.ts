@@ -135,6 +135,11 @@ describe("a route between two L2s", () => {
     expect(hop.sourceReadSet).toBeUndefined();
     const { bonder } = hop.buildSnapshot(undefined, respond(hop.destinationReadSet, 9n), prices) as BridgeSnapshot;
     expect(bonder).toMatchObject({ minFee: 5n * 10n ** 18n, tokenUsd: 0.05 });
+    const ofOtherRoutes = respond(eth.sourceReadSet, 9n);
+    expect(hop.buildSnapshot(ofOtherRoutes, respond(hop.destinationReadSet, 9n), prices)).toMatchObject({
+      sourcePool: undefined,
+      destinationPool: undefined,
+    });
   });
 
   test("has no minimum fee for DAI to gnosis that is called DAI", () => {

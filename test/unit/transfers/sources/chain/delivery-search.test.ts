@@ -155,6 +155,19 @@ describe("the delivery of a transfer", () => {
     expect(chain.searchedRanges).toHaveLength(1);
   });
 
+  test("needs no scan when the newest logs contain it", async () => {
+    const { chain, findDeliveryOf } = setup({ maxLogBlocks: 2_000 });
+    Object.assign(chain, { contractResult: () => 1n, events: [{ event: bonded, block: 99_000 }] });
+    expect(await findDeliveryOf()).toEqual({ log: toLog(bonded, 99_000) });
+    expect(chain.searchedRanges).toHaveLength(1);
+  });
+
+  test("is no log without the data of its event", async () => {
+    const { chain, findDeliveryOf } = setup();
+    Object.assign(chain, { contractResult: () => 1n, events: [{ event: { ...bonded, data: "0x" }, block: 60_000 }] });
+    expect(await findDeliveryOf()).toEqual({ log: undefined });
+  });
+
   test("may be a withdrawal, but not by the bridge of another token", async () => {
     const { chain, findDeliveryOf } = setup();
     const withdrawal = withdrewEvent("a", { to: "arbitrum" });
@@ -215,6 +228,15 @@ describe("over CCTP", () => {
     expect(await findDeliveryOf(cctp({ timestamp: chain.timestampOf(50_000) }))).toEqual({
       log: toLog(fromOptimism, 60_002),
     });
+  });
+
+  test("is no log without the data of its event", async () => {
+    const { chain, findDeliveryOf } = setup();
+    Object.assign(chain, {
+      contractResult: () => 1n,
+      events: [{ event: { ...fromOptimism, data: "0x" }, block: 60_000 }],
+    });
+    expect(await findDeliveryOf(cctp())).toEqual({ log: undefined });
   });
 
   test("ignores a message of another domain with the same nonce", async () => {
