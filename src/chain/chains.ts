@@ -3,6 +3,7 @@ import { Agent } from "../resilience/http-client/undici.js";
 import { type BlockAgeMonitor, bindBlockAges } from "./block-age/block-age-monitor.js";
 import { type HeadRead, STATE_SOURCE } from "./block-age/chain-history.js";
 import type { ChainClient } from "./chain-client.js";
+import { type ConfiguredChain, type CreateQuorum, readConfiguredState } from "./configured-chain.js";
 import {
   type CustomEndpointLimits,
   createCustomEndpoints,
@@ -12,13 +13,9 @@ import type { CustomUrlPolicy } from "./custom-endpoints/ssrf-guard.js";
 import type { BudgetOutcome } from "./endpoints/budget/call-budget.js";
 import { createUpstreamBudget } from "./endpoints/budget/upstream-budget.js";
 import type { EndpointRequest, EndpointRequestObserver } from "./endpoints/endpoint.js";
+import type { EndpointFailure } from "./endpoints/endpoint-attempt.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoints/endpoint-name.js";
-import {
-  createEndpointPool,
-  type EndpointFailure,
-  type EndpointPool,
-  type EndpointPoolState,
-} from "./endpoints/endpoint-pool.js";
+import { createEndpointPool, type EndpointPoolState } from "./endpoints/endpoint-pool.js";
 import { createEventLoopDelay } from "./endpoints/event-loop-delay.js";
 import type { ChainHead } from "./endpoints/head-tracker.js";
 
@@ -95,6 +92,8 @@ export interface ChainClientsOptions {
   readonly onBudgetLimited?: (event: BudgetEvent) => void;
   /** Judges the age of blocks. Default: every chain may stand still. */
   readonly blockAges?: BlockAgeMonitor | undefined;
+  /** Has several endpoints of a chain confirm what is read; undefined: one endpoint is believed. */
+  readonly createQuorum?: CreateQuorum | undefined;
 }
 
 /** What the budget of calls did to a request. */
@@ -125,6 +124,7 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
     callsPerSecond,
     onBudgetLimited,
     blockAges,
+    createQuorum,
   } = options;
   const customEndpoints = createCustomEndpoints({
     policy,
@@ -140,7 +140,7 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
   });
   const eventLoopDelay = createEventLoopDelay(monotonicNow);
   const upstreamBudget = createUpstreamBudget();
-  const pools = new Map<string, ReadonlyMap<string, EndpointPool>>();
+  const configured = new Map<string, ReadonlyMap<string, ConfiguredChain>>();
   for (const [network, chains] of Object.entries(networks)) {
     const bySlug = [...chains].map(([slug, endpoints]) => {
       const shared = {
@@ -162,25 +162,26 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
         blockAges: blockAges && bindBlockAges(blockAges, network, slug),
         onBudgetLimited: (endpoint, outcome) => onBudgetLimited?.({ network, chain: slug, endpoint, outcome }),
       });
-      return [slug, pool] as const;
+      const quorum = createQuorum?.(pool, { network, chain: slug, closing: closing.signal });
+      return [slug, { pool, client: quorum?.client ?? pool, quorum }] as const;
     });
-    pools.set(network, new Map(bySlug));
+    configured.set(network, new Map(bySlug));
   }
 
   function createObserver(network: string, chain: string): EndpointRequestObserver | undefined {
     return onEndpointRequest && ((request) => onEndpointRequest({ ...request, network, chain }));
   }
 
-  function getPool(network: string, slug: string): EndpointPool {
-    const pool = pools.get(network)?.get(slug);
-    if (pool === undefined) throw new Error(`no chain ${slug} on ${network}`);
-    return pool;
+  function getChain(network: string, slug: string): ConfiguredChain {
+    const chain = configured.get(network)?.get(slug);
+    if (chain === undefined) throw new Error(`no chain ${slug} on ${network}`);
+    return chain;
   }
 
   return {
-    forNetwork: (network) => ({ getClient: (slug) => getPool(network, slug), hasCustomEndpoint: () => false }),
+    forNetwork: (network) => ({ getClient: (slug) => getChain(network, slug).client, hasCustomEndpoint: () => false }),
     forBackground: (network) => ({
-      getClient: (slug) => getPool(network, slug).asBackground(),
+      getClient: (slug) => getChain(network, slug).client.asBackground(),
       hasCustomEndpoint: () => false,
     }),
     async withCustomEndpoints(network, customUrls, work, caller) {
@@ -197,7 +198,7 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
         const results = await Promise.allSettled([...customUrls].map(open));
         for (const result of results) if (result.status === "rejected") throw result.reason;
         return await work({
-          getClient: (slug) => opened.get(slug) ?? getPool(network, slug),
+          getClient: (slug) => opened.get(slug) ?? getChain(network, slug).client,
           hasCustomEndpoint: (slug) => opened.has(slug),
         });
       } finally {
@@ -205,16 +206,16 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
       }
     },
     listStates: () =>
-      [...pools].flatMap(([network, bySlug]) =>
-        [...bySlug].map(([chain, pool]) => {
+      [...configured].flatMap(([network, bySlug]) =>
+        [...bySlug].map(([chain, each]) => {
           const chainId = networks[network]?.get(chain)?.chainId ?? 0;
-          return { network, chain, chainId, ...pool.state() };
+          return { network, chain, chainId, ...readConfiguredState(each) };
         }),
       ),
-    probe: (network, slug) => getPool(network, slug).probe(),
+    probe: (network, slug) => getChain(network, slug).pool.probe(),
     recordHead(network, slug, head, read) {
       blockAges?.recordHead(network, slug, { source: STATE_SOURCE, timestamp: head.timestamp, ...read });
-      getPool(network, slug).recordHead(head);
+      getChain(network, slug).pool.recordHead(head);
     },
     countCustomEndpoints: customEndpoints.count,
     countRequestsInFlight: upstreamBudget.inFlight,

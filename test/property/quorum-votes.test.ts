@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { CanonicalAnswer } from "../../src/chain/quorum/canonical-answer.js";
+import type { CanonicalAnswer } from "../../src/chain/quorum/rules/canonical-answer.js";
 import {
   countEqualVotes,
   countQuantityVotes,
   countTagVotes,
   isNear,
   type Tally,
-} from "../../src/chain/quorum/count-votes.js";
+} from "../../src/chain/quorum/rules/count-votes.js";
 
 // Whatever endpoints say, in whatever order: an answer that counts has enough votes, and a minority of liars has none.
 

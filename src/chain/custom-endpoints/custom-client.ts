@@ -5,9 +5,8 @@ import { UpstreamError } from "../../resilience/upstream-error.js";
 import type { ChainClient } from "../chain-client.js";
 import { createAdaptiveLogReader } from "../endpoints/adaptive-block-range.js";
 import { createEndpoint, type EndpointOptions } from "../endpoints/endpoint.js";
-import type { Upstream } from "../endpoints/endpoint-attempt.js";
+import type { EndpointFailure, Upstream } from "../endpoints/endpoint-attempt.js";
 import { CUSTOM_ENDPOINT_NAME } from "../endpoints/endpoint-name.js";
-import type { EndpointFailure } from "../endpoints/endpoint-pool.js";
 import type { HedgedRequester } from "../endpoints/hedged-requests.js";
 import { createRequesterClient } from "../requester-client.js";
 

@@ -5,7 +5,7 @@ import { Agent } from "../../resilience/http-client/undici.js";
 import type { ChainClient } from "../chain-client.js";
 import { createResponseMemory } from "../endpoints/budget/response-memory.js";
 import type { EndpointRequestObserver } from "../endpoints/endpoint.js";
-import type { EndpointFailure } from "../endpoints/endpoint-pool.js";
+import type { EndpointFailure } from "../endpoints/endpoint-attempt.js";
 import { createLimitedConnector } from "./connector.js";
 import { createCustomClient } from "./custom-client.js";
 import { type CustomHost, createHostLimits } from "./host-limits.js";

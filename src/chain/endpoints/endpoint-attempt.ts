@@ -11,6 +11,14 @@ export interface Upstream {
   readonly breaker: CircuitBreaker;
 }
 
+/** A failed attempt. Contains no secret. */
+export interface EndpointFailure {
+  readonly chain: string;
+  readonly endpoint: string;
+  readonly method: string;
+  readonly error: string;
+}
+
 /** Extra rules for log searches: endpoints differ in how many blocks they search at once. */
 export interface LogSearchPolicy {
   /** Returns whether an endpoint may get the request. */

@@ -11,7 +11,7 @@ import { createBackgroundProbes } from "./background-probes.js";
 import { type BudgetOutcome, createCallBudgets } from "./budget/call-budget.js";
 import { createUpstreamBudget, tooManyRequestsError, type UpstreamBudget } from "./budget/upstream-budget.js";
 import { createEndpoint, type EndpointRequestObserver } from "./endpoint.js";
-import type { Upstream } from "./endpoint-attempt.js";
+import type { EndpointFailure, Upstream } from "./endpoint-attempt.js";
 import { createEndpointNamer, type EndpointNamer } from "./endpoint-name.js";
 import { createEventLoopDelay, type EventLoopDelay } from "./event-loop-delay.js";
 import {
@@ -22,6 +22,7 @@ import {
   selectHighestHead,
 } from "./head-tracker.js";
 import { createHedgedRequester, type HedgedRequester, type Sleep } from "./hedged-requests.js";
+import { createPoolMembers, type PoolMember } from "./pool-member.js";
 
 export interface EndpointPoolOptions {
   readonly slug: string;
@@ -58,14 +59,6 @@ export interface EndpointPoolOptions {
   readonly sleep?: Sleep;
 }
 
-/** A failed attempt. Contains no secret. */
-export interface EndpointFailure {
-  readonly chain: string;
-  readonly endpoint: string;
-  readonly method: string;
-  readonly error: string;
-}
-
 /** One client for all endpoints of a chain, which also reports their state. */
 export interface EndpointPool extends ChainClient {
   asBackground(): ChainClient;
@@ -74,6 +67,8 @@ export interface EndpointPool extends ChainClient {
   probe(): void;
   /** Records a chain head that another read has returned. */
   recordHead(head: ChainHead): void;
+  /** Returns the endpoints one by one, for what asks several of them. In order of preference. */
+  listMembers(): readonly PoolMember[];
 }
 
 export interface EndpointPoolState {
@@ -90,8 +85,8 @@ export interface EndpointPoolState {
 export interface EndpointState {
   /** Name of the endpoint. */
   readonly endpoint: string;
-  /** lagging: it responds, but is behind its peers. */
-  readonly state: UpstreamHealth | "lagging";
+  /** lagging: it responds, but is behind its peers. outvoted: others have agreed that its answers are wrong. */
+  readonly state: UpstreamHealth | "lagging" | "outvoted";
   readonly head: ObservedHead | undefined;
 }
 
@@ -236,6 +231,14 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
       return { head, endpoints, isStalled: blockAges?.isStalled() ?? false, lastUsedAt };
     },
     probe: headTracker.refresh,
+    listMembers: () =>
+      createPoolMembers(upstreams, {
+        request: requestHedged,
+        budgets,
+        onRequest: runBackgroundProbes,
+        hasCapacity,
+        rank,
+      }),
     recordHead(head) {
       recordedHead = { ...head, observedAt: now() };
       // Where another process reads the chain, no request here would tell that an endpoint has recovered.

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Agent } from "undici";
 import type { RpcCallResult } from "../../../../src/chain/chain-client.js";
+import type { EndpointFailure } from "../../../../src/chain/endpoints/endpoint-attempt.js";
 import {
   createEndpointPool,
-  type EndpointFailure,
   type EndpointPool,
   type EndpointPoolOptions,
 } from "../../../../src/chain/endpoints/endpoint-pool.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { areNear, isImpossibleHead, selectAgreedHead } from "../../../../src/chain/quorum/agreed-head.js";
+import { areNear, isImpossibleHead, selectAgreedHead } from "../../../../../src/chain/quorum/rules/agreed-head.js";
 
 const head = (number: number, timestamp = 1_000_000 + 12 * number) => ({ number, timestamp });
 const H = head(1_000);

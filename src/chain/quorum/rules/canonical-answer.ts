@@ -1,5 +1,5 @@
-import type { RpcCall, RpcCallResult } from "../chain-client.js";
-import { isQuantity } from "../hex.js";
+import type { RpcCall, RpcCallResult } from "../../chain-client.js";
+import { isQuantity } from "../../hex.js";
 
 // What two honest nodes answer alike: results without what nodes add of their own, in one form. Pure.
 

@@ -1,5 +1,5 @@
-import type { RpcCall } from "../chain-client.js";
-import { isQuantity, toQuantity } from "../hex.js";
+import type { RpcCall } from "../../chain-client.js";
+import { isQuantity, toQuantity } from "../../hex.js";
 import { getReadKind } from "./canonical-answer.js";
 
 // Endpoints can only be compared at the same block: `latest` becomes the number of a block that all of them have. Pure.

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { getNamedBlock, needsHead, pinCall } from "../../../../src/chain/quorum/pinned-call.js";
+import { getNamedBlock, needsHead, pinCall } from "../../../../../src/chain/quorum/rules/pinned-call.js";
 
 const call = (method: string, ...params: unknown[]) => ({ method, params });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { RevertError } from "../../../../src/chain/json-rpc/revert-error.js";
-import { canonicalize, getComparison, getReadKind } from "../../../../src/chain/quorum/canonical-answer.js";
+import { RevertError } from "../../../../../src/chain/json-rpc/revert-error.js";
+import { canonicalize, getComparison, getReadKind } from "../../../../../src/chain/quorum/rules/canonical-answer.js";
 
 const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const call = (method: string, ...params: unknown[]) => ({ method, params });

@@ -1,4 +1,4 @@
-import { type ChainHead, MAX_BLOCKS_BEHIND, MAX_SECONDS_BEHIND } from "../endpoints/head-tracker.js";
+import { type ChainHead, MAX_BLOCKS_BEHIND, MAX_SECONDS_BEHIND } from "../../endpoints/head-tracker.js";
 
 // Which block `needed` endpoints have. Pure.
 
