@@ -4,6 +4,7 @@ import {
   createBlockAgeMonitor,
 } from "../chain/block-age/block-age-monitor.js";
 import { type ChainClients, type ChainEndpoints, createChainClients } from "../chain/chains.js";
+import type { CreateQuorum } from "../chain/configured-chain.js";
 import { CUSTOM_ENDPOINT_NAME, createEndpointNamer } from "../chain/endpoints/endpoint-name.js";
 import type { Config } from "../config/config.js";
 import { type Chain, getNetwork, NETWORK_SLUGS, type NetworkSlug } from "../hop/networks.js";
@@ -29,10 +30,12 @@ export interface ComposeChainsOptions {
   readonly callsPerSecond: number | undefined;
   /** Key of the digits in the names of endpoints; undefined: a random one. */
   readonly endpointNameKey: string | undefined;
+  /** As in ChainClientsOptions. */
+  readonly createQuorum: CreateQuorum | undefined;
 }
 
 export function composeChains(options: ComposeChainsOptions): ChainsModule {
-  const { config, clocks, metrics, tracing, logger, callsPerSecond, endpointNameKey } = options;
+  const { config, clocks, metrics, tracing, logger, callsPerSecond, endpointNameKey, createQuorum } = options;
   const blockAges = composeBlockAges(config, logger, clocks);
   const chains = createChainClients({
     networks: { mainnet: selectEndpoints(config, "mainnet"), goerli: selectEndpoints(config, "goerli") },
@@ -42,6 +45,7 @@ export function composeChains(options: ComposeChainsOptions): ChainsModule {
     callsPerSecond,
     onBudgetLimited: metrics.onBudgetLimited,
     blockAges,
+    createQuorum,
     // One namer for all chains: names in the log, the metrics and /readyz agree.
     nameEndpoint: createEndpointNamer(endpointNameKey),
     onFailure(failure) {
@@ -98,7 +102,8 @@ function composeBlockAges(
   });
 }
 
-function selectEndpoints({ rpcUrls }: Config, slug: NetworkSlug): ReadonlyMap<string, ChainEndpoints> {
+/** Returns the configured endpoints of a network by chain. */
+export function selectEndpoints({ rpcUrls }: Config, slug: NetworkSlug): ReadonlyMap<string, ChainEndpoints> {
   const { chains } = getNetwork(slug);
   return new Map([...chains].map(([name, { chainId }]) => [name, { chainId, urls: rpcUrls[slug].get(name) ?? [] }]));
 }

@@ -40,7 +40,9 @@ export async function composeSharedState({
     endFirstAttempt = resolve;
   });
   const redis = createRedisServices({
-    ...{ target, version, key: sharedStateKey },
+    // What one endpoint alone has said is not taken from replicas with another quorum.
+    ...{ target, version: config.rpcQuorum > 1 ? `${version}+quorum${config.rpcQuorum}` : version },
+    key: sharedStateKey,
     onStateChange(isConnected, reason) {
       endFirstAttempt();
       if (isConnected) logger.info("connected to Redis; state is shared with other replicas");

@@ -104,6 +104,7 @@ export function composeTransfers({
     onRequest: metrics.onLookupRequest,
     onExhausted: metrics.onBudgetExhausted,
     sharedBuckets: redis?.buckets,
+    requestsPerRead: config.rpcQuorum,
   });
   const budgetedResolver = createBudgetedResolver(resolver, budgets);
   const statusCache = createStatusCache({

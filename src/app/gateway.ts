@@ -32,6 +32,7 @@ import { createDependencyMonitor } from "./dependency-monitor.js";
 import { createOffChainSources } from "./off-chain/off-chain-sources.js";
 import { findPackageRoot } from "./package-root.js";
 import { createRecentDifferences, DIFFERENCES_PATH } from "./shadow-comparison/recent-differences.js";
+import { loadQuorum } from "./startup/load-quorum.js";
 import { logStartupWarnings } from "./startup/startup-warnings.js";
 import { collectStaticAssets } from "./static-assets.js";
 
@@ -90,7 +91,8 @@ export async function createGateway(
   });
   // Each worker is a process of its own, and the endpoints see all of them.
   const callsPerSecond = config.rpcBudget === undefined ? undefined : config.rpcBudget / config.workerCount;
-  const endpointOptions = { callsPerSecond, endpointNameKey };
+  const createQuorum = await loadQuorum(config, (...line) => logger.warn(...line), metrics.quorum);
+  const endpointOptions = { callsPerSecond, endpointNameKey, createQuorum };
   const { chains, blockAges } = composeChains({ config, clocks, metrics, tracing, logger, ...endpointOptions });
   const { sharedState, redis } = await composeSharedState({ config, version, logger, joinWorkers });
   const offChainSources = createOffChainSources({ config, chains, logger, clocks: turnClocks, sharedState });

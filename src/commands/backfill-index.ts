@@ -1,3 +1,5 @@
+import { selectEndpoints } from "../app/compose-chains.js";
+import { loadQuorum } from "../app/startup/load-quorum.js";
 import { StartupError } from "../app/startup/startup-error.js";
 import { createChainClients } from "../chain/chains.js";
 import { createBlockFinder } from "../chain/read/block-finder.js";
@@ -23,19 +25,19 @@ function parseFromOption(text: string): IndexStart {
 
 /** @returns whether the backfill is complete */
 async function backfillUntilAborted(
-  { rpcUrls, rpcBudget }: Config,
+  config: Config,
   index: OpenIndex,
   from: IndexStart,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const endpoints = [...network.chains].map(
-    ([slug, { chainId }]) => [slug, { chainId, urls: rpcUrls.mainnet.get(slug) ?? [] }] as const,
-  );
   const chains = createChainClients({
-    networks: { mainnet: new Map(endpoints) },
-    callsPerSecond: rpcBudget,
+    networks: { mainnet: selectEndpoints(config, "mainnet") },
+    callsPerSecond: config.rpcBudget,
     customUrlPolicy: "off",
     onFailure: () => {},
+    createQuorum: await loadQuorum(config, ({ chain, endpoint }, message) =>
+      display.printLine(`${chain}: ${endpoint}: ${message}`),
+    ),
   });
   const display = createProgressDisplay({ output: process.stdout, now: monotonicNow });
   try {

@@ -53,6 +53,7 @@ export function loadConfig(environment: Environment): Config {
   const { indexStorage, indexReadLocation, indexListenLocation, indexPoolSize, indexStatementTimeoutMs, ...values } =
     others;
   const location = combineIndexLocation(read);
+  assertEnoughEndpoints(read);
   return Object.freeze({
     ...values,
     rpcUrls: { mainnet: mainnetRpcUrls, goerli: goerliRpcUrls },
@@ -60,6 +61,18 @@ export function loadConfig(environment: Environment): Config {
     rateLimit:
       rateLimitRequests === undefined ? undefined : { requests: rateLimitRequests, windowMs: rateLimitWindowMs },
   });
+}
+
+/** @throws ConfigError when a chain of mainnet has fewer endpoints than have to agree */
+function assertEnoughEndpoints({ rpcQuorum, mainnetRpcUrls }: EnvironmentValues): void {
+  const problems = [...mainnetRpcUrls].flatMap(([slug, urls]) => {
+    const { size } = new Set(urls);
+    if (size >= rpcQuorum) return [];
+    return [
+      `RPC_QUORUM=${rpcQuorum} needs ${rpcQuorum} endpoints of ${slug}; RPC_URL_${slug.toUpperCase()} has ${size}`,
+    ];
+  });
+  if (rpcQuorum > 1 && problems.length > 0) throw new ConfigError(problems);
 }
 
 /** @throws ConfigError when a variable for PostgreSQL is set for an index that is not there */

@@ -14,6 +14,7 @@ import {
   createVariable,
   type EnvironmentVariable,
 } from "./environment-variable.js";
+import { quorumVariables } from "./quorum-variables.js";
 import { quoteVariables } from "./quote-variables.js";
 import { sharedStateVariables } from "./shared-state-variables.js";
 import { sourceVariables } from "./source-variables.js";
@@ -69,6 +70,7 @@ export const environmentTable = {
     },
     { min: 1, max: 1_000_000 },
   ),
+  ...quorumVariables,
   ...sourceVariables,
   /** undefined: there is no index. */
   indexStorage: createVariable<IndexStorage | undefined>(

@@ -70,6 +70,21 @@ export const metricCatalogue = {
     "Requests to RPC endpoints that waited or were refused because of RPC_BUDGET.",
     ["network", "chain", "endpoint", "outcome"],
   ),
+  outvotedEndpoints: counter(
+    "outvoted_total",
+    "How often an RPC endpoint was outvoted: others agreed on another answer, and it repeated its own. By what was read.",
+    ["network", "chain", "endpoint", "read"],
+  ),
+  quorumReads: counter(
+    "quorum_reads_total",
+    "Reads that several RPC endpoints answered: agreed, disputed (enough agreed, others not) or undecided.",
+    ["network", "chain", "outcome"],
+  ),
+  quorumCalls: counter(
+    "quorum_calls_total",
+    "Calls to RPC endpoints for reads that are compared: for a common block (head), and for the answers (vote).",
+    ["network", "chain", "purpose"],
+  ),
   upstreamDuration: histogram(
     "upstream_request_duration_seconds",
     "Duration of HTTP requests to RPC endpoints, without aborted requests.",

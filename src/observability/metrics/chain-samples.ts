@@ -3,7 +3,7 @@ import type { MetricSample } from "./instruments.js";
 
 type ChainStatus = DependencyStatus["chains"][number];
 
-const ENDPOINT_STATES = ["ok", "failing", "cooldown", "lagging", "unknown"] as const;
+const ENDPOINT_STATES = ["ok", "failing", "cooldown", "lagging", "outvoted", "unknown"] as const;
 
 /**
  * Returns the functions that collect the metrics of the chains, by their keys in the catalogue.

@@ -11,6 +11,7 @@ import { createChainSamples, createStateSamples } from "./chain-samples.js";
 import { createMetricsRegistry, type MetricFamily, type MetricsJson } from "./exposition.js";
 import { createIndexSamples } from "./index-samples.js";
 import { createLabeledCounter, Histogram, type MetricSample } from "./instruments.js";
+import { createQuorumMetrics, type QuorumMetrics } from "./quorum-metrics.js";
 import { createRequestMetrics } from "./request-metrics.js";
 import { createSharedStateSamples } from "./shared-state-samples.js";
 
@@ -19,6 +20,7 @@ export interface Metrics {
   readonly onRequest: AccessLog;
   readonly onEndpointRequest: EndpointRequestObserver<ChainEndpointRequest>;
   readonly onBudgetLimited: (event: BudgetEvent) => void;
+  readonly quorum: QuorumMetrics["observer"];
   /** @param purpose what the request of a lookup reads */
   readonly onLookupRequest: (purpose: string) => void;
   /** @param budget whose budget a lookup has spent */
@@ -97,6 +99,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const budgetsExhausted = createLabeledCounter(metricCatalogue.budgetsExhausted.labels);
   const rpcCalls = createLabeledCounter(metricCatalogue.upstreamCalls.labels);
   const rpcBudgetLimited = createLabeledCounter(metricCatalogue.rpcBudgetLimited.labels);
+  const quorum = createQuorumMetrics();
   const rpcDurations = new Map<string, { readonly labels: MetricSample["labels"]; readonly histogram: Histogram }>();
   const quoteAges = new Histogram(QUOTE_AGE_BUCKETS);
   const batchResults = createLabeledCounter(metricCatalogue.batchResults.labels);
@@ -133,6 +136,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     upstreamCalls: rpcCalls.toSamples,
     rpcBudget: () => gauge(getLoad().callsPerSecond),
     rpcBudgetLimited: rpcBudgetLimited.toSamples,
+    ...quorum.samples,
     upstreamDuration: () =>
       [...rpcDurations.values()].flatMap(({ labels, histogram }) =>
         histogram.toSamples(metricCatalogue.upstreamDuration.name, labels),
@@ -194,6 +198,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   }
 
   return {
+    quorum: quorum.observer,
     onRequest(entry, reason) {
       requests.record(entry, reason);
       const errorCode = entry.fields?.errorCode;

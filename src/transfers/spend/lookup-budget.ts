@@ -55,6 +55,8 @@ export interface LookupBudgetsOptions {
   readonly onExhausted?: ((budget: BudgetKind) => void) | undefined;
   /** The budgets of all replicas; undefined: this process has its own. */
   readonly sharedBuckets?: SharedTokenBuckets | undefined;
+  /** Number of endpoints that each read asks. A lookup may send as many times the requests. Default: 1. */
+  readonly requestsPerRead?: number;
 }
 
 const REMEDY = "an index, or an endpoint that searches the whole chain, takes a few";
@@ -62,7 +64,10 @@ const REMEDY = "an index, or an endpoint that searches the whole chain, takes a 
 const PROCESS = "";
 
 export function createLookupBudgets(options: LookupBudgetsOptions): LookupBudgets {
-  const { now, onRequest, onExhausted, sharedBuckets } = options;
+  const { now, onRequest, onExhausted, sharedBuckets, requestsPerRead = 1 } = options;
+  const maxPerLookup = MAX_REQUESTS_PER_LOOKUP * requestsPerRead;
+  const maxPerChain = MAX_REQUESTS_PER_CHAIN * requestsPerRead;
+  const freeRequests = FREE_REQUESTS_PER_LOOKUP * requestsPerRead;
   const createBuckets = (kind: string, rate: TokenBucketRate): TokenBuckets => {
     const buckets = createTokenBuckets(rate, now);
     return sharedBuckets === undefined ? buckets : shareTokenBuckets(buckets, { ...rate, kind }, sharedBuckets);
@@ -95,23 +100,23 @@ export function createLookupBudgets(options: LookupBudgetsOptions): LookupBudget
       function countReserved(chain: string): number {
         let reserved = 0;
         for (const other of searchedChains) {
-          if (other !== chain) reserved += Math.max(0, MAX_REQUESTS_PER_CHAIN - (spentByChain.get(other) ?? 0));
+          if (other !== chain) reserved += Math.max(0, maxPerChain - (spentByChain.get(other) ?? 0));
         }
         return reserved;
       }
 
       function isOverLimit(chain: string, purpose: RequestPurpose): boolean {
-        const left = purpose === "logs" ? REQUESTS_AFTER_SEARCH : 0;
-        if (total >= MAX_REQUESTS_PER_LOOKUP - left) return true;
-        if ((spentByChain.get(chain) ?? 0) < MAX_REQUESTS_PER_CHAIN - left) return false;
-        return isPrivate || total + countReserved(chain) >= MAX_REQUESTS_PER_LOOKUP - left;
+        const left = purpose === "logs" ? REQUESTS_AFTER_SEARCH * requestsPerRead : 0;
+        if (total >= maxPerLookup - left) return true;
+        if ((spentByChain.get(chain) ?? 0) < maxPerChain - left) return false;
+        return isPrivate || total + countReserved(chain) >= maxPerLookup - left;
       }
 
       return {
         getExhaustion: () => exhaustion,
         spend(chain, purpose) {
           if (purpose === "logs") searchedChains.add(chain);
-          const isExpensive = total >= FREE_REQUESTS_PER_LOOKUP;
+          const isExpensive = total >= freeRequests;
           const refusal = isOverLimit(chain, purpose)
             ? searchTooLongError(chain, isPrivate)
             : isExpensive

@@ -13,6 +13,36 @@ const collectProblems = (environment: Record<string, string>): readonly string[]
   }
 };
 
+describe("RPC_QUORUM", () => {
+  const chains = [...getNetwork("mainnet").chains.keys()];
+  const withEndpoints = (count: number, url = (index: number) => `http://node${index}`): Record<string, string> => {
+    const urls = Array.from({ length: count }, (_, index) => url(index)).join(",");
+    return Object.fromEntries(chains.map((slug) => [`RPC_URL_${slug.toUpperCase()}`, urls]));
+  };
+
+  test("is 1 by default, and compares nothing", () => {
+    expect(loadConfig({})).toMatchObject({ rpcQuorum: 1, rpcQuorumRate: 0 });
+    expect(loadConfig({ ...withEndpoints(1), RPC_QUORUM: "1" }).rpcQuorum).toBe(1);
+  });
+
+  test("needs as many endpoints of each chain of mainnet, with different URLs", () => {
+    expect(loadConfig({ ...withEndpoints(2), RPC_QUORUM: "2" }).rpcQuorum).toBe(2);
+    expect(collectProblems({ ...withEndpoints(2), RPC_QUORUM: "3" })).toHaveLength(chains.length);
+    expect(collectProblems({ ...withEndpoints(2), RPC_URL_BASE: "http://a", RPC_QUORUM: "2" })).toEqual([
+      "RPC_QUORUM=2 needs 2 endpoints of base; RPC_URL_BASE has 1",
+    ]);
+    expect(collectProblems({ ...withEndpoints(2, () => "http://same"), RPC_QUORUM: "2" })).toHaveLength(chains.length);
+  });
+
+  test.each(["0", "11", "two"])("%s is refused", (value) => {
+    expect(collectProblems({ ...withEndpoints(3), RPC_QUORUM: value })).toHaveLength(1);
+  });
+
+  test.each(["-0.1", "1.1", "x"])("a rate of %s is refused", (value) => {
+    expect(collectProblems({ RPC_QUORUM_RATE: value })).toHaveLength(1);
+  });
+});
+
 describe("loadConfig", () => {
   test("uses defaults for an empty environment", () => {
     const config = loadConfig({});

@@ -123,7 +123,7 @@ test("reports 1 for the current state and 0 for every other state", async () => 
   const { lines } = setup();
   const ofOptimism = 'network="mainnet",chain="optimism"';
   const statesOf = (endpointId: string, current: string) =>
-    ["ok", "failing", "cooldown", "lagging", "unknown"].map(
+    ["ok", "failing", "cooldown", "lagging", "outvoted", "unknown"].map(
       (name) =>
         `hop_gateway_endpoint_state{${ofOptimism},endpoint="${endpointId}",state="${name}"} ${name === current ? 1 : 0}`,
     );
