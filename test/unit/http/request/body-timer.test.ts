@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { startBodyTimer } from "../../../../src/http/request/body.js";
 import { closeAfterTest } from "../../../support/close-after-test.js";
 import { openRawSocket } from "../support/raw-client.js";
@@ -39,7 +39,7 @@ test.each([
 
 test("a deadline that has passed is a timer without a delay", () => {
   const setTimer = vi.spyOn(globalThis, "setTimeout");
+  onTestFinished(() => setTimer.mockRestore());
   startBodyTimer(1000, -5, () => {})();
   expect(setTimer.mock.calls.map(([, delayMs]) => delayMs)).toEqual([0]);
-  setTimer.mockRestore();
 });
