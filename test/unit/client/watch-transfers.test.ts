@@ -282,7 +282,7 @@ describe("ends with its signal", () => {
       expect(resumeToken).toBe("1");
       break;
     }
-    await vi.waitFor(() => expect(ended).toHaveBeenCalled());
+    await vi.waitFor(() => expect(ended).toHaveBeenCalled(), { timeout: 60_000 });
     expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -101,7 +101,7 @@ describeOnBothPaths(() => {
     const socket = await openRawSocket(port);
     socket.pause();
     socket.write(get("huge"));
-    await vi.waitFor(() => expect(server.getLoad().requests).toBe(1));
+    await vi.waitFor(() => expect(server.getLoad().requests).toBe(1), { timeout: 60_000 });
     socket.destroy();
     await waitForAccessLines(1);
     expect(accessLines.map(({ code }) => code)).toEqual(["canceled"]);
@@ -122,7 +122,7 @@ test("leaves a connection alone that ends with the response to a malformed body"
   });
   const socket = await openRawSocket(port);
   socket.write(`${get("USDC", "Transfer-Encoding: chunked\r\n")}1\r\na\r\n`);
-  await vi.waitFor(() => expect(server.getLoad().requests).toBe(1));
+  await vi.waitFor(() => expect(server.getLoad().requests).toBe(1), { timeout: 60_000 });
   socket.write("not a size\r\n");
   const [response] = await once(socket, "data");
   expect(String(response)).toMatch(/^HTTP\/1\.1 400 /);

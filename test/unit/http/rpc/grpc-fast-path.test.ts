@@ -166,7 +166,7 @@ test.each([
   socket.write(Buffer.concat([START_OF_CALL, isWhole ? data : Buffer.alloc(0)]));
   const countBodyTimers = () => setTimer.mock.calls.filter(([, ms]) => ms === requestMs).length;
   if (!isWhole) {
-    await vi.waitFor(() => expect(countBodyTimers()).toBe(1));
+    await vi.waitFor(() => expect(countBodyTimers()).toBe(1), { timeout: 60_000 });
     socket.write(data);
   }
   await waitForAccessLines(1);

@@ -190,11 +190,11 @@ describe("a pool with a budget", () => {
     const batch = Array<RpcCall>(500).fill({ method: "eth_call", params: [] });
     await client.sendBatch(batch, never);
     await client.sendBatch(batch, never);
-    await vi.waitFor(() => expect(countHeadRequests()).toEqual([1, 1]));
+    await vi.waitFor(() => expect(countHeadRequests()).toEqual([1, 1]), { timeout: 60_000 });
     clock.ms += 12_000;
     await expect(send()).rejects.toMatchObject(exhausted);
     clock.ms += 30_000;
     await send();
-    await vi.waitFor(() => expect(countHeadRequests()).toEqual([2, 2]));
+    await vi.waitFor(() => expect(countHeadRequests()).toEqual([2, 2]), { timeout: 60_000 });
   });
 });

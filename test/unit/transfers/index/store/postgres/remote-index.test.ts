@@ -56,7 +56,7 @@ test("one caller takes half of the connections, however much it asks for", async
   open[5]?.();
   await other;
   for (let next = 0; next < many.length + 1; next++) {
-    await vi.waitFor(() => expect(open.length).toBeGreaterThan(next));
+    await vi.waitFor(() => expect(open.length).toBeGreaterThan(next), { timeout: 60_000 });
     open[next]?.();
   }
   await Promise.all(many);
