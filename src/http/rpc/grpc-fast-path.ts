@@ -99,12 +99,10 @@ export function createGrpcFastPath(
     const { stream } = call;
     if (stream.destroyed) return;
     const hasEnded = stream.readableEnded || stream.state.remoteClose === 1;
-    if (!hasEnded || stream.readableLength > maxBodyBytes) {
-      receive(call);
-      return;
-    }
-    const body = readBuffered(stream);
-    invoke(call, body === null ? [] : [body]);
+    if (hasEnded && stream.readableLength <= maxBodyBytes) {
+      const body = readBuffered(stream);
+      invoke(call, body === null ? [] : [body]);
+    } else receive(call);
   }
 
   /** Serves a call whose body is complete. */
