@@ -22,7 +22,6 @@ export type PoolTokenIndex = typeof CANONICAL_TOKEN_INDEX | typeof H_TOKEN_INDEX
 export type StableSwapCalculator = (from: PoolTokenIndex, amountIn: bigint) => bigint;
 
 const MAX_UINT256 = (1n << 256n) - 1n;
-const HALF_UINT256 = 1n << 255n;
 /** SwapUtils stores A with two decimals. */
 const A_PRECISION = 100n;
 const FEE_DENOMINATOR = 10n ** 10n;
@@ -58,12 +57,12 @@ function prepareInvariant({ balances, aPrecise }: StableSwapPool, multiplier: bi
 }
 
 /**
- * Returns the invariant D of two balances with the sum S, like SwapUtils.getD. Starts at D = S and iterates
+ * Returns the invariant D of two balances with the sum S, like SwapUtils.getD. Reverts for two balances of 0, with which
+ * every swap reverts. Starts at D = S and iterates
  * D' = (nA S / 100 + 2 dP) D / ((nA - 100) D / 100 + 3 dP), where dP = D^3 / (4 xp0 xp1), floored at each step.
  */
 function computeInvariant([xp0, xp1]: readonly [bigint, bigint], nA: bigint): bigint {
   const sum = checkUint256(xp0 + xp1);
-  if (sum === 0n) return 0n;
   let d = sum;
   for (let iteration = 0; iteration < MAX_ITERATIONS; iteration++) {
     const half = divideOrRevert(checkUint256(d * d), checkUint256(xp0 * 2n));
@@ -91,20 +90,14 @@ function createBalanceSolver(d: bigint, nA: bigint): (x: bigint) => bigint {
   return (x) => {
     const first = divideOrRevert(dSquared, checkUint256(x * 2n));
     const c = checkUint256(first * scaledD) / twoNA;
-    const b = checkUint256(x + bMinusX);
-    // y stays below 2^128, or its square overflows uint256. So 2 y can only cause an overflow next to a b this large.
-    const isLargeB = b > HALF_UINT256;
-    const bMinusD = b - d;
-    const closedForm = isLargeB ? undefined : solveClosedForm(bMinusD, c);
+    const bMinusD = x + bMinusX - d;
+    const closedForm = solveClosedForm(bMinusD, c);
     if (closedForm !== undefined) return closedForm;
     let y = d;
     for (let iteration = 0; iteration < MAX_ITERATIONS; iteration++) {
-      const denominator = y * 2n + bMinusD;
-      if (denominator <= 0n) throw new SwapRevertError("the denominator of y is not positive");
-      const numerator = y * y + c;
-      if (numerator > MAX_UINT256 || (isLargeB && denominator + d > MAX_UINT256))
-        throw new SwapRevertError("y overflows uint256");
-      const next = numerator / denominator;
+      // 2 y + b fits: x is below 2^255 because 2 x fits, and y and D are below 2^128 because their squares do. It is not
+      // below D: y is D at first, and then at least the floor of the root, which is not below D - b.
+      const next = divideOrRevert(checkUint256(y * y + c), y * 2n + bMinusD);
       if (isWithinOne(next, y)) return next;
       y = next;
     }
