@@ -57,10 +57,13 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
     return index;
   }
 
-  test.each([1, 2])("gives the answers of SQLite for every ID, hash and account, seed %i", async (seed) => {
+  test.each([
+    [1, "pooled"],
+    [2, "direct"],
+  ] as const)("gives the answers of SQLite for every ID, hash and account, seed %i, %s", async (seed, connection) => {
     const { sends, deliveries, chainIds } = createRandomEvents(createRandom(seed), 250);
-    const { pooled } = await createDatabase();
-    const [postgres, sqlite] = [await open(pooled), await openIndex(`${folder()}/equal-${seed}`, network)];
+    const { [connection]: url } = await createDatabase();
+    const [postgres, sqlite] = [await open(url), await openIndex(`${folder()}/equal-${seed}`, network)];
     cleanups.push(() => sqlite.close());
     await postgres.migrate();
     for (const { store } of [postgres, sqlite]) await writeEvents(store, { sends, deliveries }, chainIds);
@@ -114,6 +117,32 @@ describe.skipIf(isLeftOut)(`the index in PostgreSQL${leftOut(postgresPrograms, p
         new Set(changes.map(({ sequence: _, nonce: __, ...change }) => change));
       if (limit === 100_000) expect(withoutPlaces(changed)).toEqual(withoutPlaces(expected));
     }
+  });
+
+  test("statements are prepared by the server itself, and not through a pooler", async () => {
+    const { sends, deliveries, chainIds } = createRandomEvents(createRandom(3), 50);
+    const { direct, pooled } = await createDatabase();
+    const index = await open(direct);
+    await index.migrate();
+    await writeEvents(index.store, { sends, deliveries }, chainIds);
+    const { hashes } = listQueries({ sends, deliveries });
+    async function readAll(reader: PostgresIndex["reader"]): Promise<readonly unknown[]> {
+      const found: unknown[] = [];
+      for (const hash of hashes) found.push(await reader.read((read) => read.findByTransactionHash(hash)));
+      return found;
+    }
+    // One read after the other takes the same connection.
+    const listPrepared = ({ read }: PostgresIndex["pools"]) =>
+      read.query("select name from pg_prepared_statements order by name");
+
+    const found = await readAll(index.reader);
+    expect(await listPrepared(index.pools)).toContainEqual({ name: "transfersByHash" });
+    const behindPooler = await open(pooled);
+    expect(await readAll(behindPooler.reader)).toEqual(found);
+    expect(await listPrepared(behindPooler.pools)).toEqual([]);
+    await index.pools.read.query("deallocate all");
+    expect(await readAll(index.reader)).toEqual(found);
+    expect(await listPrepared(index.pools)).toEqual([]);
   });
 
   test("pages of sends with the same time, transaction and key are exact", async () => {

@@ -40,7 +40,9 @@ export function createPostgresReader({ pool, network, statementTimeoutMs }: Post
       return pool.withConnection(async (connection) => {
         await connection.query(begin);
         try {
-          return await readInRounds(createRun(network, query), runMissing, connection);
+          // Nothing is prepared in a transaction, which would not survive the loss of a prepared statement.
+          const unprepared: PostgresConnection = { query: (text, values) => connection.query(text, values) };
+          return await readInRounds(createRun(network, query), runMissing, unprepared);
         } finally {
           await connection.query("commit").catch(() => {});
         }

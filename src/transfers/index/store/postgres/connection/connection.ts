@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
-import type { Pool, PoolClient, PoolConfig } from "pg";
+import type { Pool, PoolClient, PoolConfig, QueryConfig } from "pg";
 import { POOL_EXHAUSTED, PostgresFailure, toPostgresFailure } from "./failures.js";
 import type { PostgresLocation } from "./location.js";
+import { createSessions, type QueryResult } from "./sessions.js";
 
 /** Connections to a database. Works behind a pooler that assigns servers per transaction: no state outlives one. */
 export interface PostgresPool {
@@ -22,13 +23,12 @@ export interface PostgresPool {
 }
 
 export interface PostgresConnection {
-  query<Row>(sql: string, values?: readonly unknown[]): Promise<QueryResult<Row>>;
-}
-
-export interface QueryResult<Row> {
-  readonly command: string;
-  readonly rowCount: number;
-  readonly rows: Row[];
+  /**
+   * Runs a statement.
+   * @param name the connection may keep the statement prepared under this name: all with it must have the same SQL. Only
+   *   outside of transactions
+   */
+  query<Row>(sql: string, values?: readonly unknown[], name?: string): Promise<QueryResult<Row>>;
 }
 
 export interface PoolOptions {
@@ -45,6 +45,8 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const MAX_WAITING = 1_000;
 /** Idle connections are closed after this time. */
 const IDLE_TIMEOUT_MS = 60_000;
+/** Connections are replaced at this age: a plan that suited the tables as they were does not outlive it. */
+const MAX_LIFETIME_S = 300;
 /** SQLSTATE-like code of a response that did not come. */
 const TIMEOUT_CODE = "ETIMEDOUT";
 const INT8_OID = 20;
@@ -58,6 +60,7 @@ export async function createPostgresPool(location: PostgresLocation, options: Po
     max: maxConnections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
+    maxLifetimeSeconds: MAX_LIFETIME_S,
     keepAlive: true,
     types: {
       // The numbers of this schema are block numbers, chain IDs, times and counters: far below 2^53.
@@ -67,6 +70,7 @@ export async function createPostgresPool(location: PostgresLocation, options: Po
   });
   // An idle connection that breaks is replaced at the next use; without a listener the process would end.
   pool.on("error", () => {});
+  const sessions = createSessions();
 
   async function withConnection<T>(work: (connection: PostgresConnection) => Promise<T>): Promise<T> {
     if (pool.waitingCount >= MAX_WAITING) throw new PostgresFailure(POOL_EXHAUSTED);
@@ -77,9 +81,12 @@ export async function createPostgresPool(location: PostgresLocation, options: Po
     });
     let isBroken = false;
     const connection: PostgresConnection = {
-      async query<Row>(sql: string, values?: readonly unknown[]) {
+      async query<Row>(text: string, values: readonly unknown[] = [], name?: string) {
+        const run = <Result>(query: QueryConfig): Promise<QueryResult<Result>> =>
+          queryWithin(client, responseTimeoutMs, query);
         try {
-          return await queryWithin<Row>(client, responseTimeoutMs, sql, values);
+          const query = { text, values: [...values] };
+          return await (name === undefined ? run<Row>(query) : sessions.query<Row>(client, run, { ...query, name }));
         } catch (error) {
           const failure = toPostgresFailure(error);
           isBroken ||= failure.isUnavailable;
@@ -114,17 +121,12 @@ async function connect(pool: Pool): Promise<PoolClient> {
   return client;
 }
 
-async function queryWithin<Row>(
-  client: PoolClient,
-  timeoutMs: number,
-  sql: string,
-  values: readonly unknown[] = [],
-): Promise<QueryResult<Row>> {
+async function queryWithin<Row>(client: PoolClient, timeoutMs: number, query: QueryConfig): Promise<QueryResult<Row>> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new PostgresFailure(TIMEOUT_CODE)), timeoutMs);
   });
-  const response = client.query(sql, [...values]);
+  const response = client.query(query);
   response.catch(() => {});
   try {
     const { command, rowCount, rows } = await Promise.race([response, timeout]);
