@@ -121,19 +121,18 @@ async function connect(pool: Pool): Promise<PoolClient> {
   return client;
 }
 
-async function queryWithin<Row>(client: PoolClient, timeoutMs: number, query: QueryConfig): Promise<QueryResult<Row>> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new PostgresFailure(TIMEOUT_CODE)), timeoutMs);
+function queryWithin<Row>(client: PoolClient, timeoutMs: number, query: QueryConfig): Promise<QueryResult<Row>> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new PostgresFailure(TIMEOUT_CODE)), timeoutMs);
+    // With a promise of the driver, the rows of most answers outlive the collections of young objects, which then take twice to ten
+    // times as long.
+    client.query(query, (error: Error | null, result) => {
+      clearTimeout(timer);
+      if (error) return reject(error);
+      const { command, rowCount, rows } = result;
+      resolve({ command, rowCount: rowCount ?? 0, rows });
+    });
   });
-  const response = client.query(query);
-  response.catch(() => {});
-  try {
-    const { command, rowCount, rows } = await Promise.race([response, timeout]);
-    return { command, rowCount: rowCount ?? 0, rows };
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Returns the driver's options for a location. No option depends on the environment, such as PGHOST or ~/.pgpass. */
