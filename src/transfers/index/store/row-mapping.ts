@@ -65,8 +65,14 @@ function toEventTransferId({ kind, arrival_key }: Pick<TransferRow, "kind" | "ar
 export function getJoinedDelivery(send: TransferRow): FoundDelivery | undefined {
   const { delivery_hash, delivery_block, delivery_log_index, destination_chain_id, bonder } = send;
   if (delivery_hash === null || delivery_block === null || delivery_log_index === null) return undefined;
-  const position = { chain_id: destination_chain_id, block_number: delivery_block, log_index: delivery_log_index };
-  return { ...position, transaction_hash: delivery_hash, bonder, timestamp: send.delivery_timestamp };
+  return {
+    chain_id: destination_chain_id,
+    block_number: delivery_block,
+    log_index: delivery_log_index,
+    transaction_hash: delivery_hash,
+    bonder,
+    timestamp: send.delivery_timestamp,
+  };
 }
 
 /** Returns each send once, with its first delivery, in the order of chains and logs. */
