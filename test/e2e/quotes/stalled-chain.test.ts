@@ -1,33 +1,38 @@
-import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { createJsonRpc } from "../../../devnet/chain/json-rpc.js";
+import { type LocalNetwork, startLocalNetwork } from "../../../devnet/network.js";
 import { startGateway, type TestGateway } from "../../support/service/in-process-gateway.js";
 import { scrapeMetrics } from "../../support/service/metrics-scrape.js";
 
-// A chain of the local network makes no blocks, and then makes some again. No other test sends transactions there.
+// A chain makes no blocks, and then makes some again. The network is the test's own: new blocks would make transfers of
+// other tests final.
 
 const STOPPED = "linea";
 const MOVING = ["ethereum", "arbitrum", "optimism"];
 const LIMIT_MS = 10_000;
 const PATIENCE = { timeout: 120_000, interval: 200 };
 
-const { chains } = inject("network");
-async function mine(slug: string): Promise<void> {
-  await createJsonRpc(chains[slug]?.url ?? "")("evm_mine", []);
-}
-
+let network: LocalNetwork;
 let gateway: TestGateway;
 let miner: NodeJS.Timeout;
 
+const getUrl = (slug: string): string => network.chains[slug]?.url ?? "";
+async function mine(slug: string): Promise<void> {
+  await createJsonRpc(getUrl(slug))("evm_mine", []);
+}
+
 beforeAll(async () => {
+  network = await startLocalNetwork({ slugs: [STOPPED, ...MOVING] });
   await Promise.all([STOPPED, ...MOVING].map(mine));
   miner = setInterval(() => {
     for (const slug of MOVING) mine(slug).catch(() => {});
   }, 1_000);
-  gateway = await startGateway({ MAX_BLOCK_AGE_MS: String(LIMIT_MS) });
-});
+  gateway = await startGateway({ ...network.environment, MAX_BLOCK_AGE_MS: String(LIMIT_MS) });
+}, 300_000);
 afterAll(async () => {
   clearInterval(miner);
-  await gateway.stop();
+  await gateway?.stop();
+  await network?.stop();
 });
 
 const toPath = (from: string, to: string): string =>
@@ -68,7 +73,7 @@ test("routes of a chain that stands still are refused, and served again once it 
       body: { results: [{ error: { reason, message } }, { quote: { amountIn: "1000000000000000000" } }] },
     });
   }, PATIENCE);
-  const ofCaller = `${toPath(STOPPED, "arbitrum")}&rpcUrl[${STOPPED}]=${encodeURIComponent(chains[STOPPED]?.url ?? "")}`;
+  const ofCaller = `${toPath(STOPPED, "arbitrum")}&rpcUrl[${STOPPED}]=${encodeURIComponent(getUrl(STOPPED))}`;
   expect(await gateway.get(ofCaller)).toMatchObject(refused);
 
   const readiness = { reason: expect.stringContaining(`no new blocks on ${STOPPED}`) };
