@@ -1,5 +1,6 @@
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { Agent, request as send } from "undici";
 import { readBody } from "../support/stubs/http-stub.js";
 import { type RpcProxy, startRpcProxy } from "../support/stubs/rpc-proxy.js";
@@ -78,11 +79,10 @@ export async function startFaultProxy(target: string, options: FaultProxyOptions
   const server = createServer((incoming, response) => {
     serve(incoming, response).catch(() => response.destroy());
   });
-  const listen = (port: number): Promise<void> =>
-    new Promise((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(port, "127.0.0.1", resolve);
-    });
+  async function listen(port: number): Promise<void> {
+    server.listen(port, "127.0.0.1");
+    await once(server, "listening");
+  }
   const stop = async (): Promise<void> => {
     if (!server.listening) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -90,8 +90,7 @@ export async function startFaultProxy(target: string, options: FaultProxyOptions
     await closed;
   };
 
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnReservedPort(listen);
   return {
     url: `http://127.0.0.1:${port}`,
     get requests() {
@@ -111,4 +110,20 @@ export async function startFaultProxy(target: string, options: FaultProxyOptions
       await Promise.all([agent.destroy(), rpc.close()]);
     },
   };
+}
+
+/**
+ * Listens on a port that stays free while the server is stopped: the system gives the ports from 32768 on to others.
+ * Returns the port.
+ */
+async function listenOnReservedPort(listen: (port: number) => Promise<void>): Promise<number> {
+  for (;;) {
+    const port = randomInt(10_000, 32_768);
+    try {
+      await listen(port);
+      return port;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    }
+  }
 }
