@@ -272,7 +272,7 @@ describe("the limit of open HTTP/2 streams", () => {
   });
 
   test("ends a session of which it refuses every stream", async () => {
-    const { url, server, accessLines } = await startTestServer({
+    const { url, server, accessLines, waitForAccessLines } = await startTestServer({
       limits: { totalStreams: 2 },
       getQuote: () => new Promise(() => {}),
     });
@@ -284,6 +284,7 @@ describe("the limit of open HTTP/2 streams", () => {
     refused.on("error", () => {});
     for (let index = 0; index < 100; index++) refused.request({ ":path": path }).on("error", () => {});
     expect(await failed).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    await waitForAccessLines(1);
     expect(accessLines.map(({ errorCode }) => errorCode)).toEqual(["REFUSED_STREAMS"]);
     expect(server.getLoad()).toMatchObject({ openStreams: 1, cuts: { open_streams: 33 } });
     busy.destroy();
