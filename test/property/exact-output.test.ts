@@ -14,6 +14,11 @@ const RUNS = isFullEffort ? 10_000 : 1_000;
 const MAX_AMOUNT = 2n ** 256n - 1n;
 /** Where the fees are as high as the outputs, their floors leave single amounts that bring some units all the same. */
 const FLOORS = 8n;
+/**
+ * Higher fees than this, a multiple of Hop's, can make what an amount brings fall and rise again: the fee is priced by the same
+ * pool, and an almost empty pool prices its first units far higher. A search may then miss the second rise.
+ */
+const MAX_RISING_FEE_BPS = 1_000;
 /** Beyond this, a search costs more than the 200 us that it may take on a slow core. */
 const MAX_TRIALS = 200;
 
@@ -146,6 +151,11 @@ function getNet({ explain, snapshot }: RouteQuoter, amountIn: bigint): bigint | 
   }
 }
 
+/** Returns whether a larger amount brings more, up to where the pools give no more. */
+function isRising(snapshot: RouteSnapshot): boolean {
+  return snapshot.kind === "cctp" || snapshot.feeBps <= MAX_RISING_FEE_BPS;
+}
+
 /** Amounts of every magnitude, and closer ones around what an output of the target takes. */
 function listProbes(target: bigint): bigint[] {
   const powers = Array.from({ length: 256 }, (_, bit) => 1n << BigInt(bit));
@@ -168,7 +178,8 @@ test("receiveAmount and minAmount: the amount found brings it, and one unit less
     ] as const) {
       counts[amountIn === undefined ? "none" : "found"] += 1;
       if (amountIn !== undefined) expectCrossing(quoter, amountIn, output);
-      else for (const probe of listProbes(output)) expect(receive(quoter, probe) ?? 0n).toBeLessThan(output + FLOORS);
+      else if (isRising(snapshot))
+        for (const probe of listProbes(output)) expect(receive(quoter, probe) ?? 0n).toBeLessThan(output + FLOORS);
     }
   });
   fc.assert(property, { numRuns: RUNS, endOnFailure: true });
@@ -184,7 +195,7 @@ test("an amount that brings as much as another is found whenever that one is not
     runs += 1;
     const quoter = createRouteQuoter(snapshot);
     const received = amountIn === 0n ? undefined : receive(quoter, amountIn);
-    if (received === undefined || received < 1000n) return;
+    if (received === undefined || received < 1000n || !isRising(snapshot)) return;
     // Within a thousandth of the most, floors decide.
     const target = (received * 999n) / 1000n;
     const found = quoter.findAmountIn(target);

@@ -1,5 +1,6 @@
 // Inverts a quote. What an amount brings grows with it, apart from steps back by a unit that the floors in the fees cause,
-// until the pools give no more; beyond that it may fall, since the bonder's fee grows on. Very small amounts may revert.
+// until the pools give no more; beyond that it may fall, since the bonder's fee grows on. Very small amounts may revert. With a
+// fee of most of the amount, which Hop does not take, it could fall and rise again: then an amount may not be found.
 
 /**
  * Returns what an amount brings after fees, which may be negative. "reverts": a pool cannot swap it. undefined: it is not
