@@ -12,7 +12,7 @@ import { type LyingProxy, startLyingProxy } from "./lies/lying-proxy.js";
 // named; without one, the sampled comparison names it.
 
 const ENDPOINTS = 3;
-const NAMED_TIMEOUT_MS = 20_000;
+const NAMED_TIMEOUT_MS = 120_000;
 const BRIDGED_USDC = "USDC.e";
 const proxies: LyingProxy[][] = [];
 let network: LocalNetwork;
