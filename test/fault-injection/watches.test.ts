@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { connectChains, getBonder } from "../../devnet/chain/local-chains.js";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connectChains, getBonder, type LocalChain } from "../../devnet/chain/local-chains.js";
 import { fundAccount } from "../../devnet/chain/tokens.js";
+import { type LocalNetwork, startLocalNetwork } from "../../devnet/network.js";
 import { deliverTransfer } from "../../devnet/transfer/deliver-transfer.js";
 import { sendTransfer } from "../../devnet/transfer/send-transfer.js";
 import { parseSentTransfers } from "../../devnet/transfer/sent-transfer.js";
@@ -11,20 +12,23 @@ import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 import { type FaultName, faults } from "./faults.js";
 
 // Watches while the only endpoints of their chains fail: a known state stays, and a new watch waits or is told an older
-// state. Both get the new state when the chains answer again.
+// state. Both get the new state when the chains answer again. The network is the test's own: its many transfers would make
+// those of other tests final.
 
-const network = inject("network");
-const chains = connectChains(network.chains);
 const SOURCE = "polygon";
 const DESTINATION = "arbitrum";
 /** Longer than a poll. */
 const FAULT_MS = 3_000;
 
 const proxies: FaultProxy[] = [];
+let network: LocalNetwork;
+let chains: ReadonlyMap<string, LocalChain>;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  const environment: Record<string, string> = {};
+  network = await startLocalNetwork();
+  chains = connectChains(network.chains);
+  const environment: Record<string, string> = { ...network.environment };
   for (const slug of [SOURCE, DESTINATION]) {
     const otherChainUrl = network.chains.gnosis?.url;
     const proxy = await startFaultProxy(network.chains[slug]?.url ?? "", otherChainUrl ? { otherChainUrl } : {});
@@ -36,6 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.stop();
   for (const proxy of proxies) await proxy.close();
+  await network.stop();
 });
 
 async function send() {
