@@ -20,6 +20,7 @@ const MAX_LATENCY_MS = 2_000;
 const MEAN_ROUNDING_MS = 500;
 
 export function createDateSamples({ now, monotonicNow }: Clocks): DateSamples {
+  /** By host; those of the configured endpoints only, so that callers cannot move the estimate. */
   const samples = new Map<string, { readonly offsetMs: number; readonly takenAt: number }>();
   return {
     record(host, date, startedAtMs) {

@@ -1,6 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import type { ChainBlockAges } from "../../../../src/chain/block-age/block-age-monitor.js";
 import type { HeadRead } from "../../../../src/chain/block-age/chain-history.js";
+import { createChainClients } from "../../../../src/chain/chains.js";
+import { closeAfterTest } from "../../../support/close-after-test.js";
 import { createPoolOn, type RpcNodeStub, startRpcNodeStub } from "../support/rpc-node-stub.js";
 
 const nowSeconds = Math.floor(Date.now() / 1000);
@@ -92,4 +94,25 @@ test("the header Date of every response is recorded under its host, without the 
   await send();
   expect(dates).toMatchObject([{ host: new URL(node.url).host, date: expect.stringMatching(/ GMT$/) }]);
   expect(dates[0]?.startedAtMs).toBeGreaterThanOrEqual(startedAtMs);
+});
+
+test("a caller's endpoint tells nothing about the clock or the age of a chain", async () => {
+  const node = await startRpcNodeStub({ head: head(7, OLD) });
+  const record = vi.fn();
+  const blockAges = {
+    ...{ stalledCount: () => 0, findStalled: () => undefined, isTooOld: () => false, needsRead: () => true },
+    ...{ recordHead: record, recordDate: record, clock: () => ({ offsetMs: 0, evidence: undefined }) },
+  };
+  const networks = { mainnet: new Map([["optimism", { chainId: 1, urls: ["http://127.0.0.1:1"] }]]) };
+  const chains = createChainClients({ networks, blockAges, customUrlPolicy: "any", onFailure: () => {} });
+  closeAfterTest(chains);
+  const { signal } = new AbortController();
+  const block = await chains.withCustomEndpoints(
+    "mainnet",
+    new Map([["optimism", node.url]]),
+    (access) => access.getClient("optimism").send("eth_getBlockByNumber", ["latest", false], signal),
+    { caller: "192.0.2.7", signal },
+  );
+  expect(block).toEqual(node.head);
+  expect(record).not.toHaveBeenCalled();
 });
