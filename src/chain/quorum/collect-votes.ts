@@ -98,15 +98,20 @@ export async function collectVotes<A>(
   }
 }
 
-/** Creates the error for a vote that could not be decided. */
+/**
+ * Creates the error for a vote that could not be decided.
+ * @param question what fewer than `needed` agree on; empty: whatever was asked
+ */
 export function createVoteError(
   slug: string,
   needed: number,
-  { votes, failures }: Pick<CollectedVotes<unknown>, "votes" | "failures">,
+  { votes, failures }: { readonly votes: readonly unknown[]; readonly failures: readonly unknown[] },
+  question = "",
 ): unknown {
   const causes = failures.map((error) => (error instanceof ServiceError ? error.cause : undefined));
   if (votes.length >= needed) {
-    const message = `the RPC endpoints of ${slug} contradict each other: fewer than ${needed} agree (RPC_QUORUM)`;
+    const agree = question === "" ? "agree" : `agree on ${question}`;
+    const message = `the RPC endpoints of ${slug} contradict each other: fewer than ${needed} ${agree} (RPC_QUORUM)`;
     return new ServiceError("UPSTREAM_UNAVAILABLE", message);
   }
   // A budget of ours, and not the endpoint, has prevented the request.

@@ -3,6 +3,7 @@ import { createAbortScope, raceAbort } from "../../resilience/abort-scope.js";
 import { getRpcResult } from "../chain-client.js";
 import { type ChainHead, parseHead } from "../endpoints/head-tracker.js";
 import { LATEST_BLOCK_CALL } from "../json-rpc/common-calls.js";
+import { createVoteError } from "./collect-votes.js";
 import type { Confirmations } from "./confirmations.js";
 import { isImpossibleHead, selectAgreedHead } from "./rules/agreed-head.js";
 import { listUsable, type Voter } from "./voter.js";
@@ -12,7 +13,7 @@ export interface HeadBoard {
   /**
    * Returns the number of the newest block that enough endpoints have, as of the last second.
    * @param isFresh whether it must be read now
-   * @throws ServiceError UPSTREAM_UNAVAILABLE when there is none
+   * @throws ServiceError UPSTREAM_UNAVAILABLE when there is none; OVERLOADED when a budget has prevented the reads
    */
   agree(signal: AbortSignal, options: { readonly isBackground: boolean; readonly isFresh?: boolean }): Promise<number>;
   /** Returns the head that an endpoint reported last; undefined: none yet. */
@@ -35,8 +36,16 @@ export interface HeadBoardOptions {
 }
 
 interface PendingRead {
+  /** undefined: the response has no head. */
   readonly head: Promise<ChainHead | undefined>;
   readonly since: number;
+}
+
+/** What the endpoints of one round have said so far. */
+interface HeadPoll {
+  readonly reported: Map<Voter, ChainHead>;
+  /** Errors of those who gave no answer. */
+  readonly failures: unknown[];
 }
 
 interface AgreedHead extends ChainHead {
@@ -81,24 +90,21 @@ export function createHeadBoard(options: HeadBoardOptions): HeadBoard {
       const head = parseHead(getRpcResult(outcome));
       if (head !== undefined) heads.set(voter, head);
       return head;
-    } catch {
-      // It has no vote.
-      return undefined;
     } finally {
       scope.cancel();
     }
   }
 
-  /** Reads heads until enough agree and the others have had their time. Returns those that came meanwhile. */
-  async function pollHeads(asked: readonly Voter[], isBackground: boolean, reported: Map<Voter, ChainHead>) {
+  /** Reads heads until enough agree and the others have had their time. Returns the head on which they agree. */
+  async function pollHeads(asked: readonly Voter[], isBackground: boolean, { reported, failures }: HeadPoll) {
     const startedAt = now();
     const scope = createAbortScope(closing);
     const running = new Map<Voter, Promise<Voter>>();
     for (const voter of asked) {
-      const read = readHead(voter, isBackground).then((head) => {
-        if (head !== undefined) reported.set(voter, head);
-        return voter;
-      });
+      const read = readHead(voter, isBackground)
+        .then((head) => head && reported.set(voter, head))
+        .catch((error: unknown) => failures.push(error))
+        .then(() => voter);
       running.set(voter, read);
     }
     let selected = selectAgreedHead([...reported.values()], needed);
@@ -123,11 +129,13 @@ export function createHeadBoard(options: HeadBoardOptions): HeadBoard {
     const usable = listUsable(voters);
     const trusted = usable.filter((voter) => !voter.isOutvoted());
     const resting = usable.filter((voter) => voter.isOutvoted());
-    const reported = new Map<Voter, ChainHead>();
-    let selected = trusted.length < needed ? undefined : await pollHeads(trusted, isBackground, reported);
+    const poll: HeadPoll = { reported: new Map(), failures: [] };
+    const { reported, failures } = poll;
+    let selected = trusted.length < needed ? undefined : await pollHeads(trusted, isBackground, poll);
     // An endpoint that was outvoted may still confirm what others say.
-    selected ??= await pollHeads(trusted.length < needed ? usable : resting, isBackground, reported);
-    if (selected === undefined) throw createHeadError(reported.size);
+    selected ??= await pollHeads(trusted.length < needed ? usable : resting, isBackground, poll);
+    if (selected === undefined)
+      throw createVoteError(slug, needed, { votes: [...reported.values()], failures }, "the latest block");
     const result = { ...selected, requestedAt };
     if (agreed === undefined || requestedAt >= agreed.requestedAt) agreed = result;
     for (const [voter, head] of reported) if (isImpossibleHead(head, selected)) suspect(voter);
@@ -151,14 +159,6 @@ export function createHeadBoard(options: HeadBoardOptions): HeadBoard {
     // All that wait may have left before it fails.
     round.catch(() => {});
     return raceAbort(round, signal);
-  }
-
-  function createHeadError(count: number): ServiceError {
-    const message =
-      count < needed
-        ? `only ${count} of the ${needed} RPC endpoints of ${slug} that have to agree responded (RPC_QUORUM)`
-        : `the RPC endpoints of ${slug} contradict each other: fewer than ${needed} agree on the latest block (RPC_QUORUM)`;
-    return new ServiceError("UPSTREAM_UNAVAILABLE", message);
   }
 
   return {
