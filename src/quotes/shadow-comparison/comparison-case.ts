@@ -77,7 +77,8 @@ export function parseRequest(json: unknown): QuoteRequest {
   const source = network && findChain(getNetwork(network), String(printed.fromChain));
   const destination = network && findChain(getNetwork(network), String(printed.toChain));
   const isAmountValid = AMOUNT_PATTERN.test(String(receiveAmount ?? amount)) && /^[0-9]{1,78}$/.test(amount);
-  const isValid = isAmountValid && slippagePercent >= 0 && slippagePercent < 100;
+  const isSlippageValid = typeof slippagePercent === "number" && slippagePercent >= 0 && slippagePercent < 100;
+  const isValid = isAmountValid && isSlippageValid;
   if (!network || !token || !source || !destination || !isValid) throw new TypeError("not a request for a quote");
   return {
     ...{ network, token, source, destination, amountIn: BigInt(amount), slippagePercent },

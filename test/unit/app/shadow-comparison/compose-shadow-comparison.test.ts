@@ -125,6 +125,8 @@ test("refuses samples of other processes that are no requests", async () => {
   expect(await send({ count: 1, request: { ...request, amount: "-1" } })).toBeUndefined();
   expect(await send({ count: 1, request: { ...request, amount: "0" } })).toBeUndefined();
   expect(await send({ count: 1, request: { ...request, amount: "1", token: "no" } })).toBeUndefined();
-  expect(await send({ count: 1, request: { ...request, amount: "1", slippagePercent: 100 } })).toBeUndefined();
+  for (const slippagePercent of [100, -1, "0.5", null]) {
+    expect(await send({ count: 1, request: { ...request, amount: "1", slippagePercent } })).toBeUndefined();
+  }
   expect(reader.asked).toEqual([]);
 });
