@@ -1,7 +1,8 @@
 import type { Dispatcher } from "undici";
+import { DIFFERENCES_PATH } from "../app/shadow-comparison/recent-differences.js";
 import type { Config } from "../config/config.js";
 import { DEFAULT_METRICS_PORT } from "../config/environment-table.js";
-import type { ComparisonCase } from "../quotes/shadow-comparison/comparison-case.js";
+import { type ComparisonCase, listBlocks, listDifferences } from "../quotes/shadow-comparison/comparison-case.js";
 import { fetchJson } from "../resilience/http-client/fetch-json.js";
 
 /** What a running service says about the quotes that it has compared with the SDK's. */
@@ -12,7 +13,6 @@ export interface DifferencesReport {
   readonly differences: readonly ComparisonCase[] | undefined;
 }
 
-const PATH = "/quote-differences";
 const TIMEOUT_MS = 3_000;
 const MAX_BYTES = 8 * 1024 * 1024;
 /** Addresses on which a service listens everywhere, and where it is then reached. */
@@ -44,7 +44,7 @@ function getDocumentUrl({
   const [address, listenPort] = metricsPort === "same" ? [host, port] : [metricsHost, metricsPort];
   if (listenPort === 0) return undefined;
   const reachedAt = REACHED_AT[address] ?? address;
-  return `http://${reachedAt.includes(":") ? `[${reachedAt}]` : reachedAt}:${listenPort}${PATH}`;
+  return `http://${reachedAt.includes(":") ? `[${reachedAt}]` : reachedAt}:${listenPort}${DIFFERENCES_PATH}`;
 }
 
 /** Formats the report for people: each difference with its request, its blocks and the values that differ. */
@@ -62,11 +62,12 @@ export function formatDifferences({ url, differences }: DifferencesReport): stri
 
 function formatDifference({ id, foundAt, request, chains, servedQuote, sdkQuote }: ComparisonCase): readonly string[] {
   const { token, fromChain, toChain, amount, slippagePercent } = request;
-  const blocks = Object.entries(chains).map(([slug, { pin }]) => `${slug} ${Number(pin.block)}`);
-  const names = Object.keys(servedQuote).filter((name) => servedQuote[name] !== sdkQuote[name]);
+  const blocks = Object.entries(listBlocks(chains)).map(([slug, block]) => `${slug} ${block}`);
   return [
     `  ${foundAt} ${id}: ${amount} ${token}, ${fromChain} to ${toChain}, slippage ${slippagePercent}; blocks: ${blocks.join(", ")}`,
-    ...names.map((name) => `    ${name}: ${servedQuote[name]}, SDK: ${sdkQuote[name]}`),
+    ...listDifferences(servedQuote, sdkQuote).map(
+      (name) => `    ${name}: ${servedQuote[name]}, SDK: ${sdkQuote[name]}`,
+    ),
   ];
 }
 

@@ -119,7 +119,8 @@ export function composeShadowComparison(options: ComposeShadowComparisonOptions)
 
   async function report(request: QuoteRequest, result: ComparisonResult): Promise<void> {
     metrics.onQuoteComparison(result.outcome);
-    const line = (await loadCaseModule()).printRequest(request);
+    const { listBlocks, printRequest } = await loadCaseModule();
+    const line = printRequest(request);
     switch (result.outcome) {
       case "equal":
         logger.debug({ ...line, quote: result.quote }, "quote equals the SDK's");
@@ -133,15 +134,13 @@ export function composeShadowComparison(options: ComposeShadowComparisonOptions)
         logger.info({ ...line, reason: result.reason }, "quote could not be compared with the SDK's");
         break;
       case "different":
-        reportDifference(result.case);
+        reportDifference(result.case, listBlocks(result.case.chains));
     }
   }
 
-  function reportDifference(found: ComparisonCase): void {
-    const { id, request, servedQuote, sdkQuote, chains: recordings } = found;
-    const blocks = Object.entries(recordings).map(([slug, { pin }]) => [slug, Number(pin.block)]);
-    const line = { id, ...request, blocks: Object.fromEntries(blocks), quote: servedQuote, sdkQuote };
-    logger.warn(line, "quote differs from the SDK's");
+  function reportDifference(found: ComparisonCase, blocks: Readonly<Record<string, number>>): void {
+    const { id, request, servedQuote, sdkQuote } = found;
+    logger.warn({ id, ...request, blocks, quote: servedQuote, sdkQuote }, "quote differs from the SDK's");
     const text = printCase(found);
     differences.add(text);
     topic?.publish(text);

@@ -92,6 +92,14 @@ export function printQuote({ details, steps = details?.steps, ...quote }: Detail
   return Object.fromEntries(values.map(([name, value]) => [name, String(value)])) satisfies PrintedQuote;
 }
 
+/** Returns the numbers of the blocks by slug, without chains of which nothing was read. */
+export function listBlocks(chains: ComparisonCase["chains"]): Readonly<Record<string, number>> {
+  const blocks = Object.entries(chains).flatMap(([slug, { pin }]) =>
+    pin.block === undefined ? [] : [[slug, Number(pin.block)] as const],
+  );
+  return Object.fromEntries(blocks);
+}
+
 /** Returns the names of the values of a quote that the other one does not have. */
 export function listDifferences(quote: PrintedQuote, reference: PrintedQuote): readonly string[] {
   return Object.keys(quote).filter((name) => quote[name] !== reference[name]);

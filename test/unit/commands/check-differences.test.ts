@@ -8,7 +8,8 @@ const difference = {
   id: "0123456789ab",
   foundAt: "2026-11-22T15:00:00.000Z",
   request: { token: "USDT", fromChain: "polygon", toChain: "arbitrum", amount: "25", slippagePercent: 0.5 },
-  chains: { polygon: { pin: { block: "0x10" } }, arbitrum: { pin: { block: "0x20" } } },
+  // Nothing was read of ethereum.
+  chains: { polygon: { pin: { block: "0x10" } }, arbitrum: { pin: { block: "0x20" } }, ethereum: { pin: {} } },
   servedQuote: { bonderFee: "3", estimatedReceived: "22" },
   sdkQuote: { bonderFee: "3", estimatedReceived: "2\u001b[31m1" },
 } as unknown as ComparisonCase;
