@@ -13,7 +13,7 @@ export interface SharedStateHub {
 export interface SharedStateHubOptions {
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
-  /** Observes what members publish. */
+  /** Observes what members publish. May throw for a message that it does not understand. */
   readonly onPublish?: (topic: string, text: string) => void;
 }
 
@@ -129,6 +129,14 @@ export function createSharedStateHub({ now, onPublish }: SharedStateHubOptions):
     }
   }
 
+  function observePublish(topic: string, text: string): void {
+    try {
+      onPublish?.(topic, text);
+    } catch {
+      // An error here would end the primary. The members refuse the message themselves.
+    }
+  }
+
   function receive(member: Member, message: ToHub): void {
     member.seenAt = now();
     if (!member.isResponsive) resume(member);
@@ -137,7 +145,7 @@ export function createSharedStateHub({ now, onPublish }: SharedStateHubOptions):
         join(member, message.topic);
         break;
       case "publish":
-        onPublish?.(message.topic, message.text);
+        observePublish(message.topic, message.text);
         for (const other of topics.get(message.topic)?.members ?? [])
           if (other !== member && other.isResponsive) other.channel.send(message);
         break;

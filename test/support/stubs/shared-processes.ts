@@ -1,5 +1,5 @@
 import { type HubChannel, limitBacklog, type MemberChannel } from "../../../src/shared-state/channel.js";
-import { createSharedStateHub } from "../../../src/shared-state/hub.js";
+import { createSharedStateHub, type SharedStateHubOptions } from "../../../src/shared-state/hub.js";
 import { createSharedStateMember } from "../../../src/shared-state/member.js";
 import type { SharedState } from "../../../src/shared-state/shared-state.js";
 
@@ -21,8 +21,11 @@ export interface SharedProcesses {
 }
 
 /** Connects processes in memory. Messages arrive in a later microtask. @param now the shared clock, in milliseconds */
-export function createSharedProcesses(now: () => number = Date.now): SharedProcesses {
-  const hub = createSharedStateHub({ now });
+export function createSharedProcesses(
+  now: () => number = Date.now,
+  options: Pick<SharedStateHubOptions, "onPublish"> = {},
+): SharedProcesses {
+  const hub = createSharedStateHub({ now, ...options });
   return {
     start(clockOffsetMs = 0, onSuspend) {
       const state: { isStopped: boolean; isGone: boolean; waiting: (() => void)[] } = {

@@ -223,6 +223,20 @@ describe("a published value", () => {
     expect(first.sharedState.stats().messages).toMatchObject({ published: 1, dropped: 1 });
   });
 
+  test("reaches the others also if the hub's observer does not understand it", async () => {
+    const onPublish = vi.fn(() => {
+      throw new TypeError("not understood");
+    });
+    processes.close();
+    processes = createSharedProcesses(Date.now, { onPublish });
+    const [first, second] = [start(), start()];
+    await settle();
+    first.topic.publish("value");
+    await settle();
+    expect(onPublish).toHaveBeenCalledExactlyOnceWith("prices", "value");
+    expect(second.published).toEqual(["value"]);
+  });
+
   test("is not sent to a process that hangs", async () => {
     const [first, second] = [start(), start()];
     await settle();
