@@ -54,7 +54,9 @@ export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
   const shutdown = new AbortController();
   const access = { ...offChainSources, chains: chains.forNetwork };
   const refuseStalledIfLimited = (engine: QuoteEngine, checksCustomEndpoints: boolean): QuoteEngine =>
-    blockAges === undefined ? engine : refuseStalled(engine, { blockAges, now: clocks.now, checksCustomEndpoints });
+    blockAges === undefined
+      ? engine
+      : refuseStalled(engine, { blockAges, now: clocks.monotonicNow, checksCustomEndpoints });
   if (config.quoteEngine === "sdk") {
     const engine = refuseStalledIfLimited(createSdkEngine({ ...access, limiter }), false);
     return { engine, countActiveRoutes: () => 0, close: () => {} };
@@ -62,9 +64,9 @@ export function composeQuotes(options: ComposeQuotesOptions): QuotesModule {
   const intervalSeconds = config.quoteVerifyIntervalSeconds;
   const comparison = intervalSeconds === 0 ? undefined : composeShadowComparison({ ...options, intervalSeconds });
 
-  function recordHead(network: NetworkSlug, chain: string, { block, readAt, readAtUnixSeconds }: ChainState): void {
+  function recordHead(network: NetworkSlug, chain: string, { block, readAt }: ChainState): void {
     const head = { number: Number(block.number), timestamp: Number(block.timeSeconds) };
-    chains.recordHead(network, chain, head, { readAt, readAtMs: readAtUnixSeconds * 1000 });
+    chains.recordHead(network, chain, head, readAt);
   }
 
   /** Counts reads by outcome and records the head that each read reports. */

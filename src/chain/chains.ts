@@ -1,7 +1,7 @@
 import { monotonicNow } from "../resilience/clock.js";
 import { Agent } from "../resilience/http-client/undici.js";
 import { type BlockAgeMonitor, bindBlockAges } from "./block-age/block-age-monitor.js";
-import { type HeadRead, STATE_SOURCE } from "./block-age/chain-history.js";
+import { STATE_SOURCE } from "./block-age/chain-history.js";
 import type { ChainClient } from "./chain-client.js";
 import { type ConfiguredChain, type CreateQuorum, readConfiguredState } from "./configured-chain.js";
 import {
@@ -48,17 +48,17 @@ export interface ChainClients {
   listStates(): readonly ChainPoolState[];
   /** Reads the heads of a chain's endpoints in the background, at most once in ten seconds. */
   probe(network: string, slug: string): void;
-  /** Records a chain head that a read of chain state has returned, here or in another process. */
-  recordHead(network: string, slug: string, head: ChainHead, read: HeadReadTimes): void;
+  /**
+   * Records a chain head that a read of chain state has returned, here or in another process.
+   * @param readAt start of the read on the monotonic clock of this process, in milliseconds
+   */
+  recordHead(network: string, slug: string, head: ChainHead, readAt: number): void;
   /** Returns the number of open custom endpoints. */
   countCustomEndpoints(): number;
   /** Returns the number of requests to configured endpoints that wait for a response. */
   countRequestsInFlight(): number;
   close(): Promise<void>;
 }
-
-/** Start of a read in milliseconds, on the monotonic clock and since 1970. */
-export type HeadReadTimes = Pick<HeadRead, "readAt" | "readAtMs">;
 
 export interface ChainPoolState extends EndpointPoolState {
   readonly network: string;
@@ -213,8 +213,8 @@ export function createChainClients(options: ChainClientsOptions): ChainClients {
         }),
       ),
     probe: (network, slug) => getChain(network, slug).pool.probe(),
-    recordHead(network, slug, head, read) {
-      blockAges?.recordHead(network, slug, { source: STATE_SOURCE, timestamp: head.timestamp, ...read });
+    recordHead(network, slug, head, readAt) {
+      blockAges?.recordHead(network, slug, { source: STATE_SOURCE, timestamp: head.timestamp, readAt });
       getChain(network, slug).pool.recordHead(head);
     },
     countCustomEndpoints: customEndpoints.count,

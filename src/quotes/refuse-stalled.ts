@@ -1,4 +1,4 @@
-import type { BlockAgeMonitor } from "../chain/block-age/block-age-monitor.js";
+import type { BlockAgeMonitor, ReadBlock } from "../chain/block-age/block-age-monitor.js";
 import type { NetworkChainClients } from "../chain/chains.js";
 import { readLatestBlockHeader } from "../chain/read/chain-reads.js";
 import { ServiceError } from "../errors.js";
@@ -9,11 +9,11 @@ import type { ChainState } from "./state/chain-state.js";
 import type { QuoteRequest } from "./state/quote-request.js";
 
 /** What quotes need to know about the age of blocks. */
-export type QuoteBlockAges = Pick<BlockAgeMonitor, "stalledCount" | "findStalled" | "isTooOld">;
+export type QuoteBlockAges = Pick<BlockAgeMonitor, "stalledCount" | "findStalled" | "isTooOld" | "getAgeMs">;
 
 export interface RefuseStalledOptions {
   readonly blockAges: QuoteBlockAges;
-  /** Milliseconds since 1970. */
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
   /** Whether the engine checks the blocks that it reads through endpoints of callers; otherwise they are read here. */
   readonly checksCustomEndpoints: boolean;
@@ -42,9 +42,9 @@ export function refuseStalled(engine: QuoteEngine, options: RefuseStalledOptions
   ): Promise<void> {
     const custom = [request.source, request.destination].filter(({ slug }) => access.hasCustomEndpoint(slug));
     const check = async (chain: Chain): Promise<void> => {
-      const readAtMs = now();
+      const readAt = now();
       const { timestamp } = await readLatestBlockHeader(access.getClient(chain.slug), signal);
-      assertBlockYoung(blockAges, request, chain, { timestamp, readAtMs });
+      assertBlockYoung(blockAges, request, chain, { timestamp, readAt });
     };
     await Promise.all(custom.map(check));
   }
@@ -83,23 +83,23 @@ export function refuseStalled(engine: QuoteEngine, options: RefuseStalledOptions
 
 /** @throws ServiceError CHAIN_STALLED for a block that was too old when it was read */
 function assertBlockYoung(
-  blockAges: Pick<QuoteBlockAges, "isTooOld">,
+  blockAges: Pick<QuoteBlockAges, "isTooOld" | "getAgeMs">,
   { network }: Pick<QuoteRequest, "network">,
   { slug }: Chain,
-  block: { readonly timestamp: number; readonly readAtMs: number },
+  block: ReadBlock,
 ): void {
-  if (blockAges.isTooOld(network, slug, block)) throw createError(slug, block.readAtMs - block.timestamp * 1000);
+  if (blockAges.isTooOld(network, slug, block)) throw createError(slug, blockAges.getAgeMs(block));
 }
 
 /** The same for the block of a state; undefined: nothing is limited, or read. */
 export function assertStateYoung(
-  blockAges: Pick<QuoteBlockAges, "isTooOld"> | undefined,
+  blockAges: Pick<QuoteBlockAges, "isTooOld" | "getAgeMs"> | undefined,
   request: QuoteRequest,
   chain: Chain,
   state: ChainState | undefined,
 ): void {
   if (blockAges === undefined || state === undefined) return;
-  const block = { timestamp: Number(state.block.timeSeconds), readAtMs: state.readAtUnixSeconds * 1000 };
+  const block = { timestamp: Number(state.block.timeSeconds), readAt: state.readAt };
   assertBlockYoung(blockAges, request, chain, block);
 }
 

@@ -10,7 +10,9 @@ export interface BlockAgeMonitor {
   /** Returns the newest block of a chain that stands still; undefined: it does not, or it has no limit. */
   findStalled(network: string, slug: string): StalledBlock | undefined;
   /** Returns whether a block was older than the limit of its chain when it was read. */
-  isTooOld(network: string, slug: string, block: Pick<HeadRead, "timestamp" | "readAtMs">): boolean;
+  isTooOld(network: string, slug: string, block: ReadBlock): boolean;
+  /** Returns the age of a block when it was read, in milliseconds, by the right time as far as it is known. */
+  getAgeMs(block: ReadBlock): number;
   /** Returns whether a chain has a limit, and none of its blocks has been read for a while. */
   needsRead(network: string, slug: string): boolean;
   /** Records the newest block of a chain, as it has just been read. */
@@ -20,6 +22,8 @@ export interface BlockAgeMonitor {
   /** Returns what is known about this machine's clock. */
   clock(): ClockEstimate;
 }
+
+export type ReadBlock = Pick<HeadRead, "timestamp" | "readAt">;
 
 /** The newest block of a chain that stands still. */
 export interface StalledBlock {
@@ -88,7 +92,10 @@ export function createBlockAgeMonitor({ limits, clocks, onStall, onClock }: Bloc
   const dates = createDateSamples(clocks);
   let clock: ClockEstimate = { offsetMs: 0, evidence: undefined };
   let stalled: ReadonlyMap<string, StalledBlock> = new Map();
-  /** Wall clock less monotonic clock, and when it last jumped on the monotonic clock. */
+  /**
+   * Wall clock less monotonic clock, and when it last jumped on the monotonic clock. The time of reads that began before
+   * is not comparable.
+   */
   const difference = { ms: now() - monotonicNow(), jumpedAt: Number.NEGATIVE_INFINITY };
   const reported = { isWrong: false, at: Number.NEGATIVE_INFINITY };
 
@@ -127,14 +134,23 @@ export function createBlockAgeMonitor({ limits, clocks, onStall, onClock }: Bloc
     const state = history.getState();
     // Quotes are made of what was read last, even if an endpoint has reported a newer block.
     if (state !== undefined && isTooOld(network, slug, state))
-      return { timestamp: state.timestamp, ageMs: state.readAtMs - state.timestamp * 1000 + clock.offsetMs };
+      return { timestamp: state.timestamp, ageMs: getAgeMs(state) };
     const newest = isStalled ? history.getNewest() : undefined;
     return newest && { timestamp: newest.timestamp, ageMs: newest.ageMs + clock.offsetMs };
   }
 
-  function isTooOld(...[network, slug, { timestamp, readAtMs }]: Parameters<BlockAgeMonitor["isTooOld"]>): boolean {
+  function isTooOld(network: string, slug: string, block: ReadBlock): boolean {
     const limit = chains.get(`${network} ${slug}`)?.limit;
-    return limit !== undefined && readAtMs - timestamp * 1000 + clock.offsetMs > limit.maxBlockAgeMs;
+    return limit !== undefined && getAgeMs(block) > limit.maxBlockAgeMs;
+  }
+
+  function getAgeMs({ timestamp, readAt }: ReadBlock): number {
+    return toWallMs(readAt) - timestamp * 1000 + clock.offsetMs;
+  }
+
+  /** Converts a time on the monotonic clock: another process that has read a block may have another wall clock. */
+  function toWallMs(monotonicMs: number): number {
+    return monotonicMs + difference.ms;
   }
 
   function reportClock(): void {
@@ -148,7 +164,11 @@ export function createBlockAgeMonitor({ limits, clocks, onStall, onClock }: Bloc
   return {
     stalledCount: () => stalled.size,
     findStalled: (network, slug) => stalled.get(`${network} ${slug}`),
-    isTooOld,
+    isTooOld(network, slug, block) {
+      forgetAfterJump();
+      return block.readAt >= difference.jumpedAt && isTooOld(network, slug, block);
+    },
+    getAgeMs,
     needsRead(network, slug) {
       const history = chains.get(`${network} ${slug}`)?.history;
       return history !== undefined && monotonicNow() - history.readAt() > RECENT_READ_MS;
@@ -157,9 +177,8 @@ export function createBlockAgeMonitor({ limits, clocks, onStall, onClock }: Bloc
       const chain = chains.get(`${network} ${slug}`);
       if (chain === undefined) return;
       forgetAfterJump();
-      // Begun before the clock jumped: its time is not comparable.
       if (read.readAt < difference.jumpedAt) return;
-      chain.history.record(read);
+      chain.history.record({ ...read, readAtMs: toWallMs(read.readAt) });
       judge();
     },
     recordDate(host, date, startedAtMs) {

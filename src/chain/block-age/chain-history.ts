@@ -9,13 +9,16 @@ export interface HeadRead {
   readonly timestamp: number;
   /** Start of the read in milliseconds on the monotonic clock. */
   readonly readAt: number;
-  /** The same in milliseconds since 1970. */
+}
+
+/** A read with its start on this machine's wall clock, in milliseconds since 1970. */
+interface DatedHeadRead extends HeadRead {
   readonly readAtMs: number;
 }
 
 /** What has been seen of the newest blocks of a chain. */
 export interface ChainHistory {
-  record(read: HeadRead): void;
+  record(read: DatedHeadRead): void;
   clear(): void;
   /** Returns the start of the latest read on the monotonic clock. */
   readAt(): number;
@@ -43,14 +46,14 @@ const SAME_BLOCK_SECONDS = 30;
 export function createChainHistory(blockTimeMs: number, getClockOffsetMs: () => number): ChainHistory {
   const stillMs = Math.max(MIN_STILL_MS, STILL_BLOCKS * blockTimeMs);
   /** The last read of each source. */
-  const reads = new Map<string, HeadRead>();
+  const reads = new Map<string, DatedHeadRead>();
   const progress = { newest: Number.NEGATIVE_INFINITY, changedAt: 0, hasAdvanced: false };
-  let latest: HeadRead | undefined;
+  let latest: DatedHeadRead | undefined;
 
   /** Ignores blocks from the future, which would hide that the chain stands still, unless all are. */
   function findNewest(): number {
     const timestamps = [...reads.values()].map(({ timestamp }) => timestamp);
-    const isPlausible = ({ timestamp, readAtMs }: HeadRead): boolean =>
+    const isPlausible = ({ timestamp, readAtMs }: DatedHeadRead): boolean =>
       timestamp <= (readAtMs + getClockOffsetMs()) / 1000 + MAX_SECONDS_AHEAD;
     const plausible = [...reads.values()].filter(isPlausible).map(({ timestamp }) => timestamp);
     return Math.max(...(plausible.length > 0 ? plausible : timestamps));

@@ -130,8 +130,8 @@ export function createEndpointPool(options: EndpointPoolOptions): EndpointPool {
     eventLoopDelay,
     now,
   });
-  const toHeadRead = ({ peer, timestamp, requestedAt, requestedAtMs }: ReportedHead<Upstream>): HeadRead => {
-    return { source: peer.endpoint.name, timestamp, readAt: requestedAt, readAtMs: requestedAtMs };
+  const toHeadRead = ({ peer, timestamp, requestedAt }: ReportedHead<Upstream>): HeadRead => {
+    return { source: peer.endpoint.name, timestamp, readAt: requestedAt };
   };
   const headTracker = createHeadTracker<Upstream>({
     peers: upstreams,

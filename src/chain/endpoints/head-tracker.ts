@@ -20,8 +20,6 @@ export interface ReportedHead<Peer> extends ChainHead {
   readonly peer: Peer;
   /** Milliseconds on the monotonic clock. */
   readonly requestedAt: number;
-  /** The same in milliseconds since 1970. */
-  readonly requestedAtMs: number;
 }
 
 export interface HeadTrackerOptions<Peer> {
@@ -30,8 +28,6 @@ export interface HeadTrackerOptions<Peer> {
   readonly fetchLatestBlock: (peer: Peer) => Promise<unknown>;
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
-  /** Wall clock: milliseconds since 1970. */
-  readonly wallNow?: (() => number) | undefined;
   /** Observes every head. */
   readonly onHead?: ((head: ReportedHead<Peer>) => void) | undefined;
   /** Returns whether a head was too old when it was requested. Default: never. */
@@ -52,7 +48,7 @@ export const MAX_SECONDS_BEHIND = 30;
 export const MAX_SECONDS_AHEAD = 60;
 
 export function createHeadTracker<Peer>(options: HeadTrackerOptions<Peer>): HeadTracker<Peer> {
-  const { peers, fetchLatestBlock, now, wallNow = Date.now, onHead, isTooOld = () => false } = options;
+  const { peers, fetchLatestBlock, now, onHead, isTooOld = () => false } = options;
   const headByPeer = new Map<Peer, ObservedHead>();
   const reportedByPeer = new Map<Peer, ReportedHead<Peer>>();
   let lagging: ReadonlySet<Peer> = new Set();
@@ -60,7 +56,6 @@ export function createHeadTracker<Peer>(options: HeadTrackerOptions<Peer>): Head
   let isRefreshing = false;
 
   async function readHeads(requestedAt: number): Promise<void> {
-    const requestedAtMs = wallNow();
     const heads = new Map<Peer, ObservedHead>();
     const findLagging = (): readonly Peer[] => {
       // An endpoint that does not respond is neither behind nor ahead of the others.
@@ -75,7 +70,7 @@ export function createHeadTracker<Peer>(options: HeadTrackerOptions<Peer>): Head
       if (head === undefined) return;
       const observedHead = { ...head, observedAt: now() };
       headByPeer.set(peer, observedHead);
-      const reportedHead = { ...head, peer, requestedAt, requestedAtMs };
+      const reportedHead = { ...head, peer, requestedAt };
       reportedByPeer.set(peer, reportedHead);
       onHead?.(reportedHead);
       heads.set(peer, observedHead);

@@ -71,7 +71,7 @@ export interface RouteCacheDeps extends QuoteAgeLimits {
   readonly chains: (network: NetworkSlug) => NetworkChainClients;
   readonly clocks: Clocks;
   /** Judges the age of blocks. Default: every chain may stand still. */
-  readonly blockAges?: Pick<BlockAgeMonitor, "stalledCount" | "findStalled" | "isTooOld"> | undefined;
+  readonly blockAges?: Pick<BlockAgeMonitor, "stalledCount" | "findStalled" | "isTooOld" | "getAgeMs"> | undefined;
   /** What other processes share with this one; undefined: there are none. */
   readonly sharedState?: SharedState | undefined;
   /** Observes every chain state that another process has read. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { ReadBlock } from "../../../src/chain/block-age/block-age-monitor.js";
 import type { NetworkChainClients } from "../../../src/chain/chains.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
@@ -7,6 +8,9 @@ import { type RefuseStalledOptions, refuseStalled } from "../../../src/quotes/re
 import type { QuoteRequest } from "../../../src/quotes/state/quote-request.js";
 
 const NOW = 1_795_000_000_000;
+/** The same on the monotonic clock. */
+const READ_AT = 5_000;
+const getAgeMs = ({ timestamp, readAt }: ReadBlock): number => NOW + readAt - READ_AT - timestamp * 1000;
 const mainnet = getNetwork("mainnet");
 const token = findToken(mainnet, "USDT");
 function getChain(slug: string) {
@@ -54,9 +58,10 @@ function setup(isSynchronous: boolean, options: Partial<RefuseStalledOptions> = 
     blockAges: {
       stalledCount: () => stalled.size,
       findStalled: (_, slug) => (stalled.has(slug) ? { timestamp: NOW / 1000 - 300, ageMs: 300_000 } : undefined),
-      isTooOld: (_, __, { timestamp, readAtMs }) => readAtMs - timestamp * 1000 > 120_000,
+      isTooOld: (_, __, block) => getAgeMs(block) > 120_000,
+      getAgeMs,
     },
-    now: () => NOW,
+    now: () => READ_AT,
     checksCustomEndpoints: true,
     ...options,
   });

@@ -20,7 +20,7 @@ function setup() {
   const monitor = createBlockAgeMonitor({ limits, clocks: { now, monotonicNow }, onStall, onClock });
   /** Begins a read of a block of this age, and returns a function that ends it. */
   function beginRead(chain: string, ageMs: number, source = STATE_SOURCE): () => void {
-    const read = { source, timestamp: (time.ms - ageMs) / 1000, readAt: monotonicNow(), readAtMs: now() };
+    const read = { source, timestamp: (time.ms - ageMs) / 1000, readAt: monotonicNow() };
     return () => monitor.recordHead("mainnet", chain, read);
   }
   return {
@@ -139,6 +139,15 @@ describe("a wrong clock", () => {
     expect([isStalled("polygon"), monitor.stalledCount()]).toEqual([true, 1]);
   });
 
+  test("does not change the age of a block", () => {
+    const { time, receiveDate, monitor } = setup();
+    time.wallOffsetMs = 10 * MINUTE;
+    receiveDate("a");
+    const block = { timestamp: (time.ms - 3 * MINUTE) / 1000, readAt: time.ms - START_MS };
+    expect(Math.abs(monitor.getAgeMs(block) - 3 * MINUTE)).toBeLessThan(1_000);
+    expect(monitor.isTooOld("mainnet", "polygon", block)).toBe(true);
+  });
+
   test("that is set right is right at once", () => {
     const { time, run, monitor } = setup();
     time.wallOffsetMs = 10 * MINUTE;
@@ -197,6 +206,16 @@ describe("a machine that was suspended", () => {
     expect(monitor.stalledCount()).toBe(0);
   });
 
+  test("judges a block by the time after it, and none that was read before", () => {
+    const { time, monitor } = setup();
+    const early = { timestamp: (time.ms - 1_000) / 1000, readAt: time.ms - START_MS };
+    time.ms += 60 * MINUTE;
+    time.suspendedMs = 60 * MINUTE - 1_000;
+    const late = { ...early, readAt: time.ms - START_MS - time.suspendedMs };
+    const isTooOld = (block: typeof early): boolean => monitor.isTooOld("mainnet", "polygon", block);
+    expect([isTooOld(late), isTooOld(early)]).toEqual([true, false]);
+  });
+
   test("refuses nothing after SIGSTOP and SIGCONT either, which the monotonic clock counts", () => {
     const { time, run, beginRead, monitor } = setup();
     run(MINUTE);
@@ -220,7 +239,7 @@ describe("a machine that was suspended", () => {
 
 test("a chain without a limit never stands still", () => {
   const { monitor } = setup();
-  const read = { source: STATE_SOURCE, timestamp: 0, readAt: 0, readAtMs: START_MS };
+  const read = { source: STATE_SOURCE, timestamp: 0, readAt: 0 };
   monitor.recordHead("goerli", "optimism", read);
   expect([monitor.stalledCount(), monitor.isTooOld("goerli", "optimism", read)]).toEqual([0, false]);
   expect(monitor.needsRead("goerli", "optimism")).toBe(false);

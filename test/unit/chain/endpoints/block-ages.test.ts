@@ -22,7 +22,7 @@ function createLimitedPool(nodes: readonly RpcNodeStub[]) {
   const blockAges: ChainBlockAges = {
     isStalled: () => state.isStalled,
     needsRead: () => state.needsRead,
-    isTooOld: ({ timestamp, readAtMs }) => readAtMs - timestamp * 1000 > 120_000,
+    isTooOld: ({ timestamp }) => nowSeconds - timestamp > 120,
     recordHead: (read) => void heads.push(read),
     recordDate: (host, date, startedAtMs) => void dates.push({ host, date, startedAtMs }),
   };
@@ -100,7 +100,13 @@ test("a caller's endpoint tells nothing about the clock or the age of a chain", 
   const node = await startRpcNodeStub({ head: head(7, OLD) });
   const record = vi.fn();
   const blockAges = {
-    ...{ stalledCount: () => 0, findStalled: () => undefined, isTooOld: () => false, needsRead: () => true },
+    ...{
+      stalledCount: () => 0,
+      findStalled: () => undefined,
+      isTooOld: () => false,
+      getAgeMs: () => 0,
+      needsRead: () => true,
+    },
     ...{ recordHead: record, recordDate: record, clock: () => ({ offsetMs: 0, evidence: undefined }) },
   };
   const networks = { mainnet: new Map([["optimism", { chainId: 1, urls: ["http://127.0.0.1:1"] }]]) };

@@ -436,8 +436,8 @@ describe("a chain that stops and moves on", () => {
       ...{ chain, client, clocks, isStalled },
       async onRead(_, run) {
         const state = await run();
-        const { block, readAt, readAtUnixSeconds } = state;
-        const read = { timestamp: Number(block.timeSeconds), readAt, readAtMs: readAtUnixSeconds * 1000 };
+        const { block, readAt } = state;
+        const read = { timestamp: Number(block.timeSeconds), readAt };
         monitor.recordHead("mainnet", "polygon", { source: STATE_SOURCE, ...read });
         return state;
       },

@@ -29,8 +29,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function start(clockOffsetMs: number) {
-  const clocks = { now: () => Date.now(), monotonicNow: () => Date.now() + clockOffsetMs };
+function start(clockOffsetMs: number, wallOffsetMs = 0) {
+  const clocks = { now: () => Date.now() + wallOffsetMs, monotonicNow: () => Date.now() + clockOffsetMs };
   const monitor = createBlockAgeMonitor({ limits, clocks });
   const client: ChainClient = {
     slug: "polygon",
@@ -41,8 +41,8 @@ function start(clockOffsetMs: number) {
     sendBatch: async () => [],
     getLogs: () => Promise.reject(new Error("not expected")),
   };
-  const record = ({ block, readAt, readAtUnixSeconds }: ChainState): void => {
-    const read = { timestamp: Number(block.timeSeconds), readAt, readAtMs: readAtUnixSeconds * 1000 };
+  const record = ({ block, readAt }: ChainState): void => {
+    const read = { timestamp: Number(block.timeSeconds), readAt };
     monitor.recordHead("mainnet", "polygon", { source: STATE_SOURCE, ...read });
   };
   const { sharedState } = processes.start(clockOffsetMs);
@@ -77,4 +77,13 @@ test("they read it as often as one process, and see alike that it stands still a
   node.timestamp = Date.now() / 1000;
   await requestFor(5_000);
   expect(countStalled()).toBe(0);
+});
+
+test("a wrong wall clock of the process that reads makes the chain stand still for no other", async () => {
+  node.timestamp = Date.now() / 1000;
+  const [reader, other] = [start(0, 600_000), start(500_000)];
+  await reader.subscription.get();
+  const { block, readAtUnixSeconds } = await other.subscription.get();
+  expect([node.reads, readAtUnixSeconds - Number(block.timeSeconds)]).toEqual([1, 600]);
+  expect(other.monitor.stalledCount()).toBe(0);
 });
