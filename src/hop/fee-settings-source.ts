@@ -43,3 +43,8 @@ export function createFeeSettingsSource(
     },
   };
 }
+
+/** Creates a source that always has the given settings, for every network. */
+export function createFixedFeeSettings(settings: FeeSettings): FeeSettingsSource {
+  return { getCurrent: async () => settings, peek: () => settings, getCurrentOrBuiltIn: async () => settings };
+}

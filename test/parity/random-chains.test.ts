@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { NetworkChainClients } from "../../src/chain/chains.js";
 import { ServiceError } from "../../src/errors.js";
 import { type FeeSettings, getBuiltInFeeSettings } from "../../src/hop/fee-settings.js";
+import { createFixedFeeSettings } from "../../src/hop/fee-settings-source.js";
 import { type Chain, getNetwork, type NetworkSlug } from "../../src/hop/networks.js";
 import { findToken, type Token } from "../../src/hop/tokens.js";
 import { createTokenPrices } from "../../src/prices/token-prices.js";
@@ -193,13 +194,8 @@ async function getOutcomes({ request, source, destination, settings, prices: [to
   const { symbol } = request.token;
   const fixedPricesUsd = new Map([[symbol === "USDC.e" ? "USDC" : symbol, token]]);
   if (!fixedPricesUsd.has(getNativeSymbol(request))) fixedPricesUsd.set(getNativeSymbol(request), native);
-  const currentSettings = createSettings(request, settings);
   const shared = {
-    settings: {
-      getCurrent: async () => currentSettings,
-      peek: () => currentSettings,
-      getCurrentOrBuiltIn: async () => currentSettings,
-    },
+    settings: createFixedFeeSettings(createSettings(request, settings)),
     prices: createTokenPrices({ fixedPricesUsd, sources: [], now: Date.now }),
     attestations: { find: async () => `0x${"5a".repeat(65)}` },
     chains: (): never => {

@@ -3,6 +3,7 @@ import type { ChainClient } from "../../chain/chain-client.js";
 import type { NetworkChainClients } from "../../chain/chains.js";
 import { RevertError } from "../../chain/json-rpc/revert-error.js";
 import { getErrorMessage } from "../../errors.js";
+import { createFixedFeeSettings } from "../../hop/fee-settings-source.js";
 import { createSdkEngine } from "../../quotes/sdk-engine.js";
 import { parseRequest, printQuote } from "../../quotes/shadow-comparison/comparison-case.js";
 import type { FromReferenceProcess, ReferenceTask, ToReferenceProcess } from "./reference-messages.js";
@@ -42,7 +43,7 @@ function preferToBeKilled(): void {
 async function quote({ request, settings, nowSeconds }: ReferenceTask): Promise<FromReferenceProcess> {
   const chains: NetworkChainClients = { getClient: createClient, hasCustomEndpoint: () => false };
   const engine = createSdkEngine({
-    settings: { getCurrent: async () => settings, peek: () => settings, getCurrentOrBuiltIn: async () => settings },
+    settings: createFixedFeeSettings(settings),
     prices: {
       getTable: rejectUse,
       peekTable: rejectUse,

@@ -1,4 +1,5 @@
 import type { NetworkChainClients } from "../../chain/chains.js";
+import { createFixedFeeSettings } from "../../hop/fee-settings-source.js";
 import { createTokenPrices } from "../../prices/token-prices.js";
 import { createAdaptiveLimiter } from "../../resilience/adaptive-limiter.js";
 import { createSdkEngine } from "../sdk-engine.js";
@@ -52,11 +53,7 @@ export async function recomputeSdkQuote(
 
 function createSources({ settings, pricesUsd, attestations, nowSeconds }: ComparisonInputs) {
   return {
-    settings: {
-      getCurrent: async () => settings,
-      peek: () => settings,
-      getCurrentOrBuiltIn: async () => settings,
-    },
+    settings: createFixedFeeSettings(settings),
     prices: createTokenPrices({
       fixedPricesUsd: new Map(Object.entries(pricesUsd)),
       sources: [],

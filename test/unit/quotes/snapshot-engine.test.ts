@@ -1,6 +1,7 @@
 import { utils } from "ethers";
 import { describe, expect, test } from "vitest";
 import { getBuiltInFeeSettings } from "../../../src/hop/fee-settings.js";
+import { createFixedFeeSettings } from "../../../src/hop/fee-settings-source.js";
 import { getNetwork } from "../../../src/hop/networks.js";
 import { findToken } from "../../../src/hop/tokens.js";
 import { createTokenPrices } from "../../../src/prices/token-prices.js";
@@ -20,7 +21,7 @@ test("plans a route again within a minute when it was planned without an attesta
   let attestation: string | undefined;
   const settings = getBuiltInFeeSettings("mainnet");
   const engine = createSnapshotEngine({
-    settings: { getCurrent: async () => settings, peek: () => settings, getCurrentOrBuiltIn: async () => settings },
+    settings: createFixedFeeSettings(settings),
     prices: createTokenPrices({
       fixedPricesUsd: new Map([
         ["USDC", 1],
@@ -76,7 +77,7 @@ describe("a quote with details", () => {
     const batches: { readonly slug: string; readonly text: string }[] = [];
     const settings = getBuiltInFeeSettings("mainnet");
     const engine = createSnapshotEngine({
-      settings: { getCurrent: async () => settings, peek: () => settings, getCurrentOrBuiltIn: async () => settings },
+      settings: createFixedFeeSettings(settings),
       prices: createTokenPrices({
         fixedPricesUsd: new Map([
           ["USDT", 1],
